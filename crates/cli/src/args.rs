@@ -149,13 +149,20 @@ impl Select {
 pub struct PartArgs {
     /// Only these products (name or name:profile) and the direct path.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub products: Option<Vec<String>>,
+    products: Vec<String>,
     /// Only these profiles (configurations), such as tuned.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub profile: Option<Vec<String>>,
+    profile: Vec<String>,
     /// Only cases that match: product=, profile=, workload= or load=, with values separated by commas. May be repeated.
     #[arg(long, value_name = "KEY=VALUES", value_parser = parse_filter)]
-    pub only: Vec<Filter>,
+    only: Vec<Filter>,
+}
+
+impl PartArgs {
+    pub fn part(&self) -> weir_report::Part {
+        let Self { products, profile, only } = self.clone();
+        weir_report::Part { products, profiles: profile, only }
+    }
 }
 
 /// Reads an `--only`.

@@ -64,11 +64,6 @@ pub struct Change {
 }
 
 impl Change {
-    /// The change as a share of the value before.
-    pub fn share(&self) -> f64 {
-        self.ratio.value - 1.0
-    }
-
     /// True when the number became worse rather than better.
     pub fn worse(&self) -> bool {
         (self.ratio.value < 1.0) == self.metric.higher_is_better()

@@ -6,11 +6,13 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use weir_model::record::{CaseId, Environment, ProductFacts};
 use weir_model::suite::{Load, Suite};
+use weir_model::text::unique;
 use weir_model::units::HumanDuration;
 
 use super::ComparedRun;
 use weir_report::files;
 use weir_report::run::Trial;
+use weir_report::tables::machine_facts;
 
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,39 +74,17 @@ impl Differences {
 }
 
 fn machine(all: &mut Differences, a: &Environment, b: &Environment) {
-    let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64);
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    all.push("host", &a.host, &b.host);
-    all.push("CPU", &a.cpu_model, &b.cpu_model);
-    all.push("CPUs", &a.cpus.to_string(), &b.cpus.to_string());
-    all.push("memory", &gib(a.memory_bytes), &gib(b.memory_bytes));
-    all.push("architecture", &a.arch, &b.arch);
-    all.push("virtualization", &text(&a.virtualization), &text(&b.virtualization));
-    all.push("kernel", &a.kernel, &b.kernel);
-    all.push("operating system", &a.os, &b.os);
-    all.push("CPU governor", &text(&a.governor), &text(&b.governor));
-    let limits = |limits: (u64, u64)| format!("{} (hard {})", limits.0, limits.1);
-    all.push("limit of descriptors", &limits(a.descriptors), &limits(b.descriptors));
-    for name in a.sysctls.keys().chain(b.sysctls.keys()).collect::<BTreeSet<_>>() {
-        let of = |environment: &Environment| environment.sysctls.get(name).cloned().unwrap_or_default();
-        all.push(name.as_str(), &of(a), &of(b));
+    let (old, new) = (machine_facts(a), machine_facts(b));
+    for name in unique(old.iter().chain(&new).map(|(name, _)| name)) {
+        let of = |facts: &[(String, String)]| {
+            let fact = facts.iter().find(|(known, _)| known == name);
+            fact.map(|(_, value)| value.clone()).unwrap_or_default()
+        };
+        all.push(name.as_str(), &of(&old), &of(&new));
     }
-    for ((role, before), (_, after)) in a.placement.by_role().into_iter().zip(b.placement.by_role()) {
-        let list = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-        all.push(format!("CPUs of the {}", role.as_str()), &list(before), &list(after));
-    }
-    all.push("weir", &weir(a, b, a), &weir(a, b, b));
-    let origin = |environment: &Environment| environment.origin.clone().unwrap_or_else(|| "weir's own".to_owned());
-    all.push("origin", &origin(a), &origin(b));
-    all.push("scaled", &a.scaled.join("; "), &b.scaled.join("; "));
-}
-
-/// The version of weir, with its hash where both runs have the same version.
-fn weir(a: &Environment, b: &Environment, of: &Environment) -> String {
-    if a.weir_version != b.weir_version {
-        of.weir_version.clone()
-    } else {
-        format!("{}, {}", of.weir_version, short_hash(&of.weir_sha256))
+    // Of one version there may be several programs.
+    if a.weir_version == b.weir_version {
+        all.push("weir", &short_hash(&a.weir_sha256), &short_hash(&b.weir_sha256));
     }
 }
 

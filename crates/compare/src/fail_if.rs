@@ -151,11 +151,11 @@ mod tests {
             ("p99>5ms", "\"p99>5ms\" compares with a bound; here two runs are compared", "'p99 +10%'"),
             ("-5%", "\"-5%\" does not say what is compared", "a metric and the change"),
             ("capcity -5%", "\"capcity\" is no metric; did you mean \"capacity\"?", "one of capacity, rate, p50"),
-            ("capacity -5", "\"-5\" is no change in per cent", "right: -5%"),
-            ("capacity --5%", "\"--5%\" is no change in per cent", "right: -5%"),
-            ("p99 +inf%", "\"+inf%\" is no change in per cent", "right: +5%"),
-            ("capacity +5%", "would be an alarm when capacity gets better", "right: capacity -5%"),
-            ("p99 -5%", "would be an alarm when p99 gets better", "right: p99 +5%"),
+            ("capacity -5", "\"-5\" is no change in per cent", "expected: -5%"),
+            ("capacity --5%", "\"--5%\" is no change in per cent", "expected: -5%"),
+            ("p99 +inf%", "\"+inf%\" is no change in per cent", "expected: +5%"),
+            ("capacity +5%", "would be an alarm when capacity gets better", "expected: capacity -5%"),
+            ("p99 -5%", "would be an alarm when p99 gets better", "expected: p99 +5%"),
             ("capacity -100%", "nothing can fall by 100%", "less than 100%"),
         ] {
             let message = text.parse::<FailIf>().expect_err(text).to_string();

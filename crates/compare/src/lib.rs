@@ -12,7 +12,6 @@ mod differences;
 mod fail_if;
 mod outcome;
 mod output;
-mod selection;
 mod sentences;
 
 use std::path::PathBuf;
@@ -28,9 +27,9 @@ pub use differences::Difference;
 pub use fail_if::FailIf;
 pub use outcome::{Alarm, ConditionOutcome, NotJudged};
 pub use output::{markdown, text};
-pub use selection::Selection;
 
 use change::Samples;
+use weir_report::Part;
 use weir_report::run::BASELINE;
 
 /// The version of the [`Comparison`] format.
@@ -46,14 +45,14 @@ pub struct Options {
     /// Include trials during which other processes used the machine.
     pub busy: bool,
     /// Which cases to compare.
-    pub selection: Selection,
+    pub selection: Part,
     /// The conditions for an alarm.
     pub fail_if: Vec<FailIf>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { level: 0.95, absolute: false, busy: false, selection: Selection::default(), fail_if: Vec::new() }
+        Options { level: 0.95, absolute: false, busy: false, selection: Part::default(), fail_if: Vec::new() }
     }
 }
 
@@ -233,12 +232,13 @@ struct Cases {
 }
 
 impl Cases {
-    fn of(before: &ComparedRun, after: &ComparedRun, selection: &Selection) -> Result<Cases, CompareError> {
+    fn of(before: &ComparedRun, after: &ComparedRun, selection: &Part) -> Result<Cases, CompareError> {
         let (old, new) = (before.cases(), after.cases());
         let every: Vec<CaseId> = old.iter().chain(&new).cloned().collect();
-        selection.check(&every)?;
+        selection.check(&every, "neither run has a")?;
+        let wanted = |case: &CaseId| selection.keeps(case) && selection.names(&case.product, &case.profile);
         let kept = |cases: &[CaseId], there: &dyn Fn(&CaseId) -> bool| -> Vec<CaseId> {
-            cases.iter().filter(|case| selection.keeps(case) && there(case)).cloned().collect()
+            cases.iter().filter(|case| wanted(case) && there(case)).cloned().collect()
         };
         let cases = Cases {
             both: kept(&new, &|case| old.contains(case)),
@@ -246,7 +246,7 @@ impl Cases {
             only_after: kept(&new, &|case| !old.contains(case)),
         };
         if cases.both.is_empty() {
-            let filtered = if *selection == Selection::default() { "" } else { " of those that the filters leave" };
+            let filtered = if *selection == Part::default() { "" } else { " of those that the filters leave" };
             let (has_before, has_after) = (sentences::cases(&old), sentences::cases(&new));
             let (before, after) = (before.run.name.clone(), after.run.name.clone());
             return Err(CompareError::Nothing { before, after, has_before, has_after, filtered });

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use super::{CaseChange, Change, Comparison, ConditionOutcome, Difference, Verdict, sentences};
 use weir_model::metric::Metric;
+use weir_model::record::CaseId;
 use weir_model::text::{counted, percent, significant, wrapped};
 use weir_report::tables::markdown::escape;
 use weir_report::tables::text::draw as draw_text;
-use weir_report::tables::{Cell, Column, RowKind, Table, TableRow, markdown as markdown_table, one_line};
+use weir_report::tables::{Cell, Column, RowKind, Table, TableOf, markdown as markdown_table, one_line};
 
 /// Detectable changes above this ratio are shown as "over" it.
 const LARGEST_SHOWN: f64 = 4.0;
@@ -81,13 +82,7 @@ fn differences(comparison: &Comparison) -> Vec<String> {
 /// The cases that cannot be compared, those that only one run has, and the outcome of the conditions.
 fn ending(comparison: &Comparison) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for refused in &comparison.refused {
-        let case = &refused.case;
-        lines.push(format!(
-            "Not compared: {} {}, {}, {}: {}.",
-            case.product, case.profile, case.workload, case.load, refused.why
-        ));
-    }
+    lines.extend(comparison.refused.iter().map(|one| format!("Not compared: {}: {}.", named(&one.case), one.why)));
     for (cases, which) in [(&comparison.only_before, "before"), (&comparison.only_after, "after")] {
         if !cases.is_empty() {
             lines.push(format!("Only in the run {which}: {}.", sentences::cases(cases)));
@@ -97,14 +92,16 @@ fn ending(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
+fn named(CaseId { product, profile, workload, load }: &CaseId) -> String {
+    format!("{product} {profile}, {workload}, {load}")
+}
+
 fn condition_lines(outcome: &ConditionOutcome) -> Vec<String> {
     let condition = &outcome.condition;
     let mut lines: Vec<String> =
         outcome.alarms.iter().map(|alarm| format!("ALARM ({condition}): {}.", alarm.message)).collect();
     for not_judged in &outcome.unjudged {
-        let case = not_judged.case.as_ref().map_or(String::new(), |case| {
-            format!("{} {}, {}, {}: ", case.product, case.profile, case.workload, case.load)
-        });
+        let case = not_judged.case.as_ref().map_or(String::new(), |case| format!("{}: ", named(case)));
         lines.push(format!("Not judged ({condition}): {case}{}.", not_judged.why));
     }
     if outcome.claims > 0 && outcome.alarms.is_empty() {
@@ -116,20 +113,7 @@ fn condition_lines(outcome: &ConditionOutcome) -> Vec<String> {
 
 /// The table of changes: for each case the number that its load measures, and every number that may have changed.
 fn changes(comparison: &Comparison) -> Table {
-    let columns = vec![
-        Column::text("Product"),
-        Column::text("Workload"),
-        Column::text("Load"),
-        Column::text("Number"),
-        Column::number("Before", "").dispensable(3),
-        Column::number("After", "").dispensable(2),
-        Column::number("Change", ""),
-        Column::number("Interval", ""),
-        Column::text("Verdict"),
-        Column::number("Could find", "").dispensable(1),
-        Column::number("Blocks", "").dispensable(4),
-    ];
-    let mut rows = Vec::new();
+    let mut rows: Vec<(&CaseChange, &Change)> = Vec::new();
     let mut hidden = 0;
     for case in &comparison.cases {
         for (at, change) in case.changes.iter().enumerate() {
@@ -138,54 +122,51 @@ fn changes(comparison: &Comparison) -> Table {
             let main = at == 0 || (change.metric == Metric::P99 && case.changes[0].metric != Metric::Rate);
             if unchanged && !main && !change.asked {
                 hidden += usize::from(!case.machine);
-                continue;
+            } else {
+                rows.push((case, change));
             }
-            rows.push(row(case, change));
         }
     }
-    Table { id: "changes".to_owned(), title: "Changes".to_owned(), columns, rows, notes: notes(comparison, hidden) }
-}
-
-fn row(case: &CaseChange, change: &Change) -> TableRow {
-    let verdict = match change.verdict {
-        Verdict::Sure => "sure".to_owned(),
-        Verdict::Likely => "likely".to_owned(),
-        Verdict::Unclear => "unclear".to_owned(),
-        Verdict::None => "none found".to_owned(),
-        Verdict::Unclaimable => "too few blocks".to_owned(),
-        Verdict::Machine => "the machine".to_owned(),
+    let mut table = TableOf::<(&CaseChange, &Change)>::new();
+    table.add(Column::text("Product"), |(case, _)| case.label.clone());
+    table.add(Column::text("Workload"), |(case, _)| case.case.workload.clone());
+    table.add(Column::text("Load"), |(case, _)| case.case.load.clone());
+    table.add(Column::text("Number"), |(_, change)| change.metric.compared_name());
+    let measured = |change: &Change, median: f64| Cell::number(change.metric.human(median), median);
+    let before = Column::number("Before", "").dispensable(3);
+    table.add(before, move |(_, change)| measured(change, change.before.median));
+    let after = Column::number("After", "").dispensable(2);
+    table.add(after, move |(_, change)| measured(change, change.after.median));
+    table.add(Column::number("Change", ""), |(_, change)| {
+        Cell::number(signed(change.ratio.value), change.ratio.value - 1.0)
+    });
+    table.add(Column::number("Interval", ""), |(_, change)| {
+        let (low, high) = (signed(change.ratio.low), signed(change.ratio.high));
+        let interval = format!("{} to {high}", low.trim_end_matches(" %"));
+        (change.verdict != Verdict::Unclaimable).then(|| Cell::from(interval))
+    });
+    table.add(Column::text("Verdict"), |(_, change)| match change.verdict {
+        Verdict::Sure => "sure",
+        Verdict::Likely => "likely",
+        Verdict::Unclear => "unclear",
+        Verdict::None => "none found",
+        Verdict::Unclaimable => "too few blocks",
+        Verdict::Machine => "the machine",
+    });
+    table.add(Column::number("Could find", "").dispensable(1), |(_, change)| {
+        let least = change.detectable_ratio.filter(|_| change.verdict != Verdict::Machine)?;
+        let over = format!("over {}", percent(LARGEST_SHOWN - 1.0));
+        Some(Cell::from(if least > LARGEST_SHOWN { over } else { percent(least - 1.0) }))
+    });
+    table.add(Column::number("Blocks", "").dispensable(4), |(_, change)| {
+        format!("{}, {}", change.before.blocks, change.after.blocks)
+    });
+    let kind = |(_, change): &(&CaseChange, &Change)| match change.verdict {
+        Verdict::Machine => RowKind::Baseline,
+        Verdict::Sure => RowKind::Marked,
+        _ => RowKind::Plain,
     };
-    let interval = match change.verdict {
-        Verdict::Unclaimable => Cell::none(),
-        _ => {
-            Cell::text(format!("{} to {}", signed(change.ratio.low).trim_end_matches(" %"), signed(change.ratio.high)))
-        }
-    };
-    let measured = |median: f64| Cell::number(change.metric.human(median), median);
-    TableRow {
-        kind: match change.verdict {
-            Verdict::Machine => RowKind::Baseline,
-            Verdict::Sure => RowKind::Marked,
-            _ => RowKind::Plain,
-        },
-        cells: vec![
-            Cell::text(&case.label),
-            Cell::text(&case.case.workload),
-            Cell::text(&case.case.load),
-            Cell::text(change.metric.compared_name()),
-            measured(change.before.median),
-            measured(change.after.median),
-            Cell::number(signed(change.ratio.value), change.share()),
-            interval,
-            Cell::text(verdict),
-            match change.detectable_ratio.filter(|_| change.verdict != Verdict::Machine) {
-                Some(least) if least > LARGEST_SHOWN => Cell::text(format!("over {}", percent(LARGEST_SHOWN - 1.0))),
-                Some(least) => Cell::text(percent(least - 1.0)),
-                None => Cell::none(),
-            },
-            Cell::text(format!("{}, {}", change.before.blocks, change.after.blocks)),
-        ],
-    }
+    table.table("changes", "Changes", &rows, kind).with_notes(notes(comparison, hidden))
 }
 
 /// `-4.8 %`, `+12 %`.

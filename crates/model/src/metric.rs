@@ -131,7 +131,7 @@ impl Quantity {
             Quantity::CpuTime => Unit::MICROS_PER_REQUEST,
             Quantity::Memory => Unit::MEBIBYTES,
             Quantity::Transfer => Unit { name: "MiB/s", ..Unit::MEBIBYTES },
-            Quantity::Duration => Unit { name: "s", size: 1.0 },
+            Quantity::Duration => Unit::SECONDS,
             Quantity::Requests => Unit { name: "requests", size: 1.0 },
             Quantity::Share => Unit { name: "%", size: 0.01 },
         }

@@ -96,7 +96,17 @@ pub struct Measurement {
     pub search: Option<SearchResult>,
 }
 
-/// One window of a series: the product was not restarted before it.
+impl Measurement {
+    /// The windows that were measured, in order: those of a series, else the only one. None where the trial failed.
+    pub fn windows(&self) -> Vec<&LoadResult> {
+        match self.points.as_slice() {
+            [] => self.load.iter().collect(),
+            points => points.iter().map(|point| &point.load).collect(),
+        }
+    }
+}
+
+/// How a product was warmed up: until: the product was not restarted before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// 1-based.
@@ -147,7 +157,7 @@ impl Verdict {
 }
 
 /// Why a trial failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialError {
     /// `origin`, `render`, `check`, `start`, `ready`, `verify`, `rate`, `load`, `settle`, `not-tried`.
     pub stage: String,
@@ -231,6 +241,17 @@ pub enum Severity {
     Warning,
     /// Makes the measurement `invalid`.
     Fatal,
+}
+
+impl Severity {
+    /// The name used in files and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Fatal => "fatal",
+        }
+    }
 }
 
 /// One second of one role, or of the host: a row of `resources.csv`. Empty cells are what the kernel (of connections: the

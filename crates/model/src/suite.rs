@@ -17,7 +17,7 @@ pub use crate::protocol::Protocol;
 use crate::units::{self, ByteCount, HumanDuration, Rate};
 
 /// A suite: the questions, and everything needed to ask them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Suite {
     /// File name without extension, also the run folder's suffix.
     pub name: String,
@@ -44,7 +44,7 @@ pub struct Suite {
 }
 
 /// One product under one profile.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Entry {
     /// Folder name under `products/`.
     pub product: String,
@@ -103,7 +103,7 @@ pub struct ScaleOverride {
 }
 
 /// What one request is, and what a right answer to it is. Never names a product.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// Unique within the suite.
     #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = NAME_WANTED))]
@@ -264,7 +264,7 @@ impl KeyType {
 }
 
 /// One request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
     /// Method of the request.
     #[serde(default = "get")]
@@ -340,7 +340,7 @@ pub struct Expect {
 }
 
 /// How requests arrive, and for how long.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
     /// Unique within the suite.
     #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = NAME_WANTED))]
@@ -502,10 +502,11 @@ impl Series {
 
 /// How requests arrive. `R` is the rate of an open load. In a suite it is a [`RateSpec`], which may refer to another load; the
 /// load generator gets an [`OfferedRate`](crate::load::OfferedRate), in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum LoadKind<R = RateSpec> {
     /// Each connection sends when its last answer came.
+    #[default]
     Closed,
     /// Requests are due at times fixed beforehand, whatever the answers do.
     Open {

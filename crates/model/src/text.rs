@@ -43,15 +43,20 @@ pub fn suggestion<S: AsRef<str>>(wrong: &str, names: impl IntoIterator<Item = S>
     nearest.map_or(String::new(), |(_, name)| format!("; did you mean {name:?}?"))
 }
 
-/// Each name once, in the order of their first places: "a, b".
-pub fn unique<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let mut unique: Vec<&str> = Vec::new();
+/// The least and the largest of some numbers; `None` when there are none.
+pub fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    values.into_iter().map(|value| (value, value)).reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))
+}
+
+/// Each name once, in the order of their first places.
+pub fn unique<T: PartialEq>(names: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut unique = Vec::new();
     for name in names {
         if !unique.contains(&name) {
             unique.push(name);
         }
     }
-    unique.join(", ")
+    unique
 }
 
 #[cfg(test)]
@@ -62,7 +67,9 @@ mod tests {
     fn names_are_listed() {
         assert_eq!([list(&["a"]), list(&["a", "b"]), list(&["a", "b", "c"])], ["a", "a and b", "a, b and c"]);
         assert_eq!(list(&[] as &[&str]), "");
-        assert_eq!(unique(["a", "b", "a"]), "a, b");
+        assert_eq!(unique(["a", "b", "a"]), ["a", "b"]);
+        assert_eq!(extremes([2.0, 1.0, 3.0]), Some((1.0, 3.0)));
+        assert_eq!(extremes([]), None);
     }
 
     #[test]

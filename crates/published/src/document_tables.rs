@@ -4,14 +4,13 @@
 use weir_model::suite::Entry;
 
 use super::context::Context;
-use super::format::estimate_cell;
 use super::layout::{ColumnLayout, TableLayout, TableShape, fill, head};
 use super::metrics::unit_size;
 use super::run_cases::RunCase;
 use super::variant::Variant;
-use weir_model::text::{count, short};
+use weir_model::text::{Unit, count, short};
 use weir_report::run::BASELINE;
-use weir_report::tables::{Cell, Column, RowKind, Table, TableRow};
+use weir_report::tables::{Cell, Column, RowKind, Table, TableRow, estimate_cell};
 
 /// The text of a cell for which weir has no number.
 const NOT_MEASURED: &str = "not measured";
@@ -112,7 +111,7 @@ impl<'a> TableBuilder<'a> {
             for round in &rounds {
                 let name = fill(&self.layout.first.text, case.name, &[("round", &format!("round {round}"))]);
                 let cells = entries.iter().map(|entry| self.cell(case, Variant::Round(*round), entry, column));
-                let cells = std::iter::once(Cell::text(name)).chain(cells).collect();
+                let cells = std::iter::once(Cell::from(name)).chain(cells).collect();
                 rows.push(TableRow { kind: RowKind::Plain, cells });
             }
             if !rounds.is_empty() {
@@ -135,7 +134,7 @@ impl<'a> TableBuilder<'a> {
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             Cell::number(short(mean / self.size(column)), mean)
         };
-        let cells = std::iter::once(Cell::text("mean of the rounds")).chain(entries.iter().map(mean)).collect();
+        let cells = std::iter::once(Cell::from("mean of the rounds")).chain(entries.iter().map(mean)).collect();
         TableRow { kind: RowKind::Plain, cells }
     }
 
@@ -171,9 +170,9 @@ impl<'a> TableBuilder<'a> {
             ("product", entry.product.as_str()),
             ("called", self.context.source.called(&entry.product)),
         ];
-        let mut all = vec![Cell::text(fill(&self.layout.first.text, case.name, &more))];
+        let mut all = vec![Cell::from(fill(&self.layout.first.text, case.name, &more))];
         if self.context.cases.profiles.len() > 1 {
-            all.push(Cell::text(if entry.product == BASELINE { "no proxy" } else { &entry.profile }));
+            all.push(Cell::from(if entry.product == BASELINE { "no proxy" } else { &entry.profile }));
         }
         all.extend(cells);
         TableRow { kind: if case.invalid(entry) { RowKind::Unranked } else { RowKind::Plain }, cells: all }
@@ -191,7 +190,7 @@ impl<'a> TableBuilder<'a> {
 
     fn cell(&self, case: &RunCase<'_>, variant: Variant, entry: &Entry, column: &ColumnLayout) -> Cell {
         if column.metric.is_empty() {
-            return Cell::text(NOT_MEASURED);
+            return Cell::from(NOT_MEASURED);
         }
         let Some(estimate) = self.context.cases.estimate(case, variant, entry, &column.metric) else {
             return Cell::none();
@@ -202,7 +201,7 @@ impl<'a> TableBuilder<'a> {
         if nothing {
             return Cell::number("0", 0.0);
         }
-        let mut cell = estimate_cell(&estimate, size);
+        let mut cell = estimate_cell(Some(estimate), Unit { name: "", size });
         if is_count(&self.unit(column)) {
             cell.main = count((estimate.value / size).round().max(0.0) as u64);
         }

@@ -12,7 +12,6 @@ mod context;
 mod document_tables;
 mod facts;
 mod figures;
-mod format;
 mod layout;
 mod metrics;
 mod ratios;

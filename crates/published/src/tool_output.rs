@@ -10,6 +10,7 @@ use weir_model::suite::Entry;
 use super::context::Context;
 use super::layout::{Order, Tool};
 use super::run_cases::RunCase;
+use weir_report::charts::note_broken;
 use weir_report::extra::Item;
 use weir_report::formats::{self, Account};
 use weir_report::hlog;
@@ -64,7 +65,7 @@ fn item(run: &Run, case: &RunCase<'_>, entry: &Entry, tool: Tool, broken: &mut V
                     };
                     text.push_str(&format!("# {name}\n{}\n\n", drawn.trim_matches('\n')));
                 }
-                Err(why) => weir_report::charts::note_broken(broken, format!("{}/{file}", trial.folder), why),
+                Err(why) => note_broken(broken, Broken { file: format!("{}/{file}", trial.folder), why }),
             }
         }
     }

@@ -36,21 +36,25 @@ pub enum ReportError {
         source: std::io::Error,
     },
     /// A picture or a page could not be drawn: a defect of weir, not of the run.
-    #[error("{what} could not be drawn: {why}")]
+    #[error("{what} could not be drawn: {source}")]
     Draw {
         /// Which one.
         what: String,
         /// What the library said.
-        why: String,
+        source: DrawError,
     },
 }
+
+/// What a library said that could not draw something.
+pub type DrawError = Box<dyn std::error::Error + Send + Sync>;
 
 impl ReportError {
     pub(crate) fn io(path: &Path, doing: &'static str, source: std::io::Error) -> Self {
         ReportError::Io { path: path.to_path_buf(), doing, source }
     }
 
-    pub(crate) fn draw(what: impl Into<String>, why: impl ToString) -> Self {
-        ReportError::Draw { what: what.into(), why: why.to_string() }
+    /// Says what could not be drawn.
+    pub(crate) fn draw<E: Into<DrawError>>(what: &str) -> impl FnOnce(E) -> Self {
+        move |source| ReportError::Draw { what: what.to_string(), source: source.into() }
     }
 }

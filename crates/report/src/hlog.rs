@@ -9,7 +9,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
 /// The intervals of one tag, added up, and what stopped the reading early.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Merged {
     /// All intervals that could be read.
     pub histogram: Histogram<u64>,

@@ -13,7 +13,6 @@ pub mod files;
 pub mod formats;
 pub mod hlog;
 mod make;
-mod markdown;
 mod page;
 mod page_filter;
 pub mod palette;
@@ -26,7 +25,7 @@ mod summary_csv;
 pub mod tables;
 mod terminal;
 
-pub use error::ReportError;
+pub use error::{DrawError, ReportError};
 pub use extra::Extra;
 pub use make::{Made, Options, make, make_of};
 pub use part::Part;

@@ -13,7 +13,7 @@ use crate::extra::Extra;
 use crate::page::{self, Drawing};
 use crate::run::{Broken, Run, load_run};
 use crate::summary::{Summary, summary};
-use crate::{markdown, summary_csv};
+use crate::summary_csv;
 
 /// Name of the report's folder in a run.
 const FOLDER: &str = "report";
@@ -65,7 +65,7 @@ pub fn make_of(loaded: &Run, mut summary: Summary, extra: Extra, options: &Optio
     let run = loaded.folder.as_path();
     let (mut drawn, mut broken) = draw_sections(loaded, &summary);
     // Histograms and series are only read for charts, so only now is it known which of them are broken.
-    extra.broken.iter().for_each(|row| charts::note_broken(&mut broken, row.file.clone(), row.why.clone()));
+    extra.broken.iter().for_each(|row| charts::note_broken(&mut broken, row.clone()));
     summary.broken.append(&mut broken);
     let overview = charts::overview(loaded, &summary);
     if let ([only], Some(_)) = (drawn.as_mut_slice(), &overview) {
@@ -84,11 +84,14 @@ pub fn make_of(loaded: &Run, mut summary: Summary, extra: Extra, options: &Optio
     let of_extra = extra.charts();
     let all: Vec<&Chart> = overview.iter().chain(of_sections).chain(of_extra).collect();
     let names = write_charts(&all, new.path(), options)?;
-    write(&new.path().join("report.html"), page::draw(&drawing)?.as_bytes())?;
-    write(&new.path().join("report.md"), markdown::draw(&drawing).as_bytes())?;
-    write(&new.path().join("summary.csv"), &summary_csv::draw(&summary)?)?;
+    let html = page::html(&drawing).map_err(ReportError::draw("report.html"))?;
+    let markdown = page::markdown(&drawing).map_err(ReportError::draw("report.md"))?;
+    let csv = summary_csv::draw(&summary).map_err(ReportError::draw("summary.csv"))?;
+    write(&new.path().join("report.html"), html.as_bytes())?;
+    write(&new.path().join("report.md"), markdown.as_bytes())?;
+    write(&new.path().join("summary.csv"), &csv)?;
     for (file, text) in extra.files() {
-        write_below(new.path(), file, text)?;
+        write(&new.path().join(file), text.as_bytes())?;
     }
     let folder = run.join(FOLDER);
     replace(run, new, &folder)?;
@@ -135,23 +138,15 @@ fn replace(run: &Path, new: tempfile::TempDir, folder: &Path) -> Result<(), Repo
     fs::rename(&new, folder).map_err(|error| ReportError::io(folder, "rename to", error))
 }
 
-/// Writes a file in a folder of the report, which is made when it is not there.
-fn write_below(report: &Path, file: &str, text: &str) -> Result<(), ReportError> {
-    let path = report.join(file);
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| ReportError::io(folder, "make", error))?;
-    }
-    write(&path, text.as_bytes())
-}
-
+/// Writes a file. Its folder is made when it is not there.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
-    fs::write(path, bytes).map_err(|error| ReportError::io(path, "write", error))
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    made.and_then(|()| fs::write(path, bytes)).map_err(|error| ReportError::io(path, "write", error))
 }
 
 /// Draws each chart as SVG, CSV and, where wanted, PNG; the names of the files, in the order of the charts.
 fn write_charts(charts: &[&Chart], report: &Path, options: &Options) -> Result<Vec<String>, ReportError> {
     let folder = report.join("charts");
-    fs::create_dir(&folder).map_err(|error| ReportError::io(&folder, "make", error))?;
     // Rasterising takes most of the time.
     charts.par_iter().try_for_each(|chart| write_chart(chart, &folder, options))?;
     let endings: &[&str] = if options.png { &["svg", "png", "csv"] } else { &["svg", "csv"] };
@@ -160,10 +155,10 @@ fn write_charts(charts: &[&Chart], report: &Path, options: &Options) -> Result<V
 
 fn write_chart(chart: &Chart, folder: &Path, options: &Options) -> Result<(), ReportError> {
     let file = |ending: &str| folder.join(format!("{}.{ending}", chart.name));
-    let picture = draw::svg(chart)?;
+    let picture = draw::svg(chart).map_err(ReportError::draw(&chart.name))?;
     if options.png {
-        write(&file("png"), &png::draw(&chart.name, &picture)?)?;
+        write(&file("png"), &png::draw(&picture).map_err(ReportError::draw(&chart.name))?)?;
     }
     write(&file("svg"), picture.as_bytes())?;
-    write(&file("csv"), &csv::draw(chart)?)
+    write(&file("csv"), &csv::draw(chart).map_err(ReportError::draw(&chart.name))?)
 }

@@ -1,60 +1,63 @@
-//! Draws the filter of `report.html` by product, profile, workload and load. Called by `page`.
+//! The filter of `report.html` by product, profile, workload and load. `page` draws it.
 
-use askama::Template;
 use serde_json::json;
 
-use crate::error::ReportError;
-use crate::run::{BASELINE, Run};
+use crate::run::Run;
 use crate::summary::Summary;
 
-/// Names with their titles.
-type Names = Vec<(String, String)>;
-
-#[derive(Template)]
-#[template(path = "only.html")]
-struct Only {
-    /// Key in the address, heading, names.
-    groups: Vec<(&'static str, &'static str, Names)>,
+/// What a reader can choose from.
+#[derive(Default)]
+pub(crate) struct Filter {
+    /// What more than one thing can be chosen of.
+    pub groups: Vec<Group>,
     /// What the page's script knows of names.
-    names: String,
+    pub names: String,
 }
 
-/// The choice, folded up.
-///
-/// # Errors
-///
-/// Only when the template is wrong.
-pub(crate) fn draw(run: &Run, summary: &Summary) -> Result<String, ReportError> {
-    let rows = || summary.sections.iter().flat_map(|section| section.all_rows());
-    let mut groups: Vec<(&'static str, &'static str, Names)> =
-        [("product", "Products"), ("profile", "Profiles"), ("workload", "Workloads"), ("load", "Loads")]
-            .map(|(key, heading)| (key, heading, Vec::new()))
-            .into();
-    let add = |names: &mut Names, name: &str, title: &str| {
-        if !names.iter().any(|(known, _)| known == name) {
-            names.push((name.to_string(), if title.is_empty() { name } else { title }.to_string()));
+/// Names to choose from.
+pub(crate) struct Group {
+    /// Its key in the address.
+    pub key: &'static str,
+    pub heading: &'static str,
+    /// Each with its title.
+    pub names: Vec<(String, String)>,
+}
+
+impl Filter {
+    /// Everything in the summary, in the suite's order and not in that of a table.
+    pub fn of(run: &Run, summary: &Summary) -> Filter {
+        let group = |key, heading| Group { key, heading, names: Vec::new() };
+        let (mut products, mut profiles) = (group("product", "Products"), group("profile", "Profiles"));
+        let (mut workloads, mut loads) = (group("workload", "Workloads"), group("load", "Loads"));
+        let mut entries = Vec::new();
+        for entry in &run.suite.entries {
+            let mut rows = summary.sections.iter().flat_map(|section| section.all_rows());
+            let Some(row) = rows.find(|row| row.entry == *entry) else { continue };
+            entries.push(json!({
+                "product": entry.product, "profile": entry.profile, "title": row.title, "label": row.label,
+                "baseline": row.is_baseline(),
+            }));
+            if !row.is_baseline() {
+                products.add(&entry.product, &row.title);
+                profiles.add(&entry.profile, "");
+            }
         }
-    };
-    let mut entries = Vec::new();
-    // In the suite's order, not in that of a table.
-    for entry in run.suite.entries.iter().filter(|entry| rows().any(|row| row.entry == **entry)) {
-        let (title, label) = (run.title_of(&entry.product), run.label_of(entry));
-        let baseline = entry.product == BASELINE;
-        entries.push(json!({ "product": entry.product, "profile": entry.profile, "title": title, "label": label, "baseline": baseline }));
-        if !baseline {
-            add(&mut groups[0].2, &entry.product, title);
-            add(&mut groups[1].2, &entry.profile, "");
+        for section in &summary.sections {
+            workloads.add(&section.workload, &section.workload_title);
+            loads.add(&section.load, &section.load_title);
+        }
+        let mut groups = vec![products, profiles, workloads, loads];
+        // A choice of one is none.
+        groups.retain(|group| group.names.len() > 1);
+        Filter { groups, names: json!({ "entries": entries }).to_string().replace('<', "\\u003c") }
+    }
+}
+
+impl Group {
+    fn add(&mut self, name: &str, title: &str) {
+        if !self.names.iter().any(|(known, _)| known == name) {
+            let title = if title.is_empty() { name } else { title };
+            self.names.push((name.to_string(), title.to_string()));
         }
     }
-    for section in &summary.sections {
-        add(&mut groups[2].2, &section.workload, &section.workload_title);
-        add(&mut groups[3].2, &section.load, &section.load_title);
-    }
-    // A choice of one is none.
-    groups.retain(|(_, _, names)| names.len() > 1);
-    let names = json!({ "entries": entries }).to_string().replace('<', "\\u003c");
-    if groups.is_empty() {
-        return Ok(String::new());
-    }
-    Only { groups, names }.render().map_err(|error| ReportError::draw("the choice", error))
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use weir_model::record::Point;
-use weir_model::suite::{Arrivals, Entry, Expect, Load, LoadKind, RateSpec, Request, Series, Suite, Tls, Workload};
+use weir_model::suite::{Arrivals, Load, LoadKind, RateSpec, Series, Suite, Workload};
 
 use crate::run::{BASELINE, Broken, Trial};
 
@@ -12,28 +12,20 @@ use crate::run::{BASELINE, Broken, Trial};
 pub(crate) fn suite_of(run: &Path, trials: &[Trial], broken: &mut Vec<Broken>) -> Suite {
     let mut suite = Suite::read_run(&run.join("run.toml")).unwrap_or_else(|why| {
         broken.push(Broken { file: "run.toml".to_string(), why });
-        unknown()
+        Suite::default()
     });
     // By case and not by trial: within a block the order is random, and a report must not depend on it.
-    let mut cases: Vec<_> = trials.iter().map(|trial| &trial.measurement).collect();
-    cases.sort_by(|a, b| a.case.cmp(&b.case));
-    for measurement in cases {
-        let case = &measurement.case;
-        let entry = Entry { product: case.product.clone(), profile: case.profile.clone() };
+    let mut by_case: Vec<&Trial> = trials.iter().collect();
+    by_case.sort_by(|a, b| a.measurement.case.cmp(&b.measurement.case));
+    for trial in by_case {
+        let (case, measurement) = (&trial.measurement.case, &trial.measurement);
+        let entry = trial.entry();
         if !suite.entries.contains(&entry) {
             suite.entries.push(entry);
         }
         if !suite.workloads.iter().any(|workload| workload.name == case.workload) {
-            suite.workloads.push(Workload {
-                name: case.workload.clone(),
-                title: String::new(),
-                protocol: measurement.protocol,
-                request: Request { method: String::new(), path: String::new(), headers: Vec::new(), body: Vec::new() },
-                expect: Expect::default(),
-                loads: None,
-                products: None,
-                by_product: false,
-            });
+            let (name, protocol) = (case.workload.clone(), measurement.protocol);
+            suite.workloads.push(Workload { name, protocol, ..Workload::default() });
         }
         if suite.load(&case.load).is_none() {
             let of_load = trials.iter().filter(|trial| trial.measurement.case.load == case.load);
@@ -44,38 +36,9 @@ pub(crate) fn suite_of(run: &Path, trials: &[Trial], broken: &mut Vec<Broken>) -
     suite
 }
 
-fn unknown() -> Suite {
-    Suite {
-        name: String::new(),
-        title: String::new(),
-        question: String::new(),
-        blocks: 0,
-        seed: None,
-        origin: None,
-        entries: Vec::new(),
-        tls: Tls::default(),
-        workloads: Vec::new(),
-        loads: Vec::new(),
-        scales: Default::default(),
-    }
-}
-
 /// Rebuilds a load from its records if `run.toml` does not describe it. The number of connections is unknown.
 fn load_of<'a>(name: &str, trials: impl Iterator<Item = &'a Trial>) -> Load {
-    let mut load = Load {
-        name: name.to_string(),
-        title: String::new(),
-        kind: LoadKind::Closed,
-        series: Series::Once,
-        connections: 0,
-        streams: 1,
-        steady: None,
-        saturating: false,
-        least_cores: None,
-        warmup: Default::default(),
-        duration: Default::default(),
-        timeout: Default::default(),
-    };
+    let mut load = Load { name: name.to_string(), streams: 1, ..Load::default() };
     for measurement in trials.map(|trial| &trial.measurement) {
         if let Some(search) = &measurement.search {
             load.kind = LoadKind::Search { objective: search.conditions.clone() };

@@ -14,16 +14,11 @@ use crate::run::{Broken, Run, Trial, relative};
 ///
 /// The file that could not be read when neither could.
 pub fn load_seconds(run: &Run, trial: &Trial) -> Result<Vec<Vec<LoadSecond>>, Broken> {
-    let measurement = &trial.measurement;
-    let records: Vec<Option<&LoadResult>> = match measurement.points.as_slice() {
-        [] => vec![measurement.load.as_ref()],
-        points => points.iter().map(|point| Some(&point.load)).collect(),
+    let of_window = |(load, folder): (&LoadResult, PathBuf)| match load.series.as_slice() {
+        [] => read(&run.folder, &folder.join("load.csv")),
+        seconds => Ok(seconds.to_vec()),
     };
-    let of_window = |(record, folder): (Option<&LoadResult>, PathBuf)| match record {
-        Some(load) if !load.series.is_empty() => Ok(load.series.clone()),
-        _ => read(&run.folder, &folder.join("load.csv")),
-    };
-    records.into_iter().zip(folders(run, trial)).map(of_window).collect()
+    trial.measurement.windows().into_iter().zip(folders(run, trial)).map(of_window).collect()
 }
 
 /// What each role and the host used each second, of all windows.

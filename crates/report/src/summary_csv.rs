@@ -3,8 +3,8 @@
 
 use weir_stats::Estimate;
 
-use crate::error::ReportError;
-use crate::summary::{Metric, Rankable as _, Row, Section, Summary};
+use crate::error::DrawError;
+use crate::summary::{Metric, Row, Section, Summary};
 
 const PLAIN: [&str; 12] = [
     "workload",
@@ -35,19 +35,17 @@ fn columns() -> impl Iterator<Item = (Metric, &'static str)> {
 /// # Errors
 ///
 /// Only when memory for it cannot be had.
-pub(crate) fn draw(summary: &Summary) -> Result<Vec<u8>, ReportError> {
+pub(crate) fn draw(summary: &Summary) -> Result<Vec<u8>, DrawError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let header = PLAIN.iter().map(|name| (*name).to_string());
     let names = columns().map(|(_, name)| name).chain(["ratio_to_best", "ratio_to_direct"]);
     let estimates = names.flat_map(|name| ["", "_low", "_high"].map(|end| format!("{name}{end}")));
-    let failed = |error: &dyn std::fmt::Display| ReportError::draw("summary.csv", error.to_string());
-    writer.write_record(header.chain(estimates)).map_err(|error| failed(&error))?;
+    writer.write_record(PLAIN.iter().map(|name| (*name).to_string()).chain(estimates))?;
     for section in &summary.sections {
         for row in section.all_rows() {
-            writer.write_record(record(section, row)).map_err(|error| failed(&error))?;
+            writer.write_record(record(section, row))?;
         }
     }
-    writer.into_inner().map_err(|error| failed(&error))
+    Ok(writer.into_inner()?)
 }
 
 fn record(section: &Section, row: &Row) -> Vec<String> {

@@ -4,12 +4,11 @@
 use std::path::Path;
 
 use weir_model::record::Severity;
-use weir_model::text::{Unit, count, list, wrapped};
+use weir_model::text::{Unit, count, list, unique, wrapped};
 
-use crate::run::BASELINE;
-use crate::summary::{FailedTrial, FindingGroup, Metric, OverallRow, Rankable as _, Row, Section, Summary, Verdicts};
+use crate::summary::{FailedTrial, FindingGroup, Metric, OverallRow, Row, Section, Standing, Summary, Verdicts};
 use crate::tables::text::draw;
-use crate::tables::{self, Cell, Column, RowKind, Table, TableRow, estimate_cell, one_line, rank_words};
+use crate::tables::{self, Column, RowKind, Table, TableOf, estimate_cell, one_line, rank_words};
 
 /// With more sections than this, [`full_answer`] shows one table of them all instead of one each.
 const MOST_SECTIONS: usize = 6;
@@ -59,96 +58,69 @@ fn paragraph(words: &str, width: usize, bold: bool) -> String {
 /// The rows of the short answer's table, and where its numbers come from.
 struct Ranking {
     from: String,
-    rows: Vec<RankingRow>,
-}
-
-struct RankingRow {
-    row: OverallRow,
-    /// Why it is marked or not ranked; empty when all of its trials are valid.
-    mark: String,
+    /// Each with why it is marked or not ranked; empty when all of its trials are valid.
+    rows: Vec<(OverallRow, String)>,
 }
 
 impl Ranking {
     /// Each product over all workloads; where nothing may be ranked, the first section that has a number, with its trials in
     /// all sections counted.
     fn of(summary: &Summary) -> Option<Ranking> {
-        let (from, rows) = match &summary.overall {
+        let (from, rows): (String, Vec<OverallRow>) = match &summary.overall {
             Some(overall) => (overall_from(summary), overall.all_rows().cloned().collect()),
             None => unranked(summary)?,
         };
-        let rows: Vec<OverallRow> = rows;
-        let rows = rows.into_iter().map(|row| RankingRow { mark: mark(summary, &row), row }).collect();
-        Some(Ranking { from, rows })
+        Some(Ranking { from, rows: rows.into_iter().map(|row| (row.clone(), mark(summary, &row))).collect() })
     }
 
     /// The first rows of it. Two lines of header keep it narrow.
     fn table(&self, rows: usize, width: usize) -> Table {
-        let time = Unit::for_least(self.rows.iter().filter_map(|line| line.row.of(Metric::P50)).map(|p50| p50.value));
-        // Where there is room for all columns, a long name wraps rather than a column goes.
-        let column = |name: &str, unit: &str, order| {
-            let dispensable = if width < ALL_COLUMNS { order } else { 0 };
-            Column::number(&format!("{name}\n{unit}"), "").dispensable(dispensable)
-        };
-        let columns = vec![
-            Column::text("Rank"),
-            Column::text("Product"),
-            column("Rate", "requests/s", 0),
-            column("p50", time.name, 3),
-            column("p99", time.name, 0),
-            column("CPU", "µs/req", 1),
-            column("Memory", "KiB/conn", 2),
-            Column::text("Mark"),
-        ];
-        let cells = |RankingRow { row, mark }: &RankingRow| {
-            let number = |metric, unit| estimate_cell(row.of(metric), unit);
-            vec![
-                row.rank.map_or_else(Cell::none, |rank| Cell::text(rank_words(rank))),
-                Cell::text(&row.label),
-                number(Metric::Rate, Unit::PER_SECOND),
-                number(Metric::P50, time),
-                number(Metric::P99, time),
-                number(Metric::Cpu, Unit::MICROS_PER_REQUEST),
-                estimate_cell(row.memory, Unit::KIBIBYTES),
-                Cell::text(mark),
-            ]
-        };
-        let kind = |RankingRow { row, mark }: &RankingRow| match row.rank {
-            _ if row.entry.product == BASELINE => RowKind::Baseline,
+        let time = Unit::for_least(self.rows.iter().filter_map(|(row, _)| row.of(Metric::P50)).map(|p50| p50.value));
+        let mut table = TableOf::<(OverallRow, String)>::new();
+        table.add(Column::text("Rank"), |(row, _)| row.rank.map(|rank| rank_words(rank).into()));
+        table.add(Column::text("Product"), |(row, _)| row.label.clone());
+        for (metric, unit, name, order) in [
+            (Metric::Rate, Unit::PER_SECOND, Unit::PER_SECOND.name, 0),
+            (Metric::P50, time, time.name, 3),
+            (Metric::P99, time, time.name, 0),
+            (Metric::Cpu, Unit::MICROS_PER_REQUEST, "µs/req", 1),
+        ] {
+            table.add(column(metric.entry().title, name, order, width), move |(row, _)| {
+                estimate_cell(row.of(metric), unit)
+            });
+        }
+        table.add(column("Memory", "KiB/conn", 2, width), |(row, _)| estimate_cell(row.memory, Unit::KIBIBYTES));
+        table.add(Column::text("Mark"), |(_, mark)| mark.clone());
+        let more = self.rows.len().saturating_sub(rows);
+        let table = table.table("", "", self.rows.iter().take(rows), |(row, mark)| match row.rank {
+            _ if row.is_baseline() => RowKind::Baseline,
             None => RowKind::Unranked,
             Some(_) if mark.is_empty() => RowKind::Plain,
             Some(_) => RowKind::Marked,
-        };
-        let more = self.rows.len().saturating_sub(rows);
-        let shown = self.rows.iter().take(rows);
-        Table {
-            columns,
-            rows: shown.map(|line| TableRow { kind: kind(line), cells: cells(line) }).collect(),
-            notes: (more > 0).then(|| format!("and {more} more; --full shows all.")).into_iter().collect(),
-            ..Table::default()
-        }
+        });
+        table.with_notes((more > 0).then(|| format!("and {more} more; --full shows all.")))
     }
+}
+
+/// A column of the short answer. Where there is room for all columns, a long name wraps rather than a column goes.
+fn column(name: &str, unit: &str, order: u8, width: usize) -> Column {
+    Column::number(&format!("{name}\n{unit}"), "").dispensable(if width < ALL_COLUMNS { order } else { 0 })
 }
 
 /// Over which workloads, and under which loads.
 fn overall_from(summary: &Summary) -> String {
     let Some(overall) = &summary.overall else { return String::new() };
     let loads = |slugs: &[String]| {
-        let mut names: Vec<&str> = Vec::new();
-        for section in summary.sections.iter().filter(|section| slugs.contains(&section.slug())) {
-            if !names.contains(&section.load.as_str()) {
-                names.push(&section.load);
-            }
-        }
-        list(&names)
+        let sections = summary.sections.iter().filter(|section| slugs.contains(&section.slug()));
+        list(&unique(sections.map(|section| section.load.as_str())))
     };
-    let workloads: Vec<&str> = overall.workloads.iter().map(String::as_str).collect();
-    let over = match workloads.len() {
-        1 => format!("On {}", workloads[0]),
-        2..=4 => format!("Geometric means over {}", list(&workloads)),
+    let over = match overall.workloads.len() {
+        1 => format!("On {}", overall.workloads[0]),
+        2..=4 => format!("Geometric means over {}", list(&overall.workloads)),
         n => format!("Geometric means over {n} workloads"),
     };
-    let leading = if overall.ranked_by == Metric::Rate { &overall.rate_from } else { &overall.latency_from };
-    let under = if *leading == overall.latency_from {
+    let leading = overall.leading();
+    let under = if leading == overall.latency_from {
         format!("under {}", loads(leading))
     } else {
         format!("rate, CPU and memory under {}, p50 and p99 under {}", loads(leading), loads(&overall.latency_from))
@@ -167,45 +139,35 @@ fn unranked(summary: &Summary) -> Option<(String, Vec<OverallRow>)> {
         n => format!(", one of {n} combinations of workload and load; marks count the trials of all"),
     };
     let verdicts = |row: &Row| {
-        let same = |other: &&Row| other.entry == row.entry;
-        summary.sections.iter().flat_map(Section::all_rows).filter(same).fold(Verdicts::default(), |sum, other| {
-            Verdicts {
-                valid: sum.valid + other.verdicts.valid,
-                suspect: sum.suspect + other.verdicts.suspect,
-                invalid: sum.invalid + other.verdicts.invalid,
-                error: sum.error + other.verdicts.error,
-            }
-        })
+        let mut all = Verdicts::default();
+        rows(summary).filter(|other| other.entry == row.entry).for_each(|other| all += other.verdicts);
+        all
     };
     let rows = section.all_rows().map(|row| OverallRow {
-        entry: row.entry.clone(),
-        title: row.title.clone(),
-        label: row.label.clone(),
-        rank: None,
-        estimates: row.estimates.clone(),
+        standing: Standing { rank: None, ratio_to_best: None, verdicts: verdicts(row), ..row.standing.clone() },
         memory: row.memory.and_then(|memory| memory.by_connection),
         proportional: false,
-        ratio_to_best: None,
-        requests: row.requests,
-        errors: row.errors.clone(),
-        verdicts: verdicts(row),
         missing: Vec::new(),
     });
     Some((format!("{}{of}.", section.slug_words()), rows.collect()))
 }
 
+/// The rows of all sections.
+fn rows(summary: &Summary) -> impl Iterator<Item = &Row> {
+    summary.sections.iter().flat_map(Section::all_rows)
+}
+
 /// The most severe problem of a row, in one or two words.
 fn mark(summary: &Summary, row: &OverallRow) -> String {
-    let cache = |own: &Row| own.entry == row.entry && own.answers_itself;
     let Verdicts { suspect, invalid, error, .. } = row.verdicts;
     let errors = row.error_count();
     match () {
-        () if summary.sections.iter().flat_map(Section::all_rows).any(cache) => "cache".to_string(),
+        () if rows(summary).any(|own| own.entry == row.entry && own.answers_itself) => "cache".to_string(),
         () if invalid > 0 => format!("{invalid} invalid"),
         () if error > 0 => format!("{error} failed"),
         () if errors > 0 => format!("{} errors", count(errors)),
         () if suspect > 0 => format!("{suspect} suspect"),
-        () if row.rank.is_none() && row.entry.product != BASELINE => "not ranked".to_string(),
+        () if row.rank.is_none() && !row.is_baseline() => "not ranked".to_string(),
         () => String::new(),
     }
 }
@@ -213,45 +175,33 @@ fn mark(summary: &Summary, row: &OverallRow) -> String {
 /// What is wrong with the numbers: trials by verdict with the checks behind it, trials that are missing, and the machine.
 fn spoils(summary: &Summary) -> Vec<String> {
     let mut sentences = Vec::new();
+    let trials = count(summary.trials as u64);
     if let Some(planned) = summary.trials_planned.filter(|planned| summary.trials < *planned) {
-        sentences.push(format!(
-            "Only {} of {} trials have ended.",
-            count(summary.trials as u64),
-            count(planned as u64)
-        ));
+        sentences.push(format!("Only {trials} of {} trials have ended.", count(planned as u64)));
     }
     match summary.skipped.as_slice() {
         [] => {}
         [one] => sentences.push(format!("{one}.")),
         many => sentences.push(format!("{} products or cases were skipped; the report says why.", many.len())),
     }
-    let rows = || summary.sections.iter().flat_map(Section::all_rows);
-    let suspect: usize = rows().filter(|row| !row.answers_itself).map(|row| row.verdicts.suspect).sum();
-    let invalid: usize = summary.sections.iter().map(|section| section.invalid).sum();
-    for (n, word, severity) in [(invalid, "invalid", Severity::Fatal), (suspect, "suspect", Severity::Warning)] {
+    for (n, word, severity) in
+        [(summary.invalid(), "invalid", Severity::Fatal), (summary.suspect(), "suspect", Severity::Warning)]
+    {
         if n > 0 {
             let are = if n == 1 { "is" } else { "are" };
             let checks = checks(&summary.findings, severity);
-            sentences.push(format!(
-                "{} of {} trials {are} {word}: {checks}.",
-                count(n as u64),
-                count(summary.trials as u64)
-            ));
+            sentences.push(format!("{} of {trials} trials {are} {word}: {checks}.", count(n as u64)));
         }
     }
     if let Some(FailedTrial { label, workload, load, stage, message, remedy, .. }) = summary.errors.first() {
-        let (n, trials) = (count(summary.errors.len() as u64), count(summary.trials as u64));
+        let n = count(summary.errors.len() as u64);
         let first = if summary.errors.len() == 1 { "" } else { "the first was " };
         sentences.push(format!(
             "{n} of {trials} trials failed: {first}{label} on {workload} under {load}, at {stage}: {message}. What to do: {remedy}."
         ));
     }
-    let machine: Vec<&str> = summary
-        .findings
-        .iter()
-        .filter(|found| found.trials.is_empty() && found.severity > Severity::Note)
-        .map(|found| found.check.trim_start_matches("doctor-"))
-        .collect();
+    let of_machine = summary.findings.iter().filter(|found| found.trials.is_empty() && found.severity > Severity::Note);
+    let machine: Vec<&str> = of_machine.map(|found| found.check.trim_start_matches("doctor-")).collect();
     if !machine.is_empty() {
         sentences.push(format!("`weir doctor` warns of {}.", list(&machine)));
     }
@@ -269,11 +219,8 @@ fn checks(found: &[FindingGroup], severity: Severity) -> String {
     }
     counts.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let more = counts.len().saturating_sub(MOST_CHECKS);
-    let mut words: Vec<String> = counts.iter().take(MOST_CHECKS).map(|(check, n)| format!("{check} {n}")).collect();
-    if more > 0 {
-        words.push(format!("{more} more checks"));
-    }
-    words.join(", ")
+    let words = counts.iter().take(MOST_CHECKS).map(|(check, n)| format!("{check} {n}"));
+    words.chain((more > 0).then(|| format!("{more} more checks"))).collect::<Vec<_>>().join(", ")
 }
 
 /// Every table and finding, at most `width` characters wide (at least 20).
@@ -287,27 +234,21 @@ pub fn full_answer(summary: &Summary, width: usize, colour: bool) -> String {
     for remark in &summary.remarks {
         text.push_str(&paragraph(&format!("- {remark}"), width, false));
     }
-    let several = summary.sections.len() > 1;
-    let rankings = summary.sections.iter().take(if summary.sections.len() > MOST_SECTIONS { 0 } else { MOST_SECTIONS });
-    let overall = tables::overall(summary).filter(|_| several);
-    let matrix = (summary.sections.len() > MOST_SECTIONS).then(|| tables::matrix(summary));
-    for table in overall.into_iter().chain(matrix).chain(rankings.map(tables::ranking)) {
-        text.push('\n');
-        text.push_str(&draw(&table, width, colour));
+    let many = summary.sections.len() > MOST_SECTIONS;
+    let mut all: Vec<Table> = tables::overall(summary).filter(|_| summary.sections.len() > 1).into_iter().collect();
+    if many {
+        all.push(tables::matrix(summary));
+    } else {
+        all.extend(summary.sections.iter().map(tables::ranking));
     }
-    let more = [
-        (summary.errors.is_empty(), tables::errors(&summary.errors)),
-        (summary.broken.is_empty(), tables::broken_files(&summary.broken)),
-    ];
-    for (_, table) in more.iter().filter(|(empty, _)| !empty) {
-        text.push('\n');
-        text.push_str(&draw(table, width, colour));
+    let failures = [tables::errors(&summary.errors), tables::broken_files(&summary.broken)];
+    all.extend(failures.into_iter().filter(|table| !table.rows.is_empty()));
+    for table in all {
+        text.push_str(&format!("\n{}", draw(&table, width, colour)));
     }
     if !summary.findings.is_empty() {
         text.push('\n');
-        for words in findings(&summary.findings) {
-            text.push_str(&paragraph(&words, width, false));
-        }
+        text.extend(findings(&summary.findings).iter().map(|words| paragraph(words, width, false)));
     }
     text
 }
@@ -317,25 +258,17 @@ pub fn full_answer(summary: &Summary, width: usize, colour: bool) -> String {
 fn findings(found: &[FindingGroup]) -> Vec<String> {
     let (fatal, others): (Vec<&FindingGroup>, Vec<&FindingGroup>) =
         found.iter().partition(|f| f.severity == Severity::Fatal);
-    let mut lines: Vec<String> =
-        fatal.iter().map(|f| format!("{}: {}. What to do: {}.", named(f), f.message, f.remedy)).collect();
-    if !others.is_empty() {
-        let names: Vec<String> = others.iter().map(|f| named(f)).collect();
-        lines.push(format!("Findings: {}. The report says what was seen and what to do.", names.join(", ")));
-    }
-    lines
+    let fatal = fatal.iter().map(|f| format!("{}: {}. What to do: {}.", named(f), f.message, f.remedy));
+    let names: Vec<String> = others.iter().map(|f| named(f)).collect();
+    let others = format!("Findings: {}. The report says what was seen and what to do.", names.join(", "));
+    fatal.chain((!names.is_empty()).then_some(others)).collect()
 }
 
 /// `steal (warning, 2 trials)`, `doctor-cpus (warning)`.
 fn named(found: &FindingGroup) -> String {
-    let severity = match found.severity {
-        Severity::Note => "note",
-        Severity::Warning => "warning",
-        Severity::Fatal => "fatal",
+    let trials = match found.trials.len() {
+        0 => String::new(),
+        n => format!(", {}", weir_model::text::counted(n as u64, "trial")),
     };
-    match found.trials.len() {
-        0 => format!("{} ({severity})", found.check),
-        1 => format!("{} ({severity}, 1 trial)", found.check),
-        n => format!("{} ({severity}, {n} trials)", found.check),
-    }
+    format!("{} ({}{trials})", found.check, found.severity.as_str())
 }

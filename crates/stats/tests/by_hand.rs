@@ -79,25 +79,25 @@ fn ranks_of_a_chain_of_overlaps() {
     // A ~ B, B ~ C, A above C.
     let (a, b, c) = (between(10.0, 12.0), between(8.0, 11.0), between(7.0, 9.0));
     let place = |index, rank_low, rank_high| Ranked { index, rank_low, rank_high };
-    assert_eq!(shared_ranks(&[c, a, b], true), [place(1, 1, 2), place(2, 1, 3), place(0, 2, 3)]);
-    assert_eq!(shared_ranks(&[c, a, b], false), [place(0, 1, 2), place(2, 1, 3), place(1, 2, 3)]);
+    assert_eq!(shared_ranks(&[c, a, b], true, |_, _| true), [place(1, 1, 2), place(2, 1, 3), place(0, 2, 3)]);
+    assert_eq!(shared_ranks(&[c, a, b], false, |_, _| true), [place(0, 1, 2), place(2, 1, 3), place(1, 2, 3)]);
 }
 
 #[test]
 fn ranks_of_clear_and_of_equal_products() {
     let place = |index, rank_low, rank_high| Ranked { index, rank_low, rank_high };
     let apart = [between(1.0, 2.0), between(5.0, 6.0), between(3.0, 4.0)];
-    assert_eq!(shared_ranks(&apart, true), [place(1, 1, 1), place(2, 2, 2), place(0, 3, 3)]);
+    assert_eq!(shared_ranks(&apart, true, |_, _| true), [place(1, 1, 1), place(2, 2, 2), place(0, 3, 3)]);
     let same = [between(1.0, 2.0); 3];
-    assert_eq!(shared_ranks(&same, true), [place(0, 1, 3), place(1, 1, 3), place(2, 1, 3)]);
+    assert_eq!(shared_ranks(&same, true, |_, _| true), [place(0, 1, 3), place(1, 1, 3), place(2, 1, 3)]);
     let touching = [between(1.0, 2.0), between(2.0, 3.0)];
-    assert_eq!(shared_ranks(&touching, true), [place(1, 1, 2), place(0, 1, 2)]);
-    assert_eq!(shared_ranks(&[], true), []);
+    assert_eq!(shared_ranks(&touching, true, |_, _| true), [place(1, 1, 2), place(0, 1, 2)]);
+    assert_eq!(shared_ranks(&[], true, |_, _| true), []);
 }
 
 #[test]
 fn what_is_not_a_number_is_not_ranked_above_anything() {
-    let ranks = shared_ranks(&[between(f64::NAN, f64::NAN), between(5.0, 6.0), between(1.0, 2.0)], true);
+    let ranks = shared_ranks(&[between(f64::NAN, f64::NAN), between(5.0, 6.0), between(1.0, 2.0)], true, |_, _| true);
     assert_eq!(ranks.iter().map(|r| r.index).collect::<Vec<_>>(), [1, 0, 2]);
     assert_eq!((ranks[1].rank_low, ranks[1].rank_high), (1, 3));
 }

@@ -87,7 +87,7 @@ proptest! {
         let all: Vec<Estimate> = (xs.iter())
             .map(|&(value, half)| Estimate { value, low: value - half, high: value + half, n: 5, level: 0.95 })
             .collect();
-        let ranks = shared_ranks(&all, higher);
+        let ranks = shared_ranks(&all, higher, |_, _| true);
         let mut seen: Vec<usize> = ranks.iter().map(|r| r.index).collect();
         seen.sort_unstable();
         prop_assert_eq!(seen, (0..all.len()).collect::<Vec<_>>());
@@ -113,6 +113,6 @@ proptest! {
         let _ = detectable_difference(a.first().copied().unwrap_or(0.1), blocks, level);
         let odd: Vec<Estimate> =
             a.windows(3).map(|w| Estimate { value: w[0], low: w[1], high: w[2], n: 1, level }).collect();
-        let _ = shared_ranks(&odd, seed % 2 == 0);
+        let _ = shared_ranks(&odd, seed % 2 == 0, |_, _| true);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use weir_compare::{ComparedRun, Comparison, FailIf, Options, Selection, compare, markdown, text};
+use weir_compare::{ComparedRun, Comparison, FailIf, Options, compare, markdown, text};
 
 use crate::args::PartArgs;
 use crate::exit::{Exit, Failure, VerbResult, value_error, wrong_value};
@@ -46,12 +46,11 @@ pub struct Args {
 /// # Errors
 /// Bad input: a wrong flag, a folder that is no run, two runs with nothing in common.
 pub fn main(args: &Args) -> VerbResult {
-    let PartArgs { products, profile, only } = args.part.clone();
     let options = Options {
         level: args.level,
         absolute: args.absolute,
         busy: args.busy,
-        selection: Selection { products, profiles: profile, only },
+        selection: args.part.part(),
         fail_if: args.fail_if.clone(),
     };
     let before = ComparedRun::read(&args.before).map_err(Failure::input)?;

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use weir_report::Part;
-
 use crate::args::PartArgs;
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::out;
@@ -26,10 +24,8 @@ pub struct Args {
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let PartArgs { products, profile, only } = args.part.clone();
-    let shown = Part { products: products.unwrap_or_default(), profiles: profile.unwrap_or_default(), only };
     let run = weir_report::load_run(&args.run).map_err(Failure::input)?;
-    let run = shown.of(run).map_err(Failure::input)?;
+    let run = args.part.part().of(run).map_err(Failure::input)?;
     let summary = weir_report::summary(&run);
     let made = make(&run, &summary)?;
     show(&summary, &made, args.full, args.json)

@@ -8,9 +8,10 @@ mod random;
 
 use golden::golden;
 use made::{BUSY, Made, Noise, QUIET, VIRTUAL};
-use weir_compare::{Change, ComparedRun, Comparison, FailIf, Options, Selection, Verdict, compare, markdown, text};
+use weir_compare::{Change, ComparedRun, Comparison, FailIf, Options, Verdict, compare, markdown, text};
 use weir_model::metric::Metric;
 use weir_model::record::{TrialError, Verdict as TrialVerdict};
+use weir_report::Part;
 
 fn asking(conditions: &[&str]) -> Options {
     let fail_if = conditions.iter().map(|text| text.parse::<FailIf>().expect(text)).collect();
@@ -107,7 +108,7 @@ fn a_change_that_is_sure_and_small_is_no_alarm() {
     let comparison = compare(&before, &after, &asking(&["capacity -5%"])).expect("compared");
     let capacity = change(&comparison, "alder", Metric::Rate);
     assert_eq!((capacity.verdict, alarms(&comparison)), (Verdict::Sure, 0));
-    assert!((capacity.share() + 0.03).abs() < 0.005, "{capacity:?}");
+    assert!(((capacity.ratio.value - 1.0) + 0.03).abs() < 0.005, "{capacity:?}");
     assert_eq!(alarms(&compare(&before, &after, &asking(&["capacity -2%"])).expect("compared")), 1);
     // Better is no alarm, however much.
     assert_eq!(alarms(&compare(&after, &before, &asking(&["capacity -2%"])).expect("compared")), 0);
@@ -195,7 +196,7 @@ fn trials_beside_something_else_are_skipped() {
     let comparison = compared(&after, false);
     let capacity = change(&comparison, "alder", Metric::Rate);
     assert_eq!((alarms(&comparison), capacity.after.blocks, capacity.divided), (0, 3, true));
-    assert!(capacity.share().abs() < 0.05, "{capacity:?}");
+    assert!((capacity.ratio.value - 1.0).abs() < 0.05, "{capacity:?}");
     assert_eq!(change(&comparison, "alder", Metric::Rss).after.blocks, 6);
     assert!(
         comparison
@@ -292,10 +293,7 @@ fn what_only_one_run_has_is_listed_and_nothing_in_common_is_an_error() {
         (vec!["birch".into()], vec!["cedar".into()])
     );
     let only = |names: &[&str]| Options {
-        selection: Selection {
-            products: Some(names.iter().map(|name| (*name).to_owned()).collect()),
-            ..Selection::default()
-        },
+        selection: Part { products: names.iter().map(|name| (*name).to_owned()).collect(), ..Part::default() },
         ..Options::default()
     };
     let message = compare(&before, &after, &only(&["birch"])).expect_err("nothing in common").to_string();
@@ -321,14 +319,14 @@ fn what_differs_is_said_first() {
     assert_eq!(
         said,
         [
-            "kernel: Linux 6.12.0 -> Linux 6.13.0",
+            "Kernel: Linux 6.12.0 -> Linux 6.13.0",
+            "CPUs of the proxy: not pinned -> 1, 2",
             "net.core.somaxconn: none -> 128",
-            "CPUs of the proxy: none -> 1,2",
             "alder's version: 2.4.1 -> 2.5.0",
         ]
     );
     let shown = text(&comparison, 100, false);
-    let (differs, table) = (shown.find("kernel: Linux"), shown.find("Changes"));
+    let (differs, table) = (shown.find("Kernel: Linux"), shown.find("Changes"));
     assert!(differs.is_some() && differs < table, "{shown}");
 }
 

@@ -172,6 +172,10 @@ impl Unit {
     pub const KIBIBYTES: Unit = Unit { name: "KiB", size: 1_024.0 };
     /// CPU time of the proxy for one answer.
     pub const MICROS_PER_REQUEST: Unit = Unit { name: "\u{b5}s/request", size: 1.0 };
+    /// Seconds.
+    pub const SECONDS: Unit = Unit { name: "s", size: 1.0 };
+    /// Of a ratio.
+    pub const NONE: Unit = Unit { name: "", size: 1.0 };
     /// Cores.
     pub const CORES: Unit = Unit { name: "cores", size: 1.0 };
 

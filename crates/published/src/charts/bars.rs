@@ -9,7 +9,7 @@ use crate::layout::fill;
 use crate::metrics::unit_size;
 use crate::run_cases::RunCase;
 use crate::variant::Variant;
-use weir_model::text::short;
+use weir_model::text::{short, unique};
 use weir_report::charts::axis::{Axis, Scale};
 use weir_report::charts::style;
 use weir_report::charts::{Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
@@ -36,8 +36,8 @@ pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>) -> Optio
     for (case, entry) in context.document_order(layout.order, |case| layout.holds(case)) {
         values.extend(layout.metrics.iter().filter_map(|metric| value(context, counterpart, case, entry, metric)));
     }
-    let names = unique(values.iter().map(|value| &value.series));
-    let groups = unique(values.iter().map(|value| &value.group));
+    let names = unique(values.iter().map(|value| value.series.clone()));
+    let groups = unique(values.iter().map(|value| value.group.clone()));
     let by_product = layout.bars.contains("{product}");
     for value in &mut values {
         value.bar.series = names.iter().position(|name| *name == value.series).unwrap_or(0);
@@ -124,16 +124,6 @@ fn bar_group(group: &str, values: &[Value<'_>]) -> BarGroup {
         }
     }
     BarGroup { label: group.to_string(), baseline: false, bars }
-}
-
-fn unique<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for name in names {
-        if !all.contains(name) {
-            all.push(name.clone());
-        }
-    }
-    all
 }
 
 fn shade(place: usize, of: usize) -> f64 {

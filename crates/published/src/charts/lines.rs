@@ -10,10 +10,9 @@ use crate::run_cases::RunCase;
 use crate::variant::Variant;
 use weir_model::text::Unit;
 use weir_report::charts::axis::{Axis, Scale};
-use weir_report::charts::separate;
-use weir_report::charts::style;
-use weir_report::charts::{Chart, ChartKind, Curve, CurvePoint, Curves, Dash, Line, Lines};
-use weir_report::charts::{merged_histogram, percentile_curve};
+use weir_report::charts::{
+    Chart, ChartKind, Curve, CurvePoint, Curves, Dash, Line, Lines, PERCENTILES_NOTE, percentile_curve, separate, style,
+};
 use weir_report::palette::lighter;
 use weir_report::run::{BASELINE, Broken};
 
@@ -41,18 +40,14 @@ pub(super) fn percentiles(
     let size = counterpart.picture.and_then(|picture| unit_size(&picture.y_unit)).unwrap_or(Unit::MILLIS.size);
     let mut series = Vec::new();
     for (case, entry) in all.into_iter().filter(|(_, entry)| !one_profile || first(entry)) {
-        if let Some((histogram, us)) = merged_histogram(run_cases.run, case.section, entry, broken) {
-            let points = percentile_curve(&histogram, us).into_iter().map(|(p, us)| (p, us / size)).collect();
+        if let Some(curve) = percentile_curve(run_cases.run, case.section, entry, broken) {
+            let points = curve.into_iter().map(|(p, us)| (p, us / size)).collect();
             let place = cases.iter().position(|name| *name == case.name).unwrap_or(0);
             series.push(line(context, case, entry, (place, cases.len()), points));
         }
     }
     let unit = counterpart.picture.map_or_else(|| "ms".to_string(), |picture| picture.y_unit.clone());
-    let mut notes = vec![
-        "Latency is due to answered. Histograms of all blocks that count, added up; a curve ends where fewer than ten samples \
-         lie beyond."
-            .to_string(),
-    ];
+    let mut notes = vec![PERCENTILES_NOTE.to_string()];
     if let (true, Some(profile)) = (one_profile, run_cases.profiles.first()) {
         notes.push(format!("Of the profile {profile}; the others are in the pictures of one case."));
     }
@@ -67,12 +62,8 @@ pub(super) fn percentiles(
         ),
         notes,
         kind: ChartKind::Lines(Lines {
-            x: Axis {
-                label: "Share of requests answered within".to_string(),
-                unit: String::new(),
-                scale: Scale::Percentile,
-            },
-            y: Axis { label: "Latency".to_string(), unit, scale: counterpart.scale() },
+            x: Axis::percentiles(),
+            y: Axis { scale: counterpart.scale(), ..Axis::linear("Latency", &unit) },
             series,
             rules: Vec::new(),
         }),
@@ -114,9 +105,7 @@ pub(super) fn rounds(context: &Context<'_>, counterpart: Counterpart<'_>) -> Opt
     for (case, entry) in context.document_order(layout.order, |case| layout.holds(case)) {
         let (look, dash) = style(cases.run, entry);
         let point = |round: u32| {
-            let estimate = cases.estimate(case, Variant::Round(round), entry, metric)?;
-            let interval = (estimate.n > 1).then_some((estimate.low / size, estimate.high / size));
-            Some(CurvePoint { x: f64::from(round), y: estimate.value / size, interval, hollow: false })
+            Some(CurvePoint::of(f64::from(round), &cases.estimate(case, Variant::Round(round), entry, metric)?, size))
         };
         let points: Vec<CurvePoint> = (1..=case.rounds()).filter_map(point).collect();
         if !points.is_empty() {
@@ -142,8 +131,8 @@ pub(super) fn rounds(context: &Context<'_>, counterpart: Counterpart<'_>) -> Opt
         alt: format!("{metric} over rounds of {}.", names.join(", ")),
         notes,
         kind: ChartKind::Curves(Curves {
-            x: Axis { label: "Round".to_string(), unit: String::new(), scale: Scale::Linear },
-            y: Axis { label: axis_label(metric).to_string(), unit, scale: Scale::Linear },
+            x: Axis::linear("Round", ""),
+            y: Axis::linear(axis_label(metric), &unit),
             series: separated.drawn,
             csv_only: separated.csv_only,
             ideal: None,

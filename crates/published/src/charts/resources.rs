@@ -8,8 +8,7 @@ use super::{Counterpart, slug};
 use crate::context::Context;
 use crate::run_cases::RunCase;
 use weir_report::charts::axis::{Axis, Scale};
-use weir_report::charts::note_broken;
-use weir_report::charts::{Chart, ChartKind, Dash, Line, Lines};
+use weir_report::charts::{Chart, ChartKind, Dash, Line, Lines, Points, note_broken, placed};
 use weir_report::run::{BASELINE, Broken};
 use weir_report::series;
 
@@ -62,15 +61,10 @@ fn stretches<'a>(
         };
         match series::resource_seconds(context.cases.run, trial) {
             Ok(rows) => {
-                let placed = rows.into_iter().map(|row| {
-                    let end = (row.time_ms as f64 - load.window_start_ms as f64) / 1_000.0;
-                    (end - row.length_s / 2.0, row)
-                });
-                let rows = placed.filter(|(at, _)| *at >= 0.0 && *at <= load.window_s).collect();
-                all.push(Stretch { case: case.name.to_string(), start, rows });
+                all.push(Stretch { case: case.name.to_string(), start, rows: placed(trial, rows) });
                 start += load.window_s + GAP_S;
             }
-            Err(one) => note_broken(broken, one.file, one.why),
+            Err(one) => note_broken(broken, one),
         }
     }
     all
@@ -91,7 +85,7 @@ fn chart(
     let of_host = |row: &ResourceSecond| row.who == "host";
     let rows = stretches.iter().flat_map(|stretch| &stretch.rows);
     let own_sockets = rows.map(|(_, row)| row).any(|row| of_role(row) && row.connections_open.is_some());
-    let pieces: [Vec<Vec<(f64, f64)>>; 4] = [
+    let pieces: [Vec<Points>; 4] = [
         pieces(stretches, of_role, |row| Some((row.cpu_user? + row.cpu_system?) * 100.0)),
         pieces(stretches, of_role, |row| Some(row.rss_bytes? as f64 / memory? * 100.0)),
         if own_sockets {
@@ -125,12 +119,8 @@ fn chart(
         alt: format!("CPU, memory, TCP connections and threads of the {who} over time."),
         notes: vec![first_blocks.to_string(), sockets(role, own_sockets).to_string(), context.scaled.to_string()],
         kind: ChartKind::Lines(Lines {
-            x: Axis { label: "Time".to_string(), unit: "s".to_string(), scale: Scale::Linear },
-            y: Axis {
-                label: "CPU and memory in %, connections, threads".to_string(),
-                unit: String::new(),
-                scale: Scale::Log,
-            },
+            x: Axis::time(),
+            y: Axis { scale: Scale::Log, ..Axis::linear("CPU and memory in %, connections, threads", "") },
             series,
             rules: stretches.iter().map(|stretch| (stretch.start, stretch.case.clone())).collect(),
         }),
@@ -161,11 +151,11 @@ fn pieces(
     stretches: &[Stretch],
     of: impl Fn(&ResourceSecond) -> bool,
     value: impl Fn(&ResourceSecond) -> Option<f64>,
-) -> Vec<Vec<(f64, f64)>> {
+) -> Vec<Points> {
     let piece = |stretch: &Stretch| {
         let own = stretch.rows.iter().filter(|(_, row)| of(row));
         let points = own.filter_map(|(at, row)| Some((stretch.start + at, value(row).filter(|value| *value > 0.0)?)));
-        points.collect::<Vec<_>>()
+        points.collect()
     };
-    stretches.iter().map(piece).filter(|piece| !piece.is_empty()).collect()
+    stretches.iter().map(piece).filter(|piece: &Points| !piece.is_empty()).collect()
 }

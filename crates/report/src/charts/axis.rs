@@ -1,7 +1,8 @@
 //! Places values on an axis and picks readable ticks. `draw` uses it, and the chart builders of this crate and of
 //! `weir-published` describe axes with it. It knows numbers, but no pixels and no products.
 
-use weir_model::text::significant;
+use weir_model::metric::Metric;
+use weir_model::text::{Unit, significant};
 
 /// One axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +44,26 @@ pub struct Tick {
 }
 
 impl Axis {
+    /// A linear axis from zero.
+    pub fn linear(label: &str, unit: &str) -> Axis {
+        Axis { label: label.to_string(), unit: unit.to_string(), scale: Scale::Linear }
+    }
+
+    /// A linear axis of a metric.
+    pub fn of_metric(metric: Metric, unit: Unit) -> Axis {
+        Axis::linear(metric.entry().name, unit.name)
+    }
+
+    /// Seconds, from left to right.
+    pub fn time() -> Axis {
+        Axis::linear("Time", Unit::SECONDS.name)
+    }
+
+    /// The share of requests that were answered within a time.
+    pub fn percentiles() -> Axis {
+        Axis { scale: Scale::Percentile, ..Axis::linear("Share of requests answered within", "") }
+    }
+
     /// "Latency, ms (log scale)".
     pub fn title(&self) -> String {
         let unit = if self.unit.is_empty() { String::new() } else { format!(", {}", self.unit) };

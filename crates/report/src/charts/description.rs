@@ -1,6 +1,8 @@
 //! Describes a chart as plain data. `section` and `weir-published` build these types; `draw` and `csv` read them.
 //! The module does not know suites or runs.
 
+use weir_stats::Estimate;
+
 use super::axis::Axis;
 
 /// One picture.
@@ -153,6 +155,20 @@ pub struct CurvePoint {
     pub interval: Option<(f64, f64)>,
     /// Only an outline: invalid.
     pub hollow: bool,
+}
+
+impl CurvePoint {
+    /// An estimate in units of `size`.
+    pub fn of(x: f64, estimate: &Estimate, size: f64) -> CurvePoint {
+        let interval = (estimate.n > 1).then_some((estimate.low / size, estimate.high / size));
+        CurvePoint { x, y: estimate.value / size, interval, hollow: false }
+    }
+}
+
+impl From<(&str, &str)> for BarSeries {
+    fn from((name, colour): (&str, &str)) -> BarSeries {
+        BarSeries { name: name.to_string(), colour: colour.to_string() }
+    }
 }
 
 /// How a line is drawn.

@@ -10,5 +10,6 @@ mod section;
 
 pub use description::*;
 pub use section::{
-    SectionCharts, Separated, merged_histogram, note_broken, of_section, overview, percentile_curve, separate, style,
+    PERCENTILES_NOTE, SectionCharts, Separated, note_broken, of_section, overview, percentile_curve, placed, separate,
+    style,
 };

@@ -7,7 +7,7 @@ use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 
 use super::draw::text::{BOLD, REGULAR};
-use crate::error::ReportError;
+use crate::error::DrawError;
 
 /// Pixels of the picture for one of the SVG: sharp on a dense screen.
 const SCALE: f32 = 2.0;
@@ -25,12 +25,12 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
 /// # Errors
 ///
 /// When `svg` is no SVG, or memory for its pixels cannot be had.
-pub fn draw(name: &str, svg: &str) -> Result<Vec<u8>, ReportError> {
+pub fn draw(svg: &str) -> Result<Vec<u8>, DrawError> {
     let options = Options { fontdb: FONTS.clone(), font_family: "Noto Sans".to_string(), ..Options::default() };
-    let tree = Tree::from_str(svg, &options).map_err(|error| ReportError::draw(name, error))?;
+    let tree = Tree::from_str(svg, &options)?;
     let size = tree.size();
     let (width, height) = ((size.width() * SCALE).ceil() as u32, (size.height() * SCALE).ceil() as u32);
-    let mut pixels = Pixmap::new(width, height).ok_or_else(|| ReportError::draw(name, "the picture has no size"))?;
+    let mut pixels = Pixmap::new(width, height).ok_or("the picture has no size")?;
     resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|error| ReportError::draw(name, error))
+    Ok(pixels.encode_png()?)
 }

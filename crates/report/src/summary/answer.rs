@@ -2,8 +2,9 @@
 
 use weir_stats::Estimate;
 
+use weir_model::text::{count, counted, extremes, list, short, unique};
+
 use super::{Metric, Overall, OverallRow, Section, Summary};
-use weir_model::text::{count, list, short};
 
 /// One sentence: who carries most, and who answers soonest at the rate that all were offered.
 pub(super) fn answer(summary: &Summary) -> String {
@@ -39,9 +40,7 @@ fn first(overall: &Overall) -> String {
             format!("{} {} {}{}", best.label, superlative(metric), quantity(best, metric), by.unwrap_or_default())
         }
         many => {
-            let names: Vec<&str> = many.iter().map(|row| row.label.as_str()).collect();
-            let names = if many.len() > 5 { format!("{} products", many.len()) } else { list(&names) };
-            format!("{names} share the first rank, {}: this run cannot tell them apart", range(many, metric))
+            format!("{} share the first rank, {}: this run cannot tell them apart", names(many, 5), range(many, metric))
         }
     }
 }
@@ -63,9 +62,8 @@ fn soonest(overall: &Overall) -> String {
         _ if rows.len() < 2 => format!("; its p99 at a given rate is {}", p99(least)),
         [only] => format!("; at a rate offered alike to all, {} has the lowest p99: {}", only.label, p99(only)),
         many => {
-            let names: Vec<&str> = many.iter().map(|row| row.label.as_str()).collect();
-            let names = if many.len() > 4 { format!("{} products", many.len()) } else { list(&names) };
-            format!("; at a rate offered alike to all, {names} share the lowest p99: {}", range(many, Metric::P99))
+            let (names, range) = (names(many, 4), range(many, Metric::P99));
+            format!("; at a rate offered alike to all, {names} share the lowest p99: {range}")
         }
     }
 }
@@ -94,27 +92,17 @@ pub(super) fn remarks(summary: &Summary) -> Vec<String> {
     }
     remarks.extend(summary.skipped.iter().map(|sentence| format!("{sentence}.")));
     remarks.extend(caches(summary));
-    let suspects: usize = summary
-        .sections
-        .iter()
-        .flat_map(Section::all_rows)
-        .filter(|row| !row.answers_itself)
-        .map(|row| row.verdicts.suspect)
-        .sum();
-    let invalid: usize = summary.sections.iter().map(|section| section.invalid).sum();
     for (n, what) in [
-        (suspects, "suspect: ranked, marked with *, and explained under the table"),
-        (invalid, "invalid: shown, not ranked"),
-        (summary.errors.len(), "failed: no number, listed under errors"),
+        (summary.suspect(), "suspect: ranked, marked with *, and explained under the table"),
+        (summary.invalid(), "invalid: shown, not ranked"),
     ] {
         if n > 0 {
-            let trials = if n == 1 { "trial is" } else { "trials are" };
-            remarks.push(
-                format!("{} {trials} {what}.", count(n as u64))
-                    .replace("is failed", "failed")
-                    .replace("are failed", "failed"),
-            );
+            remarks.push(format!("{} {} {what}.", counted(n as u64, "trial"), if n == 1 { "is" } else { "are" }));
         }
+    }
+    if !summary.errors.is_empty() {
+        let failed = counted(summary.errors.len() as u64, "trial");
+        remarks.push(format!("{failed} failed: no number, listed under errors."));
     }
     remarks
 }
@@ -159,18 +147,23 @@ fn versus(next: &OverallRow, ratio_of_next: f64, metric: Metric) -> String {
     }
 }
 
+/// The products, or how many when they are more than `most`.
+fn names(rows: &[&OverallRow], most: usize) -> String {
+    let names: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
+    if rows.len() > most { format!("{} products", rows.len()) } else { list(&names) }
+}
+
 /// "928 to 1,020 ms".
 fn range(rows: &[&OverallRow], metric: Metric) -> String {
-    let values = || rows.iter().filter_map(|row| row.of(metric)).map(|estimate| estimate.value);
-    let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    let values = rows.iter().filter_map(|row| row.of(metric)).map(|estimate| estimate.value);
+    let (least, most) = extremes(values).unwrap_or_default();
     let unit = metric.entry().quantity.unit(least);
     format!("{} to {} {}", short(least / unit.size), short(most / unit.size), unit.name)
 }
 
 /// The first few, and how many more.
 fn some(names: &[String]) -> String {
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    match names.as_slice() {
+    match names {
         [a, b, c, _, rest @ ..] => format!("{a}, {b}, {c} and {} more", rest.len() + 1),
         few => list(few),
     }
@@ -178,12 +171,8 @@ fn some(names: &[String]) -> String {
 
 /// Products that answered requests which they did not pass on.
 fn caches(summary: &Summary) -> Option<String> {
-    let mut names: Vec<&str> = Vec::new();
-    for row in summary.sections.iter().flat_map(Section::all_rows).filter(|row| row.answers_itself) {
-        if !names.contains(&row.label.as_str()) {
-            names.push(&row.label);
-        }
-    }
+    let rows = summary.sections.iter().flat_map(Section::all_rows).filter(|row| row.answers_itself);
+    let names = unique(rows.map(|row| row.label.as_str()));
     (!names.is_empty()).then(|| {
         format!("{} answered from a cache: shown, not ranked with products that pass every request on.", list(&names))
     })

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use weir_model::metric::Window;
-use weir_model::record::{Role, RoleUsage};
+use weir_model::record::Role;
 use weir_stats::{Estimate, median_interval};
 
 use super::row::Cases;
@@ -36,26 +36,26 @@ pub struct WarmupSummary {
 pub(super) fn memory(cases: &Cases<'_>, blocks: &[u32]) -> Option<Memory> {
     let estimate =
         |value: &dyn Fn(&Window<'_>) -> Option<f64>| median_interval(&cases.by_block(blocks, value), LEVEL, SEED);
-    let usage = |window: &Window<'_>| window.role(Role::Proxy).cloned();
-    let proportional = estimate(&|window| Some(usage(window)?.pss_max_bytes? as f64));
-    let resident = estimate(&|window| Some(usage(window)?.rss_max_bytes as f64))?;
-    let proportional = proportional.filter(|estimate| estimate.n == resident.n);
-    let bytes = proportional.unwrap_or(resident);
+    let resident = estimate(&|window| bytes(window, false))?;
+    let proportional = estimate(&|window| bytes(window, true)).filter(|estimate| estimate.n == resident.n);
     let planned = (cases.load.connections > 0).then_some(cases.load.connections);
-    let by_connection = estimate(&|window| {
-        let usage = usage(window)?;
-        let connections = match window.load.most_open {
-            0 => planned?,
-            open => open,
-        };
-        Some(bytes_of(&usage, proportional.is_some())? / f64::from(connections.max(1)))
-    });
-    Some(Memory { proportional: proportional.is_some(), bytes, by_connection })
+    let by_connection = estimate(&|window| by_connection(window, proportional.is_some(), planned));
+    Some(Memory { proportional: proportional.is_some(), bytes: proportional.unwrap_or(resident), by_connection })
 }
 
-/// The memory as proportional sets or as resident sets.
-pub(super) fn bytes_of(usage: &RoleUsage, proportional: bool) -> Option<f64> {
-    if proportional { usage.pss_max_bytes.map(|bytes| bytes as f64) } else { Some(usage.rss_max_bytes as f64) }
+/// Memory of the proxy in one window, as proportional sets or as resident sets.
+fn bytes(window: &Window<'_>, proportional: bool) -> Option<f64> {
+    let usage = window.role(Role::Proxy)?;
+    Some(if proportional { usage.pss_max_bytes? } else { usage.rss_max_bytes } as f64)
+}
+
+/// The same by the connections that were open, or by those `planned` where that was not recorded.
+pub(super) fn by_connection(window: &Window<'_>, proportional: bool, planned: Option<u32>) -> Option<f64> {
+    let connections = match window.load.most_open {
+        0 => planned?,
+        open => open,
+    };
+    Some(bytes(window, proportional)? / f64::from(connections.max(1)))
 }
 
 /// `None` if no trial was asked to wait for a steady level.

@@ -4,7 +4,7 @@ use weir_model::suite::{LoadKind, Protocol, Series};
 use weir_stats::Estimate;
 
 use super::{Metric, Section, objective_words};
-use weir_model::text::{count, list, percent, seconds, short};
+use weir_model::text::{count, counted, list, percent, seconds, short};
 
 /// What the brackets behind a number mean (`what`: "In brackets", "Whiskers are"), for estimates of so many blocks.
 fn interval_words(what: &str, estimates: &[Estimate]) -> String {
@@ -84,8 +84,7 @@ fn load_words(section: &Section) -> String {
             let counts: Vec<String> = counts.iter().map(|n| count(u64::from(*n))).collect();
             format!(" on {} connections, one after another", counts.join(", "))
         }
-        (_, Some(1)) => " on 1 connection".to_string(),
-        (_, Some(n)) => format!(" on {} connections", count(u64::from(n))),
+        (_, Some(n)) => format!(" on {}", counted(u64::from(n), "connection")),
         (_, None) => String::new(),
     };
     let window = seconds(section.window_s);
@@ -200,13 +199,7 @@ fn power_words(section: &Section) -> Option<String> {
 }
 
 fn excluded_words(section: &Section) -> Option<String> {
-    let mut parts = Vec::new();
-    let trials = |n: usize| if n == 1 { "trial" } else { "trials" };
-    if section.invalid > 0 {
-        parts.push(format!("{} invalid {}", section.invalid, trials(section.invalid)));
-    }
-    if section.failed > 0 {
-        parts.push(format!("{} failed {}", section.failed, trials(section.failed)));
-    }
+    let parts = [(section.invalid, "invalid trial"), (section.failed, "failed trial")].into_iter();
+    let parts: Vec<String> = parts.filter(|(n, _)| *n > 0).map(|(n, what)| counted(n as u64, what)).collect();
     (!parts.is_empty()).then(|| format!("Left out of the numbers: {}.", list(&parts)))
 }

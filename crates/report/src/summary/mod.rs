@@ -15,21 +15,21 @@ mod search;
 mod section;
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
 use serde::Serialize;
 use weir_model::Condition;
 pub use weir_model::metric::Metric;
-use weir_model::record::{Severity, Skipped, Verdict};
+use weir_model::record::{Severity, Skipped, TrialError, Verdict};
 use weir_model::suite::{Entry, LoadKind, Protocol, Series};
 use weir_stats::Estimate;
 
-use crate::run::{Broken, Run, Trial};
+use crate::run::{BASELINE, Broken, Run, Trial};
 
 pub use cost::{Memory, WarmupSummary};
 pub use curve::PointRow;
 pub use metric::Estimates;
 pub use overall::{Overall, OverallRow};
-pub(crate) use rank::Rankable;
 pub use search::SearchSummary;
 
 /// Version of [`Summary`].
@@ -147,9 +147,9 @@ pub struct Section {
     pub(crate) block_numbers: Vec<u32>,
 }
 
-/// One product under one profile, in one section. Times in microseconds, memory in bytes.
-#[derive(Debug, Clone, Serialize)]
-pub struct Row {
+/// A product under one profile, as it stands among others: in a section, or over all workloads. Times in microseconds.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Standing {
     /// Product and profile.
     #[serde(flatten)]
     pub entry: Entry,
@@ -157,18 +157,32 @@ pub struct Row {
     pub title: String,
     /// The title, with the profile where the run has more than one of them.
     pub label: String,
-    /// Version read from the binary.
-    pub version: Option<String>,
     /// Best and worst rank that the intervals allow; `None` when not ranked.
     pub rank: Option<(usize, usize)>,
     /// Its trials by verdict.
     pub verdicts: Verdicts,
+    /// The metrics that are shown here.
+    #[serde(flatten)]
+    pub estimates: Estimates,
+    /// Of the ranked metric, within blocks: this one over the best.
+    pub ratio_to_best: Option<Estimate>,
+    /// Requests due in the windows of the trials that count.
+    pub requests: u64,
+    /// Requests without a right answer, by kind; `unsent` among them, except of a saturating load.
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// One product under one profile, in one section. Times in microseconds, memory in bytes.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// What it has in common with a row over all workloads.
+    #[serde(flatten)]
+    pub standing: Standing,
+    /// Version read from the binary.
+    pub version: Option<String>,
     /// It answered requests that it did not pass on, as a cache does, and is not ranked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub answers_itself: bool,
-    /// Every metric of the table.
-    #[serde(flatten)]
-    pub estimates: Estimates,
     /// Memory of the proxy, all and by connection.
     pub memory: Option<Memory>,
     /// How the product was warmed up, where that was watched.
@@ -183,14 +197,8 @@ pub struct Row {
     /// The point at which the curve bends, by its place among the points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub knee: Option<usize>,
-    /// Of the ranked metric, within blocks: this one over the best.
-    pub ratio_to_best: Option<Estimate>,
     /// Of the ranked metric, within blocks: this one over the direct path.
     pub ratio_to_baseline: Option<Estimate>,
-    /// Requests due in the windows of the trials that count.
-    pub requests: u64,
-    /// Requests without a right answer, by kind; `unsent` among them, except of a saturating load.
-    pub errors: BTreeMap<String, u64>,
     /// Findings of its trials.
     pub findings: usize,
     /// Why it is marked or not ranked, one sentence each.
@@ -248,30 +256,66 @@ pub struct FailedTrial {
     pub remedy: String,
 }
 
-impl Row {
+impl Standing {
+    /// What the run says of an entry before anything is measured.
+    fn before_measuring(run: &Run, entry: &Entry) -> Standing {
+        let title = run.title_of(&entry.product).to_string();
+        Standing { entry: entry.clone(), title, label: run.label_of(entry), ..Standing::default() }
+    }
+
     /// The estimate of a metric.
     pub fn of(&self, metric: Metric) -> Option<Estimate> {
         self.estimates.get(metric)
     }
 
-    /// True when it is ranked with a remark.
+    /// True when a trial is marked.
     pub fn suspect(&self) -> bool {
         self.verdicts.suspect > 0
     }
+
+    /// True of the direct path, which is shown apart and not ranked.
+    pub fn is_baseline(&self) -> bool {
+        self.entry.product == BASELINE
+    }
+
+    /// Requests without a right answer.
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
 }
 
-impl Rankable for Row {
-    fn estimates(&self) -> &Estimates {
-        &self.estimates
-    }
+impl Deref for Row {
+    type Target = Standing;
 
-    fn errors(&self) -> &BTreeMap<String, u64> {
-        &self.errors
+    fn deref(&self) -> &Standing {
+        &self.standing
     }
+}
 
-    fn set_rank(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
-        self.rank = Some(rank);
-        self.ratio_to_best = ratio_to_best;
+impl DerefMut for Row {
+    fn deref_mut(&mut self) -> &mut Standing {
+        &mut self.standing
+    }
+}
+
+impl Verdicts {
+    /// Counts one trial.
+    fn count(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Valid => self.valid += 1,
+            Verdict::Suspect => self.suspect += 1,
+            Verdict::Invalid => self.invalid += 1,
+            Verdict::Error => self.error += 1,
+        }
+    }
+}
+
+impl std::ops::AddAssign for Verdicts {
+    fn add_assign(&mut self, other: Verdicts) {
+        self.valid += other.valid;
+        self.suspect += other.suspect;
+        self.invalid += other.invalid;
+        self.error += other.error;
     }
 }
 
@@ -288,6 +332,11 @@ impl Section {
         self.baseline.iter().chain(&self.rows)
     }
 
+    /// True when a product has rows of several profiles.
+    pub(crate) fn tells_profiles_apart(&self) -> bool {
+        self.all_rows().any(|row| row.label != row.title)
+    }
+
     /// Its trials, in the order in which they ran.
     pub(crate) fn trials<'a>(&self, run: &'a Run) -> impl Iterator<Item = &'a Trial> {
         self.places.iter().filter_map(|place| run.trials.get(*place))
@@ -297,6 +346,19 @@ impl Section {
     pub fn heading(&self) -> String {
         let part = |title: &str, name: &str| if title.is_empty() { name.to_string() } else { title.to_string() };
         format!("{} \u{2013} {}", part(&self.workload_title, &self.workload), part(&self.load_title, &self.load))
+    }
+}
+
+impl Summary {
+    /// Suspect trials. Those of products that answer from a cache are not ranked, and no suspects.
+    pub(crate) fn suspect(&self) -> usize {
+        let rows = self.sections.iter().flat_map(Section::all_rows);
+        rows.filter(|row| !row.answers_itself).map(|row| row.verdicts.suspect).sum()
+    }
+
+    /// Invalid trials.
+    pub(crate) fn invalid(&self) -> usize {
+        self.sections.iter().map(|section| section.invalid).sum()
     }
 }
 
@@ -391,20 +453,19 @@ fn findings(run: &Run) -> Vec<FindingGroup> {
 
 fn errors(run: &Run) -> Vec<FailedTrial> {
     let failed = run.trials.iter().filter(|trial| trial.measurement.verdict == Verdict::Error);
-    let row = |trial: &crate::run::Trial| {
-        let measurement = &trial.measurement;
-        let error = measurement.error.clone();
-        let part = |pick: fn(weir_model::record::TrialError) -> String| error.clone().map(pick).unwrap_or_default();
+    let row = |trial: &Trial| {
+        let case = &trial.measurement.case;
+        let TrialError { stage, message, evidence, remedy } = trial.measurement.error.clone().unwrap_or_default();
         FailedTrial {
             trial: trial.folder.clone(),
-            block: measurement.block,
+            block: trial.measurement.block,
             label: run.label_of(&trial.entry()),
-            workload: measurement.case.workload.clone(),
-            load: measurement.case.load.clone(),
-            stage: part(|e| e.stage),
-            message: part(|e| e.message),
-            evidence: part(|e| e.evidence),
-            remedy: part(|e| e.remedy),
+            workload: case.workload.clone(),
+            load: case.load.clone(),
+            stage,
+            message,
+            evidence,
+            remedy,
         }
     };
     failed.map(row).collect()

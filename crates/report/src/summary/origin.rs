@@ -31,7 +31,7 @@ pub(super) fn spoken(run: &Run, trials: &[&Trial]) -> String {
                 .map(|(way, labels)| format!("{} {way}", names(labels, everybody.len())))
                 .collect();
             let rest = ways.get(&most).map(|labels| names(labels, everybody.len())).unwrap_or_default();
-            format!("with the origin, by its counters, {}; {rest} {most}", list(&refs(&others)))
+            format!("with the origin, by its counters, {}; {rest} {most}", list(&others))
         }
     }
 }
@@ -42,11 +42,7 @@ fn names(labels: &[String], all: usize) -> String {
         return "all speak".to_string();
     }
     let verb = if labels.len() == 1 { "speaks" } else { "speak" };
-    format!("{} {verb}", list(&refs(labels)))
-}
-
-fn refs(words: &[String]) -> Vec<&str> {
-    words.iter().map(String::as_str).collect()
+    format!("{} {verb}", list(labels))
 }
 
 /// `plain HTTP/1.1`, `HTTP/2 over TLS`: one for each version that a thousandth of the requests came in, since a probe of a

@@ -4,18 +4,18 @@
 //! (Fleming and Wallace 1986, "How not to lie with statistics"). It is computed within each block first, so that its
 //! interval is one over blocks.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::ops::{Deref, DerefMut};
 
 use serde::Serialize;
 use weir_model::metric::{Quantity, Window};
-use weir_model::record::Role;
 use weir_model::suite::{Entry, LoadKind, Series};
 use weir_stats::{Estimate, median_interval};
 
 use super::metric::Estimates;
-use super::rank::{Rankable, sorted};
+use super::rank::sorted;
 use super::row::Cases;
-use super::{LEVEL, Metric, Row, SEED, Section, Verdicts, cost, section};
+use super::{LEVEL, Metric, Row, SEED, Section, Standing, cost, section};
 use crate::run::{BASELINE, Run};
 
 /// Each product over all workloads.
@@ -46,57 +46,37 @@ pub struct Overall {
 /// One product under one profile. Times in microseconds, memory in bytes.
 #[derive(Debug, Clone, Serialize)]
 pub struct OverallRow {
-    /// Product and profile.
+    /// What it has in common with a row of a section.
     #[serde(flatten)]
-    pub entry: Entry,
-    /// As a reader knows the product.
-    pub title: String,
-    /// The title, with the profile where the run has more than one of them.
-    pub label: String,
-    /// Best and worst rank that the intervals allow; `None` when not ranked.
-    pub rank: Option<(usize, usize)>,
-    /// The metrics that are shown over all workloads.
-    #[serde(flatten)]
-    pub estimates: Estimates,
+    pub standing: Standing,
     /// Memory of the proxy by the client's connections.
     pub memory: Option<Estimate>,
     /// That memory is of proportional sets, not of resident ones.
     pub proportional: bool,
-    /// Of what the ranks go by, within blocks: this one over the best.
-    pub ratio_to_best: Option<Estimate>,
-    /// Requests due in the windows shown.
-    pub requests: u64,
-    /// Requests without a right answer, by kind.
-    pub errors: BTreeMap<String, u64>,
-    /// Its trials by verdict.
-    pub verdicts: Verdicts,
     /// Workloads in which it has no number that may be ranked; then it is not ranked here.
     pub missing: Vec<String>,
 }
 
-impl Rankable for OverallRow {
-    fn estimates(&self) -> &Estimates {
-        &self.estimates
-    }
+impl Deref for OverallRow {
+    type Target = Standing;
 
-    fn errors(&self) -> &BTreeMap<String, u64> {
-        &self.errors
-    }
-
-    fn set_rank(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
-        self.rank = Some(rank);
-        self.ratio_to_best = ratio_to_best;
+    fn deref(&self) -> &Standing {
+        &self.standing
     }
 }
 
-impl OverallRow {
-    /// The estimate of a metric.
-    pub fn of(&self, metric: Metric) -> Option<Estimate> {
-        self.estimates.get(metric)
+impl DerefMut for OverallRow {
+    fn deref_mut(&mut self) -> &mut Standing {
+        &mut self.standing
     }
 }
 
 impl Overall {
+    /// Sections that the ranks come from, by their slugs.
+    pub fn leading(&self) -> &[String] {
+        if self.ranked_by == Metric::Rate { &self.rate_from } else { &self.latency_from }
+    }
+
     /// Baseline first, then the products.
     pub fn all_rows(&self) -> impl Iterator<Item = &OverallRow> {
         self.baseline.iter().chain(&self.rows)
@@ -246,40 +226,26 @@ impl Table<'_> {
             };
             median_interval(&by_block(from, entry, &|window| metric.value(window)), LEVEL, SEED)
         };
-        let (memory, proportional) = memory(costs, entry);
-        let mut row = OverallRow {
-            entry: entry.clone(),
-            title: self.run.title_of(&entry.product).to_string(),
-            label: self.run.label_of(entry),
-            rank: None,
-            estimates: Estimates::of(|metric| metric.entry().columns.overall.is_some(), estimate),
-            memory,
-            proportional,
-            ratio_to_best: None,
-            requests: 0,
-            errors: BTreeMap::new(),
-            verdicts: Verdicts::default(),
-            missing: Vec::new(),
-        };
+        let mut standing = Standing::before_measuring(self.run, entry);
+        standing.estimates = Estimates::of(|metric| metric.entry().columns.overall.is_some(), estimate);
         for own in self.all().filter_map(|one| one.row(entry)) {
-            row.requests += own.requests;
+            standing.requests += own.requests;
             for (kind, n) in &own.errors {
-                *row.errors.entry(kind.clone()).or_default() += n;
+                *standing.errors.entry(kind.clone()).or_default() += n;
             }
-            row.verdicts.valid += own.verdicts.valid;
-            row.verdicts.suspect += own.verdicts.suspect;
-            row.verdicts.invalid += own.verdicts.invalid;
-            row.verdicts.error += own.verdicts.error;
+            standing.verdicts += own.verdicts;
         }
+        let (memory, proportional) = memory(costs, entry);
         let missing = self.leading().iter().filter(|one| one.cases(entry).is_none());
-        row.missing = missing.map(|one| one.section.workload.clone()).collect();
-        row
+        let missing = missing.map(|one| one.section.workload.clone()).collect();
+        OverallRow { standing, memory, proportional, missing }
     }
 }
 
 /// In each block the geometric mean over the sections; NaN where one of them has no number.
 fn by_block(from: &[Chosen<'_>], entry: &Entry, value: &dyn Fn(&Window<'_>) -> Option<f64>) -> Vec<f64> {
-    let blocks = blocks_of(from);
+    let blocks: BTreeSet<u32> = from.iter().flat_map(|one| one.section.block_numbers.iter().copied()).collect();
+    let blocks: Vec<u32> = blocks.into_iter().collect();
     let mut logs = vec![0.0; blocks.len()];
     for one in from {
         let values = one.cases(entry).map_or_else(|| vec![f64::NAN; blocks.len()], |c| c.by_block(&blocks, value));
@@ -290,25 +256,11 @@ fn by_block(from: &[Chosen<'_>], entry: &Entry, value: &dyn Fn(&Window<'_>) -> O
     logs.into_iter().map(|log| if from.is_empty() { f64::NAN } else { (log / from.len() as f64).exp() }).collect()
 }
 
-fn blocks_of(from: &[Chosen<'_>]) -> Vec<u32> {
-    let mut blocks: Vec<u32> = from.iter().flat_map(|one| one.section.block_numbers.iter().copied()).collect();
-    blocks.sort_unstable();
-    blocks.dedup();
-    blocks
-}
-
 /// Memory by connection, in one measure for all sections.
 fn memory(from: &[Chosen<'_>], entry: &Entry) -> (Option<Estimate>, bool) {
     let own: Vec<&Row> = from.iter().filter_map(|one| one.row(entry)).collect();
     let proportional = !own.is_empty() && own.iter().all(|row| row.memory.is_some_and(|memory| memory.proportional));
-    let connections = |window: &Window<'_>, planned: Option<u32>| match window.load.most_open {
-        0 => planned.map(f64::from),
-        open => Some(f64::from(open)),
-    };
     let planned = from.iter().find_map(|one| one.section.connections);
-    let value = |window: &Window<'_>| {
-        let usage = window.role(Role::Proxy)?;
-        Some(cost::bytes_of(usage, proportional)? / connections(window, planned)?.max(1.0))
-    };
+    let value = |window: &Window<'_>| cost::by_connection(window, proportional, planned);
     (median_interval(&by_block(from, entry, &value), LEVEL, SEED), proportional)
 }

@@ -1,33 +1,11 @@
 //! Ranks rows by which of them is better with statistical certainty, and sorts a table in that order.
 //! Called by `section` and `overall`.
 
-use std::collections::BTreeMap;
+use std::ops::DerefMut;
 
-use weir_stats::{Estimate, paired_ratio};
+use weir_stats::{Estimate, Ranked, paired_ratio, shared_ranks};
 
-use super::{Estimates, LEVEL, Metric, SEED};
-
-/// A row that can be ranked: a product in a section, or over all workloads.
-pub(crate) trait Rankable {
-    /// Its estimates.
-    fn estimates(&self) -> &Estimates;
-
-    /// Requests without a right answer, by kind.
-    fn errors(&self) -> &BTreeMap<String, u64>;
-
-    /// Sets best and worst rank, and the ratio to the best.
-    fn set_rank(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>);
-
-    /// The estimate of a metric.
-    fn of(&self, metric: Metric) -> Option<Estimate> {
-        self.estimates().get(metric)
-    }
-
-    /// Requests without a right answer.
-    fn error_count(&self) -> u64 {
-        self.errors().values().sum()
-    }
-}
+use super::{LEVEL, Metric, SEED, Standing};
 
 /// Rows in the order of their ranks.
 pub(super) struct Sorted<R> {
@@ -39,7 +17,7 @@ pub(super) struct Sorted<R> {
 
 /// Ranks those rows that have the metric and for which `may` holds, given their position. `values` has the metric of each row
 /// by block (NaN where it has none).
-pub(super) fn sorted<R: Rankable>(
+pub(super) fn sorted<R: DerefMut<Target = Standing>>(
     rows: Vec<R>,
     values: &[Vec<f64>],
     metric: Metric,
@@ -58,8 +36,9 @@ pub(super) fn sorted<R: Rankable>(
         let index = indices[place.index];
         sorted.ranked.push(index);
         if let Some(mut row) = left[index].take() {
-            let ratio = best.and_then(|best| paired_ratio(competitors[place.index].by_block, best, LEVEL, SEED));
-            row.set_rank((place.low, place.high), ratio);
+            row.rank = Some((place.rank_low, place.rank_high));
+            row.ratio_to_best =
+                best.and_then(|best| paired_ratio(competitors[place.index].by_block, best, LEVEL, SEED));
             sorted.rows.push(row);
         }
     }
@@ -73,64 +52,30 @@ struct Competitor<'a> {
     by_block: &'a [f64],
 }
 
-/// RankRange of a competitor, by its position in the input: best and worst rank that the data allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct RankRange {
-    index: usize,
-    low: usize,
-    high: usize,
-}
-
-/// Ranks, best first. Shared where intervals overlap, as [`weir_stats::shared_ranks`] has it, and also where the ratio
-/// within blocks may be 1: below 6 blocks the interval of a median is narrower than 95 % (that of 3 blocks has 75 %), so
-/// of two equal products one would be declared better in one run of ten. The ratio's interval keeps its promise.
-fn ranks(competitors: &[Competitor<'_>], higher_is_better: bool) -> Vec<RankRange> {
+/// Ranks, best first. Shared where intervals overlap, and also where the ratio within blocks may be 1: below 6 blocks the
+/// interval of a median is narrower than 95 % (that of 3 blocks has 75 %), so of two equal products one would be declared
+/// better in one run of ten. The ratio's interval keeps its promise.
+fn ranks(competitors: &[Competitor<'_>], higher_is_better: bool) -> Vec<Ranked> {
     let estimates: Vec<Estimate> = competitors.iter().map(|competitor| competitor.estimate).collect();
-    let order = weir_stats::shared_ranks(&estimates, higher_is_better);
-    let n = competitors.len();
-    // Each pair once: with fifty products there are thousands of them.
-    let mut table = vec![false; n * n];
-    for (a, one) in competitors.iter().enumerate() {
-        for (b, other) in competitors.iter().enumerate() {
-            table[a * n + b] = a != b && surely_better(one, other, higher_is_better);
-        }
-    }
-    let better = |a: usize, b: usize| table[a * n + b];
-    let mut places: Vec<RankRange> = order
-        .iter()
-        .map(|ranked| RankRange {
-            index: ranked.index,
-            low: 1 + (0..n).filter(|other| better(*other, ranked.index)).count(),
-            high: n - (0..n).filter(|other| better(ranked.index, *other)).count(),
-        })
-        .collect();
-    let value =
-        |place: &RankRange| if higher_is_better { -estimates[place.index].value } else { estimates[place.index].value };
-    places.sort_by(|a, b| a.low.cmp(&b.low).then(value(a).total_cmp(&value(b))));
-    places
-}
-
-fn surely_better(a: &Competitor<'_>, b: &Competitor<'_>, higher_is_better: bool) -> bool {
-    let apart = if higher_is_better { a.estimate.low > b.estimate.high } else { a.estimate.high < b.estimate.low };
-    if !apart {
-        return false;
-    }
-    match paired_ratio(a.by_block, b.by_block, LEVEL, SEED) {
-        // One block promises nothing; the order is then what was seen, and the text says so.
-        Some(ratio) if ratio.n > 1 => {
-            if higher_is_better {
-                ratio.low > 1.0
-            } else {
-                ratio.high < 1.0
+    shared_ranks(&estimates, higher_is_better, |better, worse| {
+        match paired_ratio(competitors[better].by_block, competitors[worse].by_block, LEVEL, SEED) {
+            Some(ratio) if ratio.n > 1 => {
+                if higher_is_better {
+                    ratio.low > 1.0
+                } else {
+                    ratio.high < 1.0
+                }
             }
+            // One block promises nothing; the order is then what was seen, and the text says so.
+            _ => true,
         }
-        _ => true,
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::summary::Estimates;
 
     fn places(values: &[&[f64]], higher_is_better: bool) -> Vec<(usize, usize, usize)> {
         let competitors: Vec<Competitor> = values
@@ -140,7 +85,10 @@ mod tests {
                 by_block,
             })
             .collect();
-        ranks(&competitors, higher_is_better).iter().map(|place| (place.index, place.low, place.high)).collect()
+        ranks(&competitors, higher_is_better)
+            .iter()
+            .map(|place| (place.index, place.rank_low, place.rank_high))
+            .collect()
     }
 
     #[test]
@@ -157,43 +105,20 @@ mod tests {
         assert_eq!(places(&values, false)[0], (0, 1, 1));
     }
 
-    /// A row of which nothing but its rate is known.
-    #[derive(Debug, Default)]
-    struct Named {
-        name: &'static str,
-        estimates: Estimates,
-        errors: BTreeMap<String, u64>,
-        stands: Option<((usize, usize), f64)>,
-    }
-
-    impl Rankable for Named {
-        fn estimates(&self) -> &Estimates {
-            &self.estimates
-        }
-
-        fn errors(&self) -> &BTreeMap<String, u64> {
-            &self.errors
-        }
-
-        fn set_rank(&mut self, rank: (usize, usize), ratio_to_best: Option<Estimate>) {
-            self.stands = ratio_to_best.map(|ratio| (rank, (ratio.value * 1e6).round() / 1e6));
-        }
-    }
-
     #[test]
     fn rows_are_sorted_by_rank_and_what_may_not_be_ranked_comes_last() {
         let values = [vec![200.0], vec![50.0], vec![f64::NAN], vec![100.0]];
-        let named = |(name, by_block): (&'static str, &Vec<f64>)| Named {
-            name,
-            estimates: Estimates::of(|_| true, |_| weir_stats::median_interval(by_block, LEVEL, SEED)),
-            ..Named::default()
+        let named = |(name, by_block): (&str, &Vec<f64>)| {
+            let estimates = Estimates::of(|_| true, |_| weir_stats::median_interval(by_block, LEVEL, SEED));
+            Box::new(Standing { title: name.to_string(), estimates, ..Standing::default() })
         };
-        let rows: Vec<Named> = ["invalid", "slow", "nothing", "fast"].into_iter().zip(&values).map(named).collect();
-        let sorted = sorted(rows, &values, Metric::Rate, |_, row| row.name != "invalid");
-        let names: Vec<&str> = sorted.rows.iter().map(|row| row.name).collect();
+        let rows: Vec<_> = ["invalid", "slow", "nothing", "fast"].into_iter().zip(&values).map(named).collect();
+        let sorted = sorted(rows, &values, Metric::Rate, |_, row| row.title != "invalid");
+        let names: Vec<&str> = sorted.rows.iter().map(|row| row.title.as_str()).collect();
         assert_eq!(names, ["fast", "slow", "invalid", "nothing"]);
         assert_eq!(sorted.ranked, [3, 1]);
-        let stands: Vec<_> = sorted.rows.iter().map(|row| row.stands).collect();
+        let ratio = |row: &Standing| row.ratio_to_best.map(|ratio| (ratio.value * 1e6).round() / 1e6);
+        let stands: Vec<_> = sorted.rows.iter().map(|row| row.rank.zip(ratio(row))).collect();
         assert_eq!(stands, [Some(((1, 1), 1.0)), Some(((2, 2), 0.5)), None, None]);
     }
 

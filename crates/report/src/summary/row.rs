@@ -1,16 +1,13 @@
 //! Summarises one product in one section: the estimates of its trials over blocks. Called by `section`, which sets
 //! ranks and ratios because it sees all products.
 
-use std::collections::BTreeMap;
-
-use weir_model::load::LoadResult;
 use weir_model::metric::Window;
 use weir_model::record::{ANSWERS_ITSELF, Measurement, Severity, Verdict};
 use weir_model::suite::{Entry, Load};
 use weir_stats::median_interval;
 
 use super::metric::{Estimates, window_of};
-use super::{LEVEL, Row, SEED, Verdicts, cost, curve, search};
+use super::{LEVEL, Row, SEED, Standing, cost, curve, search};
 use crate::run::{Run, Trial};
 
 /// The trials of one entry in one section.
@@ -23,11 +20,7 @@ pub(crate) struct Cases<'a> {
 impl<'a> Cases<'a> {
     /// `None` when the entry has no trial among `trials`.
     pub fn of(entry: &'a Entry, load: &'a Load, trials: &[&'a Trial]) -> Option<Cases<'a>> {
-        let own = |trial: &Trial| {
-            let case = &trial.measurement.case;
-            case.product == entry.product && case.profile == entry.profile
-        };
-        let all: Vec<&Trial> = trials.iter().copied().filter(|trial| own(trial)).collect();
+        let all: Vec<&Trial> = trials.iter().copied().filter(|trial| trial.is_of(entry)).collect();
         (!all.is_empty()).then_some(Cases { entry, load, all })
     }
 
@@ -68,55 +61,35 @@ impl<'a> Cases<'a> {
 
     /// The row, without rank and ratios.
     pub fn row(&self, run: &Run, blocks: &[u32]) -> Row {
-        let mut errors = BTreeMap::new();
-        let mut requests = 0;
-        for load in self.displayed().flat_map(|trial| windows(&trial.measurement)) {
-            requests += load.window.due;
+        let mut standing = Standing::before_measuring(run, self.entry);
+        for load in self.displayed().flat_map(|trial| trial.measurement.windows()) {
+            standing.requests += load.window.due;
             for (kind, n) in &load.window.errors {
-                *errors.entry(kind.as_str().to_string()).or_default() += n;
+                *standing.errors.entry(kind.as_str().to_string()).or_default() += n;
             }
             // A saturating load offers more than can be carried. What was not sent is not an error of the product.
             if load.window.unsent > 0 && !self.load.leaves_queue() {
-                *errors.entry("unsent".to_string()).or_default() += load.window.unsent;
+                *standing.errors.entry("unsent".to_string()).or_default() += load.window.unsent;
             }
         }
+        self.all.iter().for_each(|trial| standing.verdicts.count(trial.measurement.verdict));
+        standing.estimates = Estimates::of(
+            |metric| metric.entry().columns.json,
+            |metric| median_interval(&self.by_block(blocks, |window| metric.value(window)), LEVEL, SEED),
+        );
         Row {
-            entry: self.entry.clone(),
-            title: run.title_of(&self.entry.product).to_string(),
-            label: run.label_of(self.entry),
+            standing,
             version: self.all.iter().find_map(|trial| trial.measurement.product_version.clone()),
-            rank: None,
-            verdicts: self.verdicts(),
             answers_itself: self.answers_itself(),
-            estimates: Estimates::of(
-                |metric| metric.entry().columns.json,
-                |metric| median_interval(&self.by_block(blocks, |window| metric.value(window)), LEVEL, SEED),
-            ),
             memory: cost::memory(self, blocks),
             warmup: cost::warmup(self, blocks),
             search: search::searched(self, blocks),
             points: curve::points(self, blocks),
             knee: None,
-            ratio_to_best: None,
             ratio_to_baseline: None,
-            requests,
-            errors,
             findings: self.all.iter().map(|trial| trial.measurement.findings.len()).sum(),
             remarks: self.remarks(),
         }
-    }
-
-    fn verdicts(&self) -> Verdicts {
-        let mut verdicts = Verdicts::default();
-        for trial in &self.all {
-            match trial.measurement.verdict {
-                Verdict::Valid => verdicts.valid += 1,
-                Verdict::Suspect => verdicts.suspect += 1,
-                Verdict::Invalid => verdicts.invalid += 1,
-                Verdict::Error => verdicts.error += 1,
-            }
-        }
-        verdicts
     }
 
     /// Why trials of this entry are marked, left out or missing: each reason once, with its blocks.
@@ -142,15 +115,6 @@ impl<'a> Cases<'a> {
             format!("{word} {} {}{message}", blocks.join(", "), reason.kind)
         };
         reasons.into_iter().map(sentence).collect()
-    }
-}
-
-/// The windows of a trial.
-fn windows(measurement: &Measurement) -> Vec<&LoadResult> {
-    if measurement.points.is_empty() {
-        measurement.load.iter().collect()
-    } else {
-        measurement.points.iter().map(|point| &point.load).collect()
     }
 }
 

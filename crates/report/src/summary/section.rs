@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use weir_model::record::Verdict;
 use weir_model::suite::{Load, LoadKind, Series, Workload};
-use weir_model::text::list;
+use weir_model::text::{extremes, list};
 use weir_stats::{detectable_difference, paired_noise, paired_ratio, relative_noise};
 
 use super::rank::sorted;
@@ -24,9 +25,8 @@ pub(super) fn section(run: &Run, workload: &Workload, load: &Load) -> Option<Sec
     // A saturating load asks how much can be carried, and so does a series.
     let given = open && !load.saturating && load.series == Series::Once;
     let metric = if given { Metric::P99 } else { Metric::Rate };
-    let mut blocks: Vec<u32> = trials.iter().map(|trial| trial.measurement.block).collect();
-    blocks.sort_unstable();
-    blocks.dedup();
+    let blocks: BTreeSet<u32> = trials.iter().map(|trial| trial.measurement.block).collect();
+    let blocks: Vec<u32> = blocks.into_iter().collect();
     let cases: Vec<Cases> = run.suite.entries.iter().filter_map(|entry| Cases::of(entry, load, &trials)).collect();
     let (baseline, products): (Vec<Cases>, Vec<Cases>) =
         cases.into_iter().partition(|cases| cases.entry.product == BASELINE);
@@ -42,11 +42,8 @@ pub(super) fn section(run: &Run, workload: &Workload, load: &Load) -> Option<Sec
         }
         curve::bend(row, &load.series);
     }
-    let measured = |trial: &&Trial| trial.counts();
-    let measured_blocks = blocks.iter().filter(|b| trials.iter().any(|t| t.counts() && t.measurement.block == **b));
-    let blocks_with_numbers = measured_blocks.count();
-    let windows: Vec<f64> =
-        trials.iter().filter(|t| measured(t)).filter_map(|t| Some(t.measurement.load.as_ref()?.window_s)).collect();
+    let counting = || trials.iter().filter(|trial| trial.counts()).map(|trial| &trial.measurement);
+    let windows: Vec<f64> = counting().filter_map(|measurement| Some(measurement.load.as_ref()?.window_s)).collect();
     let noise = ranked.noise;
     let detectable = noise.map(|noise| detectable_difference(noise, ranked.pairs, LEVEL)).filter(|x| x.is_finite());
     let verdict_count = |verdict| trials.iter().filter(|trial| trial.measurement.verdict == verdict).count();
@@ -65,17 +62,13 @@ pub(super) fn section(run: &Run, workload: &Workload, load: &Load) -> Option<Sec
         tls: spoken(&trials),
         connections: (load.connections > 0).then_some(load.connections),
         window_s: weir_stats::median(&windows).unwrap_or(0.0),
-        offered_rate: open.then(|| {
-            let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = rates.iter().copied().fold(0.0, f64::max);
-            (least, most)
-        }),
+        offered_rate: extremes(rates.iter().copied()).filter(|_| open),
         ranked_by: metric,
-        blocks: blocks_with_numbers,
+        blocks: counting().map(|measurement| measurement.block).collect::<BTreeSet<_>>().len(),
         noise,
         detectable_ratio: detectable,
-        invalid: verdict_count(weir_model::record::Verdict::Invalid),
-        failed: verdict_count(weir_model::record::Verdict::Error),
+        invalid: verdict_count(Verdict::Invalid),
+        failed: verdict_count(Verdict::Error),
         how: Vec::new(),
         how_drawn: Vec::new(),
         origin_spoke: origin::spoken(run, &trials),

@@ -1,10 +1,11 @@
 //! Builds the table of what a product costs: CPU time of all three roles, memory and time to warm up.
 //! Called by `page`.
 
-use super::build::{estimate_cell, marked, profile_order, row_kind};
-use super::{Cell, Column, Table, TableRow};
+use weir_model::text::{Unit, short};
+
+use super::cells::{add_product, estimate_cell, row_kind};
+use super::{Cell, Column, Table, TableOf};
 use crate::summary::{Metric, Row, Section};
-use weir_model::text::Unit;
 
 /// The cost table of one section; `None` if no usage was recorded.
 pub fn cost(section: &Section) -> Option<Table> {
@@ -12,89 +13,56 @@ pub fn cost(section: &Section) -> Option<Table> {
     if !section.all_rows().any(known) {
         return None;
     }
+    let mut table = TableOf::<Row>::new();
+    add_product(&mut table, section.tells_profiles_apart(), 2);
+    for metric in Metric::ALL.iter().copied() {
+        let (entry, unit) = (metric.entry(), metric.entry().quantity.unit(1.0));
+        let Some(order) = entry.columns.cost else { continue };
+        let proxy = metric == Metric::Cpu;
+        let column = Column::number(if proxy { "Proxy CPU" } else { entry.title }, unit.name).with_details_if(proxy);
+        table.add(column.dispensable(order).help(entry.help), move |row| estimate_cell(row.of(metric), unit));
+    }
+    let memory = Column::number("Memory", Unit::MEBIBYTES.name).help("Largest memory of the proxy's processes.");
+    table.add(memory, |row| estimate_cell(row.memory.map(|memory| memory.bytes), Unit::MEBIBYTES));
+    let memory = Column::number("Memory", "KiB/connection").help("The same by the client's connections.");
+    table.add(memory, |row| estimate_cell(row.memory.and_then(|memory| memory.by_connection), Unit::KIBIBYTES));
+    let measure = Column::text("Memory is").dispensable(4).help("Which measure of memory the kernel gave.");
+    table.add(measure, |row| Some(Cell::from(if row.memory?.proportional { "PSS" } else { "RSS" })));
     let with_warmup = section.all_rows().any(|row| row.warmup.is_some());
-    let mut columns =
-        vec![Column::text("Product"), Column::text("Profile").dispensable(profile_order(section.all_rows()))];
-    columns.extend(metrics().map(|(metric, order)| {
-        let entry = metric.entry();
-        let title = if metric == Metric::Cpu { "Proxy CPU" } else { entry.title };
-        let column = Column::number(title, entry.quantity.unit(1.0).name).dispensable(order).help(entry.help);
-        if metric == Metric::Cpu { column.with_details() } else { column }
-    }));
-    columns.extend([
-        Column::number("Memory", Unit::MEBIBYTES.name).help("Largest memory of the proxy's processes."),
-        Column::number("Memory", "KiB/connection").help("The same by the client's connections."),
-        Column::text("Memory is").dispensable(4).help("Which measure of memory the kernel gave."),
-    ]);
     if with_warmup {
-        columns.push(
-            Column::number("Warm-up", "s").with_details().help("Until what it carried each second kept its level."),
-        );
+        add_warmup(&mut table, 0);
     }
-    let line = |row: &Row, baseline: bool| {
-        let memory = row.memory;
-        let mut cells = vec![
-            Cell::text(marked(&row.title, row)),
-            Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
-        ];
-        cells.extend(metrics().map(|(metric, _)| estimate_cell(row.of(metric), metric.entry().quantity.unit(1.0))));
-        cells.extend([
-            estimate_cell(memory.map(|memory| memory.bytes), Unit::MEBIBYTES),
-            estimate_cell(memory.and_then(|memory| memory.by_connection), Unit::KIBIBYTES),
-            memory.map_or_else(Cell::none, |memory| Cell::text(if memory.proportional { "PSS" } else { "RSS" })),
-        ]);
-        if with_warmup {
-            cells.push(warmup_cell(row));
+    let table = table.table(
+        format!("costs-{}", section.slug()),
+        format!("Cost: {}", section.heading()),
+        section.all_rows(),
+        |row| row_kind(row),
+    );
+    Some(table.with_notes(NOTES).with_notes(with_warmup.then_some(WARMUP_NOTE)))
+}
+
+const NOTES: [&str; 2] = [
+    "CPU: user and system time of a role's processes in the window, by the answers that the client got in the window. Per core: \
+     answers a second of the proxy's CPU time.",
+    "Memory: the largest in the window. PSS counts a page that several processes share once, RSS once for each of them, so that RSS \
+     is too much where a product has many processes. By connection: all of it over the client's connections, the product's own \
+     needs included.",
+];
+
+const WARMUP_NOTE: &str = "Warm-up: how long the product was kept busy until what it carried each second kept its level; \
+                           \u{201c}never\u{201d}: it had not when the time allowed was over, and what was measured then is of a \
+                           product that was still changing.";
+
+/// Adds the time to warm up: "4.0", "never (in 30 s)".
+pub(super) fn add_warmup(table: &mut TableOf<'_, Row>, order: u8) {
+    let column = Column::number("Warm-up", "s").with_details().dispensable(order);
+    table.add(column.help("Until what it carried each second kept its level."), |row| {
+        let warmup = row.warmup?;
+        if warmup.never == warmup.of {
+            return Some(Cell::number("never", f64::MAX).detail(format!("in {} s", short(warmup.seconds.value))));
         }
-        TableRow { kind: row_kind(row, baseline), cells }
-    };
-    let baseline = section.baseline.iter().map(|row| line(row, true));
-    Some(Table {
-        id: format!("costs-{}", section.slug()),
-        title: format!("Cost: {}", section.heading()),
-        columns,
-        rows: baseline.chain(section.rows.iter().map(|row| line(row, false))).collect(),
-        notes: notes(with_warmup),
-    })
-}
-
-/// The metrics of this table, with the order in which their columns go.
-fn metrics() -> impl Iterator<Item = (Metric, u8)> {
-    Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry().columns.cost?)))
-}
-
-fn notes(with_warmup: bool) -> Vec<String> {
-    let mut notes = vec![
-        "CPU: user and system time of a role's processes in the window, by the answers that the client got in the window. Per \
-         core: answers a second of the proxy's CPU time."
-            .to_string(),
-        "Memory: the largest in the window. PSS counts a page that several processes share once, RSS once for each of them, so \
-         that RSS is too much where a product has many processes. By connection: all of it over the client's connections, the \
-         product's own needs included."
-            .to_string(),
-    ];
-    if with_warmup {
-        notes.push(
-            "Warm-up: how long the product was kept busy until what it carried each second kept its level; \u{201c}never\u{201d}: \
-             it had not when the time allowed was over, and what was measured then is of a product that was still changing."
-                .to_string(),
-        );
-    }
-    notes
-}
-
-/// "4.0", "never (in 30 s)".
-pub(super) fn warmup_cell(row: &Row) -> Cell {
-    let Some(warmup) = &row.warmup else { return Cell::none() };
-    let seconds = warmup.seconds;
-    if warmup.never == warmup.of {
-        let mut cell = Cell::number("never", f64::MAX);
-        cell.detail = format!("in {} s", weir_model::text::short(seconds.value));
-        return cell;
-    }
-    let mut cell = estimate_cell(Some(seconds), Unit { name: "s", size: 1.0 });
-    if warmup.never > 0 {
-        cell.detail = format!("never in {} of {} trials", warmup.never, warmup.of);
-    }
-    cell
+        let seconds = estimate_cell(Some(warmup.seconds), Unit::SECONDS);
+        let never = format!("never in {} of {} trials", warmup.never, warmup.of);
+        Some(if warmup.never > 0 { seconds.detail(never) } else { seconds })
+    });
 }

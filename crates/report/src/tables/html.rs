@@ -1,10 +1,9 @@
-//! Draws a table as HTML, which `page.js` can sort and filter. Called by `page` and `extra`.
+//! Draws a table as HTML, which `page.js` can sort and filter. Called by the templates of the page.
 //! The template escapes everything.
 
 use askama::Template;
 
 use super::{RowKind, Table, TableRow};
-use crate::error::ReportError;
 
 #[derive(Template)]
 #[template(path = "table.html")]
@@ -12,7 +11,6 @@ struct Page<'a> {
     table: &'a Table,
     baseline: Vec<&'a TableRow>,
     others: Vec<&'a TableRow>,
-    filter: bool,
     /// The explanations of the headers as text, for print.
     meanings: String,
 }
@@ -33,11 +31,9 @@ impl RowKind {
 /// # Errors
 ///
 /// Only when the template is wrong.
-pub fn draw(table: &Table) -> Result<String, ReportError> {
+pub fn draw(table: &Table) -> askama::Result<String> {
     let (baseline, others): (Vec<_>, Vec<_>) = table.rows.iter().partition(|row| row.kind == RowKind::Baseline);
-    // A table with a few rows needs no filter.
     let meanings = table.columns.iter().filter(|column| !column.help.is_empty());
     let meanings: Vec<String> = meanings.map(|column| format!("{}: {}", column.header(), column.help)).collect();
-    let page = Page { table, baseline, filter: others.len() > 8, others, meanings: meanings.join(" ") };
-    page.render().map_err(|error| ReportError::draw(format!("table {}", table.id), error))
+    Page { table, baseline, others, meanings: meanings.join(" ") }.render()
 }

@@ -2,8 +2,9 @@
 //! table as text, markdown or HTML. `page`, `markdown` and `terminal` use them, and so do `weir-compare` and
 //! `weir-published`.
 
-mod build;
+mod cells;
 mod cost;
+mod details;
 pub mod html;
 pub mod markdown;
 mod matrix;
@@ -12,14 +13,17 @@ mod points;
 mod ranking;
 pub mod text;
 
-pub use build::{broken_files, environment, errors, findings, trials};
-pub(crate) use build::{estimate_cell, rank_words};
+pub use cells::estimate_cell;
+pub(crate) use cells::rank_words;
 pub use cost::cost;
+pub use details::{broken_files, environment, errors, findings, machine_facts, trials};
 pub use matrix::matrix;
 pub use overall::overall;
 pub(crate) use points::knee_words;
 pub use points::{every as points, side_by_side};
 pub use ranking::ranking;
+
+use weir_model::text::{count, short};
 
 /// Columns, rows, and how the numbers were obtained.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -86,6 +90,52 @@ pub struct Cell {
     pub sort: Option<f64>,
 }
 
+/// What stands in a column for one thing.
+type Filled<'a, T> = Box<dyn Fn(&T) -> Cell + 'a>;
+
+/// A table of things of one type under construction: each column with what stands in it.
+pub struct TableOf<'a, T> {
+    columns: Vec<(Column, Filled<'a, T>)>,
+}
+
+impl<'a, T: 'a> TableOf<'a, T> {
+    /// A table without columns.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
+        TableOf { columns: Vec::new() }
+    }
+
+    /// Adds a column to the right of the others.
+    pub fn add<C: Into<Cell>>(&mut self, column: Column, cell: impl Fn(&T) -> C + 'a) {
+        self.columns.push((column, Box::new(move |row| cell(row).into())));
+    }
+
+    /// The table with a row for each of `rows`.
+    pub fn table<'r>(
+        self,
+        id: impl Into<String>,
+        title: impl Into<String>,
+        rows: impl IntoIterator<Item = &'r T>,
+        kind: impl Fn(&T) -> RowKind,
+    ) -> Table
+    where
+        T: 'r,
+    {
+        let cells = |row| self.columns.iter().map(|(_, cell)| cell(row)).collect();
+        let rows = rows.into_iter().map(|row| TableRow { kind: kind(row), cells: cells(row) }).collect();
+        let columns = self.columns.into_iter().map(|(column, _)| column).collect();
+        Table { id: id.into(), title: title.into(), columns, rows, notes: Vec::new() }
+    }
+}
+
+impl Table {
+    /// The same with sentences beside it.
+    pub fn with_notes(mut self, notes: impl IntoIterator<Item = impl Into<String>>) -> Table {
+        self.notes.extend(notes.into_iter().map(Into::into));
+        self
+    }
+}
+
 impl Column {
     /// A column of words.
     pub fn text(name: &str) -> Column {
@@ -111,8 +161,13 @@ impl Column {
     }
 
     /// Shows the details of its cells.
-    pub fn with_details(mut self) -> Column {
-        self.details = true;
+    pub fn with_details(self) -> Column {
+        self.with_details_if(true)
+    }
+
+    /// Shows the details of its cells, or does not.
+    pub fn with_details_if(mut self, details: bool) -> Column {
+        self.details = details;
         self
     }
 
@@ -129,25 +184,76 @@ impl Column {
 }
 
 impl Cell {
-    /// Words.
-    pub fn text(main: impl Into<String>) -> Cell {
-        Cell { main: main.into(), ..Cell::default() }
-    }
-
     /// A number as it is shown, and the one that it is sorted by.
     pub fn number(main: impl Into<String>, sort: f64) -> Cell {
         Cell { main: main.into(), detail: String::new(), sort: sort.is_finite().then_some(sort) }
     }
 
+    /// A number in three digits.
+    pub fn short(value: f64) -> Cell {
+        Cell::number(short(value), value)
+    }
+
+    /// A count in all its digits.
+    pub fn count(n: impl Into<u64>) -> Cell {
+        let n = n.into();
+        Cell::number(count(n), n as f64)
+    }
+
     /// An empty cell.
     pub fn none() -> Cell {
-        Cell::text("\u{2013}")
+        Cell::from("\u{2013}")
+    }
+
+    /// The cell with something behind it.
+    pub fn detail(mut self, detail: impl Into<String>) -> Cell {
+        self.detail = detail.into();
+        self
     }
 
     /// "45,100 (44,200-46,000)", or only the first part.
     pub fn words(&self, details: bool) -> String {
         if details && !self.detail.is_empty() { format!("{} ({})", self.main, self.detail) } else { self.main.clone() }
     }
+}
+
+impl From<String> for Cell {
+    fn from(main: String) -> Cell {
+        Cell { main, ..Cell::default() }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(main: &str) -> Cell {
+        Cell::from(main.to_string())
+    }
+}
+
+impl From<Option<Cell>> for Cell {
+    fn from(cell: Option<Cell>) -> Cell {
+        cell.unwrap_or_else(Cell::none)
+    }
+}
+
+/// The columns that fit into `room`, by their places: those that can be spared go first, the most dispensable before others.
+fn fitting(table: &Table, room: usize, width: impl Fn(usize) -> usize) -> Vec<usize> {
+    let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+    let mut kept: Vec<usize> = (0..table.columns.len()).collect();
+    while kept.iter().map(|i| widths[*i]).sum::<usize>() > room {
+        let least_wanted = kept.iter().copied().max_by_key(|i| table.columns[*i].dispensable);
+        match least_wanted.filter(|i| table.columns[*i].dispensable > 0) {
+            Some(i) => kept.retain(|kept| *kept != i),
+            None => break,
+        }
+    }
+    kept
+}
+
+/// The names of the columns that are not among `kept`; `None` when all are.
+fn left_out(table: &Table, kept: &[usize]) -> Option<String> {
+    let names = (0..table.columns.len()).filter(|i| !kept.contains(i)).map(|i| table.columns[i].name.as_str());
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// Text from a run may hold anything; a table's cell is one line without control characters.

@@ -1,88 +1,44 @@
 //! Builds the table of the first screen, for readers who have to choose a product.
 //! Called by `page`, `markdown` and `terminal`.
 
-use super::build::{estimate_cell, rank_cell_of, verdict_words_of};
-use super::{Cell, Column, RowKind, Table, TableRow};
-use crate::summary::{Metric, Overall, OverallRow, Rankable as _, Summary};
 use weir_model::metric::Quantity;
-use weir_model::text::{Unit, count, least, percent, short};
+use weir_model::text::{Unit, least, short};
+
+use super::cells::{add_product, add_rank, errors_cell, estimate_cell, row_kind, verdict_words};
+use super::{Column, Table, TableOf};
+use crate::summary::{Metric, Overall, OverallRow, Summary};
 
 /// Each product over all workloads; `None` when nothing may be ranked.
 pub fn overall(summary: &Summary) -> Option<Table> {
     let overall = summary.overall.as_ref()?;
-    let latency =
+    let at =
         if overall.same_rate { "at the rate offered alike to all" } else { "under the load that asks for the rate" };
-    let metrics: Vec<(Metric, u8)> =
-        Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry().columns.overall?))).collect();
     // Latencies share a unit, which the median decides.
     let median = least(overall.all_rows().filter_map(|row| row.of(Metric::P50)).map(|p50| p50.value));
-    let unit = |metric: Metric| metric.entry().quantity.unit(median);
-    let column = |(metric, order): &(Metric, u8)| {
-        let entry = metric.entry();
-        let at = if entry.quantity == Quantity::Latency { format!(" {latency}.") } else { ".".to_string() };
+    let mut table = TableOf::<OverallRow>::new();
+    add_rank(&mut table);
+    add_product(&mut table, overall.all_rows().any(|row| row.label != row.title), 9);
+    for metric in Metric::ALL.iter().copied() {
+        let (entry, unit) = (metric.entry(), metric.entry().quantity.unit(median));
+        let Some(order) = entry.columns.overall else { continue };
+        let at = if entry.quantity == Quantity::Latency { format!(" {at}.") } else { ".".to_string() };
         let help = format!("{}{at}", entry.help.trim_end_matches('.'));
-        let column = Column::number(entry.title, unit(*metric).name).dispensable(*order).help(&help);
         // One interval in a terminal and a README; the page has them all.
-        if *metric == overall.ranked_by { column.with_details() } else { column }
-    };
-    let profiles = overall.all_rows().any(|row| row.label != row.title);
-    let memory = if overall.rows.iter().all(|row| row.proportional) { "proportional" } else { "resident" };
-    let mut columns = vec![
-        Column::text("Rank").help("The best and the worst rank that the intervals allow."),
-        Column::text("Product"),
-        Column::text("Profile").dispensable(if profiles { 0 } else { 9 }).help("The configuration it ran with."),
-    ];
-    columns.extend(metrics.iter().map(column));
-    columns.extend([
-        Column::number("Memory", "KiB/connection")
-            .dispensable(5)
-            .help(&format!("Largest {memory} set of the proxy's processes by the client's connections.")),
-        Column::number("Errors", "requests").dispensable(1).help("Requests without a right answer."),
-        Column::text("Trials").dispensable(3).help("What the audit says of the trials that the numbers come from."),
-    ]);
-    let line = |row: &OverallRow, baseline: bool| {
-        let mut cells = vec![
-            rank_cell_of(row.rank, baseline),
-            Cell::text(if row.verdicts.suspect > 0 { format!("{} *", row.title) } else { row.title.clone() }),
-            Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
-        ];
-        cells.extend(metrics.iter().map(|(metric, _)| estimate_cell(row.of(*metric), unit(*metric))));
-        cells.extend([
-            estimate_cell(row.memory, Unit::KIBIBYTES),
-            errors(row),
-            Cell::text(verdict_words_of(row.verdicts)),
-        ]);
-        TableRow { kind: kind(row, baseline), cells }
-    };
-    let baseline = overall.baseline.iter().map(|row| line(row, true));
-    Some(Table {
-        id: "overall".to_string(),
-        title: title(overall),
-        columns,
-        rows: baseline.chain(overall.rows.iter().map(|row| line(row, false))).collect(),
-        notes: notes(summary, overall, memory),
-    })
-}
-
-fn kind(row: &OverallRow, baseline: bool) -> RowKind {
-    match row.rank {
-        _ if baseline => RowKind::Baseline,
-        None => RowKind::Unranked,
-        Some(_) if row.verdicts.suspect > 0 => RowKind::Marked,
-        Some(_) => RowKind::Plain,
+        let column = Column::number(entry.title, unit.name).with_details_if(metric == overall.ranked_by);
+        table.add(column.dispensable(order).help(&help), move |row| estimate_cell(row.of(metric), unit));
     }
-}
-
-fn errors(row: &OverallRow) -> Cell {
-    let errors = row.error_count();
-    if row.requests == 0 && errors == 0 {
-        return Cell::none();
-    }
-    let mut cell = Cell::number(count(errors), errors as f64);
-    if errors > 0 {
-        cell.detail = percent(errors as f64 / row.requests.max(1) as f64);
-    }
-    cell
+    let measure = if overall.rows.iter().all(|row| row.proportional) { "proportional" } else { "resident" };
+    let help = format!("Largest {measure} set of the proxy's processes by the client's connections.");
+    let memory = Column::number("Memory", "KiB/connection").dispensable(5).help(&help);
+    table.add(memory, |row| estimate_cell(row.memory, Unit::KIBIBYTES));
+    let errors = Column::number("Errors", "requests").dispensable(1).help("Requests without a right answer.");
+    table.add(errors, |row| errors_cell(row, false));
+    let trials = Column::text("Trials").dispensable(3);
+    table.add(trials.help("What the audit says of the trials that the numbers come from."), |row| {
+        verdict_words(row.verdicts)
+    });
+    let table = table.table("overall", title(overall), overall.all_rows(), |row| row_kind(row));
+    Some(table.with_notes(notes(summary, overall, measure)))
 }
 
 fn title(overall: &Overall) -> String {
@@ -145,14 +101,8 @@ fn intervals(overall: &Overall) -> String {
 }
 
 fn from(headings: &[String]) -> String {
-    match headings {
-        [] => "of no load".to_string(),
-        [only] => format!("under \u{201c}{only}\u{201d}"),
-        several => format!(
-            "under {}",
-            several.iter().map(|one| format!("\u{201c}{one}\u{201d}")).collect::<Vec<_>>().join(", ")
-        ),
-    }
+    let quoted: Vec<String> = headings.iter().map(|heading| format!("\u{201c}{heading}\u{201d}")).collect();
+    if quoted.is_empty() { "of no load".to_string() } else { format!("under {}", quoted.join(", ")) }
 }
 
 /// The loads of sections, each once.

@@ -3,51 +3,47 @@
 
 use weir_model::metric::Quantity;
 use weir_model::suite::Series;
+use weir_model::text::{Unit, percent};
 
-use super::build::{estimate_cell, profile_order};
-use super::{Cell, Column, RowKind, Table, TableRow};
-use crate::run::BASELINE;
-use crate::summary::{Metric, PointRow, Row, Section};
-use weir_model::text::{Unit, count, percent, short};
+use super::cells::{add_product, estimate_cell};
+use super::{Cell, Column, RowKind, Table, TableOf};
+use crate::summary::{Metric, PointRow, Row, Section, Standing};
+
+const INTERVALS: &str = "Medians over blocks with their intervals.";
 
 /// Tables with the products side by side and one point of the series per row: rate, then p99. Empty if the load is not a series.
 pub fn side_by_side(section: &Section) -> Vec<Table> {
     if section.series == Series::Once || section.all_rows().all(|row| row.points.is_empty()) {
         return Vec::new();
     }
-    let values =
-        section.all_rows().flat_map(|row| &row.points).filter_map(|point| point.of(Metric::P99)).map(|e| e.value);
-    let time = Unit::for_times(values);
-    vec![
-        one(section, "rates", "Right answers a second", Unit::PER_SECOND, Metric::Rate),
-        one(section, "p99", "99th percentile of latency", time, Metric::P99),
-    ]
+    vec![one(section, "rates", Metric::Rate), one(section, "p99", Metric::P99)]
 }
 
-fn one(section: &Section, id: &str, what: &str, unit: Unit, metric: Metric) -> Table {
-    let rows: Vec<&Row> = section.all_rows().filter(|row| !row.points.is_empty()).collect();
-    let longest = rows.iter().map(|row| row.points.len()).max().unwrap_or(0);
-    let mut columns = vec![place_column(section)];
-    columns.extend(rows.iter().map(|row| Column::number(&row.label, unit.name).with_details()));
-    let line = |place: usize| {
-        let mut cells = vec![place_cell(section, &rows, place)];
-        cells.extend(rows.iter().map(|row| {
-            let mut cell = estimate_cell(row.points.get(place).and_then(|point| point.of(metric)), unit);
-            if row.knee == Some(place) {
+fn one(section: &Section, id: &str, metric: Metric) -> Table {
+    let unit = point_unit(section, metric);
+    let longest = section.all_rows().map(|row| row.points.len()).max().unwrap_or(0);
+    let mut table = TableOf::<usize>::new();
+    table.add(place_column(section), |place| place_cell(section, *place));
+    for row in section.all_rows().filter(|row| !row.points.is_empty()) {
+        table.add(Column::number(&row.label, unit.name).with_details(), move |place| {
+            let mut cell = estimate_cell(row.points.get(*place).and_then(|point| point.of(metric)), unit);
+            if row.knee == Some(*place) {
                 cell.main.push_str(KNEE);
             }
             cell
-        }));
-        TableRow { kind: RowKind::Plain, cells }
-    };
-    let mut notes = vec!["Medians over blocks with their intervals.".to_string()];
-    notes.extend(knee_words(section, KNEE.trim()));
-    Table {
-        id: format!("{id}-{}", section.slug()),
-        title: format!("{what}: {}", section.heading()),
-        columns,
-        rows: (0..longest).map(line).collect(),
-        notes,
+        });
+    }
+    let (id, title) = (format!("{id}-{}", section.slug()), format!("{}: {}", metric.entry().name, section.heading()));
+    let table = table.table(id, title, &(0..longest).collect::<Vec<_>>(), |_| RowKind::Plain);
+    table.with_notes([INTERVALS]).with_notes(knee_words(section, KNEE.trim()))
+}
+
+/// The unit of a metric for all points of a section. Latencies share one.
+fn point_unit(section: &Section, metric: Metric) -> Unit {
+    let points = section.all_rows().flat_map(|row| &row.points);
+    match metric.entry().quantity {
+        Quantity::Latency => Unit::for_times(points.filter_map(|point| point.of(Metric::P99)).map(|p99| p99.value)),
+        other => other.unit(1.0),
     }
 }
 
@@ -80,67 +76,56 @@ fn place_column(section: &Section) -> Column {
     }
 }
 
-fn place_cell(section: &Section, rows: &[&Row], place: usize) -> Cell {
-    let first = rows.iter().find_map(|row| row.points.get(place));
+fn place_cell(section: &Section, place: usize) -> Cell {
+    let first = section.all_rows().find_map(|row| row.points.get(place));
     match (&section.series, first) {
         (Series::Shares(shares), _) if section.own_rates => {
-            shares.get(place).map_or_else(Cell::none, |share| Cell::number(percent(*share), *share))
+            shares.get(place).map(|share| Cell::number(percent(*share), *share)).into()
         }
-        (Series::Shares(_), Some(PointRow { offered: Some(rate), .. })) => Cell::number(short(*rate), *rate),
-        (Series::Connections(_), Some(point)) => {
-            Cell::number(count(u64::from(point.connections)), f64::from(point.connections))
-        }
-        _ => Cell::number((place + 1).to_string(), place as f64 + 1.0),
+        (Series::Shares(_), Some(PointRow { offered: Some(rate), .. })) => Cell::short(*rate),
+        (Series::Connections(_), Some(point)) => Cell::count(point.connections),
+        _ => Cell::count(place as u64 + 1),
+    }
+}
+
+/// A point of a product.
+struct Measured<'a> {
+    row: &'a Row,
+    place: usize,
+    point: &'a PointRow,
+}
+
+impl std::ops::Deref for Measured<'_> {
+    type Target = Standing;
+
+    fn deref(&self) -> &Standing {
+        self.row
     }
 }
 
 /// Every point of every product, a row each.
-pub fn every<'a>(section: &'a Section) -> Table {
-    let values =
-        section.all_rows().flat_map(|row| &row.points).filter_map(|point| point.of(Metric::P99)).map(|e| e.value);
-    let time = Unit::for_times(values);
-    let mut columns = vec![
-        Column::text("Product"),
-        Column::text("Profile").dispensable(profile_order(section.all_rows())),
-        Column::number("Point", ""),
-        Column::number("Offered", Unit::PER_SECOND.name),
-        Column::number("Connections", ""),
-    ];
-    let metrics = || Metric::ALL.iter().copied().filter(|metric| metric.entry().columns.points);
-    let unit = |metric: Metric| match metric.entry().quantity {
-        Quantity::Latency => time,
-        other => other.unit(1.0),
-    };
-    columns.extend(metrics().map(|metric| Column::number(metric.entry().title, unit(metric).name)));
-    columns.extend([Column::number("Due", "requests"), Column::number("Errors", "requests"), Column::text("Remarks")]);
-    let whole = |n: u64| Cell::number(count(n), n as f64);
-    let line = |row: &Row, place: usize, point: &PointRow| {
-        let mut remarks = Vec::new();
-        if row.knee == Some(place) {
-            remarks.push("knee".to_string());
-        }
-        if point.invalid > 0 {
-            remarks.push(format!("invalid in {} blocks", point.invalid));
-        }
-        let baseline = row.entry.product == BASELINE;
-        let mut cells = vec![
-            Cell::text(&row.title),
-            Cell::text(if baseline { "no proxy" } else { &row.entry.profile }),
-            whole(u64::from(point.point)),
-            point.offered.map_or_else(Cell::none, |rate| Cell::number(short(rate), rate)),
-            whole(u64::from(point.connections)),
-        ];
-        cells.extend(metrics().map(|metric| estimate_cell(point.of(metric), unit(metric))));
-        cells.extend([whole(point.requests), whole(point.errors), Cell::text(remarks.join(", "))]);
-        TableRow { kind: if point.invalid > 0 { RowKind::Unranked } else { RowKind::Plain }, cells }
-    };
-    let of_row = |row: &'a Row| row.points.iter().enumerate().map(move |(place, point)| (row, place, point));
-    let rows = section.all_rows().flat_map(of_row).map(|(row, place, point)| line(row, place, point));
-    Table {
-        id: format!("points-{}", section.slug()),
-        title: format!("Every point: {}", section.heading()),
-        columns,
-        rows: rows.collect(),
-        notes: vec!["Medians over blocks with their intervals.".to_string()],
+pub fn every<'s>(section: &'s Section) -> Table {
+    let mut table = TableOf::<Measured<'_>>::new();
+    add_product(&mut table, section.tells_profiles_apart(), 2);
+    table.add(Column::number("Point", ""), |of| Cell::count(of.point.point));
+    table.add(Column::number("Offered", Unit::PER_SECOND.name), |of| of.point.offered.map(Cell::short));
+    table.add(Column::number("Connections", ""), |of| Cell::count(of.point.connections));
+    for metric in Metric::ALL.iter().copied().filter(|metric| metric.entry().columns.points) {
+        let unit = point_unit(section, metric);
+        let column = Column::number(metric.entry().title, unit.name);
+        table.add(column, move |of| estimate_cell(of.point.of(metric), unit));
     }
+    table.add(Column::number("Due", "requests"), |of| Cell::count(of.point.requests));
+    table.add(Column::number("Errors", "requests"), |of| Cell::count(of.point.errors));
+    table.add(Column::text("Remarks"), |of| {
+        let knee = (of.row.knee == Some(of.place)).then(|| "knee".to_string());
+        let invalid = (of.point.invalid > 0).then(|| format!("invalid in {} blocks", of.point.invalid));
+        knee.into_iter().chain(invalid).collect::<Vec<_>>().join(", ")
+    });
+    let numbered =
+        |row: &'s Row| row.points.iter().enumerate().map(move |(place, point)| Measured { row, place, point });
+    let rows: Vec<Measured<'_>> = section.all_rows().flat_map(numbered).collect();
+    let (id, title) = (format!("points-{}", section.slug()), format!("Every point: {}", section.heading()));
+    let kind = |of: &Measured<'_>| if of.point.invalid > 0 { RowKind::Unranked } else { RowKind::Plain };
+    table.table(id, title, &rows, kind).with_notes([INTERVALS])
 }

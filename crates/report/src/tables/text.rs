@@ -1,43 +1,103 @@
 //! Draws a table for the terminal at a given width. Called by `terminal` and `weir-compare`.
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table as Grid, presets};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table as Grid, Width, presets,
+};
 use weir_model::text::wrapped;
 
-use super::{RowKind, Table, one_line};
+use super::{RowKind, Table, fitting, left_out, one_line};
 
-/// Draws `table` at most `width` characters wide: columns that can be spared are left out, then cells wrap.
+/// Words that are longer than this may be broken, but no numbers.
+const LONGEST_WORD: usize = 24;
+
+/// Blanks beside each column.
+const PADDING: usize = 2;
+
+/// Draws `table` at most `width` characters wide. Columns that can be spared are left out, then cells wrap between words,
+/// and what is still too wide becomes several tables below each other.
 pub fn draw(table: &Table, width: usize, colour: bool) -> String {
-    let mut kept: Vec<usize> = (0..table.columns.len()).collect();
-    loop {
-        let grid = grid(table, &kept, colour);
-        // Three characters between columns, none at the sides.
-        let needed: usize = grid.column_max_content_widths().iter().map(|w| usize::from(*w) + 2).sum();
-        let least_wanted = kept.iter().copied().max_by_key(|i| table.columns[*i].dispensable);
-        match least_wanted.filter(|i| table.columns[*i].dispensable > 0) {
-            Some(i) if needed > width => kept.retain(|kept| *kept != i),
-            _ => return finish(table, grid, &kept, width, colour),
+    let width = width.max(20);
+    let widest = |i: usize| texts(table, i).flat_map(|text| text.lines().map(chars).max()).max().unwrap_or(0) + PADDING;
+    let kept = fitting(table, width, widest);
+    let (bold, plain) = if colour { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
+    let mut text = String::new();
+    if !table.title.is_empty() {
+        text = format!("{bold}{}{plain}\n", one_line(&table.title));
+    }
+    let grids: Vec<String> =
+        parts(table, &kept, width).iter().map(|part| grid(table, part, width, colour).trim_fmt() + "\n").collect();
+    text.push_str(&grids.join("\n"));
+    let narrow = left_out(table, &kept).map(|names| format!("Not shown at this width: {names}."));
+    for note in table.notes.iter().chain(&narrow) {
+        for line in wrapped(&one_line(note), width - 2, 0).lines() {
+            text.push_str(&format!("  {line}\n"));
         }
     }
+    text
 }
 
-fn grid(table: &Table, kept: &[usize], colour: bool) -> Grid {
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// What stands in a column: its header and its cells.
+fn texts(table: &Table, column: usize) -> impl Iterator<Item = String> {
+    std::iter::once(table.columns[column].header()).chain(table.rows.iter().map(move |row| words(table, row, column)))
+}
+
+fn words(table: &Table, row: &super::TableRow, column: usize) -> String {
+    row.cells.get(column).map(|cell| one_line(&cell.words(table.columns[column].details))).unwrap_or_default()
+}
+
+/// The least width in which no number and no word of ordinary length is broken.
+fn least(table: &Table, column: usize) -> usize {
+    let longest = |text: String| {
+        let word = |word: &str| {
+            if word.contains(|c: char| c.is_ascii_digit()) { chars(word) } else { chars(word).min(LONGEST_WORD) }
+        };
+        text.split_whitespace().map(word).max().unwrap_or(0)
+    };
+    let numeric = table.columns[column].numeric;
+    let least = texts(table, column).map(longest).max().unwrap_or(0);
+    (if numeric { least } else { least.min(LONGEST_WORD) }) + PADDING
+}
+
+/// The columns of each of the tables that stand below each other: all begin with the columns of words that come first.
+fn parts(table: &Table, kept: &[usize], width: usize) -> Vec<Vec<usize>> {
+    let names = kept.iter().take_while(|i| !table.columns[**i].numeric).count();
+    let (names, others) = kept.split_at(names);
+    let used = |part: &[usize]| part.iter().map(|i| least(table, *i)).sum::<usize>();
+    let mut parts = vec![names.to_vec()];
+    for column in others {
+        let last = parts.len() - 1;
+        if parts[last].len() > names.len() && used(&parts[last]) + least(table, *column) > width {
+            parts.push(names.to_vec());
+        }
+        let last = parts.len() - 1;
+        parts[last].push(*column);
+    }
+    parts
+}
+
+fn grid(table: &Table, columns: &[usize], width: usize, colour: bool) -> Grid {
     let mut grid = Grid::new();
     grid.load_style(presets::NOTHING);
+    grid.set_content_arrangement(ContentArrangement::Dynamic);
+    grid.set_width(u16::try_from(width).unwrap_or(u16::MAX));
     if colour {
         grid.enforce_styling();
     } else {
         grid.force_no_tty();
     }
     let align = |i: usize| if table.columns[i].numeric { CellAlignment::Right } else { CellAlignment::Left };
-    let header = kept.iter().map(|i| {
+    let header = columns.iter().map(|i| {
         let cell = Cell::new(table.columns[*i].header()).set_alignment(align(*i));
         if colour { cell.add_attribute(Attribute::Bold) } else { cell }
     });
     grid.set_header(header.collect::<Vec<_>>());
     for row in &table.rows {
-        let cells = kept.iter().map(|i| {
-            let words = row.cells.get(*i).map(|cell| one_line(&cell.words(table.columns[*i].details)));
-            let cell = Cell::new(words.unwrap_or_default()).set_alignment(align(*i));
+        let cells = columns.iter().map(|i| {
+            let cell = Cell::new(words(table, row, *i)).set_alignment(align(*i));
             match row.kind {
                 RowKind::Baseline if colour => cell.add_attribute(Attribute::Dim),
                 RowKind::Marked if colour => cell.fg(Color::Yellow),
@@ -47,30 +107,13 @@ fn grid(table: &Table, kept: &[usize], colour: bool) -> Grid {
         });
         grid.add_row(cells.collect::<Vec<_>>());
     }
-    grid
-}
-
-fn finish(table: &Table, mut grid: Grid, kept: &[usize], width: usize, colour: bool) -> String {
-    grid.set_content_arrangement(ContentArrangement::Dynamic);
-    grid.set_width(u16::try_from(width).unwrap_or(u16::MAX).max(20));
-    let (bold, plain) = if colour { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
-    let mut text = String::new();
-    if !table.title.is_empty() {
-        text = format!("{bold}{}{plain}\n", one_line(&table.title));
-    }
-    text.push_str(&grid.trim_fmt());
-    text.push('\n');
-    let skipped: Vec<String> =
-        (0..table.columns.len()).filter(|i| !kept.contains(i)).map(|i| table.columns[i].name.clone()).collect();
-    let narrow = (!skipped.is_empty()).then(|| format!("Not shown at this width: {}.", skipped.join(", ")));
-    for note in table.notes.iter().chain(narrow.iter()) {
-        for line in wrapped(&one_line(note), width.max(20) - 2, 0).lines() {
-            text.push_str("  ");
-            text.push_str(line);
-            text.push('\n');
+    for (place, i) in columns.iter().enumerate().filter(|(_, i)| table.columns[**i].numeric) {
+        if let Some(column) = grid.column_mut(place) {
+            let least = u16::try_from(least(table, *i)).unwrap_or(u16::MAX);
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
         }
     }
-    text
+    grid
 }
 
 #[cfg(test)]
@@ -85,7 +128,7 @@ mod tests {
             Column::number("p99", "ms").dispensable(1),
         ];
         let cells =
-            vec![Cell::text("a\u{1b}[31m product"), Cell::number("45,100", 45_100.0), Cell::number("1.20", 1.2)];
+            vec![Cell::from("a\u{1b}[31m product"), Cell::number("45,100", 45_100.0), Cell::number("1.20", 1.2)];
         let rows = vec![TableRow { kind: RowKind::Plain, cells }];
         Table { title: "Rates".to_string(), columns, rows, ..Table::default() }
     }
@@ -101,5 +144,28 @@ mod tests {
     #[test]
     fn escapes_from_a_run_do_not_reach_the_terminal() {
         assert!(!draw(&table(), 80, false).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn numbers_stay_whole_however_many_columns_there_are() {
+        let number = |row: usize, product: usize| format!("{}.{:02}", 1_000 * (row + 1) + product, product);
+        let names = (0..25).map(|product| format!("a-product-with-a-long-name-{product} as-published"));
+        let columns = [Column::text("Workload"), Column::text("Load")].into_iter();
+        let columns = columns.chain(names.map(|name| Column::number(&name, "").with_details()));
+        let rows = (0..4).map(|row| {
+            let numbers = (0..25).map(|product| Cell::number(number(row, product), 0.0).detail("rank 10\u{2013}12"));
+            TableRow {
+                kind: RowKind::Plain,
+                cells: [Cell::from("http-tiny"), Cell::from("max")].into_iter().chain(numbers).collect(),
+            }
+        });
+        let wide = Table { columns: columns.collect(), rows: rows.collect(), ..Table::default() };
+        for width in [60, 80, 120, 150] {
+            let text = draw(&wide, width, false);
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+            for (row, product) in (0..4).flat_map(|row| (0..25).map(move |product| (row, product))) {
+                assert!(text.split_whitespace().any(|word| word == number(row, product)), "at {width}: {text}");
+            }
+        }
     }
 }

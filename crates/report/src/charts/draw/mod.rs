@@ -10,7 +10,6 @@ use askama::Template;
 
 use super::axis::{Axis, Span};
 use super::{Chart, ChartKind, Dash};
-use crate::error::ReportError;
 use text::{width, wrap};
 
 /// Width of every file, pixels.
@@ -26,7 +25,7 @@ const TICK_SIZE: f64 = 12.0;
 const WIDER: f64 = 1.12;
 
 /// How drawings look. The page has these rules with its own colours, which change in the dark.
-pub(crate) const STYLE: &str = include_str!("../../../assets/drawing.css");
+const STYLE: &str = include_str!("../../../assets/drawing.css");
 
 /// Colours of a file, by the page's names for them.
 const COLOURS: [(&str, &str); 4] =
@@ -116,14 +115,13 @@ impl DrawnAxis {
 /// # Errors
 ///
 /// Only when a template is wrong.
-pub(crate) fn plot(chart: &Chart, legend: bool) -> Result<Plot, ReportError> {
+pub(crate) fn plot(chart: &Chart, legend: bool) -> askama::Result<Plot> {
     let room = WIDTH - 2.0 * MARGIN;
     let (markup, height) = match &chart.kind {
         ChartKind::Bars(bars) => bars::draw(bars, room, legend),
         ChartKind::Lines(lines) => lines::lines(lines, room, legend),
         ChartKind::Curves(curves) => lines::curves(curves, room, legend),
-    }
-    .map_err(|error| ReportError::draw(&chart.name, error))?;
+    }?;
     Ok(Plot { markup, width: room, height: height.ceil() })
 }
 
@@ -132,7 +130,7 @@ pub(crate) fn plot(chart: &Chart, legend: bool) -> Result<Plot, ReportError> {
 /// # Errors
 ///
 /// Only when a template is wrong.
-pub fn svg(chart: &Chart) -> Result<String, ReportError> {
+pub fn svg(chart: &Chart) -> askama::Result<String> {
     let plot = plot(chart, true)?;
     let mut top = MARGIN + 16.0;
     let title = paragraph(&chart.title, 19.0, 23.0, &mut top);
@@ -155,7 +153,7 @@ pub fn svg(chart: &Chart) -> Result<String, ReportError> {
         plot_top,
         name: clean(&chart.title),
     };
-    document.render().map_err(|error| ReportError::draw(&chart.name, error))
+    document.render()
 }
 
 /// Lines of text from `top` on, which goes below them.

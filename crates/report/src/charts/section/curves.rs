@@ -2,109 +2,82 @@
 //! Called by `of_section` in `section`.
 
 use weir_model::suite::Series;
-use weir_stats::Estimate;
+use weir_model::text::{Unit, short};
 
 use super::baseline::separate;
 use super::style;
 use crate::charts::axis::{Axis, Scale};
 use crate::charts::{Chart, ChartKind, Curve, CurvePoint, Curves};
-use crate::run::{BASELINE, Run};
+use crate::run::Run;
 use crate::summary::{Metric, PointRow, Row, Section};
 use crate::tables::knee_words;
-use weir_model::text::{Unit, short};
 
-/// One quantity of the points.
-struct Quantity {
-    stem: &'static str,
-    title: &'static str,
-    label: &'static str,
-    /// `None`: fit for the values.
-    unit: Option<Unit>,
-    scale: Scale,
-    pick: fn(&PointRow) -> Option<Estimate>,
-}
-
-const RATE: Quantity = Quantity {
-    stem: "goodput",
-    title: "Right answers a second",
-    label: "Right answers a second",
-    unit: Some(Unit::PER_SECOND),
-    scale: Scale::Linear,
-    pick: |point| point.of(Metric::Rate),
-};
-
-const fn latency(stem: &'static str, title: &'static str, pick: fn(&PointRow) -> Option<Estimate>) -> Quantity {
-    Quantity { stem, title, label: title, unit: None, scale: Scale::Log, pick }
-}
-
-const P50: Quantity = latency("p50", "Median latency", |point| point.of(Metric::P50));
-const P99: Quantity = latency("p99", "99th percentile of latency", |point| point.of(Metric::P99));
-const P999: Quantity = latency("p999", "99.9th percentile of latency", |point| point.of(Metric::P999));
-
-/// The charts of a series: the main ones, and other percentiles. Both are empty if the load is not a series.
+/// The charts of a series: the main ones, and other percentiles. Both are empty if the load is not a series. They are
+/// those that the table of metrics names.
 pub(super) fn of_section(run: &Run, section: &Section) -> (Vec<Chart>, Vec<Chart>) {
-    let draw = |quantity: &Quantity| chart(run, section, quantity);
+    let mut metrics: Vec<(Metric, &str)> =
+        Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.entry().columns.curve?))).collect();
+    let main = |(metric, _): &(Metric, &str)| [Metric::Rate, Metric::P99].contains(metric);
     match section.series {
-        Series::Once => (Vec::new(), Vec::new()),
-        Series::Shares(_) => (vec![draw(&P99), draw(&RATE)], vec![draw(&P50), draw(&P999)]),
-        Series::Connections(_) | Series::Rounds(_) => (vec![draw(&RATE), draw(&P99)], vec![draw(&P50), draw(&P999)]),
+        Series::Once => return (Vec::new(), Vec::new()),
+        // Against the offered rate, latency tells more than what was carried.
+        Series::Shares(_) => metrics.sort_by_key(|(metric, _)| *metric == Metric::Rate),
+        Series::Connections(_) | Series::Rounds(_) => {}
     }
+    let (main, more): (Vec<_>, Vec<_>) = metrics.into_iter().partition(main);
+    let draw = |(metric, stem): (Metric, &str)| chart(run, section, metric, stem);
+    (main.into_iter().map(draw).collect(), more.into_iter().map(draw).collect())
 }
 
-fn chart(run: &Run, section: &Section, quantity: &Quantity) -> Chart {
-    let estimates = section.all_rows().flat_map(|row| row.points.iter().filter_map(quantity.pick));
-    let unit = quantity.unit.unwrap_or_else(|| Unit::for_times(estimates.map(|estimate| estimate.value)));
-    let curves =
-        section.all_rows().map(|row| (row.entry.product == BASELINE, curve(run, section, row, quantity, unit)));
-    let separated = separate(curves.filter(|(_, curve)| !curve.points.is_empty()).collect(), quantity.scale, unit.name);
-    let against = against(section);
-    let offered = matches!(section.series, Series::Shares(_));
+fn chart(run: &Run, section: &Section, metric: Metric, stem: &str) -> Chart {
+    let (name, rate) = (metric.entry().name, metric == Metric::Rate);
+    let estimates = section.all_rows().flat_map(|row| row.points.iter().filter_map(|point| point.of(metric)));
+    let unit = if rate { Unit::PER_SECOND } else { Unit::for_times(estimates.map(|estimate| estimate.value)) };
+    let scale = if rate { Scale::Linear } else { Scale::Log };
+    let curves = section.all_rows().map(|row| (row.is_baseline(), curve(run, section, row, metric, unit)));
+    let separated = separate(curves.filter(|(_, curve)| !curve.points.is_empty()).collect(), scale, unit.name);
+    let (against, x) = against(section);
     let mut notes = vec![
         section.how.first().cloned().unwrap_or_default(),
         "Points are medians over blocks, whiskers their intervals; an empty point is invalid.".to_string(),
     ];
     notes.extend(separated.notes);
     notes.extend(knee_words(section, "A diamond"));
+    let subtitle = match &section.series {
+        _ if !rate => "Less is better. Latency is due to answered.",
+        Series::Shares(_) => {
+            "More is better. Where a curve leaves the dotted line, the product no longer carries what is offered."
+        }
+        Series::Rounds(_) => "More is better. A curve that still climbs had not warmed up when measuring began.",
+        Series::Once | Series::Connections(_) => "More is better.",
+    };
+    let offered = matches!(section.series, Series::Shares(_));
     Chart {
-        name: format!("{}-{}", section.slug(), quantity.stem),
-        title: format!("{} {}: {}", quantity.title, against.0, section.heading()),
-        subtitle: match (quantity.stem, section.series.clone()) {
-            ("goodput", Series::Shares(_)) => "More is better. Where a curve leaves the dotted line, the product \
-                                               no longer carries what is offered."
-                .to_string(),
-            ("goodput", Series::Rounds(_)) => {
-                "More is better. A curve that still climbs had not warmed up when measuring began.".to_string()
-            }
-            ("goodput", _) => "More is better.".to_string(),
-            _ => "Less is better. Latency is due to answered.".to_string(),
-        },
-        alt: format!("{} {}: {}.", quantity.title, against.0, alt_text(section, quantity, unit)),
+        name: format!("{}-{stem}", section.slug()),
+        title: format!("{name} {against}: {}", section.heading()),
+        subtitle: subtitle.to_string(),
+        alt: format!("{name} {against}: {}.", alt_text(section, metric, unit)),
         notes,
         kind: ChartKind::Curves(Curves {
-            x: against.1,
-            y: Axis { label: quantity.label.to_string(), unit: unit.name.to_string(), scale: quantity.scale },
+            x,
+            y: Axis { scale, ..Axis::of_metric(metric, unit) },
             series: separated.drawn,
             csv_only: separated.csv_only,
-            ideal: (offered && quantity.stem == "goodput").then(|| "offered".to_string()),
+            ideal: (offered && rate).then(|| "offered".to_string()),
         }),
     }
 }
 
-fn curve(run: &Run, section: &Section, row: &Row, quantity: &Quantity, unit: Unit) -> Curve {
+fn curve(run: &Run, section: &Section, row: &Row, metric: Metric, unit: Unit) -> Curve {
     let (look, dash) = style(run, &row.entry);
     let mut knee = None;
     let mut points = Vec::new();
     for (place, point) in row.points.iter().enumerate() {
-        let (Some(estimate), Some(x)) = ((quantity.pick)(point), across(section, point)) else { continue };
+        let (Some(estimate), Some(x)) = (point.of(metric), across(section, point)) else { continue };
         if row.knee == Some(place) {
             knee = Some(points.len());
         }
-        points.push(CurvePoint {
-            x,
-            y: estimate.value / unit.size,
-            interval: (estimate.n > 1).then_some((estimate.low / unit.size, estimate.high / unit.size)),
-            hollow: point.invalid > 0,
-        });
+        points.push(CurvePoint { hollow: point.invalid > 0, ..CurvePoint::of(x, &estimate, unit.size) });
     }
     Curve { name: row.label.clone(), colour: look.colour, dash, points, knee }
 }
@@ -120,21 +93,22 @@ fn across(section: &Section, point: &PointRow) -> Option<f64> {
 
 /// The rest of a title, and the horizontal axis.
 fn against(section: &Section) -> (&'static str, Axis) {
-    let (words, label, unit, scale) = match section.series {
-        Series::Shares(_) => ("against the offered rate", "Offered", Unit::PER_SECOND.name, Scale::Linear),
-        Series::Connections(_) => ("against connections", "Connections", "", Scale::Log),
-        Series::Rounds(_) | Series::Once => ("round by round", "Round", "", Scale::Linear),
-    };
-    (words, Axis { label: label.to_string(), unit: unit.to_string(), scale })
+    match section.series {
+        Series::Shares(_) => ("against the offered rate", Axis::linear("Offered", Unit::PER_SECOND.name)),
+        Series::Connections(_) => {
+            ("against connections", Axis { scale: Scale::Log, ..Axis::linear("Connections", "") })
+        }
+        Series::Rounds(_) | Series::Once => ("round by round", Axis::linear("Round", "")),
+    }
 }
 
 /// "haproxy 0.61 ms at first, 12 ms at last, knee at point 4".
-fn alt_text(section: &Section, quantity: &Quantity, unit: Unit) -> String {
+fn alt_text(section: &Section, metric: Metric, unit: Unit) -> String {
     let words = section.all_rows().filter_map(|row| {
-        let first = (quantity.pick)(row.points.first()?)?.value / unit.size;
-        let last = (quantity.pick)(row.points.last()?)?.value / unit.size;
+        let shown = |point: Option<&PointRow>| Some(short(point?.of(metric)?.value / unit.size));
+        let (first, last) = (shown(row.points.first())?, shown(row.points.last())?);
         let knee = row.knee.map(|knee| format!(", knee at point {}", knee + 1)).unwrap_or_default();
-        Some(format!("{} {} {} at first, {} at last{knee}", row.label, short(first), unit.name, short(last)))
+        Some(format!("{} {first} {} at first, {last} at last{knee}", row.label, unit.name))
     });
     words.collect::<Vec<_>>().join("; ")
 }

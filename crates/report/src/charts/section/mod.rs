@@ -1,9 +1,8 @@
 //! Decides which charts a report has, and builds them from a run and its summary. Called by `make`.
 //! The module does not know how a chart is drawn.
 
+mod bars;
 mod baseline;
-mod capacity;
-mod costs;
 mod curves;
 mod latency;
 mod overview;
@@ -11,14 +10,17 @@ mod resources;
 mod timeline;
 
 pub use baseline::{Separated, separate};
-pub use latency::{merged_histogram, percentile_curve};
+pub use latency::{PERCENTILES_NOTE, percentile_curve};
+pub use overview::overview;
+pub use timeline::placed;
 
+use weir_model::record::Role;
 use weir_model::suite::{Entry, Series};
 
 use crate::charts::{Chart, Dash};
 use crate::palette::{Look, look};
 use crate::run::{Broken, Run};
-use crate::summary::{Section, Summary};
+use crate::summary::Section;
 
 /// The charts of one section, in reading order.
 #[derive(Debug, Clone, Default)]
@@ -38,39 +40,27 @@ impl SectionCharts {
     }
 }
 
-/// The picture of the first screen: every section of the headline's kind when there are several, else the headline.
-pub fn overview(run: &Run, summary: &Summary) -> Option<Chart> {
-    overview::overview(run, summary)
-}
-
 /// The charts of a section. Files that could not be read go into `broken`, each once.
 pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> SectionCharts {
     let mut charts = SectionCharts::default();
     let (curves, other_percentiles) = curves::of_section(run, section);
+    charts.main.extend(curves);
+    charts.main.push(bars::rates(run, section));
     if section.series == Series::Once {
-        charts.main.push(capacity::bars(run, section));
         // The histograms of a series are of its last window only.
         charts.main.push(latency::by_percentile(run, section, broken));
     }
-    charts.main.extend(curves);
-    if section.series != Series::Once {
-        charts.main.push(capacity::bars(run, section));
-    }
     charts.main.push(latency::over_time(run, section, broken));
-    charts.main.push(costs::proxy(run, section));
-    charts.main.push(costs::memory(run, section));
+    charts.main.push(bars::proxy_cpu(run, section));
+    charts.main.push(bars::memory(run, section));
     charts.more.extend(other_percentiles);
-    charts.more.push(costs::roles(section));
-    for chart in resources::over_time(run, section, broken) {
-        if chart.role == weir_model::record::Role::Proxy {
-            charts.main.push(chart.chart);
-        } else {
-            charts.room.push(chart.chart);
-        }
+    charts.more.push(bars::roles_cpu(section));
+    for (role, chart) in resources::over_time(run, section, broken) {
+        if role == Role::Proxy { charts.main.push(chart) } else { charts.room.push(chart) }
     }
-    charts.main.retain(|chart| !chart.is_empty());
-    charts.more.retain(|chart| !chart.is_empty());
-    charts.room.retain(|chart| !chart.is_empty());
+    for some in [&mut charts.main, &mut charts.more, &mut charts.room] {
+        some.retain(|chart| !chart.is_empty());
+    }
     charts
 }
 
@@ -82,9 +72,8 @@ pub fn style(run: &Run, entry: &Entry) -> (Look, Dash) {
 }
 
 /// Adds a file that could not be read to `broken`, once.
-pub fn note_broken(broken: &mut Vec<Broken>, file: String, why: String) {
-    let row = Broken { file, why };
-    if !broken.contains(&row) {
-        broken.push(row);
+pub fn note_broken(broken: &mut Vec<Broken>, one: Broken) {
+    if !broken.contains(&one) {
+        broken.push(one);
     }
 }

@@ -1,9 +1,10 @@
 //! Joins the blocks end to end on one time axis, so that a block that went wrong is visible and not averaged away.
-//! `latency` and `resources` use it.
+//! `latency` and `resources` use it, and so does `weir-published`.
 
 use std::collections::BTreeMap;
 
 use weir_model::load::LoadResult;
+use weir_model::record::ResourceSecond;
 
 use crate::run::{Run, Trial};
 use crate::summary::Section;
@@ -63,11 +64,19 @@ pub(super) fn measured<'a>(run: &'a Run, section: &'a Section) -> impl Iterator<
 
 /// The measured windows of a trial, each with the seconds from the first one's start to its own.
 pub(super) fn windows(trial: &Trial) -> Vec<(f64, &LoadResult)> {
-    let measurement = &trial.measurement;
-    let all: Vec<&LoadResult> = match measurement.points.as_slice() {
-        [] => measurement.load.iter().collect(),
-        points => points.iter().map(|point| &point.load).collect(),
-    };
+    let all = trial.measurement.windows();
     let first = all.first().map_or(0, |load| load.window_start_ms);
     all.into_iter().map(|load| (load.window_start_ms.saturating_sub(first) as f64 / 1_000.0, load)).collect()
+}
+
+/// The rows of the measured windows, each at the middle of its second, in seconds since the first window began.
+pub fn placed(trial: &Trial, rows: Vec<ResourceSecond>) -> Vec<(f64, ResourceSecond)> {
+    let windows = windows(trial);
+    let Some(first) = windows.first().map(|(_, load)| load.window_start_ms) else { return Vec::new() };
+    let placed = rows.into_iter().map(|row| {
+        let end = (row.time_ms as f64 - first as f64) / 1_000.0;
+        (end - row.length_s / 2.0, row)
+    });
+    let inside = |at: f64| windows.iter().any(|(start, load)| at >= *start && at <= start + load.window_s);
+    placed.filter(|(at, _)| inside(*at)).collect()
 }
