@@ -102,11 +102,6 @@ impl Samples {
         Some(Samples { metric, asked: false, raw, used, divided })
     }
 
-    /// Sets whether a `--fail-if` condition refers to it.
-    pub fn asked(self, asked: bool) -> Samples {
-        Samples { asked, ..self }
-    }
-
     /// True when both runs have the two blocks that an interval needs.
     pub fn claimable(&self) -> bool {
         self.used.0.len() > 1 && self.used.1.len() > 1

@@ -13,7 +13,7 @@ use weir_model::cpu_time::{CROWDED, CpuTime};
 use weir_model::metric::{Goal, Metric, Window};
 use weir_model::record::{CaseId, Measurement};
 use weir_model::suite::{LoadKind, Series, Suite};
-use weir_model::text::counted;
+use weir_model::text::{counted, unique};
 
 use weir_report::ReportError;
 use weir_report::run::{BASELINE, Run, Trial, load_run};
@@ -50,14 +50,6 @@ impl ComparedRun {
         Ok(ComparedRun { cpu_of_others: cpu_of_others(&run), run, suite })
     }
 
-    /// The numbers without those of trials during which other processes used the machine.
-    fn without_busy(&self, case: &CaseId, mut blocks: Blocks) -> Blocks {
-        for trial in self.busy_trials(case) {
-            blocks.remove(&trial.measurement.block);
-        }
-        blocks
-    }
-
     /// The usable trials of a case during which other processes used the machine.
     pub(super) fn busy_trials<'a>(&'a self, case: &'a CaseId) -> impl Iterator<Item = &'a Trial> {
         let share = |trial: &Trial| self.cpu_of_others.get(&trial.measurement.trial).copied();
@@ -67,12 +59,7 @@ impl ComparedRun {
     /// The cases in the suite's order, those of the direct path first.
     pub fn cases(&self) -> Vec<CaseId> {
         let suite = &self.run.suite;
-        let mut cases: Vec<CaseId> = Vec::new();
-        for trial in &self.run.trials {
-            if !cases.contains(&trial.measurement.case) {
-                cases.push(trial.measurement.case.clone());
-            }
-        }
+        let mut cases = unique(self.run.trials.iter().map(|trial| trial.measurement.case.clone()));
         let at = |case: &CaseId| {
             (
                 suite.workloads.iter().position(|workload| workload.name == case.workload),
@@ -116,17 +103,15 @@ impl ComparedRun {
     /// A case's numbers by block, from its usable trials. `busy` includes those during which other processes used the
     /// machine.
     pub(super) fn values(&self, case: &CaseId, metric: Metric, busy: bool) -> Blocks {
-        let all = self.by_block(case, metric);
         // Other processes take CPU from a product, but no memory.
-        if busy || metric == Metric::Rss { all } else { self.without_busy(case, all) }
+        self.by_block(case, metric, busy || metric == Metric::Rss)
     }
 
     /// The direct path's numbers by block under the same workload and load; empty if there are none.
     pub(super) fn direct_values(&self, case: &CaseId, metric: Metric, busy: bool) -> Blocks {
         let metric = metric.entry().compared.and_then(|compared| compared.direct);
-        let Some((direct, metric)) = self.direct_beside(case).zip(metric) else { return Blocks::new() };
-        let all = self.by_block(&direct, metric);
-        if busy { all } else { self.without_busy(&direct, all) }
+        let direct = self.direct_beside(case).zip(metric);
+        direct.map(|(direct, metric)| self.by_block(&direct, metric, busy)).unwrap_or_default()
     }
 
     /// The reason why a case has no number: the outcome of its last trial. `None` when it has a number.
@@ -157,12 +142,16 @@ impl ComparedRun {
         self.trials(case).filter(|trial| trial.counts())
     }
 
-    fn by_block(&self, case: &CaseId, metric: Metric) -> Blocks {
+    fn by_block(&self, case: &CaseId, metric: Metric, busy: bool) -> Blocks {
         let number = |trial: &Trial| {
             let value = metric.value(&Window::of_trial(&trial.measurement)?);
             Some((trial.measurement.block, value.filter(|value| value.is_finite() && *value > 0.0)?))
         };
-        self.counting(case).filter_map(number).collect()
+        let mut blocks: Blocks = self.counting(case).filter_map(number).collect();
+        for trial in self.busy_trials(case).filter(|_| !busy) {
+            blocks.remove(&trial.measurement.block);
+        }
+        blocks
     }
 
     /// The direct path's case of the same section, and of the same profile if there are several.

@@ -14,6 +14,7 @@ mod outcome;
 mod output;
 mod sentences;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -184,22 +185,26 @@ pub struct Refused {
 /// A filter contains a name that no case has, or the runs have no case in common.
 pub fn compare(before: &ComparedRun, after: &ComparedRun, options: &Options) -> Result<Comparison, CompareError> {
     let cases = Cases::of(before, after, &options.selection)?;
-    let (mut refused, mut samples) = (Vec::new(), Vec::new());
+    let (mut refused, mut read) = (Vec::new(), Vec::new());
     for case in &cases.both {
-        match CaseSamples::of(case, (before, after), options, cases.machine(case)) {
-            Ok(of_case) => samples.push(of_case),
-            Err(why) => refused.push(Refused { case: case.clone(), machine: cases.machine(case), why }),
+        let machine = cases.machine(case);
+        match read_case(case, (before, after), options, machine) {
+            Ok(of_case) => read.push(of_case),
+            Err(why) => refused.push(Refused { case: case.clone(), machine, why }),
         }
     }
     let claims = |asked: bool| {
-        let of_products = samples.iter().filter(|of_case| !of_case.machine).flat_map(|of_case| &of_case.samples);
+        let of_products = read.iter().filter(|(case, _)| !case.machine).flat_map(|(_, samples)| samples);
         of_products.filter(|samples| samples.claimable() && (samples.asked || !asked)).count()
     };
     let (asked, all) = (Family::of(claims(true), options.level), Family::of(claims(false), options.level));
-    let changed: Vec<CaseChange> = samples
-        .into_iter()
-        .map(|of_case| of_case.evaluate(options.level, asked.level_of_each, all.level_of_each))
-        .collect();
+    // How certain a change must be depends on the number of claims.
+    let evaluated = |(case, samples): (CaseChange, Vec<Samples>)| {
+        let sure = |samples: &Samples| if samples.asked { asked.level_of_each } else { all.level_of_each };
+        let change = |samples: &Samples| samples.evaluate(options.level, sure(samples), case.machine);
+        CaseChange { changes: samples.iter().filter_map(change).collect(), ..case }
+    };
+    let changed = read.into_iter().map(evaluated).collect();
     let mut comparison = Comparison {
         schema: COMPARISON_SCHEMA,
         before: facts(before),
@@ -260,55 +265,41 @@ impl Cases {
     }
 }
 
-/// A case whose numbers are read but not evaluated yet.
-struct CaseSamples {
-    case: CaseId,
-    label: String,
+/// A case without its changes, and the numbers from which they are evaluated; else the reason why it has none.
+fn read_case(
+    case: &CaseId,
+    runs: (&ComparedRun, &ComparedRun),
+    options: &Options,
     machine: bool,
-    remarks: Vec<String>,
-    busy_trials: (usize, usize),
-    samples: Vec<Samples>,
-}
-
-impl CaseSamples {
-    fn of(
-        case: &CaseId,
-        runs: (&ComparedRun, &ComparedRun),
-        options: &Options,
-        machine: bool,
-    ) -> Result<CaseSamples, String> {
-        let remarks = comparable::check(runs.0, runs.1, case)?;
-        for (run, when) in [(runs.0, "before"), (runs.1, "after")] {
-            if let Some(why) = run.why_no_number(case) {
-                return Err(format!("the run {when} has no number of it: {why}"));
-            }
-            if !options.busy && run.always_busy(case) {
-                return Err(sentences::always_busy(when));
-            }
+) -> Result<(CaseChange, Vec<Samples>), String> {
+    let remarks = comparable::check(runs.0, runs.1, case)?;
+    for (run, when) in [(runs.0, "before"), (runs.1, "after")] {
+        if let Some(why) = run.why_no_number(case) {
+            return Err(format!("the run {when} has no number of it: {why}"));
         }
-        let goal = runs.1.goal(case);
-        let asked: Vec<Metric> =
-            options.fail_if.iter().filter_map(|condition| of_load(condition.metric, goal)).collect();
-        let usual = Metric::compared().filter(|(_, compared)| compared.always.contains(&goal));
-        let mut metrics: Vec<Metric> = usual.map(|(metric, _)| metric).chain(asked.iter().copied()).collect();
-        metrics.sort_unstable();
-        metrics.dedup();
-        let samples = metrics.into_iter().filter_map(|metric| {
-            let samples = Samples::of(case, metric, runs, options)?;
-            Some(samples.asked(asked.contains(&metric) && !machine))
-        });
-        let label = sentences::label(&runs.1.run, case);
-        let busy_trials = |run: &ComparedRun| if options.busy { 0 } else { run.busy_trials(case).count() };
-        let busy_trials = (busy_trials(runs.0), busy_trials(runs.1));
-        Ok(CaseSamples { case: case.clone(), label, machine, remarks, busy_trials, samples: samples.collect() })
+        if !options.busy && run.always_busy(case) {
+            return Err(sentences::always_busy(when));
+        }
     }
-
-    fn evaluate(self, level: f64, asked: f64, all: f64) -> CaseChange {
-        let judge = |samples: &Samples| samples.evaluate(level, if samples.asked { asked } else { all }, self.machine);
-        let changes: Vec<Change> = self.samples.iter().filter_map(judge).collect();
-        let CaseSamples { case, label, machine, remarks, busy_trials, .. } = self;
-        CaseChange { case, label, machine, remarks, busy_trials, changes }
-    }
+    let goal = runs.1.goal(case);
+    let asked: BTreeSet<Metric> = options.fail_if.iter().filter_map(|one| of_load(one.metric, goal)).collect();
+    let usual = Metric::compared().filter(|(_, compared)| compared.always.contains(&goal));
+    let metrics: BTreeSet<Metric> = usual.map(|(metric, _)| metric).chain(asked.iter().copied()).collect();
+    let samples = metrics.into_iter().filter_map(|metric| {
+        let mut samples = Samples::of(case, metric, runs, options)?;
+        samples.asked = asked.contains(&metric) && !machine;
+        Some(samples)
+    });
+    let busy_trials = |run: &ComparedRun| if options.busy { 0 } else { run.busy_trials(case).count() };
+    let change = CaseChange {
+        case: case.clone(),
+        label: sentences::label(&runs.1.run, case),
+        machine,
+        remarks,
+        busy_trials: (busy_trials(runs.0), busy_trials(runs.1)),
+        changes: Vec::new(),
+    };
+    Ok((change, samples.collect()))
 }
 
 /// What a metric means under this kind of load; `None` where no comparison makes sense.

@@ -5,7 +5,7 @@ use weir_model::metric::Metric;
 use weir_model::record::CaseId;
 
 use super::{CaseChange, Change, Comparison, Verdict};
-use weir_model::text::{counted, percent};
+use weir_model::text::{counted, grouped, percent};
 use weir_report::run::{BASELINE, Run};
 
 /// The number of sure changes that the answer names; the others are counted.
@@ -156,41 +156,27 @@ fn busy_trials(comparison: &Comparison) -> Option<String> {
 
 /// The remarks on cases, without names where one applies to all cases of a workload and load.
 fn of_cases(comparison: &Comparison) -> Vec<String> {
-    let mut noted: Vec<(String, Vec<&CaseChange>)> = Vec::new();
-    for case in &comparison.cases {
-        for remark in &case.remarks {
-            let text = format!("{}, {}: {remark}.", case.case.workload, case.case.load);
-            match noted.iter_mut().find(|(known, _)| *known == text) {
-                Some((_, cases)) => cases.push(case),
-                None => noted.push((text, vec![case])),
-            }
-        }
-    }
+    let noted = comparison.cases.iter().flat_map(|case| {
+        let CaseId { workload, load, .. } = &case.case;
+        case.remarks.iter().map(move |remark| (format!("{workload}, {load}: {remark}."), case))
+    });
     let of_section = |case: &CaseId| {
         let same = |other: &&CaseChange| other.case.workload == case.workload && other.case.load == case.load;
         comparison.cases.iter().filter(same).count()
     };
     let sentence = |(text, cases): (String, Vec<&CaseChange>)| {
-        if cases.first().is_some_and(|case| of_section(&case.case) == cases.len()) {
-            return text;
-        }
         let labels: Vec<&str> = cases.iter().map(|case| case.label.as_str()).collect();
-        format!("{}: {text}", labels.join(", "))
+        if of_section(&cases[0].case) == cases.len() { text } else { format!("{}: {text}", labels.join(", ")) }
     };
-    noted.into_iter().map(sentence).collect()
+    grouped(noted).into_iter().map(sentence).collect()
 }
 
 /// `alder tuned: tiny capacity, tiny latency; direct tuned: tiny capacity`.
 pub(super) fn cases(cases: &[CaseId]) -> String {
-    let mut entries: Vec<(String, Vec<String>)> = Vec::new();
-    for case in cases {
-        let entry = format!("{} {}", case.product, case.profile);
-        let what = format!("{} {}", case.workload, case.load);
-        match entries.iter_mut().find(|(known, _)| *known == entry) {
-            Some((_, all)) => all.push(what),
-            None => entries.push((entry, vec![what])),
-        }
-    }
-    let text: Vec<String> = entries.into_iter().map(|(entry, all)| format!("{entry}: {}", all.join(", "))).collect();
-    if text.is_empty() { "nothing".to_owned() } else { text.join("; ") }
+    let entries = cases
+        .iter()
+        .map(|case| (format!("{} {}", case.product, case.profile), format!("{} {}", case.workload, case.load)));
+    let entries = grouped(entries).into_iter().map(|(entry, all)| format!("{entry}: {}", all.join(", ")));
+    let text = entries.collect::<Vec<_>>().join("; ");
+    if text.is_empty() { "nothing".to_owned() } else { text }
 }

@@ -43,6 +43,18 @@ pub fn suggestion<S: AsRef<str>>(wrong: &str, names: impl IntoIterator<Item = S>
     nearest.map_or(String::new(), |(_, name)| format!("; did you mean {name:?}?"))
 }
 
+/// The values of each key together, in the order in which the keys come first.
+pub fn grouped<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
 /// The least and the largest of some numbers; `None` when there are none.
 pub fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     values.into_iter().map(|value| (value, value)).reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))
@@ -70,6 +82,7 @@ mod tests {
         assert_eq!(unique(["a", "b", "a"]), ["a", "b"]);
         assert_eq!(extremes([2.0, 1.0, 3.0]), Some((1.0, 3.0)));
         assert_eq!(extremes([]), None);
+        assert_eq!(grouped([("a", 1), ("b", 2), ("a", 3)]), [("a", vec![1, 3]), ("b", vec![2])]);
     }
 
     #[test]

@@ -4,41 +4,37 @@
 use weir_model::suite::Entry;
 
 use super::context::Context;
-use super::layout::{ColumnLayout, TableLayout, TableShape, fill, head};
+use super::layout::{ColumnLayout, TableLayout, TableShape, fill, head, tail};
 use super::metrics::unit_size;
 use super::run_cases::RunCase;
 use super::variant::Variant;
-use weir_model::text::{Unit, count, short};
+use weir_model::text::{Unit, count, grouped, short, unique};
 use weir_report::run::BASELINE;
-use weir_report::tables::{Cell, Column, RowKind, Table, TableRow, estimate_cell};
+use weir_report::tables::{Cell, Column, RowKind, Table, TableOf, estimate_cell};
 
 /// The text of a cell for which weir has no number.
 const NOT_MEASURED: &str = "not measured";
 
 /// Every table of the document that has a case which was run.
 pub(super) fn tables(context: &Context<'_>) -> Vec<Table> {
-    let numbered = context.source.tables.iter().enumerate();
-    let made = numbered.filter_map(|(number, layout)| {
+    let numbered = context.source.layout.tables.iter().enumerate();
+    let made = numbered.map(|(number, layout)| {
         let builder = TableBuilder { context, layout };
-        let (columns, rows) = match layout.shape {
+        let table = match layout.shape {
             TableShape::Long => builder.long(),
             TableShape::Wide => builder.wide(),
             TableShape::Rounds => builder.rounds(),
         };
-        let mut notes =
-            vec![format!("Columns and units as in lines {} of the document, numbers of this run.", layout.lines)];
-        notes.extend(builder.missing());
-        notes.push(context.scaled.to_string());
-        (!rows.is_empty()).then(|| Table {
-            id: format!("published-table-{}", number + 1),
-            title: layout.title.clone(),
-            columns,
-            rows,
-            notes,
-        })
+        let columns = format!("Columns and units as in lines {} of the document, numbers of this run.", layout.lines);
+        let notes = std::iter::once(columns).chain(builder.missing());
+        let table = table.with_notes(notes).with_notes([context.scaled]);
+        Table { id: format!("published-table-{}", number + 1), title: layout.title.clone(), ..table }
     });
-    made.collect()
+    made.filter(|table| !table.rows.is_empty()).collect()
 }
+
+/// A case of an entry.
+type Place<'a> = (&'a RunCase<'a>, &'a Entry);
 
 struct TableBuilder<'a> {
     context: &'a Context<'a>,
@@ -47,95 +43,85 @@ struct TableBuilder<'a> {
 
 impl<'a> TableBuilder<'a> {
     /// One row for each case and entry.
-    fn long(&self) -> (Vec<Column>, Vec<TableRow>) {
-        let columns = self.layout.columns();
-        let mut header = self.first_columns();
-        header.extend(columns.iter().map(|column| Column::number(&column.name, &self.unit(column)).with_details()));
-        let mut rows = Vec::new();
-        for (case, entry) in self.in_order() {
-            let cells = columns.iter().map(|column| self.cell(case, Variant::Whole, entry, column));
-            rows.push(self.row(case, entry, cells.collect()));
+    fn long(&self) -> Table {
+        let mut table = self.named();
+        for column in self.columns() {
+            let header = Column::number(&column.name, &self.unit(column)).with_details();
+            table.add(header, |(case, entry)| self.cell(case, Variant::Whole, entry, column));
         }
-        (header, rows)
+        table.table("", "", &self.in_order(), kind)
     }
 
     /// One row for each head and entry, with each column repeated for each tail.
-    fn wide(&self) -> (Vec<Column>, Vec<TableRow>) {
-        let held: Vec<&RunCase<'_>> = self.cases();
-        let mut tails: Vec<&str> = Vec::new();
-        for case in &held {
-            let tail = super::layout::tail(case.name);
-            if !tails.contains(&tail) {
-                tails.push(tail);
-            }
-        }
-        let mut header = self.first_columns();
-        for column in self.layout.columns() {
-            let named = tails.iter().map(|tail| fill(&column.name, &format!("x-{tail}"), &[]));
-            header.extend(named.map(|name| Column::number(&name, &self.unit(column)).with_details()));
-        }
-        let mut rows = Vec::new();
-        let mut done: Vec<(&str, &Entry)> = Vec::new();
-        for (case, entry) in self.in_order() {
-            if done.contains(&(head(case.name), entry)) {
-                continue;
-            }
-            done.push((head(case.name), entry));
-            let of_tail = |tail: &&str| held.iter().find(|c| c.name == format!("{}-{tail}", head(case.name)));
-            let cells = self.layout.columns().iter().flat_map(|column| {
-                tails.iter().map(move |tail| match of_tail(tail) {
-                    Some(case) => self.cell(case, Variant::Whole, entry, column),
-                    None => Cell::none(),
-                })
+    fn wide(&self) -> Table {
+        let tails = unique(self.cases().iter().map(|case| tail(case.name)));
+        let mut table = self.named();
+        for (column, tail) in self.columns().iter().flat_map(|column| tails.iter().map(move |tail| (column, tail))) {
+            let name = fill(&column.name, &format!("x-{tail}"), &[]);
+            table.add(Column::number(&name, &self.unit(column)).with_details(), move |(case, entry)| {
+                let wanted = format!("{}-{tail}", head(case.name));
+                let case = self.cases().into_iter().find(|case| case.name == wanted)?;
+                Some(self.cell(case, Variant::Whole, entry, column))
             });
-            let cells: Vec<Cell> = cells.collect();
-            rows.push(self.row(case, entry, cells));
         }
-        (header, rows)
+        let heads = grouped(self.in_order().into_iter().map(|(case, entry)| ((head(case.name), entry), case)));
+        let rows: Vec<Place<'_>> = heads.into_iter().map(|((_, entry), cases)| (cases[0], entry)).collect();
+        table.table("", "", &rows, kind)
     }
 
     /// One row for each round and one for the mean, with a column for each entry.
-    fn rounds(&self) -> (Vec<Column>, Vec<TableRow>) {
-        let Some(column) = self.layout.columns().first() else { return (Vec::new(), Vec::new()) };
-        let unit = self.unit(column);
-        let mut header = vec![Column::text(&self.layout.first.name)];
-        let mut rows: Vec<TableRow> = Vec::new();
-        for case in self.cases() {
-            let entries = self.entries_of(case);
-            header.truncate(1);
-            header.extend(entries.iter().map(|entry| {
+    fn rounds(&self) -> Table {
+        let (cases, column) = (self.cases(), self.columns().first());
+        let mut table = TableOf::<(&RunCase<'_>, Option<u32>)>::new();
+        table.add(Column::text(&self.layout.first.name), |(case, round)| match round {
+            Some(round) => fill(&self.layout.first.text, case.name, &[("round", &format!("round {round}"))]),
+            None => "mean of the rounds".to_string(),
+        });
+        for (column, case) in column.into_iter().zip(cases.last()) {
+            for entry in self.entries_of(case) {
                 let name = fill(&column.name, case.name, &[("called", &self.label(entry))]);
-                Column::number(&name, &unit).with_details()
-            }));
-            let rounds: Vec<u32> = (1..=case.rounds()).collect();
-            for round in &rounds {
-                let name = fill(&self.layout.first.text, case.name, &[("round", &format!("round {round}"))]);
-                let cells = entries.iter().map(|entry| self.cell(case, Variant::Round(*round), entry, column));
-                let cells = std::iter::once(Cell::from(name)).chain(cells).collect();
-                rows.push(TableRow { kind: RowKind::Plain, cells });
-            }
-            if !rounds.is_empty() {
-                rows.push(self.mean_row(case, &entries, &rounds, column));
+                let header = Column::number(&name, &self.unit(column)).with_details();
+                table.add(header, move |(case, round)| match round {
+                    Some(round) => self.cell(case, Variant::Round(*round), entry, column),
+                    None => self.mean(case, entry, column).into(),
+                });
             }
         }
-        (header, rows)
+        let of_case = |case: &&'a RunCase<'a>| {
+            let mean = (case.rounds() > 0).then_some(None);
+            (1..=case.rounds()).map(Some).chain(mean).map(|round| (*case, round)).collect::<Vec<_>>()
+        };
+        let rows: Vec<_> = cases.iter().flat_map(of_case).collect();
+        table.table("", "", &rows, |_| RowKind::Plain)
     }
 
     /// The mean over the rounds of the median over blocks.
-    fn mean_row(&self, case: &RunCase<'_>, entries: &[&Entry], rounds: &[u32], column: &ColumnLayout) -> TableRow {
-        let mean = |entry: &&Entry| {
-            let of_round = |round: &u32| {
-                self.context.cases.estimate(case, Variant::Round(*round), entry, &column.metric).map(|e| e.value)
-            };
-            let values: Vec<f64> = rounds.iter().filter_map(of_round).collect();
-            if values.is_empty() {
-                return Cell::none();
-            }
-            let mean = values.iter().sum::<f64>() / values.len() as f64;
-            Cell::number(short(mean / self.size(column)), mean)
-        };
-        let cells = std::iter::once(Cell::from("mean of the rounds")).chain(entries.iter().map(mean)).collect();
-        TableRow { kind: RowKind::Plain, cells }
+    fn mean(&self, case: &RunCase<'_>, entry: &Entry, column: &ColumnLayout) -> Option<Cell> {
+        let of_round = |round| self.context.cases.estimate(case, Variant::Round(round), entry, &column.metric);
+        let values: Vec<f64> = (1..=case.rounds()).filter_map(of_round).map(|estimate| estimate.value).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        (!values.is_empty()).then(|| Cell::number(short(mean / self.size(column)), mean))
+    }
+
+    /// The column of the row's name and, if the run has several profiles, that of the profile.
+    fn named(&self) -> TableOf<'_, Place<'a>> {
+        let mut table = TableOf::<Place<'a>>::new();
+        table.add(Column::text(&self.layout.first.name), |(case, entry)| {
+            let cores = case.cores().unwrap_or(1).to_string();
+            let called = self.context.source.called(&entry.product);
+            let more = [("cores", cores.as_str()), ("product", entry.product.as_str()), ("called", called)];
+            fill(&self.layout.first.text, case.name, &more)
+        });
+        if self.context.cases.profiles.len() > 1 {
+            table.add(Column::text("Profile"), |(_, entry)| {
+                if entry.product == BASELINE { "no proxy".to_string() } else { entry.profile.clone() }
+            });
+        }
+        table
+    }
+
+    fn columns(&self) -> &'a [ColumnLayout] {
+        self.context.source.layout.columns(self.layout)
     }
 
     fn in_order(&self) -> Vec<(&'a RunCase<'a>, &'a Entry)> {
@@ -152,30 +138,6 @@ impl<'a> TableBuilder<'a> {
         let all =
             self.context.source.products.iter().flat_map(|measured| self.context.cases.entries(&measured.product));
         all.filter(|entry| !case.usable_trials(entry).is_empty()).collect()
-    }
-
-    /// The column of the row's name and, if the run has several profiles, that of the profile.
-    fn first_columns(&self) -> Vec<Column> {
-        let mut columns = vec![Column::text(&self.layout.first.name)];
-        if self.context.cases.profiles.len() > 1 {
-            columns.push(Column::text("Profile"));
-        }
-        columns
-    }
-
-    fn row(&self, case: &RunCase<'_>, entry: &Entry, cells: Vec<Cell>) -> TableRow {
-        let cores = case.cores().unwrap_or(1).to_string();
-        let more = [
-            ("cores", cores.as_str()),
-            ("product", entry.product.as_str()),
-            ("called", self.context.source.called(&entry.product)),
-        ];
-        let mut all = vec![Cell::from(fill(&self.layout.first.text, case.name, &more))];
-        if self.context.cases.profiles.len() > 1 {
-            all.push(Cell::from(if entry.product == BASELINE { "no proxy" } else { &entry.profile }));
-        }
-        all.extend(cells);
-        TableRow { kind: if case.invalid(entry) { RowKind::Unranked } else { RowKind::Plain }, cells: all }
     }
 
     /// The document's name of a product, with the profile if the run has several.
@@ -220,9 +182,13 @@ impl<'a> TableBuilder<'a> {
 
     /// The reasons why columns are empty.
     fn missing(&self) -> Vec<String> {
-        let empty = self.layout.columns().iter().filter(|column| !column.missing.is_empty());
+        let empty = self.columns().iter().filter(|column| !column.missing.is_empty());
         empty.map(|column| format!("{}: {NOT_MEASURED}, {}.", column.name, column.missing)).collect()
     }
+}
+
+fn kind((case, entry): &Place<'_>) -> RowKind {
+    if case.invalid(entry) { RowKind::Unranked } else { RowKind::Plain }
 }
 
 fn is_time(unit: &str) -> bool {

@@ -4,6 +4,7 @@
 use weir_model::metric::{Metric, Window};
 use weir_model::record::{ANSWERS_ITSELF, Measurement, Role, Severity, Verdict};
 use weir_model::suite::Entry;
+use weir_model::text::unique;
 use weir_stats::{Estimate, median};
 
 use super::context::Context;
@@ -157,14 +158,9 @@ pub(super) fn measured(case: &RunCase<'_>, variant: Variant, entry: &Entry) -> O
     let middle =
         |value: &dyn Fn(&Window<'_>) -> Option<f64>| median(&windows.iter().filter_map(value).collect::<Vec<f64>>());
     let measurements: Vec<&Measurement> = case.all(entry).collect();
-    let mut suspect: Vec<String> = Vec::new();
-    for measurement in measurements.iter().filter(|m| m.verdict == Verdict::Suspect) {
-        for finding in measurement.findings.iter().filter(|finding| finding.severity == Severity::Warning) {
-            if !suspect.contains(&finding.check) {
-                suspect.push(finding.check.clone());
-            }
-        }
-    }
+    let suspect = measurements.iter().filter(|m| m.verdict == Verdict::Suspect).flat_map(|m| &m.findings);
+    let suspect = suspect.filter(|finding| finding.severity == Severity::Warning);
+    let suspect = unique(suspect.map(|finding| finding.check.clone()));
     Some(MeasuredFacts {
         profile: entry.profile.clone(),
         rate: middle(&|window| window.rate)?,

@@ -1,17 +1,14 @@
 //! Reads the published figures of each suite, built in from `suites/published/`, whose `README.md` explains the
 //! columns. All other modules of this crate get the figures from here. It knows these files and no run.
 
-use std::sync::LazyLock;
-
 use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use weir_model::text::unique;
 
-use super::layout::{Layout, PictureLayout, TableLayout, Tool};
+use super::layout::Layout;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites/published");
-
-static ALL: LazyLock<Library> = LazyLock::new(|| Library::parse(&read_built_in).unwrap_or_default());
 
 /// Everything that is published of one suite.
 #[derive(Debug, Clone, Default)]
@@ -24,21 +21,13 @@ pub struct Source {
     pub pictures: Vec<Picture>,
     /// The sources. The first is the published document; others are scripts beside it.
     pub documents: Vec<Document>,
-    /// The names of the suite's loads that repeat the document, best first. Empty: each case has a load of its own.
-    pub loads: Vec<String>,
-    /// The layouts of its tables.
-    pub tables: Vec<TableLayout>,
-    /// The layouts of its pictures.
-    pub drawings: Vec<PictureLayout>,
-    /// The tool whose output the document contains.
-    pub tool: Option<Tool>,
+    /// How its tables and pictures are laid out.
+    pub layout: Layout,
 }
 
 /// One published number.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Figure {
-    /// The suite's name.
-    pub suite: String,
     /// The workload's name; empty in a condition that holds for all.
     pub case: String,
     /// The product's name; empty in a condition that holds for all.
@@ -74,8 +63,6 @@ pub enum FigureKind {
 /// A product that was measured.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PublishedProduct {
-    /// The suite's name.
-    pub suite: String,
     /// weir's name of the product.
     pub product: String,
     /// The document's name of the product.
@@ -87,8 +74,6 @@ pub struct PublishedProduct {
 /// A published picture.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Picture {
-    /// The suite's name.
-    pub suite: String,
     /// File name in the document.
     pub picture: String,
     /// The picture's title.
@@ -110,8 +95,6 @@ pub struct Picture {
 /// A source of figures.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Document {
-    /// The suite's name.
-    pub suite: String,
     /// The name by which the other files refer to it.
     pub document: String,
     /// Its title.
@@ -122,59 +105,41 @@ pub struct Document {
 
 /// Everything published of the suite of that name; `None` when there is nothing.
 pub fn source(suite: &str) -> Option<Source> {
-    ALL.source(suite)
+    read_built_in(&format!("{suite}.csv"))?;
+    Source::parse(suite, &read_built_in).ok()
 }
 
-/// The contents of all files.
-#[derive(Debug, Default)]
-struct Library {
-    figures: Vec<Figure>,
-    products: Vec<PublishedProduct>,
-    pictures: Vec<Picture>,
-    documents: Vec<Document>,
-    layout: Layout,
+fn read_built_in(name: &str) -> Option<&'static str> {
+    FILES.get_file(name).and_then(|file| file.contents_utf8())
 }
 
-impl Library {
-    /// Every file that `text` has, by name.
-    fn parse(text: &dyn Fn(&str) -> Option<&'static str>) -> Result<Library, String> {
-        let file = |name: &str| text(name).ok_or_else(|| format!("{name} is not there"));
-        let documents: Vec<Document> = rows("documents.csv", file("documents.csv")?)?;
-        let mut suites: Vec<&str> = documents.iter().map(|document| document.suite.as_str()).collect();
-        suites.dedup();
-        suites.sort_unstable();
-        suites.dedup();
-        let mut figures = Vec::new();
-        for suite in suites {
-            let name = format!("{suite}.csv");
-            figures.extend(rows::<Figure>(&name, file(&name)?)?);
-        }
-        let layout = toml::from_str(file("layout.toml")?).map_err(|error| format!("layout.toml: {error}"))?;
-        Ok(Library {
-            figures,
-            products: rows("products.csv", file("products.csv")?)?,
-            pictures: rows("pictures.csv", file("pictures.csv")?)?,
-            documents,
-            layout,
-        })
-    }
-
-    fn source(&self, suite: &str) -> Option<Source> {
-        let figures: Vec<Figure> = self.figures.iter().filter(|figure| figure.suite == suite).cloned().collect();
-        (!figures.is_empty()).then(|| Source {
-            figures,
-            products: self.products.iter().filter(|row| row.suite == suite).cloned().collect(),
-            pictures: self.pictures.iter().filter(|row| row.suite == suite).cloned().collect(),
-            documents: self.documents.iter().filter(|row| row.suite == suite).cloned().collect(),
-            loads: self.layout.loads(suite),
-            tables: self.layout.tables(suite),
-            drawings: self.layout.pictures(suite),
-            tool: self.layout.tool(suite),
-        })
-    }
+/// The rows of a file that belong to the suite.
+fn rows<T: DeserializeOwned>(suite: &str, name: &str, text: &str) -> Result<Vec<T>, String> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let read = |reader: &mut csv::Reader<&[u8]>| -> Result<Vec<T>, csv::Error> {
+        let header = reader.headers()?.clone();
+        let column = header.iter().position(|name| name == "suite").unwrap_or(0);
+        let records = reader.records().collect::<Result<Vec<_>, _>>()?;
+        let own = records.iter().filter(|record| record.get(column) == Some(suite));
+        own.map(|record| record.deserialize(Some(&header))).collect()
+    };
+    read(&mut reader).map_err(|error| format!("{name}: {error}"))
 }
 
 impl Source {
+    /// What the files have of a suite. `text` returns a file by its name.
+    fn parse(suite: &str, text: &dyn Fn(&str) -> Option<&'static str>) -> Result<Source, String> {
+        let file = |name: &str| text(name).ok_or_else(|| format!("{name} is not there"));
+        let figures = format!("{suite}.csv");
+        Ok(Source {
+            figures: rows(suite, &figures, file(&figures)?)?,
+            products: rows(suite, "products.csv", file("products.csv")?)?,
+            pictures: rows(suite, "pictures.csv", file("pictures.csv")?)?,
+            documents: rows(suite, "documents.csv", file("documents.csv")?)?,
+            layout: Layout::parse(suite, file("layout.toml")?)?,
+        })
+    }
+
     /// The document's name of a product.
     pub fn called<'a>(&'a self, product: &'a str) -> &'a str {
         let known = self.products.iter().find(|measured| measured.product == product);
@@ -212,23 +177,9 @@ impl Source {
 
     /// Names of the cases that have a result, in the document's order.
     pub fn cases(&self) -> Vec<&str> {
-        let mut cases: Vec<&str> = Vec::new();
-        for figure in self.figures.iter().filter(|figure| figure.kind == FigureKind::Result) {
-            if !cases.contains(&figure.case.as_str()) {
-                cases.push(&figure.case);
-            }
-        }
-        cases
+        let results = self.figures.iter().filter(|figure| figure.kind == FigureKind::Result);
+        unique(results.map(|figure| figure.case.as_str()))
     }
-}
-
-fn read_built_in(name: &str) -> Option<&'static str> {
-    FILES.get_file(name).and_then(|file| file.contents_utf8())
-}
-
-fn rows<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>, String> {
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    reader.deserialize().collect::<Result<Vec<T>, csv::Error>>().map_err(|error| format!("{name}: {error}"))
 }
 
 #[cfg(test)]
@@ -237,25 +188,22 @@ mod tests {
 
     #[test]
     fn what_is_built_in_can_be_read() {
-        let library = Library::parse(&read_built_in).unwrap();
-        assert!(library.figures.len() > 1_000 && library.products.len() > 15 && library.pictures.len() > 25);
-        for suite in ["monolake", "easegress", "juno", "spring-cloud-gateway", "loggly"] {
-            let source = source(suite).unwrap();
-            assert!(!source.products.is_empty() && !source.documents.is_empty(), "{suite}");
-        }
+        let suites = ["monolake", "easegress", "juno", "spring-cloud-gateway", "loggly"];
+        let sources = suites.map(|suite| Source::parse(suite, &read_built_in).unwrap());
+        let sum = |of: fn(&Source) -> usize| sources.iter().map(of).sum::<usize>();
+        assert!(sum(|s| s.figures.len()) > 1_000 && sum(|s| s.products.len()) > 15 && sum(|s| s.pictures.len()) > 25);
+        assert!(sources.iter().all(|source| !source.products.is_empty() && !source.documents.is_empty()));
         assert!(source("quick").is_none() && source("").is_none());
     }
 
     #[test]
     fn a_file_that_is_missing_or_broken_is_named() {
-        let missing = Library::parse(&|name| if name == "pictures.csv" { None } else { read_built_in(name) });
-        assert_eq!(missing.unwrap_err(), "pictures.csv is not there");
-        let broken =
-            Library::parse(&|name| if name == "products.csv" { Some("suite\nx\n") } else { read_built_in(name) });
-        assert!(broken.unwrap_err().starts_with("products.csv: "));
-        let unknown =
-            Library::parse(&|name| if name == "layout.toml" { Some("[[tabel]]") } else { read_built_in(name) });
-        assert!(unknown.unwrap_err().contains("tabel"));
+        let with = |other: &str, text: Option<&'static str>| {
+            Source::parse("loggly", &|name| if name == other { text } else { read_built_in(name) }).unwrap_err()
+        };
+        assert_eq!(with("pictures.csv", None), "pictures.csv is not there");
+        assert!(with("products.csv", Some("suite\nloggly\n")).starts_with("products.csv: "));
+        assert!(with("layout.toml", Some("[[tabel]]")).contains("tabel"));
     }
 
     #[test]

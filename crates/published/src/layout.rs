@@ -4,18 +4,20 @@
 
 use serde::Deserialize;
 
-/// The file.
+/// The file, or what it has of one suite.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Layout {
-    #[serde(default)]
-    table: Vec<TableLayout>,
-    #[serde(default)]
-    picture: Vec<PictureLayout>,
-    #[serde(default)]
-    load: Vec<PreferredLoads>,
-    #[serde(default)]
-    shaped: Vec<ToolOutput>,
+pub struct Layout {
+    /// Its tables.
+    #[serde(default, rename = "table")]
+    pub tables: Vec<TableLayout>,
+    /// Its pictures.
+    #[serde(default, rename = "picture")]
+    pub pictures: Vec<PictureLayout>,
+    #[serde(default, rename = "load")]
+    loads: Vec<PreferredLoads>,
+    #[serde(default, rename = "shaped")]
+    tools: Vec<ToolOutput>,
     #[serde(default)]
     columns: Vec<SharedColumns>,
 }
@@ -174,44 +176,39 @@ pub enum Tool {
 }
 
 impl Layout {
-    pub(super) fn tables(&self, suite: &str) -> Vec<TableLayout> {
-        let own = self.table.iter().filter(|table| table.suite == suite);
-        own.map(|table| TableLayout { columns: Columns::Own(self.columns_of(table)), ..table.clone() }).collect()
+    /// What the file has of a suite.
+    pub(super) fn parse(suite: &str, text: &str) -> Result<Layout, String> {
+        let mut layout: Layout = toml::from_str(text).map_err(|error| format!("layout.toml: {error}"))?;
+        layout.tables.retain(|table| table.suite == suite);
+        layout.pictures.retain(|picture| picture.suite == suite);
+        layout.loads.retain(|load| load.suite == suite);
+        layout.tools.retain(|tool| tool.suite == suite);
+        Ok(layout)
     }
 
-    fn columns_of(&self, table: &TableLayout) -> Vec<ColumnLayout> {
+    /// The columns of numbers of a table, from left to right.
+    pub fn columns<'a>(&'a self, table: &'a TableLayout) -> &'a [ColumnLayout] {
         match &table.columns {
-            Columns::Own(columns) => columns.clone(),
+            Columns::Own(columns) => columns,
             Columns::Named(name) => {
                 let shared = self.columns.iter().find(|shared| shared.name == *name);
-                shared.map(|shared| shared.columns.clone()).unwrap_or_default()
+                shared.map(|shared| shared.columns.as_slice()).unwrap_or_default()
             }
         }
     }
 
-    pub(super) fn pictures(&self, suite: &str) -> Vec<PictureLayout> {
-        self.picture.iter().filter(|picture| picture.suite == suite).cloned().collect()
+    /// The names of the suite's loads that repeat the document, best first. Empty: each case has a load of its own.
+    pub fn loads(&self) -> Vec<&str> {
+        self.loads.iter().flat_map(|load| load.names.iter().map(String::as_str)).collect()
     }
 
-    pub(super) fn loads(&self, suite: &str) -> Vec<String> {
-        let own = self.load.iter().filter(|load| load.suite == suite);
-        own.flat_map(|load| load.names.iter().cloned()).collect()
-    }
-
-    pub(super) fn tool(&self, suite: &str) -> Option<Tool> {
-        self.shaped.iter().find(|shaped| shaped.suite == suite).map(|shaped| shaped.format)
+    /// The tool whose output the document contains.
+    pub fn tool(&self) -> Option<Tool> {
+        self.tools.first().map(|tool| tool.format)
     }
 }
 
 impl TableLayout {
-    /// The columns of numbers, from left to right.
-    pub fn columns(&self) -> &[ColumnLayout] {
-        match &self.columns {
-            Columns::Own(columns) => columns,
-            Columns::Named(_) => &[],
-        }
-    }
-
     /// Whether a case is in the table.
     pub fn holds(&self, case: &str) -> bool {
         holds(&self.cases, case)

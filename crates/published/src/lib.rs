@@ -35,7 +35,7 @@ pub fn sections(run: &Run, summary: &Summary) -> Extra {
         Some([]) => "Nothing was scaled.".to_string(),
         Some(parts) => format!("Scaled here: {}.", parts.join("; ")),
     };
-    let cases = RunCases::of(run, summary, &source.loads);
+    let cases = RunCases::of(run, summary, &source.layout.loads());
     let context = Context { cases: &cases, source: &source, scaled: &scaled };
     let mut broken = Vec::new();
     let pictures = charts::charts(&context, &mut broken).into_iter();

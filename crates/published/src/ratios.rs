@@ -8,6 +8,7 @@
 
 use weir_model::metric::Metric;
 use weir_model::suite::Entry;
+use weir_model::text::unique;
 use weir_stats::{Estimate, kendall_tau, opposite_pairs, paired_ratio};
 
 use super::figures::{Figure, Source};
@@ -134,12 +135,7 @@ pub(super) fn comparisons(run_cases: &RunCases<'_>, source: &Source) -> Vec<Comp
 
 /// The variants that the run may have measured. Of several numbers of cores, only the one closest to the run's.
 fn variants(figures: &[&Figure], case: &RunCase<'_>) -> Vec<String> {
-    let mut names: Vec<&str> = Vec::new();
-    for figure in figures {
-        if !names.contains(&figure.variant.as_str()) {
-            names.push(&figure.variant);
-        }
-    }
+    let names = unique(figures.iter().map(|figure| figure.variant.as_str()));
     let own = case.cores().unwrap_or(1);
     let distance = |name: &str| match Variant::parse(name) {
         Variant::Cores(cores) => Some(cores.abs_diff(own)),

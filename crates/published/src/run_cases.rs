@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use weir_model::metric::Window;
 use weir_model::record::Measurement;
 use weir_model::suite::Entry;
+use weir_model::text::unique;
 use weir_stats::{Estimate, median_interval};
 
 use super::metrics;
 use super::variant::Variant;
 use weir_report::hlog;
-use weir_report::run::{BASELINE, Run, Trial};
+use weir_report::run::{BASELINE, Run, Trial, displayed};
 use weir_report::summary::{LEVEL, SEED, Section, Summary};
 
 /// The prefix of profiles that repeat a document's own configuration.
@@ -36,20 +37,14 @@ pub(crate) struct RunCase<'a> {
     /// The load under which it repeats the document.
     pub section: &'a Section,
     trials: Vec<&'a Trial>,
-    blocks: Vec<u32>,
 }
 
 impl<'a> RunCases<'a> {
     /// The cases that were run. Each is read under the best of `loads` that has trials, else under the first load that
     /// has some.
-    pub fn of(run: &'a Run, summary: &'a Summary, loads: &[String]) -> RunCases<'a> {
-        let mut profiles: Vec<String> = Vec::new();
-        for trial in run.trials.iter().filter(|trial| trial.measurement.case.product != BASELINE) {
-            let profile = &trial.measurement.case.profile;
-            if !profiles.contains(profile) {
-                profiles.push(profile.clone());
-            }
-        }
+    pub fn of(run: &'a Run, summary: &'a Summary, loads: &[&str]) -> RunCases<'a> {
+        let cases = run.trials.iter().map(|trial| &trial.measurement.case).filter(|case| case.product != BASELINE);
+        let mut profiles = unique(cases.map(|case| case.profile.clone()));
         let place = |profile: &String| run.suite.entries.iter().position(|entry| entry.profile == *profile);
         profiles.sort_by_key(|profile| (!profile.starts_with(AS_PUBLISHED), place(profile)));
         let mut cases = Vec::new();
@@ -61,7 +56,7 @@ impl<'a> RunCases<'a> {
                 (section.rows.is_empty(), place.unwrap_or(usize::MAX))
             };
             if let Some(section) = sections.min_by_key(preference) {
-                cases.push(RunCase::of(run, section));
+                cases.push(RunCase { name: &section.workload, section, trials: section.trials(run).collect() });
             }
         }
         RunCases { run, profiles, cases, percentiles: RefCell::default() }
@@ -98,7 +93,7 @@ impl<'a> RunCases<'a> {
             let mut own = trials.iter().filter(|trial| trial.measurement.block == *block);
             own.find_map(|trial| self.value(trial, variant, metric)).unwrap_or(f64::NAN)
         };
-        case.blocks.iter().map(of_block).collect()
+        case.section.block_numbers.iter().map(of_block).collect()
     }
 
     /// The median over blocks, in the base unit.
@@ -129,24 +124,14 @@ impl<'a> RunCases<'a> {
 }
 
 impl<'a> RunCase<'a> {
-    fn of(run: &'a Run, section: &'a Section) -> RunCase<'a> {
-        let trials: Vec<&Trial> = run.trials_of(&section.workload, &section.load).collect();
-        let mut blocks: Vec<u32> = trials.iter().map(|trial| trial.measurement.block).collect();
-        blocks.sort_unstable();
-        blocks.dedup();
-        RunCase { name: &section.workload, section, trials, blocks }
-    }
-
     /// The trials of an entry that are shown: the usable ones, or else the invalid ones.
     pub fn usable_trials(&self, entry: &Entry) -> Vec<&'a Trial> {
-        let own: Vec<&Trial> = self.trials.iter().copied().filter(|trial| trial.entry() == *entry).collect();
-        let some_count = own.iter().any(|trial| trial.counts());
-        own.into_iter().filter(|t| if some_count { t.counts() } else { t.measurement.load.is_some() }).collect()
+        displayed(self.trials.iter().copied().filter(|trial| trial.is_of(entry)))
     }
 
     /// All measurements of an entry, including failed ones.
     pub fn all(&self, entry: &Entry) -> impl Iterator<Item = &'a Measurement> {
-        self.trials.iter().copied().filter(|trial| trial.entry() == *entry).map(|trial| &trial.measurement)
+        self.trials.iter().copied().filter(|trial| trial.is_of(entry)).map(|trial| &trial.measurement)
     }
 
     /// The window of a variant in each of the shown trials.

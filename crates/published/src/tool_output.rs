@@ -1,10 +1,11 @@
 //! Prints each measurement in the format of the document's tool (wrk or hey), from a trial's record and histograms.
 //! [`sections`](crate::sections) calls [`items`].
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
 use weir_model::load::LoadResult;
+use weir_model::record::{Measurement, Point};
 use weir_model::suite::Entry;
 
 use super::context::Context;
@@ -14,14 +15,18 @@ use weir_report::charts::note_broken;
 use weir_report::extra::Item;
 use weir_report::formats::{self, Account};
 use weir_report::hlog;
-use weir_report::run::{Broken, Run, Trial};
+use weir_report::run::{Broken, Run, Trial, relative};
+use weir_report::series::window_folders;
 
 /// Their folder within the report's folder.
 const FOLDER: &str = "shaped";
 
+/// The file of a window's histograms.
+const LOG: &str = "latency.hlog";
+
 /// One text for each case and entry, with all blocks and rounds; empty when the document has no tool output.
 pub(super) fn items(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Item> {
-    let Some(tool) = context.source.tool else { return Vec::new() };
+    let Some(tool) = context.source.layout.tool() else { return Vec::new() };
     let mut texts = Vec::new();
     for (case, entry) in context.document_order(Order::CaseProduct, |_| true) {
         texts.extend(item(context.cases.run, case, entry, tool, broken));
@@ -53,9 +58,8 @@ fn item(run: &Run, case: &RunCase<'_>, entry: &Entry, tool: Tool, broken: &mut V
     let title = format!("{}, {}", run.label_of(entry), case.name);
     let mut text = String::new();
     for trial in case.usable_trials(entry) {
-        let folder = run.folder.join(&trial.folder);
-        for (name, connections, load, file) in loads(trial, case) {
-            match read(&folder, &file) {
+        for (name, connections, load, folder) in loads(run, trial, case) {
+            match read(&folder.join(LOG)) {
                 Ok([latency, service]) => {
                     let account =
                         Account { title: &title, connections, result: load, latency: &latency, service: &service };
@@ -65,7 +69,7 @@ fn item(run: &Run, case: &RunCase<'_>, entry: &Entry, tool: Tool, broken: &mut V
                     };
                     text.push_str(&format!("# {name}\n{}\n\n", drawn.trim_matches('\n')));
                 }
-                Err(why) => note_broken(broken, Broken { file: format!("{}/{file}", trial.folder), why }),
+                Err(why) => note_broken(broken, Broken { file: relative(&run.folder, &folder.join(LOG)), why }),
             }
         }
     }
@@ -73,29 +77,28 @@ fn item(run: &Run, case: &RunCase<'_>, entry: &Entry, tool: Tool, broken: &mut V
     (!text.is_empty()).then(|| Item::Text { summary: title, text, file: format!("{FOLDER}/{slug}.txt") })
 }
 
-/// The loads of a trial: name, connections, result, and histogram file.
-fn loads<'a>(trial: &'a Trial, case: &RunCase<'_>) -> Vec<(String, u32, &'a LoadResult, String)> {
-    let measurement = &trial.measurement;
-    let block = format!("block {}", measurement.block);
-    if measurement.points.is_empty() {
+/// The loads of a trial: name, connections, result, and the folder of its histograms.
+fn loads<'a>(run: &Run, trial: &'a Trial, case: &RunCase<'_>) -> Vec<(String, u32, &'a LoadResult, PathBuf)> {
+    let Measurement { block, points, load, .. } = &trial.measurement;
+    let folders = window_folders(run, trial).into_iter();
+    if points.is_empty() {
         let connections = case.section.connections.unwrap_or_default();
-        let once = |load| (block.clone(), connections, load, "latency.hlog".to_string());
-        return measurement.load.iter().map(once).collect();
+        return load
+            .iter()
+            .zip(folders)
+            .map(|(load, folder)| (format!("block {block}"), connections, load, folder))
+            .collect();
     }
-    let points = measurement.points.iter();
-    let of_point = |point: &'a weir_model::record::Point| {
-        // The last point's files are those of the trial itself.
-        let last = point.point as usize == measurement.points.len();
-        let file = if last { "latency.hlog".to_string() } else { format!("point-{}/latency.hlog", point.point) };
-        (format!("{block}, round {}", point.point), point.connections, &point.load, file)
+    let of_point = |(point, folder): (&'a Point, PathBuf)| {
+        (format!("block {block}, round {}", point.point), point.connections, &point.load, folder)
     };
-    points.map(of_point).collect()
+    points.iter().zip(folders).map(of_point).collect()
 }
 
 /// Both histograms of a load, in nanoseconds.
-fn read(folder: &Path, file: &str) -> Result<[Histogram<u64>; 2], String> {
+fn read(file: &Path) -> Result<[Histogram<u64>; 2], String> {
     let of = |tag: &str| {
-        let read = hlog::read(&folder.join(file), tag)?;
+        let read = hlog::read(file, tag)?;
         // The tools' formats are made from nanoseconds, which is what weir writes.
         if (read.us_per_value - 0.001).abs() < 1e-9 {
             Ok(read.histogram)

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use weir_model::suite::Entry;
+use weir_model::text::grouped;
 
-use crate::run::{BASELINE, Run, relative};
+use crate::run::{BASELINE, Run, Trial, relative};
 
 /// Folder of a trial that holds the product's files.
 const FOLDER: &str = "product";
@@ -37,33 +38,36 @@ pub struct Rendered {
 
 /// Every configuration of the run, in the suite's order.
 pub fn configurations(run: &Run) -> Vec<Rendered> {
-    let mut all: Vec<(Rendered, String)> = Vec::new();
+    let mut all = Vec::new();
     for entry in run.suite.entries.iter().filter(|entry| entry.product != BASELINE) {
-        for trial in run.trials.iter().filter(|trial| trial.entry() == *entry) {
+        for trial in run.trials.iter().filter(|trial| trial.is_of(entry)) {
             let folder = run.folder.join(&trial.folder).join(FOLDER);
             for path in files(&folder) {
                 let Some(text) = read_text(&path) else { continue };
-                let own = trial.folder.rsplit('/').next().unwrap_or_default();
-                let key = format!("{}\n{}", relative(&folder, &path), without_ports(&text.replace(own, "")));
-                match all.iter_mut().find(|(known, known_key)| known.entry == *entry && *known_key == key) {
-                    Some((known, _)) => known.alike += 1,
-                    None => {
-                        let file = relative(&run.folder, &path);
-                        let label = run.label_of(entry);
-                        all.push((Rendered { entry: entry.clone(), label, file, text, alike: 0 }, key));
-                    }
-                }
+                // What all trials have alike, but for ports and the trial folder's name.
+                let key = (entry, relative(&folder, &path), without_ports(&text.replace(own_name(trial), "")));
+                all.push((key, (relative(&run.folder, &path), text)));
             }
         }
     }
-    all.into_iter().map(|(rendered, _)| rendered).collect()
+    let rendered = |((entry, ..), mut seen): ((&Entry, String, String), Vec<(String, String)>)| {
+        let alike = seen.len() - 1;
+        let (file, text) = seen.swap_remove(0);
+        Rendered { entry: entry.clone(), label: run.label_of(entry), file, text, alike }
+    };
+    grouped(all).into_iter().map(rendered).collect()
+}
+
+/// The name of a trial's folder.
+fn own_name(trial: &Trial) -> &str {
+    trial.folder.rsplit('/').next().unwrap_or_default()
 }
 
 /// The configuration of one trial: names of files and what stands in them, without ports and the paths of the trial's own
 /// folder, so that those of two runs can be compared.
-pub fn of_trial(run: &Run, trial: &crate::run::Trial) -> Vec<(String, String)> {
+pub fn of_trial(run: &Run, trial: &Trial) -> Vec<(String, String)> {
     let folder = run.folder.join(&trial.folder).join(FOLDER);
-    let own = trial.folder.rsplit('/').next().unwrap_or_default();
+    let own = own_name(trial);
     let cleaned =
         |path: &PathBuf| Some((relative(&folder, path), without_ports(&without_folder(&read_text(path)?, own))));
     files(&folder).iter().filter_map(cleaned).collect()

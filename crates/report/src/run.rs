@@ -71,15 +71,7 @@ impl Trial {
 }
 
 impl Run {
-    /// The trials of one workload under one load, in the order in which they ran.
-    pub fn trials_of<'a>(&'a self, workload: &'a str, load: &'a str) -> impl Iterator<Item = &'a Trial> {
-        self.trials.iter().filter(move |trial| {
-            let case = &trial.measurement.case;
-            case.workload == workload && case.load == load
-        })
-    }
-
-    /// Where those trials stand in [`Run::trials`].
+    /// Where the trials of one workload under one load stand in [`Run::trials`].
     pub(crate) fn places_of(&self, workload: &str, load: &str) -> Vec<usize> {
         let of = |trial: &Trial| trial.measurement.case.workload == workload && trial.measurement.case.load == load;
         self.trials.iter().enumerate().filter(|(_, trial)| of(trial)).map(|(place, _)| place).collect()
@@ -102,6 +94,13 @@ impl Run {
             format!("{title} {}", entry.profile)
         }
     }
+}
+
+/// The trials whose numbers are shown: those that count, else the invalid ones.
+pub fn displayed<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> Vec<&'a Trial> {
+    let trials: Vec<&Trial> = trials.into_iter().filter(|trial| trial.measurement.load.is_some()).collect();
+    let some_count = trials.iter().any(|trial| trial.counts());
+    trials.into_iter().filter(|trial| trial.counts() || !some_count).collect()
 }
 
 /// Reads a run folder; it may still be growing.
@@ -178,7 +177,7 @@ fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T, String> {
 }
 
 /// A path below the run's folder, with `/` between its parts.
-pub(crate) fn relative(run: &Path, path: &Path) -> String {
+pub fn relative(run: &Path, path: &Path) -> String {
     let below = path.strip_prefix(run).unwrap_or(path);
     let parts: Vec<_> = below.components().map(|part| part.as_os_str().to_string_lossy()).collect();
     parts.join("/")

@@ -18,7 +18,7 @@ pub fn load_seconds(run: &Run, trial: &Trial) -> Result<Vec<Vec<LoadSecond>>, Br
         [] => read(&run.folder, &folder.join("load.csv")),
         seconds => Ok(seconds.to_vec()),
     };
-    trial.measurement.windows().into_iter().zip(folders(run, trial)).map(of_window).collect()
+    trial.measurement.windows().into_iter().zip(window_folders(run, trial)).map(of_window).collect()
 }
 
 /// What each role and the host used each second, of all windows.
@@ -28,14 +28,14 @@ pub fn load_seconds(run: &Run, trial: &Trial) -> Result<Vec<Vec<LoadSecond>>, Br
 /// The first file that could not be read.
 pub fn resource_seconds(run: &Run, trial: &Trial) -> Result<Vec<ResourceSecond>, Broken> {
     let mut rows = Vec::new();
-    for folder in folders(run, trial) {
+    for folder in window_folders(run, trial) {
         rows.extend(read::<ResourceSecond>(&run.folder, &folder.join("resources.csv"))?);
     }
     Ok(rows)
 }
 
 /// Where the files of each window are: those of the last are the trial's own.
-fn folders(run: &Run, trial: &Trial) -> Vec<PathBuf> {
+pub fn window_folders(run: &Run, trial: &Trial) -> Vec<PathBuf> {
     let own = run.folder.join(&trial.folder);
     let windows = trial.measurement.points.len().max(1);
     (1..=windows).map(|n| if n == windows { own.clone() } else { own.join(format!("point-{n}")) }).collect()

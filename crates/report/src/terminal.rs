@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use weir_model::record::Severity;
-use weir_model::text::{Unit, count, list, unique, wrapped};
+use weir_model::text::{Unit, count, grouped, list, unique, wrapped};
 
 use crate::summary::{FailedTrial, FindingGroup, Metric, OverallRow, Row, Section, Standing, Summary, Verdicts};
 use crate::tables::text::draw;
@@ -210,13 +210,9 @@ fn spoils(summary: &Summary) -> Vec<String> {
 
 /// Checks that found something of this severity in trials, with the number of trials, most first.
 fn checks(found: &[FindingGroup], severity: Severity) -> String {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for found in found.iter().filter(|found| found.severity == severity && !found.trials.is_empty()) {
-        match counts.iter_mut().find(|(check, _)| *check == found.check) {
-            Some((_, n)) => *n += found.trials.len(),
-            None => counts.push((&found.check, found.trials.len())),
-        }
-    }
+    let found = found.iter().filter(|found| found.severity == severity && !found.trials.is_empty());
+    let by_check = grouped(found.map(|found| (found.check.as_str(), found.trials.len())));
+    let mut counts: Vec<(&str, usize)> = by_check.into_iter().map(|(check, n)| (check, n.iter().sum())).collect();
     counts.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let more = counts.len().saturating_sub(MOST_CHECKS);
     let words = counts.iter().take(MOST_CHECKS).map(|(check, n)| format!("{check} {n}"));

@@ -221,9 +221,13 @@ fn a_part_of_a_run_says_so_and_has_its_own_ranks() {
     assert_eq!((summary.trials, summary.trials_planned), (18, Some(18)));
     let refused = |shown: weir_report::Part| shown.of(run()).unwrap_err().to_string();
     let error = refused(shown(&["ceder"], &[]));
-    assert_eq!(error, "--products: this run has no \"ceder\"\n  expected: direct, alder, birch, cedar, dogwood, elm");
+    assert_eq!(
+        error,
+        "--products: this run has no product \"ceder\"; did you mean \"cedar\"?\n  expected: one of direct, alder, birch, \
+         cedar, dogwood, elm"
+    );
     let error = refused(shown(&[], &["load=fast"]));
-    assert_eq!(error, "--only: this run has no load \"fast\"\n  expected: max, steady");
+    assert_eq!(error, "--only: this run has no load \"fast\"\n  expected: one of max, steady");
 }
 
 #[test]
@@ -349,7 +353,7 @@ fn a_run_under_way_has_a_report_that_says_so() {
 fn what_is_no_run_is_said_clearly() {
     let folder = tempfile::tempdir().unwrap();
     let error = make(folder.path(), &without_png()).unwrap_err();
-    assert!(matches!(error, ReportError::NotARun { .. }) && error.to_string().contains("would be right"), "{error}");
+    assert!(matches!(error, ReportError::NotARun { .. }) && error.to_string().contains("expected"), "{error}");
     common::write_blocks(folder.path(), 1, 0);
     let error = make(folder.path(), &without_png()).unwrap_err();
     assert!(matches!(error, ReportError::Empty { .. }) && error.to_string().contains("--resume"), "{error}");

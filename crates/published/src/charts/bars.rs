@@ -1,15 +1,17 @@
 //! Draws a document's bar charts with this run's numbers. `charts` calls it. Bars begin at 0 even where the original's
 //! do not, because their lengths would otherwise mean nothing.
 
+use std::collections::BTreeSet;
+
 use weir_model::suite::Entry;
 
-use super::Counterpart;
+use super::{Counterpart, shade};
 use crate::context::Context;
 use crate::layout::fill;
 use crate::metrics::unit_size;
 use crate::run_cases::RunCase;
 use crate::variant::Variant;
-use weir_model::text::{short, unique};
+use weir_model::text::{grouped, short, unique};
 use weir_report::charts::axis::{Axis, Scale};
 use weir_report::charts::style;
 use weir_report::charts::{Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
@@ -37,20 +39,27 @@ pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>) -> Optio
         values.extend(layout.metrics.iter().filter_map(|metric| value(context, counterpart, case, entry, metric)));
     }
     let names = unique(values.iter().map(|value| value.series.clone()));
-    let groups = unique(values.iter().map(|value| value.group.clone()));
     let by_product = layout.bars.contains("{product}");
+    let shade = |place: usize| shade(PALEST, place, names.len());
     for value in &mut values {
         value.bar.series = names.iter().position(|name| *name == value.series).unwrap_or(0);
         if !by_product {
-            value.bar.colour = lighter(&value.bar.colour, shade(value.bar.series, names.len()));
+            value.bar.colour = lighter(&value.bar.colour, shade(value.bar.series));
         }
     }
     let series = names.iter().enumerate().map(|(place, name)| BarSeries {
         name: name.clone(),
         colour: match values.iter().find(|value| value.series == *name) {
             Some(value) if by_product => style(cases.run, value.entry).0.colour,
-            _ => lighter(GREY, shade(place, names.len())),
+            _ => lighter(GREY, shade(place)),
         },
+    });
+    let groups = grouped(values.iter().map(|value| (value.group.clone(), value.bar.clone())));
+    let groups = groups.into_iter().map(|(label, mut bars)| {
+        // At most one per series: a second bar would cover the first.
+        let mut seen = BTreeSet::new();
+        bars.retain(|bar| seen.insert(bar.series));
+        BarGroup { label, baseline: false, bars }
     });
     let alt_text: Vec<String> = values.iter().map(|value| alt_text(value, names.len())).collect();
     let (label, unit) =
@@ -58,7 +67,7 @@ pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>) -> Optio
     let bars = Bars {
         value: Axis { label, unit, scale: counterpart.scale() },
         series: series.collect(),
-        groups: groups.iter().map(|group| bar_group(group, &values)).collect(),
+        groups: groups.collect(),
         stacked: false,
     };
     let mut notes = vec!["Medians over blocks; whiskers are the interval of the median.".to_string()];
@@ -96,48 +105,20 @@ fn value<'a>(
     if counterpart.scale() == Scale::Log && estimate.low <= 0.0 {
         return None;
     }
-    let invalid = case.invalid(entry);
     let label = cases.run.label_of(entry);
-    let more = [("product", label.as_str()), ("metric", metric_words(metric))];
-    let text = short(estimate.value / size);
-    Some(Value {
-        group: fill(&counterpart.layout.groups, case.name, &more),
-        series: fill(&counterpart.layout.bars, case.name, &more),
-        entry,
-        bar: Bar {
-            series: 0,
-            value: estimate.value / size,
-            interval: (estimate.n > 1).then_some((estimate.low / size, estimate.high / size)),
-            colour: style(cases.run, entry).0.colour,
-            hollow: invalid,
-            text: if invalid { format!("{text} invalid, not ranked") } else { text },
-        },
-    })
-}
-
-fn bar_group(group: &str, values: &[Value<'_>]) -> BarGroup {
-    let mut bars: Vec<Bar> = Vec::new();
-    for value in values.iter().filter(|value| value.group == group) {
-        // At most one per series: a second bar would cover the first.
-        if !bars.iter().any(|bar| bar.series == value.bar.series) {
-            bars.push(value.bar.clone());
-        }
+    let more = [("product", label.as_str()), ("metric", metric.strip_prefix("latency-").unwrap_or(metric))];
+    let mut bar = Bar::of(&estimate, size, style(cases.run, entry).0.colour);
+    if case.invalid(entry) {
+        bar.hollow = true;
+        bar.text.push_str(" invalid, not ranked");
     }
-    BarGroup { label: group.to_string(), baseline: false, bars }
-}
-
-fn shade(place: usize, of: usize) -> f64 {
-    if of < 2 { 0.0 } else { PALEST * place as f64 / (of - 1) as f64 }
+    let group = fill(&counterpart.layout.groups, case.name, &more);
+    Some(Value { group, series: fill(&counterpart.layout.bars, case.name, &more), entry, bar })
 }
 
 fn alt_text(value: &Value<'_>, series: usize) -> String {
     let part = if series > 1 { format!(" {}", value.series) } else { String::new() };
     format!("{}{part} {}", value.group, value.bar.text)
-}
-
-/// A metric as the legend names it: `latency-p99` is `p99`.
-fn metric_words(metric: &str) -> &str {
-    metric.strip_prefix("latency-").unwrap_or(metric)
 }
 
 fn better(metrics: &[String]) -> &'static str {

@@ -2,13 +2,13 @@
 
 use weir_model::suite::Entry;
 
-use super::Counterpart;
+use super::{Counterpart, shade};
 use crate::context::Context;
 use crate::layout::tail;
 use crate::metrics::{axis_label, unit_size};
 use crate::run_cases::RunCase;
 use crate::variant::Variant;
-use weir_model::text::Unit;
+use weir_model::text::{Unit, unique};
 use weir_report::charts::axis::{Axis, Scale};
 use weir_report::charts::{
     Chart, ChartKind, Curve, CurvePoint, Curves, Dash, Line, Lines, PERCENTILES_NOTE, percentile_curve, separate, style,
@@ -28,12 +28,7 @@ pub(super) fn percentiles(
 ) -> Option<Chart> {
     let (run_cases, layout) = (context.cases, counterpart.layout);
     let all = context.document_order(layout.order, |case| layout.holds(case));
-    let mut cases: Vec<&str> = Vec::new();
-    for (case, _) in &all {
-        if !cases.contains(&case.name) {
-            cases.push(case.name);
-        }
-    }
+    let cases = unique(all.iter().map(|(case, _)| case.name));
     let one_profile = cases.len() > 1 && run_cases.profiles.len() > 1;
     let first =
         |entry: &Entry| run_cases.profiles.first().and_then(|p| run_cases.entry(&entry.product, p)) == Some(entry);
@@ -79,7 +74,6 @@ fn line(
 ) -> Line {
     let run = context.cases.run;
     let (look, dash) = style(run, entry);
-    let shade = if of < 2 { 0.0 } else { PALEST * place as f64 / (of - 1) as f64 };
     Line {
         // With several cases only one profile is drawn, and the notes name it.
         name: if of < 2 {
@@ -88,7 +82,7 @@ fn line(
             format!("{} {}", run.title_of(&entry.product), tail(case.name))
         },
         part: String::new(),
-        colour: lighter(&look.colour, shade),
+        colour: lighter(&look.colour, shade(PALEST, place, of)),
         // Every other case is dashed, so that a product's lines differ by more than their shade.
         dash: if of > 1 && place % 2 == 1 { Dash::Dotted } else { dash },
         pieces: vec![points],

@@ -23,7 +23,7 @@ pub(super) struct Counterpart<'a> {
 /// A counterpart for each picture of the document that has a case which was run.
 pub(crate) fn charts(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Chart> {
     let mut charts = Vec::new();
-    for layout in &context.source.drawings {
+    for layout in &context.source.layout.pictures {
         let picture = context.source.pictures.iter().find(|picture| picture.picture == layout.picture);
         let counterpart = Counterpart { layout, picture };
         match layout.draw {
@@ -80,6 +80,11 @@ impl Counterpart<'_> {
     }
 }
 
+/// The share of white in one of several colours of a product: none in the first, `palest` in the last.
+fn shade(palest: f64, place: usize, of: usize) -> f64 {
+    if of < 2 { 0.0 } else { palest * place as f64 / (of - 1) as f64 }
+}
+
 /// The name reduced to lower-case letters, digits and hyphens.
 pub(crate) fn slug(name: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
@@ -95,7 +100,7 @@ mod tests {
     #[test]
     fn an_axis_that_did_not_begin_at_0_is_noticed() {
         let source = source("monolake").unwrap();
-        let cut = source.drawings.iter().filter(|layout| {
+        let cut = source.layout.pictures.iter().filter(|layout| {
             let picture = source.pictures.iter().find(|picture| picture.picture == layout.picture);
             Counterpart { layout, picture }.cut_off().is_some()
         });

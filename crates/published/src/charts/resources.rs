@@ -15,10 +15,6 @@ use weir_report::series;
 /// Seconds between two cases on the joined axis.
 const GAP_S: f64 = 1.0;
 
-/// The four quantities, with their colours.
-const LINES: [(&str, &str); 4] =
-    [("CPU, %", "#0072b2"), ("Memory, %", "#d55e00"), ("TCP connections", "#009e73"), ("Threads", "#cc79a7")];
-
 /// The rows of one case, and its start on the joined axis.
 struct Stretch {
     case: String,
@@ -78,33 +74,27 @@ fn chart(
     stretches: &[Stretch],
 ) -> Chart {
     let run = context.cases.run;
-    let memory =
-        run.environment.as_ref().map(|environment| environment.memory_bytes as f64).filter(|bytes| *bytes > 0.0);
+    let environment = run.environment.as_ref();
+    let memory = environment.map(|environment| environment.memory_bytes as f64).filter(|bytes| *bytes > 0.0);
     let who = role.as_str();
-    let of_role = |row: &ResourceSecond| row.who == who;
-    let of_host = |row: &ResourceSecond| row.who == "host";
-    let rows = stretches.iter().flat_map(|stretch| &stretch.rows);
-    let own_sockets = rows.map(|(_, row)| row).any(|row| of_role(row) && row.connections_open.is_some());
-    let pieces: [Vec<Points>; 4] = [
-        pieces(stretches, of_role, |row| Some((row.cpu_user? + row.cpu_system?) * 100.0)),
-        pieces(stretches, of_role, |row| Some(row.rss_bytes? as f64 / memory? * 100.0)),
+    let rows = || stretches.iter().flat_map(|stretch| &stretch.rows).map(|(_, row)| row);
+    let own_sockets = rows().any(|row| row.who == who && row.connections_open.is_some());
+    let of_role = |name: &str, colour: &str, value: &dyn Fn(&ResourceSecond) -> Option<f64>| {
+        line(stretches, who, name, colour, value)
+    };
+    let lines = [
+        of_role("CPU, %", "#0072b2", &|row| Some((row.cpu_user? + row.cpu_system?) * 100.0)),
+        of_role("Memory, %", "#d55e00", &|row| Some(row.rss_bytes? as f64 / memory? * 100.0)),
         if own_sockets {
-            pieces(stretches, of_role, |row| row.connections_open.map(|n| n as f64))
+            of_role("TCP connections", "#009e73", &|row| row.connections_open.map(|n| n as f64))
         } else {
-            pieces(stretches, of_host, |row| row.tcp_established.map(|n| n as f64))
+            line(stretches, "host", "TCP connections", "#009e73", &|row| row.tcp_established.map(|n| n as f64))
         },
-        pieces(stretches, of_role, |row| row.threads.map(|n| n as f64)),
+        of_role("Threads", "#cc79a7", &|row| row.threads.map(|n| n as f64)),
     ];
     // The machine's sockets are shown only beside a role's own lines.
-    let seen = [0, 1, 3].iter().any(|line| !pieces[*line].is_empty());
-    let lines = LINES.iter().zip(pieces).map(|((name, colour), pieces)| Line {
-        name: (*name).to_string(),
-        part: String::new(),
-        colour: (*colour).to_string(),
-        dash: Dash::Solid,
-        pieces,
-    });
-    let series: Vec<Line> = lines.filter(|line| seen && !line.pieces.is_empty()).collect();
+    let seen = [0, 1, 3].iter().any(|place| !lines[*place].pieces.is_empty());
+    let series: Vec<Line> = lines.into_iter().filter(|line| seen && !line.pieces.is_empty()).collect();
     let title = run.title_of(&entry.product);
     let of = match role {
         Role::Proxy => format!("{title}, {}", entry.profile),
@@ -147,15 +137,18 @@ fn sockets(role: Role, own: bool) -> &'static str {
     }
 }
 
-fn pieces(
+/// What `who` used, as a line with a piece for each case.
+fn line(
     stretches: &[Stretch],
-    of: impl Fn(&ResourceSecond) -> bool,
-    value: impl Fn(&ResourceSecond) -> Option<f64>,
-) -> Vec<Points> {
-    let piece = |stretch: &Stretch| {
-        let own = stretch.rows.iter().filter(|(_, row)| of(row));
-        let points = own.filter_map(|(at, row)| Some((stretch.start + at, value(row).filter(|value| *value > 0.0)?)));
-        points.collect()
+    who: &str,
+    name: &str,
+    colour: &str,
+    value: &dyn Fn(&ResourceSecond) -> Option<f64>,
+) -> Line {
+    let piece = |stretch: &Stretch| -> Points {
+        let own = stretch.rows.iter().filter(|(_, row)| row.who == who);
+        own.filter_map(|(at, row)| Some((stretch.start + at, value(row).filter(|value| *value > 0.0)?))).collect()
     };
-    stretches.iter().map(piece).filter(|piece: &Points| !piece.is_empty()).collect()
+    let pieces = stretches.iter().map(piece).filter(|piece| !piece.is_empty()).collect();
+    Line { name: name.to_string(), part: String::new(), colour: colour.to_string(), dash: Dash::Solid, pieces }
 }

@@ -1,6 +1,7 @@
 //! Describes a chart as plain data. `section` and `weir-published` build these types; `draw` and `csv` read them.
 //! The module does not know suites or runs.
 
+use weir_model::text::short;
 use weir_stats::Estimate;
 
 use super::axis::Axis;
@@ -155,6 +156,14 @@ pub struct CurvePoint {
     pub interval: Option<(f64, f64)>,
     /// Only an outline: invalid.
     pub hollow: bool,
+}
+
+impl Bar {
+    /// An estimate in units of `size`, as a bar of the first series.
+    pub fn of(estimate: &Estimate, size: f64, colour: String) -> Bar {
+        let CurvePoint { y: value, interval, .. } = CurvePoint::of(0.0, estimate, size);
+        Bar { series: 0, value, interval, colour, hollow: false, text: short(value) }
+    }
 }
 
 impl CurvePoint {

@@ -2,9 +2,9 @@
 //! marks, from the fastest to the slowest request. Name lookup and the writing of a request are 0: weir resolves names
 //! before it starts, and does not time the writing.
 
-use std::collections::BTreeMap;
-
-use hdrhistogram::Histogram;
+use askama::Template;
+use weir_model::load::{ErrorKind, LoadResult};
+use weir_model::metric::{Metric, Window};
 
 use super::{Account, percentile_us};
 
@@ -14,96 +14,65 @@ const MARKS: usize = 11;
 /// Characters of the longest bar.
 const BAR: u64 = 40;
 
+#[derive(Template)]
+#[template(path = "formats/hey.txt", escape = "none")]
+struct Hey<'a> {
+    account: Account<'a>,
+    result: &'a LoadResult,
+}
+
 /// hey.
 pub fn hey(account: Account<'_>) -> String {
-    let (result, histo) = (account.result, account.service);
-    let latency = &result.service;
-    let ended = account.answered() + account.sum(|kind| !kind.is_response());
-    let s = |us: f64| us / 1e6;
-    let mut out = format!(
-        "\nSummary:\n  Total:\t{:.4} secs\n  Slowest:\t{:.4} secs\n  Fastest:\t{:.4} secs\n  Average:\t{:.4} secs\n  \
-         Requests/sec:\t{:.4}\n  \n",
-        result.window_s,
-        s(latency.max_us),
-        s(latency.min_us),
-        s(latency.mean_us),
-        ended as f64 / account.seconds()
-    );
-    let answers: u64 = result.window.statuses.values().sum();
-    if result.window.body_bytes > 0 {
-        let each = result.window.body_bytes / answers.max(1);
-        out.push_str(&format!("  Total data:\t{} bytes\n  Size/request:\t{each} bytes\n", result.window.body_bytes));
-    }
-    out.push_str("\nResponse time histogram:\n");
-    out.push_str(&histogram(histo, latency.min_us, latency.max_us));
-    out.push_str("\n\nLatency distribution:\n");
-    if !histo.is_empty() {
-        for percent in [10u32, 25, 50, 75, 90, 95, 99] {
-            let value = s(percentile_us(histo, f64::from(percent)));
-            out.push_str(&format!("  {percent}% in {value:.4} secs\n"));
+    format!("{}\n", Hey { account, result: account.result })
+}
+
+impl Hey<'_> {
+    /// Each mark of the histogram: its seconds, requests up to it, and a bar.
+    fn histogram(&self) -> Vec<(f64, u64, String)> {
+        let (histo, service) = (self.account.service, &self.result.service);
+        if histo.is_empty() {
+            return Vec::new();
         }
+        let step = (service.max_us - service.min_us) / (MARKS - 1) as f64;
+        let mut marks: Vec<f64> = (0..MARKS).map(|i| service.min_us + step * i as f64).collect();
+        marks[MARKS - 1] = service.max_us;
+        let mut counts = [0u64; MARKS];
+        for value in histo.iter_recorded() {
+            // The beginning of its step: it is printed as the fastest time, and the fastest request counts at the first mark.
+            let us = histo.lowest_equivalent(value.value_iterated_to()) as f64 / 1e3;
+            let at = marks.iter().position(|mark| us <= *mark).unwrap_or(MARKS - 1);
+            counts[at] += value.count_at_value();
+        }
+        let most = counts.iter().copied().max().unwrap_or(0).max(1);
+        let bar = |n: u64| "■".repeat(((n * BAR + most / 2) / most) as usize);
+        marks.into_iter().zip(counts).map(|(mark, n)| (mark / 1e6, n, bar(n))).collect()
     }
-    out + &details(account) + &distributions(account)
-}
 
-fn histogram(histo: &Histogram<u64>, min_us: f64, max_us: f64) -> String {
-    if histo.is_empty() {
-        return String::new();
+    /// Percentages, and the seconds within which so many were answered.
+    fn percentiles(&self) -> [(u32, f64); 7] {
+        let of = |percent| (percent, percentile_us(self.account.service, f64::from(percent)) / 1e6);
+        [10, 25, 50, 75, 90, 95, 99].map(of)
     }
-    let step = (max_us - min_us) / (MARKS - 1) as f64;
-    let marks: Vec<f64> = (0..MARKS).map(|i| if i + 1 == MARKS { max_us } else { min_us + step * i as f64 }).collect();
-    let mut counts = [0u64; MARKS];
-    for value in histo.iter_recorded() {
-        // The beginning of its step: it is printed as the fastest time, and the fastest request counts at the first mark.
-        let us = histo.lowest_equivalent(value.value_iterated_to()) as f64 / 1e3;
-        let at = marks.iter().position(|mark| us <= *mark).unwrap_or(MARKS - 1);
-        counts[at] += value.count_at_value();
-    }
-    let most = counts.iter().copied().max().unwrap_or(0).max(1);
-    let line = |(mark, n): (&f64, &u64)| {
-        let bar = "■".repeat(((n * BAR + most / 2) / most) as usize);
-        format!("  {:.3} [{n}]\t|{bar}\n", mark / 1e6)
-    };
-    marks.iter().zip(&counts).map(line).collect()
-}
 
-fn details(account: Account<'_>) -> String {
-    let result = account.result;
-    let (service, first, connect) = (&result.service, &result.first_byte, &result.connect);
-    let s = |us: f64| us / 1e6;
-    // Over all requests: those on an existing connection took no time to connect.
-    let requests = service.count.max(1);
-    let dial = connect.mean_us * connect.count.min(requests) as f64 / requests as f64;
-    let fastest = if connect.count < requests { 0.0 } else { connect.min_us };
-    let wait = if first.count > 0 { first } else { service };
-    let rows = [
-        ("DNS+dialup", dial, fastest, connect.max_us),
-        ("DNS-lookup", 0.0, 0.0, 0.0),
-        ("req write", 0.0, 0.0, 0.0),
-        ("resp wait", wait.mean_us, wait.min_us, wait.max_us),
-        ("resp read", (service.mean_us - wait.mean_us).max(0.0), 0.0, (service.max_us - wait.max_us).max(0.0)),
-    ];
-    let mut out = "\nDetails (average, fastest, slowest):\n".to_owned();
-    for (name, mean, fastest, slowest) in rows {
-        out.push_str(&format!("  {name}:\t{:.4} secs, {:.4} secs, {:.4} secs\n", s(mean), s(fastest), s(slowest)));
+    /// Each part of a request: its name, and its seconds on average, at best and at worst.
+    fn details(&self) -> [(&'static str, f64, f64, f64); 5] {
+        let (service, first, connect) = (&self.result.service, &self.result.first_byte, &self.result.connect);
+        let mean = |metric: Metric| metric.value(&Window::of_load(self.result)).unwrap_or(0.0);
+        let fastest = if connect.count < service.count.max(1) { 0.0 } else { connect.min_us };
+        let wait = if first.count > 0 { first } else { service };
+        let read_max = (service.max_us - wait.max_us).max(0.0);
+        [
+            ("DNS+dialup", mean(Metric::Dial), fastest, connect.max_us),
+            ("DNS-lookup", 0.0, 0.0, 0.0),
+            ("req write", 0.0, 0.0, 0.0),
+            ("resp wait", mean(Metric::Wait), wait.min_us, wait.max_us),
+            ("resp read", mean(Metric::Read), 0.0, read_max),
+        ]
+        .map(|(name, mean, fastest, slowest)| (name, mean / 1e6, fastest / 1e6, slowest / 1e6))
     }
-    out
-}
 
-fn distributions(account: Account<'_>) -> String {
-    let window = &account.result.window;
-    let mut out = "\nStatus code distribution:\n".to_owned();
-    for (status, n) in &window.statuses {
-        out.push_str(&format!("  [{status}]\t{n} responses\n"));
+    /// Requests without an answer, by kind.
+    fn failed(&self) -> Vec<(&ErrorKind, &u64)> {
+        self.result.window.errors.iter().filter(|(kind, _)| !kind.is_response()).collect()
     }
-    let failed: BTreeMap<_, _> = window.errors.iter().filter(|(kind, _)| !kind.is_response()).collect();
-    if failed.is_empty() {
-        // As many empty lines as hey leaves.
-        return out + "\n\n\n";
-    }
-    out.push_str("\nError distribution:\n");
-    for (kind, n) in failed {
-        out.push_str(&format!("  [{n}]\t{}\n", kind.as_str().replace('_', " ")));
-    }
-    out + "\n"
 }

@@ -22,35 +22,33 @@ pub enum Flavour {
     Wrk2,
 }
 
+impl Flavour {
+    /// Characters of the percentile, its decimals, characters of the count and of the last column.
+    fn widths(self) -> (usize, usize, usize, usize) {
+        match self {
+            Flavour::Hdr => (14, 12, 10, 14),
+            Flavour::Wrk2 => (12, 6, 12, 12),
+        }
+    }
+}
+
 /// The text. The histogram's values are nanoseconds.
 pub fn spectrum(histo: &Histogram<u64>, flavour: Flavour) -> String {
-    let mut out = match flavour {
-        Flavour::Hdr => {
-            format!("{:>12} {:>14} {:>10} {:>14}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
-        }
-        Flavour::Wrk2 => {
-            format!("{:>12} {:>12} {:>12} {:>12}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
-        }
-    };
+    let (percentile, decimals, count, last) = flavour.widths();
+    let (header, inverse) = ("TotalCount", "1/(1-Percentile)");
+    let mut out = format!("{:>12} {:>percentile$} {header:>count$} {inverse:>last$}\n\n", "Value", "Percentile");
     let mut total = 0;
     for step in histo.iter_quantiles(TICKS) {
         total += step.count_since_last_iteration();
-        out.push_str(&row(ms(histo, step.value_iterated_to()), step.quantile_iterated_to(), total, flavour));
+        let (value, quantile) = (ms(histo, step.value_iterated_to()), step.quantile_iterated_to());
+        out.push_str(&format!("{value:>12.3} {quantile:>percentile$.decimals$} {total:>count$}"));
+        out.push_str(&match flavour {
+            _ if quantile < 1.0 => format!(" {:>last$.2}\n", 1.0 / (1.0 - quantile)),
+            Flavour::Hdr => "\n".to_owned(),
+            Flavour::Wrk2 => format!(" {:>last$}\n", "inf"),
+        });
     }
     out + &foot(histo)
-}
-
-fn row(value: f64, quantile: f64, total: u64, flavour: Flavour) -> String {
-    match (flavour, quantile < 1.0) {
-        (Flavour::Hdr, true) => {
-            format!("{value:>12.3} {quantile:>14.12} {total:>10} {:>14.2}\n", 1.0 / (1.0 - quantile))
-        }
-        (Flavour::Hdr, false) => format!("{value:>12.3} {quantile:>14.12} {total:>10}\n"),
-        (Flavour::Wrk2, true) => {
-            format!("{value:>12.3} {quantile:>12.6} {total:>12} {:>12.2}\n", 1.0 / (1.0 - quantile))
-        }
-        (Flavour::Wrk2, false) => format!("{value:>12.3} {quantile:>12.6} {total:>12} {:>12}\n", "inf"),
-    }
 }
 
 fn foot(histo: &Histogram<u64>) -> String {

@@ -1,5 +1,6 @@
 //! Prints results as other tools do, with the same lines, units and number formats, for scripts that read those tools.
-//! `weir load --format` prints the result of a load, and `weir-published` that of a recorded run.
+//! `weir load --format` prints the result of a load, and `weir-published` that of a recorded run. What a tool's text looks
+//! like is in its template (`templates/formats`).
 //! Where weir measures differently, its own meaning stays: latency counts from the time at which a request was due.
 //! Fields that weir does not measure are left out. The module does not know products.
 
@@ -33,9 +34,14 @@ pub struct Account<'a> {
 
 impl Account<'_> {
     /// Requests that ended inside the window with an answer, a wrong one too.
-    pub fn answered(&self) -> u64 {
+    fn answered(&self) -> u64 {
         let ended: u64 = self.result.series.iter().map(|row| row.right + row.errors).sum();
-        ended.saturating_sub(self.sum(|kind| !kind.is_response()))
+        ended.saturating_sub(self.unanswered())
+    }
+
+    /// Requests that ended without an answer.
+    fn unanswered(&self) -> u64 {
+        self.sum(|kind| !kind.is_response())
     }
 
     /// Responses in the window that were wrong.
@@ -44,50 +50,36 @@ impl Account<'_> {
     }
 
     /// Requests of the window that failed in those ways.
-    pub fn sum(&self, wanted: impl Fn(ErrorKind) -> bool) -> u64 {
+    fn sum(&self, wanted: impl Fn(ErrorKind) -> bool) -> u64 {
         self.result.window.errors.iter().filter(|(kind, _)| wanted(**kind)).map(|(_, n)| n).sum()
     }
 
-    /// Answers whose status says that something went wrong.
-    pub fn bad_statuses(&self, from: u16) -> u64 {
+    /// Answers of any kind.
+    fn answers(&self) -> u64 {
+        self.result.window.statuses.values().sum()
+    }
+
+    /// Bytes of a body.
+    fn body_size(&self) -> u64 {
+        self.result.window.body_bytes / self.answers().max(1)
+    }
+
+    /// Answers with that status or a higher one.
+    fn statuses_from(&self, from: u16) -> u64 {
         self.result.window.statuses.iter().filter(|(status, _)| **status >= from).map(|(_, n)| n).sum()
     }
 
     /// The window's length; never 0, so that it can divide.
-    pub fn seconds(&self) -> f64 {
+    fn seconds(&self) -> f64 {
         self.result.window_s.max(1e-6)
     }
 }
 
 /// A percentile in microseconds. The lowest step of the histogram, below half a microsecond, is 0.
-pub fn percentile_us(histo: &Histogram<u64>, percent: f64) -> f64 {
+fn percentile_us(histo: &Histogram<u64>, percent: f64) -> f64 {
     if histo.is_empty() {
         return 0.0;
     }
     let nanos = histo.value_at_quantile(percent / 100.0);
     if nanos <= histo.highest_equivalent(0) { 0.0 } else { nanos as f64 / 1e3 }
-}
-
-/// Mean, standard deviation, and the share within one of the other, per cent, of a few numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Spread {
-    mean: f64,
-    stdev: f64,
-    max: f64,
-    within: f64,
-}
-
-impl Spread {
-    fn of(values: &[f64]) -> Spread {
-        let n = values.len() as f64;
-        if values.is_empty() {
-            return Spread::default();
-        }
-        let mean = values.iter().sum::<f64>() / n;
-        // Of a sample, as the tools have it: by n - 1.
-        let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-        let stdev = if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
-        let within = values.iter().filter(|v| (**v - mean).abs() <= stdev).count();
-        Spread { mean, stdev, max: values.iter().copied().fold(0.0, f64::max), within: within as f64 / n * 100.0 }
-    }
 }

@@ -144,7 +144,7 @@ pub struct Section {
     pub(crate) places: Vec<usize>,
     /// The blocks that its trials belong to.
     #[serde(skip)]
-    pub(crate) block_numbers: Vec<u32>,
+    pub block_numbers: Vec<u32>,
 }
 
 /// A product under one profile, as it stands among others: in a section, or over all workloads. Times in microseconds.
@@ -338,7 +338,7 @@ impl Section {
     }
 
     /// Its trials, in the order in which they ran.
-    pub(crate) fn trials<'a>(&self, run: &'a Run) -> impl Iterator<Item = &'a Trial> {
+    pub fn trials<'a>(&self, run: &'a Run) -> impl Iterator<Item = &'a Trial> {
         self.places.iter().filter_map(|place| run.trials.get(*place))
     }
 

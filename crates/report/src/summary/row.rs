@@ -2,13 +2,14 @@
 //! ranks and ratios because it sees all products.
 
 use weir_model::metric::Window;
-use weir_model::record::{ANSWERS_ITSELF, Measurement, Severity, Verdict};
+use weir_model::record::{ANSWERS_ITSELF, Finding, Measurement, Severity, Verdict};
 use weir_model::suite::{Entry, Load};
+use weir_model::text::grouped;
 use weir_stats::median_interval;
 
 use super::metric::{Estimates, window_of};
 use super::{LEVEL, Row, SEED, Standing, cost, curve, search};
-use crate::run::{Run, Trial};
+use crate::run::{Run, Trial, displayed};
 
 /// The trials of one entry in one section.
 pub(crate) struct Cases<'a> {
@@ -35,14 +36,9 @@ impl<'a> Cases<'a> {
         self.all.iter().any(itself)
     }
 
-    /// The trials whose numbers are shown: those that count, else the invalid ones.
+    /// The trials whose numbers are shown.
     pub fn displayed(&self) -> impl Iterator<Item = &'a Trial> {
-        let some_count = self.all.iter().any(|trial| trial.counts());
-        self.all.iter().copied().filter(
-            move |trial| {
-                if some_count { trial.counts() } else { trial.measurement.load.is_some() }
-            },
-        )
+        displayed(self.all.iter().copied()).into_iter()
     }
 
     /// One value a block, NaN where a block has none.
@@ -94,55 +90,37 @@ impl<'a> Cases<'a> {
 
     /// Why trials of this entry are marked, left out or missing: each reason once, with its blocks.
     fn remarks(&self) -> Vec<String> {
-        let mut reasons: Vec<(Reason, Vec<String>)> = Vec::new();
-        for trial in &self.all {
-            for reason in reasons_of(&trial.measurement) {
-                let block = trial.measurement.block.to_string();
-                match reasons.iter_mut().find(|(known, _)| known.kind == reason.kind) {
-                    Some((known, blocks)) => {
-                        known.differs |= known.message != reason.message;
-                        blocks.push(block);
-                    }
-                    None => reasons.push((reason, vec![block])),
-                }
-            }
-        }
-        let sentence = |(reason, blocks): (Reason, Vec<String>)| {
+        let all = self.all.iter().flat_map(|trial| {
+            let block = trial.measurement.block.to_string();
+            reasons(&trial.measurement).into_iter().map(move |(kind, message)| (kind, (block.clone(), message)))
+        });
+        let sentence = |(kind, seen): (String, Vec<(String, &str)>)| {
+            let (first, message) = &seen[0];
+            // Other blocks had other numbers.
+            let differs = seen.iter().any(|(_, other)| other != message);
+            let first = if differs { format!(" (in block {first})") } else { String::new() };
+            let message = if message.is_empty() { String::new() } else { format!(": {message}{first}") };
+            let blocks: Vec<&str> = seen.iter().map(|(block, _)| block.as_str()).collect();
             let word = if blocks.len() == 1 { "block" } else { "blocks" };
-            let first = if reason.differs { format!(" (in block {})", blocks[0]) } else { String::new() };
-            let message =
-                if reason.message.is_empty() { String::new() } else { format!(": {}{first}", reason.message) };
-            format!("{word} {} {}{message}", blocks.join(", "), reason.kind)
+            format!("{word} {} {kind}{message}", blocks.join(", "))
         };
-        reasons.into_iter().map(sentence).collect()
+        grouped(all).into_iter().map(sentence).collect()
     }
 }
 
-/// Why a trial is marked, left out or missing.
-struct Reason {
-    /// The verdict, with the check or the stage: what makes two reasons one.
-    kind: String,
-    /// What was seen; empty when the record does not say.
-    message: String,
-    /// Other blocks had other numbers.
-    differs: bool,
-}
-
-fn reasons_of(measurement: &Measurement) -> Vec<Reason> {
-    let reason = |kind: String, message: &str| Reason { kind, message: message.to_string(), differs: false };
+/// Why a trial is marked, left out or missing: the verdict with the check or the stage, and what was seen; empty when the
+/// record does not say.
+fn reasons(measurement: &Measurement) -> Vec<(String, &str)> {
     let verdict = measurement.verdict;
-    let threshold = match verdict {
-        Verdict::Valid => return Vec::new(),
-        Verdict::Error => {
-            let error = measurement.error.as_ref();
-            let known = error.map(|error| reason(format!("failed at {}", error.stage), &error.message));
-            return vec![known.unwrap_or_else(|| reason("failed".to_string(), ""))];
-        }
-        Verdict::Suspect => Severity::Warning,
-        Verdict::Invalid => Severity::Fatal,
+    let threshold = match (verdict, &measurement.error) {
+        (Verdict::Valid, _) => return Vec::new(),
+        (Verdict::Error, Some(error)) => return vec![(format!("failed at {}", error.stage), &error.message)],
+        (Verdict::Error, None) => return vec![("failed".to_string(), "")],
+        (Verdict::Suspect, _) => Severity::Warning,
+        (Verdict::Invalid, _) => Severity::Fatal,
     };
     let grave = measurement.findings.iter().filter(|finding| finding.severity >= threshold);
-    let reasons: Vec<Reason> =
-        grave.map(|finding| reason(format!("{} ({})", verdict.as_str(), finding.check), &finding.message)).collect();
-    if reasons.is_empty() { vec![reason(verdict.as_str().to_string(), "")] } else { reasons }
+    let reason = |finding: &'_ Finding| format!("{} ({})", verdict.as_str(), finding.check);
+    let reasons: Vec<(String, &str)> = grave.map(|finding| (reason(finding), finding.message.as_str())).collect();
+    if reasons.is_empty() { vec![(verdict.as_str().to_string(), "")] } else { reasons }
 }

@@ -108,6 +108,7 @@ fn spoken(trials: &[&Trial]) -> Vec<String> {
         .collect()
 }
 
+/// The products of a section: those that may be ranked, best first; the others follow in the suite's order.
 struct RankedRows {
     rows: Vec<Row>,
     /// Typical noise of one product, pairing taken into account.
@@ -116,20 +117,16 @@ struct RankedRows {
     pairs: usize,
 }
 
-/// Ranks those that may be ranked, best first; the others follow in the suite's order.
 fn rank(run: &Run, products: &[Cases], blocks: &[u32], metric: Metric) -> RankedRows {
     let values: Vec<Vec<f64>> =
         products.iter().map(|cases| cases.by_block(blocks, |window| metric.value(window))).collect();
     let rows: Vec<Row> = products.iter().map(|cases| cases.row(run, blocks)).collect();
     let sorted = sorted(rows, &values, metric, |i, _| products[i].ranked());
-    let best = sorted.ranked.first().copied();
-    let with_best = |i: &usize| best.filter(|best| best != i).and_then(|best| paired_noise(&values[*i], &values[best]));
-    let noises: Vec<f64> = sorted.ranked.iter().filter_map(with_best).collect();
-    let alone = || best.and_then(|best| relative_noise(&values[best]));
-    let first = best.and(sorted.rows.first()).and_then(|row| row.of(metric));
-    RankedRows {
-        noise: weir_stats::median(&noises).or_else(alone),
-        pairs: first.map_or(0, |estimate| estimate.n),
-        rows: sorted.rows,
-    }
+    let Some((best, others)) = sorted.ranked.split_first() else {
+        return RankedRows { rows: sorted.rows, noise: None, pairs: 0 };
+    };
+    let best = &values[*best];
+    let noises: Vec<f64> = others.iter().filter_map(|other| paired_noise(&values[*other], best)).collect();
+    let pairs = sorted.rows[0].of(metric).map_or(0, |estimate| estimate.n);
+    RankedRows { noise: weir_stats::median(&noises).or_else(|| relative_noise(best)), pairs, rows: sorted.rows }
 }

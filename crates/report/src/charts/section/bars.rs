@@ -143,14 +143,8 @@ pub(super) fn one_series(value: Axis, groups: Vec<BarGroup>) -> ChartKind {
 
 /// A product's estimate as a bar of the first series.
 pub(super) fn bar(run: &Run, row: &Standing, estimate: &Estimate, unit: Unit) -> Bar {
-    Bar {
-        series: 0,
-        value: estimate.value / unit.size,
-        interval: (estimate.n > 1).then_some((estimate.low / unit.size, estimate.high / unit.size)),
-        colour: style(run, &row.entry).0.colour,
-        hollow: !row.is_baseline() && row.rank.is_none(),
-        text: bar_text(row, estimate, unit),
-    }
+    let bar = Bar::of(estimate, unit.size, style(run, &row.entry).0.colour);
+    Bar { hollow: !row.is_baseline() && row.rank.is_none(), text: bar_text(row, estimate, unit), ..bar }
 }
 
 /// The number at the end of a bar; the whisker shows the interval.

@@ -9,7 +9,7 @@ use super::{note_broken, style};
 use crate::charts::axis::{Axis, Scale, rarity};
 use crate::charts::{Chart, ChartKind, Dash, Line, Lines, Points};
 use crate::hlog::{self, Merged};
-use crate::run::{Broken, Run};
+use crate::run::{Broken, Run, displayed};
 use crate::series;
 use crate::summary::{Metric, Row, Section};
 
@@ -67,8 +67,7 @@ fn line(run: &Run, row: &Row, part: &str, pieces: &[Points], unit: Unit) -> Line
 /// `None` where there is no sample.
 pub fn percentile_curve(run: &Run, section: &Section, entry: &Entry, broken: &mut Vec<Broken>) -> Option<Points> {
     let mut sum: Option<Merged> = None;
-    let ranked = section.trials(run).any(|t| t.is_of(entry) && t.counts());
-    for trial in measured(run, section).filter(|t| t.is_of(entry) && (t.counts() || !ranked)) {
+    for trial in displayed(section.trials(run).filter(|trial| trial.is_of(entry))) {
         let file = format!("{}/latency.hlog", trial.folder);
         let read = hlog::read(&run.folder.join(&file), "latency").and_then(|read| {
             let cut_off = read.broken.clone();

@@ -1,7 +1,8 @@
 //! Builds the chart of the first screen: what each product carries over all workloads, or on each of a few workloads.
 //! Called through `overview` in `section`.
 
-use weir_model::text::{Unit, short};
+use weir_model::text::{Unit, grouped, short};
+use weir_stats::Estimate;
 
 use super::bars::{alt_text, bar, one_series, subtitle};
 use super::style;
@@ -33,23 +34,24 @@ fn unit(metric: Metric) -> Unit {
 /// One bar a product; under one label those of a product's profiles.
 fn over_all(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
     let (metric, unit) = (overall.ranked_by, unit(overall.ranked_by));
-    let (mut groups, mut words): (Vec<(&str, BarGroup)>, Vec<String>) = (Vec::new(), Vec::new());
-    for row in overall.all_rows() {
-        let Some(estimate) = row.of(metric) else { continue };
-        let value = short(estimate.value / unit.size);
-        words.push(format!("{} {value} {}", row.label, unit.name));
-        let profile = row.label != row.title && !row.is_baseline();
+    let measured = || overall.all_rows().filter_map(|row| Some((row, row.of(metric)?)));
+    let value = |estimate: &Estimate| short(estimate.value / unit.size);
+    let words: Vec<String> =
+        measured().map(|(row, estimate)| format!("{} {} {}", row.label, value(&estimate), unit.name)).collect();
+    let bars = measured().map(|(row, estimate)| {
         let mut bar = bar(run, row, &estimate, unit);
-        bar.text = if profile { format!("{value}  {}", row.entry.profile) } else { value };
-        match groups.iter_mut().find(|(product, _)| *product == row.entry.product) {
-            Some((_, group)) => group.bars.push(bar),
-            None => {
-                let label = if row.suspect() { format!("{} *", row.title) } else { row.title.clone() };
-                let group = BarGroup { label, baseline: row.is_baseline(), bars: vec![bar] };
-                groups.push((&row.entry.product, group));
-            }
+        bar.text = value(&estimate);
+        if row.label != row.title && !row.is_baseline() {
+            bar.text.push_str(&format!("  {}", row.entry.profile));
         }
-    }
+        (row.entry.product.as_str(), (row, bar))
+    });
+    let groups = grouped(bars).into_iter().map(|(_, bars)| {
+        let row = bars[0].0;
+        let label = if row.suspect() { format!("{} *", row.title) } else { row.title.clone() };
+        BarGroup { label, baseline: row.is_baseline(), bars: bars.into_iter().map(|(_, bar)| bar).collect() }
+    });
+    let groups = groups.collect();
     let several = overall.workloads.len() > 1;
     let over = match overall.workloads.as_slice() {
         [only] => format!("on {only}"),
@@ -73,7 +75,7 @@ fn over_all(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
         subtitle: parts.into_iter().flatten().collect::<Vec<_>>().join(" "),
         alt: format!("Bars. {}.", words.join(", ")),
         notes: means.into_iter().chain(how_drawn.cloned()).collect(),
-        kind: one_series(Axis::of_metric(metric, unit), groups.into_iter().map(|(_, group)| group).collect()),
+        kind: one_series(Axis::of_metric(metric, unit), groups),
     }
 }
 
