@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_in_can_be_read() {
+    fn built_in_files_can_be_read() {
         let suites = ["monolake", "easegress", "juno", "spring-cloud-gateway", "loggly"];
         let sources = suites.map(|suite| Source::parse(suite, &read_built_in).unwrap());
         let sum = |of: fn(&Source) -> usize| sources.iter().map(of).sum::<usize>();

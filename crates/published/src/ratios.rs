@@ -9,7 +9,7 @@
 use weir_model::metric::Metric;
 use weir_model::suite::Entry;
 use weir_model::text::unique;
-use weir_stats::{Estimate, kendall_tau, opposite_pairs, paired_ratio};
+use weir_stats::{Estimate, paired_ratio};
 
 use super::figures::{Figure, Source};
 use super::metrics::{METRICS, name, unit_size};
@@ -94,18 +94,12 @@ impl Comparison {
         let both: Vec<&ComparisonRow> = self.rows.iter().filter(ranked).collect();
         let published: Vec<f64> = both.iter().map(|row| row.published).collect();
         let measured: Vec<f64> = both.iter().flat_map(|row| &row.measured).map(|own| own.estimate.value).collect();
-        let differ = |values: &[f64], a: usize, b: usize| values[a] != values[b];
-        let places = (0..both.len()).flat_map(|a| (a + 1..both.len()).map(move |b| (a, b)));
         let ahead_first = |(a, b): (usize, usize)| {
             let a_first = (published[a] > published[b]) == self.metric.higher_is_better();
             if a_first { (both[a], both[b]) } else { (both[b], both[a]) }
         };
-        Agreement {
-            products: both.len(),
-            tau: kendall_tau(&published, &measured),
-            pairs: places.filter(|(a, b)| differ(&published, *a, *b) && differ(&measured, *a, *b)).count(),
-            opposite: opposite_pairs(&published, &measured).into_iter().map(ahead_first).collect(),
-        }
+        let weir_stats::Agreement { tau, pairs, opposite } = weir_stats::agreement(&published, &measured);
+        Agreement { products: both.len(), tau, pairs, opposite: opposite.into_iter().map(ahead_first).collect() }
     }
 }
 

@@ -197,7 +197,7 @@ fn value(all: &[Figure], case: &str, product: &str, metric: &str) -> f64 {
 }
 
 #[test]
-fn monolake_says_every_rate_twice_and_alike() {
+fn monolake_gives_each_rate_twice_with_the_same_value() {
     let all = figures("monolake");
     let rates: Vec<&Figure> = all.iter().filter(|f| ["rate", "transfer"].contains(&f.metric.as_str())).collect();
     assert_eq!(rates.len(), 64);
@@ -216,7 +216,7 @@ fn monolake_says_every_rate_twice_and_alike() {
 }
 
 #[test]
-fn loggly_adds_up() {
+fn counts_of_loggly_add_up() {
     let all = figures("loggly");
     let requests = value(&all, "root", "", "requests");
     for product in products_of("loggly") {
@@ -247,7 +247,7 @@ fn easegress_requests_are_rate_by_time() {
 }
 
 #[test]
-fn gateways_have_nine_rounds_but_one() {
+fn each_gateway_but_one_has_nine_rounds() {
     let all = figures("spring-cloud-gateway");
     let rounds = |product: &str| all.iter().filter(|f| f.product == product && f.metric == "rate").count();
     assert_eq!(["direct", "linkerd", "zuul1", "spring-cloud-gateway"].map(rounds), [1, 9, 4, 9]);

@@ -6,8 +6,10 @@ mod common;
 #[path = "common/run.rs"]
 mod run;
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use common::golden;
 use run::{Made, Runner};
@@ -88,6 +90,20 @@ const MONOLAKE: Made = Made {
     blocks: 2,
 };
 
+/// The folder of a made-up run with its report, written once for all tests that only read it.
+fn shared(made: &Made) -> PathBuf {
+    static WRITTEN: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("published").join(made.suite);
+    // Whoever comes second waits until the first has written it.
+    let mut written = WRITTEN.lock().unwrap();
+    if written.insert(made.suite) {
+        let _ = fs::remove_dir_all(&folder);
+        run::write(&folder, made, &|_| {});
+        make(&folder);
+    }
+    folder
+}
+
 fn published_of(folder: &Path, made: &Made, spoil: &dyn Fn(&mut Measurement)) -> Extra {
     run::write(folder, made, spoil);
     published_in(folder)
@@ -137,33 +153,28 @@ fn markdown_part(markdown: &str) -> &str {
     &markdown[begin..begin + end]
 }
 
-fn report_of(folder: &Path, made: &Made) -> String {
-    run::write(folder, made, &|_| {});
-    let report = make(folder);
-    let markdown = fs::read_to_string(&report.markdown).unwrap();
+fn report_of(made: &Made) -> String {
+    let report = shared(made).join("report");
+    let markdown = fs::read_to_string(report.join("report.md")).unwrap();
     for link in markdown.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-        assert!(folder.join("report").join(link).is_file(), "{link} is linked and not there");
+        assert!(report.join(link).is_file(), "{link} is linked and not there");
     }
     markdown_part(&markdown).to_string()
 }
 
 #[test]
 fn the_markdown_of_published_figures_is_the_reviewed_one() {
-    let folder = tempfile::tempdir().unwrap();
-    golden("published-easegress.md", &report_of(&folder.path().join("a"), &EASEGRESS));
-    golden("published-spring-cloud-gateway.md", &report_of(&folder.path().join("b"), &GATEWAYS));
-    golden("published-loggly.md", &report_of(&folder.path().join("c"), &LOGGLY));
-    golden("published-monolake.md", &report_of(&folder.path().join("d"), &MONOLAKE));
-    let shaped =
-        |run: &str, file: &str| fs::read_to_string(folder.path().join(run).join("report/shaped").join(file)).unwrap();
-    golden("published-shaped-wrk.txt", &shaped("b", "zuul1-stock-hello.txt"));
-    golden("published-shaped-hey.txt", &shaped("c", "haproxy-as-published-loggly-root.txt"));
+    for made in [EASEGRESS, GATEWAYS, LOGGLY, MONOLAKE] {
+        golden(&format!("published-{}.md", made.suite), &report_of(&made));
+    }
+    let shaped = |made: &Made, file: &str| fs::read_to_string(shared(made).join("report/shaped").join(file)).unwrap();
+    golden("published-shaped-wrk.txt", &shaped(&GATEWAYS, "zuul1-stock-hello.txt"));
+    golden("published-shaped-hey.txt", &shaped(&LOGGLY, "haproxy-as-published-loggly-root.txt"));
 }
 
 #[test]
 fn a_product_that_opened_a_connection_for_each_request_is_shown_with_its_cost() {
-    let folder = tempfile::tempdir().unwrap();
-    let published = published_of(folder.path(), &EASEGRESS, &|_| {});
+    let published = published_in(&shared(&EASEGRESS));
     let connections = rows(&published, "published-origin-connections");
     let of_nginx = row(&connections, &["NGINX", "as-published-easegress"]);
     assert_eq!(of_nginx[2], "100");
@@ -181,10 +192,9 @@ fn a_product_that_opened_a_connection_for_each_request_is_shown_with_its_cost() 
 
 #[test]
 fn pairs_in_another_order_are_on_the_page_each_with_a_cause_or_none() {
-    let folder = tempfile::tempdir().unwrap();
-    let published = published_of(folder.path(), &EASEGRESS, &|_| {});
-    make(folder.path());
-    let page = fs::read_to_string(folder.path().join("report/report.html")).unwrap();
+    let folder = shared(&EASEGRESS);
+    let published = published_in(&folder);
+    let page = fs::read_to_string(folder.join("report/report.html")).unwrap();
     let pairs = rows(&published, "published-other-order");
     let sure: Vec<&String> = pairs.iter().map(|pair| &pair[7]).collect();
     assert!(sure.is_sorted_by(|a, b| a >= b), "the sure ones first: {sure:?}");
@@ -209,7 +219,7 @@ fn a_product_that_keeps_its_connections_has_no_such_table() {
 }
 
 #[test]
-fn what_is_invalid_is_shown_and_not_ordered() {
+fn invalid_products_are_shown_and_not_ordered() {
     let folder = tempfile::tempdir().unwrap();
     let change = |measurement: &mut Measurement| {
         if measurement.case.product == "haproxy" {
@@ -281,8 +291,7 @@ fn connections_are_each_roles_own_or_the_machines_where_those_were_not_recorded(
 
 #[test]
 fn every_picture_of_a_case_that_was_run_has_its_counterpart() {
-    let folder = tempfile::tempdir().unwrap();
-    let monolake = published_of(&folder.path().join("a"), &MONOLAKE, &|_| {});
+    let monolake = published_in(&shared(&MONOLAKE));
     let names = charts(&monolake);
     for name in [
         "published-all-http-tiny-latency",
@@ -306,7 +315,7 @@ fn every_picture_of_a_case_that_was_run_has_its_counterpart() {
         (&GATEWAYS, vec!["published-requests-sec-round-after-round-without-a-restart"]),
     ];
     for (made, wanted) in others {
-        assert_eq!(charts(&published_of(&folder.path().join(made.suite), made, &|_| {})), wanted);
+        assert_eq!(charts(&published_in(&shared(made))), wanted);
     }
     for chart in monolake.charts() {
         let svg = weir_report::charts::draw::svg(chart).unwrap();
@@ -320,19 +329,18 @@ fn every_picture_of_a_case_that_was_run_has_its_counterpart() {
 }
 
 #[test]
-fn a_direct_path_that_would_press_the_others_flat_is_said_and_not_drawn() {
-    let folder = tempfile::tempdir().unwrap();
-    let published = published_of(folder.path(), &GATEWAYS, &|_| {});
-    make(folder.path());
+fn a_direct_path_far_above_the_others_is_noted_and_not_drawn() {
+    let folder = shared(&GATEWAYS);
+    let published = published_in(&folder);
     let chart = published.charts().find(|chart| chart.name.contains("round-after-round")).unwrap();
     assert!(!chart.toggles().iter().any(|(name, _)| *name == "Direct"), "{:?}", chart.toggles());
     assert!(chart.notes.iter().any(|note| note.starts_with("Not drawn: Direct, up to ")), "{:?}", chart.notes);
-    let csv = fs::read_to_string(folder.path().join(format!("report/charts/{}.csv", chart.name))).unwrap();
+    let csv = fs::read_to_string(folder.join(format!("report/charts/{}.csv", chart.name))).unwrap();
     assert!(csv.contains("Direct,"), "its numbers are kept");
 }
 
 #[test]
-fn a_suite_of_which_nothing_is_published_shows_nothing_of_this() {
+fn a_suite_without_published_figures_has_no_such_section() {
     let folder = tempfile::tempdir().unwrap();
     common::write_blocks(folder.path(), 1, 6);
     let run = load_run(folder.path()).unwrap();
@@ -340,7 +348,7 @@ fn a_suite_of_which_nothing_is_published_shows_nothing_of_this() {
 }
 
 #[test]
-fn nothing_hostile_comes_through() {
+fn hostile_text_does_not_run_in_the_page() {
     let folder = tempfile::tempdir().unwrap();
     let hostile = "<script>window.pwned=1</script>|`*\u{1b}[31m";
     run::write(folder.path(), &EASEGRESS, &|measurement| {

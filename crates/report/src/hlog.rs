@@ -71,17 +71,14 @@ fn us_per_value(log: &[u8]) -> f64 {
     // The header is text; what follows is base64, so a few kilobytes from the start are more than it has.
     let text = String::from_utf8_lossy(&log[..log.len().min(4_096)]).to_ascii_lowercase();
     let header = text.lines().take_while(|line| line.starts_with('#'));
-    for line in header.filter(|line| line.contains("unit") || line.contains("values")) {
-        let units = line.split(|c: char| !c.is_alphanumeric()).find_map(|word| match word {
-            "ns" | "nanosecond" | "nanoseconds" => Some(0.001),
-            "us" | "microsecond" | "microseconds" => Some(1.0),
-            _ => None,
-        });
-        if let Some(us) = units {
-            return us;
-        }
-    }
-    1.0
+    let about_units = header.filter(|line| line.contains("unit") || line.contains("values"));
+    let mut words = about_units.flat_map(|line| line.split(|c: char| !c.is_alphanumeric()));
+    let unit = words.find_map(|word| match word {
+        "ns" | "nanosecond" | "nanoseconds" => Some(0.001),
+        "us" | "microsecond" | "microseconds" => Some(1.0),
+        _ => None,
+    });
+    unit.unwrap_or(1.0)
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 //! `charts::section` and `weir-published` use it.
 
 use weir_model::suite::Entry;
+use weir_model::text::unique;
 
+use crate::charts::Dash;
 use crate::run::BASELINE;
 
 /// Okabe and Ito, "Color Universal Design" (2008), without black and yellow (which vanish on dark and on white),
@@ -13,37 +15,25 @@ const COLOURS: [&str; 10] =
 /// The baseline is not compared, so it has no colour.
 const GREY: &str = "#7f7f7f";
 
-/// How one entry looks.
+/// How one entry is drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
+pub struct Style {
     /// `#rrggbb`.
     pub colour: String,
-    /// 0 for a product's first profile, 1 for its second ...: lines are dashed and bars lighter by it.
-    pub variant: usize,
+    /// Lines of a product's first profile are solid.
+    pub dash: Dash,
 }
 
-/// The look of `entry` among all `entries` of the run. Products beyond the tenth share colours.
-pub fn look(entry: &Entry, entries: &[Entry]) -> Look {
-    let mut products: Vec<&str> = Vec::new();
-    for other in entries {
-        if other.product != BASELINE && !products.contains(&other.product.as_str()) {
-            products.push(&other.product);
-        }
-    }
+/// The style of `entry` among all `entries` of the run. Products beyond the tenth share colours; each profile of a product
+/// but the first is paler.
+pub fn style(entry: &Entry, entries: &[Entry]) -> Style {
+    let products = unique(entries.iter().map(|other| other.product.as_str()).filter(|product| *product != BASELINE));
     let same = entries.iter().filter(|other| other.product == entry.product);
     let variant = same.take_while(|other| other.profile != entry.profile).count();
     let place = products.iter().position(|product| *product == entry.product);
-    let colour = match place {
-        Some(place) if entry.product != BASELINE => COLOURS[place % COLOURS.len()],
-        _ => GREY,
-    };
-    Look { colour: mix(colour, variant), variant }
-}
-
-/// The colour of a product's first profile, mixed with white for the others.
-fn mix(colour: &str, variant: usize) -> String {
-    let share = [0.0, 0.45, 0.25, 0.6][variant.min(3)];
-    lighter(colour, share)
+    let colour = place.map_or(GREY, |place| COLOURS[place % COLOURS.len()]);
+    let white = [0.0, 0.45, 0.25, 0.6][variant.min(3)];
+    Style { colour: lighter(colour, white), dash: if variant == 0 { Dash::Solid } else { Dash::Dashed } }
 }
 
 /// `colour` (`#rrggbb`) with a `share` (0 to 1) of white in it.
@@ -67,11 +57,10 @@ mod tests {
     #[test]
     fn a_product_keeps_its_hue_and_the_baseline_has_none() {
         let all = [entry("direct", "stock"), entry("a", "stock"), entry("b", "stock"), entry("a", "tuned")];
-        assert_eq!(look(&all[0], &all).colour, GREY);
-        assert_eq!(look(&all[1], &all), Look { colour: COLOURS[0].to_string(), variant: 0 });
-        assert_eq!(look(&all[2], &all).colour, COLOURS[1]);
-        let second = look(&all[3], &all);
-        assert_eq!((second.variant, second.colour), (1, lighter(COLOURS[0], 0.45)));
+        assert_eq!(style(&all[0], &all).colour, GREY);
+        assert_eq!(style(&all[1], &all), Style { colour: COLOURS[0].to_string(), dash: Dash::Solid });
+        assert_eq!(style(&all[2], &all).colour, COLOURS[1]);
+        assert_eq!(style(&all[3], &all), Style { colour: lighter(COLOURS[0], 0.45), dash: Dash::Dashed });
         assert_eq!(lighter("#000000", 1.0), "#ffffff");
     }
 }

@@ -125,7 +125,8 @@ pub fn load_run(run: &Path) -> Result<Run, ReportError> {
     if trials.is_empty() && broken.is_empty() {
         return Err(ReportError::Empty { path: run.to_path_buf() });
     }
-    let environment = read_environment(run, &mut broken);
+    let environment = read_json(&run.join("environment.json"));
+    let environment = environment.map_err(|why| broken.push(Broken { file: "environment.json".to_string(), why })).ok();
     let suite = suite_of(run, &trials, &mut broken);
     let canonical = run.canonicalize().unwrap_or_else(|_| run.to_path_buf());
     let name = canonical.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -158,17 +159,6 @@ fn number_first(path: &Path) -> (u64, String) {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let digits = name.bytes().take_while(u8::is_ascii_digit).count();
     (name[..digits].parse().unwrap_or(u64::MAX), name)
-}
-
-fn read_environment(run: &Path, broken: &mut Vec<Broken>) -> Option<Environment> {
-    let file = run.join("environment.json");
-    match read_json(&file) {
-        Ok(environment) => Some(environment),
-        Err(why) => {
-            broken.push(Broken { file: "environment.json".to_string(), why });
-            None
-        }
-    }
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T, String> {

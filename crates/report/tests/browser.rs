@@ -334,7 +334,7 @@ fn a_page_prints_well() {
 /// How long opening takes is said and not asserted, on a shared machine; what it takes is: few elements, and a page that
 /// answers before anything far below is built.
 #[test]
-fn ten_thousand_trials_open() {
+fn a_page_of_ten_thousand_trials_opens() {
     let folder = tempfile::tempdir().unwrap();
     let wanted = std::env::var("WEIR_LARGE").is_ok();
     let blocks = if wanted { 10 } else { 1 };

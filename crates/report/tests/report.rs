@@ -74,6 +74,27 @@ fn every_metric_of_the_table_is_shown_where_its_entry_says() {
     }
 }
 
+/// Tables, charts and comparisons ask the table of metrics for the numbers of a record.
+#[test]
+fn numbers_of_a_record_are_read_in_the_table_of_metrics_alone() {
+    // Other tools print everything that they know; and memory is measured in two ways, one of which a whole row must share.
+    let excepted = ["report/src/formats", "report/src/summary/cost.rs"];
+    let readings =
+        ["latency.p", "latency.m", "latency.stdev", "cpu_user_us", "cpu_system_us", "rss_max_bytes", "bytes_in"];
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut folders: Vec<PathBuf> = ["report", "compare", "published"].map(|name| crates.join(name).join("src")).into();
+    while let Some(path) = folders.pop() {
+        if path.is_dir() {
+            folders.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if !excepted.iter().any(|one| path.strip_prefix(crates).unwrap().starts_with(one)) {
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            let found = readings.iter().find(|reading| code.contains(**reading));
+            assert_eq!(found, None, "{} reads it", path.display());
+        }
+    }
+}
+
 /// The short answer at 80 columns without colour, which must fit 24 lines with a remark of the verb's and the prompt.
 fn on_a_screen(run: &Run) -> String {
     let text = short_answer(&summary(run), Path::new("runs/20260102-030405-trees/report/report.html"), 80, false);
@@ -350,7 +371,7 @@ fn a_run_under_way_has_a_report_that_says_so() {
 }
 
 #[test]
-fn what_is_no_run_is_said_clearly() {
+fn a_folder_that_is_no_run_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let error = make(folder.path(), &without_png()).unwrap_err();
     assert!(matches!(error, ReportError::NotARun { .. }) && error.to_string().contains("expected"), "{error}");
@@ -409,7 +430,7 @@ fn nothing_in_a_run_becomes_markup() {
 }
 
 #[test]
-fn the_page_asks_nothing_of_a_network() {
+fn the_page_needs_no_network() {
     let folder = tempfile::tempdir().unwrap();
     common::write_blocks(folder.path(), 1, 6);
     let made = make(folder.path(), &without_png()).unwrap();

@@ -51,5 +51,5 @@ pub use noise::{detectable_difference, paired_noise, relative_noise};
 pub use rank::{Ranked, shared_ranks};
 pub use ratio::paired_ratio;
 pub use steady::{SteadyPart, steady_part};
-pub use tau::{kendall_tau, opposite_pairs};
+pub use tau::{Agreement, agreement};
 pub use unpaired::unpaired_ratio;

@@ -1,7 +1,15 @@
 //! Rank agreement: values computed by hand, and what must hold of any two orders.
 
 use proptest::prelude::*;
-use weir_stats::{kendall_tau, opposite_pairs};
+use weir_stats::agreement;
+
+fn kendall_tau(a: &[f64], b: &[f64]) -> Option<f64> {
+    agreement(a, b).tau
+}
+
+fn opposite_pairs(a: &[f64], b: &[f64]) -> Vec<(usize, usize)> {
+    agreement(a, b).opposite
+}
 
 fn close(a: f64, b: f64) {
     assert!((a - b).abs() <= 1e-12, "{a} is not {b}");

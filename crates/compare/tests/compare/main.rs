@@ -1,4 +1,4 @@
-//! Two runs compared: how often it cries wolf, what it finds, what it refuses, and what it says.
+//! Two runs compared: how many false alarms it raises, what it finds, what it refuses, and its texts.
 
 #[path = "../../../report/tests/common/golden.rs"]
 mod golden;
@@ -306,7 +306,7 @@ fn what_only_one_run_has_is_listed_and_nothing_in_common_is_an_error() {
 }
 
 #[test]
-fn what_differs_is_said_first() {
+fn differences_come_first() {
     let (before, mut after) = (Made::default().side(1), Made::default().side(2));
     let environment = after.run.environment.as_mut().expect("it has one");
     environment.kernel = "Linux 6.13.0".to_owned();

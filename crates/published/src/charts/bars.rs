@@ -50,7 +50,7 @@ pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>) -> Optio
     let series = names.iter().enumerate().map(|(place, name)| BarSeries {
         name: name.clone(),
         colour: match values.iter().find(|value| value.series == *name) {
-            Some(value) if by_product => style(cases.run, value.entry).0.colour,
+            Some(value) if by_product => style(cases.run, value.entry).colour,
             _ => lighter(GREY, shade(place)),
         },
     });
@@ -107,7 +107,7 @@ fn value<'a>(
     }
     let label = cases.run.label_of(entry);
     let more = [("product", label.as_str()), ("metric", metric.strip_prefix("latency-").unwrap_or(metric))];
-    let mut bar = Bar::of(&estimate, size, style(cases.run, entry).0.colour);
+    let mut bar = Bar::of(&estimate, size, style(cases.run, entry).colour);
     if case.invalid(entry) {
         bar.hollow = true;
         bar.text.push_str(" invalid, not ranked");

@@ -13,7 +13,7 @@ use weir_report::charts::axis::{Axis, Scale};
 use weir_report::charts::{
     Chart, ChartKind, Curve, CurvePoint, Curves, Dash, Line, Lines, PERCENTILES_NOTE, percentile_curve, separate, style,
 };
-use weir_report::palette::lighter;
+use weir_report::palette::{Style, lighter};
 use weir_report::run::{BASELINE, Broken};
 
 /// The share of white in the last of several cases of a product.
@@ -73,7 +73,7 @@ fn line(
     points: Vec<(f64, f64)>,
 ) -> Line {
     let run = context.cases.run;
-    let (look, dash) = style(run, entry);
+    let Style { colour, dash } = style(run, entry);
     Line {
         // With several cases only one profile is drawn, and the notes name it.
         name: if of < 2 {
@@ -82,7 +82,7 @@ fn line(
             format!("{} {}", run.title_of(&entry.product), tail(case.name))
         },
         part: String::new(),
-        colour: lighter(&look.colour, shade(PALEST, place, of)),
+        colour: lighter(&colour, shade(PALEST, place, of)),
         // Every other case is dashed, so that a product's lines differ by more than their shade.
         dash: if of > 1 && place % 2 == 1 { Dash::Dotted } else { dash },
         pieces: vec![points],
@@ -97,13 +97,13 @@ pub(super) fn rounds(context: &Context<'_>, counterpart: Counterpart<'_>) -> Opt
     let size = unit_size(&unit)?;
     let mut curves = Vec::new();
     for (case, entry) in context.document_order(layout.order, |case| layout.holds(case)) {
-        let (look, dash) = style(cases.run, entry);
+        let Style { colour, dash } = style(cases.run, entry);
         let point = |round: u32| {
             Some(CurvePoint::of(f64::from(round), &cases.estimate(case, Variant::Round(round), entry, metric)?, size))
         };
         let points: Vec<CurvePoint> = (1..=case.rounds()).filter_map(point).collect();
         if !points.is_empty() {
-            let curve = Curve { name: cases.run.label_of(entry), colour: look.colour, dash, points, knee: None };
+            let curve = Curve { name: cases.run.label_of(entry), colour, dash, points, knee: None };
             curves.push((entry.product == BASELINE, curve));
         }
     }

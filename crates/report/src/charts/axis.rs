@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_show_is_no_crash() {
+    fn axes_without_values_do_not_panic() {
         for scale in [Scale::Linear, Scale::Log, Scale::Percentile] {
             assert!(!Span::of(scale, [f64::NAN].into_iter()).ticks().is_empty());
             assert!(Span::of(scale, std::iter::empty()).place(1.0).is_finite());

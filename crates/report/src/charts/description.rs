@@ -206,6 +206,17 @@ impl Dash {
 const MOST_POINTS: usize = 3_000;
 
 impl Lines {
+    /// The first line of each name.
+    pub fn names(&self) -> Vec<&Line> {
+        let mut names: Vec<&Line> = Vec::new();
+        for line in &self.series {
+            if !names.iter().any(|known| known.name == line.name) {
+                names.push(line);
+            }
+        }
+        names
+    }
+
     /// The number of consecutive points of which only the highest is drawn.
     pub fn stride(&self) -> usize {
         let all: usize = self.series.iter().flat_map(|line| &line.pieces).map(Vec::len).sum();
@@ -237,18 +248,11 @@ impl Chart {
 
     /// Names of what can be shown and hidden, with their colours: each once, in drawing order.
     pub fn toggles(&self) -> Vec<(&str, &str)> {
-        let all: Vec<(&str, &str)> = match &self.kind {
+        match &self.kind {
             ChartKind::Bars(bars) if bars.series.len() < 2 => Vec::new(),
             ChartKind::Bars(bars) => bars.series.iter().map(|s| (s.name.as_str(), s.colour.as_str())).collect(),
-            ChartKind::Lines(lines) => lines.series.iter().map(|l| (l.name.as_str(), l.colour.as_str())).collect(),
+            ChartKind::Lines(lines) => lines.names().into_iter().map(|line| (&*line.name, &*line.colour)).collect(),
             ChartKind::Curves(curves) => curves.series.iter().map(|c| (c.name.as_str(), c.colour.as_str())).collect(),
-        };
-        let mut unique: Vec<(&str, &str)> = Vec::new();
-        for toggle in all {
-            if !unique.iter().any(|(name, _)| *name == toggle.0) {
-                unique.push(toggle);
-            }
         }
-        unique
     }
 }

@@ -1,43 +1,31 @@
 //! Says which protocol the products spoke with the origin, according to the counters of the origin. Called by
 //! `section`.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use weir_model::text::list;
+use weir_model::text::{grouped, list, unique};
 
 use crate::run::{BASELINE, Run, Trial};
 
 /// The rest of a sentence, such as `products speak plain HTTP/1.1 with the origin`; empty when no trial has counters.
 pub(super) fn spoken(run: &Run, trials: &[&Trial]) -> String {
+    let counted = trials.iter().filter(|trial| trial.counts() && trial.measurement.case.product != BASELINE);
+    let mut seen: Vec<(String, String)> =
+        counted.flat_map(|trial| of_trial(trial).into_iter().map(|way| (way, run.label_of(&trial.entry())))).collect();
+    seen.sort();
+    seen.dedup();
+    let everybody = unique(seen.iter().map(|(_, label)| label)).len();
     // The protocols, and the products that spoke them.
-    let mut ways: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for trial in trials.iter().filter(|trial| trial.counts() && trial.measurement.case.product != BASELINE) {
-        let label = run.label_of(&trial.entry());
-        for way in of_trial(trial) {
-            let labels = ways.entry(way).or_default();
-            if !labels.contains(&label) {
-                labels.push(label.clone());
-            }
-        }
+    let ways = grouped(seen.iter().map(|(way, label)| (way, label)));
+    let Some((most, by_most)) = ways.iter().max_by_key(|(_, labels)| labels.len()) else { return String::new() };
+    if ways.len() == 1 {
+        return format!("products speak {most} with the origin");
     }
-    let everybody: BTreeSet<&String> = ways.values().flatten().collect();
-    let most = ways.iter().max_by_key(|(_, labels)| labels.len()).map(|(way, _)| way.clone());
-    match (ways.len(), most) {
-        (_, None) => String::new(),
-        (1, Some(way)) => format!("products speak {way} with the origin"),
-        (_, Some(most)) => {
-            let others: Vec<String> = (ways.iter())
-                .filter(|(way, _)| **way != most)
-                .map(|(way, labels)| format!("{} {way}", names(labels, everybody.len())))
-                .collect();
-            let rest = ways.get(&most).map(|labels| names(labels, everybody.len())).unwrap_or_default();
-            format!("with the origin, by its counters, {}; {rest} {most}", list(&others))
-        }
-    }
+    let others = ways.iter().filter(|(way, _)| way != most);
+    let others: Vec<String> = others.map(|(way, labels)| format!("{} {way}", names(labels, everybody))).collect();
+    format!("with the origin, by its counters, {}; {} {most}", list(&others), names(by_most, everybody))
 }
 
 /// "a and b speak", or "all speak".
-fn names(labels: &[String], all: usize) -> String {
+fn names(labels: &[&String], all: usize) -> String {
     if labels.len() == all {
         return "all speak".to_string();
     }

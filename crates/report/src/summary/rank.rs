@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn three_blocks_do_not_tell_a_hair_apart() {
+    fn three_blocks_do_not_tell_small_differences_apart() {
         // Intervals do not touch, but the difference is no larger than what blocks differ by anyway.
         assert_eq!(places(&[&[100.0, 103.0, 101.0], &[104.0, 103.5, 107.0]], true), [(1, 1, 2), (0, 1, 2)]);
     }

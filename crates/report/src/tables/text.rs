@@ -17,8 +17,7 @@ const PADDING: usize = 2;
 /// and what is still too wide becomes several tables below each other.
 pub fn draw(table: &Table, width: usize, colour: bool) -> String {
     let width = width.max(20);
-    let widest = |i: usize| texts(table, i).flat_map(|text| text.lines().map(chars).max()).max().unwrap_or(0) + PADDING;
-    let kept = fitting(table, width, widest);
+    let kept = fitting(table, width, |i| widest(table, i));
     let (bold, plain) = if colour { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
     let mut text = String::new();
     if !table.title.is_empty() {
@@ -36,6 +35,12 @@ pub fn draw(table: &Table, width: usize, colour: bool) -> String {
     text
 }
 
+/// The width in which no cell of a column wraps.
+fn widest(table: &Table, column: usize) -> usize {
+    let lines = |text: String| text.lines().map(chars).max();
+    texts(table, column).flat_map(lines).max().unwrap_or(0) + PADDING
+}
+
 fn chars(text: &str) -> usize {
     text.chars().count()
 }
@@ -51,15 +56,11 @@ fn words(table: &Table, row: &super::TableRow, column: usize) -> String {
 
 /// The least width in which no number and no word of ordinary length is broken.
 fn least(table: &Table, column: usize) -> usize {
-    let longest = |text: String| {
-        let word = |word: &str| {
-            if word.contains(|c: char| c.is_ascii_digit()) { chars(word) } else { chars(word).min(LONGEST_WORD) }
-        };
-        text.split_whitespace().map(word).max().unwrap_or(0)
-    };
-    let numeric = table.columns[column].numeric;
-    let least = texts(table, column).map(longest).max().unwrap_or(0);
-    (if numeric { least } else { least.min(LONGEST_WORD) }) + PADDING
+    let longest = |text: String| text.split_whitespace().map(chars).max().unwrap_or(0);
+    let header = longest(table.columns[column].header()).min(LONGEST_WORD);
+    let cells = table.rows.iter().map(|row| longest(words(table, row, column))).max().unwrap_or(0);
+    let cells = if table.columns[column].numeric { cells } else { cells.min(LONGEST_WORD) };
+    cells.max(header) + PADDING
 }
 
 /// The columns of each of the tables that stand below each other: all begin with the columns of words that come first.
@@ -107,7 +108,8 @@ fn grid(table: &Table, columns: &[usize], width: usize, colour: bool) -> Grid {
         });
         grid.add_row(cells.collect::<Vec<_>>());
     }
-    for (place, i) in columns.iter().enumerate().filter(|(_, i)| table.columns[**i].numeric) {
+    let wraps = columns.iter().map(|i| widest(table, *i)).sum::<usize>() > width;
+    for (place, i) in columns.iter().enumerate().filter(|(_, i)| wraps && table.columns[**i].numeric) {
         if let Some(column) = grid.column_mut(place) {
             let least = u16::try_from(least(table, *i)).unwrap_or(u16::MAX);
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));

@@ -9,7 +9,7 @@ use askama::Template;
 use super::text::{fit, width};
 use super::{DrawnAxis, LegendEntry, SIZE, TICK_SIZE, WIDER, clean, round};
 use crate::charts::axis::{Axis, Scale, Span, tick_text};
-use crate::charts::{Curve, CurvePoint, Curves, Dash, Line, Lines, Points};
+use crate::charts::{Curve, CurvePoint, Curves, Dash, Lines, Points};
 use weir_model::text::short;
 
 const PLOT_HEIGHT: f64 = 330.0;
@@ -180,7 +180,7 @@ pub(super) fn lines(lines: &Lines, room: f64, legend: bool) -> Drawn {
         Scale::Linear => Span::exact(points().map(|(x, _)| x).fold(0.0, f64::max).ceil()),
         scale => Span::of(scale, points().map(|(x, _)| x)),
     };
-    let names = names(lines);
+    let names = lines.names().into_iter().map(|line| (&*line.name, &*line.colour, line.dash)).collect();
     let paper = Paper { axes: (&lines.x, &lines.y), spans: (x, y), names, rules: &lines.rules };
     let frame = paper.frame(room, legend);
     let stride = lines.stride();
@@ -197,17 +197,6 @@ pub(super) fn lines(lines: &Lines, room: f64, legend: bool) -> Drawn {
         }
     }
     paper.draw(&frame, legend, paths, Vec::new())
-}
-
-/// Each name once, as its first line looks.
-fn names(lines: &Lines) -> Vec<(&str, &str, Dash)> {
-    let mut names: Vec<(&str, &str, Dash)> = Vec::new();
-    for Line { name, colour, dash, .. } in &lines.series {
-        if !names.iter().any(|(known, ..)| known == name) {
-            names.push((name, colour, *dash));
-        }
-    }
-    names
 }
 
 /// Keeps the highest of each `stride` points, so that outliers stay visible.

@@ -44,7 +44,7 @@ pub(super) fn rates(run: &Run, section: &Section) -> Chart {
 pub(super) fn proxy_cpu(run: &Run, section: &Section) -> Chart {
     let group = |row: &Row| {
         let total = bar_text(row, &row.of(Metric::Cpu)?, Unit::MICROS_PER_REQUEST);
-        let colour = style(run, &row.entry).0.colour;
+        let colour = style(run, &row.entry).colour;
         let paler = lighter(&colour, SYSTEM);
         let parts = [(row.of(Metric::CpuUser)?.value, colour), (row.of(Metric::CpuSystem)?.value, paler)];
         let parts = parts.into_iter().enumerate();
@@ -143,7 +143,7 @@ pub(super) fn one_series(value: Axis, groups: Vec<BarGroup>) -> ChartKind {
 
 /// A product's estimate as a bar of the first series.
 pub(super) fn bar(run: &Run, row: &Standing, estimate: &Estimate, unit: Unit) -> Bar {
-    let bar = Bar::of(estimate, unit.size, style(run, &row.entry).0.colour);
+    let bar = Bar::of(estimate, unit.size, style(run, &row.entry).colour);
     Bar { hollow: !row.is_baseline() && row.rank.is_none(), text: bar_text(row, estimate, unit), ..bar }
 }
 

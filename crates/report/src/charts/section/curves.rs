@@ -8,6 +8,7 @@ use super::baseline::separate;
 use super::style;
 use crate::charts::axis::{Axis, Scale};
 use crate::charts::{Chart, ChartKind, Curve, CurvePoint, Curves};
+use crate::palette::Style;
 use crate::run::Run;
 use crate::summary::{Metric, PointRow, Row, Section};
 use crate::tables::knee_words;
@@ -69,7 +70,7 @@ fn chart(run: &Run, section: &Section, metric: Metric, stem: &str) -> Chart {
 }
 
 fn curve(run: &Run, section: &Section, row: &Row, metric: Metric, unit: Unit) -> Curve {
-    let (look, dash) = style(run, &row.entry);
+    let Style { colour, dash } = style(run, &row.entry);
     let mut knee = None;
     let mut points = Vec::new();
     for (place, point) in row.points.iter().enumerate() {
@@ -79,7 +80,7 @@ fn curve(run: &Run, section: &Section, row: &Row, metric: Metric, unit: Unit) ->
         }
         points.push(CurvePoint { hollow: point.invalid > 0, ..CurvePoint::of(x, &estimate, unit.size) });
     }
-    Curve { name: row.label.clone(), colour: look.colour, dash, points, knee }
+    Curve { name: row.label.clone(), colour, dash, points, knee }
 }
 
 /// Where a point stands on the horizontal axis.

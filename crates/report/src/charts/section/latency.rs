@@ -9,6 +9,7 @@ use super::{note_broken, style};
 use crate::charts::axis::{Axis, Scale, rarity};
 use crate::charts::{Chart, ChartKind, Dash, Line, Lines, Points};
 use crate::hlog::{self, Merged};
+use crate::palette::Style;
 use crate::run::{Broken, Run, displayed};
 use crate::series;
 use crate::summary::{Metric, Row, Section};
@@ -57,10 +58,10 @@ pub(super) fn by_percentile(run: &Run, section: &Section, broken: &mut Vec<Broke
 
 /// Microseconds of a product as a line of its own colour.
 fn line(run: &Run, row: &Row, part: &str, pieces: &[Points], unit: Unit) -> Line {
-    let (look, dash) = style(run, &row.entry);
+    let Style { colour, dash } = style(run, &row.entry);
     let scaled = |piece: &Points| piece.iter().map(|(x, us)| (*x, us / unit.size)).collect();
     let (name, part) = (row.label.clone(), part.to_string());
-    Line { name, part, colour: look.colour, dash, pieces: pieces.iter().map(scaled).collect() }
+    Line { name, part, colour, dash, pieces: pieces.iter().map(scaled).collect() }
 }
 
 /// One entry's histograms of the section added up: (share of requests, microseconds), as far as the samples carry.

@@ -17,8 +17,8 @@ pub use timeline::placed;
 use weir_model::record::Role;
 use weir_model::suite::{Entry, Series};
 
-use crate::charts::{Chart, Dash};
-use crate::palette::{Look, look};
+use crate::charts::Chart;
+use crate::palette::{self, Style};
 use crate::run::{Broken, Run};
 use crate::summary::Section;
 
@@ -65,10 +65,8 @@ pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> Sec
 }
 
 /// Colour and dash of an entry, the same in every chart.
-pub fn style(run: &Run, entry: &Entry) -> (Look, Dash) {
-    let look = look(entry, &run.suite.entries);
-    let dash = if look.variant == 0 { Dash::Solid } else { Dash::Dashed };
-    (look, dash)
+pub fn style(run: &Run, entry: &Entry) -> Style {
+    palette::style(entry, &run.suite.entries)
 }
 
 /// Adds a file that could not be read to `broken`, once.

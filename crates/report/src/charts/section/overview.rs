@@ -83,8 +83,7 @@ fn over_all(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
 fn each_workload(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
     let (metric, unit) = (overall.ranked_by, unit(overall.ranked_by));
     let entries: Vec<_> = overall.all_rows().map(|row| &row.entry).collect();
-    let series =
-        entries.iter().map(|entry| BarSeries { name: run.label_of(entry), colour: style(run, entry).0.colour });
+    let series = entries.iter().map(|entry| BarSeries { name: run.label_of(entry), colour: style(run, entry).colour });
     let groups = sections.iter().map(|section| {
         let bars = entries.iter().enumerate().filter_map(|(series, entry)| {
             let row = section.all_rows().find(|row| row.entry == **entry)?;

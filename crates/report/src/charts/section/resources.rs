@@ -6,6 +6,7 @@ use super::timeline::{Timeline, measured, placed};
 use super::{note_broken, style};
 use crate::charts::axis::Axis;
 use crate::charts::{Chart, ChartKind, Line, Lines, Points};
+use crate::palette::Style;
 use crate::run::{Broken, Run};
 use crate::series;
 use crate::summary::{Row, Section};
@@ -64,7 +65,7 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
 }
 
 fn line(run: &Run, row: &Row, role: Role, quantity: &Quantity, trials: &[Seconds<'_>], timeline: &Timeline) -> Line {
-    let (look, dash) = style(run, &row.entry);
+    let Style { colour, dash } = style(run, &row.entry);
     let own = trials.iter().filter(|(of, ..)| of.entry == row.entry);
     let pieces = own.flat_map(|(_, block, rows)| {
         let of_role = rows.iter().filter(|(_, row)| row.who == role.as_str());
@@ -74,7 +75,7 @@ fn line(run: &Run, row: &Row, role: Role, quantity: &Quantity, trials: &[Seconds
         // A line ends where two windows of a series are separated in time.
         points.chunk_by(|a, b| b.0 - a.0 < LONGEST_STEP).map(<[_]>::to_vec).collect::<Vec<_>>()
     });
-    Line { name: row.label.clone(), part: String::new(), colour: look.colour, dash, pieces: pieces.collect() }
+    Line { name: row.label.clone(), part: String::new(), colour, dash, pieces: pieces.collect() }
 }
 
 /// Seconds between two rows of one window, at most.
