@@ -151,7 +151,7 @@ fn bad_input_is_refused_with_what_would_be_right() {
         assert!(words.iter().all(|word| said.contains(word)), "{more:?}: not all of {words:?} in:\n{said}");
         assert!(ended.stdout.is_empty(), "{}", ended.stdout);
     };
-    refused(&empty, run, &[], &["not a run folder", "would be right"]);
+    refused(&empty, run, &[], &["not a run folder", "expected: a folder that"]);
     refused(run, &scratch.path().join("nothing"), &[], &["there is no such folder"]);
     // Flags are wrong whatever the runs are.
     refused(&empty, &empty, &["--fail-if", "capcity -5%"], &["--fail-if", "did you mean \"capacity\"?"]);

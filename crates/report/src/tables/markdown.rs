@@ -1,6 +1,6 @@
 //! Draws a table as GitHub markdown. Called by `markdown`, `extra` and `weir-compare`.
 
-use super::{Column, Table, TableRow, fitting, left_out, one_line};
+use super::{Column, Table, TableRow, dropped, fitting, one_line};
 
 /// Characters that a table may be wide, where columns can be spared: about what GitHub shows without a scroll bar.
 const WIDTH: usize = 120;
@@ -17,7 +17,7 @@ pub fn draw(table: &Table) -> String {
     for row in &table.rows {
         text.push_str(&line(kept.iter().map(|i| escape(&words(table, row, *i))).collect()));
     }
-    let narrow = left_out(table, &kept).map(|names| format!("Not shown here: {names}."));
+    let narrow = dropped(table, &kept).map(|names| format!("Not shown here: {names}."));
     let notes: Vec<&str> = table.notes.iter().chain(&narrow).map(String::as_str).collect();
     if !notes.is_empty() {
         text.push_str(&format!("\n{}\n", escape(&notes.join(" "))));

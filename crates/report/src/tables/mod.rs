@@ -250,7 +250,7 @@ fn fitting(table: &Table, room: usize, width: impl Fn(usize) -> usize) -> Vec<us
 }
 
 /// The names of the columns that are not among `kept`; `None` when all are.
-fn left_out(table: &Table, kept: &[usize]) -> Option<String> {
+fn dropped(table: &Table, kept: &[usize]) -> Option<String> {
     let names = (0..table.columns.len()).filter(|i| !kept.contains(i)).map(|i| table.columns[i].name.as_str());
     let names: Vec<&str> = names.collect();
     (!names.is_empty()).then(|| names.join(", "))

@@ -5,7 +5,7 @@ use comfy_table::{
 };
 use weir_model::text::wrapped;
 
-use super::{RowKind, Table, fitting, left_out, one_line};
+use super::{RowKind, Table, dropped, fitting, one_line};
 
 /// Words that are longer than this may be broken, but no numbers.
 const LONGEST_WORD: usize = 24;
@@ -26,7 +26,7 @@ pub fn draw(table: &Table, width: usize, colour: bool) -> String {
     let grids: Vec<String> =
         parts(table, &kept, width).iter().map(|part| grid(table, part, width, colour).trim_fmt() + "\n").collect();
     text.push_str(&grids.join("\n"));
-    let narrow = left_out(table, &kept).map(|names| format!("Not shown at this width: {names}."));
+    let narrow = dropped(table, &kept).map(|names| format!("Not shown at this width: {names}."));
     for note in table.notes.iter().chain(&narrow) {
         for line in wrapped(&one_line(note), width - 2, 0).lines() {
             text.push_str(&format!("  {line}\n"));
