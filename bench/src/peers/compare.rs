@@ -33,24 +33,25 @@ pub struct Compare {
     tools: Vec<Client>,
     /// All load generators in every cell of plain clients, not only weir, null and wrk
     #[arg(long)]
-    all: bool,
+    pub all: bool,
     /// Rounds; every case is run once a round
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
+    pub rounds: u32,
     /// Seconds of one trial; three times as many with 10,000 connections and for the open load
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    seconds: u32,
+    pub seconds: u32,
     /// Seed of the order
     #[arg(long, default_value_t = 1)]
-    seed: u64,
+    pub seed: u64,
     /// Where to write; the samples go beside it
     #[arg(long, default_value = "bench/RESULTS.md")]
     out: PathBuf,
     /// How often a trial that others disturb is tried again
     #[arg(long, alias = "patience", default_value_t = 3)]
-    retries: u32,
+    pub retries: u32,
+    /// Flags of all comparisons.
     #[command(flatten)]
-    common: Common,
+    pub common: Common,
 }
 
 /// Compares.
@@ -66,7 +67,7 @@ pub fn main(args: &Compare) -> anyhow::Result<()> {
     let (trials, seconds) = duration(&plan);
     println!("{trials} trials: about {} minutes", seconds / 60 + 1);
     let run = Run {
-        rounds: plan.rounds,
+        rounds: args.rounds,
         facts: facts(&plan),
         busy,
         requests: requests::requests(&plan, folder.path()),
@@ -114,7 +115,7 @@ fn groups(patterns: &[String]) -> anyhow::Result<Vec<Group>> {
 }
 
 /// What will be run; what cannot be is added to `missing`.
-fn plan(args: &Compare, groups: &[Group], folder: &Path, missing: &mut Vec<String>) -> anyhow::Result<Plan> {
+fn plan<'a>(args: &'a Compare, groups: &[Group], folder: &Path, missing: &mut Vec<String>) -> anyhow::Result<Plan<'a>> {
     let programs = args.common.programs(folder)?;
     for (name, program) in [("nginx", &programs.nginx), ("nghttpd", &programs.nghttpd)] {
         if program.is_none() {
@@ -141,26 +142,16 @@ fn plan(args: &Compare, groups: &[Group], folder: &Path, missing: &mut Vec<Strin
         }
         fits
     });
-    Ok(Plan {
-        rounds: args.rounds,
-        seconds: args.seconds,
-        seed: args.seed,
-        cpus: args.common.cpus,
-        cells,
-        clients,
-        programs,
-        all: args.all,
-        retries: args.retries,
-        keep_disturbed: args.common.anyway,
-    })
+    Ok(Plan { args, cells, clients, programs })
 }
 
 /// Machine, programs and run.
-fn facts(plan: &Plan) -> Vec<Fact> {
+fn facts(plan: &Plan<'_>) -> Vec<Fact> {
     let mut facts = machine::facts(&plan.programs.weir);
     let mut add = |name: &str, value: String| facts.push((name.to_owned(), value));
-    add("pinned", format!("client to CPU {}, server to CPU {}", plan.cpus[0], plan.cpus[1]));
-    let Plan { rounds, seconds, seed, .. } = plan;
+    let [client, server] = plan.args.common.cpus;
+    add("pinned", format!("client to CPU {}, server to CPU {}", client, server));
+    let Compare { rounds, seconds, seed, .. } = plan.args;
     add("run", format!("{rounds} rounds of {seconds} s a trial, order shuffled from seed {seed}"));
     for (client, program) in &plan.clients {
         let version = match client {
@@ -190,10 +181,10 @@ fn facts(plan: &Plan) -> Vec<Fact> {
 }
 
 /// How many trials, and how long they take, s.
-fn duration(plan: &Plan) -> (u64, u64) {
+fn duration(plan: &Plan<'_>) -> (u64, u64) {
     let (mut trials, mut millis) = (0, 0);
     for cell in &plan.cells {
-        let of_cell = plan.subjects(cell).len() as u64 * u64::from(plan.rounds);
+        let of_cell = plan.subjects(cell).len() as u64 * u64::from(plan.args.rounds);
         trials += of_cell;
         // Starting and ending both takes about a third of a second.
         millis += of_cell * (1_000 * u64::from(plan.length(cell)) + 350);

@@ -35,7 +35,7 @@ pub struct Common {
     weir: Option<PathBuf>,
     /// Measure on a busy machine too, and say so in the results
     #[arg(long)]
-    anyway: bool,
+    pub anyway: bool,
     /// Seconds to wait for the machine to become quiet
     #[arg(long, default_value_t = 300)]
     wait: u64,

@@ -23,7 +23,7 @@ use super::trial::Plan;
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok";
 
 /// How each client is started, and what it then sends.
-pub fn requests(plan: &Plan, folder: &Path) -> Vec<Fact> {
+pub fn requests(plan: &Plan<'_>, folder: &Path) -> Vec<Fact> {
     let mut all = Vec::new();
     for (_, protocol) in PROTOCOLS {
         let cells = plan.cells.iter().filter(|cell| cell.protocol == protocol && cell.group != Group::Open);
@@ -33,7 +33,7 @@ pub fn requests(plan: &Plan, folder: &Path) -> Vec<Fact> {
             protocol,
             connections: cell.connections,
             streams: cell.streams,
-            seconds: plan.seconds,
+            seconds: plan.args.seconds,
         };
         for (client, program) in plan.clients.iter().filter(|(client, _)| client.speaks(protocol)) {
             all.push(entry(plan, *client, program, &load, folder));
@@ -51,9 +51,9 @@ pub fn requests(plan: &Plan, folder: &Path) -> Vec<Fact> {
     all
 }
 
-fn entry(plan: &Plan, client: Client, program: &Path, load: &Load, folder: &Path) -> Fact {
+fn entry(plan: &Plan<'_>, client: Client, program: &Path, load: &Load, folder: &Path) -> Fact {
     let sent = match load.protocol {
-        Protocol::Http11 => sent(client, program, plan.cpus[0]),
+        Protocol::Http11 => sent(client, program, plan.args.common.cpus[0]),
         _ => agreed(client, program, load.protocol, plan, folder),
     };
     let command = format!("{} {}", name(client), client.arguments(load).join(" "));
@@ -102,12 +102,19 @@ fn respond(mut socket: TcpStream, sender: &Sender<String>) {
 }
 
 /// What nginx agreed on with the client, and how long its last request was.
-fn agreed(client: Client, program: &Path, protocol: Protocol, plan: &Plan, folder: &Path) -> anyhow::Result<String> {
+fn agreed(
+    client: Client,
+    program: &Path,
+    protocol: Protocol,
+    plan: &Plan<'_>,
+    folder: &Path,
+) -> anyhow::Result<String> {
     let log = folder.join("agreed.log");
     std::fs::write(&log, "")?;
-    let options = Options { protocol, cpu: plan.cpus[1], size: MAIN.1, arguments: Vec::new(), log: Some(&log) };
+    let options =
+        Options { protocol, cpu: plan.args.common.cpus[1], size: MAIN.1, arguments: Vec::new(), log: Some(&log) };
     let server = RunningServer::start(Server::NginxCopy, &plan.programs, &options)?;
-    run(client, program, protocol, server.url.clone(), plan.cpus[0]);
+    run(client, program, protocol, server.url.clone(), plan.args.common.cpus[0]);
     drop(server);
     let log = std::fs::read_to_string(&log)?;
     let line = log.lines().next_back().with_context(|| format!("{} sent no request", name(client)))?;

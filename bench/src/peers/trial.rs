@@ -14,33 +14,22 @@ use weir_vitals::Watch;
 
 use super::cases::{Cell, Group, Question, Subject};
 use super::client::{self, Client, Load, SUITE};
+use super::compare::Compare;
 use super::process::{Ended, Running};
 use super::record::Sample;
 use super::server::{Options, Programs, RunningServer, Server};
 
 /// What to run, and how.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// Rounds.
-    pub rounds: u32,
-    /// Length of one trial, s.
-    pub seconds: u32,
-    /// Seed of the order.
-    pub seed: u64,
-    /// CPU of the client and CPU of the server.
-    pub cpus: [u32; 2],
+#[derive(Debug)]
+pub struct Plan<'a> {
+    /// The flags.
+    pub args: &'a Compare,
     /// Cells.
     pub cells: Vec<Cell>,
     /// Clients that take part, with their programs; weir's first.
     pub clients: Vec<(Client, PathBuf)>,
     /// Programs of the servers.
     pub programs: Programs,
-    /// Every client in every cell.
-    pub all: bool,
-    /// How often a disturbed trial is tried again.
-    pub retries: u32,
-    /// Whether a trial that stays disturbed counts nevertheless.
-    pub keep_disturbed: bool,
 }
 
 /// Share of one CPU used by others from which on a trial is disturbed. On a CPU that others want, the kernel seems to
@@ -48,18 +37,18 @@ pub struct Plan {
 /// disturbed trial is wrong and not only noisy.
 pub const DISTURBED: f64 = 0.15;
 
-impl Plan {
+impl Plan<'_> {
     /// Length of a trial, s: three times as long with very many connections, so that connecting weighs less, and
     /// for the open load, so that its 99.9 % is one of sixty and not of twenty.
     pub fn length(&self, cell: &Cell) -> u32 {
         let long = cell.connections >= 5_000 || cell.group == Group::Open;
-        if long { 3 * self.seconds } else { self.seconds }
+        if long { 3 * self.args.seconds } else { self.args.seconds }
     }
 
     /// What takes part in a cell.
     pub fn subjects(&self, cell: &Cell) -> Vec<Subject> {
         let is_there = |subject: &Subject| match subject {
-            Subject::Client(client) => self.program(*client).is_some() && (self.all || cell.is_shown(*subject)),
+            Subject::Client(client) => self.program(*client).is_some() && (self.args.all || cell.is_shown(*subject)),
             Subject::Origin(server) => server.program(&self.programs).is_some(),
             _ => true,
         };
@@ -91,10 +80,10 @@ impl Plan {
 ///
 /// # Errors
 /// When there is no temporary folder; failing servers and clients are in the samples.
-pub fn run(plan: &Plan, mut progress: impl FnMut(&Sample)) -> anyhow::Result<Vec<Sample>> {
-    let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
+pub fn run(plan: &Plan<'_>, mut progress: impl FnMut(&Sample)) -> anyhow::Result<Vec<Sample>> {
+    let mut random = ChaCha8Rng::seed_from_u64(plan.args.seed);
     let mut samples = Vec::new();
-    for round in 0..plan.rounds {
+    for round in 0..plan.args.rounds {
         let mut position = 0;
         let mut cells = plan.cells.clone();
         cells.shuffle(&mut random);
@@ -115,15 +104,15 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&Sample)) -> anyhow::Result<Vec
 }
 
 /// A trial, repeated while others disturb it and retries are left.
-fn undisturbed(plan: &Plan, cell: &Cell, subject: Subject, empty: &Sample) -> anyhow::Result<Sample> {
+fn undisturbed(plan: &Plan<'_>, cell: &Cell, subject: Subject, empty: &Sample) -> anyhow::Result<Sample> {
     let mut tries = 0;
     loop {
         let sample = trial(plan, cell, subject, empty)?;
         let others = sample.others_share.unwrap_or(0.0);
-        if others <= DISTURBED || (tries >= plan.retries && plan.keep_disturbed) {
+        if others <= DISTURBED || (tries >= plan.args.retries && plan.args.common.anyway) {
             return Ok(sample);
         }
-        if tries >= plan.retries {
+        if tries >= plan.args.retries {
             bail!("others used {:.0} % of a CPU, in {} trials", 100.0 * others, tries + 1);
         }
         tries += 1;
@@ -131,21 +120,21 @@ fn undisturbed(plan: &Plan, cell: &Cell, subject: Subject, empty: &Sample) -> an
     }
 }
 
-fn trial(plan: &Plan, cell: &Cell, subject: Subject, empty: &Sample) -> anyhow::Result<Sample> {
+fn trial(plan: &Plan<'_>, cell: &Cell, subject: Subject, empty: &Sample) -> anyhow::Result<Sample> {
     let server = match (subject, cell.group.question()) {
         (Subject::Origin(server), _) => server,
         (_, Question::Nginx) => Server::NginxCopy,
         _ => Server::Weir,
     };
     let (protocol, size) = (cell.protocol, cell.size);
-    let options = Options { protocol, cpu: plan.cpus[1], size, arguments: Vec::new(), log: None };
+    let options = Options { protocol, cpu: plan.args.common.cpus[1], size, arguments: Vec::new(), log: None };
     let server = RunningServer::start(server, &plan.programs, &options)?;
     let (program, arguments) = plan.command(cell, subject, &server.url)?;
     let watch = Watch::start(vec![server.watched()])?;
     watch.begin_window()?;
     let seconds = f64::from(plan.length(cell));
     let most = Duration::from_secs_f64(seconds + 60.0);
-    let ended = Running::start(Command::new(program).args(arguments), plan.cpus[0])?.end(most, |_| {})?;
+    let ended = Running::start(Command::new(program).args(arguments), plan.args.common.cpus[0])?.end(most, |_| {})?;
     // The server is still closing connections.
     std::thread::sleep(Duration::from_millis(20));
     let window = watch.end_window()?;

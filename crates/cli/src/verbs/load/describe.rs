@@ -1,11 +1,16 @@
 //! Describes a load specification in a line or two. Used by the live view, the summary and `--find-max` of `weir load`.
 
 use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, OfferedRate};
+use weir_model::metric::Metric;
 use weir_model::suite::{Arrivals, LoadKind};
-use weir_model::text::human_us;
+use weir_model::text::{counted, full_rate, human_us};
 
 use super::format::pipelined;
-use weir_model::text::{counted, full_rate};
+
+/// The heads of a row of times: percentiles as the table of metrics calls them.
+pub fn percentiles() -> [&'static str; 4] {
+    [Metric::P50, Metric::P90, Metric::P99, Metric::P999].map(|metric| metric.entry().title)
+}
 
 /// How requests arrive, over what, and for how long.
 pub fn describe(spec: &LoadSpec) -> String {

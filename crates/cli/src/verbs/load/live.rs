@@ -8,12 +8,11 @@ mod view;
 use console::Term;
 use weir_load::Progress;
 use weir_model::load::{LoadSecond, LoadSpec};
-use weir_model::text::{human_rate, human_us};
+use weir_model::text::{count, fixed_us, human_rate, human_us};
 
 use self::redraw::Redraw;
 use self::view::View;
 use super::describe::{describe, protocol};
-use weir_model::text::{count, fixed_us};
 
 /// Shows a load.
 pub enum Live {

@@ -4,11 +4,10 @@
 mod limit;
 
 use weir_model::load::{Counts, LoadResult, Quantiles, RequestResult, TlsResult};
-use weir_model::text::{human_bytes, human_us};
+use weir_model::text::{count, counted, fixed_us, full_rate, human_bytes, human_us, list};
 
-use super::describe::{describe, protocol};
+use super::describe::{describe, percentiles, protocol};
 use super::format::Outcome;
-use weir_model::text::{count, counted, fixed_us, full_rate, list};
 
 /// Rows of a terminal, less the one that the prompt needs.
 const ROWS: usize = 23;
@@ -153,11 +152,10 @@ fn listed(items: impl Iterator<Item = (String, u64)>) -> String {
         .unwrap_or_else(|| some(words.len().min(1)))
 }
 
-const HEADINGS: &str = "     p50      p90      p99    p99.9   p99.99      max     mean";
-
 /// A closed load has lag only when a connection is lost, and its service time is its latency.
 fn times(result: &LoadResult, open: bool) -> Vec<String> {
-    let mut lines = vec![format!("{:LABEL$}{HEADINGS}", "")];
+    let heads = percentiles().into_iter().chain(["p99.99", "max", "mean"]).map(|head| format!("{head:>8}"));
+    let mut lines = vec![format!("{:LABEL$}{}", "", heads.collect::<Vec<_>>().join(" "))];
     let mut row = |name: &str, q: &Quantiles| lines.push(format!("{name:<LABEL$}{}", quantiles(q)));
     row("latency", &result.latency);
     if open {

@@ -4,14 +4,15 @@ use serde::Serialize;
 use weir_install::home::Home;
 use weir_install::quick_find;
 use weir_model::product::{BuildTool, Install, Product, ProductKind, Source};
+use weir_model::text::wrapped;
 use weir_product::catalogue::Catalogue;
 
 use super::list::Row;
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::out;
 
-/// Width of notes.
-const WIDTH: usize = 88;
+/// Width of notes; other texts are often longer than a line, with paths and commands to copy.
+const WIDTH: usize = 74;
 
 #[derive(Debug, Serialize)]
 struct ProductDetails<'a> {
@@ -50,13 +51,13 @@ pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbR
         ("speaks", row.speaks.join(", ")),
         ("caches", caches.to_owned()),
     ];
-    let notes = details.notes.iter().map(|note| ("note", note.clone()));
+    let notes = details.notes.iter().map(|note| ("note", wrapped(note, WIDTH, 0)));
     let rows = rows
         .into_iter()
         .chain(notes)
         .filter(|(_, text)| !text.is_empty())
         .map(|(name, text)| vec![name.to_owned(), text]);
-    output!("{}", out::columns("ll", WIDTH, &rows.collect::<Vec<_>>()));
+    output!("{}", out::columns("ll", usize::MAX, &rows.collect::<Vec<_>>()));
     for profile in product.profiles.values() {
         output!("\nprofile {}: {}", profile.name, profile.about);
         for reason in &profile.reasons {

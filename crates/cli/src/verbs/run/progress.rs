@@ -10,7 +10,7 @@ use indicatif::ProgressState;
 use weir_lab::run::{Observer, RunEvent};
 use weir_lab::trial::Part;
 use weir_model::record::{CaseId, Measurement, Severity, Verdict};
-use weir_model::suite::Suite;
+use weir_model::suite::{Entry, Suite};
 use weir_model::text::{counted, fixed_us, human_rate};
 
 use crate::progress::{Status, minutes, template};
@@ -126,14 +126,14 @@ impl CaseNames {
     fn of(suite: &Suite) -> CaseNames {
         let profiles: BTreeSet<&str> = suite.entries.iter().map(|e| e.profile.as_str()).collect();
         let mut names = CaseNames { profile: profiles.len() > 1, widest: 0 };
-        let widest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
-        let entry = widest(&mut suite.entries.iter().map(|e| {
-            let profile = if names.profile { e.profile.chars().count() + 1 } else { 0 };
-            e.product.chars().count() + profile
-        }));
-        let workload = widest(&mut suite.workloads.iter().map(|w| w.name.chars().count()));
-        let load = widest(&mut suite.loads.iter().map(|l| l.name.chars().count()));
-        names.widest = entry + workload + load + 2 * " · ".chars().count();
+        let loads = suite.loads.iter().map(|load| load.name.clone()).max_by_key(|name| name.chars().count());
+        let workloads = suite.workloads.iter().map(|one| one.name.clone()).max_by_key(|name| name.chars().count());
+        let (workload, load) = (workloads.unwrap_or_default(), loads.unwrap_or_default());
+        let widest = suite.entries.iter().map(|Entry { product, profile }| {
+            let (product, profile) = (product.clone(), profile.clone());
+            names.describe(&CaseId { product, profile, workload: workload.clone(), load: load.clone() }).chars().count()
+        });
+        names.widest = widest.max().unwrap_or(0);
         names
     }
 

@@ -7,7 +7,7 @@ use weir_model::load::{LoadSecond, LoadSpec, OfferedRate, Quantiles};
 use weir_model::suite::LoadKind;
 
 use crate::progress::minutes_s;
-use crate::verbs::load::describe::{describe, protocol};
+use crate::verbs::load::describe::{describe, percentiles, protocol};
 use weir_model::text::{count, counted, fixed_us, full_rate};
 
 /// Kinds of error that are named; the rest are added up.
@@ -162,9 +162,9 @@ impl View {
             let cells = [q.p50_us, q.p90_us, q.p99_us, q.p999_us, q.max_us].map(|value| format!("{:>9}", us(value)));
             format!("{name:<LABEL$}{}", cells.concat())
         };
-        let names = ["p50", "p90", "p99", "p99.9", "max"].map(|name| format!("{name:>9}"));
+        let heads: String = percentiles().into_iter().chain(["max"]).map(|head| format!("{head:>9}")).collect();
         [
-            format!("{:<LABEL$}{}", "latency", names.concat()),
+            format!("{:<LABEL$}{heads}", "latency"),
             row("last second", &self.detail.second),
             row("so far", &self.detail.so_far),
         ]
