@@ -45,7 +45,7 @@ pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbR
     };
     let caches = if details.caches { "it answers from its own cache" } else { "" };
     let rows = [
-        ("installed", installed),
+        ("state", installed),
         ("why not", row.missing.join("\n")),
         ("install from", details.ways.join("\n")),
         ("speaks", row.speaks.join(", ")),
