@@ -270,6 +270,8 @@ impl Http2 {
     }
 
     /// A request is complete: it is answered now, or when its response is due.
+    // Inlined, because otherwise the request is copied from call to call.
+    #[inline(always)]
     fn complete<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, mut request: Request) {
         if request.too_large {
             request.resolved = std::rc::Rc::new(Resolved::too_large());

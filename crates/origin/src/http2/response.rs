@@ -82,6 +82,7 @@ impl Bytes {
 
 impl Request {
     /// Makes a request from its head.
+    #[inline]
     pub(super) fn new(state: &mut HttpState, stream: Stream, head: &RequestHead<'_>) -> Request {
         let resolved = state.shared.cache.resolve(head.path);
         let role = if resolved.own { Role::Own } else { Role::Counted };
