@@ -99,7 +99,7 @@ fn percent(change: &str) -> Option<f64> {
 }
 
 fn error(found: impl Into<String>, wanted: impl Into<String>) -> InputError {
-    InputError { source: "--fail-if".to_owned(), line: None, key: None, found: found.into(), wanted: wanted.into() }
+    InputError::of("--fail-if", found, wanted)
 }
 
 impl fmt::Display for FailIf {

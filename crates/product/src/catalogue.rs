@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use weir_model::InputError;
 use weir_model::product::{Product, ProductKind};
 use weir_model::suite::Suite;
+use weir_model::text::{one_of, suggestion};
 
 /// Text of one product's folder.
 #[derive(Debug, Clone)]
@@ -55,13 +56,8 @@ impl ProductText {
 }
 
 fn not_text(folder: &str, name: &str) -> InputError {
-    InputError {
-        source: format!("{folder}/{name}"),
-        line: None,
-        key: None,
-        found: "it is not UTF-8, and so no template".to_owned(),
-        wanted: "text; what a build needs belongs into a folder of its own, as a project".to_owned(),
-    }
+    let wanted = "text; what a build needs belongs into a folder of its own, as a project";
+    InputError::of(format!("{folder}/{name}"), "it is not UTF-8, and so no template", wanted)
 }
 
 /// Text of one suite.
@@ -208,13 +204,7 @@ fn suite_name(name: &str) -> String {
 
 fn unknown<'a>(source: &str, what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> InputError {
     let known: Vec<&str> = known.map(String::as_str).collect();
-    InputError {
-        source: source.to_owned(),
-        line: None,
-        key: None,
-        found: format!("there is no {what} \"{name}\"{}", weir_model::text::suggestion(name, known.iter().copied())),
-        wanted: format!("one of {}", known.join(", ")),
-    }
+    InputError::of(source, format!("there is no {what} \"{name}\"{}", suggestion(name, &known)), one_of(&known))
 }
 
 fn read_products(dir: &Path) -> Result<BTreeMap<String, ProductText>, CatalogueError> {
