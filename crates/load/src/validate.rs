@@ -46,14 +46,14 @@ fn connections(spec: &LoadSpec) -> Result<(), String> {
         })?;
         must(most >= spec.connections, || {
             format!(
-                "at most {most} connections, and {} to begin with; at least as many would be right",
+                "at most {most} connections, and {} to begin with; expected: at least as many",
                 spec.connections
             )
         })?;
     }
     if let Some(rate) = spec.connect_rate {
         must(rate > 0.0 && rate.is_finite(), || {
-            format!("{rate} attempts to connect a second; more than 0 would be right")
+            format!("{rate} attempts to connect a second; expected: more than 0")
         })?;
     }
     Ok(())
@@ -64,7 +64,7 @@ fn times(spec: &LoadSpec) -> Result<(), String> {
         [("warm-up", spec.warmup_s, 0.0), ("duration", spec.duration_s, 0.001), ("timeout", spec.timeout_s, 0.001)]
     {
         must((least..=LONGEST_S).contains(&value), || {
-            format!("{name} of {value} s; between {least} and {LONGEST_S} s would be right")
+            format!("{name} of {value} s; expected: between {least} and {LONGEST_S} s")
         })?;
     }
     Ok(())
@@ -92,11 +92,11 @@ fn streams(spec: &LoadSpec) -> Result<(), String> {
         LoadProtocol::Http2 { streams } => ("streams", streams),
     };
     must((1..=MAX_STREAMS).contains(&streams), || {
-        format!("{streams} {what} a connection; 1 to {MAX_STREAMS} would be right")
+        format!("{streams} {what} a connection; expected: 1 to {MAX_STREAMS}")
     })?;
     let most = spec.max_connections.unwrap_or(spec.connections);
     must(u64::from(streams) * u64::from(most) <= MAX_STREAMS_IN_ALL, || {
-        format!("{most} connections with {streams} {what} each; at most {MAX_STREAMS_IN_ALL} in all would be right")
+        format!("{most} connections with {streams} {what} each; expected: at most {MAX_STREAMS_IN_ALL} in all")
     })
 }
 
@@ -133,7 +133,7 @@ fn thinking(spec: &LoadSpec) -> Result<(), String> {
         RandomDuration::Uniform { from_s, to_s } => fits(from_s) && fits(to_s) && from_s <= to_s,
         RandomDuration::Exponential { mean_s } => fits(mean_s),
     };
-    must(right, || format!("think times of {think}; 0 to {LONGEST_S} s would be right"))
+    must(right, || format!("think times of {think}; expected: 0 to {LONGEST_S} s"))
 }
 
 fn sources(spec: &LoadSpec) -> Result<(), String> {
@@ -145,7 +145,7 @@ fn sources(spec: &LoadSpec) -> Result<(), String> {
                 }
                 Endpoint::Tcp(address) if family(address.ip()) != family(*source) => {
                     return Err(format!(
-                        "{address} cannot be reached from {source}; an {} source address would be right",
+                        "{address} cannot be reached from {source}; expected: an {} source address",
                         family(address.ip())
                     ));
                 }

@@ -125,7 +125,7 @@ impl FromStr for Faults {
         let sum: f64 = all.iter().map(|(_, probability)| probability).sum();
         if sum > 1.0 + 1e-9 {
             return Err(format!(
-                "the probabilities of `{text}` come to {:.1}%; 100% at most would be right",
+                "the probabilities of `{text}` come to {:.1}%; expected: 100% at most",
                 sum * 100.0
             ));
         }

@@ -175,7 +175,7 @@ impl Request {
         let changing: Vec<usize> =
             all.iter().enumerate().filter(|(_, (_, value))| !is_text(value)).map(|(index, _)| index).collect();
         if changing.len() > MAX_CHANGING {
-            return Err(format!("{} headers with fields; at most {MAX_CHANGING} would be right", changing.len()));
+            return Err(format!("{} headers with fields; expected: at most {MAX_CHANGING}", changing.len()));
         }
         // What stands where the fields are does not matter, but has to be sendable.
         let constant: Vec<(&str, &str)> =

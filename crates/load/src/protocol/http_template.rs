@@ -176,7 +176,7 @@ fn check(method: &str, path: &Template, headers: &[(String, Template)]) -> Resul
     };
     // The start of the path must not depend on a field that may be empty.
     if !path.begins_with_text() {
-        return Err("the request cannot be sent: its path begins with a field; / would be right".to_owned());
+        return Err("the request cannot be sent: its path begins with a field; expected: /".to_owned());
     }
     let paths = path.samples();
     for path in &paths {

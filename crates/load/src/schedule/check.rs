@@ -24,7 +24,7 @@ fn offered(rate: &OfferedRate) -> Result<(), String> {
     match rate {
         OfferedRate::Constant(rate) if *rate > 0.0 && *rate <= HIGHEST => Ok(()),
         OfferedRate::Constant(rate) => {
-            Err(format!("rate of {rate} requests/s; above 0 and at most 1e9 would be right"))
+            Err(format!("rate of {rate} requests/s; expected: above 0 and at most 1e9"))
         }
         OfferedRate::Ramp { from, to } => {
             rate_or_pause("the ramp's first rate", *from)?;
@@ -36,7 +36,7 @@ fn offered(rate: &OfferedRate) -> Result<(), String> {
                 let number = index + 1;
                 rate_or_pause(&format!("step {number}'s rate"), step.rate)?;
                 if !(step.for_s > 0.0 && step.for_s.is_finite()) {
-                    return Err(format!("step {number} of {} s; more than 0 s would be right", step.for_s));
+                    return Err(format!("step {number} of {} s; expected: more than 0 s", step.for_s));
                 }
             }
             some_rate("the steps send", steps.iter().fold(0.0, |highest, step| step.rate.max(highest)))
@@ -49,7 +49,7 @@ fn rate_or_pause(what: &str, rate: f64) -> Result<(), String> {
     if (0.0..=HIGHEST).contains(&rate) {
         return Ok(());
     }
-    Err(format!("{what} is {rate} requests/s; 0 (a pause) to 1e9 would be right"))
+    Err(format!("{what} is {rate} requests/s; expected: 0 (a pause) to 1e9"))
 }
 
 fn some_rate(what: &str, highest: f64) -> Result<(), String> {
@@ -61,11 +61,11 @@ fn replay(due_s: &[f64]) -> Result<(), String> {
         return Err("a replay of no times; at least 1 is needed".into());
     }
     if let Some(wrong) = due_s.iter().find(|due| !(due.is_finite() && **due >= 0.0)) {
-        return Err(format!("a replay with a request due at {wrong} s; 0 s or later would be right"));
+        return Err(format!("a replay with a request due at {wrong} s; expected: 0 s or later"));
     }
     match due_s.windows(2).position(|pair| pair[0] > pair[1]) {
         Some(at) => Err(format!(
-            "a replay whose times go back, from {} s to {} s; ascending times would be right",
+            "a replay whose times go back, from {} s to {} s; expected: ascending times",
             due_s[at],
             due_s[at + 1]
         )),
