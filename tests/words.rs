@@ -207,7 +207,7 @@ fn common_mistakes_are_named() {
         (&["doctor", "--runs", "/no/such/folder"], 2, "no folder /no/such/folder"),
         (&["products", "list", "--library", "/no/such/folder"], 2, "no folder /no/such/folder"),
         (&["suites", "show", "./no-such.toml"], 2, "no file ./no-such.toml"),
-        (&["load", "http://127.0.0.1:1/", "-d", "0s", "-q"], 2, "would be right"),
+        (&["load", "http://127.0.0.1:1/", "-d", "0s", "-q"], 2, "expected"),
         (&["load", "http://127.0.0.1:1/", "-m", "GE T", "-q"], 2, "GE T"),
     ] {
         let ended = run(args);

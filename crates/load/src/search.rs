@@ -245,17 +245,11 @@ fn check(conditions: &[Condition], options: &SearchOptions) -> Result<(), String
         (0.001..=0.5).contains(tolerance),
         format!("a search's tolerance of {tolerance}; expected: 0.001 to 0.5 (of the rate)"),
     )?;
-    must(
-        *budget_s > 0.0 && budget_s.is_finite(),
-        format!("a search's time of {budget_s} s; expected: more than 0 s"),
-    )?;
+    must(*budget_s > 0.0 && budget_s.is_finite(), format!("a search's time of {budget_s} s; expected: more than 0 s"))?;
     for (what, rate) in [("ceiling", ceiling), ("first guess", guess)] {
         must(
             rate.is_none_or(|rate| rate > 0.0 && rate <= 1e9),
-            format!(
-                "a search's {what} of {} requests/s; expected: above 0 and at most 1e9",
-                rate.unwrap_or_default()
-            ),
+            format!("a search's {what} of {} requests/s; expected: above 0 and at most 1e9", rate.unwrap_or_default()),
         )?;
     }
     Ok(())

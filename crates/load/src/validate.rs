@@ -45,16 +45,11 @@ fn connections(spec: &LoadSpec) -> Result<(), String> {
                 .into()
         })?;
         must(most >= spec.connections, || {
-            format!(
-                "at most {most} connections, and {} to begin with; expected: at least as many",
-                spec.connections
-            )
+            format!("at most {most} connections, and {} to begin with; expected: at least as many", spec.connections)
         })?;
     }
     if let Some(rate) = spec.connect_rate {
-        must(rate > 0.0 && rate.is_finite(), || {
-            format!("{rate} attempts to connect a second; expected: more than 0")
-        })?;
+        must(rate > 0.0 && rate.is_finite(), || format!("{rate} attempts to connect a second; expected: more than 0"))?;
     }
     Ok(())
 }

@@ -119,15 +119,12 @@ impl FromStr for Faults {
         if text == "none" {
             return Ok(Faults::default());
         }
-        let wrong = |part: &str| format!("`{part}` is no fault; right would be: {RULE}");
+        let wrong = |part: &str| format!("`{part}` is no fault; expected: {RULE}");
         let parts = text.split(',').map(|part| one(part.trim()).ok_or_else(|| wrong(part)));
         let all = parts.collect::<Result<Vec<_>, _>>()?;
         let sum: f64 = all.iter().map(|(_, probability)| probability).sum();
         if sum > 1.0 + 1e-9 {
-            return Err(format!(
-                "the probabilities of `{text}` come to {:.1}%; expected: 100% at most",
-                sum * 100.0
-            ));
+            return Err(format!("the probabilities of `{text}` come to {:.1}%; expected: 100% at most", sum * 100.0));
         }
         Ok(Faults { all })
     }

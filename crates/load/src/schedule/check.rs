@@ -23,9 +23,7 @@ pub(crate) fn check(kind: &LoadKind<OfferedRate>) -> Result<(), String> {
 fn offered(rate: &OfferedRate) -> Result<(), String> {
     match rate {
         OfferedRate::Constant(rate) if *rate > 0.0 && *rate <= HIGHEST => Ok(()),
-        OfferedRate::Constant(rate) => {
-            Err(format!("rate of {rate} requests/s; expected: above 0 and at most 1e9"))
-        }
+        OfferedRate::Constant(rate) => Err(format!("rate of {rate} requests/s; expected: above 0 and at most 1e9")),
         OfferedRate::Ramp { from, to } => {
             rate_or_pause("the ramp's first rate", *from)?;
             rate_or_pause("the ramp's last rate", *to)?;
