@@ -123,45 +123,43 @@ fn install_command(packages: &[String], upgrade: bool) -> Vec<String> {
     command
 }
 
-/// How to run something as root.
-struct Root {
-    prefix: Vec<String>,
-}
+/// The words before a command that run it as root.
+struct Root(&'static str);
 
 impl Root {
     /// The error says why there is no way.
     fn find() -> Result<Root, String> {
         if rustix::process::geteuid().is_root() {
-            return Ok(Root { prefix: Vec::new() });
+            return Ok(Root(""));
         }
         let on_one_line = |why: &str| why.split_whitespace().collect::<Vec<_>>().join(" ");
         if lookup::on_path("sudo").is_none() {
             return Err("there is no sudo".to_owned());
         }
-        let prefix = words("sudo -n");
-        let mut trial = prefix.clone();
-        trial.extend(words("echo weir-may"));
-        match child::ask(&trial, ANSWER) {
-            Ok(answer) if answer.starts_with("weir-may") => Ok(Root { prefix }),
+        match child::ask(&words("sudo -n echo weir-may"), ANSWER) {
+            Ok(answer) if answer.starts_with("weir-may") => Ok(Root("sudo -n")),
             Ok(answer) => Err(on_one_line(&answer)),
             Err(why) => Err(on_one_line(&format!("{why:?}"))),
         }
     }
 
+    /// Runs a package manager, with the variables that keep systemd out of it.
     fn run(&self, command: &[String], stop: &Stop, notify: &mut Notify<'_>) -> Result<(), InstallError> {
-        let mut whole = self.prefix.clone();
-        whole.extend(words("env DEBIAN_FRONTEND=noninteractive LC_ALL=C SYSTEMD_OFFLINE=1 RUNLEVEL=1"));
-        whole.extend_from_slice(command);
-        notify(Progress::Action(&child::command_line(command)));
-        child::run(&whole, LIMIT, OnStop::Wait, stop, notify)
+        const OFFLINE: &str = "env DEBIAN_FRONTEND=noninteractive LC_ALL=C SYSTEMD_OFFLINE=1 RUNLEVEL=1";
+        self.run_with(OFFLINE, command, LIMIT, stop, notify)
     }
 
-    /// Without the variables that keep systemd out of it.
-    fn run_online(&self, command: &[String], notify: &mut Notify<'_>) -> Result<(), InstallError> {
-        let mut whole = self.prefix.clone();
-        whole.extend_from_slice(command);
+    fn run_with(
+        &self,
+        variables: &str,
+        command: &[String],
+        limit: Duration,
+        stop: &Stop,
+        notify: &mut Notify<'_>,
+    ) -> Result<(), InstallError> {
         notify(Progress::Action(&child::command_line(command)));
-        child::run(&whole, Duration::from_secs(120), OnStop::Wait, &Stop::new(), notify)
+        let whole = [words(self.0), words(variables), command.to_vec()].concat();
+        child::run(&whole, limit, OnStop::Wait, stop, notify)
     }
 }
 
@@ -183,7 +181,7 @@ fn disable_new_services(root: &Root, before: &BTreeSet<String>, notify: &mut Not
         commands.push(disable);
     }
     for command in commands {
-        if let Err(error) = root.run_online(&command, notify) {
+        if let Err(error) = root.run_with("", &command, Duration::from_secs(120), &Stop::new(), notify) {
             notify(Progress::Action(&error.to_string()));
         }
     }

@@ -7,8 +7,7 @@
 //!
 //! This module does not know what the responses are compared with.
 
-use std::cell::Cell;
-use std::fmt;
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -20,6 +19,7 @@ use weir_wire::http1::{Framing, encode};
 use crate::client::{Endpoint, Http1, Http2, LARGEST_BODY, RequestError, Response, Transport, WireProtocol};
 
 /// A client of one address.
+#[derive(Debug)]
 pub struct Http {
     endpoint: Endpoint,
     protocol: Protocol,
@@ -27,18 +27,10 @@ pub struct Http {
     timeout: Duration,
     /// The client for plain HTTP/1.1, with its own pool of connections.
     independent: Option<ureq::Agent>,
-    kept: Cell<Option<Connection>>,
+    kept: RefCell<Option<Connection>>,
 }
 
-impl fmt::Debug for Http {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http")
-            .field("addr", &self.endpoint.addr)
-            .field("protocol", &self.protocol)
-            .finish_non_exhaustive()
-    }
-}
-
+#[derive(Debug)]
 enum Connection {
     Http1(Box<Http1>),
     Http2(Box<Http2>),
@@ -54,7 +46,7 @@ impl Http {
     pub fn with_protocol(addr: SocketAddr, timeout: Duration, wire_protocol: &WireProtocol) -> Http {
         let protocol = wire_protocol.protocol;
         let independent = (protocol == Protocol::default()).then(|| independent(timeout));
-        Http { endpoint: wire_protocol.at(addr), protocol, timeout, independent, kept: Cell::new(None) }
+        Http { endpoint: wire_protocol.at(addr), protocol, timeout, independent, kept: RefCell::default() }
     }
 
     /// Sends one request of a workload.
@@ -129,7 +121,7 @@ impl Http {
     fn keep(&self, kept: Connection, asked: Result<Response, RequestError>) -> Result<Response, String> {
         let response = asked.map_err(|e| e.to_string())?;
         if response.keep_alive {
-            self.kept.set(Some(kept));
+            self.kept.replace(Some(kept));
         }
         Ok(response)
     }
