@@ -115,7 +115,7 @@ impl fmt::Display for Refusal {
         match self {
             Refusal::NotFound { path } => write!(f, "nothing is at `{path}`"),
             Refusal::BadValue { place, found, right } => {
-                write!(f, "`{found}` in `{place}` is not understood; right would be: {right}")
+                write!(f, "`{found}` in `{place}` is not understood; expected: {right}")
             }
         }
     }
