@@ -26,10 +26,10 @@ async function main(args) {
 }
 
 function read(path) {
-  if (!path) throw new Error('no configuration; would be right: server.js <file.json>');
+  if (!path) throw new Error('no configuration; expected: server.js <file.json>');
   const settings = JSON.parse(fs.readFileSync(path, 'utf8'));
   const unknown = Object.keys(settings).filter((key) => !KNOWN.includes(key));
-  if (unknown.length > 0) throw new Error(`${path}: unknown ${unknown.join(', ')}; would be right: ${KNOWN.join(', ')}`);
+  if (unknown.length > 0) throw new Error(`${path}: unknown ${unknown.join(', ')}; expected: ${KNOWN.join(', ')}`);
   return settings;
 }
 
