@@ -117,7 +117,7 @@ impl Suite {
         }
         if entries.is_empty() {
             let flag = if products.is_some() { "--products" } else { "--profile" };
-            return Err(InputError::of(flag, "no name is given", one_of(&catalogue.products())));
+            return Err(InputError::of(flag, "no name is given", one_of(catalogue.products())));
         }
         Ok(entries)
     }

@@ -50,12 +50,12 @@ pub fn configurations(run: &Run) -> Vec<Rendered> {
             }
         }
     }
-    let rendered = |((entry, ..), mut seen): ((&Entry, String, String), Vec<(String, String)>)| {
+    let rendered = |entry: &Entry, mut seen: Vec<(String, String)>| {
         let alike = seen.len() - 1;
         let (file, text) = seen.swap_remove(0);
         Rendered { entry: entry.clone(), label: run.label_of(entry), file, text, alike }
     };
-    grouped(all).into_iter().map(rendered).collect()
+    grouped(all).into_iter().map(|((entry, ..), seen)| rendered(entry, seen)).collect()
 }
 
 /// The name of a trial's folder.

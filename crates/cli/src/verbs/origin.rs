@@ -103,7 +103,7 @@ pub fn main(args: &Args) -> VerbResult {
         // With 0 the number follows from --cpus and --connections.
         threads: args.threads.unwrap_or(u32::from(args.cpus.is_none() && args.connections.is_none())),
         cpus: args.cpus.clone().unwrap_or_default(),
-        driver: args.driver.into(),
+        driver: args.driver,
         responses: ResponseOptions {
             delay: args.delay,
             faults: args.fault.clone().unwrap_or_default(),

@@ -36,7 +36,7 @@ pub(super) fn by_percentile(run: &Run, section: &Section, broken: &mut Vec<Broke
     }
     let least = curves.iter().flat_map(|(_, curve)| curve).map(|(_, us)| *us).fold(f64::INFINITY, f64::min);
     let unit = Unit::for_time(least);
-    let lines = curves.iter().map(|(row, curve)| line(run, row, "", &[curve.clone()], unit));
+    let lines = curves.iter().map(|(row, curve)| line(run, row, "", std::slice::from_ref(curve), unit));
     let alt_text = section.all_rows().filter_map(|row| {
         let shown = |metric| Some(format!("{} {}", short(row.of(metric)?.value / unit.size), unit.name));
         Some(format!("{} {} at 50 % and {} at 99 %", row.label, shown(Metric::P50)?, shown(Metric::P99)?))
