@@ -44,8 +44,7 @@ impl Failure {
 
     /// Bad input: where (a flag, an argument, a verb), what was found, and what would be right.
     pub fn wrong(source: impl Into<String>, found: impl Into<String>, wanted: impl Into<String>) -> Failure {
-        let (source, found, wanted) = (source.into(), found.into(), wanted.into());
-        Failure::input(InputError { source, line: None, key: None, found, wanted })
+        Failure::input(InputError::of(source, found, wanted))
     }
 
     /// Something is missing.

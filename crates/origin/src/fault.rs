@@ -1,4 +1,4 @@
-//! Faults: what goes wrong with a response on purpose, and how often.
+//! Faults: what goes wrong with a response on purpose, and how often. Targets and options name them; responses have them.
 //!
 //! The syntax is `kind`, `kind:probability`, `kind=value` or `kind=value:probability`, several separated by commas. A
 //! probability is a percentage (`2%`) or a share (`0.02`); without one, the fault always happens. As the commonest

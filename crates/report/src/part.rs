@@ -114,7 +114,7 @@ impl Part {
 }
 
 fn wrong(flag: &str, found: String, wanted: String) -> InputError {
-    InputError { source: flag.to_owned(), line: None, key: None, found, wanted }
+    InputError::of(flag, found, wanted)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The entries of tar files pressed by gzip.
+//! The entries of tar files that gzip has compressed. `unpack` extracts from them.
 
 use std::fs::File;
 use std::io::{BufReader, Read};

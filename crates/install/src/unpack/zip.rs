@@ -1,4 +1,4 @@
-//! The entries of zip files, which wheels are too.
+//! The entries of zip files; wheels are zip files, too. `unpack` extracts from them.
 
 use std::fs::File;
 use std::path::Path;

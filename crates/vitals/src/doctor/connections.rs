@@ -1,4 +1,4 @@
-//! How many connections a load on this machine may have.
+//! How many connections a load on this machine may have. The doctor runs it.
 
 use super::kernel::io_uring_allowed;
 use super::limits::most_a_process;

@@ -1,4 +1,4 @@
-//! Ports, queues and the loopback interface.
+//! Ports, queues and the loopback interface. The doctor runs these checks.
 
 use super::{Check, judge, judge_word};
 use crate::sys::{local_ports, number, sysctl};

@@ -1,4 +1,4 @@
-//! `/proc/stat`, `/proc/pressure/*`, `/proc/net/*` and `/proc/meminfo`, as far as one row needs them.
+//! `/proc/stat`, `/proc/pressure/*`, `/proc/net/*` and `/proc/meminfo`, as far as one row needs them. The samplers call it.
 
 use super::{keyed, lines, number, words};
 

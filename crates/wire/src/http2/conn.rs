@@ -1,4 +1,5 @@
-//! What both halves of a connection share: frames in, events out, settings, windows, the end.
+//! What both halves of a connection share: frames in, events out, settings, windows, the end. `client` and `server`
+//! build on it.
 
 use super::body::Output;
 use super::fields::Fields;

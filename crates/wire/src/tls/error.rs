@@ -1,4 +1,4 @@
-//! The failures of TLS and their texts.
+//! The failures of TLS and their texts. Sessions and configurations return them.
 
 use rustls::{CertificateError, Error, InconsistentKeys, PeerIncompatible, PeerMisbehaved};
 

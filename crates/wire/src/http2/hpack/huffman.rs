@@ -1,4 +1,4 @@
-//! The Huffman code of HPACK (RFC 7541 section 5.2 and appendix B).
+//! The Huffman code of HPACK (RFC 7541 section 5.2 and appendix B). `encode` and `decode` use it.
 //!
 //! The code is canonical: within a length, codes rise with the symbol, and a longer code begins where the shorter
 //! ones ended. So the lengths determine everything, and the tables are computed from them at compile time.

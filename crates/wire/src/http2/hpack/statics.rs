@@ -1,4 +1,4 @@
-//! The static table (RFC 7541 appendix A).
+//! The static table (RFC 7541 appendix A). `encode` and `decode` look fields up in it.
 
 use super::super::StreamError;
 use super::super::class::Class;

@@ -1,4 +1,4 @@
-//! The dynamic table of a decoder (RFC 7541 section 2.3.2).
+//! The dynamic table of a decoder (RFC 7541 section 2.3.2). `decode` keeps one for each connection.
 //!
 //! All names and values are in one buffer, the oldest first. The space that eviction leaves at its beginning is
 //! reclaimed when it is larger than the live part. Nothing is allocated before the first insertion.
