@@ -18,13 +18,8 @@ const WANTED: &str = "one time a line, in seconds (12.5) or with a unit (12500ms
 /// # Errors
 /// The first line that is not a time or is earlier than the one before; or a file without any time.
 pub fn parse(source: &str, text: &str) -> Result<Vec<f64>, InputError> {
-    let error = |line: Option<usize>, found: String, wanted: &str| InputError {
-        source: source.to_owned(),
-        line,
-        key: None,
-        found,
-        wanted: wanted.to_owned(),
-    };
+    let error =
+        |line: Option<usize>, found: String, wanted: &str| InputError { line, ..InputError::of(source, found, wanted) };
     let mut times: Vec<f64> = Vec::new();
     for (line, written) in (1..).zip(text.lines()) {
         let written = written.split('#').next().unwrap_or_default().trim();

@@ -36,7 +36,7 @@ impl Part {
         run.suite.loads.retain(|load| self.passes(FilterKey::Load, &load.name));
         if !cases.is_empty() && run.trials.is_empty() {
             let found = "they leave no trial of this run".to_owned();
-            return Err(wrong("--products, --profile, --only", found, "fewer of them".to_owned()));
+            return Err(InputError::of("--products, --profile, --only", found, "fewer of them"));
         }
         run.part = self.text();
         Ok(run)
@@ -77,7 +77,7 @@ impl Part {
                 return Ok(());
             }
             let found = format!("{none_has} {what} {wanted:?}{}", suggestion(wanted, &names));
-            Err(wrong(flag, found, one_of(&names)))
+            Err(InputError::of(flag, found, one_of(&names)))
         };
         let names = |of: &dyn Fn(&CaseId) -> String| cases.iter().map(of).collect::<Vec<String>>();
         for wanted in self.products.iter().filter(|name| *name != ALL) {
@@ -111,10 +111,6 @@ impl Part {
         let parts = names.filter(|(_, names)| !names.is_empty()).chain(filters);
         parts.map(|(what, names)| format!("{what} {}", names.join(", "))).collect::<Vec<_>>().join("; ")
     }
-}
-
-fn wrong(flag: &str, found: String, wanted: String) -> InputError {
-    InputError::of(flag, found, wanted)
 }
 
 #[cfg(test)]

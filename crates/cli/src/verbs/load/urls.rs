@@ -34,7 +34,7 @@ pub struct Place {
 impl Place {
     /// The error for what was found there.
     pub fn wrong(&self, found: String, wanted: &str) -> InputError {
-        InputError { source: self.source.clone(), line: self.line, key: None, found, wanted: wanted.to_owned() }
+        InputError { line: self.line, ..InputError::of(&self.source, found, wanted) }
     }
 }
 
