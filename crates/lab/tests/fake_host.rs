@@ -108,7 +108,7 @@ fn run_trial(host: &FakeHost, folder: &Path) -> Measurement {
         expect: Expect::default(),
         loads: None,
         products: None,
-        by_product: false,
+        ..Workload::default()
     };
     let load = Load {
         name: "closed".into(),

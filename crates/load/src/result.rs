@@ -67,6 +67,7 @@ pub(crate) fn result(
         body_bytes_per_s: each_second(aggregate.window.right_body_bytes),
         window,
         total,
+        preload: None,
         latency: quantiles(&aggregate.samples.latency),
         service: quantiles(&aggregate.samples.service),
         lag: quantiles(&aggregate.samples.lag),
@@ -108,10 +109,7 @@ fn handshake(outcomes: &[WorkerResult]) -> Quantiles {
 
 /// The counts of each of the specification's requests, if there are several.
 fn by_request(plan: &Plan, outcomes: &[WorkerResult]) -> Vec<RequestResult> {
-    let named = |spec: &RequestSpec| RequestResult {
-        name: format!("{} {}", spec.request.method, spec.request.path),
-        ..RequestResult::default()
-    };
+    let named = |spec: &RequestSpec| RequestResult { name: spec.name(), ..RequestResult::default() };
     // For a single request the workers count nothing, and the load's own counts say it all.
     let mut all: Vec<_> = plan.spec.requests.iter().filter(|_| plan.spec.requests.len() > 1).map(named).collect();
     for outcome in outcomes {

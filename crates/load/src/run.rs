@@ -103,6 +103,7 @@ impl Job<'_> {
         match self.spec.protocol {
             LoadProtocol::Http1 { .. } => self.run_protocol::<Http1>(progress),
             LoadProtocol::Http2 { .. } => self.run_protocol::<Http2>(progress),
+            other => Err(LoadError::Order(format!("{} is not carried out yet", other.as_str()))),
         }
     }
 

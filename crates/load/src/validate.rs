@@ -83,8 +83,9 @@ fn requests(spec: &LoadSpec) -> Result<(), String> {
 
 fn streams(spec: &LoadSpec) -> Result<(), String> {
     let (what, streams) = match spec.protocol {
-        LoadProtocol::Http1 { pipeline } => ("pipelined requests", pipeline),
+        LoadProtocol::Http1 { pipeline } | LoadProtocol::Redis { pipeline } => ("pipelined requests", pipeline),
         LoadProtocol::Http2 { streams } => ("streams", streams),
+        LoadProtocol::Juno { streams } => ("requests in flight", streams),
     };
     must((1..=MAX_STREAMS).contains(&streams), || {
         format!("{streams} {what} a connection; expected: 1 to {MAX_STREAMS}")
@@ -102,12 +103,12 @@ fn lives(spec: &LoadSpec) -> Result<(), String> {
         return Ok(());
     }
     match spec.protocol {
-        LoadProtocol::Http2 { .. } => {
-            return Err("`Connection: close` is of HTTP/1.1; for HTTP/2, 1 request a connection does the same".into());
-        }
         LoadProtocol::Http1 { pipeline: 1 } => {}
         LoadProtocol::Http1 { .. } => {
             return Err("a connection that closes after its first answer cannot have more requests pipelined".into());
+        }
+        _ => {
+            return Err("`Connection: close` is of HTTP/1.1; elsewhere, 1 request a connection does the same".into());
         }
     }
     must(matches!(spec.requests_per_connection, None | Some(1)), || {

@@ -15,6 +15,7 @@ pub mod error;
 pub mod file;
 pub mod filter;
 pub mod fit;
+pub mod keyvalue;
 pub mod load;
 pub mod metric;
 pub mod objective;

@@ -13,11 +13,16 @@ pub enum Application {
     Http2,
     /// HTTP/3.
     Http3,
+    /// Redis's protocol, RESP.
+    Redis,
+    /// JunoDB's.
+    Juno,
 }
 
 impl Application {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Application; 3] = [Application::Http1, Application::Http2, Application::Http3];
+    pub const ALL: [Application; 5] =
+        [Application::Http1, Application::Http2, Application::Http3, Application::Redis, Application::Juno];
 
     /// Its name in counters, which is its ALPN identifier where it has one.
     pub fn id(self) -> &'static str {
@@ -25,7 +30,14 @@ impl Application {
             Application::Http1 => "http/1.1",
             Application::Http2 => "h2",
             Application::Http3 => "h3",
+            Application::Redis => "redis",
+            Application::Juno => "juno",
         }
+    }
+
+    /// Whether it asks for keys and values ([`crate::keyvalue`]), not for paths.
+    pub fn is_keyvalue(self) -> bool {
+        matches!(self, Application::Redis | Application::Juno)
     }
 }
 
@@ -45,8 +57,12 @@ struct Entry {
     multiplexed: bool,
     /// weir's client and origin speak it.
     measured: bool,
-    /// What URLs begin with.
+    /// What URLs begin with, and the port that is meant where they name none.
     scheme: &'static str,
+    port: u16,
+    /// The longest value, bytes, and the longest time to live, s, that servers take as they are packaged; `None`: as large as
+    /// weir's own limits.
+    limits: Option<(u64, u64)>,
     /// What a product that is spoken to in this speaks to the origin.
     upstream: Protocol,
     /// The flags that are true in product templates.
@@ -92,6 +108,8 @@ protocols! {
         multiplexed: false,
         measured: true,
         scheme: "http",
+        port: 80,
+        limits: None,
         upstream: Protocol::Http11,
         flags: &[],
     }
@@ -105,6 +123,8 @@ protocols! {
         multiplexed: false,
         measured: true,
         scheme: "https",
+        port: 443,
+        limits: None,
         upstream: Protocol::Http11,
         flags: &["tls"],
     }
@@ -118,6 +138,8 @@ protocols! {
         multiplexed: true,
         measured: true,
         scheme: "http",
+        port: 80,
+        limits: None,
         upstream: Protocol::Http11,
         flags: &["h2"],
     }
@@ -131,6 +153,8 @@ protocols! {
         multiplexed: true,
         measured: true,
         scheme: "https",
+        port: 443,
+        limits: None,
         upstream: Protocol::Http11,
         flags: &["tls", "h2"],
     }
@@ -144,8 +168,70 @@ protocols! {
         multiplexed: true,
         measured: false,
         scheme: "https",
+        port: 443,
+        limits: None,
         upstream: Protocol::Http11,
         flags: &[],
+    }
+    /// Redis's protocol (RESP) over plain TCP.
+    Redis "redis" {
+        title: "Redis's protocol",
+        application: Application::Redis,
+        tls: false,
+        alpn: None,
+        version: None,
+        multiplexed: false,
+        measured: true,
+        scheme: "redis",
+        port: 6379,
+        limits: None,
+        upstream: Protocol::Redis,
+        flags: &[],
+    }
+    /// Redis's protocol (RESP) over TLS.
+    Rediss "rediss" {
+        title: "Redis's protocol over TLS",
+        application: Application::Redis,
+        tls: true,
+        alpn: None,
+        version: None,
+        multiplexed: false,
+        measured: true,
+        scheme: "rediss",
+        port: 6379,
+        limits: None,
+        upstream: Protocol::Redis,
+        flags: &["tls"],
+    }
+    /// JunoDB's protocol over plain TCP.
+    Juno "juno" {
+        title: "JunoDB's protocol",
+        application: Application::Juno,
+        tls: false,
+        alpn: None,
+        version: None,
+        multiplexed: true,
+        measured: true,
+        scheme: "juno",
+        port: 8080,
+        limits: Some((204_800, 259_200)),
+        upstream: Protocol::Juno,
+        flags: &[],
+    }
+    /// JunoDB's protocol over TLS.
+    Junos "junos" {
+        title: "JunoDB's protocol over TLS",
+        application: Application::Juno,
+        tls: true,
+        alpn: None,
+        version: None,
+        multiplexed: true,
+        measured: true,
+        scheme: "junos",
+        port: 5080,
+        limits: Some((204_800, 259_200)),
+        upstream: Protocol::Juno,
+        flags: &["tls"],
     }
 }
 
@@ -202,9 +288,30 @@ impl Protocol {
         self.entry().scheme
     }
 
+    /// The port that is meant where a URL names none.
+    pub fn default_port(self) -> u16 {
+        self.entry().port
+    }
+
+    /// Whether it asks for keys and values ([`crate::keyvalue`]), not for paths.
+    pub fn is_keyvalue(self) -> bool {
+        self.application().is_keyvalue()
+    }
+
+    /// The measured protocol, the first of several, whose URLs have this scheme.
+    pub fn of_scheme(scheme: &str) -> Option<Protocol> {
+        Protocol::measured().find(|protocol| protocol.scheme() == scheme)
+    }
+
     /// Whether URLs with this scheme are fetched over TLS; `None`: no measured protocol has such URLs.
     pub fn scheme_is_tls(scheme: &str) -> Option<bool> {
-        Protocol::measured().find(|protocol| protocol.scheme() == scheme).map(Protocol::is_tls)
+        Protocol::of_scheme(scheme).map(Protocol::is_tls)
+    }
+
+    /// The longest value, bytes, and the longest time to live, s, that servers of a key-value protocol take as they are
+    /// packaged; `None`: there is no such limit.
+    pub fn limits(self) -> Option<(u64, u64)> {
+        self.entry().limits
     }
 
     /// What a product that is spoken to in this speaks to the origin: always the same, so that what differs between two

@@ -12,6 +12,7 @@ use strum::IntoStaticStr;
 
 use crate::condition::Condition;
 use crate::file::{NAME_WANTED, forms};
+use crate::keyvalue::KeyValue;
 use crate::load::TlsVersion;
 pub use crate::protocol::Protocol;
 use crate::units::{self, ByteCount, HumanDuration, Rate};
@@ -115,9 +116,17 @@ pub struct Workload {
     /// Protocol between client and product.
     #[serde(default)]
     pub protocol: Protocol,
-    /// What is sent.
+    /// What is sent. A workload of a key-value protocol has `keyvalue` instead.
     #[serde(flatten)]
     pub request: Request,
+    /// What is asked of a key-value server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyvalue: Option<KeyValue>,
+    /// How many origins stand behind the product. How it spreads connections and requests over them is its configuration's.
+    /// Left out, one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub origins: Option<u32>,
     /// What a right answer is. Left out, every answer with a status of 200 to 399 is right.
     #[serde(default, skip_serializing_if = "is_default")]
     pub expect: Expect,
@@ -134,6 +143,11 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// How many origins stand behind the product.
+    pub fn origin_count(&self) -> u32 {
+        self.origins.unwrap_or(1)
+    }
+
     /// Whether the workload runs under this load with this product and profile.
     pub fn runs(&self, load: &str, product: &str, profile: &str) -> bool {
         self.loads.as_ref().is_none_or(|loads| loads.iter().any(|name| name == load)) && self.asks(product, profile)
@@ -270,7 +284,8 @@ pub struct Request {
     #[serde(default = "get")]
     #[schemars(extend("enum" = METHODS))]
     pub method: String,
-    /// Path with query, as the origin understands it: `/bytes/128`, `/delay/10ms`, `/echo`.
+    /// Path with query, as the origin understands it: `/bytes/128`, `/delay/10ms`, `/echo`. Needed by HTTP.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(
         regex(pattern = "^/[!-~]*$"),
         extend("x-weir-wanted" = "a path that begins with / and has no blanks and only ASCII, such as \"/bytes/128\"")

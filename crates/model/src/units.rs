@@ -42,7 +42,7 @@ macro_rules! serde_as_text {
         $crate::units::deserialize_from_text!($type, $what);
     };
 }
-use serde_as_text;
+pub(crate) use serde_as_text;
 
 /// The reading half of [`serde_as_text`]; numbers are read as the text that they are written as.
 macro_rules! deserialize_from_text {
@@ -78,7 +78,7 @@ macro_rules! deserialize_from_text {
         }
     };
 }
-use deserialize_from_text;
+pub(crate) use deserialize_from_text;
 
 /// For `#[serde(with)]`: a [`Duration`](std::time::Duration) as a [`HumanDuration`].
 pub(crate) mod human {

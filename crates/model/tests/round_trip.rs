@@ -7,6 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use weir_model::Catalogue;
 use weir_model::Condition;
+use weir_model::keyvalue::KeyValue;
 use weir_model::load::TlsVersion;
 use weir_model::product::{BuildTool, Install, Need, Product, ProductKind, Reload, Signal, Source};
 use weir_model::suite::{
@@ -95,7 +96,12 @@ prop_compose! {
         size in any::<Option<u64>>(),
         hash in any::<Option<u64>>(),
         by_product in any::<bool>(),
+        (keyvalue, origins) in (keyvalue(), proptest::option::of(1u32..=64)),
     ) -> Workload {
+        if protocol.is_keyvalue() {
+            return Workload { name: name.clone(), title, protocol, keyvalue: Some(keyvalue), origins,
+                request: Request::get(""), ..Workload::default() };
+        }
         Workload {
             name: name.clone(),
             title,
@@ -105,6 +111,31 @@ prop_compose! {
             loads: None,
             products: None,
             by_product,
+            keyvalue: None,
+            origins,
+        }
+    }
+}
+
+prop_compose! {
+    fn keyvalue()(
+        operations in proptest::sample::select(vec!["C:1,S:1,G:1,U:1,D:1", "C:10,G:30,D:5", "set:1,get:3"]),
+        value in proptest::sample::select(vec!["2000", "2000,4500", "100..4000"]),
+        keys in proptest::sample::select(vec!["fresh", "sequential", "uniform", "zipf:0.99"]),
+        ttl_s in proptest::option::of(1u64..259_200),
+        more in 0u64..1_000_000_000,
+        preload in 1u64..1_000_000_000,
+        (share, replicas) in (any::<bool>(), 0u32..5),
+    ) -> KeyValue {
+        KeyValue {
+            operations: operations.parse().expect("a mix"),
+            value: value.parse().expect("a length"),
+            keys: keys.parse().expect("a choice"),
+            ttl: ttl_s.map(Duration::from_secs),
+            key_count: (keys != "fresh").then_some(preload + more),
+            preload,
+            share,
+            replicas,
         }
     }
 }

@@ -99,7 +99,7 @@ impl Http {
                     _ => Ok(Connection::Http2(Box::new(conn))),
                 }
             }
-            Application::Http3 => Err(RequestError::Unreachable("HTTP/3 is not supported here".to_owned())),
+            other => Err(RequestError::Unreachable(format!("{} has no paths to ask for", other.id()))),
         }
     }
 

@@ -10,6 +10,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::errors::Errors;
 use super::locate::{child, item};
 use crate::condition::Condition;
+use crate::keyvalue::{KeyChoice, Mix, ValueSize};
 use crate::text::{list, one_of, suggestion};
 use crate::units::{self, ByteCount, HumanDuration, Rate, UnitError};
 
@@ -306,6 +307,9 @@ fn quantity(text: &str, unit: &str, schema: &Json) -> Result<String, UnitError> 
         "duration" => text.parse::<HumanDuration>().map_err(error)?.to_string(),
         "rate" => text.parse::<Rate>().map_err(error)?.to_string(),
         "conditions" => Condition::list(text).map(|_| text.to_owned())?,
+        "operations" => text.parse::<Mix>()?.to_string(),
+        "value size" => text.parse::<ValueSize>()?.to_string(),
+        "keys" => text.parse::<KeyChoice>()?.to_string(),
         _ => {
             let size: ByteCount = text.parse().map_err(error)?;
             if schema["maximum"].as_u64().is_some_and(|most| size.0 > most) {

@@ -15,8 +15,8 @@ use super::{Catalogue, NAME_WANTED, is_name, read, schema};
 use crate::InputError;
 use crate::product::ORIGIN_PROFILE;
 use crate::suite::{
-    Entry, EntryPattern, Load, LoadKind, Protocol, RateSpec, Scale, ScaleOverride, Series, Suite, TableRate, Tls,
-    Workload,
+    Entry, EntryPattern, Expect, Load, LoadKind, Protocol, RateSpec, Scale, ScaleOverride, Series, Suite, TableRate,
+    Tls, Workload,
 };
 use crate::text::{one_of, suggestion};
 
@@ -320,10 +320,45 @@ impl Checks<'_, '_> {
                 self.errors.add(&path, format!("{value:?} cannot be a header's value"), wanted);
             }
         }
+        self.kind_of_request(path, workload);
         if !workload.protocol.is_measured() {
             let found =
                 format!("{:?} is a protocol that weir knows of and does not measure", workload.protocol.as_str());
             self.errors.add(&child(path, "protocol"), found, one_of(Protocol::measured().map(Protocol::as_str)));
+        }
+    }
+
+    /// A workload asks either for a path or for keys and values, as its protocol does.
+    fn kind_of_request(&mut self, path: &str, workload: &Workload) {
+        let (protocol, request) = (workload.protocol, &workload.request);
+        let mut error = |key: &str, found: String, wanted: &str| self.errors.add(&child(path, key), found, wanted);
+        let Some(keyvalue) = &workload.keyvalue else {
+            if protocol.is_keyvalue() {
+                let found = format!("{} needs operations, and there are none", protocol.title());
+                error("keyvalue", found, "a table such as { operations = \"C:1,G:3\", value = 2000 }");
+            } else if request.path.is_empty() {
+                error("path", "is missing".to_owned(), "the path of the request, such as \"/bytes/128\"");
+            }
+            return;
+        };
+        if !protocol.is_keyvalue() {
+            let speak = Protocol::measured().filter(|protocol| protocol.is_keyvalue()).map(Protocol::as_str);
+            let found = format!("does not go with protocol = {:?}", protocol.as_str());
+            return error("keyvalue", found, &format!("protocol = {}", one_of(speak)));
+        }
+        let of_http = [
+            ("path", !request.path.is_empty()),
+            ("method", request.method != "GET"),
+            ("headers", !request.headers.is_empty()),
+            ("body", !request.body.is_empty()),
+            ("expect", workload.expect != Expect::default()),
+            ("by_product", workload.by_product),
+        ];
+        for (key, _) in of_http.into_iter().filter(|(_, given)| *given) {
+            error(key, format!("does not go with protocol = {:?}", protocol.as_str()), &format!("no {key}"));
+        }
+        if let Err((key, found, wanted)) = keyvalue.check(protocol) {
+            self.errors.add(&child(&child(path, "keyvalue"), key), found, wanted);
         }
     }
 

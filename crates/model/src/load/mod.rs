@@ -81,8 +81,24 @@ pub enum ErrorKind {
     StreamReset,
     /// The TLS handshake failed, or what came is not TLS.
     Tls,
-    /// The answer is not HTTP, or breaks weir's limits.
+    /// The answer breaks the protocol, or weir's limits.
     Protocol,
+    /// A value that was read is older than one whose write was acknowledged.
+    Stale,
+    /// A key is absent though its write was acknowledged.
+    Lost,
+    /// A value that was read was never written to its key.
+    WrongValue,
+    /// A key is there though its removal was acknowledged, or its time is over.
+    Resurrected,
+    /// The server refused the request because it is busy or because another one holds the key.
+    Busy,
+    /// The server refused the request for another reason.
+    Refused,
+    /// The server told the client to ask another server.
+    Redirected,
+    /// A write was stored by fewer replicas than asked for.
+    NotReplicated,
 }
 
 impl ErrorKind {
@@ -92,6 +108,13 @@ impl ErrorKind {
     /// A response came, though a wrong one.
     pub fn is_response(self) -> bool {
         matches!(self, ErrorKind::BadStatus | ErrorKind::WrongBody | ErrorKind::WrongHeader)
+            || self.is_wrong_data()
+            || matches!(self, ErrorKind::Busy | ErrorKind::Refused | ErrorKind::Redirected | ErrorKind::NotReplicated)
+    }
+
+    /// A key-value server answered what it cannot hold: an acknowledged write is gone, or something else is in its place.
+    pub fn is_wrong_data(self) -> bool {
+        matches!(self, ErrorKind::Stale | ErrorKind::Lost | ErrorKind::WrongValue | ErrorKind::Resurrected)
     }
 
     /// No connection was made.
@@ -117,7 +140,7 @@ pub struct LoadResult {
     pub driver: String,
     /// Worker threads that ran.
     pub threads: u32,
-    /// The HTTP version spoken: `http/1.1` or `h2`.
+    /// The protocol spoken: `http/1.1`, `h2`, `redis` or `juno`.
     #[serde(default = "http11")]
     pub protocol: String,
     /// Requests that each connection could have in flight: pipelined ones of HTTP/1.1, streams of HTTP/2.
@@ -146,6 +169,9 @@ pub struct LoadResult {
     pub window: Counts,
     /// Counts over the client's whole life, warm-up included: what the audit balances against the origin.
     pub total: Counts,
+    /// Of `total`, what wrote keys before the load began.
+    #[serde(default)]
+    pub preload: Option<Counts>,
     /// Right answers a second: those that came inside the window, by its length. The goodput.
     pub rate: f64,
     /// Bytes of right answers' bodies a second, same rule.
@@ -210,9 +236,9 @@ pub struct TlsResult {
 }
 
 /// What became of one kind of request: of those due in the window.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestResult {
-    /// Method and path, as ordered.
+    /// Method and path, as ordered, or the operation.
     pub name: String,
     /// Requests sent.
     pub sent: u64,
@@ -220,6 +246,12 @@ pub struct RequestResult {
     pub right: u64,
     /// Requests that were sent and got no right answer.
     pub errors: u64,
+    /// The same by kind.
+    #[serde(default)]
+    pub errors_by_kind: BTreeMap<ErrorKind, u64>,
+    /// Due to answered, as [`LoadResult::latency`]. Older records do not have it.
+    #[serde(default)]
+    pub latency: Quantiles,
 }
 
 /// What happened to requests. Every due request ends as exactly one of three: `due = right + errors + unsent`.

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::DriverChoice;
+use crate::keyvalue::{KeyValue, Mix, Operation};
 use crate::protocol::{Application, Protocol};
 use crate::suite::{Arrivals, Expect, LoadKind, Request};
 use crate::text::human_us;
@@ -21,9 +22,12 @@ pub struct LoadSpec {
     pub targets: Vec<Target>,
     /// What is sent. A connection sends the requests of its own target, chosen by weight. Every target has at least one.
     pub requests: Vec<RequestSpec>,
-    /// HTTP version, and how many requests a connection may have in flight.
+    /// Protocol, and how many requests a connection may have in flight.
     #[serde(rename = "http")]
     pub protocol: LoadProtocol,
+    /// Keys and values, for key-value protocols. Each operation is then one of `requests`, in the order of the mix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyvalue: Option<KeyValue>,
     /// TLS, if it is to be spoken.
     pub tls: Option<TlsSpec>,
     /// Closed, open or a fixed count. [`LoadKind::Search`] is no load of its own: a search runs closed and open ones.
@@ -69,6 +73,7 @@ impl LoadSpec {
             targets: vec![target],
             requests: vec![RequestSpec { target: 0, weight: 1, template: false, request, expect }],
             protocol: LoadProtocol::Http1 { pipeline: 1 },
+            keyvalue: None,
             tls: None,
             kind: LoadKind::Closed,
             think: None,
@@ -169,7 +174,29 @@ pub struct RequestSpec {
     pub expect: Expect,
 }
 
-/// HTTP version, and how many requests a connection may have in flight.
+impl RequestSpec {
+    /// The operations of a key-value load. Each stands as a request without a path, whose method is the operation.
+    pub fn operations(mix: &Mix) -> Vec<RequestSpec> {
+        let request = |(operation, weight): &(Operation, u32)| RequestSpec {
+            target: 0,
+            weight: *weight,
+            template: false,
+            request: Request { method: operation.as_str().to_owned(), ..Request::default() },
+            expect: Expect::default(),
+        };
+        mix.0.iter().map(request).collect()
+    }
+
+    /// Its name in results: method and path, or the operation.
+    pub fn name(&self) -> String {
+        match self.request.path.as_str() {
+            "" => self.request.method.clone(),
+            path => format!("{} {path}", self.request.method),
+        }
+    }
+}
+
+/// The protocol, and how many requests a connection may have in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "version")]
 pub enum LoadProtocol {
@@ -185,6 +212,18 @@ pub enum LoadProtocol {
         /// Streams open at a time; fewer where the peer allows fewer.
         streams: u32,
     },
+    /// Redis's protocol.
+    #[serde(rename = "redis")]
+    Redis {
+        /// Requests sent ahead of their answers; 1 is no pipelining.
+        pipeline: u32,
+    },
+    /// JunoDB's protocol.
+    #[serde(rename = "juno")]
+    Juno {
+        /// Requests in flight at a time, answered in any order.
+        streams: u32,
+    },
 }
 
 impl LoadProtocol {
@@ -193,21 +232,31 @@ impl LoadProtocol {
         match protocol.application() {
             Application::Http1 => LoadProtocol::Http1 { pipeline: 1 },
             Application::Http2 | Application::Http3 => LoadProtocol::Http2 { streams },
+            Application::Redis => LoadProtocol::Redis { pipeline: 1 },
+            Application::Juno => LoadProtocol::Juno { streams },
         }
     }
 
-    /// The name used in records, and the one that ALPN has.
-    pub fn as_str(self) -> &'static str {
+    /// What is spoken above TCP or TLS.
+    pub fn application(self) -> Application {
         match self {
-            LoadProtocol::Http1 { .. } => "http/1.1",
-            LoadProtocol::Http2 { .. } => "h2",
+            LoadProtocol::Http1 { .. } => Application::Http1,
+            LoadProtocol::Http2 { .. } => Application::Http2,
+            LoadProtocol::Redis { .. } => Application::Redis,
+            LoadProtocol::Juno { .. } => Application::Juno,
         }
+    }
+
+    /// The name used in records, and the one that ALPN has where it has one.
+    pub fn as_str(self) -> &'static str {
+        self.application().id()
     }
 
     /// Requests that a connection may have in flight.
     pub fn streams(self) -> u32 {
         match self {
-            LoadProtocol::Http1 { pipeline: n } | LoadProtocol::Http2 { streams: n } => n,
+            LoadProtocol::Http1 { pipeline: n } | LoadProtocol::Redis { pipeline: n } => n,
+            LoadProtocol::Http2 { streams: n } | LoadProtocol::Juno { streams: n } => n,
         }
     }
 }

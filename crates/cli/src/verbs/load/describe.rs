@@ -58,6 +58,7 @@ pub fn protocol(spec: &LoadSpec) -> Option<String> {
                 Some(format!("HTTP/2, {} per connection", counted(streams.into(), "stream")))
             }
             LoadProtocol::Http1 { .. } => pipelined(spec),
+            other => Some(format!("{}, {} in flight per connection", other.as_str(), other.streams())),
         },
         spec.tls.as_ref().map(|tls| if tls.resumption { "TLS with resumption" } else { "TLS" }.to_owned()),
         unix.then(|| "unix socket".to_owned()),

@@ -151,7 +151,13 @@ pub fn everything() -> Sample {
     });
     result.handshake = quantiles(&histo((0..128).map(|i| 400_000 + i * 5_000)));
     result.by_request = [("GET /bytes/128", 18_000, 17_200, 800), ("POST /echo", 1_900, 1_800, 100)]
-        .map(|(name, sent, right, errors)| weir_model::load::RequestResult { name: name.into(), sent, right, errors })
+        .map(|(name, sent, right, errors)| weir_model::load::RequestResult {
+            name: name.into(),
+            sent,
+            right,
+            errors,
+            ..Default::default()
+        })
         .to_vec();
     sample
 }

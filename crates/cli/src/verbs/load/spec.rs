@@ -48,6 +48,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         targets,
         requests,
         protocol,
+        keyvalue: None,
         tls,
         kind,
         think: args.load.think,

@@ -49,7 +49,7 @@ pub fn percentiles(outcome: Outcome<'_>) -> String {
 pub fn pipelined(spec: &LoadSpec) -> Option<String> {
     match spec.protocol {
         LoadProtocol::Http1 { pipeline } if pipeline > 1 => Some(format!("HTTP/1.1 pipelined, {pipeline} deep")),
-        LoadProtocol::Http1 { .. } | LoadProtocol::Http2 { .. } => None,
+        _ => None,
     }
 }
 
