@@ -50,9 +50,7 @@ fn workload(name: &str, title: &str, size: u64) -> Workload {
             body: Vec::new(),
         },
         expect: Expect { status: Some(200), size: Some(size), hash: None, headers: vec![] },
-        loads: None,
-        products: None,
-        by_product: false,
+        ..Workload::default()
     }
 }
 
