@@ -35,9 +35,7 @@ fn workload(name: &str) -> Workload {
         protocol: Protocol::default(),
         request: Request { method: "GET".into(), path: "/bytes/128".into(), headers: Vec::new(), body: Vec::new() },
         expect: Expect::default(),
-        loads: None,
-        products: None,
-        by_product: false,
+        ..Workload::default()
     }
 }
 
