@@ -8,10 +8,16 @@
 //! [`http2`] has the same halves of HTTP/2 ([`http2::Client`], [`http2::Server`]), with header compression and flow
 //! control, pulled in the same way.
 //!
-//! [`tls`] has sessions of TLS 1.2 and 1.3, client and server half, for use between the socket and either protocol.
+//! [`redis`] and [`juno`] have the protocols of key-value servers. Their messages are small and taken whole ([`messages`]):
+//! one that arrives in one piece is a slice of the caller's bytes, one that was split is copied into a bounded buffer.
+//!
+//! [`tls`] has sessions of TLS 1.2 and 1.3, client and server half, for use between the socket and any of them.
 //!
 //! The load and the origin call this crate. It does not know sockets, clocks or threads.
 
 pub mod http1;
 pub mod http2;
+pub mod juno;
+pub mod messages;
+pub mod redis;
 pub mod tls;

@@ -1,0 +1,204 @@
+//! Where a reply or a request ends. [`crate::messages`] calls it; it does not know what values mean.
+//!
+//! A message is one value, and an aggregate has further values behind it. It is enough to count how many values are
+//! still to come: each one takes one away, and an aggregate adds its elements. So nothing is recursive, and what is
+//! complete is not looked at again, in whatever pieces the rest arrives.
+
+use super::ParseError;
+use crate::messages::{Extent, Frame, Messages};
+
+/// Takes whole replies out of a stream.
+pub type ReplyReader = Messages<ReplyFrame>;
+
+/// Takes whole requests out of a stream.
+pub type RequestReader = Messages<RequestFrame>;
+
+/// Longest line with its end, bytes: what Redis allows for inline requests, too.
+const LINE: usize = 64 * 1024;
+
+/// Finds the end of replies.
+#[derive(Debug)]
+pub struct ReplyFrame(Scan);
+
+impl ReplyFrame {
+    /// Replies of at most `limit` bytes, below 4 GiB.
+    pub fn new(limit: usize) -> ReplyFrame {
+        ReplyFrame(Scan::new(limit))
+    }
+}
+
+impl Frame for ReplyFrame {
+    type Error = ParseError;
+
+    #[inline]
+    fn extent(&mut self, bytes: &[u8]) -> Result<Extent, ParseError> {
+        self.0.extent::<false>(bytes)
+    }
+}
+
+/// Finds the end of requests: arrays of strings, or a line of words (an inline request).
+#[derive(Debug)]
+pub struct RequestFrame(Scan);
+
+impl RequestFrame {
+    /// Requests of at most `limit` bytes, below 4 GiB.
+    pub fn new(limit: usize) -> RequestFrame {
+        RequestFrame(Scan::new(limit))
+    }
+}
+
+impl Frame for RequestFrame {
+    type Error = ParseError;
+
+    #[inline]
+    fn extent(&mut self, bytes: &[u8]) -> Result<Extent, ParseError> {
+        match bytes.first() {
+            Some(b'*') => self.0.extent::<true>(bytes),
+            _ => Ok(line(bytes, self.0.limit as usize)?.map_or(Extent::Line, |(_, length)| Extent::Whole(length))),
+        }
+    }
+}
+
+/// How much of a message was seen.
+#[derive(Debug)]
+struct Scan {
+    /// Where the next value begins.
+    at: u32,
+    /// Values still to come.
+    values: u32,
+    /// The longest message, bytes.
+    limit: u32,
+}
+
+impl Scan {
+    fn new(limit: usize) -> Scan {
+        Scan { at: 0, values: 1, limit: u32::try_from(limit).unwrap_or(u32::MAX) }
+    }
+
+    /// See [`Frame::extent`]. `REQUEST`: it is an array, and all others are strings.
+    #[inline]
+    fn extent<const REQUEST: bool>(&mut self, bytes: &[u8]) -> Result<Extent, ParseError> {
+        while self.values > 0 {
+            let at = self.at as usize;
+            // A peer that speaks something else is told from a slow one by its first byte.
+            match bytes.get(at) {
+                Some(b'$') => {}
+                Some(_) if REQUEST && at > 0 => return Err(ParseError::NotACommand),
+                Some(kind) if !TYPES.contains(kind) => return Err(ParseError::BadType),
+                _ => {}
+            }
+            let room = self.limit as usize - at;
+            let Some((line, next)) = line(&bytes[at..], room)? else { return Ok(Extent::Line) };
+            let header = Header::of(line)?;
+            if REQUEST && at > 0 && header == Header::Null {
+                return Err(ParseError::NotACommand);
+            }
+            let length = next + header.follows();
+            // Each value to come has at least three bytes.
+            let values = u64::from(self.values) - 1 + header.elements();
+            if length as u64 + 3 * values > room as u64 {
+                return Err(ParseError::TooLarge);
+            }
+            let end = at + length;
+            if bytes.len() < end {
+                return Ok(Extent::Bytes(end - bytes.len()));
+            }
+            if header.follows() > 0 && &bytes[end - 2..end] != b"\r\n" {
+                return Err(ParseError::BadStringEnd);
+            }
+            // Neither is above the limit.
+            (self.at, self.values) = (end as u32, values as u32);
+        }
+        let whole = std::mem::take(&mut self.at);
+        self.values = 1;
+        Ok(Extent::Whole(whole as usize))
+    }
+}
+
+/// What values begin with.
+const TYPES: &[u8] = b"$+-:*_#,(!=%~>|";
+
+/// The first line without its end, and its length with its end; `None`: it goes on. Of `bytes`, so many may be used as
+/// there is `room` in the message.
+#[inline]
+pub(super) fn line(bytes: &[u8], room: usize) -> Result<Option<(&[u8], usize)>, ParseError> {
+    let most = room.min(LINE);
+    let window = &bytes[..bytes.len().min(most)];
+    let Some(end) = memchr::memchr(b'\n', window) else {
+        return match () {
+            () if window.len() < most => Ok(None),
+            () if most < LINE => Err(ParseError::TooLarge),
+            () => Err(ParseError::LineTooLong),
+        };
+    };
+    match window[..end].split_last() {
+        Some((b'\r', line)) if !line.contains(&b'\r') => Ok(Some((line, end + 1))),
+        _ => Err(ParseError::BadLineEnd),
+    }
+}
+
+/// What the first line of a value says of what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Header {
+    /// The line is all.
+    Line,
+    /// A string of this length.
+    String(usize),
+    /// An aggregate with so many values.
+    Elements(u64),
+    /// Attributes: so many values, and then the value that they belong to.
+    Attributes(u64),
+    /// A null, written as a string or an array of length -1.
+    Null,
+}
+
+impl Header {
+    #[inline]
+    pub(super) fn of(line: &[u8]) -> Result<Header, ParseError> {
+        let (kind, rest) = line.split_first().ok_or(ParseError::BadType)?;
+        Ok(match kind {
+            b'$' | b'*' if rest == b"-1" => Header::Null,
+            b'$' | b'=' | b'!' => Header::String(count(rest)? as usize),
+            b'+' | b'-' | b':' | b'_' | b'#' | b',' | b'(' => Header::Line,
+            b'*' | b'~' | b'>' => Header::Elements(count(rest)?),
+            b'%' => Header::Elements(2 * count(rest)?),
+            b'|' => Header::Attributes(2 * count(rest)?),
+            _ => return Err(ParseError::BadType),
+        })
+    }
+
+    /// Bytes behind the line that belong to this value itself.
+    #[inline]
+    fn follows(self) -> usize {
+        match self {
+            Header::String(length) => length + 2,
+            _ => 0,
+        }
+    }
+
+    /// Values that follow.
+    #[inline]
+    fn elements(self) -> u64 {
+        match self {
+            Header::Elements(count) => count,
+            Header::Attributes(count) => count + 1,
+            _ => 0,
+        }
+    }
+}
+
+/// A length: digits only, below 2^32, so that sums of a few do not overflow.
+#[inline]
+fn count(digits: &[u8]) -> Result<u64, ParseError> {
+    if digits == b"?" {
+        return Err(ParseError::Streamed);
+    }
+    if digits.is_empty() || digits.len() > 10 {
+        return Err(ParseError::BadNumber);
+    }
+    let number = digits.iter().try_fold(0_u64, |number, digit| match digit {
+        b'0'..=b'9' => Ok(number * 10 + u64::from(digit - b'0')),
+        _ => Err(ParseError::BadNumber),
+    })?;
+    if number > u64::from(u32::MAX) { Err(ParseError::BadNumber) } else { Ok(number) }
+}
