@@ -10,8 +10,9 @@ pub trait Frame {
     /// What a peer did wrong.
     type Error: Copy + fmt::Debug;
 
-    /// Looks at the bytes of a message, from its first one; there is at least one. Called again with more bytes of the
-    /// same message until it returns [`Extent::Whole`]; the next call begins a message.
+    /// Looks at the bytes of a message, from its first one; there is at least one. Called again with what it asked for
+    /// behind them, until it returns [`Extent::Whole`]; the next call begins a message. To find a mistake at the same byte
+    /// however a message is split, ask for no more bytes than are needed to see it.
     ///
     /// # Errors
     /// The bytes cannot be a message, or it is too large.
@@ -25,8 +26,8 @@ pub enum Extent {
     Whole(usize),
     /// At least so many bytes are missing, one or more.
     Bytes(usize),
-    /// At least the rest of a line is missing.
-    Line,
+    /// At least the rest of a line is missing. If it does not end within so many bytes, one or more, it is too long.
+    Line(usize),
 }
 
 /// Takes messages out of a stream.
@@ -40,8 +41,10 @@ pub struct Messages<F: Frame> {
 
 #[derive(Debug, Clone, Copy)]
 enum State<E> {
-    /// Between two messages, or inside one whose beginning is stored.
-    Reading,
+    /// Between two messages.
+    Between,
+    /// Inside a message: what was missing of it when its frame was asked last, less what arrived since.
+    Inside(Extent),
     /// What is stored was returned.
     Returned,
     Failed(E),
@@ -53,16 +56,12 @@ const KEPT: usize = 1024;
 impl<F: Frame> Messages<F> {
     /// A stream before its first byte.
     pub fn new(frame: F) -> Messages<F> {
-        Messages { frame, stored: Vec::new(), state: State::Reading }
+        Messages { frame, stored: Vec::new(), state: State::Between }
     }
 
     /// Whether the stream is between two messages, as far as it was read. If it ends elsewhere, a message was cut off.
     pub fn is_between(&self) -> bool {
-        match self.state {
-            State::Reading => self.stored.is_empty(),
-            State::Returned => true,
-            State::Failed(_) => false,
-        }
+        matches!(self.state, State::Between | State::Returned)
     }
 
     /// Returns the next message from `input`, and advances `input`. `None`: all of `input` was used; give more bytes.
@@ -72,12 +71,10 @@ impl<F: Frame> Messages<F> {
     #[inline]
     pub fn next<'a, 'i: 'a>(&'a mut self, input: &mut &'i [u8]) -> Result<Option<&'a [u8]>, F::Error> {
         match self.state {
-            State::Reading => {}
+            State::Between => {}
+            State::Inside(missing) => return self.go_on(input, missing),
             State::Returned => self.forget(),
             State::Failed(error) => return Err(error),
-        }
-        if !self.stored.is_empty() {
-            return self.go_on(input);
         }
         if input.is_empty() {
             return Ok(None);
@@ -88,41 +85,55 @@ impl<F: Frame> Messages<F> {
                 *input = rest;
                 Ok(Some(message))
             }
-            Ok(_) => {
+            Ok(missing) => {
                 self.stored.extend_from_slice(input);
                 *input = &[];
+                self.state = State::Inside(missing);
                 Ok(None)
             }
             Err(error) => Err(self.fail(error)),
         }
     }
 
-    /// The rest of a message that was split.
+    /// The rest of a message that was split. Its frame is asked again only when there is what it asked for, so that a
+    /// message in many pieces is not looked at many times.
     #[cold]
-    fn go_on<'a>(&'a mut self, input: &mut &[u8]) -> Result<Option<&'a [u8]>, F::Error> {
+    fn go_on<'a>(&'a mut self, input: &mut &[u8], mut missing: Extent) -> Result<Option<&'a [u8]>, F::Error> {
         loop {
-            let missing = match self.frame.extent(&self.stored) {
-                Ok(Extent::Whole(_)) => {
+            let wanted = match missing {
+                Extent::Whole(_) => {
                     self.state = State::Returned;
                     return Ok(Some(&self.stored));
                 }
-                Ok(Extent::Bytes(missing)) => missing.min(input.len()),
-                Ok(Extent::Line) => memchr::memchr(b'\n', input).map_or(input.len(), |at| at + 1),
-                Err(error) => return Err(self.fail(error)),
+                Extent::Bytes(bytes) => bytes,
+                Extent::Line(most) => {
+                    let window = &input[..input.len().min(most)];
+                    memchr::memchr(b'\n', window).map_or(most, |at| at + 1)
+                }
             };
-            if input.is_empty() {
-                return Ok(None);
-            }
-            let (piece, rest) = input.split_at(missing);
+            let (piece, rest) = input.split_at(wanted.min(input.len()));
             self.stored.extend_from_slice(piece);
             *input = rest;
+            if piece.len() < wanted {
+                let less = wanted - piece.len();
+                self.state = State::Inside(if matches!(missing, Extent::Line(_)) {
+                    Extent::Line(less)
+                } else {
+                    Extent::Bytes(less)
+                });
+                return Ok(None);
+            }
+            missing = match self.frame.extent(&self.stored) {
+                Ok(missing) => missing,
+                Err(error) => return Err(self.fail(error)),
+            };
         }
     }
 
     /// Drops the message that was returned.
     #[cold]
     fn forget(&mut self) {
-        self.state = State::Reading;
+        self.state = State::Between;
         self.stored.clear();
         if self.stored.capacity() > KEPT {
             self.stored = Vec::new();

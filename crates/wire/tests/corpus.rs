@@ -7,6 +7,18 @@ mod oracle;
 #[path = "common/http2_oracle.rs"]
 mod http2_oracle;
 
+#[path = "common/juno_oracle.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod juno_oracle;
+
+#[path = "common/messages_oracle.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod messages;
+
+#[path = "common/redis_oracle.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod redis_oracle;
+
 use std::fs;
 use std::path::Path;
 
@@ -51,4 +63,19 @@ fn http2_server() {
 #[test]
 fn hpack() {
     replay("hpack", http2_oracle::hpack);
+}
+
+#[test]
+fn redis_replies() {
+    replay("redis_replies", redis_oracle::replies);
+}
+
+#[test]
+fn redis_requests() {
+    replay("redis_requests", redis_oracle::requests);
+}
+
+#[test]
+fn juno() {
+    replay("juno", juno_oracle::check);
 }

@@ -30,7 +30,11 @@ impl Frame for MessageFrame {
         if !b"\x50\x50".starts_with(&bytes[..bytes.len().min(2)]) {
             return Err(ParseError::BadMagic);
         }
-        let Some(size) = bytes.get(4..8) else { return Ok(Extent::Bytes(HEADERS - bytes.len())) };
+        let Some(size) = bytes.get(4..8) else {
+            // A peer that speaks something else is told from a slow one by its first bytes.
+            let next = if bytes.len() < 2 { 2 } else { 8 };
+            return Ok(Extent::Bytes(next - bytes.len()));
+        };
         let size = u32::from_be_bytes(size.try_into().expect("four bytes")) as usize;
         match size {
             ..HEADERS => Err(ParseError::BadSize),

@@ -54,7 +54,10 @@ impl Frame for RequestFrame {
     fn extent(&mut self, bytes: &[u8]) -> Result<Extent, ParseError> {
         match bytes.first() {
             Some(b'*') => self.0.extent::<true>(bytes),
-            _ => Ok(line(bytes, self.0.limit as usize)?.map_or(Extent::Line, |(_, length)| Extent::Whole(length))),
+            _ => Ok(match line(bytes, self.0.limit as usize)? {
+                Line::Whole { length, .. } => Extent::Whole(length),
+                Line::Open { most } => Extent::Line(most),
+            }),
         }
     }
 }
@@ -85,11 +88,15 @@ impl Scan {
                 Some(b'$') => {}
                 Some(_) if REQUEST && at > 0 => return Err(ParseError::NotACommand),
                 Some(kind) if !TYPES.contains(kind) => return Err(ParseError::BadType),
-                _ => {}
+                Some(_) => {}
+                None => return Ok(Extent::Bytes(1)),
             }
             let room = self.limit as usize - at;
-            let Some((line, next)) = line(&bytes[at..], room)? else { return Ok(Extent::Line) };
-            let header = Header::of(line)?;
+            let (text, next) = match line(&bytes[at..], room)? {
+                Line::Whole { text, length } => (text, length),
+                Line::Open { most } => return Ok(Extent::Line(most)),
+            };
+            let header = Header::of(text)?;
             if REQUEST && at > 0 && header == Header::Null {
                 return Err(ParseError::NotACommand);
             }
@@ -118,22 +125,46 @@ impl Scan {
 /// What values begin with.
 const TYPES: &[u8] = b"$+-:*_#,(!=%~>|";
 
-/// The first line without its end, and its length with its end; `None`: it goes on. Of `bytes`, so many may be used as
-/// there is `room` in the message.
+/// The first line of some bytes.
+pub(super) enum Line<'a> {
+    /// It is complete.
+    Whole {
+        /// Without its end.
+        text: &'a [u8],
+        /// With its end.
+        length: usize,
+    },
+    /// It goes on, for at most so many bytes.
+    Open {
+        /// One or more.
+        most: usize,
+    },
+}
+
+/// The first line. `room` is how many bytes of it there may be in the message.
 #[inline]
-pub(super) fn line(bytes: &[u8], room: usize) -> Result<Option<(&[u8], usize)>, ParseError> {
+pub(super) fn line(bytes: &[u8], room: usize) -> Result<Line<'_>, ParseError> {
     let most = room.min(LINE);
     let window = &bytes[..bytes.len().min(most)];
     let Some(end) = memchr::memchr(b'\n', window) else {
-        return match () {
-            () if window.len() < most => Ok(None),
-            () if most < LINE => Err(ParseError::TooLarge),
-            () => Err(ParseError::LineTooLong),
+        return match most - window.len() {
+            0 if most < LINE => Err(ParseError::TooLarge),
+            0 => Err(ParseError::LineTooLong),
+            most => Ok(Line::Open { most }),
         };
     };
     match window[..end].split_last() {
-        Some((b'\r', line)) if !line.contains(&b'\r') => Ok(Some((line, end + 1))),
+        Some((b'\r', text)) if !text.contains(&b'\r') => Ok(Line::Whole { text, length: end + 1 }),
         _ => Err(ParseError::BadLineEnd),
+    }
+}
+
+/// The first line of a message that is whole, and what follows it.
+#[inline]
+pub(super) fn split_line(bytes: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
+    match line(bytes, usize::MAX)? {
+        Line::Whole { text, length } => Ok((text, &bytes[length..])),
+        Line::Open { .. } => Err(ParseError::BadLineEnd),
     }
 }
 

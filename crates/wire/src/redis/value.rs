@@ -1,7 +1,7 @@
 //! Reading a reply that is whole. The load calls it.
 
 use super::ParseError;
-use super::frame::{Header, line};
+use super::frame::{Header, split_line};
 
 /// A reply, or an element of one. Strings borrow from the message.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,9 +54,8 @@ impl<'a> Value<'a> {
     #[inline]
     fn split(mut bytes: &'a [u8]) -> Result<Split<'a>, ParseError> {
         loop {
-            let (text, next) = line(bytes, usize::MAX)?.ok_or(ParseError::BadLineEnd)?;
-            let header = Header::of(text)?;
-            let (kind, rest) = (text[0], &bytes[next..]);
+            let (text, rest) = split_line(bytes)?;
+            let (header, kind) = (Header::of(text)?, text[0]);
             return Ok(match header {
                 Header::Line => (Value::line(kind, &text[1..])?, rest, 0),
                 Header::Null => (Value::Null, rest, 0),
@@ -121,8 +120,8 @@ impl<'a> Value<'a> {
 /// What follows so many values. Not recursive.
 fn skip(mut bytes: &[u8], mut values: u64) -> Result<&[u8], ParseError> {
     while values > 0 {
-        let (text, next) = line(bytes, usize::MAX)?.ok_or(ParseError::BadLineEnd)?;
-        bytes = &bytes[next..];
+        let (text, rest) = split_line(bytes)?;
+        bytes = rest;
         values -= 1;
         match Header::of(text)? {
             Header::Line | Header::Null => {}

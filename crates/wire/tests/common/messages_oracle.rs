@@ -88,3 +88,23 @@ pub fn read_however_cut<F: Frame<Error: PartialEq>>(new: impl Fn() -> F, limit: 
     }
     whole
 }
+
+/// The parts of a fuzz target's input: two bytes, counted from `0`, that say how to read, and what to read.
+///
+/// - First: bit 0 for a limit of 64 bytes a message instead of 1 MiB. Its other bits are the target's.
+/// - Second: how to cut: `0` byte by byte, others seed two sizes of pieces, over and over.
+pub struct Input<'i> {
+    pub options: u8,
+    pub limit: usize,
+    pub sizes: [usize; 2],
+    pub bytes: &'i [u8],
+}
+
+impl Input<'_> {
+    pub fn of(data: &[u8]) -> Option<Input<'_>> {
+        let (&[options, seed], bytes) = data.split_first_chunk()?;
+        let (options, seed) = (options ^ b'0', usize::from(seed ^ b'0'));
+        let limit = if options & 1 == 1 { 64 } else { 1 << 20 };
+        Some(Input { options, limit, sizes: [1 + seed % 16, 1 + seed / 16], bytes })
+    }
+}
