@@ -12,7 +12,7 @@ use crate::clock::to_secs;
 use crate::counts::happened;
 use crate::detail::Detail;
 use crate::output::LogInterval;
-use crate::recorder::{EventCounts, Interval, Merged, Phase, quantiles};
+use crate::recorder::{EventCounts, Histo, Interval, Merged, Phase, add, histo, quantiles};
 
 /// One second of one phase, over all workers.
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub(crate) struct Aggregate {
     spare: Vec<Merged>,
     /// Samples of requests due in the window.
     pub samples: Merged,
+    /// Their latency by kind of request, where kinds are recorded.
+    pub requests: Vec<Histo>,
     /// What happened in the window, and in all of the load.
     pub window: EventCounts,
     pub total: EventCounts,
@@ -52,6 +54,7 @@ impl Aggregate {
             partial: BTreeMap::new(),
             spare: vec![Merged::new()],
             samples: Merged::new(),
+            requests: Vec::new(),
             window: EventCounts::default(),
             total: EventCounts::default(),
             series: Vec::new(),
@@ -65,6 +68,11 @@ impl Aggregate {
         self.total.add(&interval.counts);
         if interval.phase == Phase::Window {
             self.window.add(&interval.counts);
+        }
+        if matches!(interval.phase, Phase::Window | Phase::Drain) {
+            self.requests.resize_with(self.requests.len().max(interval.requests.len()), histo);
+            let both = self.requests.iter_mut().zip(&interval.requests);
+            both.filter(|(_, histo)| !histo.is_empty()).for_each(|(sum, histo)| add(sum, histo));
         }
         let key = (interval.phase, interval.second);
         let spare = &mut self.spare;
@@ -162,7 +170,7 @@ mod tests {
     use crate::clock::SECOND;
 
     fn interval(phase: Phase, second: u32, right: u64) -> Box<Interval> {
-        let mut interval = Interval::new();
+        let mut interval = Interval::new(0);
         interval.phase = phase;
         interval.second = second;
         interval.start = u64::from(second) * SECOND;
@@ -216,7 +224,7 @@ mod tests {
     fn empty_seconds_past_the_end_are_dropped() {
         let mut aggregate = Aggregate::new(1, false);
         aggregate.take(&interval(Phase::Window, 0, 1));
-        let mut empty = Interval::new();
+        let mut empty = Interval::new(0);
         (empty.phase, empty.second) = (Phase::Window, 1);
         aggregate.take(&empty);
         aggregate.close(0, SECOND);

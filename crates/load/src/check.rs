@@ -55,8 +55,8 @@ impl Expectation {
         if !self.statuses.contains(&response.status) {
             return Err(ErrorKind::BadStatus);
         }
-        if response.wrong_header {
-            return Err(ErrorKind::WrongHeader);
+        if let Some(kind) = response.wrong {
+            return Err(kind);
         }
         if self.size.is_some_and(|size| size != response.size) {
             return Err(ErrorKind::WrongBody);
@@ -72,8 +72,8 @@ impl Expectation {
 #[derive(Default)]
 pub(crate) struct Response {
     status: u16,
-    /// A required header is missing or has a wrong value.
-    wrong_header: bool,
+    /// What its protocol found wrong, such as a required header that is missing.
+    wrong: Option<ErrorKind>,
     size: u64,
     /// The body's length if the head has it, to detect a body that arrives in one piece.
     length: Option<u64>,
@@ -100,15 +100,15 @@ impl Response {
     #[inline]
     pub(crate) fn head(&mut self, status: u16, length: Option<u64>) {
         self.status = status;
-        self.wrong_header = false;
+        self.wrong = None;
         self.size = 0;
         self.whole = None;
         self.length = length;
     }
 
-    /// The headers were checked.
-    pub(crate) fn headers(&mut self, right: bool) {
-        self.wrong_header = !right;
+    /// Something is wrong with it.
+    pub(crate) fn wrong(&mut self, kind: ErrorKind) {
+        self.wrong = Some(kind);
     }
 
     /// A piece of the body came.
@@ -120,6 +120,12 @@ impl Response {
         if check.hash.is_some() && check.size.is_none_or(|size| self.size <= size) {
             self.add_to_hash(first, piece);
         }
+    }
+
+    /// A body of this size was checked by its protocol.
+    #[inline]
+    pub(crate) fn checked(&mut self, size: u64) {
+        self.size = size;
     }
 
     fn add_to_hash(&mut self, first: bool, piece: &[u8]) {
@@ -231,10 +237,10 @@ mod tests {
         assert!(check.checks_headers(), "answers to HEAD have headers");
         let mut response = Response::default();
         response.head(200, None);
-        response.headers(false);
+        response.wrong(ErrorKind::WrongHeader);
         assert_eq!(check.validate(&response), Err(ErrorKind::WrongHeader));
         response.head(500, None);
-        response.headers(false);
+        response.wrong(ErrorKind::WrongHeader);
         assert_eq!(check.validate(&response), Err(ErrorKind::BadStatus));
         response.head(200, None);
         assert_eq!(check.validate(&response), Ok(()), "nothing is left of the answer before");

@@ -19,7 +19,6 @@ const STATUSES: usize = 1000;
 pub(crate) struct PerRequest {
     pub sent: u64,
     pub right: u64,
-    pub errors: u64,
 }
 
 /// Counts of requests, in plain arrays: adding is one instruction, and nothing is allocated.
@@ -34,11 +33,14 @@ pub(crate) struct RequestCounts {
     statuses: Box<[u64; STATUSES]>,
     /// The counts of each of the specification's requests; empty if there is only one.
     requests: Box<[PerRequest]>,
+    /// Their errors, apart, because they are rare and many numbers.
+    request_errors: Box<[ErrorCounts]>,
 }
 
 impl RequestCounts {
     /// Empty counts for a specification with this many requests.
     pub(crate) fn new(requests: usize) -> RequestCounts {
+        let several = if requests > 1 { requests } else { 0 };
         RequestCounts {
             due: 0,
             sent: 0,
@@ -47,12 +49,17 @@ impl RequestCounts {
             body_bytes: 0,
             errors: ErrorCounts::default(),
             statuses: Box::new([0; STATUSES]),
-            requests: vec![PerRequest::default(); if requests > 1 { requests } else { 0 }].into(),
+            requests: vec![PerRequest::default(); several].into(),
+            request_errors: vec![ErrorCounts::default(); several].into(),
         }
     }
 
-    pub(crate) fn error(&mut self, kind: ErrorKind) {
+    /// A request failed; `request`: which of the specification's, if it was sent.
+    pub(crate) fn error(&mut self, request: Option<u32>, kind: ErrorKind) {
         self.errors[kind as usize] += 1;
+        if let Some(errors) = request.and_then(|request| self.request_errors.get_mut(request as usize)) {
+            errors[kind as usize] += 1;
+        }
     }
 
     pub(crate) fn status(&mut self, status: u16) {
@@ -67,9 +74,9 @@ impl RequestCounts {
         self.requests.get_mut(request as usize)
     }
 
-    /// All of them.
-    pub(crate) fn requests(&self) -> &[PerRequest] {
-        &self.requests
+    /// All of them, each with its errors by kind.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = (&PerRequest, &ErrorCounts)> {
+        self.requests.iter().zip(&self.request_errors)
     }
 
     /// Adds these counts to the record's.
@@ -102,7 +109,7 @@ mod tests {
     #[test]
     fn only_what_happened_is_listed() {
         let mut requests = RequestCounts::new(1);
-        requests.error(ErrorKind::WrongBody);
+        requests.error(Some(0), ErrorKind::WrongBody);
         requests.status(200);
         requests.status(200);
         requests.status(65_000);

@@ -99,6 +99,20 @@ pub enum LoadError {
         detail: String,
     },
 
+    /// Not all keys could be written that the load needs.
+    #[error(
+        "{written} of {of} keys were written before the load ({}); expected: all, because the load's reads are held to them",
+        errors.iter().map(|(kind, n)| format!("{n} {}", kind.as_str())).collect::<Vec<_>>().join(", ")
+    )]
+    Preload {
+        /// Keys written.
+        written: u64,
+        /// Keys to be written.
+        of: u64,
+        /// Failures by kind.
+        errors: std::collections::BTreeMap<ErrorKind, u64>,
+    },
+
     /// Stopped before the load began; nothing was measured.
     #[error("stopped before the load began")]
     Stopped,

@@ -217,7 +217,7 @@ mod tests {
         let window = 7 * SECOND;
         let mut intervals = Vec::new();
         for second in 0..3 {
-            let mut interval = Interval::new();
+            let mut interval = Interval::new(0);
             let start = window + second * SECOND;
             for i in 0..100 {
                 interval.sample(start, Some(start + i), start + 1_000_000 * (i + 1));

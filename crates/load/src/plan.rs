@@ -23,6 +23,9 @@ use crate::validate;
 const CONNECTING_AT_ONCE: u32 = 512;
 const CONNECTING_IN_ALL: u32 = 2048;
 
+/// With more kinds of requests none has a histogram of its own: each takes a quarter of a megabyte, several times.
+const MOST_HISTOGRAMS: usize = 16;
+
 /// The data that all workers share and none changes: the specification, and what follows from it. Times are nanoseconds.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -142,6 +145,11 @@ impl Plan {
             .collect()
     }
 
+    /// How many kinds of requests have a histogram of their own: all, where there are several and not too many.
+    pub(crate) fn request_histograms(&self) -> usize {
+        Some(self.spec.requests.len()).filter(|kinds| (2..=MOST_HISTOGRAMS).contains(kinds)).unwrap_or(0)
+    }
+
     /// Where a connection goes, by its number among all.
     pub(crate) fn target(&self, connection: u32) -> &PlannedTarget {
         &self.targets[connection as usize % self.targets.len()]
@@ -174,13 +182,20 @@ fn planned_targets(spec: &LoadSpec, most: u32, ports: (u16, u16)) -> Result<Vec<
 pub(crate) mod tests {
     use super::*;
     use crate::protocol::Http1;
-    use weir_model::load::Target;
+    use weir_model::keyvalue::KeyValue;
+    use weir_model::load::{LoadProtocol, RequestSpec, Target};
     use weir_model::suite::{Arrivals, Expect, Request};
 
     pub(crate) fn spec() -> LoadSpec {
         let target = Target::tcp("127.0.0.1:1".parse().unwrap(), "origin.test");
         let request = Request { method: "GET".into(), path: "/x?y=1".into(), headers: vec![], body: vec![] };
         LoadSpec::new(target, request, Expect::default())
+    }
+
+    /// A load of keys and values.
+    pub(crate) fn keyvalue_spec(protocol: LoadProtocol, keyvalue: KeyValue) -> LoadSpec {
+        let requests = RequestSpec::operations(&keyvalue.operations);
+        LoadSpec { requests, protocol, keyvalue: Some(keyvalue), ..spec() }
     }
 
     const PORTS: (u16, u16) = (32768, 60999);

@@ -141,10 +141,13 @@ pub(crate) struct Interval {
     /// requests without any byte of a response.
     first: Histo,
     late_service: Histo,
+    /// The latency of each kind of request, of those that were sent; empty where there is only one.
+    pub requests: Box<[Histo]>,
 }
 
 impl Interval {
-    pub(crate) fn new() -> Box<Interval> {
+    /// `requests`: so many kinds of requests have a histogram of their own.
+    pub(crate) fn new(requests: usize) -> Box<Interval> {
         Box::new(Interval {
             phase: Phase::Connect,
             second: 0,
@@ -158,6 +161,7 @@ impl Interval {
             lag: histo(),
             first: histo(),
             late_service: histo(),
+            requests: (0..requests).map(|_| histo()).collect(),
         })
     }
 
@@ -173,7 +177,7 @@ impl Interval {
             &mut self.first,
             &mut self.late_service,
         ];
-        for histo in all {
+        for histo in all.into_iter().chain(&mut self.requests) {
             if !histo.is_empty() {
                 histo.reset();
             }
@@ -197,6 +201,14 @@ impl Interval {
                 self.latency.saturating_record(latency);
                 self.lag.saturating_record(latency);
             }
+        }
+    }
+
+    /// Records the latency of a request that was sent, by its kind, where kinds are recorded.
+    #[inline]
+    pub(crate) fn of_request(&mut self, request: u32, due: u64, now: u64) {
+        if let Some(histo) = self.requests.get_mut(request as usize) {
+            histo.saturating_record(now.saturating_sub(due));
         }
     }
 
@@ -270,7 +282,7 @@ mod tests {
 
     #[test]
     fn prompt_requests_count_in_all_three() {
-        let mut interval = Interval::new();
+        let mut interval = Interval::new(0);
         interval.sample(100, Some(100), 2_000_100);
         interval.sample(0, Some(1_000_000), 3_000_000);
         interval.sample(0, None, 5_000_000);
@@ -291,7 +303,7 @@ mod tests {
 
     #[test]
     fn first_bytes_are_those_of_the_service_unless_told_apart() {
-        let mut interval = Interval::new();
+        let mut interval = Interval::new(0);
         // At once; in pieces, sent when due and late; and not at all.
         interval.sample(0, Some(0), 1_000_000);
         interval.sample(0, Some(0), 9_000_000);
@@ -311,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_lag_of_zero_reads_as_zero() {
-        let mut interval = Interval::new();
+        let mut interval = Interval::new(0);
         interval.sample(5, Some(5), 1_000_005);
         let mut merged = Merged::new();
         merged.take(&interval);
@@ -337,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_cleared_slab_is_as_new() {
-        let mut interval = Interval::new();
+        let mut interval = Interval::new(0);
         interval.counts.right = 1;
         interval.open = Some(7);
         interval.sample(1, Some(2), 3);

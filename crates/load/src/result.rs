@@ -7,9 +7,10 @@ use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, Quantiles, RequestResult
 use weir_net::DriverKind;
 
 use crate::aggregate::Aggregate;
+use crate::counts::happened;
 use crate::output::span_s;
 use crate::plan::Plan;
-use crate::recorder::{EventCounts, add, histo, quantiles};
+use crate::recorder::{EventCounts, Histo, add, histo, quantiles};
 use crate::shared::WorkerResult;
 
 /// The time of the window.
@@ -55,7 +56,7 @@ pub(crate) fn result(
         protocol: plan.spec.protocol.as_str().to_owned(),
         streams: outcomes.iter().map(|outcome| outcome.min_streams).min().unwrap_or(plan.streams),
         tls: tls(outcomes),
-        by_request: by_request(plan, outcomes),
+        by_request: by_request(plan, outcomes, &aggregate.requests),
         most_open,
         connections_used: sum(|o| o.used),
         handshake: handshake(outcomes),
@@ -108,16 +109,22 @@ fn handshake(outcomes: &[WorkerResult]) -> Quantiles {
 }
 
 /// The counts of each of the specification's requests, if there are several.
-fn by_request(plan: &Plan, outcomes: &[WorkerResult]) -> Vec<RequestResult> {
+fn by_request(plan: &Plan, outcomes: &[WorkerResult], latency: &[Histo]) -> Vec<RequestResult> {
     let named = |spec: &RequestSpec| RequestResult { name: spec.name(), ..RequestResult::default() };
     // For a single request the workers count nothing, and the load's own counts say it all.
     let mut all: Vec<_> = plan.spec.requests.iter().filter(|_| plan.spec.requests.len() > 1).map(named).collect();
     for outcome in outcomes {
-        for (sum, of_request) in all.iter_mut().zip(outcome.window.requests()) {
+        for (sum, (of_request, errors)) in all.iter_mut().zip(outcome.window.requests()) {
             sum.sent += of_request.sent;
             sum.right += of_request.right;
-            sum.errors += of_request.errors;
+            for (kind, n) in happened(errors) {
+                sum.errors += n;
+                *sum.errors_by_kind.entry(kind).or_default() += n;
+            }
         }
+    }
+    for (of_request, latency) in all.iter_mut().zip(latency) {
+        of_request.latency = quantiles(latency);
     }
     all
 }

@@ -18,7 +18,8 @@ use crate::drivers;
 use crate::error::LoadError;
 use crate::output::{self, Outputs, span_s};
 use crate::plan::{Plan, Share};
-use crate::protocol::{Http1, Http2, Protocol};
+use crate::preload;
+use crate::protocol::{Http1, Http2, Juno, Protocol, Redis};
 use crate::recorder::{Interval, Phase};
 use crate::result::{self, Span};
 use crate::shared::{Message, Ready, Shared, WorkerResult};
@@ -39,6 +40,13 @@ const CLOSE_WAIT: Duration = Duration::from_millis(300);
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Progress {
+    /// Keys are being written, before the load; comes about every second.
+    Preloading {
+        /// Written so far.
+        written: u64,
+        /// To be written.
+        of: u64,
+    },
     /// Connections are being made; comes about every 50 ms until all are up.
     Connecting {
         /// Established so far.
@@ -89,7 +97,7 @@ pub fn run(
 }
 
 /// What [`run`] is asked for.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Job<'a> {
     pub spec: &'a LoadSpec,
     pub outputs: &'a Outputs,
@@ -103,8 +111,32 @@ impl Job<'_> {
         match self.spec.protocol {
             LoadProtocol::Http1 { .. } => self.run_protocol::<Http1>(progress),
             LoadProtocol::Http2 { .. } => self.run_protocol::<Http2>(progress),
-            other => Err(LoadError::Order(format!("{} is not carried out yet", other.as_str()))),
+            LoadProtocol::Redis { .. } => self.run_keyvalue::<Redis>(progress),
+            LoadProtocol::Juno { .. } => self.run_keyvalue::<Juno>(progress),
         }
+    }
+
+    /// The same with a protocol of keys and values: those to preload are written first, by a load of their own.
+    fn run_keyvalue<P: Protocol>(&self, progress: &mut dyn FnMut(Progress)) -> Result<LoadResult, LoadError> {
+        let Some(spec) = preload::spec(self.spec) else {
+            return self.run_protocol::<P>(progress);
+        };
+        // Nothing is written for a load that cannot be run.
+        Plan::new::<P>(self.spec, probe(self.spec.driver)?, self.ports)?;
+        let begun = Instant::now();
+        let mut written = 0;
+        let outputs = Outputs::default();
+        let of = self.spec.keyvalue.as_ref().map_or(0, |keyvalue| keyvalue.preload);
+        let first = Job { spec: &spec, outputs: &outputs, ..*self }.run_protocol::<P>(&mut |news| {
+            if let Progress::Second(row) = news {
+                written += row.right;
+                progress(Progress::Preloading { written, of });
+            }
+        })?;
+        preload::check(&first, of)?;
+        let mut result = self.run_after::<P>(Some(begun.elapsed()), progress)?;
+        preload::add(&mut result, first);
+        Ok(result)
     }
 
     /// The same with this protocol.
@@ -112,10 +144,22 @@ impl Job<'_> {
         &self,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<LoadResult, LoadError> {
+        self.run_after::<P>(None, progress)
+    }
+
+    /// The same after keys were written for so long.
+    fn run_after<P: Protocol>(
+        &self,
+        preloaded: Option<Duration>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<LoadResult, LoadError> {
         let Job { spec, outputs, stop, ports } = *self;
         let kind = probe(spec.driver)?;
         let plan = Arc::new(Plan::new::<P>(spec, kind, ports)?);
-        let protocol = P::new(spec).map_err(LoadError::Order)?;
+        let mut protocol = P::new(spec).map_err(LoadError::Order)?;
+        if let Some(took) = preloaded {
+            protocol.preloaded(took);
+        }
         let mut sinks = outputs.open()?;
         let mut load = Load::start(&plan, &protocol, kind, sinks.hlog.is_some())?;
         let outcome = load.drive(stop, progress);
@@ -169,7 +213,7 @@ impl Load {
             let (give, take) = channel();
             for _ in 0..2 {
                 // The other end is in this scope.
-                let _ = give.send(Interval::new());
+                let _ = give.send(Interval::new(plan.request_histograms()));
             }
             load.spares.push(give);
             let (plan, protocol) = (plan.clone(), protocol.clone());

@@ -3,8 +3,11 @@
 
 use std::net::IpAddr;
 
+use weir_model::keyvalue::Operation;
 use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, RandomDuration};
+use weir_model::protocol::Protocol;
 
+use crate::keyvalue::COUNT_BITS;
 use crate::schedule;
 
 /// A day: longer than any load, and short enough that sums of times cannot overflow.
@@ -15,6 +18,12 @@ const MAX_STREAMS: u32 = 65_535;
 
 /// More streams in total would need gigabytes of memory.
 const MAX_STREAMS_IN_ALL: u64 = 1 << 24;
+
+/// More keys have no numbers of their own.
+const MOST_KEYS: u64 = 1 << COUNT_BITS;
+
+/// More keys that the connections keep track of would need gigabytes of memory.
+const MOST_OWNED: u64 = 100_000_000;
 
 /// Checks a specification.
 ///
@@ -27,6 +36,7 @@ pub(crate) fn check(spec: &LoadSpec) -> Result<(), String> {
     requests(spec)?;
     streams(spec)?;
     lives(spec)?;
+    keys_and_values(spec)?;
     thinking(spec)?;
     sources(spec)
 }
@@ -116,6 +126,40 @@ fn lives(spec: &LoadSpec) -> Result<(), String> {
     })
 }
 
+/// Keys and values are asked for in their protocols, and they fit the connections.
+fn keys_and_values(spec: &LoadSpec) -> Result<(), String> {
+    let application = spec.protocol.application();
+    let Some(keyvalue) = &spec.keyvalue else {
+        return must(!application.is_keyvalue(), || {
+            format!("{} asks for keys and values, and the load has none", application.id())
+        });
+    };
+    let mut protocols = Protocol::measured().filter(|protocol| protocol.application() == application);
+    let protocol = protocols.find(|protocol| protocol.is_tls() == spec.tls.is_some() && protocol.is_keyvalue());
+    let protocol = protocol.ok_or_else(|| format!("keys and values are not asked for in {}", application.id()))?;
+    keyvalue
+        .check(protocol)
+        .map_err(|(key, found, wanted)| format!("{key} of keys and values: {found}; expected: {wanted}"))?;
+    for (number, request) in (1..).zip(&spec.requests) {
+        request.request.method.parse::<Operation>().map_err(|error| format!("request {number}: {error}"))?;
+    }
+    let (keys, connections) =
+        (keyvalue.known().max(keyvalue.preload), spec.max_connections.unwrap_or(spec.connections));
+    must(keys <= MOST_KEYS, || format!("{keys} keys; expected: at most {MOST_KEYS}"))?;
+    must(keyvalue.share || keys <= MOST_OWNED, || {
+        format!("{keys} keys to keep track of; expected: at most {MOST_OWNED}, or keys that all connections share")
+    })?;
+    let at_once = u64::from(connections) * u64::from(spec.protocol.streams());
+    must(keyvalue.known() == 0 || keyvalue.share || keyvalue.known() >= at_once, || {
+        format!(
+            "{} keys for {connections} connections with {} requests in flight each; expected: at least {at_once} keys, \
+             because each belongs to one connection and is in one request at a time, or keys that all share",
+            keyvalue.known(),
+            spec.protocol.streams(),
+        )
+    })
+}
+
 fn thinking(spec: &LoadSpec) -> Result<(), String> {
     let Some(think) = spec.think else {
         return Ok(());
@@ -159,7 +203,9 @@ fn family(ip: IpAddr) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::tests::spec;
+    use crate::plan::tests::{keyvalue_spec, spec};
+    use weir_model::keyvalue::{KeyChoice, KeyValue, ValueSize};
+    use weir_model::load::RequestSpec;
     use weir_model::load::Target;
     use weir_model::suite::{Arrivals, LoadKind};
 
@@ -237,6 +283,57 @@ mod tests {
                 "no source addresses",
             ),
         ];
+        let keyvalue = |change: fn(&mut LoadSpec, &mut KeyValue)| {
+            let mut spec = keyvalue_spec(LoadProtocol::Redis { pipeline: 2 }, KeyValue::default());
+            let mut keyvalue = KeyValue::default();
+            change(&mut spec, &mut keyvalue);
+            spec.requests = RequestSpec::operations(&keyvalue.operations);
+            spec.keyvalue = Some(keyvalue);
+            check(&spec)
+        };
+        assert_eq!(keyvalue(|_, _| {}), Ok(()));
+        type ChangeKeys = fn(&mut LoadSpec, &mut KeyValue);
+        let cases_of_keys: &[(ChangeKeys, &str)] = &[
+            (|s, _| s.protocol = LoadProtocol::Http1 { pipeline: 1 }, "not asked for in http/1.1"),
+            (|_, k| k.value = ValueSize::Fixed(10), "value of keys and values: values of 10"),
+            (|_, k| k.operations = "get:1".parse().unwrap(), "reads an empty store"),
+            (
+                |_, k| {
+                    k.keys = KeyChoice::Uniform;
+                    k.key_count = Some(1);
+                },
+                "1 keys for 1 connections with 2 requests in flight each",
+            ),
+            (|_, k| k.preload = 200_000_000, "200000000 keys to keep track of"),
+            (
+                |_, k| {
+                    (k.keys, k.share, k.key_count) = (KeyChoice::Uniform, true, Some(1 << 40));
+                },
+                "at most 68719476736",
+            ),
+            (|_, k| k.share = true, "share of keys and values"),
+            (
+                |s, k| {
+                    s.protocol = LoadProtocol::Juno { streams: 1 };
+                    k.replicas = 1;
+                },
+                "1 replicas to wait for; expected: 0",
+            ),
+            (
+                |s, k| {
+                    s.protocol = LoadProtocol::Juno { streams: 1 };
+                    k.value = ValueSize::Fixed(300_000);
+                },
+                "20 to 204800 bytes",
+            ),
+        ];
+        for (change, text) in cases_of_keys {
+            let error = keyvalue(*change).unwrap_err();
+            assert!(error.contains(text), "{text}: {error}");
+        }
+        let mut none = spec();
+        none.protocol = LoadProtocol::Juno { streams: 1 };
+        assert!(check(&none).unwrap_err().contains("juno asks for keys and values"));
         assert_eq!(check(&spec()), Ok(()));
         for (change, text) in cases {
             let mut spec = spec();

@@ -125,7 +125,16 @@ impl KeyValue {
             let found = format!("{} reads an empty store", self.operations);
             return wrong("operations", found, "a create or a set among the operations, or keys to preload");
         }
+        if self.replicas > 0 && !protocol.has_replicas() {
+            let found = format!("{} replicas to wait for", self.replicas);
+            return wrong("replicas", found, "0, because the protocol has no such request");
+        }
         match self.keys {
+            KeyChoice::Fresh if self.share => wrong(
+                "share",
+                "fresh keys are of the connection that made them".into(),
+                "keys = \"uniform\", or no share",
+            ),
             KeyChoice::Fresh if self.key_count.is_some() => {
                 wrong("key_count", "fresh keys are no known set".into(), "keys = \"uniform\", or no key_count")
             }

@@ -314,6 +314,11 @@ impl Protocol {
         self.entry().limits
     }
 
+    /// Whether a client can ask that replicas have a write.
+    pub fn has_replicas(self) -> bool {
+        self.application() == Application::Redis
+    }
+
     /// What a product that is spoken to in this speaks to the origin: always the same, so that what differs between two
     /// protocols is the product's work on its clients' side.
     pub fn upstream(self) -> Protocol {

@@ -69,9 +69,9 @@ impl Protocol for Http1 {
         Ok(Http1 { requests, pipelined: spec.protocol.streams() > 1 })
     }
 
-    fn connect(&self, _out: &mut Vec<u8>) -> (Session, bool) {
-        let order = self.pipelined.then(Box::default);
-        (Session { order, ..Session::default() }, true)
+    fn connect(&self, session: &mut Session, _number: u32, _out: &mut Vec<u8>) -> bool {
+        session.order = self.pipelined.then(Box::default);
+        true
     }
 
     #[inline]
@@ -224,8 +224,8 @@ mod tests {
     #[test]
     fn a_session_is_read_without_a_worker() {
         let protocol = Http1::new(&spec()).unwrap();
-        let (mut session, ready) = protocol.connect(&mut Vec::new());
-        assert!(ready);
+        let mut session = Session::default();
+        assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
         let expectations = [Http1::expectation(&spec().requests[0])];
         let mut streams = [Stream::default()];
         let mut generator = Generator::for_tests(&spec());

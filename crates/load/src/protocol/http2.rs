@@ -47,10 +47,11 @@ impl Protocol for Http2 {
         Ok(Http2 { requests, options: Options { max_streams, keep_headers, ..Options::client() } })
     }
 
-    fn connect(&self, out: &mut Vec<u8>) -> (Self::Session, bool) {
+    fn connect(&self, session: &mut Self::Session, _number: u32, out: &mut Vec<u8>) -> bool {
         let mut client = Box::new(Client::new(&self.options));
         client.start(out);
-        (Some(client), false)
+        *session = Some(client);
+        false
     }
 
     #[inline]

@@ -7,9 +7,12 @@
 mod http1;
 mod http2;
 mod http_template;
+mod juno;
+mod redis;
 
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use weir_model::load::{ErrorKind, LoadSpec, RequestSpec};
 
@@ -19,6 +22,8 @@ use crate::worker::Stream;
 
 pub(crate) use http1::Http1;
 pub(crate) use http2::Http2;
+pub(crate) use juno::Juno;
+pub(crate) use redis::Redis;
 
 /// A protocol, with the requests of one load made ready. Each worker has a clone.
 pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
@@ -43,15 +48,31 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
     /// The request that cannot be sent, as text for people.
     fn new(spec: &LoadSpec) -> Result<Self, String>;
 
+    /// The keys of the load were written before it, and that took so long.
+    fn preloaded(&mut self, _took: Duration) {}
+
     /// What the right response to a request is. One to the method HEAD has no body.
     fn expectation(request: &RequestSpec) -> Expectation {
         Expectation::new(&request.expect, request.request.method != "HEAD", Self::SUCCESS)
     }
 
-    /// A connection was made, and its TLS negotiated: its session, and what is sent first. `true`: it is ready for requests;
-    /// else it becomes so with its first [`Event::Streams`].
-    fn connect(&self, _out: &mut Vec<u8>) -> (Self::Session, bool) {
-        (Self::Session::default(), true)
+    /// Connection `number` (of all) was made, and its TLS negotiated: begins its session, which is the default or what
+    /// [`Protocol::ended`] left of the slot's last one, and writes what is sent first. `true`: it is ready for requests; else
+    /// it becomes so with its first [`Event::Streams`].
+    fn connect(&self, _session: &mut Self::Session, _number: u32, _out: &mut Vec<u8>) -> bool {
+        true
+    }
+
+    /// The connection is gone, and what was in flight on it will not be answered. What is left in the session is for the slot's
+    /// next connection.
+    fn ended(&self, session: &mut Self::Session) {
+        *session = Self::Session::default();
+    }
+
+    /// Which of the load's requests to this target is next on a connection, where there are several.
+    #[inline]
+    fn choose(&self, _session: &mut Self::Session, target: u32, generator: &mut Generator) -> u32 {
+        generator.choose(target)
     }
 
     /// Encodes the next request of a kind (an index into the load's requests) on a stream (from 0) that is free.
@@ -98,7 +119,6 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alpn {
     /// Nothing.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for protocols that have no name in ALPN"))]
     None,
     /// The name is offered; a peer that does not choose it may speak the protocol all the same.
     Offered(&'static str),
@@ -165,6 +185,12 @@ impl<'a> Responses<'a> {
         Responses { streams, expectations, now }
     }
 
+    /// The time, of the run's clock.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
     /// The response that a stream waits for.
     #[inline]
     pub(crate) fn of(&mut self, stream: u32) -> PartialResponse<'_> {
@@ -198,13 +224,28 @@ impl PartialResponse<'_> {
         self.stream.response.head(status, length);
     }
 
+    /// All of it came, with a body of so many bytes that its protocol has checked.
+    #[inline]
+    pub(crate) fn whole(&mut self, status: u16, size: u64) {
+        self.head(status, Some(size));
+        self.stream.response.checked(size);
+    }
+
     /// Its headers came, which are looked at if one is expected.
     #[inline]
     pub(crate) fn headers<'h>(&mut self, headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
         if self.expectation.checks_headers() {
             let right = self.expectation.headers_match(headers);
-            self.stream.response.headers(right);
+            if !right {
+                self.stream.response.wrong(ErrorKind::WrongHeader);
+            }
         }
+    }
+
+    /// It is wrong in a way that its protocol knows.
+    #[inline]
+    pub(crate) fn wrong(&mut self, kind: ErrorKind) {
+        self.stream.response.wrong(kind);
     }
 
     /// A piece of its body came.

@@ -6,6 +6,8 @@ mod failures;
 mod freeze;
 mod http2;
 mod http2_server;
+mod keyvalue;
+mod keyvalue_server;
 mod options;
 mod server;
 mod stopping;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use weir_model::load::{OfferedRate, RandomDuration, Step, Target};
 use weir_model::suite::{Arrivals, LoadKind};
 
-use super::server::{Do, Server, ok};
+use super::server::{Do, Server, answer, ok};
 use super::*;
 
 #[test]
@@ -110,6 +110,26 @@ fn connections_go_to_the_targets_in_turn_and_ask_for_what_each_has() {
         assert_eq!(asked, [("GET /a", served[0]), ("GET /b", served[1]), ("GET /c", served[2])]);
         assert!(result.by_request.iter().all(|r| r.sent == r.right && r.errors == 0));
     });
+}
+
+#[test]
+fn each_kind_of_request_has_its_errors_and_its_latency() {
+    let server = Server::start(|asked| {
+        let slow = asked.head.starts_with("GET /slow ");
+        let wait = if slow { Duration::from_millis(30) } else { Duration::ZERO };
+        Do::SendSlowly(vec![], wait, if slow && asked.number % 2 == 0 { answer(500, "") } else { ok("ok") })
+    });
+    let mut spec = order(&server, LoadKind::Count { requests: 200 });
+    spec.threads = 2;
+    spec.requests.push(spec.requests[0].clone());
+    spec.requests[1].request.path = "/slow".into();
+    let result = load(&spec).unwrap();
+    let [fast, slow] = &result.by_request[..] else { panic!("{:?}", result.by_request) };
+    assert_eq!((fast.sent, fast.errors, fast.errors_by_kind.len()), (fast.right, 0, 0));
+    assert!(slow.errors > 0 && slow.sent == slow.right + slow.errors, "{slow:?}");
+    assert_eq!(slow.errors_by_kind, result.window.errors);
+    assert_eq!((fast.latency.count, slow.latency.count), (fast.sent, slow.sent));
+    assert!(slow.latency.min_us >= 30_000.0 && fast.latency.p50_us < slow.latency.p50_us, "{fast:?} {slow:?}");
 }
 
 #[test]

@@ -73,10 +73,10 @@ impl<P: Protocol> Worker<P> {
 
     /// The protocol begins on a connection.
     pub(super) fn begin_session<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
-        let (session, ready) = self.protocol.connect(&mut self.transport.out);
+        let number = self.share.number(id);
         let slot = self.pool.slot(id);
-        slot.session = session;
         slot.state = SlotState::Handshaking;
+        let ready = self.protocol.connect(&mut slot.session, number, &mut self.transport.out);
         self.flush(io, id);
         if ready {
             self.on_ready(io, id, now);
@@ -115,7 +115,7 @@ impl<P: Protocol> Worker<P> {
         if self.recorder.phase() == Phase::Connect {
             self.connector.note_failure(kind, detail);
         }
-        self.pool.disconnect(id);
+        self.disconnect(id);
         let slot = self.pool.slot(id);
         slot.fails = slot.fails.saturating_add(1);
         let (fails, pending) = (slot.fails, slot.pending);
@@ -153,9 +153,15 @@ impl<P: Protocol> Worker<P> {
         self.shared.closed();
     }
 
+    /// A slot gives up its connection; its session keeps what is for the next.
+    fn disconnect(&mut self, id: SlotId) {
+        self.protocol.ended(&mut self.pool.slot(id).session);
+        self.pool.disconnect(id);
+    }
+
     /// A connection that was up is lost.
     fn down(&mut self, id: SlotId) {
-        self.pool.disconnect(id);
+        self.disconnect(id);
         self.connector.up -= 1;
         self.one_less_open();
     }

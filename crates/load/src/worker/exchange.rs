@@ -37,7 +37,10 @@ impl<P: Protocol> Worker<P> {
         }
         let nth = stream - self.pool.first_stream(id);
         let slot = &mut self.pool.slots[id as usize];
-        let request = if self.plan.expectations.len() == 1 { 0 } else { self.generator.choose(slot.target) };
+        let request = match self.plan.expectations.len() {
+            1 => 0,
+            _ => self.protocol.choose(&mut slot.session, slot.target, &mut self.generator),
+        };
         let out = &mut self.transport.out;
         let refusal = match self.protocol.encode(&mut slot.session, nth, request, &mut self.generator, out) {
             Ok(Encoded::Ready(bytes, body)) => {

@@ -169,12 +169,11 @@ impl<S: Default> Pool<S> {
         id
     }
 
-    /// The slot gives up its connection and all that was negotiated on it.
+    /// The slot gives up its connection and its TLS.
     pub(super) fn disconnect(&mut self, id: SlotId) {
         let slot = self.slot(id);
         slot.conn = None;
         slot.tls = None;
-        slot.session = S::default();
         slot.state = SlotState::Down;
         self.clear_free(id);
     }

@@ -25,6 +25,8 @@ pub(super) struct Recorder {
     /// The second, or the part of one, that is under way, and when it is over.
     interval: Box<Interval>,
     interval_end: u64,
+    /// How many kinds of requests have a histogram.
+    histograms: usize,
     /// Warm-up's end, which is the window's start; and the window's end.
     window: u64,
     end: u64,
@@ -46,7 +48,7 @@ impl Recorder {
         spares: Receiver<Box<Interval>>,
     ) -> Recorder {
         let counts = || RequestCounts::new(plan.expectations.len());
-        let mut interval = Interval::new();
+        let mut interval = Interval::new(plan.request_histograms());
         interval.start = clock.now();
         Recorder {
             thread,
@@ -56,6 +58,7 @@ impl Recorder {
             warmup: plan.warmup,
             timeout: plan.timeout,
             interval,
+            histograms: plan.request_histograms(),
             interval_end: NEVER,
             window: NEVER,
             end: NEVER,
@@ -137,7 +140,7 @@ impl Recorder {
         }
         // The calling thread gives intervals back within milliseconds. If it is more than a second behind, paying for
         // a new one is better than mixing two seconds in one.
-        let mut next = self.spares.try_recv().unwrap_or_else(|_| Interval::new());
+        let mut next = self.spares.try_recv().unwrap_or_else(|_| Interval::new(self.histograms));
         next.second = if phase == was { self.interval.second + 1 } else { 0 };
         next.phase = phase;
         next.start = at;
@@ -151,7 +154,7 @@ impl Recorder {
     /// Hands over the last interval.
     pub(super) fn finish(&mut self, now: u64) {
         self.interval.end = now.max(self.interval.start);
-        let last = std::mem::replace(&mut self.interval, Interval::new());
+        let last = std::mem::replace(&mut self.interval, Interval::new(0));
         self.send(Message::Interval(self.thread, last));
     }
 
@@ -221,12 +224,12 @@ impl Recorder {
             Err(kind) => self.count_error(due, Some(stream.request), kind),
         }
         let first = if stream.first == 0 { now } else { stream.first };
-        self.sample(due, stream.sent, first, now);
+        self.sample(due, stream.sent, stream.request, first, now);
     }
 
     /// It was sent and ended without a response.
     pub(super) fn failed(&mut self, stream: &Stream, kind: ErrorKind, now: u64) {
-        self.sample(stream.due, stream.sent, stream.first, now);
+        self.sample(stream.due, stream.sent, stream.request, stream.first, now);
         self.count_error(stream.due, Some(stream.request), kind);
     }
 
@@ -244,11 +247,7 @@ impl Recorder {
     }
 
     fn count_error(&mut self, due: u64, request: Option<u32>, kind: ErrorKind) {
-        let counts = self.counts_of(due);
-        counts.error(kind);
-        if let Some(of_request) = request.and_then(|request| counts.of_request(request)) {
-            of_request.errors += 1;
-        }
+        self.counts_of(due).error(request, kind);
         self.interval.counts.error(kind);
     }
 
@@ -260,10 +259,11 @@ impl Recorder {
 
     /// Records a request that ended, and of whose response the first byte came at `first` (0: none came).
     #[inline]
-    fn sample(&mut self, due: u64, sent: u64, first: u64, now: u64) {
+    fn sample(&mut self, due: u64, sent: u64, request: u32, first: u64, now: u64) {
         self.last = now;
         if self.is_sampled(due) {
             self.interval.sample(due, Some(sent), now);
+            self.interval.of_request(request, due, now);
             if first != now {
                 self.interval.first_byte(sent, first, now);
             }

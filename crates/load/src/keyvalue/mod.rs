@@ -1,0 +1,295 @@
+//! What a load asks of a key-value server, and whether the answers are right. The protocols of key-value servers
+//! (`protocol`) encode what [`Requests::next`] returns, and tell [`Requests::finish`] what the server said.
+//!
+//! A connection goes through the mix of operations in turn. Its keys are its own ([`keys`]), so that it knows what each read
+//! has to return, and values tell whose they are ([`value`]). Keys survive a lost connection: the slot's next one has them.
+//! With `share` all connections use all keys, and nothing is known of them. This module does not know bytes on the wire.
+//!
+//! A key is a number. Those of a known set, and those that are written before the load, count from 0. Fresh ones have a part
+//! that differs from load to load in their upper bits, so that a load never finds the keys of another.
+
+pub(crate) mod keys;
+pub(crate) mod value;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rand::RngCore;
+use rand_distr::{Distribution, Zipf};
+use weir_model::keyvalue::{KeyChoice, Operation, ValueSize};
+use weir_model::load::{ErrorKind, LoadSpec};
+
+use crate::clock::SECOND;
+use crate::generator::Fields;
+use keys::{InFlight, Keys, Lives, Outcome};
+use value::Values;
+
+/// Bits of a key's number that count keys; those above them differ from load to load.
+pub(crate) const COUNT_BITS: u32 = 36;
+
+/// How far the server's clock, and its way of ending lives, may be from the client's, seconds.
+const GRACE: u32 = 2;
+
+/// What a protocol does with lives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    /// Where the load names none, values live so long at least, seconds; `u32::MAX`: for ever.
+    pub ttl: u32,
+    /// A read lets a value live as long again, where the load names a life.
+    pub extended_by_reads: bool,
+}
+
+/// The requests of a key-value load. Each worker has a clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Requests {
+    pub values: Values,
+    order: Arc<Order>,
+    lives: Lives,
+}
+
+/// What does not change.
+#[derive(Debug)]
+struct Order {
+    /// The operations, each with how often it comes in a row; their index is the kind of request.
+    mix: Vec<(Operation, u32)>,
+    /// The sum of these.
+    turns: u64,
+    size: ValueSize,
+    choice: KeyChoice,
+    /// How many keys the known set has.
+    known: u64,
+    /// How many were written before the load.
+    preload: u64,
+    share: bool,
+    /// A set makes a fresh key, because nothing else does.
+    sets_make_keys: bool,
+    /// Connections at most.
+    connections: u64,
+    first_fresh: u64,
+    /// Picks ranks from 1 among the keys of a connection that has most, or among all where they are shared.
+    zipf: Option<Zipf<f64>>,
+}
+
+/// What is known on one connection, and on the slot's later ones.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    keys: Keys,
+    /// The operation that is next, and how often it has come in this row.
+    kind: u32,
+    done: u32,
+    /// The key that is next of a known set that is used one after the other.
+    cursor: u32,
+}
+
+/// A request to be encoded.
+#[derive(Debug)]
+pub(crate) struct Next {
+    pub key: InFlight,
+    /// Length of the value, bytes; 0: it has none.
+    pub length: usize,
+}
+
+impl Requests {
+    /// # Errors
+    /// What is wrong with the load, as text for people.
+    pub(crate) fn new(spec: &LoadSpec, rules: Rules) -> Result<Requests, String> {
+        let keyvalue = spec.keyvalue.as_ref().ok_or("a load of keys and values does not say which")?;
+        let connections = u64::from(spec.max_connections.unwrap_or(spec.connections));
+        let mix = spec
+            .requests
+            .iter()
+            .map(|request| Ok((request.request.method.parse()?, request.weight)))
+            .collect::<Result<Vec<(Operation, u32)>, String>>()?;
+        let known = keyvalue.known();
+        let of_one = if keyvalue.share { known } else { known.div_ceil(connections) };
+        let zipf = match keyvalue.keys {
+            KeyChoice::Zipf(power) => Some(Zipf::new(of_one as f64, power).map_err(|error| error.to_string())?),
+            _ => None,
+        };
+        let ttl = keyvalue.ttl.map(|ttl| u32::try_from(ttl.as_secs()).unwrap_or(u32::MAX));
+        let order = Order {
+            turns: mix.iter().map(|(_, weight)| u64::from(*weight)).sum(),
+            size: keyvalue.value.clone(),
+            choice: keyvalue.keys,
+            known,
+            preload: keyvalue.preload,
+            share: keyvalue.share,
+            sets_make_keys: mix.iter().all(|(operation, _)| *operation != Operation::Create),
+            connections,
+            first_fresh: (nonce() | 1) << COUNT_BITS,
+            zipf,
+            mix,
+        };
+        let lives = Lives {
+            least: ttl.unwrap_or(rules.ttl),
+            ends: ttl.is_some(),
+            extended_by_reads: rules.extended_by_reads && ttl.is_some(),
+            grace: GRACE + spec.timeout_s.ceil() as u32,
+        };
+        let longest = keyvalue.value.range().1 as usize;
+        Ok(Requests { values: Values::new(longest, spec.seed), order: Arc::new(order), lives })
+    }
+
+    /// What the operations are, in the order of their kinds.
+    pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> {
+        self.order.mix.iter().map(|(operation, _)| *operation)
+    }
+
+    /// The time to live that requests ask for, seconds, if they ask for one.
+    pub(crate) fn ttl(&self) -> Option<u32> {
+        self.lives.ends.then_some(self.lives.least)
+    }
+
+    /// Keys were written before the load, and that took so long.
+    pub(crate) fn preloaded(&mut self, took: Duration) {
+        self.lives.grace = self.lives.grace.saturating_add(took.as_secs() as u32 + 1);
+    }
+
+    /// A slot's first connection, number `connection` of all.
+    pub(crate) fn start(&self, connection: u32) -> State {
+        let order = &*self.order;
+        let connection = u64::from(connection);
+        let owned = |from: u64, to: u64| {
+            // The first number from `from` on that is this connection's.
+            let first = from + (connection + order.connections - from % order.connections) % order.connections;
+            (first..to).step_by(order.connections as usize)
+        };
+        let mut keys = Keys::fresh(order.first_fresh + connection);
+        if !order.share {
+            keys.add_known(owned(0, order.preload), Some(self.lives.least));
+            keys.add_known(owned(order.preload, order.known), None);
+        }
+        let mut state = State { keys, ..State::default() };
+        if order.choice == KeyChoice::Fresh {
+            state.keys.idle_all();
+        }
+        if order.preload > 0 && order.preload >= order.known {
+            // All have keys from the beginning, and each begins elsewhere.
+            self.begin_at(&mut state, connection % order.turns);
+        }
+        state
+    }
+
+    fn begin_at(&self, state: &mut State, mut turn: u64) {
+        for (kind, (_, weight)) in (0..).zip(&self.order.mix) {
+            if turn < u64::from(*weight) {
+                (state.kind, state.done) = (kind, turn as u32);
+                return;
+            }
+            turn -= u64::from(*weight);
+        }
+    }
+
+    /// The kind of a connection's next request.
+    #[inline]
+    pub(crate) fn choose(&self, state: &mut State) -> u32 {
+        let kind = state.kind;
+        state.done += 1;
+        if state.done >= self.order.mix[kind as usize].1 {
+            state.done = 0;
+            state.kind = if kind as usize + 1 == self.order.mix.len() { 0 } else { kind + 1 };
+        }
+        kind
+    }
+
+    /// A connection's next request, of this kind.
+    #[inline]
+    pub(crate) fn next(&self, state: &mut State, kind: u32, fields: &mut Fields<'_>) -> Next {
+        let order = &*self.order;
+        let operation = order.mix[kind as usize].0;
+        let keys = &mut state.keys;
+        let key = if order.share {
+            let number = self.place(order.known, fields.number, fields.random);
+            InFlight { number, version: 1, index: 0, operation }
+        } else if order.choice == KeyChoice::Fresh {
+            let makes = operation == Operation::Create || (operation == Operation::Set && order.sets_make_keys);
+            match keys.idle() {
+                // Where there is none, one that was never written has to be absent.
+                0 => keys.make(order.connections, operation),
+                _ if makes => keys.make(order.connections, operation),
+                idle => keys.pick_idle(below(fields.random, idle as u64) as usize, operation),
+            }
+        } else {
+            let owned = keys.len() as u64;
+            let place = self.place(owned, u64::from(state.cursor), fields.random);
+            state.cursor = if u64::from(state.cursor) + 1 == owned { 0 } else { state.cursor + 1 };
+            keys.pick_at(place as usize, operation)
+        };
+        let length = match operation.writes() {
+            true => match &order.size {
+                ValueSize::Fixed(size) => *size,
+                sizes => sizes.at(fields.random.next_u64()),
+            },
+            false => 0,
+        };
+        Next { key, length: length as usize }
+    }
+
+    /// A place among so many keys, of which the next in turn would be `turn`.
+    #[inline]
+    fn place(&self, keys: u64, turn: u64, random: &mut impl RngCore) -> u64 {
+        match (&self.order.choice, &self.order.zipf) {
+            (KeyChoice::Uniform, _) => below(random, keys),
+            (KeyChoice::Zipf(_), Some(zipf)) => loop {
+                // Some connections have one key less.
+                let rank = zipf.sample(random) as u64;
+                if (1..=keys).contains(&rank) {
+                    return rank - 1;
+                }
+            },
+            _ => turn % keys,
+        }
+    }
+
+    /// An answer came at `now`, of the run's clock.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    #[inline]
+    pub(crate) fn finish(
+        &self,
+        state: &mut State,
+        done: &InFlight,
+        outcome: Outcome,
+        now: u64,
+    ) -> Result<(), ErrorKind> {
+        if self.order.share {
+            return if outcome == Outcome::Found(0) { Err(ErrorKind::WrongValue) } else { Ok(()) };
+        }
+        let verdict = state.keys.finish(done, outcome, (now / SECOND) as u32, &self.lives);
+        if self.order.choice == KeyChoice::Fresh {
+            state.keys.keep_or_forget(done);
+        }
+        verdict
+    }
+
+    /// A request ended without an answer; whether it was carried out is not known.
+    pub(crate) fn fail(&self, state: &mut State, done: &InFlight) {
+        // A failure is never wrong, whenever it is.
+        let _ = self.finish(state, done, Outcome::Failed, 0);
+    }
+}
+
+/// A number below `bound`, all alike.
+#[inline]
+fn below(random: &mut impl RngCore, bound: u64) -> u64 {
+    // The high half of the product is uniform below the bound.
+    ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u64
+}
+
+/// What differs from load to load, in as many bits as a key's number has for it.
+pub(crate) fn nonce() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    let mixed = (now ^ u64::from(std::process::id()).rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed >> COUNT_BITS
+}
+
+/// The digits of a key's number: 16, hexadecimal.
+#[inline]
+pub(crate) fn digits(number: u64) -> [u8; 16] {
+    let mut text = [0; 16];
+    for (place, digit) in text.iter_mut().enumerate() {
+        *digit = b"0123456789abcdef"[(number >> (60 - 4 * place) & 15) as usize];
+    }
+    text
+}

@@ -1,0 +1,74 @@
+//! Writes the keys that a key-value load begins with, by a counted load of its own. Called by `run`.
+
+use weir_model::keyvalue::{KeyChoice, KeyValue, Mix, Operation};
+use weir_model::load::{LoadResult, LoadSpec, RequestSpec, TlsResult};
+use weir_model::suite::LoadKind;
+
+use crate::error::LoadError;
+use crate::validate::LONGEST_S;
+
+/// More connections write no faster, and might be more than a server takes in a closed load.
+const CONNECTIONS: u32 = 64;
+
+/// The load that writes the keys, if there are keys to write. It sets each key once.
+pub(crate) fn spec(load: &LoadSpec) -> Option<LoadSpec> {
+    let keyvalue = load.keyvalue.as_ref().filter(|keyvalue| keyvalue.preload > 0)?;
+    let operations = Mix(vec![(Operation::Set, 1)]);
+    let keys = keyvalue.preload;
+    Some(LoadSpec {
+        requests: RequestSpec::operations(&operations),
+        keyvalue: Some(KeyValue {
+            operations,
+            keys: KeyChoice::Sequential,
+            key_count: Some(keys),
+            preload: 0,
+            share: true,
+            ..keyvalue.clone()
+        }),
+        kind: LoadKind::Count { requests: keys },
+        think: None,
+        connections: u64::from(load.connections.min(CONNECTIONS)).min(keys) as u32,
+        max_connections: None,
+        connect_rate: None,
+        requests_per_connection: None,
+        warmup_s: 0.0,
+        duration_s: LONGEST_S,
+        ..load.clone()
+    })
+}
+
+/// Whether all keys were written.
+pub(crate) fn check(result: &LoadResult, of: u64) -> Result<(), LoadError> {
+    let written = result.total.right;
+    match written == of {
+        true => Ok(()),
+        false if result.cut_short => Err(LoadError::Stopped),
+        false => Err(LoadError::Preload { written, of, errors: result.total.errors.clone() }),
+    }
+}
+
+/// Adds what the preload did to the life of the client.
+pub(crate) fn add(result: &mut LoadResult, mut preload: LoadResult) {
+    // These two count the window only.
+    (preload.total.right_in_window, preload.total.right_body_bytes_in_window) = (0, 0);
+    result.total.add(&preload.total);
+    result.connections_used += preload.connections_used;
+    result.most_open = result.most_open.max(preload.most_open);
+    if let (Some(tls), Some(more)) = (&mut result.tls, preload.tls) {
+        add_tls(tls, more);
+    }
+    result.preload = Some(preload.total);
+}
+
+fn add_tls(tls: &mut TlsResult, more: TlsResult) {
+    tls.handshakes += more.handshakes;
+    tls.resumed += more.resumed;
+    tls.failed += more.failed;
+    for (to, from) in
+        [(&mut tls.versions, more.versions), (&mut tls.suites, more.suites), (&mut tls.groups, more.groups)]
+    {
+        for (name, n) in from {
+            *to.entry(name).or_default() += n;
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Redis's protocol: requests are pipelined and answered in order; a stream is a place in the pipeline. `run` picks it as
+//! the [`Protocol`] of a load.
+//!
+//! A connection begins with a PING, so that a server that speaks something else is found before the load. A create is
+//! `SET .. NX`, an update `SET .. XX`, a destroy `DEL`. Where replicas have to have a write, a WAIT follows it in the same
+//! bytes, and the request is complete with both answers. As status counts 0, 1 (there is no such key, or there is one
+//! already) or 2 (an error).
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use weir_model::keyvalue::Operation;
+use weir_model::load::{ErrorKind, LoadSpec};
+use weir_wire::redis::{ErrorReply, ReplyFrame, ReplyReader, Value, encode};
+
+use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses};
+use crate::generator::Generator;
+use crate::keyvalue::keys::{InFlight, Outcome};
+use crate::keyvalue::{Requests, Rules, State, digits, value};
+
+/// What keys begin with; the digits of their numbers follow.
+const PREFIX: &str = "weir:";
+
+/// Bytes of a reply beside its value.
+const AROUND: usize = 64 * 1024;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Redis {
+    requests: Requests,
+    kinds: Arc<[Kind]>,
+    /// Requests that a connection may have in flight.
+    streams: u32,
+    /// Replicas that have to have a write; 0: none is asked for.
+    replicas: i64,
+    longest: usize,
+}
+
+/// The bytes of a kind of request, but for the key's digits and the value.
+#[derive(Debug)]
+struct Kind {
+    before: Vec<u8>,
+    after: Vec<u8>,
+}
+
+/// One connection, and what the slot's next one has to know.
+#[derive(Debug)]
+pub(crate) struct Session {
+    reader: ReplyReader,
+    state: State,
+    /// Requests in the order of sending.
+    order: VecDeque<Sent>,
+    /// It has answered the first PING.
+    ready: bool,
+}
+
+/// A request in flight.
+#[derive(Debug)]
+struct Sent {
+    stream: u32,
+    /// The answer of a WAIT is to come as well.
+    waits: bool,
+    /// The request itself was answered, and this was wrong.
+    answered: Option<Result<(), ErrorKind>>,
+    key: InFlight,
+}
+
+impl Redis {
+    fn kind(operation: Operation, ttl: Option<u32>, wait: &[u8]) -> Kind {
+        let mut before = Vec::new();
+        let mut options: Vec<&[u8]> = Vec::new();
+        let seconds = ttl.map(|ttl| ttl.to_string());
+        if let Some(seconds) = seconds.as_ref().filter(|_| operation.writes()) {
+            options.extend([b"EX".as_slice(), seconds.as_bytes()]);
+        }
+        let name: &[u8] = match operation {
+            Operation::Get => b"GET",
+            Operation::Destroy => b"DEL",
+            Operation::Create | Operation::Update | Operation::Set => b"SET",
+        };
+        match operation {
+            Operation::Create => options.push(b"NX"),
+            Operation::Update => options.push(b"XX"),
+            Operation::Get | Operation::Set | Operation::Destroy => {}
+        }
+        encode::header(&mut before, b'*', 2 + usize::from(operation.writes()) + options.len());
+        encode::bulk(&mut before, name);
+        encode::header(&mut before, b'$', PREFIX.len() + 16);
+        before.extend_from_slice(PREFIX.as_bytes());
+        let mut after = Vec::new();
+        options.iter().for_each(|option| encode::bulk(&mut after, option));
+        if operation != Operation::Get {
+            after.extend_from_slice(wait);
+        }
+        Kind { before, after }
+    }
+
+    fn session(&self, state: State) -> Box<Session> {
+        let reader = ReplyReader::new(ReplyFrame::new(self.longest + AROUND));
+        Box::new(Session { reader, state, order: VecDeque::with_capacity(self.streams as usize), ready: false })
+    }
+
+    /// What a reply says of a request: its status and outcome. `None`: it is no answer to it.
+    #[inline]
+    fn outcome(operation: Operation, number: u64, reply: &Value<'_>) -> Option<(u16, Outcome)> {
+        Some(match (operation, reply) {
+            (Operation::Get, Value::Bulk(read)) => (0, Outcome::Found(value::version(read, number))),
+            (Operation::Get, Value::Null) => (1, Outcome::NotFound),
+            (Operation::Destroy, Value::Integer(1)) => (0, Outcome::Done),
+            (Operation::Destroy, Value::Integer(0)) => (1, Outcome::NotFound),
+            (Operation::Create | Operation::Update | Operation::Set, Value::Simple(b"OK")) => (0, Outcome::Done),
+            (Operation::Create, Value::Null) => (1, Outcome::Exists),
+            (Operation::Update, Value::Null) => (1, Outcome::NotFound),
+            (_, Value::Error(_)) => (2, Outcome::Failed),
+            _ => return None,
+        })
+    }
+
+    /// A reply to the oldest request. `true`: it is complete.
+    fn answer(
+        &self,
+        state: &mut State,
+        sent: &mut Sent,
+        reply: &Value<'_>,
+        responses: &mut Responses<'_>,
+    ) -> Result<bool, String> {
+        let now = responses.now();
+        let mut response = responses.of(sent.stream);
+        let verdict = match sent.answered {
+            None => {
+                let (status, outcome) = Redis::outcome(sent.key.operation, sent.key.number, reply)
+                    .ok_or_else(|| format!("{} was answered by {reply:?}", sent.key.operation.as_str()))?;
+                let length = if let Value::Bulk(read) = reply { read.len() as u64 } else { 0 };
+                response.whole(status, length);
+                let verdict = self.requests.finish(state, &sent.key, outcome, now);
+                let verdict = if let Value::Error(text) = reply { Err(error_kind(text)) } else { verdict };
+                if sent.waits {
+                    sent.answered = Some(verdict);
+                    return Ok(false);
+                }
+                verdict
+            }
+            Some(verdict) => verdict.and(match reply {
+                Value::Integer(have) if *have >= self.replicas => Ok(()),
+                Value::Integer(_) => Err(ErrorKind::NotReplicated),
+                Value::Error(text) => Err(error_kind(text)),
+                _ => return Err(format!("WAIT was answered by {reply:?}")),
+            }),
+        };
+        if let Err(kind) = verdict {
+            response.wrong(kind);
+        }
+        Ok(true)
+    }
+}
+
+/// What an error of the server means.
+#[cold]
+fn error_kind(text: &[u8]) -> ErrorKind {
+    let word = text.split(|byte| *byte == b' ').next().unwrap_or_default();
+    match ErrorReply::of(text) {
+        ErrorReply::Redirected => ErrorKind::Redirected,
+        _ if [b"BUSY".as_slice(), b"LOADING", b"TRYAGAIN", b"CLUSTERDOWN", b"MASTERDOWN"].contains(&word) => {
+            ErrorKind::Busy
+        }
+        _ => ErrorKind::Refused,
+    }
+}
+
+impl Protocol for Redis {
+    const ALPN: Alpn = Alpn::None;
+    const SUCCESS: Range<u16> = 0..u16::MAX;
+    const NEGOTIATING: &'static str = "before it answered a PING of Redis's protocol";
+    type Session = Option<Box<Session>>;
+    type Error = String;
+
+    fn new(spec: &LoadSpec) -> Result<Redis, String> {
+        let requests = Requests::new(spec, Rules { ttl: u32::MAX, extended_by_reads: false })?;
+        let keyvalue = spec.keyvalue.as_ref().ok_or("a load of keys and values does not say which")?;
+        let mut wait = Vec::new();
+        if keyvalue.replicas > 0 {
+            // It gives up before the client does, so that too few replicas are told from a server that is gone.
+            let timeout = ((spec.timeout_s * 500.0) as u64).max(1);
+            let words = [keyvalue.replicas.to_string(), timeout.to_string()];
+            encode::request(&mut wait, &[b"WAIT", words[0].as_bytes(), words[1].as_bytes()]);
+        }
+        let kinds = requests.operations().map(|operation| Redis::kind(operation, requests.ttl(), &wait)).collect();
+        Ok(Redis {
+            kinds,
+            streams: spec.protocol.streams(),
+            replicas: i64::from(keyvalue.replicas),
+            longest: keyvalue.value.range().1 as usize,
+            requests,
+        })
+    }
+
+    fn preloaded(&mut self, took: std::time::Duration) {
+        self.requests.preloaded(took);
+    }
+
+    fn connect(&self, session: &mut Self::Session, number: u32, out: &mut Vec<u8>) -> bool {
+        session.get_or_insert_with(|| self.session(self.requests.start(number)));
+        encode::request(out, &[b"PING"]);
+        false
+    }
+
+    fn ended(&self, session: &mut Self::Session) {
+        let Some(session) = session else { return };
+        for sent in session.order.drain(..).filter(|sent| sent.answered.is_none()) {
+            self.requests.fail(&mut session.state, &sent.key);
+        }
+        session.reader = ReplyReader::new(ReplyFrame::new(self.longest + AROUND));
+        session.ready = false;
+    }
+
+    #[inline]
+    fn choose(&self, session: &mut Self::Session, _target: u32, _generator: &mut Generator) -> u32 {
+        session.as_mut().map_or(0, |session| self.requests.choose(&mut session.state))
+    }
+
+    #[inline]
+    fn encode<'a>(
+        &'a self,
+        session: &mut Self::Session,
+        stream: u32,
+        kind: u32,
+        generator: &'a mut Generator,
+        out: &mut Vec<u8>,
+    ) -> Result<Encoded<'a>, Refusal> {
+        let Some(session) = session else { return Err(Refusal::Exhausted) };
+        let next = self.requests.next(&mut session.state, kind, &mut generator.next(kind));
+        let Kind { before, after } = &self.kinds[kind as usize];
+        out.extend_from_slice(before);
+        out.extend_from_slice(&digits(next.key.number));
+        out.extend_from_slice(b"\r\n");
+        if next.length > 0 {
+            encode::header(out, b'$', next.length);
+            self.requests.values.append(out, next.key.number, next.key.version, next.length);
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(after);
+        let waits = self.replicas > 0 && next.key.operation != Operation::Get;
+        session.order.push_back(Sent { stream, waits, answered: None, key: next.key });
+        Ok(Encoded::Appended)
+    }
+
+    #[inline]
+    fn receive(
+        &self,
+        session: &mut Self::Session,
+        input: &mut &[u8],
+        responses: &mut Responses<'_>,
+        _out: &mut Vec<u8>,
+    ) -> Result<Option<Event>, String> {
+        let Some(session) = session else { return Ok(None) };
+        let Session { reader, state, order, ready } = &mut **session;
+        loop {
+            let message = match reader.next(input) {
+                Ok(Some(message)) => message,
+                Ok(None) => {
+                    if let Some(sent) = order.front().filter(|_| !reader.is_between()) {
+                        responses.of(sent.stream).begun();
+                    }
+                    return Ok(None);
+                }
+                Err(error) => return Err(format!("not Redis's protocol: {error}")),
+            };
+            let reply = Value::parse(message).map_err(|error| format!("not Redis's protocol: {error}"))?;
+            if !*ready {
+                return match reply {
+                    Value::Simple(b"PONG") => {
+                        *ready = true;
+                        Ok(Some(Event::Streams(self.streams)))
+                    }
+                    Value::Error(text) => {
+                        Err(format!("the server answered PING by: {}", String::from_utf8_lossy(text)))
+                    }
+                    _ => Err("the server did not answer PING by PONG".to_owned()),
+                };
+            }
+            if matches!(reply, Value::Push(_)) {
+                continue;
+            }
+            let sent = order.front_mut().ok_or("an answer to no request")?;
+            if self.answer(state, sent, &reply, responses)? {
+                let stream = sent.stream;
+                order.pop_front();
+                return Ok(Some(Event::Complete { stream, reusable: true }));
+            }
+        }
+    }
+}
