@@ -18,7 +18,7 @@ pub fn record_late(count: u64) -> anyhow::Result<()> {
 }
 
 fn record(count: u64, lag: u64) -> anyhow::Result<()> {
-    let mut interval = Interval::new();
+    let mut interval = Interval::new(0);
     for at in 0..count {
         let latency = 20_000 + at * 7_919 % 980_000;
         interval.sample(black_box(at), Some(black_box(at + lag)), black_box(at + latency));
