@@ -173,7 +173,7 @@ impl RunningServer {
             dir: folder.path().to_owned(),
             output: folder.path().join("output"),
             cpus: vec![options.cpu],
-            nice: 0,
+            ..ProgramSpec::default()
         };
         let process = Supervised::start(&programs.weir, &spec)?;
         let url = super::cases::url(options.protocol, addr.port(), options.size);

@@ -72,6 +72,8 @@ pub struct Evidence<'a> {
     pub tls: Tls,
     /// The product's profile makes it do what all others do.
     pub levelled: bool,
+    /// Faults were provoked in the product meanwhile.
+    pub faults: bool,
 }
 
 /// What an open load's rate is meant to be.
@@ -136,7 +138,20 @@ const CHECKS: [Check; 19] = [
 
 /// Runs every check.
 pub fn audit(evidence: &Evidence<'_>) -> Vec<Finding> {
-    CHECKS.iter().filter_map(|check| check(evidence)).collect()
+    let findings = CHECKS.iter().filter_map(|check| check(evidence));
+    findings.map(|finding| if evidence.faults { provoked(finding) } else { finding }).collect()
+}
+
+/// Checks of the machine and of the work itself, whose findings no fault in the product explains.
+const UNPROVOKED: [&str; 5] = ["client-room", "other-processes", "steal", "tls", "wrong-data"];
+
+/// A finding of a load in which faults were provoked: what they explain is only noted.
+fn provoked(finding: Finding) -> Finding {
+    if UNPROVOKED.contains(&finding.check.as_str()) || finding.severity == Severity::Note {
+        return finding;
+    }
+    let message = format!("{} (faults were provoked meanwhile)", finding.message);
+    Finding { severity: Severity::Note, message, ..finding }
 }
 
 /// The verdict that follows from the findings.
@@ -220,6 +235,7 @@ pub(crate) mod fixture {
                 protocol: self.protocol,
                 tls: self.tls,
                 levelled: self.levelled,
+                faults: false,
             })
         }
 
@@ -300,6 +316,19 @@ pub(crate) mod fixture {
     fn a_good_trial_has_no_findings_and_is_valid() {
         assert_eq!(good().all(), []);
         assert_eq!(verdict(&[]), Verdict::Valid);
+    }
+
+    #[test]
+    fn what_faults_explain_is_only_noted() {
+        let of = |check: &str| Finding {
+            check: check.to_owned(),
+            severity: Severity::Fatal,
+            message: "seen".into(),
+            remedy: String::new(),
+        };
+        assert_eq!(provoked(of("errors")).severity, Severity::Note);
+        assert!(provoked(of("errors")).message.contains("faults were provoked"));
+        assert!(UNPROVOKED.iter().all(|check| provoked(of(check)).severity == Severity::Fatal));
     }
 
     #[test]

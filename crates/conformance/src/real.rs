@@ -108,6 +108,7 @@ impl<'a> RealTestbed<'a> {
             protocol: self.protocol,
             streams: if self.protocol.is_multiplexed() { STREAMS } else { 1 },
             target: "/",
+            faults: &[],
         };
         let mut running = launch(self.spec.launcher, self.spec.product, spec, &self.stop).map_err(of_failure)?;
         if let ProductKind::Proxy(program) = &self.spec.product.kind {

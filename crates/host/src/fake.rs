@@ -15,7 +15,7 @@ use weir_model::record::{Role, RoleUsage};
 use weir_vitals::{Connections, Watched, Window};
 
 use crate::files::FileError;
-use crate::host::{Ended, Host, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec, Sampler};
+use crate::host::{Disturbance, Ended, Host, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec, Sampler};
 use crate::ports::{self, NoPort};
 use crate::role::RoleError;
 use crate::supervisor::StartError;
@@ -140,6 +140,11 @@ impl Process for FakeProcess {
 
     fn signal(&mut self, signal: Signal) -> std::io::Result<()> {
         self.handle.host.record(format!("signal {} {}", self.handle.name, signal.as_str()));
+        Ok(())
+    }
+
+    fn disturb(&mut self, what: Disturbance) -> std::io::Result<()> {
+        self.handle.host.record(format!("{} {}", what.as_str(), self.handle.name));
         Ok(())
     }
 

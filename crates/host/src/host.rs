@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 use weir_model::product::Signal;
 use weir_model::record::Role;
 use weir_vitals::{Connections, Watched, Window};
@@ -111,8 +112,40 @@ pub trait Process: Debug + Send {
     /// When it is gone.
     fn signal(&mut self, signal: Signal) -> std::io::Result<()>;
 
+    /// Provokes a fault in its whole tree, or ends one. A program that was killed so counts as running until it is started again,
+    /// and its supervisor stays.
+    ///
+    /// # Errors
+    /// When its supervisor is gone.
+    fn disturb(&mut self, what: Disturbance) -> std::io::Result<()>;
+
     /// Ends it: SIGTERM, then after `grace` SIGKILL for what is left of its tree.
     fn stop(self: Box<Self>, grace: Duration) -> Ended;
+}
+
+/// A fault in a program, or the end of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, EnumString)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Disturbance {
+    /// SIGKILL to all of it.
+    Kill,
+    /// It is started again as it was at first.
+    Start,
+    /// SIGSTOP to all of it.
+    Freeze,
+    /// SIGCONT to all of it.
+    Thaw,
+    /// Its disk ([`ProgramSpec::disk`]) is filled.
+    FillDisk,
+    /// What filled its disk is removed.
+    FreeDisk,
+}
+
+impl Disturbance {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
 }
 
 /// weir in a role. It reads lines from its standard input and writes lines of JSON to its standard output.
@@ -181,6 +214,18 @@ pub struct ProgramSpec {
     pub cpus: Vec<u32>,
     /// Niceness on top of weir's own, 0 to 19.
     pub nice: u8,
+    /// A disk of its own, of memory.
+    #[serde(default)]
+    pub disk: Option<Disk>,
+}
+
+/// A small disk of memory (tmpfs), which the program alone sees, and which can be filled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disk {
+    /// The folder that it is mounted on; it is made if it is missing.
+    pub at: PathBuf,
+    /// Bytes.
+    pub size: u64,
 }
 
 /// A role to start.

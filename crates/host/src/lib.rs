@@ -17,5 +17,5 @@ pub mod stop;
 pub mod supervisor;
 pub mod tail;
 
-pub use host::{Ended, Host, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec, Sampler};
+pub use host::{Disk, Disturbance, Ended, Host, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec, Sampler};
 pub use local::LocalHost;

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use weir_host::supervisor::{StartError, Supervised};
-use weir_host::{Ended, Process, ProgramSpec};
+use weir_host::supervisor::{StartError, Supervised, descendants};
+use weir_host::{Disk, Disturbance, Ended, Process, ProgramSpec};
 use weir_model::product::Signal as ProductSignal;
 
 /// Far more than anything here takes.
@@ -50,8 +50,7 @@ impl Scratch {
             env: BTreeMap::from([("PATH".into(), std::env::var("PATH").expect("a path"))]),
             dir: self.0.path().to_owned(),
             output: self.0.path().join("output.log"),
-            cpus: Vec::new(),
-            nice: 0,
+            ..ProgramSpec::default()
         }
     }
 
@@ -360,4 +359,79 @@ fn a_signal_reaches_the_process_and_no_other() {
     assert_eq!((ended.code, ended.forced), (Some(7), false));
     let output = scratch.output();
     assert!(output.contains("graceful") && !output.contains("wrong"), "{output}");
+}
+
+/// A line each tenth of a second.
+const TICKS: &str = "echo $$; while sleep 0.1; do echo tick; done";
+
+#[test]
+fn a_killed_program_counts_as_running_and_starts_again() {
+    let scratch = Scratch::new();
+    let mut supervised = scratch.start(&format!("sleep 300 & {TICKS}"));
+    let first: u32 = scratch.lines(2)[0].parse().expect("a pid");
+    supervised.disturb(Disturbance::Kill).expect("its supervisor listens");
+    until("the program's end", || gone(first));
+    assert!(descendants(supervised.root()).is_empty(), "its children, too");
+    assert_eq!(supervised.ended(), None);
+    let said = scratch.output().lines().count();
+    supervised.disturb(Disturbance::Start).expect("its supervisor listens");
+    let second: u32 = scratch.lines(said + 2)[said].parse().expect("a pid");
+    assert!(first != second && !gone(second));
+    let ended = Box::new(supervised).stop(LONG);
+    assert_eq!((ended.signal, ended.forced), (Some(Signal::TERM.as_raw()), false));
+    assert!(gone(second));
+}
+
+#[test]
+fn a_killed_program_can_be_stopped_and_can_outlive_no_one() {
+    for stop in [true, false] {
+        let scratch = Scratch::new();
+        let mut supervised = scratch.start(TICKS);
+        let pid = scratch.lines(1)[0].parse().expect("a pid");
+        supervised.disturb(Disturbance::Kill).expect("its supervisor listens");
+        until("the program's end", || gone(pid));
+        let supervisor = supervised.root();
+        match stop {
+            true => assert!(!Box::new(supervised).stop(LONG).forced, "nothing was left to force"),
+            false => drop(supervised),
+        }
+        assert!(gone(supervisor));
+    }
+}
+
+#[test]
+fn a_frozen_program_goes_on_and_can_be_stopped() {
+    let scratch = Scratch::new();
+    let mut supervised = scratch.start(TICKS);
+    scratch.lines(2);
+    supervised.disturb(Disturbance::Freeze).expect("its supervisor listens");
+    let still =
+        |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") T "));
+    until("all of it is stopped", || descendants(supervised.root()).iter().all(still));
+    let said = scratch.output();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(scratch.output(), said);
+    supervised.disturb(Disturbance::Thaw).expect("its supervisor listens");
+    scratch.lines(said.lines().count() + 1);
+    supervised.disturb(Disturbance::Freeze).expect("its supervisor listens");
+    until("all of it is stopped", || descendants(supervised.root()).iter().all(still));
+    assert!(!Box::new(supervised).stop(LONG).forced);
+}
+
+#[test]
+fn a_disk_of_its_own_is_filled_and_freed() {
+    let scratch = Scratch::new();
+    let at = scratch.0.path().join("data");
+    let script = "for n in $(seq 1000); do echo x > data/$n 2> /dev/null && [ -s data/$n ] && echo wrote || echo full; sleep 0.05; done";
+    let spec = ProgramSpec { disk: Some(Disk { at: at.clone(), size: 4 << 20 }), ..scratch.spec(script) };
+    let mut supervised =
+        Supervised::start(&supervisor(), &spec).expect("this system gives a program a disk of its own");
+    let says = |what: &str| scratch.output().lines().last() == Some(what);
+    until("a write", || says("wrote"));
+    supervised.disturb(Disturbance::FillDisk).expect("its supervisor listens");
+    until("a full disk", || says("full"));
+    supervised.disturb(Disturbance::FreeDisk).expect("its supervisor listens");
+    until("a write again", || says("wrote"));
+    assert_eq!(std::fs::read_dir(&at).expect("there").count(), 0, "it is mounted for the program alone");
+    Box::new(supervised).stop(LONG);
 }

@@ -55,6 +55,7 @@ pub fn load_share(name: &str, of: RateBase, share: f64, load: &str) -> Load {
         warmup: Duration::from_millis(200),
         duration: Duration::from_millis(800),
         timeout: Duration::from_secs(2),
+        faults: Vec::new(),
     }
 }
 
@@ -113,6 +114,7 @@ pub fn measured(trial: u32, product: &str, workload: &str, rate: f64) -> Measure
         points: Vec::new(),
         warmup: None,
         search: None,
+        faults: Vec::new(),
     }
 }
 

@@ -123,6 +123,7 @@ fn run_trial(host: &FakeHost, folder: &Path) -> Measurement {
         warmup: Duration::ZERO,
         duration: Duration::from_secs(1),
         timeout: Duration::from_secs(2),
+        faults: Vec::new(),
     };
     let planned = Planned { trial: 1, block: 1, case };
     let spec = TrialSpec { planned: &planned, workload: &workload, load: &load, rate: None, folder };

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_model::load::{LoadSecond, Quantiles};
+use weir_model::load::{ErrorKind, LoadSecond, Quantiles};
 
 use crate::clock::to_secs;
 use crate::counts::happened;
@@ -41,6 +41,8 @@ pub(crate) struct Aggregate {
     pub total: EventCounts,
     /// The window's rows.
     pub series: Vec<LoadSecond>,
+    /// The errors of those rows that had any, by their second.
+    pub errors: BTreeMap<u32, BTreeMap<ErrorKind, u64>>,
     /// The state after the last completed second.
     pub last: Quantiles,
     /// Serialised histograms of the window and of what followed it, if a log is wanted.
@@ -58,6 +60,7 @@ impl Aggregate {
             window: EventCounts::default(),
             total: EventCounts::default(),
             series: Vec::new(),
+            errors: BTreeMap::new(),
             last: Quantiles::default(),
             log: log.then(Vec::new),
         }
@@ -135,7 +138,12 @@ impl Aggregate {
         so_far.merged.clear();
         self.spare.push(so_far.merged);
         match phase {
-            Phase::Window => self.series.push(row.clone()),
+            Phase::Window => {
+                self.series.push(row.clone());
+                if so_far.counts.errors > 0 {
+                    self.errors.insert(second, happened(&so_far.counts.by_kind).collect());
+                }
+            }
             Phase::Warmup => {}
             Phase::Connect | Phase::Drain => return None,
         }

@@ -74,6 +74,7 @@ pub(crate) fn result(
         lag: quantiles(&aggregate.samples.lag),
         connect: quantiles(&connect),
         series: aggregate.series,
+        errors_by_second: aggregate.errors,
         thread_busy: outcomes.iter().map(|outcome| outcome.busy).collect(),
         cpu_us: (sum(|o| o.cpu_us.0), sum(|o| o.cpu_us.1)),
         busy_poll_us: sum(|o| o.busy_poll_us),

@@ -12,6 +12,7 @@ pub mod condition;
 pub mod counters;
 pub mod cpu_time;
 pub mod error;
+pub mod fault;
 pub mod file;
 pub mod filter;
 pub mod fit;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::counters::OriginCounters;
+use crate::fault::FaultRecord;
 use crate::load::{LoadResult, SearchResult};
 use crate::placement::Placement;
 use crate::suite::{Entry, Protocol, Workload};
@@ -94,6 +95,9 @@ pub struct Measurement {
     /// What a search did and found; `load` is its confirming trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchResult>,
+    /// Faults that were provoked in the window, in the order of their beginnings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultRecord>,
 }
 
 impl Measurement {

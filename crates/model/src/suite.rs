@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::condition::Condition;
+use crate::fault::Fault;
 use crate::file::{NAME_WANTED, forms};
 use crate::keyvalue::KeyValue;
 use crate::load::TlsVersion;
@@ -402,6 +403,9 @@ pub struct Load {
     #[serde(with = "units::human", default = "ten_seconds")]
     #[schemars(with = "HumanDuration", extend("x-weir-positive" = true))]
     pub timeout: Duration,
+    /// Faults that are provoked in the product meanwhile.
+    #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use weir_model::Catalogue;
 use weir_model::Condition;
+use weir_model::fault::{Fault, FaultKind};
 use weir_model::keyvalue::KeyValue;
 use weir_model::load::TlsVersion;
 use weir_model::product::{BuildTool, Install, Need, Product, ProductKind, Reload, Signal, Source};
@@ -14,6 +15,7 @@ use weir_model::suite::{
     Arrivals, Entry, Expect, KeyType, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Scale, ScaleOverride,
     Series, Suite, Tls, Workload,
 };
+use weir_model::units::ByteCount;
 
 /// Has every product, with the two profiles that suites may rely on.
 struct Everything;
@@ -141,6 +143,18 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn fault()(
+        what in proptest::sample::select(vec![FaultKind::Kill, FaultKind::Freeze, FaultKind::DiskFull]),
+        part in proptest::sample::select(vec!["all", "front", "first", "store-1"]),
+        (at_ms, lasts_ms, size) in (0u64..100, 1u64..100, 1u64..),
+    ) -> Fault {
+        let disk = (what == FaultKind::DiskFull).then_some(ByteCount(size));
+        let time = Duration::from_millis;
+        Fault { what, part: part.to_owned(), at: time(at_ms), lasts: time(lasts_ms), disk }
+    }
+}
+
+prop_compose! {
     /// `closed` names the closed loads before this one.
     fn load(name: String, closed: Vec<String>)(
         title in line(),
@@ -160,6 +174,7 @@ prop_compose! {
         warmup in duration(),
         duration in duration(),
         timeout in duration(),
+        faults in proptest::collection::vec(fault(), 0..3),
     ) -> Load {
         let rate = if fixed || closed.is_empty() {
             RateSpec::Fixed(rate)
@@ -185,7 +200,10 @@ prop_compose! {
         };
         let saturating = saturating && matches!(kind, LoadKind::Open { .. });
         let steady = steady.filter(|most| !most.is_zero());
+        let lone = series == Series::Once && matches!(kind, LoadKind::Open { .. } | LoadKind::Closed);
+        let faults = faults.into_iter().filter(|fault| lone && fault.end() <= duration).collect();
         Load {
+            faults,
             name: name.clone(),
             title,
             kind,

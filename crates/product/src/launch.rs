@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use weir_host::stop::Stop;
-use weir_host::{Host, ProgramSpec};
+use weir_host::{Disk, Host, ProgramSpec};
+use weir_model::fault::{Fault, FaultKind};
 use weir_model::product::{Product, ProductKind, Program};
 use weir_model::suite::Protocol;
 
@@ -82,6 +83,8 @@ pub struct LaunchSpec<'a> {
     pub streams: u32,
     /// The path of their requests; a query is ignored.
     pub target: &'a str,
+    /// Faults that will be provoked in it: some need a disk of the part's own.
+    pub faults: &'a [Fault],
 }
 
 /// Renders, checks and starts a product. On return all its parts are started, and those with ports listen.
@@ -89,7 +92,7 @@ pub struct LaunchSpec<'a> {
 /// # Errors
 /// Which step failed, and why.
 pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop: &Stop) -> Result<Running, Failure> {
-    let LaunchSpec { profile, folder, listen, origin, cpus, connections, protocol, streams, target } = spec;
+    let LaunchSpec { profile, folder, listen, origin, cpus, connections, protocol, streams, target, faults } = spec;
     let wire_protocol = launcher.wire_protocol(protocol)?;
     let installed = launcher.installed.get(&product.name).ok_or_else(|| {
         Failure::at(
@@ -137,7 +140,7 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
         folder,
         wire_protocol,
     };
-    for ((part, rendered), cpus) in program.parts.iter().zip(rendered.parts).zip(cpu_sets) {
+    for (index, ((part, rendered), cpus)) in program.parts.iter().zip(rendered.parts).zip(cpu_sets).enumerate() {
         let name = program.has_parts().then(|| part.name.clone());
         let title =
             name.as_ref().map_or_else(|| product.title.clone(), |name| format!("{}'s part {name}", product.title));
@@ -159,7 +162,8 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
             return Err(Failure::Stopped);
         }
         let (output, exit) = (file("output", "log"), file("exit", "json"));
-        let spec = ProgramSpec { cpus, nice, ..spec(&rendered.command, output.clone()) };
+        let disk = disk(faults, program, index, &running.folder);
+        let spec = ProgramSpec { cpus, nice, disk, ..spec(&rendered.command, output.clone()) };
         let process = host.start(&spec).map_err(|e| {
             Failure::at(
                 "start",
@@ -174,6 +178,14 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
         running.wait_listening(&own, part.process.ready_within, stop)?;
     }
     Ok(running)
+}
+
+/// The disk of a part, for a fault that fills it: in place of its first scratch folder.
+fn disk(faults: &[Fault], program: &Program, part: usize, folder: &Path) -> Option<Disk> {
+    let filled =
+        faults.iter().find(|fault| fault.what == FaultKind::DiskFull && fault.parts(program).contains(&part))?;
+    let at = folder.join(program.parts[part].process.scratch.first()?);
+    Some(Disk { at, size: filled.disk?.0 })
 }
 
 /// A free port for each port name of the parts, different from those in `chosen`.

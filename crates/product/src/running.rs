@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use weir_host::files::pretty;
 use weir_host::stop::Stop;
 use weir_host::supervisor::StartError;
-use weir_host::{Ended, Host, Process, ProgramSpec};
+use weir_host::{Disturbance, Ended, Host, Process, ProgramSpec};
 use weir_model::product::{Product, ProductKind, Reload, Signal};
 use weir_model::record::{Finding, Role, Severity};
 use weir_vitals::Watched;
@@ -207,6 +207,20 @@ impl Running {
     /// When it is gone.
     pub fn signal(&mut self, signal: Signal) -> std::io::Result<()> {
         self.front()?.process.signal(signal)
+    }
+
+    /// Provokes a fault in some of its parts, by their index, or ends one.
+    ///
+    /// # Errors
+    /// A part's supervisor is gone.
+    pub fn disturb(&mut self, parts: &[usize], what: Disturbance) -> Result<(), Failure> {
+        for (_, part) in self.parts.iter_mut().enumerate().filter(|(index, _)| parts.contains(index)) {
+            part.process.disturb(what).map_err(|error| {
+                let message = format!("{}: {} failed: {error}", part.title, what.as_str());
+                Failure::at("load", message, part.evidence(self.host.as_ref()), "see its output in the trial's folder")
+            })?;
+        }
+        Ok(())
     }
 
     /// Makes it reload its configuration, as its file says. A signal is only sent; a command has to succeed.

@@ -190,6 +190,7 @@ fn trial(
         points: Vec::new(),
         warmup: None,
         search: None,
+        faults: Vec::new(),
         case,
     };
     Trial { folder: format!("trials/{number}"), measurement }

@@ -25,8 +25,9 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::Report;
 use super::adopt::become_subreaper;
+use super::disk;
 use super::tree::{QUIET_SCANS, descendants};
-use crate::host::{Ended, ProgramSpec};
+use crate::host::{Disturbance, Ended, ProgramSpec};
 use crate::placement::affinity_mask;
 
 /// Runs the supervisor: reads a [`ProgramSpec`] from standard input, starts it, and stays until it has ended or standard
@@ -40,7 +41,8 @@ pub fn supervise() -> std::io::Result<i32> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     let spec: ProgramSpec = serde_json::from_str(&line)?;
-    let child = match start(&spec) {
+    let mounted = spec.disk.as_ref().map_or(Ok(()), disk::mount);
+    let child = match mounted.and_then(|()| start(&spec)) {
         Ok(child) => child,
         Err(error) => {
             report(&Report::NotStarted(error.to_string()));
@@ -48,7 +50,7 @@ pub fn supervise() -> std::io::Result<i32> {
         }
     };
     report(&Report::Started(child.id()));
-    let ended = watch(child, &children_end)?;
+    let ended = watch(&spec, child, &children_end)?;
     report(&Report::Ended(ended));
     Ok(0)
 }
@@ -109,15 +111,17 @@ fn start(spec: &ProgramSpec) -> std::io::Result<Child> {
 }
 
 /// Waits until the process ends, weir asks for a stop, or weir itself ends.
-fn watch(child: Child, children_end: &SignalFd) -> std::io::Result<Ended> {
+fn watch(spec: &ProgramSpec, child: Child, children_end: &SignalFd) -> std::io::Result<Ended> {
     let mut tree = Tree { main: Pid::from_child(&child), end: None };
+    // It was killed on request, and may be started again.
+    let mut down = false;
     let stdin = std::io::stdin();
     let mut listening = true;
     let mut deadline: Option<Instant> = None;
     let mut forced = false;
     loop {
         tree.reap();
-        if let Some(end) = tree.end {
+        if let Some(end) = tree.end.filter(|_| !down) {
             let left_over = tree.kill_all();
             return Ok(Ended { code: end.code(), signal: end.signal(), forced, left_over });
         }
@@ -140,11 +144,22 @@ fn watch(child: Child, children_end: &SignalFd) -> std::io::Result<Ended> {
         }
         if sent {
             match read_control() {
+                Some(Control::Stop(_)) if down => return Ok(ENDED_BY_REQUEST),
                 Some(Control::Stop(grace)) => {
+                    // A stopped process would never see the signal.
+                    tree.signal_all(Signal::CONT);
                     deadline = Some(Instant::now() + grace);
                     tree.signal_main(Signal::TERM);
                 }
                 Some(Control::Signal(signal)) => tree.signal_main(signal),
+                Some(Control::Disturb(what)) => {
+                    if let Err(error) = disturb(spec, what, &mut tree, &mut down) {
+                        // Standard error is the program's output.
+                        eprintln!("weir: {} failed: {error}", what.as_str());
+                    }
+                }
+                // A program that is down has no end to wait for.
+                None if down => return Ok(ENDED_BY_REQUEST),
                 // weir has ended, or wants an immediate end. The closed pipe stays readable, so it is not polled again.
                 None => {
                     listening = false;
@@ -155,6 +170,30 @@ fn watch(child: Child, children_end: &SignalFd) -> std::io::Result<Ended> {
             }
         }
     }
+}
+
+/// The end of a program that was killed on request and not started again.
+const ENDED_BY_REQUEST: Ended = Ended { code: None, signal: Some(libc::SIGKILL), forced: false, left_over: 0 };
+
+/// Provokes a fault, or ends one.
+fn disturb(spec: &ProgramSpec, what: Disturbance, tree: &mut Tree, down: &mut bool) -> std::io::Result<()> {
+    let no_disk = || std::io::Error::other("the program has no disk of its own");
+    match what {
+        Disturbance::Kill => {
+            *down = true;
+            tree.kill_all();
+        }
+        Disturbance::Start if *down => {
+            let child = start(spec)?;
+            (tree.main, tree.end, *down) = (Pid::from_child(&child), None, false);
+        }
+        Disturbance::Start => {}
+        Disturbance::Freeze => tree.signal_all(Signal::STOP),
+        Disturbance::Thaw => tree.signal_all(Signal::CONT),
+        Disturbance::FillDisk => disk::fill(spec.disk.as_ref().ok_or_else(no_disk)?)?,
+        Disturbance::FreeDisk => disk::free(spec.disk.as_ref().ok_or_else(no_disk)?)?,
+    }
+    Ok(())
 }
 
 /// The process and its descendants, all of which are, or become, children of the supervisor.
@@ -181,6 +220,19 @@ impl Tree {
     fn signal_main(&self, signal: Signal) {
         if self.end.is_none() {
             let _ = rustix::process::kill_process(self.main, signal);
+        }
+    }
+
+    /// Sends every descendant a signal. A process that is being forked meanwhile is found by the second scan.
+    fn signal_all(&self, signal: Signal) {
+        let mut told = Vec::new();
+        for _ in 0..QUIET_SCANS {
+            for pid in descendants(std::process::id()).into_iter().filter_map(|pid| Pid::from_raw(pid as i32)) {
+                if !told.contains(&pid) {
+                    let _ = rustix::process::kill_process(pid, signal);
+                    told.push(pid);
+                }
+            }
         }
     }
 
@@ -213,9 +265,11 @@ enum Control {
     Stop(Duration),
     /// Send the process a signal.
     Signal(Signal),
+    /// Provoke a fault, or end one.
+    Disturb(Disturbance),
 }
 
-/// Reads a line with milliseconds, or with the word `signal` and its number; `None` at end of file. It reads byte by byte, so
+/// Reads a line with milliseconds, with the word `signal` and its number, or with a disturbance; `None` at end of file. It reads byte by byte, so
 /// that nothing stays in a buffer that `poll` does not see.
 fn read_control() -> Option<Control> {
     let mut text = String::new();
@@ -234,7 +288,10 @@ fn read_control() -> Option<Control> {
 fn parse_control(line: &str) -> Option<Control> {
     match line.strip_prefix("signal ") {
         Some(number) => Signal::from_named_raw(number.parse().ok()?).map(Control::Signal),
-        None => line.parse().ok().map(Duration::from_millis).map(Control::Stop),
+        None => match line.parse() {
+            Ok(what) => Some(Control::Disturb(what)),
+            Err(_) => line.parse().ok().map(Duration::from_millis).map(Control::Stop),
+        },
     }
 }
 

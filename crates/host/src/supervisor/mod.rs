@@ -13,6 +13,7 @@
 //! This module does not know what the process is or whether it works.
 
 mod adopt;
+mod disk;
 mod inside;
 mod tree;
 
@@ -27,7 +28,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use weir_model::product::Signal;
 
-use crate::host::{Ended, Process, ProgramSpec};
+use crate::host::{Disturbance, Ended, Process, ProgramSpec};
 use crate::tail::last_lines;
 
 pub use inside::supervise;
@@ -154,6 +155,11 @@ impl Process for Supervised {
     fn signal(&mut self, signal: Signal) -> std::io::Result<()> {
         let control = self.control.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
         writeln!(control, "signal {}", number(signal))
+    }
+
+    fn disturb(&mut self, what: Disturbance) -> std::io::Result<()> {
+        let control = self.control.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
+        writeln!(control, "{}", what.as_str())
     }
 
     fn stop(mut self: Box<Self>, grace: Duration) -> Ended {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use weir_host::files::{FileError, pretty};
 use weir_model::counters::OriginCounters;
+use weir_model::fault::FaultRecord;
 use weir_model::load::{LoadResult, LoadSpec};
 use weir_vitals::Window;
 
@@ -23,6 +24,8 @@ pub struct Measured {
     pub window: Window,
     /// What the origin counted during the load; `None` for a product, which has no counters.
     pub counters: Option<OriginCounters>,
+    /// The faults that were provoked.
+    pub faults: Vec<FaultRecord>,
 }
 
 /// Follows a load to its end, without the origin's counters.
@@ -39,8 +42,8 @@ pub fn measure(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<Measur
     let Some(window) = window else {
         return Err(work.failed("the client ended without a measured window"));
     };
-    work.end()?;
-    Ok(Measured { load, window, counters: None })
+    let faults = work.end()?;
+    Ok(Measured { load, window, counters: None, faults })
 }
 
 /// Handles a report of a client whose load is measured. Returns the window when it is over.

@@ -7,6 +7,7 @@
 //! This module does not know which trials there are, nor what their numbers mean.
 
 mod connections;
+mod faults;
 mod measure;
 mod points;
 mod search;
@@ -158,6 +159,7 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
         points: Vec::new(),
         warmup: None,
         search: None,
+        faults: Vec::new(),
     }
 }
 
@@ -227,6 +229,7 @@ fn start_product(
         protocol: trial.workload.protocol,
         streams: trial.load.streams_of(trial.workload.protocol),
         target: &trial.workload.request.path,
+        faults: &trial.load.faults,
     };
     Ok(Some(launch(&context.launcher, product, spec, stop)?))
 }

@@ -13,6 +13,7 @@ use weir_model::product::{Product, is_levelled};
 use weir_model::record::{Measurement, Point, Warmup};
 use weir_model::suite::{Expect, Load, LoadKind, Series};
 
+use super::faults::Faults;
 use super::measure::{Measured, longest, measure, write_files};
 use super::points::{PointSpec, part, points, rate_intent};
 use super::serving::RunningOrigin;
@@ -76,6 +77,7 @@ pub fn measure_points(
         connections::add(&mut measured.window.series, &measured.load);
         let folder = point.folder(running_trial.trial.folder);
         write_files(&folder, &measured.window)?;
+        measurement.faults = std::mem::take(&mut measured.faults);
         let point = running_trial.audited(&point, measured, measurement.search.as_ref());
         measurement.points.push(point);
     }
@@ -113,7 +115,8 @@ impl RunningTrial<'_> {
         observer.notify(RunEvent::Stage("connecting"));
         let client = ClientSpec::from(spec);
         let work = Work::start(self.context, &client, &folder, most, &mut self.origin, &mut self.running, stop)?;
-        let measured = measure(work, observer)?;
+        let faults = Faults::new(&self.trial.load.faults, self.product)?;
+        let measured = measure(work.with_faults(faults), observer)?;
         observer.notify(RunEvent::Stage("settling"));
         let after =
             if point.point == point.of { settled_counters(&self.origin)? } else { quiet_counters(&self.origin)? };
@@ -142,7 +145,7 @@ impl RunningTrial<'_> {
     }
 
     fn audited(&self, point: &PointSpec, measured: Measured, search: Option<&SearchResult>) -> Point {
-        let Measured { load, window, counters } = measured;
+        let Measured { load, window, counters, .. } = measured;
         let trial_load = self.trial.load;
         let findings = audit::audit(&Evidence {
             load: &load,
@@ -164,6 +167,7 @@ impl RunningTrial<'_> {
             protocol: self.trial.workload.protocol,
             tls: self.context.launcher.tls.settings(),
             levelled: is_levelled(&self.trial.planned.case.profile),
+            faults: !trial_load.faults.is_empty(),
         });
         Point {
             point: point.point,

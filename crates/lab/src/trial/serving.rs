@@ -78,6 +78,7 @@ pub fn start(
         protocol: trial.workload.protocol.upstream(),
         streams: 1,
         target: &trial.workload.request.path,
+        faults: &[],
     };
     let mut running = launch(&context.launcher, product, spec, stop)?;
     if let ProductKind::Proxy(program) = &product.kind {

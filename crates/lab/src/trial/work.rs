@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use weir_model::fault::FaultRecord;
 use weir_model::record::Role;
 use weir_vitals::{Watched, Window};
 
 use super::TrialContext;
+use super::faults::Faults;
 use super::serving::RunningOrigin;
 use weir_host::role::{ClientProcess, ClientReport, ClientSpec};
 use weir_host::stop::Stop;
@@ -34,6 +36,7 @@ pub struct Work<'a> {
     pub origin: &'a mut RunningOrigin,
     running: &'a mut Option<Running>,
     stop: &'a Stop,
+    faults: Faults,
 }
 
 impl<'a> Work<'a> {
@@ -63,7 +66,23 @@ impl<'a> Work<'a> {
             Err(load_failed(host.as_ref(), format!("vitals did not start: {e}"), &output))
         })?;
         let host = Arc::clone(host);
-        Ok(Work { host, client, watch, output, most, deadline: Instant::now() + most, origin, running, stop })
+        Ok(Work {
+            host,
+            client,
+            watch,
+            output,
+            most,
+            deadline: Instant::now() + most,
+            origin,
+            running,
+            stop,
+            faults: Faults::default(),
+        })
+    }
+
+    /// Provokes these faults in the window.
+    pub fn with_faults(self, faults: Faults) -> Work<'a> {
+        Work { faults, ..self }
     }
 
     /// Receives the client's next report; `None` when there is none for now.
@@ -74,12 +93,17 @@ impl<'a> Work<'a> {
         if Instant::now() > self.deadline {
             return Err(self.failed(format!("the client was not done after {} s", self.most.as_secs())));
         }
+        if let Some(running) = self.running {
+            self.faults.advance(running)?;
+        }
         self.all_alive()?;
-        self.client.receive(POLL_INTERVAL).map_err(|e| self.failed(e.to_string()))
+        let wait = self.faults.wait().map_or(POLL_INTERVAL, |wait| wait.min(POLL_INTERVAL));
+        self.client.receive(wait).map_err(|e| self.failed(e.to_string()))
     }
 
     /// Lets vitals begin a window.
     pub fn begin_window(&mut self) -> Result<(), Failure> {
+        self.faults.begin();
         self.watch.begin_window().or_else(|e| {
             self.all_alive()?;
             Err(self.failed(format!("vitals failed: {e}")))
@@ -102,10 +126,12 @@ impl<'a> Work<'a> {
     }
 
     /// Ends the measurement after the client's last report. Fails if the product or the origin died in the last moment, because
-    /// the result would be wrong.
-    pub fn end(self) -> Result<(), Failure> {
+    /// the result would be wrong. Returns the faults that were provoked.
+    pub fn end(self) -> Result<Vec<FaultRecord>, Failure> {
         self.watch.stop();
-        all_alive(self.origin, self.running)
+        let faults = self.faults.end(self.running.as_mut())?;
+        all_alive(self.origin, self.running)?;
+        Ok(faults)
     }
 
     fn all_alive(&mut self) -> Result<(), Failure> {

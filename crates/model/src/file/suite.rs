@@ -404,8 +404,18 @@ impl Checks<'_, '_> {
         {
             error(key, "a search is no series: it finds one rate", &format!("no {key}"));
         }
+        let lone =
+            load.series == Series::Once && !matches!(load.kind, LoadKind::Search { .. } | LoadKind::Count { .. });
+        if !load.faults.is_empty() && !lone {
+            error("fault", "faults in a series, a search or a counted load", "a closed or open load of one point");
+        }
         if load.series.points() as usize > MOST_POINTS {
             error(key, &format!("a series of {} points", load.series.points()), &format!("at most {MOST_POINTS}"));
+        }
+        for (index, fault) in load.faults.iter().enumerate() {
+            if let Err((key, found, wanted)) = fault.check(load.duration) {
+                self.errors.add(&child(&item(&child(path, "fault"), index), key), found, wanted);
+            }
         }
         match &load.kind {
             LoadKind::Open { rate: RateSpec::Share { load: base, .. }, .. } => self.base(path, base, loads, index),

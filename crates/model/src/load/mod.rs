@@ -193,6 +193,9 @@ pub struct LoadResult {
     pub first_byte: Quantiles,
     /// One row a second of the window.
     pub series: Vec<LoadSecond>,
+    /// The errors of each row of `series` that had any, by its second.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors_by_second: BTreeMap<u32, BTreeMap<ErrorKind, u64>>,
     /// Share of the window that each worker thread spent at work on the CPU (1.0 = saturated).
     pub thread_busy: Vec<f64>,
     /// The window's CPU time of all worker threads, microseconds: user, system.

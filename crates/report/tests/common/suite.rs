@@ -68,5 +68,6 @@ fn load(name: &str, title: &str, kind: LoadKind, connections: u32) -> Load {
         warmup: Duration::from_secs(2),
         duration: Duration::from_secs(u64::from(WINDOW_S)),
         timeout: Duration::from_secs(5),
+        faults: Vec::new(),
     }
 }

@@ -251,6 +251,7 @@ fn measurement(
         points: Vec::new(),
         warmup: None,
         search: None,
+        faults: Vec::new(),
         case,
     }
 }

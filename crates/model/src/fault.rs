@@ -1,0 +1,213 @@
+//! Faults that a load provokes in the product while it is measured: what, in which part, when, and for how long. Suites say
+//! them (`[[load.fault]]`); the lab carries them out. It does not know how.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
+
+use crate::load::{ErrorKind, LoadResult, LoadSecond};
+use crate::product::Program;
+use crate::units::{self, ByteCount, HumanDuration};
+
+/// A fault that a load provokes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fault {
+    /// What happens.
+    pub what: FaultKind,
+    /// To which part of the product: `front`, the one that clients talk to; `first`, the one that starts first; `all`; or a
+    /// part's own name.
+    pub part: String,
+    /// When it begins, from the start of the measured window.
+    #[serde(with = "units::human")]
+    #[schemars(with = "HumanDuration")]
+    pub at: Duration,
+    /// How long it lasts: then the part is started again, goes on, or has room on its disk again.
+    #[serde(rename = "for", with = "units::human")]
+    #[schemars(with = "HumanDuration", extend("x-weir-positive" = true))]
+    pub lasts: Duration,
+    /// `disk-full` only: the size of the disk that the part's scratch folder gets, of memory, when it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-weir-positive" = true))]
+    pub disk: Option<ByteCount>,
+}
+
+/// What happens to a part of a product.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum FaultKind {
+    /// All its processes are killed (SIGKILL), and it is started again at the end.
+    Kill,
+    /// All its processes are stopped (SIGSTOP), and go on at the end (SIGCONT).
+    Freeze,
+    /// Its disk is full.
+    DiskFull,
+}
+
+impl FaultKind {
+    /// The name used in files and tables.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+impl Fault {
+    /// The parts that it means, by their index; none where the product has no such part.
+    pub fn parts(&self, program: &Program) -> Vec<usize> {
+        let count = program.parts.len();
+        match self.part.as_str() {
+            "all" => (0..count).collect(),
+            "front" => vec![count - 1],
+            "first" => vec![0],
+            name => program.parts.iter().position(|part| part.name == name).into_iter().collect(),
+        }
+    }
+
+    /// When it is over, from the start of the measured window.
+    pub fn end(&self) -> Duration {
+        self.at.saturating_add(self.lasts)
+    }
+
+    /// What makes no sense in a window of this length: the key, what was found, and what would be right.
+    ///
+    /// # Errors
+    /// The first contradiction.
+    pub fn check(&self, window: Duration) -> Result<(), (&'static str, String, String)> {
+        let human = |time: Duration| HumanDuration(time).to_string();
+        match self.what {
+            FaultKind::DiskFull if self.disk.is_none() => {
+                let wanted = "the size of the part's disk, such as \"256MiB\"";
+                Err(("disk", "is missing".to_owned(), wanted.to_owned()))
+            }
+            FaultKind::Kill | FaultKind::Freeze if self.disk.is_some() => {
+                let found = format!("does not go with what = {:?}", self.what.as_str());
+                Err(("disk", found, "what = \"disk-full\", or no disk".to_owned()))
+            }
+            _ if self.end() > window => {
+                let found =
+                    format!("{} after {} is beyond the window of {}", human(self.lasts), human(self.at), human(window));
+                Err(("for", found, "an end inside the window, so that recovery is seen".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What came of a fault.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FaultRecord {
+    /// What happened.
+    pub what: FaultKind,
+    /// To which part, as ordered.
+    pub part: String,
+    /// When it began, seconds from the window's start, as it was.
+    pub began_s: f64,
+    /// When it ended, the same.
+    pub ended_s: f64,
+}
+
+/// The share of the rate before a fault that counts as recovered.
+const RECOVERED: f64 = 0.9;
+
+/// What a load shows of a fault. Times are of whole rows, one a second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FaultOutcome {
+    /// Requests without a right answer, from the fault's beginning until the load had recovered.
+    pub errors: BTreeMap<ErrorKind, u64>,
+    /// Right answers a second before the fault (median), and in the worst second from its beginning on.
+    pub rate: (f64, f64),
+    /// From the fault's end until two seconds in a row had no errors and at least 90 % of the rate before: seconds. `None`: not
+    /// within the window.
+    pub recovered_s: Option<f64>,
+}
+
+impl FaultRecord {
+    /// What a load shows of it; `None` where no whole second came before it.
+    pub fn outcome(&self, load: &LoadResult) -> Option<FaultOutcome> {
+        let whole = |row: &&LoadSecond| row.length_s > 0.99;
+        let mut before: Vec<u64> = load
+            .series
+            .iter()
+            .filter(whole)
+            .map_while(|row| (f64::from(row.second) + row.length_s <= self.began_s).then_some(row.right))
+            .collect();
+        before.sort_unstable();
+        let usual = *before.get(before.len() / 2)? as f64;
+        let hit: Vec<&LoadSecond> = load
+            .series
+            .iter()
+            .filter(whole)
+            .filter(|row| f64::from(row.second) + row.length_s > self.began_s)
+            .collect();
+        let well = |row: &LoadSecond| row.errors == 0 && row.right as f64 >= RECOVERED * usual;
+        let after = hit.iter().position(|row| f64::from(row.second) >= self.ended_s.floor()).unwrap_or(hit.len());
+        let recovered = (after..hit.len()).find(|&at| hit[at..].iter().take(2).all(|row| well(row)));
+        let disturbed = &hit[..recovered.unwrap_or(hit.len())];
+        let mut errors = BTreeMap::new();
+        for row in disturbed {
+            for (kind, n) in load.errors_by_second.get(&row.second).into_iter().flatten() {
+                *errors.entry(*kind).or_default() += n;
+            }
+        }
+        Some(FaultOutcome {
+            errors,
+            rate: (usual, disturbed.iter().map(|row| row.right).min().map_or(usual, |least| least as f64)),
+            recovered_s: recovered.map(|at| (f64::from(hit[at].second) - self.ended_s).max(0.0)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recovery_is_two_good_seconds_in_a_row() {
+        let row = |(second, (right, errors)): (u32, (u64, u64))| LoadSecond {
+            second,
+            length_s: 1.0,
+            right,
+            errors,
+            ..LoadSecond::default()
+        };
+        let load = |rows: &[(u64, u64)]| LoadResult {
+            series: (0..).zip(rows.iter().copied()).map(row).collect(),
+            errors_by_second: (0..)
+                .zip(rows)
+                .filter(|(_, (_, errors))| *errors > 0)
+                .map(|(second, (_, errors))| (second, BTreeMap::from([(ErrorKind::Timeout, *errors)])))
+                .collect(),
+            ..LoadResult::default()
+        };
+        let record = FaultRecord { what: FaultKind::Freeze, part: "all".into(), began_s: 2.0, ended_s: 4.1 };
+        let seen = |rows: &[(u64, u64)]| {
+            let outcome = record.outcome(&load(rows)).unwrap();
+            (outcome.recovered_s.map(|s| (s * 10.0).round()), outcome.errors.values().sum::<u64>(), outcome.rate.1)
+        };
+        let (good, bad) = ((100, 0), (10, 5));
+        assert_eq!(seen(&[good, good, bad, bad, good, good, good]), (Some(0.0), 10, 10.0));
+        // One good second between bad ones is none.
+        assert_eq!(seen(&[good, good, bad, bad, good, bad, good, good]), (Some(19.0), 15, 10.0));
+        assert_eq!(seen(&[good, good, bad, bad, bad, bad]), (None, 20, 10.0));
+        // A fault that nobody noticed.
+        assert_eq!(seen(&[good; 7]), (Some(0.0), 0, 100.0));
+        assert_eq!(FaultRecord { began_s: 0.5, ..record.clone() }.outcome(&load(&[good; 3])), None);
+    }
+
+    #[test]
+    fn contradictions_are_found() {
+        let second = Duration::from_secs(1);
+        let kill = Fault { what: FaultKind::Kill, part: "all".into(), at: second, lasts: second, disk: None };
+        let window = Duration::from_secs(3);
+        assert_eq!(kill.check(window), Ok(()));
+        let key = |fault: Fault| fault.check(window).unwrap_err().0;
+        assert_eq!(key(Fault { lasts: window, ..kill.clone() }), "for");
+        assert_eq!(key(Fault { disk: Some(ByteCount(1)), ..kill.clone() }), "disk");
+        assert_eq!(key(Fault { what: FaultKind::DiskFull, ..kill }), "disk");
+    }
+}
