@@ -64,7 +64,7 @@ fn help_is_as_kept_and_has_examples() {
 
 #[test]
 fn each_topic_of_a_load_is_as_kept() {
-    for topic in ["load", "find-max", "request", "answers", "connections", "tls", "output"] {
+    for topic in ["load", "find-max", "request", "key-value", "answers", "connections", "tls", "output"] {
         let ended = run(&["help", "load", topic]);
         ended.expect(0);
         for line in ended.stdout.lines() {

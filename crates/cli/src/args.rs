@@ -52,7 +52,7 @@ impl Cli {
 pub enum Verb {
     /// Run a suite: measure products, audit the numbers, write the report
     Run(Box<verbs::run::Args>),
-    /// Generate load against any HTTP server (instead of wrk, wrk2 and hey)
+    /// Generate load against any HTTP or key-value server (instead of wrk and hey)
     Load(Box<verbs::load::Args>),
     /// Run only the origin: a server with answers of any size and delay, and counters
     Origin(verbs::origin::Args),

@@ -43,6 +43,8 @@ pub(crate) struct Plan {
     /// Requests that a connection may have in flight, and that it may carry in its life.
     pub streams: u32,
     pub requests_per_connection: u64,
+    /// How old a connection may get.
+    pub recycle: Option<u64>,
     pub threads: u32,
     /// Where a thread's driver holds its connections.
     pub descriptors: DescriptorKind,
@@ -112,6 +114,7 @@ impl Plan {
                 true => 1,
                 false => spec.requests_per_connection.unwrap_or(u64::MAX),
             },
+            recycle: spec.recycle_s.map(from_secs),
             threads,
             descriptors,
             connecting_at_once: (CONNECTING_IN_ALL / threads).clamp(64, CONNECTING_AT_ONCE),

@@ -13,6 +13,9 @@ use crate::schedule;
 /// A day: longer than any load, and short enough that sums of times cannot overflow.
 pub(crate) const LONGEST_S: f64 = 86_400.0;
 
+/// The least time after which connections are recycled, s; deadlines are kept to 10 ms.
+const LEAST_AGE_S: f64 = 0.01;
+
 /// More requests in flight on one connection are taken for a typing error.
 const MAX_STREAMS: u32 = 65_535;
 
@@ -109,6 +112,11 @@ fn streams(spec: &LoadSpec) -> Result<(), String> {
 /// How many requests a connection carries before it is closed.
 fn lives(spec: &LoadSpec) -> Result<(), String> {
     must(spec.requests_per_connection != Some(0), || "0 requests a connection; at least 1 is needed".into())?;
+    if let Some(age) = spec.recycle_s {
+        must((LEAST_AGE_S..=LONGEST_S).contains(&age), || {
+            format!("connections of at most {age} s; expected: between {LEAST_AGE_S} and {LONGEST_S} s")
+        })?;
+    }
     if !spec.connection_close {
         return Ok(());
     }
@@ -265,6 +273,8 @@ mod tests {
                 "one or the other",
             ),
             (|s| s.requests_per_connection = Some(0), "0 requests a connection"),
+            (|s| s.recycle_s = Some(0.0), "connections of at most 0 s"),
+            (|s| s.recycle_s = Some(f64::NAN), "connections of at most NaN s"),
             (
                 |s| {
                     s.kind = LoadKind::open(1.0, Arrivals::Constant);

@@ -133,10 +133,10 @@ impl KeyValue {
             KeyChoice::Fresh if self.share => wrong(
                 "share",
                 "fresh keys are of the connection that made them".into(),
-                "keys = \"uniform\", or no share",
+                "sequential, uniform or zipf keys with it",
             ),
             KeyChoice::Fresh if self.key_count.is_some() => {
-                wrong("key_count", "fresh keys are no known set".into(), "keys = \"uniform\", or no key_count")
+                wrong("key_count", "fresh keys are no known set".into(), "sequential, uniform or zipf keys with it")
             }
             KeyChoice::Fresh => Ok(()),
             _ if self.known() == 0 => wrong("keys", format!("{} of no known set", self.keys), "key_count, or preload"),
@@ -428,12 +428,14 @@ mod tests {
     #[test]
     fn contradictions_are_found() {
         type Change = fn(&mut KeyValue);
-        let cases: [(Change, &str, &str); 8] = [
+        let cases: [(Change, &str, &str); 10] = [
             (|k| k.value = ValueSize::Fixed(19), "value", "20 to"),
             (|k| k.value = ValueSize::Uniform(20, 204_801), "value", "to 204800 bytes"),
             (|k| k.ttl = Some(Duration::from_secs(259_201)), "ttl", "259200s"),
             (|k| k.ttl = Some(Duration::from_millis(900)), "ttl", "1s to"),
             (|k| k.operations = "G:1".parse().unwrap(), "operations", "preload"),
+            (|k| k.replicas = 1, "replicas", "no such request"),
+            (|k| k.share = true, "share", "uniform"),
             (|k| k.key_count = Some(1), "key_count", "uniform"),
             (|k| k.keys = KeyChoice::Uniform, "keys", "key_count"),
             (|k| (k.keys, k.key_count, k.preload) = (KeyChoice::Uniform, Some(5), 6), "preload", "at most as many"),

@@ -22,7 +22,7 @@ const EXAMPLES: &str = "\n\nExamples:\n";
 #[derive(Debug, clap::Args)]
 #[command(after_help = include_str!("../../help/help.txt"))]
 pub struct Args {
-    /// A verb; behind load, a topic: load, find-max, request, answers, connections, tls or output.
+    /// A verb; behind load, a topic: load, find-max, request, key-value, answers, connections, tls or output.
     #[arg(value_name = "VERB")]
     words: Vec<String>,
 }
@@ -54,7 +54,7 @@ struct Topic {
 }
 
 /// All topics, in the order of `--help`.
-const TOPICS: [Topic; 7] = [
+const TOPICS: [Topic; 8] = [
     Topic { name: "load", page: include_str!("../../help/topics/load.txt"), flags: &[] },
     Topic {
         name: "find-max",
@@ -62,6 +62,7 @@ const TOPICS: [Topic; 7] = [
         flags: &["find-max", "budget", "connections", "max-connections", "duration", "warmup", "arrivals"],
     },
     Topic { name: "request", page: include_str!("../../help/topics/request.txt"), flags: &[] },
+    Topic { name: "key-value", page: include_str!("../../help/topics/key-value.txt"), flags: &[] },
     Topic { name: "answers", page: include_str!("../../help/topics/answers.txt"), flags: &[] },
     Topic { name: "connections", page: include_str!("../../help/topics/connections.txt"), flags: &[] },
     Topic { name: "tls", page: include_str!("../../help/topics/tls.txt"), flags: &[] },

@@ -5,6 +5,7 @@ mod find_max;
 mod flag_values;
 mod flags;
 mod format;
+mod keyvalue;
 mod live;
 mod request;
 #[cfg(test)]

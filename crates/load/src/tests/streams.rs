@@ -125,6 +125,41 @@ fn a_connection_is_left_after_as_many_requests_as_were_ordered() {
 }
 
 #[test]
+fn a_connection_is_left_when_it_is_as_old_as_was_ordered() {
+    at_once(&DRIVERS, |driver| {
+        for (pipeline, kind) in
+            [(1, constant(200.0)), (4, constant(200.0)), (1, LoadKind::Closed), (4, LoadKind::Closed)]
+        {
+            let server = Server::start(|_| Do::Send(ok("ok")));
+            let mut spec = pipelined(&server, kind.clone(), pipeline);
+            spec.driver = driver;
+            spec.recycle_s = Some(0.1);
+            spec.duration_s = 1.0;
+            let result = load(&spec).unwrap();
+            let name = format!("{driver:?} {kind:?} {pipeline}: {:?}", result.total);
+            assert_eq!(result.total.right, result.total.sent, "{name}");
+            assert_eq!(result.total.closed_by_peer, 0, "the client closes: {name}");
+            // Two connections, each at most ten times a second, and fewer on a busy machine.
+            assert!((8..=22).contains(&result.total.connections), "{name}");
+            balanced(&result);
+        }
+        // Idle connections are recycled, too, and none is before the load begins.
+        let server = Server::start(|_| Do::Send(ok("ok")));
+        let mut spec = pipelined(&server, constant(1.0), 1);
+        spec.driver = driver;
+        (spec.connections, spec.recycle_s, spec.duration_s) = (5, Some(0.2), 0.9);
+        let result = load(&spec).unwrap();
+        assert!((15..=25).contains(&result.total.connections), "{:?}", result.total);
+        assert_eq!(result.most_open, 5);
+        let mut spec = pipelined(&server, constant(100.0), 1);
+        (spec.driver, spec.connections, spec.connect_rate) = (driver, 10, Some(20.0));
+        (spec.recycle_s, spec.duration_s) = (Some(0.3), 0.2);
+        let result = load(&spec).unwrap();
+        assert_eq!(result.most_open, 10, "{:?}", result.total);
+    });
+}
+
+#[test]
 fn lanes_think_each_for_itself() {
     let server = Server::start(|_| Do::Send(ok("ok")));
     let mut spec = pipelined(&server, LoadKind::Closed, 2);

@@ -89,6 +89,10 @@ impl<P: Protocol> Worker<P> {
         let slot = self.pool.slot(id);
         slot.state = SlotState::Up;
         slot.remaining = self.plan.requests_per_connection;
+        if let (Some(ages), Some(most)) = (&mut self.connector.ages, self.plan.recycle) {
+            slot.connected_at = now;
+            ages.watch(id, now + most);
+        }
         let allowed = self.pool.allowed_streams(id);
         for stream in allowed.end..self.pool.streams_of(id).end {
             // The peer allows fewer at a time than wait for this connection.
@@ -201,6 +205,32 @@ impl<P: Protocol> Worker<P> {
                 self.handshake_failed(io, id, ErrorKind::ClosedEarly, detail, now);
             }
             _ => {}
+        }
+    }
+
+    /// A connection became ready a recycling time ago, or its slot has another one since.
+    pub(super) fn check_age<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
+        let (Some(ages), Some(most)) = (&mut self.connector.ages, self.plan.recycle) else {
+            return;
+        };
+        let slot = &mut self.pool.slots[id as usize];
+        if slot.state != SlotState::Up {
+            return;
+        }
+        if self.recorder.phase() == Phase::Connect {
+            // The load begins when all connections are up.
+            slot.connected_at = now;
+        }
+        let until = slot.connected_at.saturating_add(most);
+        if until > now {
+            return ages.watch(id, until);
+        }
+        // With the last response the connection is finished.
+        slot.remaining = 0;
+        if slot.in_flight == 0 {
+            self.close(io, id);
+            self.down(id);
+            self.retry(io, id, now);
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Connector {
     pub timeouts: TimerWheel,
     /// Slots that may try again, by when.
     pub backoffs: TimerQueue,
+    /// Slots that are up, by when their connection is too old; `None`: none ever is.
+    pub ages: Option<TimerWheel>,
     at_once: u32,
     /// Nanoseconds between attempts while the first connections are made.
     gap: Option<f64>,
@@ -58,6 +60,7 @@ impl Connector {
             queue: VecDeque::with_capacity(most as usize),
             timeouts: TimerWheel::new(most, now),
             backoffs: TimerQueue::with_capacity(most as usize),
+            ages: plan.recycle.map(|_| TimerWheel::new(most, now)),
             at_once: plan.connecting_at_once,
             gap: plan.connect_gap,
             first_connections: share.connections.into(),
@@ -72,6 +75,14 @@ impl Connector {
             last_progress: 0,
             failure: None,
             only_lasting_failures: true,
+        }
+    }
+
+    /// There is one more slot.
+    pub(super) fn grow(&mut self) {
+        self.timeouts.grow(1);
+        if let Some(ages) = &mut self.ages {
+            ages.grow(1);
         }
     }
 
@@ -168,7 +179,7 @@ mod tests {
         change(&mut plan);
         let mut connector = Connector::new(&plan, &plan.shares()[0], 0);
         (0..3).for_each(|id| connector.enqueue(id));
-        connector.timeouts.grow(3);
+        (0..3).for_each(|_| connector.grow());
         connector
     }
 

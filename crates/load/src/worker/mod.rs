@@ -157,7 +157,7 @@ impl<P: Protocol> Worker<P> {
 
     fn add_slot(&mut self) -> SlotId {
         let number = self.share.number(self.pool.len());
-        self.connector.timeouts.grow(1);
+        self.connector.grow();
         self.pool.add(number % self.plan.targets.len() as u32)
     }
 
@@ -351,6 +351,9 @@ impl<P: Protocol> Worker<P> {
         }
         while let Some(id) = self.connector.timeouts.take(now) {
             self.check_connect_timeout(io, id, now);
+        }
+        while let Some(id) = self.connector.ages.as_mut().and_then(|ages| ages.take(now)) {
+            self.check_age(io, id, now);
         }
         while let Some((_, id)) = self.connector.backoffs.pop(now) {
             if self.pool.slot(id).state == SlotState::Down {

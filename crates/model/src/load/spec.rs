@@ -42,6 +42,10 @@ pub struct LoadSpec {
     pub connect_rate: Option<f64>,
     /// A connection is closed by the client after so many answers, and made again.
     pub requests_per_connection: Option<u64>,
+    /// A connection is closed by the client when it is so old, seconds, and what was in flight on it is answered; then it is made
+    /// again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recycle_s: Option<f64>,
     /// Ask for a new connection for every request (`Connection: close`). HTTP/1.1 only.
     pub connection_close: bool,
     /// Source addresses to connect from, in turn; empty = chosen by weir where one has too few ports, else by the kernel.
@@ -81,6 +85,7 @@ impl LoadSpec {
             max_connections: None,
             connect_rate: None,
             requests_per_connection: None,
+            recycle_s: None,
             connection_close: false,
             sources: Vec::new(),
             threads: 1,
@@ -235,6 +240,15 @@ impl LoadProtocol {
             Application::Redis => LoadProtocol::Redis { pipeline: 1 },
             Application::Juno => LoadProtocol::Juno { streams },
         }
+    }
+
+    /// The same with so many requests in flight on a connection.
+    pub fn in_flight(mut self, requests: u32) -> LoadProtocol {
+        match &mut self {
+            LoadProtocol::Http1 { pipeline: n } | LoadProtocol::Redis { pipeline: n } => *n = requests,
+            LoadProtocol::Http2 { streams: n } | LoadProtocol::Juno { streams: n } => *n = requests,
+        }
+        self
     }
 
     /// What is spoken above TCP or TLS.

@@ -7,6 +7,9 @@
 mod ab;
 mod hey;
 pub mod hgrm;
+mod junoload;
+mod memtier;
+mod operations;
 mod units;
 mod wrk;
 
@@ -15,6 +18,8 @@ use weir_model::load::{ErrorKind, LoadResult};
 
 pub use ab::ab;
 pub use hey::hey;
+pub use junoload::junoload;
+pub use memtier::memtier;
 pub use wrk::{wrk, wrk2};
 
 /// What came of a load, and how its times were distributed.

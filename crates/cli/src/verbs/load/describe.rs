@@ -1,9 +1,11 @@
 //! Describes a load specification in a line or two. Used by the live view, the summary and `--find-max` of `weir load`.
 
+use weir_model::keyvalue::{KeyChoice, KeyValue};
 use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, OfferedRate};
 use weir_model::metric::Metric;
 use weir_model::suite::{Arrivals, LoadKind};
-use weir_model::text::{counted, full_rate, human_us};
+use weir_model::text::{count, counted, full_rate, human_us};
+use weir_model::units::HumanDuration;
 
 use super::format::pipelined;
 
@@ -63,15 +65,40 @@ pub fn protocol(spec: &LoadSpec) -> Option<String> {
         spec.tls.as_ref().map(|tls| if tls.resumption { "TLS with resumption" } else { "TLS" }.to_owned()),
         unix.then(|| "unix socket".to_owned()),
         several(spec.targets.len(), "server"),
-        several(spec.requests.len(), "kind").map(|kinds| format!("{kinds} of requests")),
+        several(spec.requests.len(), "kind")
+            .filter(|_| spec.keyvalue.is_none())
+            .map(|kinds| format!("{kinds} of requests")),
         spec.connection_close.then(|| "a connection for every request".to_owned()),
         spec.requests_per_connection.map(|n| format!("{} per connection", counted(n, "request"))),
+        spec.recycle_s.map(|age| format!("connections of {}", human_us(age * 1e6))),
         spec.think.map(|think| format!("think time {think}")),
     ]
     .into_iter()
     .flatten()
     .collect();
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// What is asked of a key-value server, in one line; `None` of another.
+pub fn keyvalue(spec: &LoadSpec) -> Option<String> {
+    let KeyValue { operations, value, ttl, keys, preload, share, replicas, .. } = spec.keyvalue.as_ref()?;
+    let known = spec.keyvalue.as_ref().map_or(0, KeyValue::known);
+    let unit = if value.to_string().ends_with(|c: char| c.is_ascii_digit()) { " B" } else { "" };
+    let words: Vec<String> = [
+        Some(format!("{operations} of {value}{unit}")),
+        Some(match keys {
+            KeyChoice::Fresh => "fresh keys".to_owned(),
+            keys => format!("{keys} of {} keys", count(known)),
+        }),
+        ttl.map(|ttl| format!("TTL {}", HumanDuration(ttl))),
+        (*preload > 0).then(|| format!("{} preloaded", count(*preload))),
+        share.then(|| "shared".to_owned()),
+        (*replicas > 0).then(|| format!("on {}", counted((*replicas).into(), "replica"))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    Some(words.join(", "))
 }
 
 fn spacing(arrivals: Arrivals) -> &'static str {
@@ -95,6 +122,11 @@ mod tests {
         );
         spec.protocol = LoadProtocol::Http1 { pipeline: 16 };
         assert_eq!(protocol(&spec).as_deref(), Some("HTTP/1.1 pipelined, 16 deep"));
+        assert_eq!(keyvalue(&spec), None);
+        let spec = sample::keyvalue().spec;
+        assert_eq!(protocol(&spec).as_deref(), Some("juno, 1 in flight per connection, TLS, connections of 9 s"));
+        let words = "create:10,get:30,destroy:5 of 2000 B, fresh keys, TTL 30m, 1,000 preloaded";
+        assert_eq!(keyvalue(&spec).as_deref(), Some(words));
         let spec = sample::everything().spec;
         assert_eq!(protocol(&spec).as_deref(), Some("HTTP/2, 32 streams per connection, TLS"));
     }

@@ -60,6 +60,17 @@ pub fn times(path: &str) -> Result<Vec<f64>, String> {
     replay::parse(path, &text).map_err(|error| error.to_string())
 }
 
+/// Reads a whole number above 0: `1000`, `20k`, `1M`.
+pub fn number(text: &str) -> Result<u64, String> {
+    let units = [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
+    let unit = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)));
+    let (digits, unit) = unit.unwrap_or((text, 1));
+    // Rust's own parser takes signs as well.
+    let number = digits.parse().ok().filter(|_| !digits.starts_with('+')).and_then(|n: u64| n.checked_mul(unit));
+    let number = number.filter(|number| *number > 0);
+    number.ok_or_else(|| wrong_value(format!("\"{text}\" is no whole number above 0"), "1000, 20k or 1M"))
+}
+
 /// Reads one or several conditions.
 pub fn conditions(text: &str) -> Result<Vec<Condition>, String> {
     Condition::list(text).map_err(|e| e.to_string())
@@ -175,6 +186,16 @@ mod tests {
         }
         for wrong in ["", "1000", "1000x", "1000x10", "x10s", "0x1s", "1000x0s", "1000x1s,"] {
             assert!(steps(wrong).expect_err(wrong).contains("expected: "), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_have_short_forms() {
+        for (text, right) in [("1", 1), ("20k", 20_000), ("1M", 1_000_000), ("3G", 3_000_000_000)] {
+            assert_eq!(number(text), Ok(right));
+        }
+        for wrong in ["", "0", "k", "1.5M", "+1", "-1", "1m", "99999999999999999999", "9999999999999999G"] {
+            assert!(number(wrong).expect_err(wrong).contains("20k"), "{wrong}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use weir_model::condition::Condition;
+use weir_model::keyvalue::{KeyChoice, Mix, ValueSize};
 use weir_model::load::{DriverChoice, RandomDuration, Step, TlsVersion};
 use weir_model::protocol::Application;
 use weir_model::suite::Arrivals;
@@ -17,13 +18,16 @@ use crate::args::{choice, driver_values, parse_cpus};
 #[derive(Debug, clap::Args)]
 #[command(after_help = include_str!("../../../help/load-short.txt"), after_long_help = include_str!("../../../help/load.txt"), override_usage = "weir load [OPTIONS] <URL>...\n       weir load [OPTIONS] --urls <FILE>")]
 pub struct Args {
-    /// http[s]://host[:port][/path][?query]; several are requested in turn.
+    /// http[s]://host[:port][/path][?query]; several are requested in turn. Key-value servers: redis[s]://host[:port],
+    /// juno[s]://host[:port].
     #[arg(value_name = "URL", required_unless_present = "urls", hide_short_help = true)]
     pub url: Vec<String>,
     #[command(flatten)]
     pub load: LoadFlags,
     #[command(flatten)]
     pub request: RequestFlags,
+    #[command(flatten)]
+    pub keyvalue: KeyValueFlags,
     #[command(flatten)]
     pub answers: AnswerFlags,
     #[command(flatten)]
@@ -114,6 +118,42 @@ pub struct RequestFlags {
     pub template: bool,
 }
 
+/// What is asked of a key-value server: only with the URL of one.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Key-value")]
+pub struct KeyValueFlags {
+    /// Operations on keys, in turn, such as set:1,get:3.
+    ///
+    /// Each connection does them over and over. C create, G get, U update, S set, D destroy, or their whole names, and how often
+    /// each comes in a row [default: set:1,get:1].
+    #[arg(long, value_name = "NAME:N,…")]
+    pub ops: Option<Mix>,
+    /// Length of the values written: 2000, 2KB, one of several (2000,4500) or any of a range (100..4000) [default: 100].
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
+    pub value: Option<ValueSize>,
+    /// Time that a written value lives [default: for ever, or as long as the server likes].
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub ttl: Option<HumanDuration>,
+    /// Keys: fresh, or of a known set sequential, uniform or zipf:S [default: fresh].
+    #[arg(long, value_name = "CHOICE", hide_short_help = true)]
+    pub keys: Option<KeyChoice>,
+    /// Keys of the known set, such as 1M [default: as many as --preload].
+    #[arg(long, value_name = "N", value_parser = parse::number, hide_short_help = true)]
+    pub key_count: Option<u64>,
+    /// Write this many keys before the load, such as 1M.
+    #[arg(long, value_name = "N", value_parser = parse::number, hide_short_help = true)]
+    pub preload: Option<u64>,
+    /// All connections use all keys. Values that are read are then only checked for being whole.
+    #[arg(long, hide_short_help = true)]
+    pub share: bool,
+    /// Replicas that must have a write before it counts as answered (WAIT).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), hide_short_help = true)]
+    pub replicas: Option<u32>,
+    /// Requests in flight on a connection [default: 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), hide_short_help = true)]
+    pub in_flight: Option<u32>,
+}
+
 /// What a right answer is.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Answers")]
@@ -148,11 +188,11 @@ pub struct AnswerFlags {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionFlags {
-    /// HTTP version: 1.1 or 2.
+    /// HTTP version: 1.1 or 2 [default: 1.1].
     ///
     /// HTTP/2 is negotiated by ALPN with https, and used by prior knowledge with http.
-    #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = parse::http)]
-    pub http: Application,
+    #[arg(long, value_name = "VERSION", value_parser = parse::http)]
+    pub http: Option<Application>,
     /// Concurrent requests on an HTTP/2 connection.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), hide_short_help = true)]
     pub streams: Option<u32>,
@@ -165,6 +205,9 @@ pub struct ConnectionFlags {
     /// Open a new connection after this many answers.
     #[arg(long, value_name = "N", conflicts_with = "close", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
     pub requests_per_connection: Option<u64>,
+    /// Close each connection after this time, once it is answered, and open a new one.
+    #[arg(long, value_name = "TIME", conflicts_with = "close", hide_short_help = true)]
+    pub recycle: Option<HumanDuration>,
     /// Let an open load open up to this many connections when a request is due and none is free.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub max_connections: Option<u32>,
@@ -188,7 +231,7 @@ pub struct ConnectionFlags {
     pub driver: DriverChoice,
 }
 
-/// TLS: all of it only with https.
+/// TLS: all of it only with https, rediss and junos.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TLS")]
 pub struct TlsFlags {
@@ -271,4 +314,15 @@ pub enum FormatArg {
     Hey,
     /// ApacheBench
     Ab,
+    /// junoload
+    Junoload,
+    /// memtier_benchmark
+    Memtier,
+}
+
+impl FormatArg {
+    /// Whether the tool loads key-value servers; the others load HTTP servers.
+    pub fn is_keyvalue(self) -> bool {
+        matches!(self, FormatArg::Junoload | FormatArg::Memtier)
+    }
 }

@@ -1,13 +1,16 @@
 //! A fixed load with its specification, result and distributions. The tests of the texts of `weir load` use it.
 
 use std::path::Path;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use weir_load::Distributions;
+use weir_model::keyvalue::{KeyValue, Mix, ValueSize};
 use weir_model::load::{
-    Counts, ErrorKind, LOAD_SCHEMA, LoadProtocol, LoadResult, LoadSecond, LoadSpec, Quantiles, Target, TlsResult,
-    TlsSpec,
+    Counts, ErrorKind, LOAD_SCHEMA, LoadProtocol, LoadResult, LoadSecond, LoadSpec, Quantiles, RequestResult,
+    RequestSpec, Target, TlsResult, TlsSpec,
 };
+use weir_model::protocol::Protocol;
 use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 
 use super::format::Outcome;
@@ -151,7 +154,7 @@ pub fn everything() -> Sample {
     });
     result.handshake = quantiles(&histo((0..128).map(|i| 400_000 + i * 5_000)));
     result.by_request = [("GET /bytes/128", 18_000, 17_200, 800), ("POST /echo", 1_900, 1_800, 100)]
-        .map(|(name, sent, right, errors)| weir_model::load::RequestResult {
+        .map(|(name, sent, right, errors)| RequestResult {
             name: name.into(),
             sent,
             right,
@@ -159,6 +162,53 @@ pub fn everything() -> Sample {
             ..Default::default()
         })
         .to_vec();
+    sample
+}
+
+/// An open load of a key-value server that lost, mixed up and refused some of what it was asked for.
+pub fn keyvalue() -> Sample {
+    let mut sample = plain();
+    sample.spec.kind = LoadKind::open(10_000.0, Arrivals::Constant);
+    sample.spec.protocol = LoadProtocol::of(Protocol::of_scheme("junos").expect("a scheme"), 1);
+    sample.spec.tls = Some(TlsSpec::default());
+    sample.spec.recycle_s = Some(9.0);
+    let operations: Mix = "C:10,G:30,D:5".parse().expect("a mix");
+    sample.spec.requests = RequestSpec::operations(&operations);
+    let (value, ttl) = (ValueSize::Fixed(2_000), Some(Duration::from_secs(1_800)));
+    sample.spec.keyvalue = Some(KeyValue { operations, value, ttl, preload: 1_000, ..KeyValue::default() });
+    let result = &mut sample.result;
+    let parts = [
+        ("create", 4_444, vec![(ErrorKind::Busy, 50)]),
+        ("get", 13_334, vec![(ErrorKind::Stale, 3), (ErrorKind::Lost, 5), (ErrorKind::Timeout, 2)]),
+        ("destroy", 2_222, vec![(ErrorKind::Resurrected, 1), (ErrorKind::ConnectRefused, 9)]),
+    ];
+    for (nth, (name, sent, errors)) in (1..).zip(parts) {
+        let lost: u64 = errors.iter().map(|(_, n)| n).sum();
+        let latency = histo((0..sent).map(|i| nth * 60_000 + (i % 1_000) * (i % 1_000)));
+        result.window.errors.extend(errors.iter().copied());
+        result.by_request.push(RequestResult {
+            name: name.into(),
+            sent,
+            right: sent - lost,
+            errors: lost,
+            errors_by_kind: errors.into_iter().collect(),
+            latency: quantiles(&latency),
+        });
+    }
+    let failed = result.window.error_count();
+    (result.window.right, result.window.right_in_window) = (20_000 - failed, 20_000 - failed);
+    result.window.statuses = [(0, 19_946), (14, 50), (3, 4)].into();
+    (result.protocol, result.offered_rate, result.rate) = ("juno".into(), Some(10_000.0), 9_965.0);
+    result.total = Counts { connections: 17, connect_failures: 12, ..result.window.clone() };
+    result.preload = Some(Counts { due: 1_000, sent: 1_000, right: 1_000, ..Counts::default() });
+    result.tls = Some(TlsResult {
+        handshakes: 17,
+        versions: [("TLS 1.3".to_owned(), 17)].into(),
+        suites: [("TLS_AES_128_GCM_SHA256".to_owned(), 17)].into(),
+        groups: [("X25519".to_owned(), 17)].into(),
+        ..TlsResult::default()
+    });
+    result.handshake = quantiles(&histo((0..17).map(|i| 400_000 + i * 5_000)));
     sample
 }
 

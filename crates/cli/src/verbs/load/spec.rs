@@ -1,14 +1,14 @@
 //! Turns the flags of `weir load` into a load specification, and rejects flags that do not go together. Called by
 //! `verbs::load`.
 
-use weir_model::load::{LoadProtocol, LoadSpec, OfferedRate};
+use weir_model::load::{LoadProtocol, LoadSpec, OfferedRate, RequestSpec};
 use weir_model::protocol::Application;
 use weir_model::suite::LoadKind;
 
 use super::flags::Args;
 use super::request::Mix;
 use super::urls;
-use super::{request, tls};
+use super::{keyvalue, request, tls};
 use crate::exit::Failure;
 
 /// Length of a load without -d, seconds.
@@ -31,15 +31,22 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         None => urls::from_arguments(&args.url, &args.request.weight, unix),
     }
     .map_err(Failure::input)?;
+    let spoken = urls::protocol(&lines).map_err(Failure::input)?;
     let (kind, duration_s) = kind(args)?;
+    keyvalue::check_flags(args, spoken)?;
     check(args, &kind)?;
     let protocol = match args.connections.http {
-        Application::Http2 => LoadProtocol::Http2 { streams: args.connections.streams.unwrap_or(1) },
+        _ if spoken.is_keyvalue() => LoadProtocol::of(spoken, 1).in_flight(args.keyvalue.in_flight.unwrap_or(1)),
+        Some(Application::Http2) => LoadProtocol::Http2 { streams: args.connections.streams.unwrap_or(1) },
         _ => LoadProtocol::Http1 { pipeline: args.connections.pipeline.unwrap_or(1) },
     };
     let warmup_s = if kind.has_warmup() { args.load.warmup.0.as_secs_f64() } else { 0.0 };
-    let tls = tls::tls(args, &lines)?;
-    let Mix { targets, requests } = request::mix(args, &lines)?;
+    let tls = tls::tls(args, spoken)?;
+    let keyvalue = keyvalue::keyvalue(args, spoken)?;
+    let Mix { targets, mut requests } = request::mix(args, &lines)?;
+    if let Some(keyvalue) = &keyvalue {
+        requests = RequestSpec::operations(&keyvalue.operations);
+    }
     if (args.load.connections as usize) < targets.len() {
         let found = format!("{} connections for {} servers", args.load.connections, targets.len());
         return Err(Failure::wrong("-c", found, "at least one for each"));
@@ -48,7 +55,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         targets,
         requests,
         protocol,
-        keyvalue: None,
+        keyvalue,
         tls,
         kind,
         think: args.load.think,
@@ -56,6 +63,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         max_connections: args.connections.max_connections,
         connect_rate: args.connections.connect_rate.map(|rate| rate.per_second()),
         requests_per_connection: args.connections.requests_per_connection,
+        recycle_s: args.connections.recycle.map(|time| time.0.as_secs_f64()),
         connection_close: args.connections.close,
         sources: args.connections.source.clone(),
         // With 0 the load decides by how many connections a thread can hold.
@@ -84,7 +92,7 @@ pub fn title(args: &Args) -> String {
 /// Flags that do not go together.
 fn check(args: &Args, kind: &LoadKind<OfferedRate>) -> Result<(), Failure> {
     let (flags, connections) = (&args.connections, args.load.connections);
-    let http1 = flags.http == Application::Http1;
+    let http1 = flags.http != Some(Application::Http2);
     let (streams, pipeline) = (flags.streams.is_some(), flags.pipeline.unwrap_or(1) > 1);
     let only = |what: &str| format!("it is only for {what}");
     let most = flags.max_connections;
@@ -150,6 +158,7 @@ fn kind(args: &Args) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use weir_model::keyvalue::ValueSize;
     use weir_model::load::Endpoint;
     use weir_model::suite::Arrivals;
 
@@ -192,6 +201,73 @@ mod tests {
     }
 
     #[test]
+    fn flags_become_a_key_value_specification() {
+        let spec = read("redis://127.0.0.1:1 --ops set:1,get:3 --value 2000 -c 200 --rate 20k").expect("right");
+        let keyvalue = spec.keyvalue.expect("of a key-value server");
+        assert_eq!((keyvalue.operations.to_string().as_str(), keyvalue.value), ("set:1,get:3", ValueSize::Fixed(2000)));
+        let names: Vec<_> = spec.requests.iter().map(|ask| (ask.name(), ask.weight)).collect();
+        assert_eq!(names, [("set".to_owned(), 1), ("get".to_owned(), 3)]);
+        assert_eq!((spec.protocol.application(), spec.protocol.streams()), (Application::Redis, 1));
+        let spec = read(
+            "junos://localhost --ops C:1,S:1,G:1,U:1,D:1 --ttl 30m --keys zipf:0.99 --preload 1M --in-flight 8 --recycle 9s \
+             --share --tls-name x",
+        )
+        .expect("right");
+        let keyvalue = spec.keyvalue.expect("of a key-value server");
+        assert_eq!((keyvalue.ttl.map(|ttl| ttl.as_secs()), keyvalue.known()), (Some(1_800), 1_000_000));
+        assert!(keyvalue.share && spec.tls.is_some() && spec.recycle_s == Some(9.0));
+        assert_eq!((spec.protocol.application(), spec.protocol.streams()), (Application::Juno, 8));
+        assert_eq!(spec.targets[0].authority, "localhost");
+        let plain = read("redis://127.0.0.1:1").expect("right").keyvalue.expect("of a key-value server");
+        assert_eq!(plain, weir_model::keyvalue::KeyValue::default());
+        assert_eq!(
+            read("redis://x --unix /run/a.sock").expect("right").targets[0].address.to_string(),
+            "unix:/run/a.sock"
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_for_a_key_value_server_is_refused() {
+        for (line, word) in [
+            ("juno://h --method PUT", "--ops"),
+            ("juno://h -b x", "--value"),
+            ("redis://h --pipeline 2", "--in-flight"),
+            ("redis://h --streams 2", "--in-flight"),
+            ("redis://h --http 2", "one of http://, https://"),
+            ("redis://h --close", "--recycle"),
+            ("redis://h --expect-status 200", "one of http://, https://"),
+            ("redis://h -H a:b", "it is for HTTP, and the URL is redis://"),
+            ("http://h/ --ops C:1", "one of redis://, rediss://, juno://, junos://"),
+            ("http://h/ --in-flight 2", "it is for key-value servers, and the URL is http://"),
+            ("https://h/ --value 20", "it is for key-value servers, and the URL is https://"),
+            ("http://h/ --share", "--share"),
+            ("redis://h --format hey", "no table for redis://"),
+            ("juno://h --format wrk", "no table for juno://"),
+            ("http://h/ --format junoload", "no table for http://"),
+            ("juno://h --ops X:1", "is no operation"),
+            ("juno://h --ops G:1", "--ops: get:1 reads an empty store"),
+            ("juno://h --value 10", "--value"),
+            ("juno://h --value 204801", "204800 bytes"),
+            ("juno://h --ttl 73h", "259200s"),
+            ("juno://h --replicas 1", "--replicas"),
+            ("juno://h --share", "--share"),
+            ("juno://h --key-count 5", "--key-count"),
+            ("juno://h --keys uniform", "--keys"),
+            ("juno://h --keys uniform --key-count 5 --preload 6", "--preload"),
+            ("juno://h --cacert /dev/null", "there is no certificate"),
+            ("juno://h --resume", "junos:// in the URL"),
+            ("juno://h --recycle 1s --close", "cannot be used with"),
+            ("juno://h juno://i", "2 URLs"),
+            ("juno://h redis://i", "some URLs are juno, and some redis"),
+            ("juno://h http://i/", "some URLs are juno, and some http"),
+            ("ftp://h", "one of http://, https://, redis://, rediss://, juno://, junos://"),
+        ] {
+            let said = read(line).expect_err(line);
+            assert!(said.contains(word) && !said.contains("Some("), "{line}: {said}");
+        }
+    }
+
+    #[test]
     fn several_urls_are_several_targets_or_several_requests() {
         let spec =
             read("http://127.0.0.1:1/a http://127.0.0.1:1/b http://127.0.0.1:2/c --weight 9,1,1").expect("right");
@@ -218,7 +294,7 @@ mod tests {
         let cacert = format!("--cacert {}", file.path().display());
         for wrong in ["--tls-version 1.3", "--resume", "--tls-name x", "--tls-suite A", "--tls-group A", &cacert] {
             let said = read(&format!("http://127.0.0.1:1/ {wrong}")).expect_err(wrong);
-            assert!(said.contains("an https:// URL"), "{said}");
+            assert!(said.contains("https:// in the URL"), "{said}");
         }
         assert!(read("https://127.0.0.1:1/ http://127.0.0.1:1/").expect_err("both").contains("some http"));
     }

@@ -3,10 +3,10 @@
 
 mod limit;
 
-use weir_model::load::{Counts, LoadResult, Quantiles, RequestResult, TlsResult};
+use weir_model::load::{Counts, ErrorKind, LoadResult, Quantiles, RequestResult, TlsResult};
 use weir_model::text::{count, counted, fixed_us, full_rate, human_bytes, human_us, list};
 
-use super::describe::{describe, percentiles, protocol};
+use super::describe::{describe, keyvalue, percentiles, protocol};
 use super::format::Outcome;
 
 /// Rows of a terminal, less the one that the prompt needs.
@@ -21,19 +21,23 @@ const LABEL: usize = 12;
 /// Columns behind a figure.
 const REST: usize = WIDTH - LABEL - 13 - 2;
 
+/// Lines that are left out first where latency by operation needs the room; the JSON has them.
+const SAY_LEAST: [&str; 4] = ["first byte", "service", "transfer", "handshake"];
+
 /// The whole screen.
 pub fn summary(outcome: Outcome<'_>) -> String {
     let (result, spec) = (outcome.result, outcome.spec);
     let mut lines = vec![outcome.title.to_owned(), describe(spec)];
     lines.extend(protocol(spec));
+    lines.extend(keyvalue(spec));
     lines.push(String::new());
     if result.cut_short && result.window_s <= 0.0 {
         lines.push("stopped before anything was measured".to_owned());
         return finished(lines);
     }
-    lines.extend(counts(result));
+    lines.extend(counts(result, spec.keyvalue.is_some()));
     lines.push(String::new());
-    lines.extend(times(result, spec.kind.is_open()));
+    lines.extend(times(result, spec.kind.is_open(), spec.keyvalue.is_some()));
     lines.push(String::new());
     lines.push(format!("{:<LABEL$}{}", "client", client(result)));
     let limit = limit::limit(outcome);
@@ -41,18 +45,23 @@ pub fn summary(outcome: Outcome<'_>) -> String {
     finished(lines)
 }
 
-/// Removes empty lines where there are too many lines, and cuts long titles.
+/// Removes empty lines where there are too many lines, then those that say least, and cuts long titles.
 fn finished(mut lines: Vec<String>) -> String {
+    let says_least = |lines: &[String]| {
+        let begins = |name: &&str| lines.iter().position(|line| line.starts_with(*name));
+        lines.iter().position(String::is_empty).or_else(|| SAY_LEAST.iter().find_map(|name| begins(name)))
+    };
     while lines.len() > ROWS
-        && let Some(empty) = lines.iter().position(String::is_empty)
+        && let Some(line) = says_least(&lines)
     {
-        lines.remove(empty);
+        lines.remove(line);
     }
     let lines: Vec<_> = lines.iter().map(|line| console::truncate_str(line, WIDTH, "…")).collect();
     format!("{}\n", lines.join("\n"))
 }
 
-fn counts(result: &LoadResult) -> Vec<String> {
+/// Counts. Of key-value servers wrong data and failures to connect stand apart, and operations with their latencies.
+fn counts(result: &LoadResult, keyvalue: bool) -> Vec<String> {
     let window = &result.window;
     let mut lines = Vec::new();
     let line =
@@ -68,7 +77,12 @@ fn counts(result: &LoadResult) -> Vec<String> {
         lines.push(line("offered", full_rate(offered), share));
     }
     lines.push(line("requests", count(window.due), requests(window)));
-    if let [first, second, rest @ ..] = result.by_request.as_slice() {
+    if keyvalue && let Some(wrong) = wrong_data(window) {
+        lines.push(wrong);
+    }
+    if let [first, second, rest @ ..] = result.by_request.as_slice()
+        && !keyvalue
+    {
         lines.push(format!("{:<LABEL$}{}", "of them", kinds(first, second, rest.len())));
     }
     let per_second = |bytes: u64| human_bytes(bytes as f64 / result.window_s.max(1e-6));
@@ -78,14 +92,35 @@ fn counts(result: &LoadResult) -> Vec<String> {
     if let Some(tls) = &result.tls {
         lines.push(format!("{:<LABEL$}{}", "tls", handshakes(tls)));
     }
-    if !window.statuses.is_empty() {
+    if !window.statuses.is_empty() && !keyvalue {
         lines.push(line("statuses", String::new(), listed(window.statuses.iter().map(|(s, n)| (s.to_string(), *n)))));
     }
-    if !window.errors.is_empty() {
-        let kinds = window.errors.iter().map(|(kind, n)| (kind.as_str().replace('_', " "), *n));
-        lines.push(line("errors", String::new(), listed(kinds)));
+    let apart = |kind: ErrorKind| keyvalue && (kind.is_connect() || kind.is_wrong_data());
+    let set_up = of_kinds(window, |kind| keyvalue && kind.is_connect());
+    let others = of_kinds(window, |kind| !apart(kind));
+    for (name, kinds) in [("set-up", set_up), ("errors", others)] {
+        if !kinds.is_empty() {
+            lines.push(line(name, String::new(), listed(kinds.into_iter())));
+        }
+    }
+    if let Some(preload) = &result.preload {
+        let errors = format!("keys written before, {} failed", count(preload.error_count()));
+        lines.push(line("preload", count(preload.right), errors));
     }
     lines
+}
+
+/// Errors of these kinds, by name.
+fn of_kinds(window: &Counts, wanted: impl Fn(ErrorKind) -> bool) -> Vec<(String, u64)> {
+    let kinds = window.errors.iter().filter(|(kind, _)| wanted(**kind));
+    kinds.map(|(kind, n)| (kind.as_str().replace('_', " "), *n)).collect()
+}
+
+/// What was read and cannot be: the line that nobody must overlook.
+fn wrong_data(window: &Counts) -> Option<String> {
+    let kinds = of_kinds(window, ErrorKind::is_wrong_data);
+    let all: u64 = kinds.iter().map(|(_, n)| n).sum();
+    (all > 0).then(|| format!("{:<LABEL$}{:>13}  {}", "WRONG DATA", count(all), listed(kinds.into_iter())))
 }
 
 fn requests(window: &Counts) -> String {
@@ -153,11 +188,14 @@ fn listed(items: impl Iterator<Item = (String, u64)>) -> String {
 }
 
 /// A closed load has lag only when a connection is lost, and its service time is its latency.
-fn times(result: &LoadResult, open: bool) -> Vec<String> {
+fn times(result: &LoadResult, open: bool, keyvalue: bool) -> Vec<String> {
     let heads = percentiles().into_iter().chain(["p99.99", "max", "mean"]).map(|head| format!("{head:>8}"));
     let mut lines = vec![format!("{:LABEL$}{}", "", heads.collect::<Vec<_>>().join(" "))];
     let mut row = |name: &str, q: &Quantiles| lines.push(format!("{name:<LABEL$}{}", quantiles(q)));
     row("latency", &result.latency);
+    for operation in result.by_request.iter().filter(|_| keyvalue) {
+        row(&format!("  {}", operation.name), &operation.latency);
+    }
     if open {
         row("service", &result.service);
         row("lag", &result.lag);
@@ -216,6 +254,7 @@ mod tests {
             ("failing", sample::failing()),
             ("everything", sample::everything()),
             ("pipelined", pipelined),
+            ("keyvalue", sample::keyvalue()),
         ] {
             let text = summary(sample.outcome());
             assert!(text.lines().count() <= ROWS, "{text}");

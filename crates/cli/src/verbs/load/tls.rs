@@ -1,25 +1,22 @@
 //! Makes the TLS options of a load from its flags. Called by `verbs::load::spec`.
 
 use weir_model::load::TlsSpec;
+use weir_model::protocol::Protocol;
 
 use super::flags::{Args, TlsFlags};
-use super::urls::UrlLine;
 use crate::exit::Failure;
 
-/// TLS when the URLs are https, none when they are http.
+/// TLS when the URLs are of a protocol over TLS, else none.
 ///
 /// # Errors
-/// Flags of TLS without https, URLs of both kinds.
-pub fn tls(args: &Args, lines: &[UrlLine]) -> Result<Option<TlsSpec>, Failure> {
-    let https = lines.iter().filter(|line| line.url.tls).count();
-    if https > 0 && https < lines.len() {
-        return Err(Failure::wrong("URL", "some URLs are https, and some http", "one kind for all of a load"));
-    }
-    if https == 0 {
-        return match used(&args.tls) {
-            Some(flag) => Err(Failure::wrong(flag, "it is for TLS, and the URL is http://", "an https:// URL")),
-            None => Ok(None),
-        };
+/// Flags of TLS without it.
+pub fn tls(args: &Args, protocol: Protocol) -> Result<Option<TlsSpec>, Failure> {
+    if !protocol.is_tls() {
+        let Some(flag) = used(&args.tls) else { return Ok(None) };
+        let over_tls = |other: &Protocol| other.is_tls() && other.application() == protocol.application();
+        let wanted = Protocol::measured().find(over_tls).map_or("https", Protocol::scheme);
+        let found = format!("it is for TLS, and the URL is {}://", protocol.scheme());
+        return Err(Failure::wrong(flag, found, format!("{wanted}:// in the URL")));
     }
     let flags = &args.tls;
     Ok(Some(TlsSpec {

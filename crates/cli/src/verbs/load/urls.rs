@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::Uri;
 use weir_model::InputError;
 use weir_model::protocol::Protocol;
-use weir_model::text::counted;
+use weir_model::text::{counted, one_of};
 
 /// Connect timeout for each address of a name.
 const TRIED: Duration = Duration::from_secs(1);
@@ -41,15 +41,15 @@ impl Place {
 /// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
-    /// It is https.
-    pub tls: bool,
+    /// The first protocol with its scheme.
+    pub protocol: Protocol,
     /// Host without brackets.
     pub host: String,
     /// Port, the scheme's own where none is written.
     pub port: u16,
     /// Host and port as written: for `Host` and `:authority`.
     pub authority: String,
-    /// Path and query.
+    /// Path and query; empty for key-value servers.
     pub path: String,
 }
 
@@ -132,7 +132,22 @@ fn is_url(word: &str) -> bool {
     word.contains("://") || word.starts_with('/')
 }
 
-/// Reads `http[s]://host[:port][/path][?query]`; without a scheme it is http. With a unix socket (`unix`) a path alone
+/// The protocol of all URLs: the first one with their scheme.
+///
+/// # Errors
+/// URLs of several protocols.
+pub fn protocol(lines: &[UrlLine]) -> Result<Protocol, InputError> {
+    let first = lines.first().map_or_else(Protocol::default, |line| line.url.protocol);
+    match lines.iter().find(|line| line.url.protocol != first) {
+        None => Ok(first),
+        Some(other) => {
+            let found = format!("some URLs are {}, and some {}", first.scheme(), other.url.protocol.scheme());
+            Err(InputError::of("URL", found, "one kind for all of a load"))
+        }
+    }
+}
+
+/// Reads `http[s]://host[:port][/path][?query]`, or the same without a path for a key-value server; without a scheme it is http. With a unix socket (`unix`) a path alone
 /// is enough.
 ///
 /// # Errors
@@ -150,33 +165,41 @@ fn parse(text: &str, place: &Place, unix: bool) -> Result<Url, InputError> {
     }
     let uri: Uri = whole.parse().map_err(|error: http::uri::InvalidUri| not_a_url(&error.to_string()))?;
     let scheme = uri.scheme_str().unwrap_or_default();
-    let Some(tls) = Protocol::scheme_is_tls(scheme) else {
-        return Err(place.wrong(format!("weir load does not speak {scheme}://"), "http:// or https://"));
+    let Some(protocol) = Protocol::of_scheme(scheme) else {
+        return Err(place.wrong(format!("weir load does not speak {scheme}://"), &schemes(|_| true)));
     };
     let authority =
         uri.authority().filter(|authority| !authority.host().is_empty() && !authority.as_str().contains('@'));
     let authority = authority.ok_or_else(|| not_a_url("it has no usable host"))?;
     let port = match authority.port_u16() {
-        None if authority.as_str() == authority.host() => {
-            if tls {
-                443
-            } else {
-                80
-            }
-        }
+        None if authority.as_str() == authority.host() => protocol.default_port(),
         None | Some(0) => {
             let wanted = "a host and a port from 1 to 65535, such as 127.0.0.1:8080 or [::1]:8080";
             return Err(place.wrong(format!("\"{authority}\" has no usable port"), wanted));
         }
         Some(port) => port,
     };
+    let path = uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
+    if protocol.is_keyvalue() && path != "/" {
+        let found = format!("\"{text}\" has a path, and {scheme}:// servers have none");
+        return Err(place.wrong(found, &format!("{scheme}://host:port")));
+    }
     Ok(Url {
-        tls,
+        protocol,
         host: authority.host().trim_matches(['[', ']']).to_owned(),
         port,
         authority: authority.to_string(),
-        path: uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
+        path: if protocol.is_keyvalue() { String::new() } else { path },
     })
+}
+
+/// The schemes of the measured protocols that are wanted, for sentences: `one of http://, https://`.
+pub fn schemes(wanted: impl Fn(Protocol) -> bool) -> String {
+    let mut names: Vec<String> =
+        Protocol::measured().filter(|p| wanted(*p)).map(|p| format!("{}://", p.scheme())).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    one_of(names.iter().map(String::as_str))
 }
 
 /// Resolves a URL's host; of several addresses the first that accepts a connection is used.
@@ -219,10 +242,24 @@ mod tests {
         assert_eq!(one("127.0.0.1:81/x").expect("right").port, 81);
         assert_eq!(one("localhost/?to=http://x/").expect("right").path, "/?to=http://x/");
         let six = one("https://[::1]:82/").expect("right");
-        assert_eq!((six.tls, six.host.as_str(), six.port), (true, "::1", 82));
+        assert_eq!((six.protocol.is_tls(), six.host.as_str(), six.port), (true, "::1", 82));
         assert_eq!(one("http://[::1]/").expect("right").port, 80);
         assert_eq!(one("https://[::1]/").expect("right").port, 443);
         assert_eq!(one("http://h/{{seq}}").expect("right").path, "/{{seq}}");
+    }
+
+    #[test]
+    fn key_value_servers_have_ports_of_their_own_and_no_path() {
+        for (text, port) in [("redis://h", 6379), ("rediss://h/", 6379), ("juno://h", 8080), ("junos://h:9", 9)] {
+            let url = one(text).expect("right");
+            assert_eq!((url.port, url.path.as_str()), (port, ""), "{text}");
+        }
+        for wrong in ["redis://h/0", "juno://h/?x=1"] {
+            assert!(one(wrong).expect_err(wrong).contains("has a path"), "{wrong}");
+        }
+        let both = ["redis://h", "juno://h"].map(str::to_owned);
+        let error = protocol(&from_arguments(&both, &[], false).expect("right")).expect_err("two").to_string();
+        assert!(error.contains("some URLs are redis, and some juno"), "{error}");
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub fn text(format: FormatArg, outcome: Outcome<'_>) -> String {
         FormatArg::Wrk2 => formats::wrk2(outcome.account()),
         FormatArg::Hey => formats::hey(outcome.account()),
         FormatArg::Ab => formats::ab(outcome.account(), outcome.spec),
+        FormatArg::Junoload => formats::junoload(outcome.account(), outcome.spec),
+        FormatArg::Memtier => formats::memtier(outcome.account(), outcome.spec),
     };
     // None of these tools pipelines: whoever compares must see it.
     if let Some(label) = pipelined(outcome.spec) {

@@ -1,5 +1,6 @@
 //! Each format as kept, beside what the tool itself printed, and read with the expressions that scripts use.
 
+use clap::ValueEnum;
 use regex::Regex;
 use weir_model::load::LoadProtocol;
 
@@ -21,13 +22,26 @@ fn each_format_is_as_kept() {
         kept(&format!("format-{name}"), &text(format, sample::plain().outcome()));
         kept(&format!("format-{name}-failing"), &text(format, sample::failing().outcome()));
     }
+    for (name, format) in [("junoload", FormatArg::Junoload), ("memtier", FormatArg::Memtier)] {
+        kept(&format!("format-{name}"), &text(format, sample::keyvalue().outcome()));
+    }
+    kept("format-memtier-plain", &text(FormatArg::Memtier, sets_and_gets().outcome()));
     kept("format-hgrm", &spectrum(&sample::plain().distributions.latency, Flavour::Hdr));
+}
+
+/// What memtier_benchmark itself can do.
+fn sets_and_gets() -> Sample {
+    let mut sample = sample::keyvalue();
+    sample.result.by_request.truncate(2);
+    sample.result.by_request[0].name = "set".into();
+    sample.result.window.statuses = [(0, 17_000), (1, 3_000)].into();
+    sample
 }
 
 /// A line without its numbers, units and bars: what is left must be the tool's own.
 fn shape(line: &str) -> String {
     let number = Regex::new(r"[0-9]+(\.[0-9]+)?").expect("a pattern");
-    let unit = Regex::new(r"#(us|ms|s|KB|MB|GB|k|M)\b").expect("a pattern");
+    let unit = Regex::new(r"#(us|µs|ms|s|KB|MB|GB|k|M)\b").expect("a pattern");
     let line = number.replace_all(line, "#");
     let line = unit.replace_all(&line, "#");
     let words: Vec<&str> = line.trim_end_matches('■').split([' ']).filter(|word| !word.is_empty()).collect();
@@ -66,6 +80,37 @@ fn every_line_has_the_shape_of_the_tools_own() {
         };
         assert_eq!(shapes(&text(format, outcome), from), shapes(real, from), "{format:?}");
     }
+}
+
+#[test]
+fn key_value_tables_have_the_shape_of_the_tools_own() {
+    let ours = text(FormatArg::Junoload, sample::keyvalue().outcome());
+    // Behind the original's columns is one of ours.
+    let columns = |line: &str| line.chars().take(158).collect::<String>();
+    let ours: String = ours.lines().map(|line| columns(line) + "\n").collect();
+    let real = include_str!("../../../../../../tests/words/peers/junoload.txt");
+    assert_eq!(shapes(&ours, "FINAL"), shapes(real, "FINAL"));
+    let ours = text(FormatArg::Memtier, sets_and_gets().outcome());
+    let real = include_str!("../../../../../../tests/words/peers/memtier.txt");
+    // weir has no bytes of each operation.
+    let shapes = |text: &str| shapes(&text.replace(" --- ", " 0 ").replace(" --- ", " 0 "), "ALL STATS");
+    assert_eq!(shapes(&ours), shapes(real));
+}
+
+#[test]
+fn scripts_read_key_value_tables() {
+    let text = text(FormatArg::Junoload, sample::keyvalue().outcome());
+    let row = Regex::new(r"(?m)^ *([\d.]+) +(\S+) .* ([A-Z][a-z]+) +(\d+) +([\d.]+)$").expect("a pattern");
+    let rows: Vec<_> = row.captures_iter(&text).map(|row| [3, 4, 5].map(|group| row[group].to_owned())).collect();
+    let wanted = [["Create", "50", "2222.00"], ["Get", "10", "6667.00"], ["Destroy", "10", "1111.00"]];
+    assert_eq!(rows[..3], wanted.map(|row| row.map(str::to_owned)));
+    assert_eq!(rows[3], ["All", "70", "10000.00"].map(str::to_owned));
+    let text = super::text(FormatArg::Memtier, sets_and_gets().outcome());
+    assert_eq!(
+        read(r"(?m)^Totals +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)", &text)[..3],
+        ["10000.00", "5167.00", "1500.00"]
+    );
+    assert_eq!(read(r"(?m)^Sets +([\d.]+) +--- +--- +([\d.]+)", &text), ["2222.00", "0.36613"]);
 }
 
 #[test]
@@ -188,7 +233,7 @@ fn a_load_without_answers_is_no_reason_to_panic() {
         histo.reset();
     }
     for result in [&result, &nothing] {
-        for format in [FormatArg::Wrk, FormatArg::Wrk2, FormatArg::Hey, FormatArg::Ab] {
+        for format in FormatArg::value_variants().iter().copied() {
             let text = text(format, Outcome { title: "", spec: &spec, result, distributions: &distributions });
             assert!(!text.contains("NaN"), "{text}");
         }

@@ -7,7 +7,7 @@ use weir_model::load::{LoadSecond, LoadSpec, OfferedRate, Quantiles};
 use weir_model::suite::LoadKind;
 
 use crate::progress::minutes_s;
-use crate::verbs::load::describe::{describe, percentiles, protocol};
+use crate::verbs::load::describe::{describe, keyvalue, percentiles, protocol};
 use weir_model::text::{count, counted, fixed_us, full_rate};
 
 /// Kinds of error that are named; the rest are added up.
@@ -50,6 +50,7 @@ impl View {
     pub fn new(spec: &LoadSpec, title: &str) -> View {
         let mut head = vec![style(title).bold().for_stderr().to_string(), describe(spec)];
         head.extend(protocol(spec));
+        head.extend(keyvalue(spec));
         View {
             head,
             kind: spec.kind.clone(),
@@ -184,7 +185,8 @@ impl View {
         ];
         if !detail.errors.is_empty() {
             let mut kinds: Vec<_> = detail.errors.iter().collect();
-            kinds.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+            // However few, wrong data are named.
+            kinds.sort_by_key(|(kind, n)| (!kind.is_wrong_data(), std::cmp::Reverse(**n)));
             let rest: u64 = kinds.iter().skip(KINDS).map(|(_, n)| **n).sum();
             let mut words: Vec<String> = kinds
                 .iter()
@@ -288,6 +290,14 @@ mod tests {
         for (width, height) in [(0, 0), (1, 1), (10, 3)] {
             assert!(view().frame(width, height).len() <= height.max(1));
         }
+    }
+
+    #[test]
+    fn wrong_data_are_named_first() {
+        let mut view = view();
+        view.detail.errors.insert(ErrorKind::Lost, 1);
+        let line = view.counts().pop().expect("errors");
+        assert_eq!(line, "errors      1 lost, 700 bad status, 100 reset, 100 other");
     }
 
     #[test]

@@ -22,6 +22,13 @@ pub fn limit(outcome: Outcome<'_>) -> Vec<String> {
     if window.right == 0 && window.error_count() > 0 {
         return two("no answer was right: the times are those of failures", "(see statuses and errors)");
     }
+    let wrong_data: u64 = window.errors.iter().filter(|(kind, _)| kind.is_wrong_data()).map(|(_, n)| n).sum();
+    if wrong_data > 0 {
+        return two(
+            "the target answered what it cannot hold (WRONG DATA): no figure of",
+            "it counts before that is explained",
+        );
+    }
     let percent = busiest(result) * 100.0;
     if busiest(result) > BUSY {
         let who = if result.threads == 1 { "its thread was" } else { "one of its threads was" };
@@ -121,6 +128,8 @@ mod tests {
         assert_eq!(said(&sample), "none reached: the offered load was carried");
         sample.result.lag.p99_us = 800.0;
         assert!(said(&sample).contains("lag p99 800 µs of a latency p99 of 1.04 ms"));
+        sample.result.window.errors = [(ErrorKind::Lost, 1)].into();
+        assert!(said(&sample).starts_with("the target answered what it cannot hold"));
         sample.result.window.right = 0;
         sample.result.window.errors = [(ErrorKind::Reset, 1)].into();
         assert!(said(&sample).starts_with("no answer was right"));
