@@ -61,9 +61,18 @@ fn trees(items: Vec<Written>) -> Vec<Tree> {
     items.into_iter().map(|(tree, _)| tree).collect()
 }
 
-/// A value of RESP3.
+/// A value of RESP3, perhaps with attributes, which belong to it and are not read.
 fn value() -> impl Strategy<Value = Written> {
-    leaf().prop_recursive(3, 24, 4, |inner| {
+    let leaf = (leaf(), vec((leaf(), leaf()), 0..3)).prop_map(|((tree, written), attributes)| {
+        let all: Vec<Written> = attributes.into_iter().flat_map(<[Written; 2]>::from).collect();
+        match tree {
+            // The other crate gives a null none.
+            Tree::Null => (tree, written),
+            _ if all.is_empty() => (tree, written),
+            _ => (tree, [aggregate('|', all.len() / 2, &all), written].concat()),
+        }
+    });
+    leaf.prop_recursive(3, 24, 4, |inner| {
         prop_oneof![
             vec(inner.clone(), 0..4).prop_map(|all| {
                 let written = aggregate('*', all.len(), &all);
@@ -73,11 +82,11 @@ fn value() -> impl Strategy<Value = Written> {
                 let written = aggregate('>', all.len(), &all);
                 (Tree::Push(trees(all)), written)
             }),
-            vec(leaf(), 0..4).prop_map(|all| {
+            vec(self::leaf(), 0..4).prop_map(|all| {
                 let written = aggregate('~', all.len(), &all);
                 (Tree::Array(trees(all)), written)
             }),
-            vec((leaf(), inner), 0..4).prop_map(|pairs| {
+            vec((self::leaf(), inner), 0..4).prop_map(|pairs| {
                 let all: Vec<Written> = pairs.iter().flat_map(|(key, value)| [key.clone(), value.clone()]).collect();
                 let written = aggregate('%', pairs.len(), &all);
                 (Tree::Map(pairs.into_iter().map(|(key, value)| (key.0, value.0)).collect()), written)

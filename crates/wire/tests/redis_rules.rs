@@ -114,6 +114,7 @@ fn replies_that_are_none() {
         (&b"HTTP/1.1 400 Bad Request\r\n"[..], "BadType"),
         (b"\x15\x03\x01", "BadType"),
         (b"\r\n", "BadType"),
+        (b"*2\r\n:1\r\nx", "BadType"),
         (b"+OK\n", "BadLineEnd"),
         (b"+O\rK\r\n", "BadLineEnd"),
         (b"+OK\r\r\n", "BadLineEnd"),
@@ -245,9 +246,10 @@ fn commands() {
 }
 
 #[test]
-fn requests_that_are_none() {
+fn requests_that_are_odd_or_none() {
     for (bytes, want) in [
         (&b"\r\n*0\r\n*-1\r\n   \r\nPING\r\n"[..], "nothing | nothing | nothing | nothing | ping None"),
+        (b"\tget\tk \r\n", "get k"),
         (b"*1\r\n+PING\r\n", "NotACommand"),
         (b"*1\r\n:1\r\n", "NotACommand"),
         (b"*1\r\n*0\r\n", "NotACommand"),
