@@ -1,6 +1,7 @@
-//! Whole messages out of a stream of bytes, for protocols whose messages are small enough to be kept.
+//! Whole messages out of a stream of bytes, for protocols whose messages are small enough to be kept; and lines, of which
+//! some consist.
 //!
-//! [`crate::redis`] and [`crate::juno`] use it. A message that arrives in one piece is returned as a slice of the
+//! [`crate::redis`], [`crate::juno`] and [`crate::memcached`] use it. A message that arrives in one piece is returned as a slice of the
 //! caller's bytes; only one that was split is copied, into a buffer with a bound. It does not know what is in a message.
 
 use std::fmt;
@@ -145,5 +146,49 @@ impl<F: Frame> Messages<F> {
         self.state = State::Failed(error);
         self.stored = Vec::new();
         error
+    }
+}
+
+/// Longest line with its end, bytes.
+const LINE: usize = 64 * 1024;
+
+/// The first line of some bytes.
+pub(crate) enum Line<'a> {
+    /// It is complete.
+    Whole {
+        /// Without its end.
+        text: &'a [u8],
+        /// With its end.
+        length: usize,
+    },
+    /// It goes on, for at most so many bytes: one or more.
+    Open(usize),
+}
+
+/// Why some bytes do not begin with a line.
+pub(crate) enum LineError {
+    /// CR without LF, or LF without CR.
+    BadEnd,
+    /// It is longer than [`LINE`].
+    TooLong,
+    /// It is longer than the room for it.
+    NoRoom,
+}
+
+/// The first line, which ends in CR LF. `room` is how many bytes of it there may be in the message.
+#[inline]
+pub(crate) fn line(bytes: &[u8], room: usize) -> Result<Line<'_>, LineError> {
+    let most = room.min(LINE);
+    let window = &bytes[..bytes.len().min(most)];
+    let Some(end) = memchr::memchr(b'\n', window) else {
+        return match most - window.len() {
+            0 if most < LINE => Err(LineError::NoRoom),
+            0 => Err(LineError::TooLong),
+            most => Ok(Line::Open(most)),
+        };
+    };
+    match window[..end].split_last() {
+        Some((b'\r', text)) if !text.contains(&b'\r') => Ok(Line::Whole { text, length: end + 1 }),
+        _ => Err(LineError::BadEnd),
     }
 }

@@ -11,6 +11,10 @@ mod http2_oracle;
 #[allow(dead_code, reason = "shared with other tests")]
 mod juno_oracle;
 
+#[path = "common/memcached_oracle.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod memcached_oracle;
+
 #[path = "common/messages_oracle.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod messages;
@@ -78,4 +82,14 @@ fn redis_requests() {
 #[test]
 fn juno() {
     replay("juno", juno_oracle::check);
+}
+
+#[test]
+fn memcached_replies() {
+    replay("memcached_replies", memcached_oracle::replies);
+}
+
+#[test]
+fn memcached_requests() {
+    replay("memcached_requests", memcached_oracle::requests);
 }

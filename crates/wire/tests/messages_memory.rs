@@ -5,6 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Status};
+use weir_wire::memcached;
 use weir_wire::messages::{Frame, Messages};
 use weir_wire::redis::{Command, ReplyFrame, RequestFrame, Value, Version, encode};
 
@@ -104,6 +105,36 @@ fn juno_allocates_nothing_for_messages_that_arrive_whole() {
         let mut seen = [answer, create].into_iter();
         let mut seen = move || seen.next_back().unwrap();
         whole(&mut reader, &out, |message| assert_eq!(Message::parse(message).unwrap(), seen()));
+    });
+    assert_eq!(done, 0);
+}
+
+#[test]
+fn memcached_allocates_nothing_for_messages_that_arrive_whole() {
+    let mut out = Vec::with_capacity(1 << 16);
+    let mut requests = Messages::new(memcached::RequestFrame::new(1 << 20));
+    let mut replies = Messages::new(memcached::ReplyFrame::new(1 << 20));
+    let data = &[b'x'; 2000];
+    let set = memcached::Command::Store {
+        how: memcached::Store::Cas(7),
+        key: b"key",
+        flags: 0,
+        expiry: -1,
+        data,
+        quiet: true,
+    };
+    let get = memcached::Command::Get { keys: memcached::Words::of(b"a b"), cas: true };
+    let value = memcached::Reply::MetaValue { flags: memcached::Words::of(b"t5 c7"), data };
+    let done = allocations(|| {
+        set.encode(&mut out).unwrap();
+        set.encode(&mut out).unwrap();
+        whole(&mut requests, &out, |message| assert_eq!(memcached::Command::parse(message), Ok(set)));
+        out.clear();
+        get.encode(&mut out).unwrap();
+        whole(&mut requests, &out, |message| assert_eq!(memcached::Command::parse(message), Ok(get)));
+        out.clear();
+        value.encode(&mut out).unwrap();
+        whole(&mut replies, &out, |message| assert_eq!(memcached::Reply::parse(message), Ok(value)));
     });
     assert_eq!(done, 0);
 }

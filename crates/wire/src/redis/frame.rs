@@ -5,16 +5,13 @@
 //! complete is not looked at again, in whatever pieces the rest arrives.
 
 use super::ParseError;
-use crate::messages::{Extent, Frame, Messages};
+use crate::messages::{Extent, Frame, Line, LineError, Messages, line};
 
 /// Takes whole replies out of a stream.
 pub type ReplyReader = Messages<ReplyFrame>;
 
 /// Takes whole requests out of a stream.
 pub type RequestReader = Messages<RequestFrame>;
-
-/// Longest line with its end, bytes: what Redis allows for inline requests, too.
-const LINE: usize = 64 * 1024;
 
 /// Finds the end of replies.
 #[derive(Debug)]
@@ -56,7 +53,7 @@ impl Frame for RequestFrame {
             Some(b'*') => self.0.extent::<true>(bytes),
             _ => Ok(match line(bytes, self.0.limit as usize)? {
                 Line::Whole { length, .. } => Extent::Whole(length),
-                Line::Open { most } => Extent::Line(most),
+                Line::Open(most) => Extent::Line(most),
             }),
         }
     }
@@ -94,7 +91,7 @@ impl Scan {
             let room = self.limit as usize - at;
             let (text, next) = match line(&bytes[at..], room)? {
                 Line::Whole { text, length } => (text, length),
-                Line::Open { most } => return Ok(Extent::Line(most)),
+                Line::Open(most) => return Ok(Extent::Line(most)),
             };
             let header = Header::of(text)?;
             if REQUEST && at > 0 && header == Header::Null {
@@ -125,37 +122,13 @@ impl Scan {
 /// What values begin with.
 const TYPES: &[u8] = b"$+-:*_#,(!=%~>|";
 
-/// The first line of some bytes.
-pub(super) enum Line<'a> {
-    /// It is complete.
-    Whole {
-        /// Without its end.
-        text: &'a [u8],
-        /// With its end.
-        length: usize,
-    },
-    /// It goes on, for at most so many bytes.
-    Open {
-        /// One or more.
-        most: usize,
-    },
-}
-
-/// The first line. `room` is how many bytes of it there may be in the message.
-#[inline]
-pub(super) fn line(bytes: &[u8], room: usize) -> Result<Line<'_>, ParseError> {
-    let most = room.min(LINE);
-    let window = &bytes[..bytes.len().min(most)];
-    let Some(end) = memchr::memchr(b'\n', window) else {
-        return match most - window.len() {
-            0 if most < LINE => Err(ParseError::TooLarge),
-            0 => Err(ParseError::LineTooLong),
-            most => Ok(Line::Open { most }),
-        };
-    };
-    match window[..end].split_last() {
-        Some((b'\r', text)) if !text.contains(&b'\r') => Ok(Line::Whole { text, length: end + 1 }),
-        _ => Err(ParseError::BadLineEnd),
+impl From<LineError> for ParseError {
+    fn from(error: LineError) -> ParseError {
+        match error {
+            LineError::BadEnd => ParseError::BadLineEnd,
+            LineError::TooLong => ParseError::LineTooLong,
+            LineError::NoRoom => ParseError::TooLarge,
+        }
     }
 }
 
@@ -164,7 +137,7 @@ pub(super) fn line(bytes: &[u8], room: usize) -> Result<Line<'_>, ParseError> {
 pub(super) fn split_line(bytes: &[u8]) -> Result<(&[u8], &[u8]), ParseError> {
     match line(bytes, usize::MAX)? {
         Line::Whole { text, length } => Ok((text, &bytes[length..])),
-        Line::Open { .. } => Err(ParseError::BadLineEnd),
+        Line::Open(_) => Err(ParseError::BadLineEnd),
     }
 }
 

@@ -1,0 +1,65 @@
+//! Memcached's protocol, its text and its meta commands, client and server half
+//! (<https://docs.memcached.org/protocols/basic/>, <https://docs.memcached.org/protocols/meta/>).
+//!
+//! [`ReplyReader`] and [`RequestReader`] take whole messages out of a stream; [`Reply`] and [`Command`] read and write one.
+//! The client (`weir-load`) and the origin call them. Replies come in the order of the requests, but requests that are
+//! quiet may have none, and a text command that reads has one for each value and an [`Reply::End`]: who reads them knows
+//! what was asked.
+//!
+//! Both halves are strict, because a benchmark has to notice a product that sends invalid bytes. Not read: the binary
+//! protocol, which is deprecated, and the keys of meta commands that are written in base 64, which stay as they are.
+
+mod command;
+mod frame;
+mod reply;
+mod words;
+
+pub use command::{Command, Store};
+pub use frame::{ReplyFrame, ReplyReader, RequestFrame, RequestReader};
+pub use reply::{MetaStatus, Reply};
+pub use words::Words;
+
+/// Longest key, bytes.
+pub const MOST_KEY: usize = 250;
+
+/// What a peer did wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// A reply that there is not, or with other words than it has.
+    #[error("a line is no reply of memcached")]
+    BadReply,
+    /// A request does not begin with a command, or has other words than it needs.
+    #[error("a line is no command of memcached, or has not the words that its command needs")]
+    BadCommand,
+    /// A number is not decimal, or too large.
+    #[error("a number is not decimal, or too large")]
+    BadNumber,
+    /// A key is longer than 250 bytes or has a control byte.
+    #[error("a key is longer than 250 bytes or has a control byte")]
+    BadKey,
+    /// A line has CR without LF, or LF without CR.
+    #[error("a line does not end in CR LF")]
+    BadLineEnd,
+    /// The bytes of a value are not followed by CR LF.
+    #[error("a value is not followed by CR LF")]
+    BadDataEnd,
+    /// A line is longer than 64 KiB.
+    #[error("a line is longer than the limit")]
+    LineTooLong,
+    /// A message is larger than the limit, or announces that it will be.
+    #[error("a message is larger than the limit")]
+    TooLarge,
+}
+
+/// Why a message cannot be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// A key is empty or longer than 250 bytes, or has a space or a control byte.
+    #[error("a key is empty or longer than 250 bytes, or has a space or a control byte")]
+    BadKey,
+    /// A flag or a text has a line end, or a command's name something else than letters.
+    #[error("a flag or a text has a line end, or a command's name something else than letters")]
+    BadText,
+}

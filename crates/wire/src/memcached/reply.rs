@@ -1,0 +1,199 @@
+//! Reading and writing a reply. The load and the origin call it.
+
+use super::frame::split;
+use super::words::{check_key, check_text, put, put_all, put_data, put_number};
+use super::{EncodeError, ParseError, Words};
+use crate::http1::encode::decimal;
+
+/// A reply, or a part of one: each value of a text command is one of these, and [`Reply::End`] follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply<'a> {
+    /// A value of a text command.
+    Value {
+        /// Its key.
+        key: &'a [u8],
+        /// What it was written with.
+        flags: u32,
+        /// Its version number, if that was asked for.
+        cas: Option<u64>,
+        /// The value.
+        data: &'a [u8],
+    },
+    /// There are no further values.
+    End,
+    /// The value was written.
+    Stored,
+    /// It was not, because of its condition.
+    NotStored,
+    /// It was not, because the one that there is has another version number.
+    Exists,
+    /// There is no such key.
+    NotFound,
+    /// The key was removed.
+    Deleted,
+    /// The key's time was set.
+    Touched,
+    /// What a number is now.
+    Number(u64),
+    /// It was done.
+    Ok,
+    /// The server's version.
+    Version(&'a [u8]),
+    /// There is no such command.
+    Error,
+    /// The request is wrong, and why.
+    ClientError(&'a [u8]),
+    /// The server cannot do it, and why.
+    ServerError(&'a [u8]),
+    /// A value of a meta command.
+    MetaValue {
+        /// What the request's flags asked for.
+        flags: Words<'a>,
+        /// The value.
+        data: &'a [u8],
+    },
+    /// Of a meta command, without a value, with what the request's flags asked for.
+    Meta(MetaStatus, Words<'a>),
+}
+
+/// How a meta command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MetaStatus {
+    /// `HD`: it was done.
+    Done,
+    /// `EN`: there is no such key (`mg`).
+    Miss,
+    /// `NS`: the value was not written, because of its condition.
+    NotStored,
+    /// `EX`: it was not, because of its version number.
+    Exists,
+    /// `NF`: there is no such key.
+    NotFound,
+    /// `MN`: all requests before were answered.
+    Noop,
+}
+
+impl MetaStatus {
+    fn name(self) -> &'static [u8] {
+        match self {
+            MetaStatus::Done => b"HD",
+            MetaStatus::Miss => b"EN",
+            MetaStatus::NotStored => b"NS",
+            MetaStatus::Exists => b"EX",
+            MetaStatus::NotFound => b"NF",
+            MetaStatus::Noop => b"MN",
+        }
+    }
+}
+
+impl<'a> Reply<'a> {
+    /// Reads a reply.
+    ///
+    /// # Errors
+    /// What the peer did wrong, as far as [`super::ReplyReader`] did not find it.
+    #[inline]
+    pub fn parse(message: &'a [u8]) -> Result<Reply<'a>, ParseError> {
+        const BAD: ParseError = ParseError::BadReply;
+        let (mut words, data) = split(message)?;
+        let name = words.needed(BAD)?;
+        let alone = |reply: Reply<'a>| words.end(BAD).map(|()| reply);
+        // The line behind its first word and a space.
+        let text = || message[name.len()..].strip_suffix(b"\r\n").unwrap_or_default().trim_ascii_start();
+        match name {
+            b"VALUE" => {
+                let (key, flags) = (words.key(BAD)?, words.number(BAD)?);
+                words.next();
+                let cas = match words.next() {
+                    Some(word) => Some(Words::of(word).number(BAD)?),
+                    None => None,
+                };
+                words.end(BAD)?;
+                Ok(Reply::Value { key, flags, cas, data })
+            }
+            b"END" => alone(Reply::End),
+            b"STORED" => alone(Reply::Stored),
+            b"NOT_STORED" => alone(Reply::NotStored),
+            b"EXISTS" => alone(Reply::Exists),
+            b"NOT_FOUND" => alone(Reply::NotFound),
+            b"DELETED" => alone(Reply::Deleted),
+            b"TOUCHED" => alone(Reply::Touched),
+            b"OK" => alone(Reply::Ok),
+            b"ERROR" => alone(Reply::Error),
+            b"VERSION" => Ok(Reply::Version(text())),
+            b"CLIENT_ERROR" => Ok(Reply::ClientError(text())),
+            b"SERVER_ERROR" => Ok(Reply::ServerError(text())),
+            b"VA" => {
+                words.next();
+                Ok(Reply::MetaValue { flags: words, data })
+            }
+            b"HD" => Ok(Reply::Meta(MetaStatus::Done, words)),
+            b"EN" => Ok(Reply::Meta(MetaStatus::Miss, words)),
+            b"NS" => Ok(Reply::Meta(MetaStatus::NotStored, words)),
+            b"EX" => Ok(Reply::Meta(MetaStatus::Exists, words)),
+            b"NF" => Ok(Reply::Meta(MetaStatus::NotFound, words)),
+            b"MN" => Ok(Reply::Meta(MetaStatus::Noop, words)),
+            _ if name[0].is_ascii_digit() => alone(Reply::Number(Words::of(name).number(BAD)?)),
+            _ => Err(BAD),
+        }
+    }
+
+    /// Appends the reply.
+    ///
+    /// # Errors
+    /// What cannot be written. `out` is then unchanged.
+    #[inline]
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        match *self {
+            Reply::Value { key, flags, cas, data } => {
+                check_key(key)?;
+                out.extend_from_slice(b"VALUE");
+                put(out, key);
+                put_number(out, flags.into());
+                put_number(out, data.len() as u64);
+                if let Some(cas) = cas {
+                    put_number(out, cas);
+                }
+                put_data(out, data);
+                return Ok(());
+            }
+            Reply::MetaValue { flags, data } => {
+                flags.check()?;
+                out.extend_from_slice(b"VA");
+                put_number(out, data.len() as u64);
+                put_all(out, flags);
+                put_data(out, data);
+                return Ok(());
+            }
+            Reply::Meta(status, flags) => {
+                flags.check()?;
+                out.extend_from_slice(status.name());
+                put_all(out, flags);
+            }
+            Reply::Number(number) => {
+                let (digits, first) = decimal(number);
+                out.extend_from_slice(&digits[first..]);
+            }
+            Reply::Version(text) => put_text(out, b"VERSION", text)?,
+            Reply::ClientError(text) => put_text(out, b"CLIENT_ERROR", text)?,
+            Reply::ServerError(text) => put_text(out, b"SERVER_ERROR", text)?,
+            Reply::End => out.extend_from_slice(b"END"),
+            Reply::Stored => out.extend_from_slice(b"STORED"),
+            Reply::NotStored => out.extend_from_slice(b"NOT_STORED"),
+            Reply::Exists => out.extend_from_slice(b"EXISTS"),
+            Reply::NotFound => out.extend_from_slice(b"NOT_FOUND"),
+            Reply::Deleted => out.extend_from_slice(b"DELETED"),
+            Reply::Touched => out.extend_from_slice(b"TOUCHED"),
+            Reply::Ok => out.extend_from_slice(b"OK"),
+            Reply::Error => out.extend_from_slice(b"ERROR"),
+        }
+        out.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+}
+
+fn put_text(out: &mut Vec<u8>, name: &[u8], text: &[u8]) -> Result<(), EncodeError> {
+    check_text(text)?;
+    out.extend_from_slice(name);
+    put(out, text);
+    Ok(())
+}
