@@ -1,7 +1,7 @@
-//! The programs that building needs: whether they are here, new enough, and which package brings them. Plans and builds
-//! call it.
+//! The programs and headers that building needs: whether they are here, new enough, and which package brings them. Plans
+//! and builds call it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ impl std::fmt::Display for MissingTool {
         match (found, at_least) {
             (Some(found), Some(wanted)) => write!(f, "{program} is version {found}; at least {wanted} is wanted")?,
             (None, Some(wanted)) => write!(f, "{program} is not in PATH; version {wanted} or later is wanted")?,
+            (_, None) if is_header(program) => write!(f, "the header {program} is not in {}", INCLUDE.join(" or "))?,
             (_, None) => write!(f, "{program} is not in PATH")?,
         }
         let elsewhere = match program.as_str() {
@@ -75,7 +76,8 @@ pub(super) fn missing_tools(needs: &[Need]) -> Vec<MissingTool> {
 }
 
 fn missing_tool(need: &Need) -> Option<MissingTool> {
-    let found = match (lookup::on_path(&need.program), &need.at_least) {
+    let path = if is_header(&need.program) { header(&need.program) } else { lookup::on_path(&need.program) };
+    let found = match (path, &need.at_least) {
         (None, _) => None,
         (Some(_), None) => return None,
         (Some(path), Some(wanted)) => match version_of(&path) {
@@ -84,6 +86,17 @@ fn missing_tool(need: &Need) -> Option<MissingTool> {
         },
     };
     Some(MissingTool { need: need.clone(), found })
+}
+
+/// Where compilers look for the headers of libraries that are installed.
+const INCLUDE: [&str; 2] = ["/usr/local/include", "/usr/include"];
+
+fn is_header(name: &str) -> bool {
+    name.ends_with(".h")
+}
+
+fn header(name: &str) -> Option<PathBuf> {
+    INCLUDE.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
 }
 
 /// The version that a program says by the first of the usual questions that it understands.
@@ -147,6 +160,13 @@ mod tests {
             [
                 "weir-no-such-tool is not in PATH (sudo apt-get install a-package)",
                 "weir-no-such-tool is not in PATH; version 3 or later is wanted (sudo apt-get install a-package)"
+            ]
+        );
+        let lacks = missing_tools(&[need("stdio.h", None), need("weir/no-such-header.h", None)]);
+        assert_eq!(
+            lacks.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            [
+                "the header weir/no-such-header.h is not in /usr/local/include or /usr/include (sudo apt-get install a-package)"
             ]
         );
         let dir = tempfile::tempdir().unwrap();

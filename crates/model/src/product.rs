@@ -272,11 +272,14 @@ pub enum Source {
     Project(String),
 }
 
-/// A program that has to be on the machine to build a product.
+/// A program, or a header of a C library, that has to be on the machine to build a product.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct Need {
-    /// Its name in PATH.
-    #[schemars(regex(pattern = "^[^/\\s]+$"), extend("x-weir-wanted" = "the name of a program, without a path"))]
+    /// Its name in PATH; of a header, its path as `#include` names it, such as `rocksdb/c.h`.
+    #[schemars(
+        regex(pattern = "^([^/\\s]+|[^/\\s][^\\s]*[.]h)$"),
+        extend("x-weir-wanted" = "the name of a program, without a path, or a header such as \"rocksdb/c.h\"")
+    )]
     pub program: String,
     /// The Debian or Ubuntu package that brings it.
     #[schemars(

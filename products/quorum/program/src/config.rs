@@ -1,4 +1,4 @@
-//! The configuration file, one for each process.
+//! The configuration file, one for the proxy and its three stores.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,38 +7,40 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
-/// What a process is told. A proxy uses `stores` and `tls`; a store uses `path`, `durability`, the sizes and `monitor`.
+/// What the processes are told.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where it accepts connections.
+    /// Where the proxy accepts clients.
     pub listen: SocketAddr,
-    /// Worker threads; without it, as many as there are CPUs.
-    pub threads: Option<usize>,
-    /// The stores, in the same order for every proxy.
-    #[serde(default)]
-    pub stores: Vec<SocketAddr>,
-    /// Connections to each store.
+    /// Where the stores accept the proxy.
+    pub stores: [SocketAddr; 3],
+    /// Where the stores tell their sizes and compactions over HTTP.
+    pub monitors: Option<[SocketAddr; 3]>,
+    /// The folder in which each store has one for its database: `store-1` to `store-3`.
+    pub path: PathBuf,
+    /// What an acknowledged write survives.
+    pub durability: Durability,
+    /// Worker threads of the proxy.
+    #[serde(default = "one")]
+    pub proxy_threads: usize,
+    /// Worker threads of each store.
+    #[serde(default = "one")]
+    pub store_threads: usize,
+    /// The proxy's connections to each store.
     #[serde(default = "one")]
     pub connections_per_store: usize,
     /// How long a store may take, ms; below the 600 ms for which a store keeps a prepared write.
     #[serde(default = "store_timeout")]
     pub store_timeout_ms: u64,
-    /// TLS on `listen`.
-    pub tls: Option<Tls>,
-    /// RocksDB's folder.
-    pub path: Option<PathBuf>,
-    /// What an acknowledged write survives.
-    #[serde(default)]
-    pub durability: Durability,
-    /// Memory for blocks that were read, bytes.
+    /// A store's memory for blocks that were read, bytes.
     #[serde(default = "cache")]
     pub cache_bytes: usize,
-    /// Memory for records that are not yet in a file, bytes; when it is full, a file is written.
+    /// A store's memory for records that are not yet in a file, bytes; when it is full, a file is written.
     #[serde(default = "write_buffer")]
     pub write_buffer_bytes: usize,
-    /// Where a store tells its size and compactions over HTTP.
-    pub monitor: Option<SocketAddr>,
+    /// TLS with clients.
+    pub tls: Option<Tls>,
 }
 
 /// TLS, with certificates as PEM files.
@@ -64,13 +66,12 @@ pub struct Tls {
 }
 
 /// What an acknowledged write survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// An orderly stop: no log is written.
     None,
     /// The end of the process: a log is written, and left to the kernel.
-    #[default]
     Wal,
     /// The end of the machine: the log is on the disk before a write is acknowledged.
     Fsync,
@@ -105,11 +106,14 @@ impl Config {
 
     fn parse(text: &str) -> anyhow::Result<Config> {
         let config: Config = toml::from_str(text)?;
-        let stores = config.stores.len();
-        ensure!(matches!(stores, 0 | 3), "stores has {stores} addresses; expected: 3");
-        let timeout = config.store_timeout_ms;
-        ensure!((1..600).contains(&timeout), "store_timeout_ms is {timeout}; expected: 1 to 599");
-        ensure!(config.threads != Some(0), "threads is 0; expected: at least 1");
+        for (key, number, range) in [
+            ("proxy_threads", config.proxy_threads, 1..1024),
+            ("store_threads", config.store_threads, 1..1024),
+            ("connections_per_store", config.connections_per_store, 1..1024),
+            ("store_timeout_ms", config.store_timeout_ms as usize, 1..600),
+        ] {
+            ensure!(range.contains(&number), "{key} is {number}; expected: {} to {}", range.start, range.end - 1);
+        }
         Ok(config)
     }
 
@@ -123,14 +127,22 @@ impl Config {
 mod tests {
     use super::*;
 
+    const RIGHT: &str = "listen = \"127.0.0.1:1\"\nstores = [\"127.0.0.1:2\", \"127.0.0.1:3\", \"127.0.0.1:4\"]\n\
+                         path = \"/x\"\ndurability = \"wal\"\n";
+
     #[test]
     fn mistakes_are_told() {
-        let told = |more: &str| Config::parse(&format!("listen = \"127.0.0.1:1\"\n{more}")).map_err(|e| e.to_string());
-        assert!(told("").is_ok());
-        assert_eq!(told("durability = \"fsync\"").unwrap().durability, Durability::Fsync);
-        assert!(told("stores = [\"127.0.0.1:2\"]").unwrap_err().contains("1 addresses; expected: 3"));
-        assert!(told("store_timeout_ms = 600").unwrap_err().contains("expected: 1 to 599"));
-        assert!(told("durability = \"raid\"").unwrap_err().contains("durability"));
-        assert!(told("lisen = 1").unwrap_err().contains("lisen"));
+        let told = |text: &str| Config::parse(text).map_err(|error| error.to_string());
+        assert_eq!(told(RIGHT).unwrap().durability, Durability::Wal);
+        for (from, to, says) in [
+            (", \"127.0.0.1:4\"", "", "expected an array of length 3"),
+            ("\"wal\"", "\"raid\"", "unknown variant `raid`, expected one of `none`, `wal`, `fsync`"),
+            ("path =", "store_timeout_ms = 600\npath =", "store_timeout_ms is 600; expected: 1 to 599"),
+            ("path =", "proxy_threads = 0\npath =", "proxy_threads is 0; expected: 1 to 1023"),
+            ("listen", "lisen", "unknown field `lisen`"),
+        ] {
+            let error = told(&RIGHT.replace(from, to)).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
     }
 }

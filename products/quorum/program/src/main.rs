@@ -1,7 +1,7 @@
 //! weir's own replicated key-value store, so that the suite `juno` has a product where JunoDB's binaries are not.
 //!
 //! `weir-quorum proxy FILE` accepts clients that speak juno's protocol, and carries each request out on a quorum of
-//! three stores. `weir-quorum store FILE` is one store, on RocksDB. `weir-quorum check FILE` reads a configuration.
+//! three stores. `weir-quorum store-1 FILE` is the first store, on RocksDB. `weir-quorum check FILE` reads a configuration.
 
 mod config;
 mod link;
@@ -42,26 +42,24 @@ fn run() -> anyhow::Result<()> {
             println!("weir-quorum {}", env!("CARGO_PKG_VERSION"));
             return Ok(());
         }
-        [verb @ ("proxy" | "store" | "check"), file] => (verb, file),
-        _ => bail!("usage: weir-quorum proxy|store|check FILE, or weir-quorum --version"),
+        [verb @ ("proxy" | "store-1" | "store-2" | "store-3" | "check"), file] => (verb, file),
+        _ => bail!("usage: weir-quorum proxy|store-1|store-2|store-3|check FILE, or weir-quorum --version"),
     };
     let config = Config::read(file)?;
-    config.tls.as_ref().map(tls::acceptor).transpose()?;
-    anyhow::ensure!(verb != "proxy" || !config.stores.is_empty(), "in {file}: a proxy needs `stores`");
+    let acceptor = config.tls.as_ref().map(tls::acceptor).transpose()?;
     if verb == "check" {
         return Ok(());
     }
-    let rocks = if verb == "store" { Some(&*Box::leak(Box::new(Rocks::open(&config)?))) } else { None };
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    runtime.enable_all();
-    if let Some(threads) = config.threads {
-        runtime.worker_threads(threads);
-    }
-    let runtime = runtime.build().context("starting threads")?;
+    let store = ["store-1", "store-2", "store-3"].iter().position(|store| *store == verb);
+    let rocks = store.map(|_| Rocks::open(&config.path.join(verb), &config)).transpose()?;
+    let rocks = rocks.map(|rocks| &*Box::leak(Box::new(rocks)));
+    let threads = if store.is_some() { config.store_threads } else { config.proxy_threads };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(threads).build();
+    let runtime = runtime.context("starting threads")?;
     let serve = async {
-        match rocks {
-            Some(rocks) => store::serve(config, rocks).await,
-            None => proxy::serve(config).await,
+        match (store, rocks) {
+            (Some(store), Some(rocks)) => store::serve(config, store, rocks).await,
+            _ => proxy::serve(config, acceptor).await,
         }
     };
     let done = runtime.block_on(async {

@@ -292,7 +292,10 @@ mod tests {
         let [response, request] = WORKED.map(bytes);
         let message = taken(&response);
         assert_eq!((message.opcode, message.status, message.opaque), (op::GET, Some(status::OK), 2));
-        assert_eq!((&message.namespace[..], &message.key[..], &message.payload[..]), (&b"ns"[..], &b"key1"[..], &b"\0value"[..]));
+        assert_eq!(
+            (&message.namespace[..], &message.key[..], &message.payload[..]),
+            (&b"ns"[..], &b"key1"[..], &b"\0value"[..])
+        );
         let Meta { ttl, version, created, expires, modified, handling, .. } = message.meta;
         assert_eq!((ttl, version, created, expires), (1800, 1, 0x6400_0000, 0x6400_0708));
         assert_eq!((modified, handling), (0x1122_3344_5566_7788, 2));
@@ -309,8 +312,15 @@ mod tests {
     fn what_is_written_is_read_again() {
         let id = Some([7; 16]);
         let meta = Meta { version: 3, kept: 9, request: id, originator: id, ..Meta::default() };
-        let message =
-            Message { opcode: op::REPAIR, flags: 2, opaque: 5, meta, key: "k".into(), payload: "v".into(), ..Message::default() };
+        let message = Message {
+            opcode: op::REPAIR,
+            flags: 2,
+            opaque: 5,
+            meta,
+            key: "k".into(),
+            payload: "v".into(),
+            ..Message::default()
+        };
         let mut written = BytesMut::new();
         message.encode(&mut written);
         assert_eq!(taken(&written), message);

@@ -8,14 +8,13 @@ use crate::config::Config;
 use crate::link::Store;
 use crate::message::{Message, op};
 use crate::quorum::Quorum;
-use crate::{server, tls};
+use crate::server;
 
 /// How long a client may take for its TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// Serves until the process ends.
-pub async fn serve(config: Config) -> anyhow::Result<()> {
-    let acceptor = config.tls.as_ref().map(tls::acceptor).transpose()?;
+pub async fn serve(config: Config, acceptor: Option<TlsAcceptor>) -> anyhow::Result<()> {
     let connect = |address: &_| Store::connect(*address, config.connections_per_store, config.store_timeout());
     let quorum: &'static Quorum = Box::leak(Box::new(Quorum::new(config.stores.iter().map(connect).collect())));
     let listener = server::listen(config.listen)?;

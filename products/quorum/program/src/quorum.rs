@@ -125,7 +125,9 @@ impl Quorum {
         if let Some(written) = live.filter(|live| live.status == Some(status::ALREADY_FULFILLED)) {
             // The same request came before, and may have reached one store only.
             commit.meta = Meta { request: request.meta.request, ..written.meta.clone() };
-            prepared.good.retain(|(_, answer)| answer.as_ref().and_then(|answer| answer.status) != Some(status::ALREADY_FULFILLED));
+            prepared.good.retain(|(_, answer)| {
+                answer.as_ref().and_then(|answer| answer.status) != Some(status::ALREADY_FULFILLED)
+            });
         }
         self.settle(request, commit, prepared.good).await
     }
@@ -141,9 +143,10 @@ impl Quorum {
             return refusal(request, &answers.bad);
         }
         let Some(found) = answers.newest() else { return request.answer(status::NO_KEY) };
-        let stale = answers.good.iter().filter(|(_, answer)| {
-            answer.as_ref().is_some_and(|answer| answer.meta.modified < found.meta.modified)
-        });
+        let stale = answers
+            .good
+            .iter()
+            .filter(|(_, answer)| answer.as_ref().is_some_and(|answer| answer.meta.modified < found.meta.modified));
         // Before the answer: what a client has seen must not vanish with the one store that had it.
         tell(stale.map(|(store, _)| Arc::clone(store)).collect(), &repair(found)).await;
         if found.status == Some(status::MARKED_DELETE) { request.answer(status::NO_KEY) } else { found.clone() }
@@ -152,7 +155,8 @@ impl Quorum {
     /// Marks a record as deleted, at all stores that are there. The mark is a record like any other.
     async fn destroy(&self, request: &Message) -> Message {
         let prepare = Message { opcode: op::PREPARE_DELETE, ..request.clone() };
-        let good = |answer: &Message| matches!(answer.status, Some(status::OK | status::NO_KEY | status::ALREADY_FULFILLED));
+        let good =
+            |answer: &Message| matches!(answer.status, Some(status::OK | status::NO_KEY | status::ALREADY_FULFILLED));
         let (good, bad) = tell(self.order(&request.key).cloned().collect(), &prepare)
             .await
             .into_iter()
@@ -193,7 +197,8 @@ impl Quorum {
     async fn abort(&self, request: &Message, prepared: &Answers, newest: Option<&Message>) {
         tell(prepared.good.iter().map(|(store, _)| Arc::clone(store)).collect(), &phase_two(request, op::ABORT)).await;
         let deleted = newest.filter(|newest| newest.status == Some(status::INSERTING));
-        let stale = prepared.bad.iter().filter(|(_, answer)| answer.as_ref().is_some_and(|answer| answer.meta.version != 0));
+        let stale =
+            prepared.bad.iter().filter(|(_, answer)| answer.as_ref().is_some_and(|answer| answer.meta.version != 0));
         if let Some(deleted) = deleted {
             tell(stale.map(|(store, _)| Arc::clone(store)).collect(), &repair(deleted)).await;
         }
@@ -261,6 +266,8 @@ fn next(request: &Message, newest: Option<&Message>, live: Option<&Message>) -> 
 /// What a client is told when too few stores did as they were asked.
 fn refusal(request: &Message, bad: &[Answer]) -> Message {
     let told: Vec<u8> = bad.iter().filter_map(|(_, answer)| answer.as_ref()?.status).collect();
-    let status = [status::RECORD_LOCKED, status::BAD_PARAMETER, status::STORE_ERROR].into_iter().find(|status| told.contains(status));
+    let status = [status::RECORD_LOCKED, status::BAD_PARAMETER, status::STORE_ERROR]
+        .into_iter()
+        .find(|status| told.contains(status));
     request.answer(status.unwrap_or(if told.is_empty() { status::NO_STORE } else { status::BUSY }))
 }

@@ -36,7 +36,8 @@ impl Record {
             return None;
         }
         let (kept, deleted) = (bytes.get_u32(), bytes.get_u8() != 0);
-        let (expires, created, version, modified) = (bytes.get_u32(), bytes.get_u32(), bytes.get_u32(), bytes.get_u64());
+        let (expires, created, version, modified) =
+            (bytes.get_u32(), bytes.get_u32(), bytes.get_u32(), bytes.get_u64());
         let (mut request, mut originator) = (Id::default(), Id::default());
         bytes.copy_to_slice(&mut request);
         bytes.copy_to_slice(&mut originator);

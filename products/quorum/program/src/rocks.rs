@@ -4,6 +4,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::ptr;
 
 use anyhow::{Context, anyhow};
@@ -27,17 +28,16 @@ unsafe impl Send for Rocks {}
 unsafe impl Sync for Rocks {}
 
 impl Rocks {
-    /// Opens the database in the configured folder, or makes it.
-    pub fn open(config: &Config) -> anyhow::Result<Rocks> {
-        let path = config.path.as_deref().context("a store needs `path`: the folder of its database")?;
+    /// Opens the database in a folder, or makes it.
+    pub fn open(path: &Path, config: &Config) -> anyhow::Result<Rocks> {
         std::fs::create_dir_all(path).with_context(|| format!("making the folder {}", path.display()))?;
         let name = CString::new(path.as_os_str().as_bytes())?;
-        let threads = config.threads.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+        let threads = c_int::try_from(config.store_threads.max(2))?;
         // SAFETY: all pointers come from RocksDB, and live as long as the process.
         unsafe {
             let options = rocksdb_options_create();
             rocksdb_options_set_create_if_missing(options, 1);
-            rocksdb_options_increase_parallelism(options, c_int::try_from(threads.max(2))?);
+            rocksdb_options_increase_parallelism(options, threads);
             rocksdb_options_enable_statistics(options);
             rocksdb_options_set_keep_log_file_num(options, 1);
             rocksdb_options_set_write_buffer_size(options, config.write_buffer_bytes);
@@ -62,8 +62,7 @@ impl Rocks {
         let (mut error, mut length) = (ptr::null_mut(), 0);
         // SAFETY: `key` outlives the call; the value is copied before it is freed.
         unsafe {
-            let slice =
-                rocksdb_get_pinned(self.database, self.read, key.as_ptr().cast(), key.len(), &mut error);
+            let slice = rocksdb_get_pinned(self.database, self.read, key.as_ptr().cast(), key.len(), &mut error);
             checked(error)?;
             if slice.is_null() {
                 return Ok(None);

@@ -50,8 +50,9 @@ impl Lock {
     }
 }
 
-/// Serves until the process ends.
-pub async fn serve(config: Config, rocks: &'static Rocks) -> anyhow::Result<()> {
+/// Serves as the store of this place in the configuration, until the process ends.
+pub async fn serve(config: Config, store: usize, rocks: &'static Rocks) -> anyhow::Result<()> {
+    let (listen, monitor) = (config.stores[store], config.monitors.map(|monitors| monitors[store]));
     let store: &'static Store = Box::leak(Box::new(Store::new(rocks, config.durability == Durability::Fsync)));
     tokio::spawn(async {
         loop {
@@ -59,11 +60,11 @@ pub async fn serve(config: Config, rocks: &'static Rocks) -> anyhow::Result<()> 
             store.sweep();
         }
     });
-    if let Some(monitor) = config.monitor {
+    if let Some(monitor) = monitor {
         let listener = server::listen(monitor)?;
         tokio::spawn(server::accept(listener, |stream| tell(stream, rocks)));
     }
-    let listener = server::listen(config.listen)?;
+    let listener = server::listen(listen)?;
     server::accept(listener, |stream| server::messages(stream, |request| store.handle(request))).await;
     Ok(())
 }

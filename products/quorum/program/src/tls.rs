@@ -29,7 +29,8 @@ pub fn acceptor(tls: &Tls) -> anyhow::Result<TlsAcceptor> {
     for name in &tls.versions {
         ensure!(versions.iter().any(|(known, _)| known == name), "tls.versions has {name:?}; expected: 1.2 or 1.3");
     }
-    let versions = versions.iter().filter(|(name, _)| tls.versions.is_empty() || tls.versions.iter().any(|v| v == name));
+    let versions =
+        versions.iter().filter(|(name, _)| tls.versions.is_empty() || tls.versions.iter().any(|v| v == name));
     let versions: Vec<_> = versions.map(|(_, version)| *version).collect();
     let provider = Arc::new(provider);
     let verifier: Arc<dyn ClientCertVerifier> =

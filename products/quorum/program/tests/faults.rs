@@ -31,19 +31,16 @@ impl Cluster {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("weir-quorum-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let listeners: Vec<_> = (0..5).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let listeners: Vec<_> = (0..7).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let ports: Vec<u16> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
         drop(listeners);
-        for store in 0..3 {
-            let monitor = if store == 0 { format!("monitor = \"127.0.0.1:{}\"\n", ports[4]) } else { String::new() };
-            let listen = format!("listen = \"127.0.0.1:{}\"\nthreads = 1\n", ports[store]);
-            let path = folder.join(format!("store-{store}"));
-            let text = format!("{listen}{monitor}durability = \"{durability}\"\npath = {path:?}\n");
-            std::fs::write(folder.join(format!("{store}.toml")), text).unwrap();
-        }
-        let stores: Vec<String> = ports[..3].iter().map(|port| format!("127.0.0.1:{port}")).collect();
-        let text = format!("listen = \"127.0.0.1:{}\"\nstores = {stores:?}\nstore_timeout_ms = 200\n", ports[3]);
-        std::fs::write(folder.join("3.toml"), text).unwrap();
+        let listen: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+        let (stores, proxy, monitors) = (&listen[..3], &listen[3], &listen[4..]);
+        let text = format!(
+            "listen = {proxy:?}\nstores = {stores:?}\nmonitors = {monitors:?}\npath = {folder:?}\n\
+             durability = \"{durability}\"\nstore_timeout_ms = 200\n"
+        );
+        std::fs::write(folder.join("quorum.toml"), text).unwrap();
         let mut cluster = Cluster { folder, ports, processes: vec![None, None, None, None] };
         (0..4).for_each(|process| cluster.run(process));
         let mut client = cluster.client();
@@ -54,12 +51,13 @@ impl Cluster {
     }
 
     fn run(&mut self, process: usize) {
-        let verb = if process == 3 { "proxy" } else { "store" };
-        let file = self.folder.join(format!("{process}.toml"));
-        self.processes[process] = Some(Command::new(env!("CARGO_BIN_EXE_weir-quorum")).arg(verb).arg(file).spawn().unwrap());
+        let verb = ["store-1", "store-2", "store-3", "proxy"][process];
+        let file = self.folder.join("quorum.toml");
+        self.processes[process] =
+            Some(Command::new(env!("CARGO_BIN_EXE_weir-quorum")).arg(verb).arg(file).spawn().unwrap());
         let end = Instant::now() + Duration::from_secs(20);
         while TcpStream::connect(("127.0.0.1", self.ports[process])).is_err() {
-            assert!(Instant::now() < end, "{verb} {process} does not listen");
+            assert!(Instant::now() < end, "{verb} does not listen");
             std::thread::sleep(Duration::from_millis(10));
         }
         // The proxy tries to connect ten times a second.
@@ -196,7 +194,11 @@ fn a_store_that_missed_writes_is_never_believed() {
         for away in (0..3).filter(|away| *away != missing) {
             cluster.kill(away);
             for number in 0..120 {
-                assert_eq!(client.value(&key(number)).as_deref(), expected[&number], "{number}: {missing} missed, {away} away");
+                assert_eq!(
+                    client.value(&key(number)).as_deref(),
+                    expected[&number],
+                    "{number}: {missing} missed, {away} away"
+                );
             }
             cluster.run(away);
         }
@@ -261,9 +263,11 @@ fn worker(mut client: Client, name: u32, stop: &AtomicBool) -> (HashMap<String, 
         let key = format!("{name}-{}", random % 25);
         let value = format!("{name}-{count}");
         let possible = keys.entry(key.clone()).or_insert_with(|| vec![None]);
-        let opcode = [op::GET, op::CREATE, op::UPDATE, op::SET, op::DESTROY, op::GET, op::UPDATE][(random >> 8) as usize % 7];
+        let opcode =
+            [op::GET, op::CREATE, op::UPDATE, op::SET, op::DESTROY, op::GET, op::UPDATE][(random >> 8) as usize % 7];
         let written = (opcode != op::DESTROY).then(|| value.clone());
-        let (status, read, _) = client.ask(opcode, &key, if matches!(opcode, op::GET | op::DESTROY) { "" } else { &value });
+        let (status, read, _) =
+            client.ask(opcode, &key, if matches!(opcode, op::GET | op::DESTROY) { "" } else { &value });
         let seen = match (opcode, status) {
             (op::GET, status::OK) => Some(read),
             (op::GET | op::UPDATE, status::NO_KEY) => None,
