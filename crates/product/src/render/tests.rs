@@ -260,11 +260,17 @@ fn every_profile_renders_in_every_protocol_it_speaks() {
     let mut catalogue = Catalogue::default();
     catalogue.overlay(&root).unwrap_or_else(|error| panic!("{error}"));
     let mut rendered_files = 0;
-    for product in catalogue.products().values().filter(|product| product.kind != ProductKind::Direct) {
+    for product in catalogue.products().values() {
+        let ProductKind::Proxy(program) = &product.kind else { continue };
+        let names = program.parts.iter().flat_map(|part| &part.ports);
+        let ports: BTreeMap<String, u16> = names.map(|name| (name.clone(), 7001)).collect();
+        let part_cores: BTreeMap<_, _> = program.parts.iter().map(|part| (part.name.clone(), 1)).collect();
         for profile in product.profiles.keys() {
             for &protocol in product.spoken_under(profile).iter().filter(|p| p.is_measured()) {
                 for key in [KeyType::P256, KeyType::Rsa2048] {
-                    let vars = Vars { protocol, tls: Tls { key, ..Tls::default() }, ..vars() };
+                    let (ports, part_cores) = (ports.clone(), part_cores.clone());
+                    let tls = Tls { key, ..Tls::default() };
+                    let vars = Vars { protocol, tls, ports, part_cores, ..vars() };
                     let dir = TempDir::new().unwrap();
                     for name in [CERT, KEY, CERT_AND_KEY] {
                         std::fs::write(dir.path().join(name), name).unwrap();
