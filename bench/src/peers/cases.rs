@@ -10,8 +10,14 @@ use super::client::Client;
 use super::server::Server;
 
 /// The protocols that are compared, with their names in files and flags.
-pub const PROTOCOLS: [(&str, Protocol); 4] =
-    [("plain", Protocol::Http11), ("tls", Protocol::Https11), ("h2c", Protocol::H2c), ("h2-tls", Protocol::H2)];
+pub const PROTOCOLS: [(&str, Protocol); 6] = [
+    ("plain", Protocol::Http11),
+    ("tls", Protocol::Https11),
+    ("h2c", Protocol::H2c),
+    ("h2-tls", Protocol::H2),
+    ("redis", Protocol::Redis),
+    ("juno", Protocol::Juno),
+];
 
 /// The protocol with one of those names.
 ///
@@ -27,9 +33,10 @@ pub fn wire_name(protocol: Protocol) -> &'static str {
     PROTOCOLS.iter().find(|(_, known)| *known == protocol).map_or("", |(name, _)| name)
 }
 
-/// The address of `/bytes/<size>` on a port of this machine.
+/// The address of `/bytes/<size>` on a port of this machine; a key-value server's has no path.
 pub fn url(protocol: Protocol, port: impl std::fmt::Display, size: u64) -> String {
-    format!("{}://127.0.0.1:{port}/bytes/{size}", protocol.scheme())
+    let path = if protocol.is_keyvalue() { String::new() } else { format!("/bytes/{size}") };
+    format!("{}://127.0.0.1:{port}{path}", protocol.scheme())
 }
 
 /// What the cells of a group compare.
@@ -43,9 +50,14 @@ pub enum Question {
     Origins,
     /// Latency under an open load.
     Open,
+    /// Clients against redis-server.
+    Redis,
+    /// Clients against weir's origin, which stores keys and values.
+    Store,
 }
 
-/// Cells that are run and written together, chosen with `--only`: a question, with HTTP/1.1, with TLS or with HTTP/2.
+/// Cells that are run and written together, chosen with `--only`: a question, with HTTP/1.1, with TLS, with HTTP/2, or with a
+/// key-value protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
@@ -61,6 +73,8 @@ pub enum Group {
     OriginsTls,
     OriginsH2,
     Open,
+    Redis,
+    Juno,
 }
 
 /// The name of a value on the command line and in tables.
@@ -81,6 +95,8 @@ impl Group {
             Group::Nginx | Group::NginxTls | Group::NginxH2 => Question::Nginx,
             Group::Origins | Group::OriginsTls | Group::OriginsH2 => Question::Origins,
             Group::Open => Question::Open,
+            Group::Redis => Question::Redis,
+            Group::Juno => Question::Store,
         }
     }
 
@@ -106,6 +122,9 @@ impl Group {
                 .into_iter()
                 .flat_map(|protocol| HTTP2.map(|shape| cell(protocol, shape, size)))
                 .collect(),
+            Group::Redis => [1, 16].map(|streams| cell(Protocol::Redis, (connections, streams), VALUE)).to_vec(),
+            // junoload has one request in flight on a connection.
+            Group::Juno => vec![cell(Protocol::Juno, (connections, 1), VALUE)],
         }
     }
 }
@@ -122,6 +141,9 @@ fn matches(pattern: &str, text: &str) -> bool {
 
 /// Connections and size of the cell in which all clients take part, and of the open load.
 pub const MAIN: (u32, u64) = (64, 128);
+
+/// Bytes of a value.
+const VALUE: u64 = 100;
 
 /// Rate of the open load, requests a second.
 pub const OPEN_RATE: u32 = 20_000;
@@ -144,7 +166,7 @@ pub struct Cell {
     pub connections: u32,
     /// Requests in flight on each.
     pub streams: u32,
-    /// Bytes of a response's body.
+    /// Bytes of a response's body, or of a value.
     pub size: u64,
 }
 
@@ -171,7 +193,9 @@ impl Cell {
     pub fn candidates(&self) -> Vec<Subject> {
         let clients = Client::value_variants().iter().filter(|client| client.speaks(self.protocol));
         match self.group.question() {
-            Question::Clients | Question::Nginx => clients.map(|client| Subject::Client(*client)).collect(),
+            Question::Clients | Question::Nginx | Question::Redis | Question::Store => {
+                clients.map(|client| Subject::Client(*client)).collect()
+            }
             Question::Origins => {
                 let origins = Server::value_variants().iter().filter(|server| server.speaks(self.protocol));
                 origins.map(|server| Subject::Origin(*server)).collect()
@@ -200,16 +224,18 @@ impl Cell {
         match self.group.question() {
             Question::Clients => format!("Clients against weir's origin, {protocol}, {shape}"),
             Question::Nginx => format!("Clients against nginx, {protocol}, {shape}"),
+            Question::Redis => format!("Clients against redis-server, {protocol}, {shape}"),
+            Question::Store => format!("Clients against weir's origin, {protocol}, {shape}"),
             Question::Origins => format!("Origins under weir's client, {protocol}, {shape}"),
             Question::Open => format!("Open load, {}/s over {shape}", count(OPEN_RATE.into())),
         }
     }
 
     fn shape(&self) -> String {
-        let streams = if self.protocol.is_multiplexed() {
-            format!(" x {}", counted(self.streams.into(), "stream"))
-        } else {
-            String::new()
+        let streams = match self.protocol {
+            protocol if protocol.is_keyvalue() => format!(" x {} in flight", self.streams),
+            protocol if protocol.is_multiplexed() => format!(" x {}", counted(self.streams.into(), "stream")),
+            _ => String::new(),
         };
         format!("{}{streams}, {} B", counted(self.connections.into(), "connection"), count(self.size))
     }
@@ -250,7 +276,8 @@ mod tests {
         cells.sort_unstable();
         cells.dedup();
         assert_eq!(cells.len(), all);
-        assert!(cells.iter().all(|cell| cell.protocol.is_multiplexed() || cell.streams == 1));
+        let one = |cell: &Cell| cell.protocol.is_multiplexed() || cell.protocol.is_keyvalue() || cell.streams == 1;
+        assert!(cells.iter().all(one));
     }
 
     #[test]

@@ -16,6 +16,15 @@ use super::server::Programs;
 /// The only cipher suite, so that nobody compares two: the one that OpenSSL and rustls put first.
 pub const SUITE: &str = "TLS_AES_256_GCM_SHA384";
 
+/// Keys of Redis's clients: as many sets as gets of them, at random.
+const KEYS: &str = "100000";
+
+/// What JunoDB's clients ask for: junoload gets only what it created.
+const CREATED: &str = "C:1,G:1";
+
+/// About what one core does a second with redis-benchmark, without pipelining and with it: it is told a number of requests.
+const REQUESTS_A_SECOND: [u64; 2] = [100_000, 600_000];
+
 /// A load generator, in the order of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Client {
@@ -39,6 +48,15 @@ pub enum Client {
     Fortio,
     /// wrk2, for the open load only
     Wrk2,
+    /// redis-benchmark
+    RedisBenchmark,
+    /// valkey-benchmark
+    ValkeyBenchmark,
+    /// memtier_benchmark
+    #[value(name = "memtier_benchmark")]
+    Memtier,
+    /// junoload
+    Junoload,
 }
 
 /// A closed load.
@@ -52,6 +70,8 @@ pub struct Load {
     pub connections: u32,
     /// Requests in flight on each; 1 with HTTP/1.1.
     pub streams: u32,
+    /// Bytes of a value, for key-value servers.
+    pub size: u64,
     /// Whole seconds: wrk, ab and h1load know no others.
     pub seconds: u32,
 }
@@ -60,12 +80,26 @@ impl Client {
     /// Whether it takes part in closed loads with that protocol.
     pub fn speaks(self, protocol: Protocol) -> bool {
         match (protocol.application(), protocol.is_tls()) {
-            (Application::Http1, false) => self != Client::Wrk2,
+            (Application::Redis, _) => {
+                matches!(self, Client::Weir | Client::RedisBenchmark | Client::ValkeyBenchmark | Client::Memtier)
+            }
+            (Application::Juno, _) => matches!(self, Client::Weir | Client::Junoload),
+            (Application::Http1, false) => self != Client::Wrk2 && !self.is_keyvalue(),
             (Application::Http1, true) => {
                 matches!(self, Client::Weir | Client::Wrk | Client::H1load | Client::H2load | Client::Oha)
             }
             _ => matches!(self, Client::Weir | Client::H2load | Client::Oha),
         }
+    }
+
+    /// Whether it knows key-value servers alone.
+    fn is_keyvalue(self) -> bool {
+        matches!(self, Client::RedisBenchmark | Client::ValkeyBenchmark | Client::Memtier | Client::Junoload)
+    }
+
+    /// Whether it is told a number of requests instead of a time.
+    pub fn is_counted(self) -> bool {
+        matches!(self, Client::RedisBenchmark | Client::ValkeyBenchmark)
     }
 
     /// How it differs from weir where that affects its cost.
@@ -81,6 +115,11 @@ impl Client {
             Client::Oha => "sends Accept, Accept-Encoding and User-Agent; keeps samples of every request",
             Client::Fortio => "sends a User-Agent; one goroutine a connection",
             Client::Wrk2 => "a timer of 1 ms",
+            Client::RedisBenchmark | Client::ValkeyBenchmark => {
+                "does first its sets, then its gets, a number of them and so for a time that differs; checks no value"
+            }
+            Client::Memtier => "one thread drives libevent; checks no value",
+            Client::Junoload => "one goroutine a connection; creates what it gets; checks no value",
         }
     }
 
@@ -91,6 +130,7 @@ impl Client {
             Client::Hey => Some("hey"),
             Client::Ab => Some("apache2-utils"),
             Client::H2load => Some("nghttp2-client"),
+            Client::RedisBenchmark => Some("redis-tools"),
             _ => None,
         }
     }
@@ -110,7 +150,11 @@ impl Client {
         let time = format!("{s}s");
         // ab sets memory aside for so many samples; nothing does more a second on one core.
         let most = (u64::from(load.seconds) * 500_000).to_string();
-        let rate = OPEN_RATE.to_string();
+        let (rate, value) = (OPEN_RATE.to_string(), load.size.to_string());
+        let address = load.url.rsplit('/').next().unwrap_or_default();
+        let port = address.rsplit(':').next().unwrap_or_default();
+        // They know no time, only how many of each kind.
+        let each = (u64::from(load.seconds) * REQUESTS_A_SECOND[usize::from(load.streams > 1)] / 2).to_string();
         let mut words: Vec<&str> = match self {
             Client::Weir => vec!["load", "--quiet", "--json", "--warmup", "0s", "-t", "1", "-c", &c, "-d", &time],
             Client::Null => vec!["client", "-c", &c, "-s", &s],
@@ -122,8 +166,47 @@ impl Client {
             Client::Oha => vec!["--no-tui", "--worker-threads", "1", "-c", &c, "-z", &time],
             Client::Fortio => vec!["load", "-quiet", "-qps", "0", "-c", &c, "-t", &time],
             Client::Wrk2 => vec!["-t", "1", "-c", &c, "-d", &time, "-R", &rate, "--latency"],
+            Client::RedisBenchmark | Client::ValkeyBenchmark => {
+                vec!["-p", port, "-c", &c, "-n", &each, "-P", &m, "-d", &value, "-r", KEYS, "-t", "set,get"]
+            }
+            Client::Memtier => vec![
+                "-s",
+                "127.0.0.1",
+                "-p",
+                port,
+                "-t",
+                "1",
+                "-c",
+                &c,
+                "--test-time",
+                &s,
+                "--pipeline",
+                &m,
+                "-d",
+                &value,
+                "--ratio",
+                "1:1",
+                "--key-maximum",
+                KEYS,
+                "--hide-histogram",
+            ],
+            Client::Junoload => {
+                vec!["-s", address, "-p", CREATED, "-n", &c, "-f", "10000000", "-t", &s, "-l", &value, "-o", "3600"]
+            }
         };
-        match (self, load.protocol.is_multiplexed()) {
+        if self.is_keyvalue() {
+            // They know no URLs.
+            return words.into_iter().map(str::to_owned).collect();
+        }
+        match load.protocol.application() {
+            Application::Redis => words.extend(["--ops", "S:1,G:1", "--keys", "uniform", "--key-count", KEYS]),
+            Application::Juno => words.extend(["--ops", CREATED]),
+            _ => {}
+        }
+        if load.protocol.is_keyvalue() {
+            words.extend(["--value", &value, "--in-flight", &m]);
+        }
+        match (self, load.protocol.is_multiplexed() && !load.protocol.is_keyvalue()) {
             (Client::Weir, true) => words.extend(["--http", "2", "--streams", &m]),
             (Client::H2load, true) => words.extend(["-m", &m]),
             (Client::H2load, false) => words.push("--h1"),
@@ -156,8 +239,12 @@ impl Client {
         if let Some(error) = wrong.find_iter(&output).find(|found| !found.as_str().contains("deadline")) {
             bail!("{name}: {}", error.as_str().trim());
         }
-        let found = done.captures_iter(&output).last().with_context(|| format!("{name} printed no sum of requests"))?;
-        found[1].parse().with_context(|| format!("{name}: {}", &found[0]))
+        let number =
+            |found: regex::Captures<'_>| found[1].parse::<u64>().with_context(|| format!("{name}: {}", &found[0]));
+        let found = done.captures_iter(&output).map(number).collect::<anyhow::Result<Vec<u64>>>()?;
+        let last = *found.last().with_context(|| format!("{name} printed no sum of requests"))?;
+        // One sum for sets and one for gets.
+        Ok(if self.is_counted() { found.iter().sum() } else { last })
     }
 
     /// What it prints for the number of requests, and what for errors and responses other than 200; `tests/captured` has what
@@ -174,6 +261,9 @@ impl Client {
                 r"\[200\]\s+(\d+) responses",
                 r"(?m)^\s*\[(?:[^2]..|2[^0].|20[^0])\]\s+\d+ responses.*|^\s*\[\d+\]\s+[A-Za-z].*",
             ),
+            Client::RedisBenchmark | Client::ValkeyBenchmark => (r"(\d+) requests completed in", r"(?i)error.*"),
+            Client::Memtier => (r"threads +\d+ conns: +(\d+) ops", r"(?i)connection error.*|handle error.*"),
+            Client::Junoload => (r"(?m) (\d+) +100\.00 +All ", r"(?m) All +[1-9]\d*$"),
             Client::Fortio => (r"(?m)^Code 200 : (\d+)", r"(?m)^Code +(?:-|[013-9]|2[1-9]|20[1-9]).*"),
         }
     }
@@ -227,16 +317,19 @@ mod tests {
     const OHA: &str = include_str!("../../tests/captured/oha.txt");
     const FORTIO: &str = include_str!("../../tests/captured/fortio.txt");
     const WRK2: &str = include_str!("../../tests/captured/wrk2.txt");
+    const REDIS: &str = include_str!("../../tests/captured/redis-benchmark.txt");
+    const MEMTIER: &str = include_str!("../../tests/captured/memtier.txt");
+    const JUNOLOAD: &str = include_str!("../../tests/captured/junoload.txt");
     const WEIR: &str = include_str!("../../tests/captured/weir.json");
     const WEIR_OPEN: &str = include_str!("../../tests/captured/weir-open.json");
 
     fn load(protocol: Protocol) -> Load {
-        Load { url: "http://127.0.0.1:1/x".to_owned(), protocol, connections: 77, streams: 9, seconds: 3 }
+        Load { url: "http://127.0.0.1:1/x".to_owned(), protocol, connections: 77, streams: 9, size: 128, seconds: 3 }
     }
 
     #[test]
     fn every_client_gets_connections_time_and_url() {
-        for client in Client::value_variants() {
+        for client in Client::value_variants().iter().filter(|client| !client.is_keyvalue()) {
             let words = client.arguments(&load(Protocol::Http11));
             assert_eq!(words.last().unwrap(), "http://127.0.0.1:1/x");
             assert!(words.contains(&"77".to_owned()), "{words:?}");
@@ -246,9 +339,24 @@ mod tests {
     }
 
     #[test]
+    fn every_key_value_client_gets_connections_port_and_size() {
+        for client in Client::value_variants() {
+            for protocol in [Protocol::Redis, Protocol::Juno].into_iter().filter(|protocol| client.speaks(*protocol)) {
+                let url = super::super::cases::url(protocol, 1234, 128);
+                let words = client.arguments(&Load { url, ..load(protocol) });
+                assert!(words.iter().any(|word| word.contains("1234")), "{words:?}");
+                assert!(words.contains(&"77".to_owned()) && words.contains(&"128".to_owned()), "{words:?}");
+                assert_eq!(words.contains(&"9".to_owned()), *client != Client::Junoload, "{words:?}");
+            }
+        }
+        assert_eq!(name(Client::Memtier), "memtier_benchmark");
+        assert_eq!(name(Client::ValkeyBenchmark), "valkey-benchmark");
+    }
+
+    #[test]
     fn only_http2_has_streams_and_only_tls_a_suite() {
         for client in Client::value_variants() {
-            for protocol in Protocol::measured() {
+            for protocol in Protocol::measured().filter(|protocol| !protocol.is_keyvalue()) {
                 let words = client.arguments(&load(protocol));
                 if client.speaks(protocol) {
                     assert_eq!(words.contains(&"9".to_owned()), protocol.is_multiplexed(), "{words:?}");
@@ -269,6 +377,10 @@ mod tests {
             (Client::Oha, OHA, 47_497),
             (Client::Fortio, FORTIO, 82_312),
             (Client::Wrk2, WRK2, 3_965),
+            (Client::RedisBenchmark, REDIS, 40_000),
+            (Client::ValkeyBenchmark, REDIS, 40_000),
+            (Client::Memtier, MEMTIER, 34_621),
+            (Client::Junoload, JUNOLOAD, 28_346),
             (Client::Null, "requests 12\nresponse_bytes 3\n", 12),
             (Client::Weir, WEIR_OPEN, 20_000),
         ];
@@ -292,6 +404,9 @@ mod tests {
             (Client::Ab, AB.replace("Failed requests:        0", "Failed requests:        2")),
             (Client::H2load, H2LOAD.replace("0 failed", "4 failed")),
             (Client::H1load, H1LOAD.replace("25577239      0", "25577239      5")),
+            (Client::RedisBenchmark, format!("{REDIS}Error from server: OOM command not allowed\n")),
+            (Client::Memtier, format!("{MEMTIER}connection error: Connection refused\n")),
+            (Client::Junoload, JUNOLOAD.replace("All            0", "All           12")),
             (Client::Fortio, "Code 200 : 80 (99.0 %)\nCode 503 : 1 (1.0 %)\n".to_owned()),
             (Client::Weir, WEIR.replace("\"errors\": {}", "\"errors\": {\"reset\": 1}")),
         ];

@@ -117,7 +117,9 @@ fn groups(patterns: &[String]) -> anyhow::Result<Vec<Group>> {
 /// What will be run; what cannot be is added to `missing`.
 fn plan<'a>(args: &'a Compare, groups: &[Group], folder: &Path, missing: &mut Vec<String>) -> anyhow::Result<Plan<'a>> {
     let programs = args.common.programs(folder)?;
-    for (name, program) in [("nginx", &programs.nginx), ("nghttpd", &programs.nghttpd)] {
+    for (name, program) in
+        [("nginx", &programs.nginx), ("nghttpd", &programs.nghttpd), ("redis-server", &programs.redis)]
+    {
         if program.is_none() {
             missing.push(format!("{name} was not there."));
         }
@@ -133,6 +135,7 @@ fn plan<'a>(args: &'a Compare, groups: &[Group], folder: &Path, missing: &mut Ve
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     let mut cells: Vec<Cell> = groups.iter().flat_map(|group| group.cells()).collect();
     cells.retain(|cell| programs.nginx.is_some() || cell.group.question() != Question::Nginx);
+    cells.retain(|cell| programs.redis.is_some() || cell.group.question() != Question::Redis);
     cells.retain(|cell| args.connections.is_empty() || args.connections.contains(&cell.connections));
     cells.retain(|cell| args.size.is_empty() || args.size.contains(&cell.size));
     cells.retain(|cell| {
@@ -158,6 +161,7 @@ fn facts(plan: &Plan<'_>) -> Vec<Fact> {
             Client::Weir | Client::Null => continue,
             Client::Oha => first_line(Command::new(program).arg("--version")),
             Client::Fortio => first_line(Command::new(program).arg("version")),
+            Client::Memtier | Client::ValkeyBenchmark => first_line(Command::new(program).arg("--version")),
             client => match client.package().filter(|_| program.starts_with("/usr")) {
                 Some(package) => format!("apt {package} {}", apt_version(package)),
                 None => "found in PEERS_PATH or PATH".to_owned(),
@@ -170,6 +174,9 @@ fn facts(plan: &Plan<'_>) -> Vec<Fact> {
         let settings =
             "one worker, static file, open_file_cache, no access log; as a target of clients with sendfile off";
         add("nginx", format!("{version}, {settings}"));
+    }
+    if let Some(redis) = &plan.programs.redis {
+        add("redis-server", format!("{}, nothing on disk", first_line(Command::new(redis).arg("--version"))));
     }
     if plan.programs.nghttpd.is_some() {
         add("nghttpd", format!("apt nghttp2-server {}, static file", apt_version("nghttp2-server")));

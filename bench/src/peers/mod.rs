@@ -55,8 +55,8 @@ impl Common {
                 bail!("there is no {}: cargo build --release -p weir -p weir-bench", program.display());
             }
         }
-        let [nginx, nghttpd] = ["nginx", "nghttpd"].map(process::find);
-        Ok(Programs { weir, null, nginx, nghttpd, certificate: server::Certificate::make(folder)? })
+        let [nginx, nghttpd, redis] = ["nginx", "nghttpd", "redis-server"].map(process::find);
+        Ok(Programs { weir, null, nginx, nghttpd, redis, certificate: server::Certificate::make(folder)? })
     }
 }
 

@@ -33,6 +33,7 @@ pub fn requests(plan: &Plan<'_>, folder: &Path) -> Vec<Fact> {
             protocol,
             connections: cell.connections,
             streams: cell.streams,
+            size: cell.size,
             seconds: plan.args.seconds,
         };
         for (client, program) in plan.clients.iter().filter(|(client, _)| client.speaks(protocol)) {
@@ -41,7 +42,8 @@ pub fn requests(plan: &Plan<'_>, folder: &Path) -> Vec<Fact> {
     }
     if let Some(cell) = plan.cells.iter().find(|cell| cell.group == Group::Open) {
         let (protocol, connections, seconds) = (cell.protocol, cell.connections, plan.length(cell));
-        let load = Load { url: url(protocol, "PORT", MAIN.1), protocol, connections, streams: 1, seconds };
+        let load =
+            Load { url: url(protocol, "PORT", MAIN.1), protocol, connections, streams: 1, size: cell.size, seconds };
         let open = client::open_arguments(seconds, &load.url).join(" ");
         all.push((format!("weir {open}"), format!("(as above, {OPEN_RATE} a second)")));
         for (client, program) in plan.clients.iter().filter(|(client, _)| *client == Client::Wrk2) {
@@ -53,6 +55,7 @@ pub fn requests(plan: &Plan<'_>, folder: &Path) -> Vec<Fact> {
 
 fn entry(plan: &Plan<'_>, client: Client, program: &Path, load: &Load, folder: &Path) -> Fact {
     let sent = match load.protocol {
+        protocol if protocol.is_keyvalue() => Ok("(not recorded)".to_owned()),
         Protocol::Http11 => sent(client, program, plan.args.common.cpus[0]),
         _ => agreed(client, program, load.protocol, plan, folder),
     };
@@ -62,7 +65,7 @@ fn entry(plan: &Plan<'_>, client: Client, program: &Path, load: &Load, folder: &
 
 /// How it ends does not matter here.
 fn run(client: Client, program: &Path, protocol: Protocol, url: String, cpu: u32) {
-    let arguments = client.arguments(&Load { url, protocol, connections: 1, streams: 1, seconds: 1 });
+    let arguments = client.arguments(&Load { url, protocol, connections: 1, streams: 1, size: MAIN.1, seconds: 1 });
     let started = Running::start(Command::new(program).args(arguments), cpu);
     let _ = started.and_then(|running| running.end(Duration::from_secs(20), |_| {}));
 }

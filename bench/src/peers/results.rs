@@ -105,7 +105,7 @@ fn targets(out: &mut String, record: &Record) {
 /// The target for weir's cost as a share of a peer's cost in a cell; `None` without a target. With TLS and HTTP/2 the
 /// targets are the same against nginx as against weir's own origin.
 fn target(cell: &Cell, peer: Subject) -> Option<f64> {
-    use Protocol::{H2, H2c, Http11, Https11};
+    use Protocol::{H2, H2c, Http11, Https11, Juno, Redis};
     let main = cell.is_main();
     match (cell.protocol, cell.group.question(), peer) {
         (Http11, Question::Clients, Subject::Client(Client::Wrk)) => match cell.connections {
@@ -117,6 +117,9 @@ fn target(cell: &Cell, peer: Subject) -> Option<f64> {
         (Http11, Question::Clients, Subject::Client(Client::Null)) if main => Some(1.10),
         (Https11, Question::Clients | Question::Nginx, Subject::Client(Client::Wrk)) => Some(0.70),
         (H2c | H2, Question::Clients | Question::Nginx, Subject::Client(Client::H2load)) => Some(0.60),
+        (Redis, _, Subject::Client(Client::RedisBenchmark)) => Some(0.60),
+        (Redis, _, Subject::Client(Client::Memtier | Client::ValkeyBenchmark)) => Some(0.70),
+        (Juno, _, Subject::Client(Client::Junoload)) => Some(0.25),
         (Http11, _, Subject::Origin(Server::Nginx | Server::NginxCopy)) if main => Some(0.45),
         (Http11, _, Subject::Origin(Server::Null)) if main => Some(1.10),
         (Https11, _, Subject::Origin(Server::NginxCopy)) => Some(0.75),
@@ -356,6 +359,9 @@ mod tests {
             assert_eq!(target(&cell, client(Client::H2load)), Some(0.60));
             assert_eq!(target(&cell, client(Client::Oha)), None);
         }
+        assert_eq!(target(&Group::Redis.cells()[1], client(Client::RedisBenchmark)), Some(0.60));
+        assert_eq!(target(&Group::Redis.cells()[0], client(Client::Memtier)), Some(0.70));
+        assert_eq!(target(&Group::Juno.cells()[0], client(Client::Junoload)), Some(0.25));
         assert_eq!(target(&Group::ClientsTls.cells()[0], client(Client::Wrk)), Some(0.70));
         assert_eq!(target(&Group::OriginsTls.cells()[0], origin(Server::NginxCopy)), Some(0.75));
     }

@@ -33,6 +33,9 @@ pub enum Server {
     NginxCopy,
     /// nghttpd with a static file
     Nghttpd,
+    /// redis-server, nothing on disk
+    #[value(name = "redis-server")]
+    Redis,
 }
 
 impl Server {
@@ -44,13 +47,16 @@ impl Server {
             Server::Nginx => "sends Date, Last-Modified, ETag and Accept-Ranges too; sendfile and tcp_nopush on",
             Server::NginxCopy => "sends Date, Last-Modified, ETag and Accept-Ranges too; sendfile off",
             Server::Nghttpd => "sends Date, Last-Modified and Cache-Control too",
+            Server::Redis => "nothing on disk",
         }
     }
 
     /// Whether it takes part with that protocol. With TLS nginx copies whatever `sendfile` says.
     pub fn speaks(self, protocol: Protocol) -> bool {
         match self {
-            Server::Weir | Server::NginxCopy => true,
+            Server::Weir => true,
+            Server::NginxCopy => !protocol.is_keyvalue(),
+            Server::Redis => protocol == Protocol::Redis,
             Server::Null | Server::Nginx => protocol == Protocol::Http11,
             Server::Nghttpd => protocol == Protocol::H2c,
         }
@@ -63,6 +69,7 @@ impl Server {
             Server::Null => Some(&programs.null),
             Server::Nginx | Server::NginxCopy => programs.nginx.as_ref(),
             Server::Nghttpd => programs.nghttpd.as_ref(),
+            Server::Redis => programs.redis.as_ref(),
         }
     }
 }
@@ -102,6 +109,8 @@ pub struct Programs {
     pub nginx: Option<PathBuf>,
     /// `nghttpd`, if it is installed.
     pub nghttpd: Option<PathBuf>,
+    /// `redis-server`, if it is installed.
+    pub redis: Option<PathBuf>,
     /// What servers with TLS show.
     pub certificate: Certificate,
 }
@@ -113,7 +122,7 @@ pub struct Options<'a> {
     pub protocol: Protocol,
     /// Its CPU.
     pub cpu: u32,
-    /// Bytes of what it serves, at `/bytes/<size>`.
+    /// Bytes of what it serves, at `/bytes/<size>`. (Key-value servers serve what they were given.)
     pub size: u64,
     /// Further arguments.
     pub arguments: Vec<String>,
@@ -152,7 +161,12 @@ impl RunningServer {
                 cert.display(),
                 key.display()
             ),
+            Server::Weir if options.protocol.is_keyvalue() => {
+                format!("origin --json --listen {}://{addr}", options.protocol.scheme())
+            }
             Server::Weir => format!("origin --json --listen {addr}"),
+            // The last word is empty: no snapshots.
+            Server::Redis => format!("--bind 127.0.0.1 --port {} --appendonly no --save ", addr.port()),
             Server::Null => format!("origin --size {} --listen {addr}", options.size),
             Server::Nginx | Server::NginxCopy => {
                 let config = folder.path().join("nginx.conf");
@@ -239,7 +253,14 @@ mod tests {
 
     fn programs() -> Programs {
         let certificate = Certificate { cert: "/c".into(), key: "/k".into() };
-        Programs { weir: "/bin/true".into(), null: "/bin/true".into(), nginx: None, nghttpd: None, certificate }
+        Programs {
+            weir: "/bin/true".into(),
+            null: "/bin/true".into(),
+            nginx: None,
+            nghttpd: None,
+            redis: None,
+            certificate,
+        }
     }
 
     fn options(protocol: Protocol, log: Option<&Path>) -> Options<'_> {

@@ -66,11 +66,11 @@ impl Plan<'_> {
             _ => Client::Weir,
         };
         let connections = if subject == Subject::OneConnection { 1 } else { cell.connections };
-        let Cell { protocol, streams, .. } = *cell;
+        let Cell { protocol, streams, size, .. } = *cell;
         let seconds = self.length(cell);
         let arguments = match subject {
             Subject::OpenRate => client::open_arguments(seconds, url),
-            _ => client.arguments(&Load { url: url.to_owned(), protocol, connections, streams, seconds }),
+            _ => client.arguments(&Load { url: url.to_owned(), protocol, connections, streams, size, seconds }),
         };
         Ok((self.program(client).context("a client that is not installed")?, arguments))
     }
@@ -124,6 +124,7 @@ fn trial(plan: &Plan<'_>, cell: &Cell, subject: Subject, empty: &Sample) -> anyh
     let server = match (subject, cell.group.question()) {
         (Subject::Origin(server), _) => server,
         (_, Question::Nginx) => Server::NginxCopy,
+        (_, Question::Redis) => Server::Redis,
         _ => Server::Weir,
     };
     let (protocol, size) = (cell.protocol, cell.size);
@@ -161,6 +162,9 @@ fn reported(sample: &mut Sample, subject: Subject, ended: &Ended) -> anyhow::Res
         && client != Client::Weir
     {
         sample.requests = Some(client.requests(&ended.stdout, &ended.stderr)?);
+        if client.is_counted() {
+            sample.load_s = sample.wall_s;
+        }
         if client == Client::Wrk2 {
             sample.latency_p50_us = Some(client::wrk2_median_us(&ended.stdout)?);
         }

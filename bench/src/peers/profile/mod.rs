@@ -98,7 +98,7 @@ fn sample(case: Case, program: &Path, programs: &Programs, folder: &Path, args: 
     let [client_cpu, cpu] = args.common.cpus;
     let options = Options { protocol, cpu, size: 128, arguments: Vec::new(), log: None };
     let running = RunningServer::start(server, programs, &options)?;
-    let load = Load { url: running.url.clone(), protocol, connections, streams, seconds: LOAD_S };
+    let load = Load { url: running.url.clone(), protocol, connections, streams, size: 128, seconds: LOAD_S };
     let watch = Watch::start(vec![running.watched()])?;
     watch.begin_window()?;
     let started = Running::start(Command::new(program).args(client.arguments(&load)), client_cpu)?;
