@@ -28,6 +28,7 @@ mod tls;
 mod upstream;
 #[cfg(test)]
 mod wording;
+mod wrong_data;
 
 use weir_model::Placement;
 use weir_model::counters::OriginCounters;
@@ -64,6 +65,8 @@ pub struct Evidence<'a> {
     pub proxied: bool,
     /// That product is a cache.
     pub caches: bool,
+    /// That product holds the data itself: there is no origin.
+    pub store: bool,
     /// That product is to answer by itself, without the origin.
     pub by_product: bool,
     /// What client and product spoke.
@@ -114,10 +117,11 @@ impl Evidence<'_> {
 type Check = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every check, in the order of the findings.
-const CHECKS: [Check; 19] = [
+const CHECKS: [Check; 20] = [
     cut_short::check,
     count::check,
     no_counters::check,
+    wrong_data::check,
     answers::check,
     origin_requests::check,
     origin_bytes::check,
@@ -210,6 +214,7 @@ pub(crate) mod fixture {
         pub proxied: bool,
         pub has_counters: bool,
         pub caches: bool,
+        pub store: bool,
         pub by_product: bool,
         pub protocol: Protocol,
         pub tls: Tls,
@@ -231,6 +236,7 @@ pub(crate) mod fixture {
                 search: self.search.as_ref(),
                 proxied: self.proxied,
                 caches: self.caches,
+                store: self.store,
                 by_product: self.by_product,
                 protocol: self.protocol,
                 tls: self.tls,
@@ -305,6 +311,7 @@ pub(crate) mod fixture {
             proxied: true,
             has_counters: true,
             caches: false,
+            store: false,
             by_product: false,
             protocol: Protocol::Http11,
             tls: Tls::default(),

@@ -1,8 +1,8 @@
-//! Notes an origin without counters: the origin is a product, as in benchmarks that others published. Listed in
-//! `CHECKS`.
+//! Notes that there are no counters of an origin: it is a product, as in benchmarks that others published, or there is none,
+//! because the product holds the data itself. Listed in `CHECKS`.
 //!
-//! The note says what is not checked then: caches, retries, changed bodies, and connections to the origin that were not kept. There
-//! is no threshold.
+//! The note says what is not checked then: caches, retries, changed bodies, and connections to the origin that were not kept. What
+//! a store answers is checked by the client, which knows what it wrote. There is no threshold.
 
 use weir_model::record::{Finding, Severity};
 
@@ -11,6 +11,11 @@ use super::{Evidence, finding};
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if e.origin.is_some() {
         return None;
+    }
+    if e.store && e.proxied {
+        let message = "the product holds the data itself: no origin counted the requests, and the client's own check of every \
+                       value stands alone";
+        return finding("no-counters", Severity::Note, message.to_owned(), "nothing to do: it is so for every store");
     }
     finding(
         "no-counters",
@@ -31,6 +36,8 @@ mod tests {
         assert_eq!(trial.check(super::check), None);
         trial.has_counters = false;
         assert!(trial.check(super::check).is_some());
+        trial.store = true;
+        assert!(trial.check(super::check).expect("says so").message.contains("holds the data itself"));
         trial.origin.requests = 12;
         assert_eq!(trial.all().len(), 1, "nothing is made of counters that are not there");
     }

@@ -19,10 +19,12 @@ fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
 #[test]
 fn every_finding_says_what_was_reviewed() {
     type Fault = fn(&mut Trial);
-    let faults: [(&str, Fault); 34] = [
+    let faults: [(&str, Fault); 36] = [
         ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
         ("nothing was answered", |t| t.load.window.right_in_window = 0),
         ("another origin", |t| t.has_counters = false),
+        ("no origin", |t| (t.has_counters, t.store) = (false, true)),
+        ("wrong data", |t| t.load.total.errors = [(ErrorKind::Lost, 3), (ErrorKind::Stale, 1)].into()),
         ("a cache", |t| t.origin.requests = 12),
         ("a cache, and requests without an answer", |t| {
             t.origin.requests = 12;

@@ -163,6 +163,7 @@ pub fn word(failure: &RequestError) -> &'static str {
         RequestError::Reset => "resets",
         RequestError::Silent(_) => "hangs",
         RequestError::Malformed(_) => "not HTTP",
+        RequestError::Answer(_) => "wrong answer",
         RequestError::Tls(_) => "TLS fails",
         RequestError::Stream(_) => "stream reset",
         RequestError::Stopped => "stopped",
@@ -175,6 +176,7 @@ pub fn detail(failure: &RequestError) -> Option<String> {
         RequestError::Silent(time) => Some(format!("nothing came for {}", about(*time))),
         RequestError::Unreachable(why)
         | RequestError::Malformed(why)
+        | RequestError::Answer(why)
         | RequestError::Tls(why)
         | RequestError::Stream(why) => Some(why.clone()),
         _ => None,

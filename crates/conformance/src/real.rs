@@ -101,7 +101,7 @@ impl<'a> RealTestbed<'a> {
             profile: self.spec.profile,
             folder: self.folder().join(format!("start-{}", self.starts)),
             listen,
-            origin: self.origin_addr,
+            origins: &[self.origin_addr],
             // The product is told to use one worker, but may use every CPU: see the crate's documentation.
             cpus: &[],
             connections: if self.protocol == Protocol::default() { CONNECTIONS } else { FEW_CONNECTIONS },

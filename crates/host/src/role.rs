@@ -147,6 +147,8 @@ pub struct OriginTls {
     pub cert: PathBuf,
     /// Its key, PEM.
     pub key: PathBuf,
+    /// The authorities that clients' certificates must come from, PEM; `None`: clients need none.
+    pub client_ca: Option<PathBuf>,
     /// Versions, and whether sessions can be resumed.
     pub tls: Tls,
 }
@@ -160,9 +162,12 @@ impl OriginTls {
         };
         let (cert, key) = (self.cert.display().to_string(), self.key.display().to_string());
         let resume = if self.tls.resumption { "on" } else { "off" };
-        ["--tls", "--cert", &cert, "--key", &key, "--tls-version", &versions, "--resume", resume]
-            .map(String::from)
-            .into()
+        let mut args: Vec<String> =
+            ["--tls", "--cert", &cert, "--key", &key, "--tls-version", &versions, "--resume", resume]
+                .map(String::from)
+                .into();
+        args.extend(self.client_ca.iter().flat_map(|path| ["--client-ca".to_owned(), path.display().to_string()]));
+        args
     }
 }
 
@@ -487,7 +492,7 @@ mod tests {
             "the origin ended by itself; its last words:\n\
              origin --with-parent --listen 127.0.0.1:15001 --threads 2 --driver epoll --cpus 2,5"
         );
-        let tls = OriginTls { cert: "/c.pem".into(), key: "/k.pem".into(), tls: Tls::default() };
+        let tls = OriginTls { cert: "/c.pem".into(), key: "/k.pem".into(), client_ca: None, tls: Tls::default() };
         let said = start("/bin/echo", Some(&tls));
         assert!(said.ends_with(" --tls --cert /c.pem --key /k.pem --tls-version 1.2..1.3 --resume off"), "{said}");
         assert!(start("/no/such/weir", None).starts_with("weir could not start its origin: No such file"));

@@ -81,6 +81,7 @@ mod tests {
             reasons: Vec::new(),
             speaks: tuned.map(<[_]>::to_vec),
             nice: 0,
+            promise: None,
         };
         let product = Product {
             name: name.into(),
@@ -89,6 +90,7 @@ mod tests {
             home: String::new(),
             speaks: speaks.to_vec(),
             caches: false,
+            store: false,
             notes: Vec::new(),
             kind,
             profiles: [("tuned".to_owned(), profile)].into(),

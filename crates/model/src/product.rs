@@ -29,6 +29,8 @@ pub struct Product {
     pub speaks: Vec<Protocol>,
     /// It answers from a cache of its own, so that not every request reaches the origin.
     pub caches: bool,
+    /// It holds the data itself: there is no origin behind it.
+    pub store: bool,
     /// Traps, one a line, for people.
     pub notes: Vec<String>,
     /// A proxy, or no proxy at all.
@@ -128,6 +130,13 @@ pub struct Part {
         extend("exclusiveMinimum" = 0, "x-weir-wanted" = "a number above 0 and at most 1, such as 0.25")
     )]
     pub cpu_share: Option<f64>,
+    /// Template of an address that answers GET with numbers about it, as a flat JSON object; read each second of a load. Left
+    /// out, there is none.
+    #[schemars(
+        regex(pattern = "^http://[!-~ ]+$"),
+        extend("x-weir-wanted" = "an address, such as \"http://127.0.0.1:{{ ports.stats }}/stats\"")
+    )]
+    pub monitor: Option<String>,
     /// How it is run.
     pub process: ProcessSpec,
 }
@@ -396,6 +405,9 @@ pub struct Profile {
     /// Every line that differs from `stock`, why, and where that comes from; one `[[profile.<name>.reason]]` each.
     #[serde(default, rename = "reason")]
     pub reasons: Vec<Reason>,
+    /// One line: what a product that stores data promises of a write that it has acknowledged, such as "lost by a power cut".
+    #[schemars(length(min = 1))]
+    pub promise: Option<String>,
     /// What the product speaks with clients under this profile, where that is less than it can. Left out, all.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub speaks: Option<Vec<Protocol>>,

@@ -225,12 +225,19 @@ pub struct Tls {
     pub versions: (TlsVersion, TlsVersion),
     /// Whether a connection may resume the session of an earlier one.
     pub resumption: bool,
+    /// Whether products accept only clients with a certificate that the run has signed.
+    pub client_certificates: bool,
 }
 
 impl Default for Tls {
-    /// P-256, TLS 1.2 and 1.3, no resumption.
+    /// P-256, TLS 1.2 and 1.3, no resumption, no certificates of clients.
     fn default() -> Tls {
-        Tls { key: KeyType::P256, versions: (TlsVersion::Tls12, TlsVersion::Tls13), resumption: false }
+        Tls {
+            key: KeyType::P256,
+            versions: (TlsVersion::Tls12, TlsVersion::Tls13),
+            resumption: false,
+            client_certificates: false,
+        }
     }
 }
 

@@ -267,7 +267,12 @@ fn tls() -> impl Strategy<Value = Tls> {
         (TlsVersion::Tls13, TlsVersion::Tls13),
     ]);
     let keys = proptest::sample::select(vec![KeyType::P256, KeyType::Rsa2048]);
-    (keys, versions, any::<bool>()).prop_map(|(key, versions, resumption)| Tls { key, versions, resumption })
+    (keys, versions, any::<bool>(), any::<bool>()).prop_map(|(key, versions, resumption, client_certificates)| Tls {
+        key,
+        versions,
+        resumption,
+        client_certificates,
+    })
 }
 
 fn suite() -> impl Strategy<Value = Suite> {

@@ -71,8 +71,8 @@ pub struct LaunchSpec<'a> {
     pub folder: PathBuf,
     /// Where it listens.
     pub listen: SocketAddr,
-    /// Where it sends requests on to.
-    pub origin: SocketAddr,
+    /// Where it sends requests on to; empty for a product that holds the data itself.
+    pub origins: &'a [SocketAddr],
     /// Its CPUs.
     pub cpus: &'a [u32],
     /// Connections that the load opens.
@@ -81,7 +81,7 @@ pub struct LaunchSpec<'a> {
     pub protocol: Protocol,
     /// Streams that each of them may have open.
     pub streams: u32,
-    /// The path of their requests; a query is ignored.
+    /// The path of their requests, or empty where they have none; a query is ignored.
     pub target: &'a str,
     /// Faults that will be provoked in it: some need a disk of the part's own.
     pub faults: &'a [Fault],
@@ -92,7 +92,7 @@ pub struct LaunchSpec<'a> {
 /// # Errors
 /// Which step failed, and why.
 pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop: &Stop) -> Result<Running, Failure> {
-    let LaunchSpec { profile, folder, listen, origin, cpus, connections, protocol, streams, target, faults } = spec;
+    let LaunchSpec { profile, folder, listen, origins, cpus, connections, protocol, streams, target, faults } = spec;
     let wire_protocol = launcher.wire_protocol(protocol)?;
     let installed = launcher.installed.get(&product.name).ok_or_else(|| {
         Failure::at(
@@ -107,14 +107,13 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
     };
     let shares: Vec<Option<f64>> = program.parts.iter().map(|part| part.cpu_share).collect();
     let cpu_sets = weir_model::placement::divide(cpus, &shares);
-    let ports = part_ports(launcher.host.as_ref(), program, &[listen, origin])?;
+    let ports = part_ports(launcher.host.as_ref(), program, &[&[listen], origins].concat())?;
     let cores = |cpus: &[u32]| cpus.len().max(1);
     let vars = Vars {
         binary: installed.binary.clone(),
         listen_host: listen.ip().to_string(),
         listen_port: listen.port(),
-        origin_host: origin.ip().to_string(),
-        origin_port: origin.port(),
+        origins: origins.to_vec(),
         cores: cores(cpus) as u32,
         connections,
         protocol,

@@ -9,6 +9,7 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 
 use minijinja::syntax::SyntaxConfig;
@@ -28,10 +29,9 @@ pub struct Vars {
     pub listen_host: String,
     /// `listen_port`.
     pub listen_port: u16,
-    /// `origin_host`: where the origin is.
-    pub origin_host: String,
-    /// `origin_port`.
-    pub origin_port: u16,
+    /// `origins`: where the origins are, each with `host` and `port`. `origin_host` and `origin_port` are the first's. A product
+    /// that holds the data itself has none.
+    pub origins: Vec<SocketAddr>,
     /// `cores`: how many CPUs the proxy role has.
     pub cores: u32,
     /// `connections`: how many connections the load opens to the product.
@@ -40,7 +40,7 @@ pub struct Vars {
     pub protocol: Protocol,
     /// `streams`: HTTP/2 streams a connection; 1 for HTTP/1.1.
     pub streams: u32,
-    /// `tls_min`, `tls_max`, `tls12_suites`, `tls13_suites`, `resumption`, `key_type`.
+    /// `tls_min`, `tls_max`, `tls12_suites`, `tls13_suites`, `resumption`, `key_type`, `client_certificates`.
     pub tls: Tls,
     /// `path`: the path of the load's requests, without a query, for products that need a rule for each path.
     pub path: String,
@@ -82,6 +82,10 @@ pub const KEY: &str = "key.pem";
 /// Name of the file with both, the certificate first (`cert_and_key`).
 pub const CERT_AND_KEY: &str = "cert-and-key.pem";
 
+/// Name of the file with the certificate of the authority that signs those of clients (`client_ca`): there when the suite asks for
+/// them.
+pub const CLIENT_CA: &str = "client-ca.pem";
+
 /// A profile as one trial runs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
@@ -104,6 +108,8 @@ pub struct RenderedPart {
     pub env: BTreeMap<String, String>,
     /// How it reads its configuration anew, if it can.
     pub reload: Option<Reload>,
+    /// The address at which it tells numbers about itself, if it does.
+    pub monitor: Option<String>,
 }
 
 /// Renders `profile` of `product` into `dir`, which must be absolute; it is made when missing.
@@ -133,7 +139,10 @@ pub fn render(
     let mut parts = Vec::with_capacity(program.parts.len());
     for (index, part) in program.parts.iter().enumerate() {
         let key = if program.has_parts() { format!("part[{index}].process") } else { "process".to_owned() };
-        parts.push(render_part(&key, &part.process, &scope)?);
+        let monitor = part.monitor.as_ref();
+        let monitor =
+            monitor.map(|text| scope.text(SourceText::Key(format!("part[{index}].monitor")), text)).transpose()?;
+        parts.push(RenderedPart { monitor, ..render_part(&key, &part.process, &scope)? });
     }
     let mut files = Vec::with_capacity(texts.len());
     host.create_dir(dir)?;
@@ -163,7 +172,7 @@ fn render_part(key: &str, process: &product::ProcessSpec, scope: &Scope<'_>) -> 
         }
         other => other.clone(),
     };
-    Ok(RenderedPart { command, check, env, reload })
+    Ok(RenderedPart { command, check, env, reload, monitor: None })
 }
 
 /// The argument vector that asks `binary` for its version. Only `{{ binary }}` is known in it.
@@ -215,13 +224,18 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
     };
     let list = |names: &[&str]| Value::from(names.iter().map(|name| Value::from(*name)).collect::<Vec<_>>());
     let (oldest, newest) = vars.tls.versions;
+    let origin = vars.origins.first();
+    let place = |addr: &SocketAddr| {
+        Value::from_pairs([("host", Value::from(addr.ip().to_string())), ("port", Value::from(addr.port()))])
+    };
     let mut values = BTreeMap::from([
         ("binary", Value::from(utf8(&vars.binary)?)),
         ("dir", Value::from(dir)),
         ("listen_host", Value::from(vars.listen_host.as_str())),
         ("listen_port", Value::from(vars.listen_port)),
-        ("origin_host", Value::from(vars.origin_host.as_str())),
-        ("origin_port", Value::from(vars.origin_port)),
+        ("origin_host", origin.map_or(Value::UNDEFINED, |origin| Value::from(origin.ip().to_string()))),
+        ("origin_port", origin.map_or(Value::UNDEFINED, |origin| Value::from(origin.port()))),
+        ("origins", vars.origins.iter().map(place).collect()),
         ("cores", Value::from(vars.cores)),
         ("connections", Value::from(vars.connections)),
         ("protocol", Value::from(vars.protocol.as_str())),
@@ -229,6 +243,7 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("cert", below(CERT)),
         ("key", below(KEY)),
         ("cert_and_key", below(CERT_AND_KEY)),
+        ("client_ca", below(CLIENT_CA)),
         ("cert_pem", text_of(CERT)),
         ("key_pem", text_of(KEY)),
         ("tls_min", Value::from(oldest.as_str())),
@@ -236,6 +251,7 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("tls12_suites", list(vars.tls.suites12())),
         ("tls13_suites", list(vars.tls.suites13())),
         ("resumption", Value::from(vars.tls.resumption)),
+        ("client_certificates", Value::from(vars.tls.client_certificates)),
         ("key_type", Value::from(vars.tls.key.as_str())),
         ("path", Value::from(vars.path.as_str())),
         ("ports", Value::from_pairs(vars.ports.clone())),

@@ -11,6 +11,7 @@ use weir_host::files::pretty;
 use weir_host::stop::Stop;
 use weir_host::supervisor::StartError;
 use weir_host::{Disturbance, Ended, Host, Process, ProgramSpec};
+use weir_model::keyvalue::KeyValue;
 use weir_model::product::{Product, ProductKind, Reload, Signal};
 use weir_model::record::{Finding, Role, Severity};
 use weir_vitals::Watched;
@@ -20,6 +21,7 @@ use crate::failure::Failure;
 use crate::http::Http;
 use crate::launch::{EVIDENCE_LINES, environment};
 use crate::render::RenderedPart;
+use crate::verify;
 
 /// The longest time for one request for readiness.
 const LONGEST_TRY: Duration = Duration::from_secs(2);
@@ -99,7 +101,7 @@ impl Running {
         Ok(())
     }
 
-    /// Waits until a real request through the product is answered by the origin.
+    /// Waits until a real request through the product is answered: by the origin, or from what it keeps itself.
     pub fn wait_ready(&mut self, within: Duration, stop: &Stop) -> Result<(), Failure> {
         let deadline = Instant::now() + within;
         let mut last = String::from("no answer");
@@ -110,9 +112,8 @@ impl Running {
             self.still_runs("ready")?;
             // A product that accepts and never answers must not take longer than one that does not listen.
             let timeout = deadline.saturating_duration_since(Instant::now()).clamp(LEAST_TRY, LONGEST_TRY);
-            match Http::with_protocol(self.addr, timeout, &self.wire_protocol).get("/_weir/ready") {
-                Ok(answer) if answer.status == 204 => return Ok(()),
-                Ok(answer) => last = format!("status {} instead of the origin's 204", answer.status),
+            match self.answers(timeout) {
+                Ok(()) => return Ok(()),
                 Err(error) => last = error,
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -123,6 +124,17 @@ impl Running {
             self.evidence(),
             "see its output and its rendered configuration in the trial's folder; raise `ready_within` if it is only slow",
         ))
+    }
+
+    /// Sends a request through it: one that the origin answers, or a value to keep.
+    fn answers(&self, timeout: Duration) -> Result<(), String> {
+        if self.wire_protocol.protocol.is_keyvalue() {
+            return verify::keyvalue(&KeyValue::default(), self.addr, &self.wire_protocol, timeout);
+        }
+        match Http::with_protocol(self.addr, timeout, &self.wire_protocol).get("/_weir/ready")? {
+            answer if answer.status == 204 => Ok(()),
+            answer => Err(format!("status {} instead of the origin's 204", answer.status)),
+        }
     }
 
     /// Fails when one of its processes has ended.

@@ -2,26 +2,31 @@
 //! The launcher and the trial call it.
 //!
 //! The certificate is generated when the run begins and is self-signed. Clients trust it as their only authority. It is valid for
-//! `localhost` and the loopback addresses only.
+//! `localhost` and the loopback addresses only. A suite may ask for certificates of clients, too; an authority of the run signs
+//! one for all of them.
 //!
 //! This module does not know products, nor what travels inside TLS.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use weir_host::Host;
 use weir_host::files::FileError;
 use weir_model::load::{TlsSpec, TlsVersion};
 use weir_model::suite::{KeyType, Protocol, Tls};
-use weir_wire::tls::{ClientConfig, ClientOptions, Identity, KeyKind, ServerName, TlsError, Version, suites};
+use weir_wire::tls::{
+    ClientConfig, ClientIdentity, ClientOptions, Identity, KeyKind, ServerName, TlsError, Version, suites,
+};
 
 use crate::client::{TLS_NAME, WireProtocol};
-use crate::render::{CERT, CERT_AND_KEY, KEY};
+use crate::render::{CERT, CERT_AND_KEY, CLIENT_CA, KEY};
 
 /// What all trials of a run share.
 #[derive(Debug, Clone)]
 pub struct RunTls {
     settings: Tls,
     identity: Identity,
+    /// The clients', if they need one.
+    client: Option<ClientIdentity>,
 }
 
 impl RunTls {
@@ -34,7 +39,8 @@ impl RunTls {
             KeyType::P256 => KeyKind::P256,
             KeyType::Rsa2048 => KeyKind::Rsa,
         };
-        Ok(RunTls { settings, identity: Identity::generated(kind)? })
+        let client = settings.client_certificates.then(|| ClientIdentity::generated(kind)).transpose()?;
+        Ok(RunTls { settings, identity: Identity::generated(kind)?, client })
     }
 
     /// What the suite asks for.
@@ -56,7 +62,20 @@ impl RunTls {
         let Identity { chain, key } = &self.identity;
         host.write(&folder.join(CERT), chain, false)?;
         host.write(&folder.join(KEY), key, true)?;
-        host.write(&folder.join(CERT_AND_KEY), &[chain.as_slice(), key].concat(), true)
+        host.write(&folder.join(CERT_AND_KEY), &[chain.as_slice(), key].concat(), true)?;
+        self.client.iter().try_for_each(|client| host.write(&folder.join(CLIENT_CA), &client.authority, false))
+    }
+
+    /// Writes the client's certificate and its key into a folder, if clients need one. [`RunTls::client_spec`] names them.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write_client(&self, host: &dyn Host, folder: &Path) -> Result<(), FileError> {
+        let Some(ClientIdentity { identity, .. }) = &self.client else { return Ok(()) };
+        let (chain, key) = client_files(folder);
+        host.create_dir(folder)?;
+        host.write(&chain, &identity.chain, false)?;
+        host.write(&key, &identity.key, true)
     }
 
     /// The protocol of weir's own requests, which accept only a peer with this run's certificate.
@@ -64,6 +83,21 @@ impl RunTls {
     /// # Errors
     /// When the options cannot be used, which a valid suite's can.
     pub fn wire_protocol(&self, protocol: Protocol) -> Result<WireProtocol, String> {
+        self.wire_protocol_as(protocol, self.client.as_ref().map(|client| client.identity.clone()))
+    }
+
+    /// The same of a client without a certificate, where clients need one: no product may serve it.
+    ///
+    /// # Errors
+    /// When the options cannot be used, which a valid suite's can.
+    pub fn stranger(&self, protocol: Protocol) -> Result<Option<WireProtocol>, String> {
+        match self.client.is_some() && protocol.is_tls() {
+            true => self.wire_protocol_as(protocol, None).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn wire_protocol_as(&self, protocol: Protocol, identity: Option<Identity>) -> Result<WireProtocol, String> {
         if !protocol.is_tls() {
             return Ok(WireProtocol { protocol, tls: None });
         }
@@ -73,6 +107,7 @@ impl RunTls {
             suites: offered(),
             authorities: Some(self.identity.chain.clone()),
             alpn: protocol.alpn().map(str::to_owned),
+            identity,
             ..ClientOptions::default()
         };
         let config = ClientConfig::new(&options).map_err(|e| format!("TLS: {e}"))?;
@@ -80,16 +115,22 @@ impl RunTls {
         Ok(WireProtocol { protocol, tls: Some((config, name)) })
     }
 
-    /// The TLS settings of the client.
-    pub fn client_spec(&self) -> TlsSpec {
+    /// The TLS settings of the client. `folder` is where [`RunTls::write_client`] wrote.
+    pub fn client_spec(&self, folder: &Path) -> TlsSpec {
         TlsSpec {
             server_name: Some(TLS_NAME.to_owned()),
             versions: self.settings.versions,
             suites: offered(),
             resumption: self.settings.resumption,
+            identity: self.client.as_ref().map(|_| client_files(folder)),
             ..TlsSpec::default()
         }
     }
+}
+
+/// The files of the client's certificate and its key.
+fn client_files(folder: &Path) -> (PathBuf, PathBuf) {
+    (folder.join(CERT), folder.join(KEY))
 }
 
 /// All cipher suites. First come those that products are configured to allow ([`Tls::suites12`], [`Tls::suites13`]), so that a

@@ -1,11 +1,16 @@
 //! Verification before measuring: does the product answer rightly? The trial and `weir products test` call it.
 //!
 //! The reference is the origin's own response to the same request, not only the suite's expectation. Requests use the workload's
-//! protocol. Over TLS, the peer must have the run's certificate and agree on the protocol by ALPN.
+//! protocol. Over TLS, the peer must have the run's certificate and agree on the protocol by ALPN. A key-value server is asked
+//! to keep, return and remove values.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use weir_model::keyvalue::KeyValue;
 use weir_model::suite::{Expect, Workload};
 
-use crate::client::Response;
+use crate::client::{KeyValueClient, RequestError, Response, WireProtocol};
 use crate::http::Http;
 
 /// Checks the origin's own answer against what the workload expects, and returns the expectation completed with
@@ -47,6 +52,53 @@ pub fn product(workload: &Workload, product: &Http, reference: &Response) -> Res
             .map_err(|e| format!("answer {nth} of {REQUESTS} through the product: {e}"))?;
     }
     Ok(())
+}
+
+/// Checks that a key-value server keeps values of the workload's largest size and time to live, returns them unchanged, and
+/// removes them; with replicas, that so many have them. Several keys, over one connection; none is left.
+///
+/// # Errors
+/// What was found and what would be right.
+pub fn keyvalue(
+    workload: &KeyValue,
+    addr: SocketAddr,
+    wire_protocol: &WireProtocol,
+    timeout: Duration,
+) -> Result<(), String> {
+    let failed = |nth: usize, what: &str, e: RequestError| format!("{what} of key {nth} of {REQUESTS} failed: {e}");
+    let mut client = KeyValueClient::open(&wire_protocol.at(addr), wire_protocol.protocol, timeout)
+        .map_err(|e| format!("no connection: {e}"))?;
+    let ttl_s = workload.ttl.map_or(0, |ttl| ttl.as_secs() as u32);
+    let size = workload.value.range().1;
+    for nth in 1..=REQUESTS {
+        let key = format!("weir-verify-{nth}");
+        let key = key.as_bytes();
+        let value = unlike_text(nth as u64, size);
+        client.set(key, &value, ttl_s).map_err(|e| failed(nth, "set", e))?;
+        if workload.replicas > 0 {
+            client.wait_for_replicas(workload.replicas).map_err(|e| failed(nth, "replication", e))?;
+        }
+        match client.get(key, ttl_s).map_err(|e| failed(nth, "get", e))? {
+            Some(found) if found == value => {}
+            Some(found) => return Err(format!("{} bytes came back, and not the {size} that were set", found.len())),
+            None => return Err(format!("a key that was just set is absent (key {nth} of {REQUESTS})")),
+        }
+        client.destroy(key).map_err(|e| failed(nth, "destroy", e))?;
+        if client.get(key, ttl_s).map_err(|e| failed(nth, "get", e))?.is_some() {
+            return Err(format!("a key that was just destroyed is there (key {nth} of {REQUESTS})"));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of every kind, line ends and zeros among them, that no compression makes shorter.
+fn unlike_text(seed: u64, size: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let next = |_| {
+        (state ^= state << 13, state ^= state >> 7, state ^= state << 17);
+        (state >> 32) as u8
+    };
+    (0..size).map(next).collect()
 }
 
 /// Headers that must come through unchanged when the origin sends them.

@@ -19,14 +19,14 @@ mod work;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError, Verdict};
-use weir_model::suite::{Expect, Load, Series, Workload};
+use weir_model::suite::{Expect, Load, Protocol, Series, Workload};
 
 use crate::journal::JournalError;
 use crate::plan::Planned;
@@ -42,6 +42,7 @@ use weir_product::verify;
 
 pub use points::Part;
 use series::RunningTrial;
+use serving::RunningOrigin;
 
 /// What all trials of a run share.
 #[derive(Debug)]
@@ -197,14 +198,38 @@ fn set_up<'a>(
         ProductKind::Direct => trial.workload.protocol,
         ProductKind::Proxy(_) => trial.workload.protocol.upstream(),
     };
-    let origin = serving::start(context, trial, origin_addr, at_origin, stop)?;
-    let mut running = start_product(context, trial, product, origin.addr, proxy_addr, stop)?;
-    let target = running.as_ref().map_or(origin.addr, |r| r.addr);
+    context.launcher.tls.write_client(context.launcher.host.as_ref(), &client_folder(trial))?;
+    let origin = match product.store {
+        true => RunningOrigin::absent(),
+        false => serving::start(context, trial, origin_addr, at_origin, stop)?,
+    };
+    let mut running = start_product(context, trial, product, &origin.addrs, proxy_addr, stop)?;
+    let target = running.as_ref().map(|r| r.addr).or(origin.addrs.first().copied()).unwrap_or(proxy_addr);
     running_ready(&mut running, product, stop)?;
 
     observer.notify(RunEvent::Stage("verifying"));
-    let expect = verified(context, trial, product, &origin.http, target, &mut running)?;
+    let at_origin = if context.origin.is_some() { Protocol::default() } else { at_origin };
+    let to_origin = match origin.addrs.first() {
+        Some(addr) if !at_origin.is_keyvalue() => {
+            let wire_protocol = context.launcher.wire_protocol(at_origin)?;
+            Some(Http::with_protocol(*addr, request_timeout(trial.load), &wire_protocol))
+        }
+        _ => None,
+    };
+    if let Some(running) = &running {
+        running.verify_listener()?;
+    }
+    let evidence = || running.as_ref().map_or_else(String::new, Running::evidence);
+    let remedy = format!("correct the templates of {}; they are in the trial's folder as rendered", product.title);
+    let wrong = |found: String| Failure::at("verify", found, evidence(), remedy.clone());
+    let expect = verified(context, trial, to_origin.as_ref(), target, running.is_some(), &wrong)?;
+    refuses_strangers(context, trial, target).map_err(wrong)?;
     Ok(RunningTrial { context, trial, product, origin, running, target, expect })
+}
+
+/// The folder with the certificate that clients show, where they need one.
+fn client_folder(trial: &TrialSpec<'_>) -> PathBuf {
+    trial.folder.join("client")
 }
 
 /// Starts the product of a case between client and origin; `None` for `direct`.
@@ -212,7 +237,7 @@ fn start_product(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
     product: &Product,
-    origin: SocketAddr,
+    origins: &[SocketAddr],
     listen: SocketAddr,
     stop: &Stop,
 ) -> Result<Option<Running>, Failure> {
@@ -223,7 +248,7 @@ fn start_product(
         profile: &trial.planned.case.profile,
         folder: trial.folder.join("product"),
         listen,
-        origin,
+        origins,
         cpus: &context.placement.proxy,
         connections: trial.load.connections,
         protocol: trial.workload.protocol,
@@ -247,28 +272,43 @@ fn running_ready(running: &mut Option<Running>, product: &Product, stop: &Stop) 
     }
 }
 
+/// Checks the answers: without a product those of the origin, else those of the product. Returns what every answer of the load is
+/// held to.
 fn verified(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
-    product: &Product,
-    to_origin: &Http,
+    to_origin: Option<&Http>,
     target: SocketAddr,
-    running: &mut Option<Running>,
+    proxied: bool,
+    wrong: &dyn Fn(String) -> Failure,
 ) -> Result<Expect, Failure> {
-    let (expect, reference) = verify::reference(trial.workload, to_origin)
+    let wire_protocol = context.launcher.wire_protocol(trial.workload.protocol)?;
+    let timeout = request_timeout(trial.load);
+    if let Some(keyvalue) = &trial.workload.keyvalue {
+        verify::keyvalue(keyvalue, target, &wire_protocol, timeout).map_err(wrong)?;
+        return Ok(Expect::default());
+    }
+    let to_product = Http::with_protocol(target, timeout, &wire_protocol);
+    let (expect, reference) = verify::reference(trial.workload, to_origin.unwrap_or(&to_product))
         .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?;
-    if let Some(running) = running {
-        running.verify_listener()?;
-        let wire_protocol = context.launcher.wire_protocol(trial.workload.protocol)?;
-        let to_product = Http::with_protocol(target, request_timeout(trial.load), &wire_protocol);
-        verify::product(trial.workload, &to_product, &reference).map_err(|e| {
-            Failure::at(
-                "verify",
-                e,
-                running.evidence(),
-                format!("correct the templates of {}; they are in the trial's folder as rendered", product.title),
-            )
-        })?;
+    if proxied {
+        verify::product(trial.workload, &to_product, &reference).map_err(wrong)?;
     }
     Ok(expect)
+}
+
+/// Checks that a client without a certificate is not served, where the suite says that clients need one.
+fn refuses_strangers(context: &TrialContext, trial: &TrialSpec<'_>, target: SocketAddr) -> Result<(), String> {
+    let Some(stranger) = context.launcher.tls.stranger(trial.workload.protocol)? else { return Ok(()) };
+    let timeout = request_timeout(trial.load);
+    let served = match &trial.workload.keyvalue {
+        Some(keyvalue) => verify::keyvalue(keyvalue, target, &stranger, timeout).is_ok(),
+        None => Http::with_protocol(target, timeout, &stranger).send(&trial.workload.request).is_ok(),
+    };
+    match served {
+        true => {
+            Err("a client without a certificate was served, and the suite's [tls] has client_certificates".to_owned())
+        }
+        false => Ok(()),
+    }
 }

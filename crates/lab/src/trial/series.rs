@@ -163,6 +163,7 @@ impl RunningTrial<'_> {
             search,
             proxied: self.running.is_some(),
             caches: self.product.caches,
+            store: self.product.store,
             by_product: self.trial.workload.by_product,
             protocol: self.trial.workload.protocol,
             tls: self.context.launcher.tls.settings(),

@@ -1,7 +1,8 @@
 //! The origin of a trial: weir's own, or a product that serves the same bytes from files. [`super::run`] starts it.
 //!
 //! Published benchmarks had a web server behind the proxy. With one of weir's products in that place, they can be repeated as
-//! published. Such an origin has no counters, so the audit can check less, and says so.
+//! published. Such an origin has no counters, so the audit can check less, and says so. Behind a product that holds the data
+//! itself there is no origin at all.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use weir_host::stop::Stop;
 use weir_product::failure::Failure;
 use weir_product::http::Http;
 use weir_product::launch::{LaunchSpec, launch};
-use weir_product::render::{CERT, KEY};
+use weir_product::render::{CERT, CLIENT_CA, KEY};
 use weir_product::running::Running;
 
 /// The folder, beside the configuration, that a product serves as the origin.
@@ -29,16 +30,18 @@ const FILES: &str = "files";
 #[derive(Debug)]
 pub struct RunningOrigin {
     kind: OriginKind,
-    /// Where.
-    pub addr: SocketAddr,
-    /// weir's own client of it.
-    pub http: Http,
+    /// Where. Empty where there is none.
+    pub addrs: Vec<SocketAddr>,
+    /// weir's own client of its counters, where they are asked for over HTTP.
+    http: Option<Http>,
 }
 
 #[derive(Debug)]
 enum OriginKind {
     /// weir's own.
     Own(OriginProcess),
+    /// None: the product holds the data itself.
+    Absent,
     /// A product.
     Product { running: Box<Running>, product: Box<Product> },
 }
@@ -54,9 +57,15 @@ pub fn start(
 ) -> Result<RunningOrigin, Failure> {
     let own = own(context, trial, listen, protocol)?;
     let Some(name) = &context.origin else {
-        let http =
-            Http::with_protocol(own.addr, request_timeout(trial.load), &context.launcher.wire_protocol(protocol)?);
-        return Ok(RunningOrigin { addr: own.addr, kind: OriginKind::Own(own), http });
+        let http = match protocol.is_keyvalue() {
+            true => None,
+            false => Some(Http::with_protocol(
+                own.addr,
+                request_timeout(trial.load),
+                &context.launcher.wire_protocol(protocol)?,
+            )),
+        };
+        return Ok(RunningOrigin { addrs: vec![own.addr], kind: OriginKind::Own(own), http });
     };
     let product = context.product(name, "origin")?;
     let folder = trial.folder.join("origin");
@@ -72,7 +81,7 @@ pub fn start(
         profile: ORIGIN_PROFILE,
         folder,
         listen,
-        origin: listen,
+        origins: &[listen],
         cpus: &context.placement.origin,
         connections: trial.load.connections,
         protocol: trial.workload.protocol.upstream(),
@@ -85,9 +94,8 @@ pub fn start(
         running.wait_ready(program.front().process.ready_within, stop)?;
     }
     running.verify_listener()?;
-    let http = Http::new(listen, request_timeout(trial.load));
     let kind = OriginKind::Product { running: Box::new(running), product: Box::new(product.clone()) };
-    Ok(RunningOrigin { kind, addr: listen, http })
+    Ok(RunningOrigin { kind, addrs: vec![listen], http: None })
 }
 
 fn own(
@@ -106,7 +114,9 @@ fn own(
 /// Writes the run's certificate into a folder of the origin's own.
 fn certified(context: &TrialContext, folder: &Path) -> Result<OriginTls, Failure> {
     context.launcher.tls.write(context.launcher.host.as_ref(), folder)?;
-    Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), tls: context.launcher.tls.settings() })
+    let tls = context.launcher.tls.settings();
+    let client_ca = tls.client_certificates.then(|| folder.join(CLIENT_CA));
+    Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), client_ca, tls })
 }
 
 /// Sends the request to weir's own origin, and writes the response's body as the file with which a web server answers the same
@@ -141,20 +151,26 @@ fn file_of(path: &str) -> Option<PathBuf> {
 }
 
 impl RunningOrigin {
+    /// None: the product holds the data itself.
+    pub fn absent() -> RunningOrigin {
+        RunningOrigin { kind: OriginKind::Absent, addrs: Vec::new(), http: None }
+    }
+
     /// Its process tree, for vitals.
     pub fn watched(&self) -> Vec<Watched> {
         use weir_model::record::Role::Origin;
         match &self.kind {
             OriginKind::Own(own) => vec![Watched::process(Origin, own.pid())],
+            OriginKind::Absent => Vec::new(),
             OriginKind::Product { running, .. } => running.watched(Origin),
         }
     }
 
-    /// Counts its open connections; `None` for a product.
+    /// Counts its open connections; `None` for a product, or where there is none.
     pub fn counter(&self) -> Option<Box<dyn Connections>> {
         match &self.kind {
             OriginKind::Own(own) => Some(Box::new(own.counter())),
-            OriginKind::Product { .. } => None,
+            OriginKind::Product { .. } | OriginKind::Absent => None,
         }
     }
 
@@ -171,15 +187,16 @@ impl RunningOrigin {
                 )),
             },
             OriginKind::Product { running, .. } => running.still_runs("load"),
+            OriginKind::Absent => Ok(()),
         }
     }
 
-    /// Its counters now; `None` for a product.
+    /// Its counters now; `None` for a product, or where there is none.
     pub fn counters(&self) -> Result<Option<OriginCounters>, Failure> {
-        let OriginKind::Own(own) = &self.kind else {
+        let (OriginKind::Own(own), Some(http)) = (&self.kind, &self.http) else {
             return Ok(None);
         };
-        self.http.counters().map(Some).map_err(|e| {
+        http.counters().map(Some).map_err(|e| {
             Failure::at(
                 "settle",
                 format!("the origin's counters cannot be read: {e}"),
@@ -197,6 +214,7 @@ impl RunningOrigin {
                 None
             }
             OriginKind::Product { running, product } => running.stop(&product),
+            OriginKind::Absent => None,
         }
     }
 }

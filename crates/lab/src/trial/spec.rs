@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use weir_model::load::{LoadProtocol, LoadSpec, Target};
+use weir_model::load::{LoadProtocol, LoadSpec, RequestSpec, Target};
 use weir_model::suite::{Expect, LoadKind};
 
 use super::points::PointSpec;
-use super::{TrialContext, TrialSpec};
+use super::{TrialContext, TrialSpec, client_folder};
 use weir_product::failure::Failure;
 
 /// The load of one point.
@@ -25,11 +25,19 @@ pub fn load_spec(
         // A search sets its rates one after another.
         (LoadKind::Closed | LoadKind::Search { .. } | LoadKind::Open { .. }, _) => LoadKind::Closed,
     };
+    let plain = LoadSpec::new(Target::tcp(target, authority), trial.workload.request.clone(), expect.clone());
+    let keyvalue = trial.workload.keyvalue.clone();
+    let requests = match &keyvalue {
+        Some(keyvalue) => RequestSpec::operations(&keyvalue.operations),
+        None => plain.requests.clone(),
+    };
     Ok(LoadSpec {
+        requests,
+        keyvalue,
         warmup_s: if kind.has_warmup() { trial.load.warmup.as_secs_f64() } else { 0.0 },
         kind,
         protocol: LoadProtocol::of(protocol, trial.load.streams),
-        tls: protocol.is_tls().then(|| context.launcher.tls.client_spec()),
+        tls: protocol.is_tls().then(|| context.launcher.tls.client_spec(&client_folder(trial))),
         connections: point.connections,
         threads: (context.placement.client.len() as u32).min(point.connections),
         cpus: context.placement.client.clone(),
@@ -38,7 +46,7 @@ pub fn load_spec(
         leave_queue: trial.load.leaves_queue(),
         seed: seed(context.seed, trial.planned.block, point.point),
         driver: context.driver,
-        ..LoadSpec::new(Target::tcp(target, authority), trial.workload.request.clone(), expect.clone())
+        ..plain
     })
 }
 

@@ -56,6 +56,9 @@ struct Head {
     /// It answers from a cache of its own: the audit then says so instead of calling requests lost.
     #[serde(default)]
     caches: bool,
+    /// It holds the data itself, so that there is no origin behind it.
+    #[serde(default)]
+    store: bool,
     /// Traps, one a line, for people.
     #[serde(default)]
     notes: Vec<String>,
@@ -103,6 +106,7 @@ impl Product {
                         ("version", version.is_some()),
                         ("process", process.is_some()),
                         ("part", !part.is_empty()),
+                        ("product.store", head.store),
                     ];
                     check_direct(sections, &profiles, errors);
                     ProductKind::Direct
@@ -114,9 +118,9 @@ impl Product {
                     ProductKind::Proxy(Box::new(Program { installs, version: version?, parts }))
                 }
             };
-            let Head { title, about, home, speaks, caches, notes, .. } = head;
+            let Head { title, about, home, speaks, caches, store, notes, .. } = head;
             let name = name.to_owned();
-            Some(Product { name, title, about, home, speaks, caches, notes, kind, profiles, templates, files })
+            Some(Product { name, title, about, home, speaks, caches, store, notes, kind, profiles, templates, files })
         })
     }
 }
@@ -145,7 +149,7 @@ fn check_speaks(product: &[Protocol], profiles: &BTreeMap<String, Profile>, erro
 }
 
 /// `direct` runs nothing, so its file may not say how to run it.
-fn check_direct(sections: [(&str, bool); 4], profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) {
+fn check_direct(sections: [(&str, bool); 5], profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) {
     for (section, _) in sections.into_iter().filter(|(_, given)| *given) {
         let found = format!("a product of kind \"direct\" has no {section}: the client talks to the origin");
         errors.add(section, found, format!("kind = \"proxy\" in [product], or no {section}"));
@@ -194,7 +198,7 @@ fn parts(name: &str, process: Option<ProcessSpec>, parts: Vec<Part>, errors: &mu
     match (process, parts.as_slice()) {
         (Some(process), []) => {
             check_process("process", &process, errors);
-            Some(vec![Part { name: name.to_owned(), ports: Vec::new(), cpu_share: None, process }])
+            Some(vec![Part { name: name.to_owned(), ports: Vec::new(), cpu_share: None, monitor: None, process }])
         }
         (None, [_, ..]) => {
             check_parts(&parts, errors);

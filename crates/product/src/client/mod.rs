@@ -1,11 +1,12 @@
-//! The HTTP client for weir's own requests, which are never part of a load: blocking, a few requests at a time, with a
-//! deadline for each. [`crate::http`] sends whole requests with it; `weir-conformance` also writes single bytes, and
-//! sees interim responses and how a request failed.
+//! The clients for weir's own requests, which are never part of a load: blocking, a few requests at a time, with a
+//! deadline for each. [`crate::http`] sends whole HTTP requests with them; `weir-conformance` also writes single bytes, and
+//! sees interim responses and how a request failed. [`crate::verify`] asks key-value servers with [`KeyValueClient`].
 //!
 //! The strict parsers of `weir_wire` read the responses. This module does not know what they are compared with.
 
 mod http1;
 mod http2;
+mod keyvalue;
 mod transport;
 
 use std::net::SocketAddr;
@@ -19,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub use http1::{FirstResponse, Http1};
 pub use http2::Http2;
+pub use keyvalue::KeyValueClient;
 pub use transport::Transport;
 
 /// How long to wait for a response unless the caller says otherwise. Every product that responds at all is faster, and a
@@ -192,6 +194,9 @@ pub enum RequestError {
     /// The received bytes are not HTTP.
     #[error("what came is no HTTP response: {0}")]
     Malformed(String),
+    /// The server answered something that the request cannot have asked for.
+    #[error("the server answered: {0}")]
+    Answer(String),
     /// TLS failed.
     #[error("TLS: {0}")]
     Tls(String),

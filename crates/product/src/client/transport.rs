@@ -1,8 +1,8 @@
-//! Sends and receives bytes on a connection, with or without TLS, with a deadline for everything. `http1` and `http2` use
-//! it.
+//! Sends and receives bytes on a connection, with or without TLS, with a deadline for everything. `http1`, `http2`
+//! and `keyvalue` use it.
 //!
 //! It receives while it sends, so that two sides that both send much do not wait for each other. It knows sockets, and TLS
-//! through `weir_wire`'s session. It does not know HTTP.
+//! through `weir_wire`'s session. It knows no protocol above that.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

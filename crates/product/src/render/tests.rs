@@ -27,6 +27,7 @@ fn product(file: &str, text: &str, command: &[&str]) -> Product {
         reasons: Vec::new(),
         speaks: None,
         nice: 0,
+        promise: None,
     };
     let mut product = thing();
     product.profiles = BTreeMap::from([("p".to_owned(), profile)]);
@@ -46,6 +47,12 @@ fn program_of(product: &mut Product) -> &mut Program {
     program
 }
 
+/// Those that the product gets: a store has no origin.
+fn vars_of(product: &Product) -> Vars {
+    let vars = vars();
+    Vars { origins: if product.store { Vec::new() } else { vars.origins.clone() }, ..vars }
+}
+
 fn vars() -> Vars {
     Vars {
         ports: BTreeMap::from([("store".to_owned(), 9)]),
@@ -53,8 +60,7 @@ fn vars() -> Vars {
         binary: PathBuf::from("/opt/the thing"),
         listen_host: "127.0.0.1".to_owned(),
         listen_port: 8001,
-        origin_host: "127.0.0.2".to_owned(),
-        origin_port: 9002,
+        origins: vec!["127.0.0.2:9002".parse().expect("an address"), "127.0.0.2:9003".parse().expect("an address")],
         cores: 2,
         connections: 64,
         protocol: Protocol::Http11,
@@ -111,9 +117,9 @@ fn an_unknown_variable_is_named_with_its_line() {
     assert_eq!(
         error_of(&product("a", text, &["{{ binary }}"])),
         "thing, profile p, t.j2:3: unknown variable `conections`\n  expected: \
-         binary, cert, cert_and_key, cert_pem, connections, cores, dir, h2, key, key_pem, key_type, listen_host, \
-         listen_port, origin_host, origin_port, part_cores, path, ports, profile, protocol, resumption, streams, tls, tls12_suites, \
-         tls13_suites, tls_max, tls_min"
+         binary, cert, cert_and_key, cert_pem, client_ca, client_certificates, connections, cores, dir, h2, key, key_pem, key_type, listen_host, \
+         listen_port, origin_host, origin_port, origins, part_cores, path, ports, profile, protocol, resumption, streams, tls, \
+         tls12_suites, tls13_suites, tls_max, tls_min"
     );
 }
 
@@ -207,13 +213,44 @@ fn templates_know_the_protocol_and_the_tls_settings() {
             "http/1.1 false false 1 1.2-1.3 ECDHE-ECDSA-AES128-GCM-SHA256 TLS_AES_128_GCM_SHA256 false p256{paths}"
         )
     );
-    let tls = Tls { key: KeyType::Rsa2048, versions: (TlsVersion::Tls13, TlsVersion::Tls13), resumption: true };
+    let tls = Tls {
+        key: KeyType::Rsa2048,
+        versions: (TlsVersion::Tls13, TlsVersion::Tls13),
+        resumption: true,
+        ..Tls::default()
+    };
     assert_eq!(
         of(&Vars { protocol: Protocol::H2, streams: 8, tls, ..vars() }),
         format!("h2 true true 8 1.3-1.3 ECDHE-RSA-AES128-GCM-SHA256 TLS_AES_128_GCM_SHA256 true rsa2048{paths}")
     );
     assert!(of(&Vars { protocol: Protocol::H2c, ..vars() }).starts_with("h2c false true"));
     assert!(of(&Vars { protocol: Protocol::Https11, ..vars() }).starts_with("https/1.1 true false"));
+}
+
+#[test]
+fn templates_know_all_origins_and_a_store_has_none() {
+    let of = |origins: Vec<SocketAddr>, text: &str| {
+        let dir = TempDir::new().unwrap();
+        render(&product("a", text, &["{{ binary }}"]), "p", &Vars { origins, ..vars() }, dir.path())
+            .map(|_| std::fs::read_to_string(dir.path().join("a")).unwrap())
+    };
+    let all = "{{ origin_port }}:{% for o in origins %} {{ o.host }}:{{ o.port }}{% endfor %}";
+    assert_eq!(of(vars().origins, all).unwrap(), "9002: 127.0.0.2:9002 127.0.0.2:9003");
+    assert!(of(Vec::new(), all).unwrap_err().to_string().contains("undefined value"));
+    assert_eq!(of(Vec::new(), "{{ origins | length }}").unwrap(), "0");
+}
+
+#[test]
+fn a_parts_monitor_is_rendered() {
+    let mut product = product("a", "", &["{{ binary }}"]);
+    program_of(&mut product).parts[0].monitor = Some("http://127.0.0.1:{{ ports.store }}/stats".to_owned());
+    let dir = TempDir::new().unwrap();
+    let rendered = render(&product, "p", &vars(), dir.path()).unwrap();
+    let port = vars().ports["store"];
+    assert_eq!(rendered.parts[0].monitor, Some(format!("http://127.0.0.1:{port}/stats")));
+    program_of(&mut product).parts[0].monitor = Some("http://{{ nowhere }}".to_owned());
+    let message = render(&product, "p", &vars(), dir.path()).unwrap_err().to_string();
+    assert!(message.contains("part[0].monitor: unknown variable `nowhere`"), "{message}");
 }
 
 #[test]
@@ -270,9 +307,9 @@ fn every_profile_renders_in_every_protocol_it_speaks() {
                 for key in [KeyType::P256, KeyType::Rsa2048] {
                     let (ports, part_cores) = (ports.clone(), part_cores.clone());
                     let tls = Tls { key, ..Tls::default() };
-                    let vars = Vars { protocol, tls, ports, part_cores, ..vars() };
+                    let vars = Vars { protocol, tls, ports, part_cores, ..vars_of(product) };
                     let dir = TempDir::new().unwrap();
-                    for name in [CERT, KEY, CERT_AND_KEY] {
+                    for name in [CERT, KEY, CERT_AND_KEY, CLIENT_CA] {
                         std::fs::write(dir.path().join(name), name).unwrap();
                     }
                     let rendered = render(product, profile, &vars, dir.path())

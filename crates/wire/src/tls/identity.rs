@@ -2,14 +2,17 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256,
+};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
 use super::error::{TlsError, TlsErrorKind};
-use super::options::{Identity, KeyKind};
+use super::options::{ClientIdentity, Identity, KeyKind};
 
 /// The certificates in a PEM text, at least one.
 pub(super) fn certificates(what: &str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
@@ -51,15 +54,43 @@ impl Identity {
     }
 }
 
-fn make(kind: KeyKind) -> Result<Identity, TlsError> {
-    let failed =
-        |e: rcgen::Error| TlsError::new(TlsErrorKind::Misuse, format!("no TLS certificate could be made: {e}"));
-    let key = match kind {
+impl ClientIdentity {
+    /// A client's certificate, signed by an authority that signs nothing else.
+    ///
+    /// # Errors
+    /// When the machine has no random numbers.
+    pub fn generated(kind: KeyKind) -> Result<ClientIdentity, TlsError> {
+        let (authority_key, key) = (new_key(kind)?, new_key(kind)?);
+        let mut params = CertificateParams::new(Vec::new()).map_err(failed)?;
+        params.distinguished_name.push(DnType::CommonName, "weir's clients");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let authority = params.self_signed(&authority_key).map_err(failed)?;
+        let issuer = Issuer::new(params, authority_key);
+        let mut params = CertificateParams::new(Vec::new()).map_err(failed)?;
+        params.distinguished_name.push(DnType::CommonName, "weir");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let certificate = params.signed_by(&key, &issuer).map_err(failed)?;
+        let identity = Identity { chain: certificate.pem().into_bytes(), key: key.serialize_pem().into_bytes() };
+        Ok(ClientIdentity { identity, authority: authority.pem().into_bytes() })
+    }
+}
+
+fn failed(e: rcgen::Error) -> TlsError {
+    TlsError::new(TlsErrorKind::Misuse, format!("no TLS certificate could be made: {e}"))
+}
+
+fn new_key(kind: KeyKind) -> Result<KeyPair, TlsError> {
+    match kind {
         // 2048 bits are rcgen's default.
         KeyKind::Rsa => KeyPair::generate_for(&PKCS_RSA_SHA256),
         KeyKind::P256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
     }
-    .map_err(failed)?;
+    .map_err(failed)
+}
+
+fn make(kind: KeyKind) -> Result<Identity, TlsError> {
+    let key = new_key(kind)?;
     let mut params = CertificateParams::new(NAMES.map(str::to_owned)).map_err(failed)?;
     params.distinguished_name.push(DnType::CommonName, "weir");
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];

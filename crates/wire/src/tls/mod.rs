@@ -36,6 +36,6 @@ mod verify;
 pub use config::{ClientConfig, ServerConfig, ServerName};
 pub use error::{TlsError, TlsErrorKind};
 pub use names::{groups, suites};
-pub use options::{ClientAuth, ClientOptions, Identity, KeyKind, ServerOptions, Version};
+pub use options::{ClientAuth, ClientIdentity, ClientOptions, Identity, KeyKind, ServerOptions, Version};
 pub use scratch::Scratch;
 pub use session::{Negotiated, Session, TlsEvent};

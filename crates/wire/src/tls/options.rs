@@ -45,6 +45,15 @@ pub struct Identity {
     pub key: Vec<u8>,
 }
 
+/// The certificate of a client, and who signed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientIdentity {
+    /// The client's certificate and its key.
+    pub identity: Identity,
+    /// The authority's certificate, PEM, for servers that check.
+    pub authority: Vec<u8>,
+}
+
 impl fmt::Debug for Identity {
     /// Without the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

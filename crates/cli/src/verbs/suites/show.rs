@@ -179,11 +179,12 @@ fn workload(workload: &Workload) -> Vec<String> {
     vec![workload.name.clone(), words]
 }
 
-fn tls(Tls { key, versions: (oldest, newest), resumption }: Tls) -> String {
+fn tls(Tls { key, versions: (oldest, newest), resumption, client_certificates }: Tls) -> String {
     let versions = if oldest == newest {
         newest.as_str().to_owned()
     } else {
         format!("{} to {}", oldest.as_str(), newest.as_str())
     };
-    format!("{versions}, key {}, {} resumption", key.as_str(), if resumption { "with" } else { "without" })
+    let clients = if client_certificates { ", with certificates of clients" } else { "" };
+    format!("{versions}, key {}, {} resumption{clients}", key.as_str(), if resumption { "with" } else { "without" })
 }

@@ -1,0 +1,50 @@
+//! Detects answers of a key-value server that cannot be right: an old value, none where there was one, another's, or one that was
+//! removed. Listed in `CHECKS`.
+//!
+//! Threshold: one in the client's whole life, the warm-up included. Each is told by a version and a hash inside the value, so
+//! that none is chance, and a store that loses data may be fast because of it.
+
+use weir_model::record::{Finding, Severity};
+
+use super::{Evidence, finding};
+
+/// Name of the check.
+pub const NAME: &str = "wrong-data";
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    let total = &e.load.total;
+    let wrong: Vec<(&str, u64)> = (total.errors.iter())
+        .filter(|(kind, n)| kind.is_wrong_data() && **n > 0)
+        .map(|(kind, n)| (kind.as_str(), *n))
+        .collect();
+    if wrong.is_empty() {
+        return None;
+    }
+    let sum: u64 = wrong.iter().map(|(_, n)| n).sum();
+    let kinds: Vec<String> = wrong.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+    let message = format!("{sum} of {} answers had wrong data: {}", total.sent, kinds.join(", "));
+    let remedy = "do not use it where data matters; see what its promise of durability and consistency says";
+    finding(NAME, Severity::Fatal, message, remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::good;
+    use weir_model::load::ErrorKind;
+    use weir_model::record::Severity;
+
+    #[test]
+    fn one_wrong_answer_is_enough_and_other_errors_are_not_meant() {
+        for kind in [ErrorKind::Stale, ErrorKind::Lost, ErrorKind::WrongValue, ErrorKind::Resurrected] {
+            let mut trial = good();
+            trial.load.total.errors = [(kind, 1), (ErrorKind::Timeout, 7)].into();
+            let found = trial.check(super::check).expect("fires");
+            assert_eq!(found.severity, Severity::Fatal);
+            assert!(found.message.starts_with("1 of 10000 answers"), "{}", found.message);
+            assert!(found.message.ends_with(&format!("{} 1", kind.as_str())), "{}", found.message);
+        }
+        let mut trial = good();
+        trial.load.total.errors = [(ErrorKind::Timeout, 7), (ErrorKind::Busy, 1), (ErrorKind::Stale, 0)].into();
+        assert_eq!(trial.check(super::check), None);
+    }
+}
