@@ -19,6 +19,11 @@ fn origin(protocol: Protocol, run: &RunTls) -> Origin {
     Origin::start(Options { tls, ..Options::default() }).expect("an origin")
 }
 
+/// The protocols that have paths to ask for.
+fn of_paths() -> impl Iterator<Item = Protocol> {
+    Protocol::measured().filter(|protocol| !protocol.is_keyvalue())
+}
+
 fn request(method: &str, path: &str, body: &[u8]) -> Request {
     Request { method: method.into(), body: body.to_vec(), ..Request::get(path) }
 }
@@ -26,7 +31,7 @@ fn request(method: &str, path: &str, body: &[u8]) -> Request {
 #[test]
 fn every_protocol_gets_the_same_answers_over_one_connection() {
     let run = RunTls::new(Tls::default()).expect("a certificate");
-    for protocol in Protocol::measured() {
+    for protocol in of_paths() {
         let origin = origin(protocol, &run);
         let http = Http::with_protocol(origin.addr(), LONG, &run.wire_protocol(protocol).expect("session"));
         let body: Vec<u8> = (0..3 << 20).map(|n: u32| n.to_le_bytes()[0]).collect();
@@ -113,7 +118,7 @@ fn a_peer_that_misbehaves_is_an_error_with_a_reason() {
 
 #[test]
 fn silence_ends_in_time() {
-    for protocol in Protocol::measured() {
+    for protocol in of_paths() {
         let error = said(protocol, b"", Duration::from_millis(200));
         let expected = if protocol == Protocol::Http11 { "timeout" } else { "nothing came for 0.2 s" };
         assert!(error.contains(expected), "{protocol:?}: {error}");
@@ -124,7 +129,7 @@ fn silence_ends_in_time() {
 fn a_refused_connection_is_an_error() {
     let addr = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
     let run = RunTls::new(Tls::default()).expect("a certificate");
-    for protocol in Protocol::measured() {
+    for protocol in of_paths() {
         let http = Http::with_protocol(addr, LONG, &run.wire_protocol(protocol).expect("session"));
         let error = http.get("/").expect_err("nobody").to_lowercase();
         assert!(error.contains("connection refused"), "{protocol:?}: {error}");
@@ -145,7 +150,7 @@ fn a_stranger_with_another_certificate_is_refused() {
 #[test]
 fn an_answer_that_breaks_off_is_no_answer() {
     let run = RunTls::new(Tls::default()).expect("a certificate");
-    for protocol in Protocol::measured() {
+    for protocol in of_paths() {
         let origin = origin(protocol, &run);
         let http = Http::with_protocol(origin.addr(), LONG, &run.wire_protocol(protocol).expect("session"));
         for fault in ["close", "reset"] {
