@@ -101,6 +101,8 @@ prop_compose! {
         (keyvalue, origins) in (keyvalue(), proptest::option::of(1u32..=64)),
     ) -> Workload {
         if protocol.is_keyvalue() {
+            let replicas = if protocol.has_replicas() { keyvalue.replicas } else { 0 };
+            let keyvalue = KeyValue { replicas, ..keyvalue };
             return Workload { name: name.clone(), title, protocol, keyvalue: Some(keyvalue), origins,
                 request: Request::get(""), ..Workload::default() };
         }
@@ -136,7 +138,7 @@ prop_compose! {
             ttl: ttl_s.map(Duration::from_secs),
             key_count: (keys != "fresh").then_some(preload + more),
             preload,
-            share,
+            share: share && keys != "fresh",
             replicas,
         }
     }
