@@ -8,8 +8,9 @@
 //! [`http2`] has the same halves of HTTP/2 ([`http2::Client`], [`http2::Server`]), with header compression and flow
 //! control, pulled in the same way.
 //!
-//! [`redis`], [`juno`] and [`memcached`] have the protocols of key-value servers. Their messages are small and taken whole ([`messages`]):
-//! one that arrives in one piece is a slice of the caller's bytes, one that was split is copied into a bounded buffer.
+//! [`redis`], [`juno`] and [`memcached`] have the protocols of key-value servers. Their messages are small and taken
+//! whole ([`messages`]): one that arrives in one piece is a slice of the caller's bytes, one that was split is copied into
+//! a bounded buffer.
 //!
 //! [`tls`] has sessions of TLS 1.2 and 1.3, client and server half, for use between the socket and any of them.
 //!
