@@ -209,6 +209,10 @@ fn common_mistakes_are_named() {
         (&["suites", "show", "./no-such.toml"], 2, "no file ./no-such.toml"),
         (&["load", "http://127.0.0.1:1/", "-d", "0s", "-q"], 2, "expected"),
         (&["load", "http://127.0.0.1:1/", "-m", "GE T", "-q"], 2, "GE T"),
+        (&["load", "juno://127.0.0.1:1", "--ops", "X:1", "-q"], 2, "\"X\" is no operation"),
+        (&["load", "juno://127.0.0.1:1", "--ops", "G:1", "-q"], 2, "reads an empty store"),
+        (&["load", "redis://127.0.0.1:1", "--keys", "uniform", "--key-count", "5", "-q"], 2, "at least 64 keys"),
+        (&["load", "redis://127.0.0.1:1", "-n", "1", "-q"], 3, "connect_refused"),
     ] {
         let ended = run(args);
         let said = ended.expect(code);

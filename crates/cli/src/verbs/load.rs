@@ -23,7 +23,7 @@ use std::time::Duration;
 use console::style;
 use weir_load::{Distributions, LoadError, Outputs, Progress, StopFlag};
 use weir_model::condition::Condition;
-use weir_model::load::{LoadResult, LoadSpec};
+use weir_model::load::{ErrorKind, LoadResult, LoadSpec};
 
 pub use self::flags::Args;
 use self::format::Outcome;
@@ -99,9 +99,16 @@ fn failure(error: &LoadError) -> Failure {
     match error {
         LoadError::Order(what) => Failure::input(what),
         LoadError::Stopped => Failure::interrupted(error),
-        LoadError::NoConnection { .. } => {
-            Failure::to_fix(error, "start the server, or correct the address; --timeout limits the wait")
-        }
+        LoadError::NoConnection { kind, .. } => Failure::to_fix(
+            error,
+            match kind {
+                ErrorKind::Tls => {
+                    "address a port that speaks TLS; give the certificate that it may ask for (--cert, --key)"
+                }
+                ErrorKind::Protocol => "begin the URL with the scheme of what the server speaks",
+                _ => "start the server, or correct the address; --timeout limits the wait",
+            },
+        ),
         _ => Failure::missing(error),
     }
 }
@@ -150,6 +157,19 @@ fn reasons(fail_if: &[Condition], result: &LoadResult) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_to_do_without_a_connection_follows_from_the_error() {
+        for (kind, action) in [
+            (ErrorKind::Tls, "--cert"),
+            (ErrorKind::Protocol, "the scheme of what the server speaks"),
+            (ErrorKind::ConnectRefused, "start the server"),
+        ] {
+            let target = "127.0.0.1:1".parse().expect("an address");
+            let error = LoadError::NoConnection { target, kind, seconds: 1.0, attempts: 1, detail: String::new() };
+            assert!(failure(&error).to_string().contains(action), "{kind:?}");
+        }
+    }
 
     #[test]
     fn conditions_decide_where_there_are_some() {
