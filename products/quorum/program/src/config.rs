@@ -51,9 +51,8 @@ pub struct Tls {
     pub certificate: PathBuf,
     /// Its key.
     pub key: PathBuf,
-    /// Clients must show a certificate; any will do, as with JunoDB.
-    #[serde(default)]
-    pub client_certificate: bool,
+    /// Whose signature a client's certificate must have; without it, none is asked for.
+    pub client_ca: Option<PathBuf>,
     /// `1.2` and `1.3`, or one of them; empty: both.
     #[serde(default)]
     pub versions: Vec<String>,

@@ -5,15 +5,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
-use tokio_rustls::rustls::crypto::{self, CryptoProvider, aws_lc_rs};
+use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use tokio_rustls::rustls::server::{NoClientAuth, NoServerSessionStorage};
-use tokio_rustls::rustls::{
-    DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme, SupportedCipherSuite, version,
-};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use tokio_rustls::rustls::{RootCertStore, ServerConfig, SupportedCipherSuite, version};
 
 use crate::config::Tls;
 
@@ -33,8 +29,16 @@ pub fn acceptor(tls: &Tls) -> anyhow::Result<TlsAcceptor> {
         versions.iter().filter(|(name, _)| tls.versions.is_empty() || tls.versions.iter().any(|v| v == name));
     let versions: Vec<_> = versions.map(|(_, version)| *version).collect();
     let provider = Arc::new(provider);
-    let verifier: Arc<dyn ClientCertVerifier> =
-        if tls.client_certificate { Arc::new(AnyCertificate(Arc::clone(&provider))) } else { Arc::new(NoClientAuth) };
+    let verifier = match &tls.client_ca {
+        None => WebPkiClientVerifier::no_client_auth(),
+        Some(file) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in certificates(file)? {
+                roots.add(certificate)?;
+            }
+            WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::clone(&provider)).build()?
+        }
+    };
     let certificates = certificates(&tls.certificate)?;
     let key = PrivateKeyDer::from_pem_file(&tls.key).with_context(|| format!("reading {}", tls.key.display()))?;
     let mut config = ServerConfig::builder_with_provider(provider)
@@ -64,47 +68,6 @@ fn openssl_name(suite: &SupportedCipherSuite) -> String {
             let name = name.trim_start_matches("TLS_").replace("_WITH_", "_").replace("AES_", "AES").replace('_', "-");
             name.replace("POLY1305-SHA256", "POLY1305")
         }
-    }
-}
-
-/// Asks for a certificate and for a proof of its key, and takes any.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ClientCertVerifier for AnyCertificate {
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        &[]
-    }
-
-    fn verify_client_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _now: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        Ok(ClientCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        crypto::verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        crypto::verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
 
