@@ -23,6 +23,7 @@ mod origin_connections;
 mod origin_requests;
 mod other_processes;
 mod search;
+mod spread;
 mod steal;
 mod tls;
 mod upstream;
@@ -135,6 +136,7 @@ const CHECKS: [Check; 20] = [
     lag::check,
     cores::check,
     upstream::check,
+    spread::check,
     tls::check,
     steal::check,
     other_processes::check,

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use weir_model::counters::AddressCounters;
 use weir_model::load::{ErrorKind, LoadSecond, SearchEnd, SearchLimit, SearchResult, TlsResult};
 use weir_model::record::{Finding, Severity, Warmup};
 use weir_model::suite::Protocol;
@@ -14,6 +15,11 @@ fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
     trial.protocol = Protocol::measured().last().expect("one");
     let (versions, suites) = ([(version.to_owned(), 64)].into(), [(suite.to_owned(), 64)].into());
     trial.load.tls = Some(TlsResult { handshakes: 64, versions, suites, ..TlsResult::default() });
+}
+
+/// Origins with so many requests each.
+fn pool(requests: &[u64]) -> Vec<AddressCounters> {
+    requests.iter().map(|requests| AddressCounters { requests: *requests, ..AddressCounters::default() }).collect()
 }
 
 #[test]
@@ -86,6 +92,8 @@ fn every_finding_says_what_was_reviewed() {
         }),
         ("a product beyond its cores", |t| t.usage[1].cores_busy = 1.5),
         ("a connection a request upstream", |t| t.origin.connections_accepted = 9_000),
+        ("an idle origin", |t| t.origin.addresses = pool(&[6_000, 0, 4_000])),
+        ("an uneven pool", |t| t.origin.addresses = pool(&[5_000, 2_000, 3_000])),
     ];
     let mut text = String::new();
     let mut add = |name: &str, findings: Vec<Finding>| {

@@ -19,9 +19,8 @@ use super::testbed::{LoadSample, Testbed, pause};
 use weir_host::ports;
 use weir_host::role::{ClientProcess, ClientReport, OriginProcess, OriginSpec};
 use weir_host::stop::Stop;
-use weir_product::client::{Endpoint, TIMEOUT};
+use weir_product::client::Endpoint;
 use weir_product::failure::Failure;
-use weir_product::http::Http;
 use weir_product::launch::{LaunchSpec, launch};
 use weir_product::running::Running;
 
@@ -224,10 +223,10 @@ impl Testbed for RealTestbed<'_> {
     }
 
     fn counters(&mut self) -> Result<OriginCounters, String> {
-        let http = Http::new(self.origin_addr, TIMEOUT);
+        let origin = self.origin.as_ref().ok_or("the origin does not run")?;
         let deadline = Instant::now() + Duration::from_secs(1);
         loop {
-            let counters = http.counters()?;
+            let counters = origin.counters().map_err(|e| e.to_string())?;
             if counters.answered >= counters.requests || Instant::now() > deadline {
                 return Ok(counters);
             }
@@ -242,7 +241,14 @@ impl Testbed for RealTestbed<'_> {
     fn start_origin(&mut self) -> Result<(), String> {
         let log = self.spec.folder.join("origin.log");
         let driver = DriverChoice::Auto;
-        let spec = OriginSpec { listen: self.origin_addr, cpus: &[], driver, tls: None, output: &log };
+        let spec = OriginSpec {
+            listen: &[self.origin_addr],
+            protocol: Protocol::default(),
+            cpus: &[],
+            driver,
+            tls: None,
+            output: &log,
+        };
         let origin = OriginProcess::start(&self.spec.launcher.host, &spec);
         self.origin = Some(origin.map_err(|e| e.to_string())?);
         Ok(())

@@ -38,9 +38,12 @@ pub struct FakeRole {
     pub running: Option<Box<dyn Any + Send>>,
     /// The lines that it reports.
     pub reports: VecDeque<String>,
+    /// What it reports in response to a line; `None`: it only takes it.
+    pub answers: Option<Box<OnLine>>,
 }
 
 type OnProgram = dyn Fn(&ProgramSpec) -> FakeProgram + Send + Sync;
+type OnLine = dyn Fn(&str) -> String + Send + Sync;
 type OnRole = dyn Fn(&RoleSpec) -> FakeRole + Send + Sync;
 
 /// The fake host. Clones share its state.
@@ -153,10 +156,16 @@ impl Process for FakeProcess {
     }
 }
 
-#[derive(Debug)]
 struct FakeRoleProcess {
     handle: Handle,
     reports: Mutex<VecDeque<String>>,
+    answers: Option<Box<OnLine>>,
+}
+
+impl fmt::Debug for FakeRoleProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FakeRoleProcess").field("handle", &self.handle).finish_non_exhaustive()
+    }
 }
 
 impl RoleProcess for FakeRoleProcess {
@@ -169,7 +178,10 @@ impl RoleProcess for FakeRoleProcess {
     }
 
     fn send(&self, line: &str) -> std::io::Result<()> {
-        self.handle.host.record(format!("send {} {line}", self.handle.name));
+        match &self.answers {
+            Some(answers) => locked(&self.reports).push_back(answers(line)),
+            None => self.handle.host.record(format!("send {} {line}", self.handle.name)),
+        }
         Ok(())
     }
 
@@ -220,9 +232,9 @@ impl Host for FakeHost {
     }
 
     fn start_role(&self, spec: &RoleSpec) -> Result<Arc<dyn RoleProcess>, RoleError> {
-        let FakeRole { running, reports } = (self.on_role)(spec);
+        let FakeRole { running, reports, answers } = (self.on_role)(spec);
         let handle = self.handle(spec.role.as_str(), running);
-        Ok(Arc::new(FakeRoleProcess { handle, reports: Mutex::new(reports) }))
+        Ok(Arc::new(FakeRoleProcess { handle, reports: Mutex::new(reports), answers }))
     }
 
     fn watch(

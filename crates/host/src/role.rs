@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weir_model::Condition;
+use weir_model::counters::OriginCounters;
 use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Probe, ProbeKind, SearchOptions, SearchResult};
+use weir_model::protocol::Protocol;
 use weir_model::record::Role;
 use weir_model::suite::Tls;
 
@@ -25,7 +27,7 @@ mod local;
 mod open;
 
 pub(crate) use local::LocalRole;
-pub use open::{COUNT_REQUEST, OpenCounter};
+pub use open::{COUNT_REQUEST, COUNTERS_REQUEST, FREEZE_REQUEST, OpenCounter};
 
 /// How long an origin may take until it listens. It usually takes milliseconds, but the machine can be very busy.
 pub const LISTENS_WITHIN: Duration = Duration::from_secs(10);
@@ -97,9 +99,7 @@ impl<R: DeserializeOwned> Link<R> {
                     }
                 }
                 Err(ReceiveError::Ended) => return Err(self.ended()),
-                Err(ReceiveError::Timeout) => {
-                    return Err(RoleError::Silent { role: self.spec.role.as_str(), within, last: self.last_lines() });
-                }
+                Err(ReceiveError::Timeout) => return Err(self.silent(within)),
             }
         }
     }
@@ -108,6 +108,10 @@ impl<R: DeserializeOwned> Link<R> {
 impl<R> Link<R> {
     fn ended(&self) -> RoleError {
         RoleError::Ended { role: self.spec.role.as_str(), last: self.last_lines() }
+    }
+
+    fn silent(&self, within: Duration) -> RoleError {
+        RoleError::Silent { role: self.spec.role.as_str(), within, last: self.last_lines() }
     }
 
     fn last_lines(&self) -> String {
@@ -130,6 +134,9 @@ pub enum OriginReport {
     Listens {
         /// Where it listens.
         listening: SocketAddr,
+        /// The other addresses, if there are several.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also: Vec<SocketAddr>,
         /// `io_uring` or `epoll`.
         driver: String,
     },
@@ -138,6 +145,14 @@ pub enum OriginReport {
         /// Connections that it has open now.
         connections_open: u64,
     },
+}
+
+/// What it reports in response to each [`COUNTERS_REQUEST`]. Not one of [`OriginReport`], because serde cannot read maps by
+/// number, which counters have, within one of several shapes.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CountersReport {
+    /// Its counters now.
+    pub counters: OriginCounters,
 }
 
 /// TLS settings of an origin that clients talk to.
@@ -175,7 +190,9 @@ impl OriginTls {
 #[derive(Debug)]
 pub struct OriginSpec<'a> {
     /// Where it is to listen.
-    pub listen: SocketAddr,
+    pub listen: &'a [SocketAddr],
+    /// What it speaks there.
+    pub protocol: Protocol,
     /// Its CPUs; empty for all.
     pub cpus: &'a [u32],
     /// Its I/O driver.
@@ -192,7 +209,7 @@ pub struct OriginProcess {
     link: Link<OriginReport>,
     counter: OpenCounter,
     /// Where it listens.
-    pub addr: SocketAddr,
+    pub addrs: Vec<SocketAddr>,
     /// Its I/O driver.
     pub driver: String,
 }
@@ -203,12 +220,14 @@ impl OriginProcess {
     /// # Errors
     /// When it does not start or does not get to listen within [`LISTENS_WITHIN`].
     pub fn start(host: &Arc<dyn Host>, spec: &OriginSpec<'_>) -> Result<OriginProcess, RoleError> {
-        let (listen, threads) = (spec.listen.to_string(), spec.cpus.len().max(1).to_string());
-        let driver = spec.driver.as_str();
-        let mut args: Vec<String> =
-            ["origin", "--with-parent", "--listen", &listen, "--threads", &threads, "--driver", driver]
-                .map(String::from)
-                .into();
+        let (threads, driver) = (spec.cpus.len().max(1).to_string(), spec.driver.as_str());
+        let mut args = vec!["origin".to_owned(), "--with-parent".to_owned()];
+        for addr in spec.listen {
+            let scheme =
+                if spec.protocol.is_keyvalue() { format!("{}://", spec.protocol.scheme()) } else { String::new() };
+            args.extend(["--listen".to_owned(), format!("{scheme}{addr}")]);
+        }
+        args.extend(["--threads", &threads, "--driver", driver].map(String::from));
         if !spec.cpus.is_empty() {
             args.extend(["--cpus".to_owned(), cpu_list(spec.cpus)]);
         }
@@ -217,9 +236,10 @@ impl OriginProcess {
         let deadline = Instant::now() + LISTENS_WITHIN;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            if let OriginReport::Listens { listening: addr, driver } = link.receive(left)? {
+            if let OriginReport::Listens { listening, also, driver } = link.receive(left)? {
                 let counter = OpenCounter::new(&link.process);
-                return Ok(OriginProcess { link, counter, addr, driver });
+                let addrs = std::iter::once(listening).chain(also).collect();
+                return Ok(OriginProcess { link, counter, addrs, driver });
             }
         }
     }
@@ -228,6 +248,26 @@ impl OriginProcess {
     /// appear in the counters.
     pub fn counter(&self) -> OpenCounter {
         self.counter.clone()
+    }
+
+    /// Its counters now.
+    ///
+    /// # Errors
+    /// When it has ended or says nothing.
+    pub fn counters(&self) -> Result<OriginCounters, RoleError> {
+        self.counter.counters().map_err(|error| match error {
+            ReceiveError::Ended => self.link.ended(),
+            ReceiveError::Timeout => self.link.silent(open::COUNTERS_WITHIN),
+        })
+    }
+
+    /// Makes it answer nothing for so long, as if it were stopped; it goes on afterwards.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn freeze(&self, length: Duration) -> Result<(), RoleError> {
+        let order = format!("{FREEZE_REQUEST}{}ms", length.as_millis());
+        self.link.process.send(&order).map_err(|_| self.link.ended())
     }
 
     /// Its pid.
@@ -422,7 +462,7 @@ mod tests {
         let report =
             receive(&format!("echo; echo hello; echo '{{}}'; {REPORT}; exec sleep 300"), LONG).expect("a report");
         let listening = SocketAddr::from(([127, 0, 0, 1], 9));
-        assert_eq!(report, OriginReport::Listens { listening, driver: "epoll".into() });
+        assert_eq!(report, OriginReport::Listens { listening, also: Vec::new(), driver: "epoll".into() });
     }
 
     /// `"window_end"` is such a report.
@@ -484,16 +524,19 @@ mod tests {
             let output = scratch.path().join("origin.log");
             let _ = std::fs::remove_file(&output);
             let driver = DriverChoice::Epoll;
-            let spec = OriginSpec { listen, cpus: &[2, 5], driver, tls: tls.cloned(), output: &output };
+            let protocol = if tls.is_some() { Protocol::Rediss } else { Protocol::default() };
+            let (listen, tls) = (&[listen, SocketAddr::from(([127, 0, 0, 1], 15_002))][..], tls.cloned());
+            let spec = OriginSpec { listen, protocol, cpus: &[2, 5], driver, tls, output: &output };
             OriginProcess::start(&host(weir), &spec).expect_err("no origin").to_string()
         };
         assert_eq!(
             start("/bin/echo", None),
             "the origin ended by itself; its last words:\n\
-             origin --with-parent --listen 127.0.0.1:15001 --threads 2 --driver epoll --cpus 2,5"
+             origin --with-parent --listen 127.0.0.1:15001 --listen 127.0.0.1:15002 --threads 2 --driver epoll --cpus 2,5"
         );
         let tls = OriginTls { cert: "/c.pem".into(), key: "/k.pem".into(), client_ca: None, tls: Tls::default() };
         let said = start("/bin/echo", Some(&tls));
+        assert!(said.contains(" --listen rediss://127.0.0.1:15001 --listen rediss://127.0.0.1:15002 "), "{said}");
         assert!(said.ends_with(" --tls --cert /c.pem --key /k.pem --tls-version 1.2..1.3 --resume off"), "{said}");
         assert!(start("/no/such/weir", None).starts_with("weir could not start its origin: No such file"));
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_host::fake::{FakeHost, FakeProgram, FakeRole};
-use weir_host::role::{ClientReport, OriginReport};
+use weir_host::role::{ClientReport, CountersReport, OriginReport};
 use weir_host::stop::Stop;
 use weir_host::{Ended, ProgramSpec, RoleSpec};
 use weir_lab::plan::Planned;
@@ -38,9 +38,15 @@ fn role(spec: &RoleSpec) -> FakeRole {
     }
     let listen = spec.args.iter().skip_while(|arg| *arg != "--listen").nth(1).expect("an address");
     let origin = serve(listen.parse().expect("an address"));
-    let listens = OriginReport::Listens { listening: origin.addr(), driver: "epoll".into() };
+    let listens = OriginReport::Listens { listening: origin.addr(), also: Vec::new(), driver: "epoll".into() };
     let reports = [serde_json::to_string(&listens).expect("JSON")].into();
-    FakeRole { running: Some(Box::new(origin)), reports }
+    let origin = Arc::new(origin);
+    let counted = Arc::clone(&origin);
+    let counters = move |_: &str| {
+        let report = CountersReport { counters: counted.counters() };
+        serde_json::to_string(&report).expect("JSON")
+    };
+    FakeRole { running: Some(Box::new(origin)), reports, answers: Some(Box::new(counters)) }
 }
 
 /// A product with one file; its first argument is where it listens.

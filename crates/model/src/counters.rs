@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// A snapshot of the origin's counters, as `GET /_weir/counters` answers it. Counters only grow while the origin
-/// lives; subtract two snapshots for a window. Requests to `/_weir/…` and their connections' bytes are the
+/// lives; subtract two snapshots for a window. (`keys` and `connections_open` are the present state.) Requests to `/_weir/…` and their connections' bytes are the
 /// lab's own and are counted apart, in `own_requests`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OriginCounters {
@@ -24,8 +24,23 @@ pub struct OriginCounters {
     pub requests: u64,
     /// Requests answered in full: the last byte was handed to the kernel.
     pub answered: u64,
-    /// Requests for `/_weir/…`.
+    /// Requests for `/_weir/…`; of key-value protocols, those about no key.
     pub own_requests: u64,
+    /// Of key-value protocols: requests by operation, as the protocol calls it, with those about no key (`ping`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operations: BTreeMap<String, u64>,
+    /// Reads that found a value.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hits: u64,
+    /// Reads that found none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub misses: u64,
+    /// Keys stored now.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub keys: u64,
+    /// What reached each of several addresses; empty where the origin listens on one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<AddressCounters>,
     /// Requests refused as malformed.
     pub malformed: u64,
     /// Bytes of request bodies received.
@@ -44,8 +59,8 @@ pub struct OriginCounters {
     pub max_in_flight_per_connection: u64,
     /// Most connections open at once, over the origin's life.
     pub max_connections_open: u64,
-    /// Answers spoiled on purpose, by kind of fault: `reset`, `close`, `stall`, `length`, `status`, `drip`. Of these
-    /// `length`, `status` and `drip` are also in `answered` once they are sent.
+    /// Answers spoiled on purpose, by kind of fault: `reset`, `close`, `stall`, `length`, `status`, `drip`, `busy`, `lose`, `stale`. Of these
+    /// all but the first three are also in `answered` once they are sent.
     #[serde(default)]
     pub faults: BTreeMap<String, u64>,
     /// Connections by the protocol of the first request counted in `connections_used`: `http/1.1` (with 1.0), `h2`.
@@ -61,6 +76,38 @@ pub struct OriginCounters {
     /// What was agreed with those that spoke TLS.
     #[serde(default)]
     pub tls: TlsCounters,
+}
+
+/// What reached one of several addresses of an origin.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddressCounters {
+    /// The address and its port.
+    pub address: String,
+    /// As in [`OriginCounters`].
+    pub connections_accepted: u64,
+    /// As in [`OriginCounters`].
+    pub connections_used: u64,
+    /// As in [`OriginCounters`].
+    pub requests: u64,
+    /// As in [`OriginCounters`].
+    pub answered: u64,
+}
+
+impl AddressCounters {
+    /// What happened since an earlier snapshot of the same address.
+    fn since(&self, earlier: &AddressCounters) -> AddressCounters {
+        AddressCounters {
+            address: self.address.clone(),
+            connections_accepted: self.connections_accepted.saturating_sub(earlier.connections_accepted),
+            connections_used: self.connections_used.saturating_sub(earlier.connections_used),
+            requests: self.requests.saturating_sub(earlier.requests),
+            answered: self.answered.saturating_sub(earlier.answered),
+        }
+    }
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// The origin's accounts of TLS handshakes.
@@ -94,6 +141,11 @@ impl OriginCounters {
             requests: self.requests.saturating_sub(earlier.requests),
             answered: self.answered.saturating_sub(earlier.answered),
             own_requests: self.own_requests.saturating_sub(earlier.own_requests),
+            operations: counts(&self.operations, &earlier.operations),
+            hits: self.hits.saturating_sub(earlier.hits),
+            misses: self.misses.saturating_sub(earlier.misses),
+            keys: self.keys,
+            addresses: self.addresses_since(earlier),
             malformed: self.malformed.saturating_sub(earlier.malformed),
             body_bytes_in: self.body_bytes_in.saturating_sub(earlier.body_bytes_in),
             body_bytes_out: self.body_bytes_out.saturating_sub(earlier.body_bytes_out),
@@ -115,6 +167,12 @@ impl OriginCounters {
                 suites: counts(&self.tls.suites, &earlier.tls.suites),
             },
         }
+    }
+
+    fn addresses_since(&self, earlier: &OriginCounters) -> Vec<AddressCounters> {
+        let none = AddressCounters::default();
+        let then = earlier.addresses.iter().chain(std::iter::repeat(&none));
+        self.addresses.iter().zip(then).map(|(now, then)| now.since(then)).collect()
     }
 
     /// Requests a connection that was used, in the mean; 0 where none was.

@@ -59,8 +59,8 @@ impl Conn {
 /// What happened to a connection.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A listener accepted the connection.
-    Accepted,
+    /// A listener accepted the connection: the first, the second (0, 1, ...) that [`Driver::listen`] was called with.
+    Accepted(usize),
     /// An [`Io::connect`] succeeded.
     Connected,
     /// Bytes arrived. The slice is valid only during the call.

@@ -15,7 +15,7 @@ struct Count {
 
 impl Handler for Count {
     fn on_event<I: Io>(&mut self, _io: &mut I, _conn: Conn, event: Event<'_>) {
-        self.accepted += usize::from(matches!(event, Event::Accepted));
+        self.accepted += usize::from(matches!(event, Event::Accepted(_)));
     }
 }
 

@@ -27,10 +27,11 @@
 //! This module does not know connections or sockets.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use weir_model::counters::{COUNTERS_SCHEMA, OriginCounters, TlsCounters};
+use weir_model::counters::{AddressCounters, COUNTERS_SCHEMA, OriginCounters, TlsCounters};
 use weir_model::protocol::Application;
 use weir_wire::http1::{ConnectionHeader, Version};
 
@@ -40,6 +41,8 @@ use crate::fault::{self, FaultKind};
 const VERSIONS: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
 /// Powers of two that are counted separately: a connection carries less than 2^40 requests.
 const POWERS: usize = 40;
+/// A protocol has at most so many operations.
+const OPERATIONS: usize = 20;
 /// Names of [`WorkerCounters::connection_headers`], in their order.
 const CONNECTION_HEADERS: [&str; 4] = ["(none)", "close", "keep-alive", "other"];
 
@@ -83,6 +86,9 @@ pub(crate) struct WorkerCounters {
     versions: [Counter; 3],
     connection_headers: [Counter; 4],
     pub(crate) own_requests: Counter,
+    operations: [Counter; OPERATIONS],
+    pub(crate) hits: Counter,
+    pub(crate) misses: Counter,
     pub(crate) malformed: Counter,
     pub(crate) connections_accepted: Counter,
     pub(crate) connections_used: Counter,
@@ -147,6 +153,12 @@ impl WorkerCounters {
         self.connection_headers[header].add(1);
     }
 
+    /// Counts an operation of a key-value protocol.
+    #[inline]
+    pub(crate) fn operation(&self, index: usize) {
+        self.operations[index].add(1);
+    }
+
     /// Counts a response with a fault.
     pub(crate) fn fault(&self, kind: FaultKind) {
         self.faults[kind as usize].add(1);
@@ -156,7 +168,11 @@ impl WorkerCounters {
 /// All workers' counters.
 #[derive(Debug)]
 pub(crate) struct AllCounters {
+    /// Of the first worker, for each address that the origin listens on; then of the second one.
     workers: Box<[WorkerCounters]>,
+    addresses: Vec<SocketAddr>,
+    /// Names of the protocol's operations.
+    operations: &'static [&'static str],
     open: AtomicU64,
     max_open: AtomicU64,
     /// Open connections over which the counters were read.
@@ -166,10 +182,12 @@ pub(crate) struct AllCounters {
 }
 
 impl AllCounters {
-    /// Makes empty counters for this number of workers.
-    pub(crate) fn new(workers: usize) -> AllCounters {
+    /// Makes empty counters for this number of workers, each of which listens on all addresses.
+    pub(crate) fn new(workers: usize, addresses: Vec<SocketAddr>, operations: &'static [&'static str]) -> AllCounters {
         AllCounters {
-            workers: (0..workers).map(|_| WorkerCounters::default()).collect(),
+            workers: (0..workers * addresses.len().max(1)).map(|_| WorkerCounters::default()).collect(),
+            addresses,
+            operations,
             open: AtomicU64::new(0),
             max_open: AtomicU64::new(0),
             readers: AtomicU64::new(0),
@@ -177,7 +195,12 @@ impl AllCounters {
         }
     }
 
-    /// The counters of one worker. Only that worker may write them.
+    /// How many addresses each worker listens on.
+    pub(crate) fn addresses(&self) -> usize {
+        self.addresses.len().max(1)
+    }
+
+    /// The counters of one worker for one address, numbered as they are kept. Only that worker may write them.
     pub(crate) fn worker(&self, index: usize) -> &WorkerCounters {
         &self.workers[index]
     }
@@ -235,6 +258,11 @@ impl AllCounters {
             connections_accepted: sum(|w| &w.connections_accepted),
             requests: sum(|w| &w.requests),
             own_requests: sum(|w| &w.own_requests),
+            operations: self.by_name(self.operations, |w| &w.operations),
+            hits: sum(|w| &w.hits),
+            misses: sum(|w| &w.misses),
+            keys: 0,
+            addresses: self.by_address(),
             malformed: sum(|w| &w.malformed),
             body_bytes_in: sum(|w| &w.body_bytes_in),
             body_bytes_out: sum(|w| &w.body_bytes_out),
@@ -252,6 +280,25 @@ impl AllCounters {
         }
     }
 
+    /// What reached each address; empty where there is only one.
+    fn by_address(&self) -> Vec<AddressCounters> {
+        let (count, one) = (self.addresses.len(), self.addresses.len() < 2);
+        let of = |(number, address): (usize, &SocketAddr)| {
+            let workers = || self.workers.iter().skip(number).step_by(count);
+            // Effects before their causes.
+            let answered = workers().map(|worker| worker.answered.get()).sum();
+            let connections_used = workers().map(|worker| worker.connections_used.get()).sum();
+            AddressCounters {
+                address: address.to_string(),
+                connections_accepted: workers().map(|worker| worker.connections_accepted.get()).sum(),
+                connections_used,
+                requests: workers().map(|worker| worker.requests.get()).sum(),
+                answered,
+            }
+        };
+        if one { Vec::new() } else { self.addresses.iter().enumerate().map(of).collect() }
+    }
+
     fn reaching(&self) -> BTreeMap<u64, u64> {
         let sum = |k: usize| self.workers.iter().map(|worker| worker.reaching.0[k].get()).sum::<u64>();
         (0..POWERS).map(|k| (1 << k, sum(k))).filter(|(_, n)| *n > 0).collect()
@@ -260,6 +307,7 @@ impl AllCounters {
     /// Sums by name, without those that are 0.
     fn by_name(&self, names: &[&str], field: fn(&WorkerCounters) -> &[Counter]) -> BTreeMap<String, u64> {
         let sum = |k: usize| self.workers.iter().map(|worker| field(worker)[k].get()).sum::<u64>();
+        debug_assert!(names.len() <= field(&self.workers[0]).len());
         let counted = names.iter().enumerate().map(|(k, name)| ((*name).to_owned(), sum(k)));
         counted.filter(|(_, n)| *n > 0).collect()
     }
@@ -269,9 +317,31 @@ impl AllCounters {
 mod tests {
     use super::*;
 
+    impl AllCounters {
+        /// For workers that listen on one address.
+        pub(crate) fn of_workers(workers: usize) -> AllCounters {
+            AllCounters::new(workers, Vec::new(), &[])
+        }
+    }
+
+    #[test]
+    fn what_reaches_each_address_is_counted() {
+        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let all_counters = AllCounters::new(2, vec![address(7), address(8)], &["get"]);
+        for (worker, requests) in [(0, 1), (1, 2), (2, 4), (3, 8)] {
+            all_counters.opened(worker);
+            (1..=requests).for_each(|number| all_counters.worker(worker).request(number, Application::Redis));
+            all_counters.worker(worker).operation(0);
+        }
+        let counters = all_counters.counters();
+        assert_eq!((counters.requests, &counters.operations["get"]), (15, &4));
+        let seen = counters.addresses.iter().map(|a| (a.address.as_str(), a.connections_used, a.requests));
+        assert_eq!(seen.collect::<Vec<_>>(), [("127.0.0.1:7", 2, 5), ("127.0.0.1:8", 2, 10)]);
+    }
+
     #[test]
     fn workers_add_up() {
-        let all_counters = AllCounters::new(2);
+        let all_counters = AllCounters::of_workers(2);
         for (worker, number, version, header) in [
             (0, 1, Version::Http11, ConnectionHeader::None),
             (0, 2, Version::Http11, ConnectionHeader::Close),
@@ -295,7 +365,7 @@ mod tests {
 
     #[test]
     fn the_most_open_is_over_all_workers() {
-        let all_counters = AllCounters::new(2);
+        let all_counters = AllCounters::of_workers(2);
         all_counters.opened(0);
         all_counters.opened(1);
         all_counters.closed(false);
@@ -309,7 +379,7 @@ mod tests {
 
     #[test]
     fn connections_of_readers_are_counted_separately() {
-        let all_counters = AllCounters::new(1);
+        let all_counters = AllCounters::of_workers(1);
         (0..3).for_each(|_| all_counters.opened(0));
         all_counters.has_reader();
         assert_eq!((all_counters.open(), all_counters.open_to_others()), (3, 2));
@@ -321,7 +391,7 @@ mod tests {
 
     #[test]
     fn no_snapshot_has_more_answers_than_requests() {
-        let all_counters = AllCounters::new(1);
+        let all_counters = AllCounters::of_workers(1);
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 for _ in 0..200_000 {

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use weir_model::protocol::Application;
 use weir_model::units::ByteCount;
 
 use crate::random::Random;
@@ -34,6 +35,12 @@ pub enum Fault {
     Status(u16),
     /// Sends the whole response at this rate in bytes per second.
     Drip(u32),
+    /// Key-value: does nothing, and says that it is busy.
+    Busy,
+    /// Key-value: says that it has written, and has not.
+    Lose,
+    /// Key-value: reads what was there before the last write.
+    Stale,
 }
 
 /// Kinds of fault, for counting.
@@ -46,15 +53,22 @@ pub(crate) enum FaultKind {
     Length,
     Status,
     Drip,
+    Busy,
+    Lose,
+    Stale,
 }
 
 /// Names of kinds of fault, in the order of [`FaultKind`].
-pub(crate) const KINDS: [&str; 6] = ["reset", "close", "stall", "length", "status", "drip"];
+pub(crate) const KINDS: [&str; 9] = ["reset", "close", "stall", "length", "status", "drip", "busy", "lose", "stale"];
 
-/// The possible faults, for error texts.
+/// The possible faults of HTTP, for error texts.
 pub(crate) const RULE: &str = "reset, reset=before, reset=middle, close, stall, length, length=more, length=less, \
      status=<200 to 599>, drip=<bytes>/s, each with a probability behind it or not (reset=1%, status=503:2%, \
      drip=1kB/s:0.05), with commas between them, and 100% in all at most";
+
+/// Those of key-value protocols.
+const KEYVALUE_RULE: &str = "reset, close, stall, busy, lose, stale, each with a probability behind it or not (lose=0.01%, \
+     stale:0.001), with commas between them, and 100% in all at most";
 
 /// Fastest drip, bytes a second.
 const FASTEST_DRIP: u64 = 1_000_000_000;
@@ -74,6 +88,18 @@ impl Fault {
             Fault::Length { .. } => FaultKind::Length,
             Fault::Status(_) => FaultKind::Status,
             Fault::Drip(_) => FaultKind::Drip,
+            Fault::Busy => FaultKind::Busy,
+            Fault::Lose => FaultKind::Lose,
+            Fault::Stale => FaultKind::Stale,
+        }
+    }
+
+    /// Whether an answer of such a protocol can have it.
+    fn suits(self, keyvalue: bool) -> bool {
+        match self {
+            Fault::Reset { middle: None } | Fault::Close | Fault::Stall => true,
+            Fault::Busy | Fault::Lose | Fault::Stale => keyvalue,
+            _ => !keyvalue,
         }
     }
 
@@ -92,6 +118,24 @@ impl Faults {
     /// Whether there are no faults.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    /// Whether one of them is of this kind.
+    pub(crate) fn has(&self, kind: FaultKind) -> bool {
+        self.all.iter().any(|(fault, _)| fault.kind() == kind)
+    }
+
+    /// Whether answers of such a protocol can have all of them.
+    ///
+    /// # Errors
+    /// The one that they cannot have, and what is allowed.
+    pub fn check(&self, application: Application) -> Result<(), String> {
+        let keyvalue = application.is_keyvalue();
+        let (what, rule) = if keyvalue { ("a key-value protocol", KEYVALUE_RULE) } else { ("HTTP", RULE) };
+        match self.all.iter().find(|(fault, _)| !fault.suits(keyvalue)) {
+            Some((fault, _)) => Err(format!("`{fault}` is no fault of {what}; expected: {rule}")),
+            None => Ok(()),
+        }
     }
 
     /// Draws the fault of the next response.
@@ -119,7 +163,8 @@ impl FromStr for Faults {
         if text == "none" {
             return Ok(Faults::default());
         }
-        let wrong = |part: &str| format!("`{part}` is no fault; expected: {RULE}");
+        let wrong =
+            |part: &str| format!("`{part}` is no fault; expected: {RULE}; for key-value protocols {KEYVALUE_RULE}");
         let parts = text.split(',').map(|part| one(part.trim()).ok_or_else(|| wrong(part)));
         let all = parts.collect::<Result<Vec<_>, _>>()?;
         let sum: f64 = all.iter().map(|(_, probability)| probability).sum();
@@ -159,6 +204,9 @@ fn fault(text: &str) -> Option<Fault> {
         ("length", Some("more")) => Fault::Length { more: Some(true) },
         ("length", Some("less")) => Fault::Length { more: Some(false) },
         ("status", Some(code)) => Fault::Status(crate::value::status(code.as_bytes())?),
+        ("busy", None) => Fault::Busy,
+        ("lose", None) => Fault::Lose,
+        ("stale", None) => Fault::Stale,
         ("drip", Some(rate)) => Fault::Drip(bytes_a_second(rate)?),
         _ => return None,
     })
@@ -205,6 +253,9 @@ impl fmt::Display for Fault {
             Fault::Length { more: Some(false) } => f.write_str("length=less"),
             Fault::Status(code) => write!(f, "status={code}"),
             Fault::Drip(rate) => write!(f, "drip={rate}B/s"),
+            Fault::Busy => f.write_str("busy"),
+            Fault::Lose => f.write_str("lose"),
+            Fault::Stale => f.write_str("stale"),
         }
     }
 }
@@ -269,6 +320,24 @@ mod tests {
             assert!((share - wanted).abs() < 0.01, "{kind:?}: {share}");
         }
         assert_eq!(counts.iter().filter(|count| **count > 0).count(), 3);
+    }
+
+    #[test]
+    fn faults_suit_their_protocol() {
+        for (text, suits_http, suits_keyvalue) in [
+            ("reset=1%,close:1%,stall:0", true, true),
+            ("status=503:1%", true, false),
+            ("reset=middle:1%", true, false),
+            ("lose=0.01%,stale=0.1%,busy:1%", false, true),
+        ] {
+            let faults: Faults = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(faults.check(Application::Http1).is_ok(), suits_http, "{text}");
+            assert_eq!(faults.check(Application::Redis).is_ok(), suits_keyvalue, "{text}");
+        }
+        let error = "stall,lose=1%".parse::<Faults>().unwrap().check(Application::Http1).unwrap_err();
+        assert!(error.starts_with("`lose` is no fault of HTTP; expected: reset"), "{error}");
+        let error = "drip=1kB/s".parse::<Faults>().unwrap().check(Application::Juno).unwrap_err();
+        assert!(error.contains("of a key-value protocol; expected: reset, close, stall, busy"), "{error}");
     }
 
     proptest! {

@@ -1,14 +1,16 @@
 //! The origin: the server behind the proxy, and its own counters of what reached it.
 //!
 //! The CLI and the lab start one ([`Origin::start`]). It responds from memory, exactly and quickly, so that what is
-//! measured is the proxy: bodies of any size, delays, echoes, statuses. What it serves is listed at its `/`
-//! ([`INDEX_PAGE`]); what it counts is in [`weir_model::counters::OriginCounters`], and the module `counters` says
-//! when.
+//! measured is the proxy: bodies of any size, delays, echoes, statuses, or keys and values. What it serves of HTTP is
+//! listed at its `/` ([`INDEX_PAGE`]); what it counts is in [`weir_model::counters::OriginCounters`], and the module
+//! `counters` says when.
 //!
 //! One thread owns its connections outright. Bytes pass `worker` (the driver), `tls_layer` where there is TLS, and
 //! the `session` of a protocol. Of HTTP that is `http1` or `http2`; then come `resolve` (a target, prepared),
 //! `pipeline` (HTTP/1: order, delays, ends), `response` (bytes to the driver) and `in_flight` (what the kernel has
 //! taken of them).
+//!
+//! Of the key-value protocols, `keyvalue` is the session and the store, and each protocol is a `Dialect` of it.
 //!
 //! # HTTP
 //! HTTP/1.1 and HTTP/1.0 with keep-alive, pipelining, HEAD, `100-continue`, bodies with `Content-Length` or chunked;
@@ -24,9 +26,11 @@ mod http;
 mod http1;
 mod http2;
 mod in_flight;
+mod keyvalue;
 mod options;
 mod origin;
 mod page;
+mod pause;
 mod payload;
 mod pipeline;
 mod random;

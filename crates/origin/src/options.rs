@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use weir_model::load::{DriverChoice, RandomDuration};
+use weir_model::protocol::Protocol;
 use weir_wire::tls::{ServerOptions, TlsError};
 
 use crate::fault::Faults;
@@ -14,6 +15,10 @@ use crate::fault::Faults;
 pub struct Options {
     /// Where it listens; port 0 lets the kernel choose ([`crate::Origin::addr`] says which).
     pub listen: SocketAddr,
+    /// Further addresses, as if each had an origin of its own; the counters tell them apart.
+    pub also: Vec<SocketAddr>,
+    /// What it speaks. All versions of HTTP are one; whether there is TLS, `tls` says.
+    pub protocol: Protocol,
     /// Worker threads; 0 = one per entry of `cpus`, or 1 without any. More if `connections` needs more.
     pub threads: u32,
     /// CPUs to pin the workers to, in turn; empty = not pinned.
@@ -61,6 +66,8 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            also: Vec::new(),
+            protocol: Protocol::default(),
             threads: 1,
             cpus: Vec::new(),
             driver: DriverChoice::Auto,
@@ -73,6 +80,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// All addresses.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        std::iter::once(self.listen).chain(self.also.iter().copied())
+    }
+
     /// The number of workers (at least 1).
     pub fn workers(&self) -> usize {
         let workers = if self.threads == 0 { self.cpus.len() } else { self.threads as usize };
@@ -99,6 +111,9 @@ pub enum OriginError {
     /// The origin cannot listen on the path.
     #[error(transparent)]
     Unix(#[from] weir_net::UnixError),
+    /// The protocol's answers cannot have such a fault.
+    #[error("{0}")]
+    Fault(String),
     /// The TLS options are invalid.
     #[error("the origin cannot speak TLS: {0}")]
     Tls(#[from] TlsError),

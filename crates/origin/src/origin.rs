@@ -4,21 +4,27 @@
 //! connection by a hash of its addresses and ports, so a few connections may be spread unevenly. The CLI and the lab
 //! start and stop origins.
 
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 use weir_model::counters::OriginCounters;
+use weir_model::protocol::Application;
 use weir_net::{DescriptorKind, Driver, DriverKind, Listener, UnixSocket, Waker};
 use weir_wire::tls::{ServerConfig, ServerOptions};
 
 use crate::counters::AllCounters;
 use crate::driver::{ConnectionLimit, serve_on};
+use crate::fault::FaultKind;
 use crate::http::{HttpSession, HttpShared};
+use crate::keyvalue::{self, Dialect, Juno, KeyValueSession, Redis};
 use crate::options::{Options, OriginError};
+use crate::pause::Pause;
 use crate::session::Session;
 use crate::state::WorkerState;
 use crate::worker;
@@ -29,7 +35,8 @@ const BACKLOG: u32 = 65_535;
 /// A running origin. Dropping it stops it as [`Origin::stop`] does.
 #[derive(Debug)]
 pub struct Origin {
-    addr: SocketAddr,
+    /// Where it listens, the first address first.
+    addrs: Vec<SocketAddr>,
     kind: DriverKind,
     driver: &'static str,
     shared: Arc<Shared>,
@@ -38,6 +45,16 @@ pub struct Origin {
     /// Removes its file when it is dropped.
     unix: Option<UnixSocket>,
     limit: ConnectionLimit,
+    keys: Option<KeyCount>,
+}
+
+/// Counts the keys in the store.
+struct KeyCount(Box<dyn Fn() -> u64 + Send + Sync>);
+
+impl fmt::Debug for KeyCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyCount")
+    }
 }
 
 #[derive(Debug)]
@@ -50,6 +67,7 @@ struct Running {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
+    pause: Pause,
     failure: Mutex<Option<String>>,
 }
 
@@ -66,7 +84,26 @@ impl Origin {
     /// See [`OriginError`]; nothing is left running then.
     pub fn start(options: Options) -> Result<Origin, OriginError> {
         let responses = options.responses.clone();
-        Origin::start_with::<HttpSession>(options, move |worker| HttpShared::new(responses.clone(), worker))
+        let application = options.protocol.application();
+        responses.faults.check(application).map_err(OriginError::Fault)?;
+        match application {
+            Application::Redis => Origin::start_keyvalue::<Redis>(options),
+            Application::Juno => Origin::start_keyvalue::<Juno>(options),
+            Application::Http1 | Application::Http2 | Application::Http3 => {
+                Origin::start_with::<HttpSession>(options, move |worker| HttpShared::new(responses.clone(), worker))
+            }
+        }
+    }
+
+    /// As [`Origin::start`], with a store that all workers share.
+    fn start_keyvalue<D: Dialect>(options: Options) -> Result<Origin, OriginError> {
+        let responses = options.responses.clone();
+        let store = Arc::new(D::store(responses.faults.has(FaultKind::Stale)));
+        let counted = Arc::clone(&store);
+        let shared = move |worker| keyvalue::Shared::<D>::new(Arc::clone(&store), responses.clone(), worker);
+        let mut origin = Origin::start_with::<KeyValueSession<D>>(options, shared)?;
+        origin.keys = Some(KeyCount(Box::new(move || D::keys(&counted))));
+        Ok(origin)
     }
 
     /// As [`Origin::start`], with sessions of a protocol. `shared` makes the shared state of a worker, on its thread.
@@ -77,29 +114,39 @@ impl Origin {
         let kind = weir_net::probe(options.driver)?;
         let tls = options.tls.as_ref().map(|tls| configure(tls, S::ALPN)).transpose()?;
         let limit = ConnectionLimit::of(kind, &options);
-        let listeners = bind(&options, limit.workers)?;
+        // By address, and then by worker.
+        let listeners = options.addresses().map(|addr| bind(addr, limit.workers)).collect::<Result<Vec<_>, _>>()?;
         let unix = options.unix.as_deref().map(|path| weir_net::listen_unix(path, BACKLOG)).transpose()?;
-        let addr = listeners[0].local_addr().map_err(|source| OriginError::Listen { addr: options.listen, source })?;
+        let refused = |source| OriginError::Listen { addr: options.listen, source };
+        let addrs = listeners.iter().map(|one| one[0].local_addr()).collect::<Result<Vec<_>, _>>().map_err(refused)?;
         let mut origin = Origin {
-            addr,
+            addrs: addrs.clone(),
             kind,
             driver: "",
             shared: Arc::default(),
-            all_counters: Arc::new(AllCounters::new(listeners.len())),
+            all_counters: Arc::new(AllCounters::new(limit.workers, addrs, S::OPERATIONS)),
             workers: Vec::new(),
             unix,
             limit,
+            keys: None,
         };
-        for (number, listener) in listeners.into_iter().enumerate() {
+        let mut listeners: Vec<_> = listeners.into_iter().map(Vec::into_iter).collect();
+        for number in 0..limit.workers {
+            let own = listeners.iter_mut().filter_map(Iterator::next).collect();
             // On an error `origin` is dropped, which stops the running threads.
-            origin.launch::<S>(number, listener, &options, tls.clone(), shared.clone())?;
+            origin.launch::<S>(number, own, &options, tls.clone(), shared.clone())?;
         }
         Ok(origin)
     }
 
-    /// The address that it listens on.
+    /// The address that it listens on, the first of several.
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.addrs[0]
+    }
+
+    /// All addresses that it listens on.
+    pub fn addrs(&self) -> &[SocketAddr] {
+        &self.addrs
     }
 
     /// How many threads serve.
@@ -135,7 +182,8 @@ impl Origin {
     /// The counters of all threads so far; exact when nothing is in flight. While the threads run, the sum is not of
     /// one instant, but `answered <= requests` and `connections_used <= connections_accepted` always hold.
     pub fn counters(&self) -> OriginCounters {
-        self.all_counters.counters()
+        let keys = self.keys.as_ref().map_or(0, |keys| keys.0());
+        OriginCounters { keys, ..self.all_counters.counters() }
     }
 
     /// The number of open connections, over all threads: accepted, and not closed or lost yet. Those over which the
@@ -153,11 +201,20 @@ impl Origin {
     /// everything is closed and the threads are joined. The returned counters are final.
     pub fn stop(mut self) -> OriginCounters {
         self.halt();
-        self.all_counters.counters()
+        self.counters()
+    }
+
+    /// Answers nothing for so long, as if the process were stopped, and then goes on; 0 ends it at once.
+    pub fn freeze(&self, length: Duration) {
+        self.shared.pause.order(length);
+        for running in &self.workers {
+            running.waker.wake();
+        }
     }
 
     fn halt(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
+        self.shared.pause.order(Duration::ZERO);
         for running in &self.workers {
             running.waker.wake();
         }
@@ -170,12 +227,12 @@ impl Origin {
     fn launch<S: Session + 'static>(
         &mut self,
         number: usize,
-        listener: TcpListener,
+        listeners: Vec<TcpListener>,
         options: &Options,
         tls: Option<ServerConfig>,
         sessions_shared: impl FnOnce(usize) -> S::Shared + Send + 'static,
     ) -> Result<(), OriginError> {
-        let mut listeners = vec![Listener::from(listener)];
+        let mut listeners: Vec<Listener> = listeners.into_iter().map(Listener::from).collect();
         if let Some(unix) = &self.unix {
             listeners.push(unix.listener().map_err(OriginError::Thread)?.into());
         }
@@ -220,17 +277,17 @@ fn configure(options: &ServerOptions, alpn: &[&str]) -> Result<ServerConfig, Ori
 }
 
 /// Makes one listener per worker, all on one address.
-fn bind(options: &Options, workers: usize) -> Result<Vec<TcpListener>, OriginError> {
-    let refused = |source| OriginError::Listen { addr: options.listen, source };
+fn bind(addr: SocketAddr, workers: usize) -> Result<Vec<TcpListener>, OriginError> {
+    let refused = |source| OriginError::Listen { addr, source };
     if workers == 1 {
-        return Ok(vec![weir_net::listen_socket(options.listen, BACKLOG, false).map_err(refused)?]);
+        return Ok(vec![weir_net::listen_socket(addr, BACKLOG, false).map_err(refused)?]);
     }
-    if options.listen.port() != 0 {
+    if addr.port() != 0 {
         // With SO_REUSEPORT a second origin would share the port with a first and silently take half of its
         // connections. Without it the kernel reports an error.
-        drop(weir_net::listen_socket(options.listen, 1, false).map_err(refused)?);
+        drop(weir_net::listen_socket(addr, 1, false).map_err(refused)?);
     }
-    let first = weir_net::listen_socket(options.listen, BACKLOG, true).map_err(refused)?;
+    let first = weir_net::listen_socket(addr, BACKLOG, true).map_err(refused)?;
     let addr = first.local_addr().map_err(refused)?;
     let mut listeners = vec![first];
     for _ in 1..workers {
@@ -272,7 +329,9 @@ impl<S: Session> Serving<'_, S> {
         if self.sender.send(Ok(ready)).is_err() {
             return Ok(());
         }
-        if let Err(error) = worker::serve::<S, D>(&mut driver, self.state, self.tls, &self.shared.stop) {
+        if let Err(error) =
+            worker::serve::<S, D>(&mut driver, self.state, self.tls, &self.shared.stop, &self.shared.pause)
+        {
             let mut failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
             failure.get_or_insert_with(|| format!("an origin's thread died: {error}"));
         }

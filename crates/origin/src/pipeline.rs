@@ -449,6 +449,10 @@ impl Pipeline {
             }
             Fault::Close => self.cut(transport, state, &response, false, Some(End::Close)),
             Fault::Stall => self.cut(transport, state, &response, true, None),
+            // No protocol of this module has them, which is checked when faults are read.
+            Fault::Busy | Fault::Lose | Fault::Stale => {
+                self.write(transport, state, Response { fault: None, ..response });
+            }
             Fault::Drip(rate) => {
                 let (rendered, written) = state.render(&response);
                 self.paced = Some(Box::new(PacedResponse::new(rendered, written, &response, rate)));

@@ -11,6 +11,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use weir_model::load::RandomDuration;
+use weir_model::protocol::Application;
 
 use crate::fault::{self, Faults};
 use crate::value;
@@ -196,8 +197,8 @@ fn delay_at(place: &str, text: &[u8]) -> Result<RandomDuration, Refusal> {
 }
 
 fn faults_at(place: &str, text: &[u8]) -> Result<Faults, Refusal> {
-    let faults = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    faults.ok_or_else(|| bad(place, text, fault::RULE))
+    let faults: Option<Faults> = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    faults.filter(|faults| faults.check(Application::Http1).is_ok()).ok_or_else(|| bad(place, text, fault::RULE))
 }
 
 fn status_at(place: &str, text: &[u8]) -> Result<u16, Refusal> {
@@ -302,6 +303,7 @@ mod tests {
             ("/delay/61s", 400, &["61s", "60s"]),
             ("/status/101", 400, &["101", "200 to 599"]),
             ("/delay/exp:61s", 400, &["exp:61s", "exp:10ms"]),
+            ("/bytes/1?fault=lose", 400, &["`lose`", "status=503:2%"]),
             ("/bytes/1?fault=rest", 400, &["`rest`", "status=503:2%"]),
             ("/bytes/1?close", 400, &["?close=", "1 or 0"]),
             ("/bytes/1?delya=1s", 400, &["delya=1s", "delay=<duration>"]),

@@ -47,6 +47,9 @@ pub(crate) trait Session: Debug {
     /// The protocols offered by ALPN, best first; empty: ALPN is not used.
     const ALPN: &'static [&'static str];
 
+    /// The names of a key-value protocol's operations, for counting.
+    const OPERATIONS: &'static [&'static str] = &[];
+
     /// Makes a session that no connection has used.
     fn new() -> Self;
 

@@ -12,7 +12,9 @@ use crate::timers::Timers;
 #[derive(Debug)]
 pub(crate) struct WorkerState<S> {
     pub(crate) all_counters: Arc<AllCounters>,
-    worker: usize,
+    /// The number of this worker's first counters, and of those of the connection that has an event.
+    first: usize,
+    current: usize,
     /// The timers of all connections.
     pub(crate) timers: Timers,
     /// For TLS: the record that was opened last, and records that are sealed and not yet sent.
@@ -26,12 +28,20 @@ impl<S> WorkerState<S> {
     /// The state of the worker with this number.
     pub(crate) fn new(all_counters: Arc<AllCounters>, worker: usize, shared: S) -> WorkerState<S> {
         let (timers, opened, sealed) = (Timers::default(), Scratch::new(), Vec::new());
-        WorkerState { all_counters, worker, timers, opened, sealed, shared }
+        let first = worker * all_counters.addresses();
+        WorkerState { all_counters, first, current: first, timers, opened, sealed, shared }
     }
 
-    /// This worker's counters.
+    /// From now on, counts for this address of those that the origin listens on.
+    #[inline]
+    pub(crate) fn count_for(&mut self, address: usize) {
+        self.current = self.first + address;
+    }
+
+    /// This worker's counters, for the address of the connection that has an event.
+    #[inline]
     pub(crate) fn counters(&self) -> &WorkerCounters {
-        self.all_counters.worker(self.worker)
+        self.all_counters.worker(self.current)
     }
 
     /// The counters of all workers.
@@ -41,7 +51,7 @@ impl<S> WorkerState<S> {
 
     /// A connection was accepted.
     pub(crate) fn connection_opened(&self) {
-        self.all_counters.opened(self.worker);
+        self.all_counters.opened(self.current);
     }
 
     /// A connection has ended. `reader`: the counters were read over it.

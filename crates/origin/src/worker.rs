@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use weir_net::{Conn, Driver, Event, Handler, Io};
 use weir_wire::tls::{self, ServerConfig};
 
+use crate::pause::Pause;
 use crate::session::{Session, SessionEvent};
 use crate::state::WorkerState;
 use crate::tls_layer::on_event as on_tls_event;
@@ -33,13 +34,15 @@ pub(crate) struct Worker<S: Session> {
 struct Connection<S> {
     /// The connection in the driver, while it is open.
     conn: Option<Conn>,
+    /// Which of the origin's addresses it was made to.
+    address: u32,
     session: S,
     tls: Option<tls::Session>,
 }
 
 impl<S: Session> Connection<S> {
     fn new() -> Connection<S> {
-        Connection { conn: None, session: S::new(), tls: None }
+        Connection { conn: None, address: 0, session: S::new(), tls: None }
     }
 
     #[inline]
@@ -65,11 +68,13 @@ pub(crate) fn serve<S: Session, D: Driver>(
     state: WorkerState<S::Shared>,
     tls: Option<ServerConfig>,
     stop: &AtomicBool,
+    pause: &Pause,
 ) -> io::Result<()> {
     let mut worker = Worker::<S>::new(state, tls);
     while !stop.load(Ordering::Acquire) {
         let until = worker.state.timers.next();
         driver.poll(&mut worker, until)?;
+        pause.wait();
         worker.expire_timers(driver);
     }
     worker.finish(driver)
@@ -96,6 +101,7 @@ impl<S: Session> Worker<S> {
     #[inline(always)]
     fn dispatch<I: Io>(&mut self, io: &mut I, conn: Conn, event: SessionEvent<'_>) {
         if let Some(connection) = find(&mut self.connections, conn) {
+            self.state.count_for(connection.address as usize);
             connection.on_event(io, conn, &mut self.state, event);
         }
     }
@@ -124,12 +130,16 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    fn accepted<I: Io>(&mut self, io: &mut I, conn: Conn) {
+    /// `listener`: first come the origin's addresses, then a Unix socket, which is counted for the first address.
+    fn accepted<I: Io>(&mut self, io: &mut I, conn: Conn, listener: usize) {
+        let address = if listener < self.state.all_counters.addresses() { listener } else { 0 };
         let (page, index) = (conn.slot() / PAGE, conn.slot() % PAGE);
         if self.connections.len() <= page {
             self.connections.resize_with(page + 1, || (0..PAGE).map(|_| Connection::new()).collect());
         }
         let connection = &mut self.connections[page][index];
+        connection.address = address as u32;
+        self.state.count_for(address);
         self.state.connection_opened();
         connection.session.begin(conn);
         connection.conn = Some(conn);
@@ -148,7 +158,7 @@ impl<S: Session> Handler for Worker<S> {
         match event {
             Event::Data(bytes) => self.dispatch(io, conn, SessionEvent::Data(bytes)),
             Event::Sent => self.dispatch(io, conn, SessionEvent::Sent),
-            Event::Accepted => self.accepted(io, conn),
+            Event::Accepted(listener) => self.accepted(io, conn, listener),
             Event::Eof => self.dispatch(io, conn, SessionEvent::Eof),
             Event::Failed { error, unsent } => {
                 self.dispatch(io, conn, SessionEvent::Failed { unsent, reset: is_reset(&error) });

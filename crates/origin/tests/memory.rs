@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use common::http2::Http2;
 use common::pipe::{Pipe, client_config};
 use weir_model::load::DriverChoice;
+use weir_model::suite::Protocol;
 use weir_origin::{Options, Origin, tls};
+use weir_wire::juno::{Message, Meta, Opcode, Payload};
+use weir_wire::redis::encode;
 
 struct Counting;
 
@@ -60,6 +63,46 @@ fn a_connection_that_waits_costs_less_than_a_kibibyte() {
         println!("{driver:?}: {each:.0} bytes a connection");
         assert!(each <= 1024.0, "{driver:?}: {each} bytes a connection");
         assert_eq!(origin.counters().connections_open as usize, CONNECTIONS + few.len());
+    }
+}
+
+#[test]
+fn a_connection_of_a_key_value_protocol_costs_as_little_and_a_key_little_more_than_itself() {
+    let _alone = ALONE.lock();
+    weir_net::raise_descriptor_limit();
+    for protocol in [Protocol::Redis, Protocol::Juno] {
+        let origin = Origin::start(Options { protocol, ..Options::default() }).expect("an origin");
+        let ask = |stream: &mut TcpStream, n: u32| {
+            let (mut bytes, key) = (Vec::new(), format!("{n:0>16}"));
+            match protocol {
+                Protocol::Redis => encode::request(&mut bytes, &[b"SET", key.as_bytes(), &[7; 100]]),
+                _ => {
+                    let meta = Meta { request_id: Some(&[7; 16]), ..Meta::default() };
+                    let payload = Payload { kind: 0, data: &[7; 100] };
+                    let (opcode, key) = (Opcode::SET, key.as_bytes());
+                    let message = Message { opcode, meta, namespace: b"ns", key, payload, ..Message::default() };
+                    message.encode(&mut bytes).expect("encoded");
+                }
+            }
+            stream.write_all(&bytes).expect("sent");
+            assert!(read(stream, &mut [0; 1024]) > 0);
+        };
+        let connect = || {
+            let mut stream = TcpStream::connect(origin.addr()).expect("a connection");
+            ask(&mut stream, 0);
+            stream
+        };
+        let _few: Vec<TcpStream> = (0..10).map(|_| connect()).collect();
+        let before = LIVE.load(Ordering::Relaxed);
+        let mut all: Vec<TcpStream> = (0..CONNECTIONS).map(|_| connect()).collect();
+        let each = (LIVE.load(Ordering::Relaxed) - before) as f64 / CONNECTIONS as f64;
+        println!("{protocol:?}: {each:.0} bytes a connection");
+        assert!(each <= 1024.0, "{protocol:?}: {each} bytes a connection");
+        let before = LIVE.load(Ordering::Relaxed);
+        (0..20_000).for_each(|n| ask(&mut all[0], n));
+        let each = (LIVE.load(Ordering::Relaxed) - before) as f64 / 20_000.0;
+        println!("{protocol:?}: {each:.0} bytes for a key of 16 bytes and a value of 100");
+        assert!(each <= 450.0, "{protocol:?}: {each} bytes a key");
     }
 }
 

@@ -7,7 +7,10 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_model::load::DriverChoice;
+use weir_model::suite::Protocol;
 use weir_origin::{Options, Origin};
+use weir_wire::juno::{Message, Meta, Opcode, Payload};
+use weir_wire::redis::encode as redis_encode;
 
 struct Counting;
 
@@ -70,6 +73,61 @@ fn http2_and_tls_allocate_nothing() {
             }
         }
     }
+}
+
+#[test]
+fn key_value_requests_allocate_nothing_but_new_values() {
+    let _alone = ALONE.lock();
+    // A longer request that the driver's buffers cut in two is put together in memory that is not kept.
+    let value = [b'v'; 500];
+    let mut redis = Vec::new();
+    redis_encode::request(&mut redis, &[b"SET", b"key", &value, b"EX", b"100"]);
+    redis_encode::request(&mut redis, &[b"GET", b"key"]);
+    let juno = |opcodes: &[Opcode]| {
+        let mut bytes = Vec::new();
+        for &opcode in opcodes {
+            let meta = Meta { ttl: 100, created: 7, version: 1, request_id: Some(&[7; 16]), ..Meta::default() };
+            let data: &[u8] = if [Opcode::SET, Opcode::PREPARE_SET].contains(&opcode) { &value } else { b"" };
+            let payload = Payload { kind: 0, data };
+            let message = Message { opcode, meta, namespace: b"ns", key: b"key", payload, ..Message::default() };
+            message.encode(&mut bytes).expect("encoded");
+        }
+        bytes
+    };
+    for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
+        for (name, protocol, bytes, most) in [
+            ("set and get", Protocol::Redis, redis.clone(), 0),
+            ("set and get", Protocol::Juno, juno(&[Opcode::SET, Opcode::GET]), 0),
+            // A lock has a key and a value, which it keeps until the commit.
+            ("two phases", Protocol::Juno, juno(&[Opcode::PREPARE_SET, Opcode::ABORT, Opcode::READ]), 2000),
+        ] {
+            let count = least(most, || keyvalue_allocations(driver, protocol, &bytes));
+            assert!(count <= most, "{driver:?} {protocol:?} {name}: {count} in 1000 times");
+        }
+    }
+}
+
+fn keyvalue_allocations(driver: DriverChoice, protocol: Protocol, request: &[u8]) -> u64 {
+    let origin = Origin::start(Options { driver, protocol, ..Options::default() }).expect("an origin");
+    let mut stream = TcpStream::connect(origin.addr()).expect("a connection");
+    let mut answer = vec![0; 64 << 10];
+    // The first answers differ, because nothing is stored; all others have the same length.
+    stream.write_all(request).expect("a request");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    read(&mut stream, &mut answer);
+    stream.write_all(request).expect("a request");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let length = read(&mut stream, &mut answer);
+    let mut exchange = |times: usize| {
+        for _ in 0..times {
+            stream.write_all(request).expect("a request");
+            stream.read_exact(&mut answer[..length]).expect("an answer");
+        }
+    };
+    exchange(100);
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    exchange(1000);
+    ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
 /// A client whose own path allocates nothing either: the one that weir's load uses.

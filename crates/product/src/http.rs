@@ -1,4 +1,4 @@
-//! weir's own requests for readiness, verification and the origin's counters. They are never part of a load. The trial, the
+//! weir's own requests for readiness and verification. They are never part of a load. The trial, the
 //! verification and the conformance tests call it.
 //!
 //! They use the protocol of the load. Plain HTTP/1.1 uses another implementation (`ureq`), so that `weir-wire` does not
@@ -11,7 +11,6 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use weir_model::counters::OriginCounters;
 use weir_model::protocol::{Application, Protocol};
 use weir_model::suite::Request;
 use weir_wire::http1::{Framing, encode};
@@ -76,15 +75,6 @@ impl Http {
     /// What went wrong, in words.
     pub fn get(&self, path: &str) -> Result<Response, String> {
         self.send(&Request::get(path))
-    }
-
-    /// The origin's counters. Only for the origin's own address.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub fn counters(&self) -> Result<OriginCounters, String> {
-        let response = self.get("/_weir/counters")?;
-        serde_json::from_slice(&response.body).map_err(|e| format!("the origin's counters are not readable: {e}"))
     }
 
     fn connect(&self, until: Instant) -> Result<Connection, RequestError> {

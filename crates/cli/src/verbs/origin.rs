@@ -5,21 +5,24 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weir_host::role::{COUNT_REQUEST, OriginReport};
+use weir_host::role::{COUNT_REQUEST, COUNTERS_REQUEST, CountersReport, FREEZE_REQUEST, OriginReport};
 use weir_model::load::{DriverChoice, RandomDuration};
+use weir_model::protocol::Protocol;
 use weir_origin::{Faults, Options, Origin, ResponseOptions, tls};
 
 use crate::args::{choice, driver_values, parse_cpus, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use weir_model::text::{count, counted};
+use weir_model::units::HumanDuration;
 
 /// Flags of `weir origin`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = include_str!("../../help/origin.txt"))]
 pub struct Args {
-    /// Address and port to listen on; port 0 means a free one. [default: 127.0.0.1:9000, with --unix a free port]
+    /// Address and port to listen on, with a scheme for other protocols than HTTP (redis://, juno-store://); port 0
+    /// means a free one. Several make a pool. [default: 127.0.0.1:9000, with --unix a free port]
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen)]
-    listen: Option<SocketAddr>,
+    listen: Vec<Listen>,
     /// Listen on a Unix socket as well.
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
@@ -38,7 +41,7 @@ pub struct Args {
     /// Delay of answers, unless the request says: 10ms, 5ms..15ms, exp:10ms.
     #[arg(long, value_name = "TIME")]
     delay: Option<RandomDuration>,
-    /// Faults of answers, unless the request says, such as reset=1%,status=503:2%.
+    /// Faults of answers, unless the request says, such as reset=1%,status=503:2% (key-value: lose=0.01%,stale=0.1%).
     #[arg(long, value_name = "FAULTS")]
     fault: Option<Faults>,
     /// Seed of delays and faults.
@@ -57,27 +60,48 @@ pub struct Args {
 /// Flags of TLS.
 #[derive(Debug, clap::Args)]
 struct TlsFlags {
-    /// Accept only TLS; HTTP/2 and HTTP/1.1 are negotiated by ALPN.
+    /// Accept only TLS, as https://, rediss:// and junos:// do; HTTP/2 and HTTP/1.1 are negotiated by ALPN.
     #[arg(long)]
     tls: bool,
     /// Certificate chain (PEM), instead of a generated one for localhost.
-    #[arg(long, value_name = "FILE", requires = "tls", requires = "key")]
+    #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
     /// Key of the certificate (PEM).
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
     /// Key type of the generated certificate. [default: p256]
-    #[arg(long, value_parser = choice(&KEYS), value_name = "KIND", requires = "tls", conflicts_with = "cert")]
+    #[arg(long, value_parser = choice(&KEYS), value_name = "KIND", conflicts_with = "cert")]
     key_type: Option<tls::KeyKind>,
     /// TLS version, or oldest and newest: 1.2, 1.3 or 1.2..1.3.
-    #[arg(long, value_parser = choice(&VERSIONS), value_name = "VERSION", requires = "tls", hide_possible_values = true)]
+    #[arg(long, value_parser = choice(&VERSIONS), value_name = "VERSION", hide_possible_values = true)]
     tls_version: Option<(tls::Version, tls::Version)>,
     /// Whether sessions can be resumed. [default: on]
-    #[arg(long, value_parser = choice(&[("on", "They can", true), ("off", "They cannot", false)]), value_name = "ON|OFF", requires = "tls")]
+    #[arg(long, value_parser = choice(&[("on", "They can", true), ("off", "They cannot", false)]), value_name = "ON|OFF")]
     resume: Option<bool>,
     /// Require client certificates from these authorities (PEM).
-    #[arg(long, value_name = "FILE", requires = "tls")]
+    #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
+}
+
+impl TlsFlags {
+    /// A flag that means something only with TLS.
+    fn given(&self) -> Option<&'static str> {
+        let flags = [
+            ("--cert", self.cert.is_some()),
+            ("--key-type", self.key_type.is_some()),
+            ("--tls-version", self.tls_version.is_some()),
+            ("--resume", self.resume.is_some()),
+            ("--client-ca", self.client_ca.is_some()),
+        ];
+        flags.iter().find(|(_, given)| *given).map(|(flag, _)| *flag)
+    }
+}
+
+/// Where to listen, and for which protocol.
+#[derive(Debug, Clone, Copy)]
+struct Listen {
+    protocol: Protocol,
+    addr: SocketAddr,
 }
 
 /// Kinds of key that are made.
@@ -94,25 +118,31 @@ const VERSIONS: [(&str, &str, (tls::Version, tls::Version)); 3] = [
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
     let port = if args.unix.is_some() { 0 } else { 9000 };
-    let listen = args.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port)));
+    let default = Listen { protocol: Protocol::default(), addr: SocketAddr::from(([127, 0, 0, 1], port)) };
+    let first = args.listen.first().copied().unwrap_or(default);
+    if let Some(other) = args.listen.iter().find(|other| other.protocol != first.protocol) {
+        let found = format!("{} beside {}", other.protocol.scheme(), first.protocol.scheme());
+        return Err(Failure::wrong("--listen", found, "one scheme for all addresses of an origin"));
+    }
+    let faults = args.fault.clone().unwrap_or_default();
+    faults.check(first.protocol.application()).map_err(|why| Failure::input(format!("--fault: {why}")))?;
     let options = Options {
-        listen,
+        listen: first.addr,
+        also: args.listen.iter().skip(1).map(|other| other.addr).collect(),
+        protocol: first.protocol,
         unix: args.unix.clone(),
-        tls: tls_options(&args.tls)?,
+        tls: tls_options(&args.tls, args.tls.tls || first.protocol.is_tls())?,
         connections: args.connections,
         // With 0 the number follows from --cpus and --connections.
         threads: args.threads.unwrap_or(u32::from(args.cpus.is_none() && args.connections.is_none())),
         cpus: args.cpus.clone().unwrap_or_default(),
         driver: args.driver,
-        responses: ResponseOptions {
-            delay: args.delay,
-            faults: args.fault.clone().unwrap_or_default(),
-            seed: args.seed,
-        },
+        responses: ResponseOptions { delay: args.delay, faults, seed: args.seed },
     };
     let origin = Origin::start(options).map_err(Failure::missing)?;
     if args.with_parent {
-        send_to_parent(&OriginReport::Listens { listening: origin.addr(), driver: origin.driver().to_owned() })?;
+        let also = origin.addrs()[1..].to_vec();
+        send_to_parent(&OriginReport::Listens { listening: origin.addr(), also, driver: origin.driver().to_owned() })?;
         serve_parent(&origin)?;
         origin.stop();
         return Ok(Exit::Ok);
@@ -122,7 +152,7 @@ pub fn main(args: &Args) -> VerbResult {
     } else {
         output!(
             "listening on {} ({}, {}); Ctrl-C stops it",
-            addresses(&origin, args.tls.tls),
+            addresses(&origin, first.protocol, args.tls.tls),
             origin.driver(),
             counted(origin.workers() as u64, "thread")
         );
@@ -147,16 +177,21 @@ pub fn main(args: &Args) -> VerbResult {
 }
 
 /// Where it can be reached.
-fn addresses(origin: &Origin, tls: bool) -> String {
-    let scheme = if tls { "https" } else { "http" };
-    let unix = origin.unix().map(|path| format!(" and unix:{}", path.display()));
-    format!("{scheme}://{}{}", origin.addr(), unix.unwrap_or_default())
+fn addresses(origin: &Origin, protocol: Protocol, tls: bool) -> String {
+    let over_tls = |other: &&Protocol| other.application() == protocol.application() && other.is_tls();
+    let secure = Protocol::measured().find(|other| tls && over_tls(&other)).unwrap_or(protocol);
+    let tcp = origin.addrs().iter().map(|addr| format!("{}://{addr}", secure.scheme()));
+    let unix = origin.unix().map(|path| format!("unix:{}", path.display()));
+    tcp.chain(unix).collect::<Vec<_>>().join(" and ")
 }
 
 /// TLS options; files are read here, where the flags' names are known.
-fn tls_options(flags: &TlsFlags) -> Result<Option<tls::ServerOptions>, Failure> {
-    if !flags.tls {
-        return Ok(None);
+fn tls_options(flags: &TlsFlags, wanted: bool) -> Result<Option<tls::ServerOptions>, Failure> {
+    if !wanted {
+        return match flags.given() {
+            Some(flag) => Err(Failure::wrong(flag, "no TLS", "--tls, or an address with a scheme of TLS (https://)")),
+            None => Ok(None),
+        };
     }
     let identity = match (&flags.cert, &flags.key) {
         (Some(cert), Some(key)) => tls::Identity { chain: read("--cert", cert)?, key: read("--key", key)? },
@@ -180,11 +215,21 @@ fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|e| Failure::wrong(flag, format!("{} cannot be read: {e}", path.display()), "a PEM file"))
 }
 
-/// An address, or a name that has one, and a port.
-fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+/// An address, or a name that has one, and a port, with or without a scheme. A store and a server of a key-value protocol
+/// are one.
+fn parse_listen(text: &str) -> Result<Listen, String> {
     let wanted = "an address and a port, such as 127.0.0.1:9000, [::1]:9000 or 0.0.0.0:9000";
-    let mut found = text.to_socket_addrs().map_err(|e| wrong_value(e, wanted))?;
-    found.next().ok_or_else(|| wrong_value("this name has no address", wanted))
+    let (scheme, address) = text.split_once("://").unwrap_or((Protocol::default().scheme(), text));
+    let store = scheme.strip_suffix("-store").and_then(Protocol::of_scheme).filter(|p| p.is_keyvalue());
+    let protocol = Protocol::of_scheme(scheme).or(store).ok_or_else(|| {
+        let mut schemes: Vec<&str> = Protocol::measured().map(Protocol::scheme).collect();
+        schemes.sort_unstable();
+        schemes.dedup();
+        wrong_value(format!("the origin does not speak {scheme}"), &format!("one of {}", schemes.join(", ")))
+    })?;
+    let mut found = address.trim_end_matches('/').to_socket_addrs().map_err(|e| wrong_value(e, wanted))?;
+    let addr = found.next().ok_or_else(|| wrong_value("this name has no address", wanted))?;
+    Ok(Listen { protocol, addr })
 }
 
 /// Waits for Ctrl-C, and reports once when no more connections fit.
@@ -206,12 +251,19 @@ fn serve_parent(origin: &Origin) -> Result<(), Failure> {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         if line == COUNT_REQUEST {
             send_to_parent(&OriginReport::Open { connections_open: origin.connections_open() })?;
+        } else if line == COUNTERS_REQUEST {
+            send_to_parent(&CountersReport { counters: origin.counters() })?;
+        } else if let Some(length) = line.strip_prefix(FREEZE_REQUEST) {
+            match length.parse::<HumanDuration>() {
+                Ok(length) => origin.freeze(length.0),
+                Err(error) => remark!("weir origin: it cannot freeze: {error}"),
+            }
         }
     }
     Ok(())
 }
 
-fn send_to_parent(word: &OriginReport) -> Result<(), Failure> {
+fn send_to_parent(word: &impl serde::Serialize) -> Result<(), Failure> {
     output!("{}", serde_json::to_string(word).map_err(Failure::missing)?);
     Ok(())
 }

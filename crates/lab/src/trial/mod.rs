@@ -32,7 +32,6 @@ use crate::journal::JournalError;
 use crate::plan::Planned;
 use crate::progress::{Observer, RunEvent};
 use weir_audit as audit;
-use weir_host::ports;
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
 use weir_product::http::Http;
@@ -191,8 +190,13 @@ fn set_up<'a>(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<RunningTrial<'a>, Failure> {
-    let [origin_addr, proxy_addr] = ports::free_on(context.launcher.host.as_ref())
+    let pool = match &product.kind {
+        ProductKind::Direct => 1,
+        ProductKind::Proxy(_) => trial.workload.origin_count() as usize,
+    };
+    let addrs = (context.launcher.host.free_ports(pool + 1))
         .map_err(|e| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine"))?;
+    let (proxy_addr, origin_addrs) = (addrs[pool], &addrs[..pool]);
     observer.notify(RunEvent::Stage("starting"));
     let at_origin = match &product.kind {
         ProductKind::Direct => trial.workload.protocol,
@@ -201,7 +205,7 @@ fn set_up<'a>(
     context.launcher.tls.write_client(context.launcher.host.as_ref(), &client_folder(trial))?;
     let origin = match product.store {
         true => RunningOrigin::absent(),
-        false => serving::start(context, trial, origin_addr, at_origin, stop)?,
+        false => serving::start(context, trial, origin_addrs, at_origin, stop)?,
     };
     let mut running = start_product(context, trial, product, &origin.addrs, proxy_addr, stop)?;
     let target = running.as_ref().map(|r| r.addr).or(origin.addrs.first().copied()).unwrap_or(proxy_addr);

@@ -32,8 +32,6 @@ pub struct RunningOrigin {
     kind: OriginKind,
     /// Where. Empty where there is none.
     pub addrs: Vec<SocketAddr>,
-    /// weir's own client of its counters, where they are asked for over HTTP.
-    http: Option<Http>,
 }
 
 #[derive(Debug)]
@@ -51,28 +49,21 @@ enum OriginKind {
 pub fn start(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
-    listen: SocketAddr,
+    addrs: &[SocketAddr],
     protocol: Protocol,
     stop: &Stop,
 ) -> Result<RunningOrigin, Failure> {
-    let own = own(context, trial, listen, protocol)?;
+    let own = own(context, trial, addrs, protocol)?;
     let Some(name) = &context.origin else {
-        let http = match protocol.is_keyvalue() {
-            true => None,
-            false => Some(Http::with_protocol(
-                own.addr,
-                request_timeout(trial.load),
-                &context.launcher.wire_protocol(protocol)?,
-            )),
-        };
-        return Ok(RunningOrigin { addrs: vec![own.addr], kind: OriginKind::Own(own), http });
+        return Ok(RunningOrigin { addrs: own.addrs.clone(), kind: OriginKind::Own(own) });
     };
+    let listen = addrs[0];
     let product = context.product(name, "origin")?;
     let folder = trial.folder.join("origin");
     write_response(
         context.launcher.host.as_ref(),
         trial.workload,
-        &Http::new(own.addr, request_timeout(trial.load)),
+        &Http::new(listen, request_timeout(trial.load)),
         &folder.join(FILES),
     )?;
     // The product listens on the same port.
@@ -95,18 +86,18 @@ pub fn start(
     }
     running.verify_listener()?;
     let kind = OriginKind::Product { running: Box::new(running), product: Box::new(product.clone()) };
-    Ok(RunningOrigin { kind, addrs: vec![listen], http: None })
+    Ok(RunningOrigin { kind, addrs: vec![listen] })
 }
 
 fn own(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
-    listen: SocketAddr,
+    listen: &[SocketAddr],
     protocol: Protocol,
 ) -> Result<OriginProcess, Failure> {
     let log = trial.folder.join("origin.log");
     let tls = protocol.is_tls().then(|| certified(context, &trial.folder.join("origin"))).transpose()?;
-    let spec = OriginSpec { listen, cpus: &context.placement.origin, driver: context.driver, tls, output: &log };
+    let spec = OriginSpec { listen, protocol, cpus: &context.placement.origin, driver: context.driver, tls, output: &log };
     OriginProcess::start(&context.launcher.host, &spec)
         .map_err(|e| Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says"))
 }
@@ -193,10 +184,10 @@ impl RunningOrigin {
 
     /// Its counters now; `None` for a product, or where there is none.
     pub fn counters(&self) -> Result<Option<OriginCounters>, Failure> {
-        let (OriginKind::Own(own), Some(http)) = (&self.kind, &self.http) else {
+        let OriginKind::Own(own) = &self.kind else {
             return Ok(None);
         };
-        http.counters().map(Some).map_err(|e| {
+        own.counters().map(Some).map_err(|e| {
             Failure::at(
                 "settle",
                 format!("the origin's counters cannot be read: {e}"),

@@ -78,7 +78,7 @@ impl EpollDriver {
             {
                 Ok(index) => {
                     let conn = self.slots.conn(index);
-                    handler.on_event(self, conn, Event::Accepted);
+                    handler.on_event(self, conn, Event::Accepted(listener));
                 }
                 Err(libc::EAGAIN) => return,
                 // Out of descriptors or memory: the kernel would report the waiting connection for ever.

@@ -293,7 +293,7 @@ impl UringDriver {
                 // SAFETY: the kernel made the descriptor for this driver, and nothing else owns it.
                 let index = self.hold(unsafe { OwnedFd::from_raw_fd(fd) });
                 let conn = self.slots.conn(index);
-                handler.on_event(self, conn, Event::Accepted);
+                handler.on_event(self, conn, Event::Accepted(number as usize));
                 if !self.slots.get(index).is(Flag::Dead) {
                     self.receive_again(index);
                 }

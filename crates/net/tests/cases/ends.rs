@@ -256,7 +256,7 @@ impl Handler for CloseInside {
 
 pub fn closing_inside_any_event_is_allowed<D: Driver>(make: fn() -> io::Result<D>) {
     let events: [fn(&Event<'_>) -> bool; 5] = [
-        |event| matches!(event, Event::Accepted),
+        |event| matches!(event, Event::Accepted(_)),
         |event| matches!(event, Event::Connected),
         |event| matches!(event, Event::Data(_)),
         |event| matches!(event, Event::Eof),

@@ -65,7 +65,7 @@ const SIZES: [usize; 8] = [1, 4096, 4097, 100, 0, 70_000, 5_000, 165_854];
 
 impl Handler for Mixed {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
-        if let Event::Accepted = event {
+        if let Event::Accepted(_) = event {
             for size in SIZES {
                 io.send(conn, &size.to_le_bytes());
                 io.send_with(conn, b"", &BODY[..size]);

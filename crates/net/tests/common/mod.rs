@@ -134,7 +134,7 @@ impl Handler for Record {
 /// The event, owned.
 pub fn keep(event: &Event<'_>) -> Seen {
     match event {
-        Event::Accepted => Seen::Accepted,
+        Event::Accepted(_) => Seen::Accepted,
         Event::Connected => Seen::Connected,
         Event::Data(bytes) => Seen::Data(bytes.to_vec()),
         Event::Sent => Seen::Sent,
@@ -152,7 +152,7 @@ impl Handler for Echo {
         match event {
             Event::Data(bytes) => io.send(conn, bytes),
             Event::Eof => io.close(conn),
-            Event::Accepted | Event::Connected | Event::Sent | Event::Failed { .. } => {}
+            Event::Accepted(_) | Event::Connected | Event::Sent | Event::Failed { .. } => {}
         }
     }
 }

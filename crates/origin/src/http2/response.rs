@@ -221,7 +221,8 @@ impl Http2 {
                 self.state = State::Draining;
                 self.begin(output, state, request, &head, PacedBody::new(body, None));
             }
-            None | Some(Fault::Status(_)) | Some(Fault::Length { .. }) => {
+            // The last three are no faults of HTTP, which is checked when faults are read.
+            None | Some(Fault::Status(_) | Fault::Length { .. } | Fault::Busy | Fault::Lose | Fault::Stale) => {
                 self.begin(output, state, request, &head, PacedBody::new(body, None));
             }
             Some(Fault::Drip(rate)) => {

@@ -81,11 +81,11 @@ impl Harness {
     }
 
     fn with(holds: bool, responses: ResponseOptions) -> Harness {
-        let all_counters = Arc::new(AllCounters::new(1));
+        let all_counters = Arc::new(AllCounters::of_workers(1));
         let worker = Worker::new(state(Arc::clone(&all_counters), responses), None);
         let mut harness =
             Harness { worker, all_counters, io: Fake { holds, ..Fake::default() }, conn: Conn::new(3, 1) };
-        harness.event(Event::Accepted);
+        harness.event(Event::Accepted(0));
         harness
     }
 
@@ -255,7 +255,7 @@ fn a_slot_used_again_starts_anew() {
     harness.data("GET /bytes/1 HT");
     harness.event(Event::Failed { error: io::ErrorKind::ConnectionReset.into(), unsent: 0 });
     harness.conn = Conn::new(3, 2);
-    harness.event(Event::Accepted);
+    harness.event(Event::Accepted(0));
     harness.data(get("/bytes/1"));
     harness.sent();
     let after = harness.io.out.len();
@@ -377,13 +377,14 @@ impl Io for Clocked {
 #[test]
 fn ten_thousand_in_flight_have_the_requested_mean_delay() {
     const N: u32 = 10_000;
-    let mut worker = Worker::<HttpSession>::new(state(Arc::new(AllCounters::new(1)), ResponseOptions::default()), None);
+    let mut worker =
+        Worker::<HttpSession>::new(state(Arc::new(AllCounters::of_workers(1)), ResponseOptions::default()), None);
     let mut io = Clocked::default();
     let request = get("/bytes/128?delay=exp:200ms");
     let mut asked = Vec::new();
     for slot in 0..N {
         let conn = Conn::new(slot, 1);
-        worker.on_event(&mut io, conn, Event::Accepted);
+        worker.on_event(&mut io, conn, Event::Accepted(0));
         asked.push(Instant::now());
         worker.on_event(&mut io, conn, Event::Data(request.as_bytes()));
     }

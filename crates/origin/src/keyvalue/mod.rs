@@ -1,0 +1,547 @@
+//! Key-value protocols: the session that they share. A [`Dialect`] reads requests and writes answers; this module does
+//! the rest: bytes in and out, counters, delays and faults.
+//!
+//! All requests that arrive together are answered into one buffer of the worker, which is sent at once. An answer with a
+//! delay waits in its connection; what it asks for has been done by then. A dialect whose answers may come in any order
+//! ([`Dialect::ORDERED`]) has no answer wait behind another.
+//!
+//! # Bounds
+//! A peer that sends requests and reads no answers is reset when [`MOST_UNSENT`] bytes wait for it.
+//!
+//! [`crate::origin`] chooses it. This module does not know what a request looks like, nor what is stored.
+
+mod juno;
+mod redis;
+mod sends;
+mod store;
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::mem;
+use std::sync::Arc;
+use std::time::Instant;
+
+use weir_model::protocol::Application;
+use weir_net::Conn;
+use weir_wire::messages::{Frame, Messages};
+
+use crate::fault::{Fault, FaultKind};
+use crate::options::ResponseOptions;
+use crate::random::Random;
+use crate::session::{Session, SessionEvent};
+use crate::state::WorkerState;
+use crate::timers::TimerId;
+use crate::transport::Transport;
+use crate::value;
+pub(crate) use juno::Juno;
+pub(crate) use redis::Redis;
+use sends::{Batch, Sends};
+use store::Now;
+
+/// Bytes that may wait for a peer.
+const MOST_UNSENT: usize = 64 << 20;
+/// Answers are given to the driver when there are more bytes of them than this, and the buffer keeps at most so many.
+const BUFFER: usize = 256 << 10;
+
+/// A key-value protocol, as a server speaks it. An instance is the state of one connection.
+pub(crate) trait Dialect: Debug + Default + 'static {
+    /// Finds the end of requests.
+    type Frame: Frame<Error: std::fmt::Display> + Debug;
+    /// What all workers share.
+    type Store: Debug + Send + Sync + 'static;
+    /// A request.
+    type Request<'a>: Copy;
+
+    /// Which protocol it is.
+    const APPLICATION: Application;
+    /// The names of operations, for counting.
+    const OPERATIONS: &'static [&'static str];
+    /// Answers come in the order of their requests.
+    const ORDERED: bool;
+
+    /// Finds the end of requests.
+    fn frame() -> Self::Frame;
+
+    /// An empty store. `keeps_former`: a read can be asked for what was there before the last write.
+    fn store(keeps_former: bool) -> Self::Store;
+
+    /// Keys in the store.
+    fn keys(store: &Self::Store) -> u64;
+
+    /// Reads a request that is whole. `Ok(None)`: it gets no answer.
+    ///
+    /// # Errors
+    /// The connection has to be closed, and why.
+    fn read<'a>(&self, message: &'a [u8]) -> Result<Option<Self::Request<'a>>, String>;
+
+    /// What a request asks for, and how it is counted.
+    fn asks(request: &Self::Request<'_>) -> Asks;
+
+    /// Does what a request asks for, and appends the answer to `out`. `lie` makes it do something else than it says,
+    /// where it can.
+    fn answer(&mut self, request: Self::Request<'_>, context: Context<'_, Self>, out: &mut Vec<u8>) -> Answered;
+
+    /// Appends the answer of a server that is too busy to do what was asked.
+    fn busy(&self, request: Self::Request<'_>, out: &mut Vec<u8>);
+
+    /// Appends what is sent before a connection is closed whose peer broke the protocol.
+    fn malformed(&self, why: &str, out: &mut Vec<u8>);
+}
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asks {
+    /// Index of its operation in [`Dialect::OPERATIONS`].
+    pub(crate) operation: usize,
+    /// It is about keys, and no overhead of a connection.
+    pub(crate) of_keys: bool,
+}
+
+/// What an operation needs.
+pub(crate) struct Context<'a, D: Dialect> {
+    pub(crate) store: &'a D::Store,
+    pub(crate) now: Now,
+    /// For a key made of several parts.
+    pub(crate) key: &'a mut Vec<u8>,
+    pub(crate) lie: Option<Lie>,
+}
+
+/// What a server does instead of what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lie {
+    /// It says that it has written, and has not.
+    Lose,
+    /// It reads what was there before the last write.
+    Stale,
+}
+
+/// What an operation did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Answered {
+    /// For a read: whether there was a value.
+    pub(crate) hit: Option<bool>,
+    /// Bytes of the value written, and of the value read.
+    pub(crate) value_in: usize,
+    pub(crate) value_out: usize,
+    /// It lied as told.
+    pub(crate) lied: bool,
+    /// The connection ends behind the answer.
+    pub(crate) close: bool,
+}
+
+/// What the connections of one worker share.
+#[derive(Debug)]
+pub(crate) struct Shared<D: Dialect> {
+    store: Arc<D::Store>,
+    options: ResponseOptions,
+    /// There is a delay or a fault.
+    special: bool,
+    random: Random,
+    /// Answers to what arrived at once.
+    out: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl<D: Dialect> Shared<D> {
+    /// The shared state of the worker with this number.
+    pub(crate) fn new(store: Arc<D::Store>, options: ResponseOptions, worker: usize) -> Shared<D> {
+        let (special, random) = (options.is_special(), Random::new(options.seed, worker));
+        Shared { store, options, special, random, out: Vec::new(), key: Vec::new() }
+    }
+
+    /// When the next answer is due (`None`: at once), and its fault.
+    #[inline]
+    fn delay_and_fault(&mut self, asks: Asks) -> (Option<Instant>, Option<Fault>) {
+        if !(self.special && asks.of_keys) {
+            return (None, None);
+        }
+        let delay = self.options.delay.map(|delay| value::delay_at(delay, self.random.unit()));
+        let due = delay.filter(|delay| !delay.is_zero()).map(|delay| Instant::now() + delay);
+        (due, self.options.faults.draw(&mut self.random))
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct KeyValueSession<D: Dialect> {
+    reader: Messages<D::Frame>,
+    answers: Answers<D>,
+}
+
+/// The answers of a connection.
+#[derive(Debug, Default)]
+struct Answers<D> {
+    conn: Option<Conn>,
+    dialect: D,
+    sends: Sends,
+    /// Answers that wait for their time, the next one first.
+    late: VecDeque<Late>,
+    /// Bytes in `late`.
+    late_bytes: usize,
+    timer: Option<TimerId>,
+    /// Counted requests, and those without a complete answer.
+    requests: u64,
+    in_flight: u64,
+    /// [`weir_net::Event::Sent`] is requested and has not come.
+    sent_requested: bool,
+    reading: Reading,
+}
+
+/// Whether requests are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Reading {
+    #[default]
+    Yes,
+    /// No more; the connection is closed behind the last answer.
+    Ended,
+    /// What comes is dropped, and nothing is answered until the peer gives up.
+    Stalled,
+}
+
+/// An answer that waits.
+#[derive(Debug)]
+struct Late {
+    due: Instant,
+    bytes: Box<[u8]>,
+    batch: Batch,
+}
+
+/// How it goes on behind a request.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Read,
+    Close,
+    Reset,
+    Stall,
+}
+
+impl<D: Dialect> Session for KeyValueSession<D> {
+    type Shared = Shared<D>;
+
+    const ALPN: &'static [&'static str] = &[];
+    const OPERATIONS: &'static [&'static str] = D::OPERATIONS;
+
+    fn new() -> KeyValueSession<D> {
+        KeyValueSession { reader: Messages::new(D::frame()), answers: Answers::default() }
+    }
+
+    fn begin(&mut self, conn: Conn) {
+        let Answers { sends, late, .. } = mem::take(&mut self.answers);
+        self.reader = Messages::new(D::frame());
+        self.answers = Answers { conn: Some(conn), sends, late, ..Answers::default() };
+    }
+
+    #[inline]
+    fn on_event<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        state: &mut WorkerState<Shared<D>>,
+        event: SessionEvent<'_>,
+    ) {
+        match event {
+            SessionEvent::Data(bytes) => self.on_data(transport, state, bytes),
+            event => self.answers.on_event(transport, state, event),
+        }
+    }
+
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.answers.conn.is_none()
+    }
+}
+
+impl<D: Dialect> KeyValueSession<D> {
+    #[inline]
+    fn on_data<T: Transport>(&mut self, transport: &mut T, state: &mut WorkerState<Shared<D>>, bytes: &[u8]) {
+        self.answers.account_sent(transport, state);
+        state.counters().bytes_in.add(bytes.len() as u64);
+        if self.answers.reading != Reading::Yes {
+            return;
+        }
+        let mut out = mem::take(&mut state.shared.out);
+        let next = self.answer_all(transport, state, bytes, &mut out);
+        out.clear();
+        out.shrink_to(BUFFER);
+        state.shared.out = out;
+        self.answers.go_on(transport, state, next);
+    }
+
+    /// Answers everything that is complete.
+    fn answer_all<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        state: &mut WorkerState<Shared<D>>,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Next {
+        let KeyValueSession { reader, answers } = self;
+        let now = Now::read();
+        let (mut input, mut batch, mut next) = (bytes, Batch::default(), Next::Read);
+        while next == Next::Read {
+            next = match reader.next(&mut input) {
+                Ok(None) => break,
+                Ok(Some(message)) => answers.answer(message, state, now, out, &mut batch),
+                Err(error) => answers.malformed(&error.to_string(), state, out),
+            };
+            if out.len() > BUFFER || answers.late_bytes > BUFFER {
+                answers.send(transport, out, mem::take(&mut batch));
+                if transport.unsent() + answers.late_bytes > MOST_UNSENT {
+                    return Next::Reset;
+                }
+            }
+        }
+        answers.send(transport, out, batch);
+        answers.wait_for_late(state);
+        next
+    }
+}
+
+impl<D: Dialect> Answers<D> {
+    /// Appends the answer to one request to `out`, and adds it to `batch`.
+    #[inline]
+    fn answer(
+        &mut self,
+        message: &[u8],
+        state: &mut WorkerState<Shared<D>>,
+        now: Now,
+        out: &mut Vec<u8>,
+        batch: &mut Batch,
+    ) -> Next {
+        let request = match self.dialect.read(message) {
+            Ok(Some(request)) => request,
+            Ok(None) => return Next::Read,
+            Err(why) => return self.malformed(&why, state, out),
+        };
+        let (asks, start) = (D::asks(&request), out.len());
+        self.count(asks, state);
+        let (due, fault) = state.shared.delay_and_fault(asks);
+        let (answered, next) = carry_out(&mut self.dialect, request, state, now, fault, out);
+        let next = if answered.close && next == Next::Read { Next::Close } else { next };
+        let cut = matches!(fault, Some(Fault::Close | Fault::Stall));
+        let one = Batch { answers: u64::from(asks.of_keys && !cut), values: answered.value_out as u64 };
+        if next != Next::Stall && (due.is_some() || D::ORDERED && !self.late.is_empty()) {
+            self.late_bytes += out.len() - start;
+            put_off::<D>(&mut self.late, due, out.drain(start..).collect(), one);
+        } else if !cut {
+            batch.add(one);
+        }
+        // Where answers may come in any order, the others come.
+        if next == Next::Stall && !D::ORDERED { Next::Read } else { next }
+    }
+
+    #[cold]
+    fn malformed(&self, why: &str, state: &WorkerState<Shared<D>>, out: &mut Vec<u8>) -> Next {
+        state.counters().malformed.add(1);
+        self.dialect.malformed(why, out);
+        Next::Close
+    }
+
+    #[inline]
+    fn count(&mut self, asks: Asks, state: &WorkerState<Shared<D>>) {
+        let counters = state.counters();
+        counters.operation(asks.operation);
+        if asks.of_keys {
+            self.requests += 1;
+            self.in_flight += 1;
+            counters.request(self.requests, D::APPLICATION);
+            counters.max_in_flight.raise(self.in_flight);
+        } else {
+            counters.own_requests.add(1);
+        }
+    }
+
+    /// Goes on behind the requests that were answered.
+    #[inline]
+    fn go_on<T: Transport>(&mut self, transport: &mut T, state: &mut WorkerState<Shared<D>>, next: Next) {
+        match next {
+            Next::Read => {}
+            Next::Close => {
+                self.reading = Reading::Ended;
+                self.end_if_done(transport, state);
+            }
+            Next::Stall => self.reading = Reading::Stalled,
+            Next::Reset => {
+                transport.abort();
+                self.release(state);
+            }
+        }
+    }
+
+    /// Handles an event that brings no bytes.
+    fn on_event<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        state: &mut WorkerState<Shared<D>>,
+        event: SessionEvent<'_>,
+    ) {
+        match event {
+            SessionEvent::Data(_) => {}
+            SessionEvent::Sent => {
+                self.sent_requested = false;
+                self.account_sent(transport, state);
+                if !self.sends.is_empty() {
+                    self.request_sent(transport);
+                }
+                self.end_if_done(transport, state);
+            }
+            SessionEvent::Timeout(_) => {
+                self.timer = None;
+                self.account_sent(transport, state);
+                self.send_late(transport, state);
+            }
+            SessionEvent::Eof | SessionEvent::Stop => {
+                self.account_sent(transport, state);
+                self.reading = Reading::Ended;
+                self.end_if_done(transport, state);
+            }
+            SessionEvent::Failed { unsent, reset } => {
+                self.account_sent_up_to(unsent, state);
+                state.counters().connections_reset.add(u64::from(reset));
+                self.release(state);
+            }
+            SessionEvent::Abort => {
+                self.account_sent(transport, state);
+                transport.abort();
+                self.release(state);
+            }
+            SessionEvent::TlsFailed => self.release(state),
+        }
+    }
+
+    /// Gives answers to the driver.
+    #[inline]
+    fn send<T: Transport>(&mut self, transport: &mut T, out: &mut Vec<u8>, batch: Batch) {
+        if !out.is_empty() {
+            transport.send(out);
+            self.sends.push(out.len(), batch);
+            out.clear();
+            self.request_sent(transport);
+        }
+    }
+
+    /// Sends the late answers that are due.
+    fn send_late<T: Transport>(&mut self, transport: &mut T, state: &mut WorkerState<Shared<D>>) {
+        let now = Instant::now();
+        while self.late.front().is_some_and(|late| late.due <= now)
+            && let Some(late) = self.late.pop_front()
+        {
+            self.late_bytes -= late.bytes.len();
+            transport.send(&late.bytes);
+            self.sends.push(late.bytes.len(), late.batch);
+            self.request_sent(transport);
+        }
+        self.wait_for_late(state);
+        self.end_if_done(transport, state);
+    }
+
+    /// Sets the timer for the next late answer.
+    #[inline]
+    fn wait_for_late(&mut self, state: &mut WorkerState<Shared<D>>) {
+        if let (Some(late), None, Some(conn)) = (self.late.front(), self.timer, self.conn) {
+            self.timer = Some(state.timers.set(late.due, (conn, 0)));
+        }
+    }
+
+    fn request_sent<T: Transport>(&mut self, transport: &mut T) {
+        if !mem::replace(&mut self.sent_requested, true) {
+            transport.want_sent();
+        }
+    }
+
+    /// The kernel may have taken more since the last event: brings the counters up to date.
+    #[inline]
+    fn account_sent<T: Transport>(&mut self, transport: &T, state: &WorkerState<Shared<D>>) {
+        if !self.sends.is_empty() {
+            self.account_sent_up_to(transport.unsent(), state);
+        }
+    }
+
+    fn account_sent_up_to(&mut self, unsent: usize, state: &WorkerState<Shared<D>>) {
+        let (bytes, batch) = self.sends.account(unsent);
+        self.in_flight -= batch.answers;
+        let counters = state.counters();
+        counters.bytes_out.add(bytes);
+        counters.body_bytes_out.add(batch.values);
+        counters.answered.add(batch.answers);
+    }
+
+    /// Closes the connection when no request is read any more and every answer was taken.
+    fn end_if_done<T: Transport>(&mut self, transport: &mut T, state: &mut WorkerState<Shared<D>>) {
+        if self.reading == Reading::Ended && self.late.is_empty() && self.sends.is_empty() {
+            transport.close();
+            self.release(state);
+        }
+    }
+
+    /// The connection has ended.
+    fn release(&mut self, state: &mut WorkerState<Shared<D>>) {
+        if self.conn.take().is_none() {
+            return;
+        }
+        state.connection_closed(false);
+        if let Some(timer) = self.timer.take() {
+            state.timers.cancel(timer);
+        }
+        self.late.clear();
+        self.late.shrink_to(64);
+        self.sends.clear();
+    }
+}
+
+/// Does what a request asks for, with its fault, and appends what is sent of the answer.
+#[inline]
+fn carry_out<D: Dialect>(
+    dialect: &mut D,
+    request: D::Request<'_>,
+    state: &mut WorkerState<Shared<D>>,
+    now: Now,
+    fault: Option<Fault>,
+    out: &mut Vec<u8>,
+) -> (Answered, Next) {
+    let start = out.len();
+    if matches!(fault, Some(Fault::Busy)) {
+        dialect.busy(request, out);
+        state.counters().fault(FaultKind::Busy);
+        return (Answered::default(), Next::Read);
+    }
+    let lie = match fault {
+        Some(Fault::Lose) => Some(Lie::Lose),
+        Some(Fault::Stale) => Some(Lie::Stale),
+        _ => None,
+    };
+    let Shared { store, key, .. } = &mut state.shared;
+    let answered = dialect.answer(request, Context { store, now, key, lie }, out);
+    let counters = state.counters();
+    counters.body_bytes_in.add(answered.value_in as u64);
+    match answered.hit {
+        Some(true) => counters.hits.add(1),
+        Some(false) => counters.misses.add(1),
+        None => {}
+    }
+    let Some(fault) = fault.filter(|_| lie.is_none() || answered.lied) else { return (answered, Next::Read) };
+    counters.fault(fault.kind());
+    let next = match fault {
+        Fault::Reset { .. } => Next::Reset,
+        Fault::Close => {
+            out.truncate(start + (out.len() - start) / 2);
+            Next::Close
+        }
+        Fault::Stall => {
+            out.truncate(start);
+            Next::Stall
+        }
+        _ => Next::Read,
+    };
+    (answered, next)
+}
+
+/// Keeps an answer until it is due. `None`: until those before it have left.
+fn put_off<D: Dialect>(late: &mut VecDeque<Late>, due: Option<Instant>, bytes: Box<[u8]>, batch: Batch) {
+    let due = due.unwrap_or_else(Instant::now);
+    let last = late.back().map_or(due, |last| last.due);
+    let (due, at) = match D::ORDERED {
+        true => (due.max(last), late.len()),
+        false => (due, late.partition_point(|other| other.due <= due)),
+    };
+    late.insert(at, Late { due, bytes, batch });
+}

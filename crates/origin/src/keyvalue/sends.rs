@@ -1,0 +1,82 @@
+//! Tracks which answers the kernel has taken. Answers are sent in batches, one for what arrived at once, and a batch is
+//! answered when its last byte was taken. [`super`] calls it.
+
+use std::collections::VecDeque;
+
+/// What a connection has queued.
+#[derive(Debug, Default)]
+pub(super) struct Sends {
+    /// Bytes ever queued, and ever reported as taken.
+    queued: u64,
+    taken: u64,
+    batches: VecDeque<(u64, Batch)>,
+}
+
+/// Answers that are sent together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Batch {
+    /// Answers to counted requests.
+    pub(super) answers: u64,
+    /// Bytes of values in them.
+    pub(super) values: u64,
+}
+
+impl Batch {
+    pub(super) fn add(&mut self, other: Batch) {
+        self.answers += other.answers;
+        self.values += other.values;
+    }
+}
+
+impl Sends {
+    /// Nothing is queued that the kernel has not taken.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    /// A batch of so many bytes was queued.
+    #[inline]
+    pub(super) fn push(&mut self, bytes: usize, batch: Batch) {
+        self.queued += bytes as u64;
+        self.batches.push_back((self.queued, batch));
+    }
+
+    /// The driver still holds `unsent` bytes. Reports the bytes and the batches taken since the last call.
+    #[inline]
+    pub(super) fn account(&mut self, unsent: usize) -> (u64, Batch) {
+        let taken = self.queued.saturating_sub(unsent as u64).max(self.taken);
+        let mut sum = Batch::default();
+        while let Some((end, batch)) = self.batches.front()
+            && *end <= taken
+        {
+            sum.add(*batch);
+            self.batches.pop_front();
+        }
+        (taken - std::mem::replace(&mut self.taken, taken), sum)
+    }
+
+    /// Forgets everything, for the next connection.
+    pub(super) fn clear(&mut self) {
+        self.batches.clear();
+        self.batches.shrink_to(64);
+        (self.queued, self.taken) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_answered_with_its_last_byte() {
+        let mut sends = Sends::default();
+        let batch = |answers, values| Batch { answers, values };
+        sends.push(10, batch(2, 5));
+        sends.push(20, batch(1, 7));
+        assert_eq!(sends.account(21), (9, batch(0, 0)));
+        assert_eq!(sends.account(25), (0, batch(0, 0)), "unsent may be too high");
+        assert_eq!(sends.account(1), (20, batch(2, 5)));
+        assert_eq!((sends.account(0), sends.is_empty()), ((1, batch(1, 7)), true));
+    }
+}
