@@ -118,7 +118,7 @@ impl Evidence<'_> {
 type Check = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every check, in the order of the findings.
-const CHECKS: [Check; 20] = [
+const CHECKS: [Check; 21] = [
     cut_short::check,
     count::check,
     no_counters::check,

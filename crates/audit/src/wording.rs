@@ -25,7 +25,7 @@ fn pool(requests: &[u64]) -> Vec<AddressCounters> {
 #[test]
 fn every_finding_says_what_was_reviewed() {
     type Fault = fn(&mut Trial);
-    let faults: [(&str, Fault); 36] = [
+    let faults: [(&str, Fault); 38] = [
         ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
         ("nothing was answered", |t| t.load.window.right_in_window = 0),
         ("another origin", |t| t.has_counters = false),

@@ -97,7 +97,8 @@ fn own(
 ) -> Result<OriginProcess, Failure> {
     let log = trial.folder.join("origin.log");
     let tls = protocol.is_tls().then(|| certified(context, &trial.folder.join("origin"))).transpose()?;
-    let spec = OriginSpec { listen, protocol, cpus: &context.placement.origin, driver: context.driver, tls, output: &log };
+    let spec =
+        OriginSpec { listen, protocol, cpus: &context.placement.origin, driver: context.driver, tls, output: &log };
     OriginProcess::start(&context.launcher.host, &spec)
         .map_err(|e| Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says"))
 }
@@ -144,7 +145,7 @@ fn file_of(path: &str) -> Option<PathBuf> {
 impl RunningOrigin {
     /// None: the product holds the data itself.
     pub fn absent() -> RunningOrigin {
-        RunningOrigin { kind: OriginKind::Absent, addrs: Vec::new(), http: None }
+        RunningOrigin { kind: OriginKind::Absent, addrs: Vec::new() }
     }
 
     /// Its process tree, for vitals.
