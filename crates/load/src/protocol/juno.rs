@@ -245,7 +245,7 @@ impl Protocol for Juno {
                 *ready = true;
                 return Ok(Some(Event::Streams(self.streams)));
             }
-            let stream = response.opaque & (1 << STREAM_BITS) - 1;
+            let stream = response.opaque & ((1 << STREAM_BITS) - 1);
             let sent = streams.get_mut(stream as usize).ok_or("an answer to no request")?;
             if u32::from(sent.generation) != response.opaque >> STREAM_BITS {
                 // The request was given up.

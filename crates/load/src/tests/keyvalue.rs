@@ -115,13 +115,14 @@ fn lies(speaks: Speaks, keyvalue: KeyValue, what: Do, on: fn(Operation) -> bool)
 #[test]
 fn each_lie_is_counted_as_what_it_is_and_nothing_else_is() {
     use ErrorKind::{Busy, ClosedEarly, Lost, Protocol, Redirected, Refused, Resurrected, Stale, WrongValue};
-    let reads: fn(Operation) -> bool = |operation| operation == Operation::Get;
-    let writes: fn(Operation) -> bool = Operation::writes;
-    let creates: fn(Operation) -> bool = |operation| operation == Operation::Create;
-    let all: fn(Operation) -> bool = |_| true;
+    type On = fn(Operation) -> bool;
+    let reads: On = |operation| operation == Operation::Get;
+    let writes: On = Operation::writes;
+    let creates: On = |operation| operation == Operation::Create;
+    let all: On = |_| true;
     let known =
         KeyValue { keys: KeyChoice::Uniform, key_count: Some(40), preload: 40, ..keyvalue("C:1,G:5,U:2,S:1,D:2") };
-    let cases: &[(KeyValue, Do, fn(Operation) -> bool, &[ErrorKind])] = &[
+    let cases: &[(KeyValue, Do, On, &[ErrorKind])] = &[
         (keyvalue(MIX), Do::Lose, creates, &[Lost]),
         // A lost update is read as the version before.
         (keyvalue(MIX), Do::Lose, writes, &[Stale, Lost]),
@@ -142,8 +143,7 @@ fn each_lie_is_counted_as_what_it_is_and_nothing_else_is() {
         at_once(cases, |(keyvalue, what, on, expected)| {
             let preloaded = keyvalue.preload > 0;
             // The preload is not to fail.
-            let on: fn(Operation) -> bool =
-                if preloaded && on(Operation::Set) { |o| o == Operation::Update } else { on };
+            let on: On = if preloaded && on(Operation::Set) { |o| o == Operation::Update } else { on };
             let result = lies(speaks, keyvalue, what, on);
             let expected: BTreeSet<_> = match (speaks, what) {
                 (Speaks::Juno, Do::Redirect) => [Refused].into(),
