@@ -271,7 +271,12 @@ fn environment(setup: &Setup, seed: u64) -> Environment {
             from: installed.from.clone(),
         })
         .collect();
+    let promise = |entry: &weir_model::suite::Entry| {
+        let promise = setup.products.get(&entry.product)?.profiles.get(&entry.profile)?.promise.clone()?;
+        Some((format!("{}:{}", entry.product, entry.profile), promise))
+    };
     Environment {
+        promises: setup.suite.entries.iter().filter_map(promise).collect(),
         weir_version: setup.weir_version.clone(),
         weir_sha256: sha256_of(&setup.weir),
         started: jiff::Timestamp::now().to_string(),

@@ -374,6 +374,9 @@ pub struct Environment {
     /// What was left out before anything was started, and why.
     #[serde(default, alias = "left_out", skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
+    /// What products that hold data promise of a write that they have acknowledged, by `product:profile`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub promises: BTreeMap<String, String>,
     /// The product that was the origin; `None`: weir's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,

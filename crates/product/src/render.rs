@@ -82,8 +82,8 @@ pub const KEY: &str = "key.pem";
 /// Name of the file with both, the certificate first (`cert_and_key`).
 pub const CERT_AND_KEY: &str = "cert-and-key.pem";
 
-/// Name of the file with the certificate of the authority that signs those of clients (`client_ca`): there when the suite asks for
-/// them.
+/// Name of the file with the authorities of clients' certificates (`client_ca`): there when the suite asks for them. The run's own
+/// certificate is among them, for processes of a product that are each other's clients.
 pub const CLIENT_CA: &str = "client-ca.pem";
 
 /// A profile as one trial runs it.

@@ -167,6 +167,12 @@ impl Running {
         self.parts.iter().map(watched).collect()
     }
 
+    /// The parts that tell numbers about themselves, each by name and with the address to ask.
+    pub fn monitors(&self) -> Vec<(String, String)> {
+        let told = |part: &RunningPart| Some((part.name.clone()?, part.rendered.monitor.clone()?));
+        self.parts.iter().filter_map(told).collect()
+    }
+
     /// All its processes at this moment.
     pub fn processes(&self) -> Vec<u32> {
         self.parts.iter().flat_map(|part| self.host.descendants(part.process.root())).collect()

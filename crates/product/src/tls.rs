@@ -63,7 +63,9 @@ impl RunTls {
         host.write(&folder.join(CERT), chain, false)?;
         host.write(&folder.join(KEY), key, true)?;
         host.write(&folder.join(CERT_AND_KEY), &[chain.as_slice(), key].concat(), true)?;
-        self.client.iter().try_for_each(|client| host.write(&folder.join(CLIENT_CA), &client.authority, false))
+        // A product's own processes may be each other's clients, with the run's certificate.
+        let authorities = |client: &ClientIdentity| [client.authority.as_slice(), chain].concat();
+        self.client.iter().try_for_each(|client| host.write(&folder.join(CLIENT_CA), &authorities(client), false))
     }
 
     /// Writes the client's certificate and its key into a folder, if clients need one. [`RunTls::client_spec`] names them.

@@ -9,6 +9,7 @@
 mod connections;
 mod faults;
 mod measure;
+mod monitor;
 mod points;
 mod search;
 mod series;

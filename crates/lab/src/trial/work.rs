@@ -13,6 +13,7 @@ use weir_vitals::{Watched, Window};
 
 use super::TrialContext;
 use super::faults::Faults;
+use super::monitor::Monitors;
 use super::serving::RunningOrigin;
 use weir_host::role::{ClientProcess, ClientReport, ClientSpec};
 use weir_host::stop::Stop;
@@ -37,6 +38,8 @@ pub struct Work<'a> {
     running: &'a mut Option<Running>,
     stop: &'a Stop,
     faults: Faults,
+    /// Ends with the client.
+    _monitors: Monitors,
 }
 
 impl<'a> Work<'a> {
@@ -65,6 +68,8 @@ impl<'a> Work<'a> {
             all_alive(origin, running)?;
             Err(load_failed(host.as_ref(), format!("vitals did not start: {e}"), &output))
         })?;
+        let told = running.as_ref().map(|running| running.monitors()).unwrap_or_default();
+        let monitors = Monitors::start(&told, folder);
         let host = Arc::clone(host);
         Ok(Work {
             host,
@@ -77,6 +82,7 @@ impl<'a> Work<'a> {
             running,
             stop,
             faults: Faults::default(),
+            _monitors: monitors,
         })
     }
 

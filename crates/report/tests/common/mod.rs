@@ -134,6 +134,7 @@ fn environment() -> Environment {
         from: if *name == "direct" { String::new() } else { "system".to_string() },
     };
     Environment {
+        promises: Default::default(),
         origin: None,
         schema: 1,
         weir_version: "0.1.0".to_string(),
