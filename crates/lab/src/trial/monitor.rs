@@ -3,6 +3,7 @@
 //!
 //! It does not know what the numbers mean. A part that does not answer, because a fault has it, has no row for that second.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -65,11 +66,10 @@ fn client(address: &str) -> Option<(Http, String)> {
 
 /// Asks once, and writes a row for each number of the answer.
 fn write(rows: &mut csv::Writer<File>, http: &Http, path: &str) {
-    let Some(serde_json::Value::Object(numbers)) =
-        http.get(path).ok().and_then(|answer| serde_json::from_slice(&answer.body).ok())
-    else {
-        return;
-    };
+    let answered = http.get(path).ok();
+    let numbers: Option<BTreeMap<String, serde_json::Value>> =
+        answered.and_then(|answer| serde_json::from_slice(&answer.body).ok());
+    let Some(numbers) = numbers else { return };
     let time_ms = jiff::Timestamp::now().as_millisecond().to_string();
     for (name, value) in numbers.iter().filter(|(_, value)| value.is_number()) {
         let _ = rows.write_record([&time_ms, name, &value.to_string()]);
