@@ -11,6 +11,7 @@ const SUITE: &str = r#"
 title = "Before a pool"
 question = "How do they spread?"
 products = ["direct", "nginx:stock", "nginx:tuned", "nginx:as-published-loggly", "haproxy:stock", "haproxy:tuned"]
+profile = "tuned"
 blocks = 1
 
 [[workload]]
