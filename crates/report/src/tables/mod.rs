@@ -5,6 +5,7 @@
 mod cells;
 mod cost;
 mod details;
+mod faults;
 pub mod html;
 pub mod markdown;
 mod matrix;
@@ -18,6 +19,7 @@ pub use cells::estimate_cell;
 pub(crate) use cells::rank_words;
 pub use cost::cost;
 pub use details::{broken_files, environment, errors, findings, machine_facts, trials};
+pub use faults::faults;
 pub use matrix::matrix;
 pub use operations::operations;
 pub use overall::overall;
