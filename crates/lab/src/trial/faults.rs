@@ -183,7 +183,7 @@ mod tests {
             (fault("front", FaultKind::DiskFull), "no scratch folder"),
         ] {
             let error = Faults::new(&[fault], &product).unwrap_err();
-            assert!(format!("{error:?}").contains(text), "{error:?}");
+            assert!(error.to_string().contains(text), "{error:?}");
         }
     }
 }
