@@ -334,7 +334,7 @@ mod tests {
             assert_eq!(faults.check(Application::Http1).is_ok(), suits_http, "{text}");
             assert_eq!(faults.check(Application::Redis).is_ok(), suits_keyvalue, "{text}");
         }
-        let error = "stall,lose=1%".parse::<Faults>().unwrap().check(Application::Http1).unwrap_err();
+        let error = "stall:1%,lose=1%".parse::<Faults>().unwrap().check(Application::Http1).unwrap_err();
         assert!(error.starts_with("`lose` is no fault of HTTP; expected: reset"), "{error}");
         let error = "drip=1kB/s".parse::<Faults>().unwrap().check(Application::Juno).unwrap_err();
         assert!(error.contains("of a key-value protocol; expected: reset, close, stall, busy"), "{error}");
