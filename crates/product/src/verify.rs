@@ -95,7 +95,9 @@ pub fn keyvalue(
 fn unlike_text(seed: u64, size: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let next = |_| {
-        (state ^= state << 13, state ^= state >> 7, state ^= state << 17);
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
         (state >> 32) as u8
     };
     (0..size).map(next).collect()

@@ -49,7 +49,7 @@ pub fn summary(outcome: Outcome<'_>) -> String {
 fn finished(mut lines: Vec<String>) -> String {
     let says_least = |lines: &[String]| {
         let begins = |name: &&str| lines.iter().position(|line| line.starts_with(*name));
-        lines.iter().position(String::is_empty).or_else(|| SAY_LEAST.iter().find_map(|name| begins(name)))
+        lines.iter().position(String::is_empty).or_else(|| SAY_LEAST.iter().find_map(begins))
     };
     while lines.len() > ROWS
         && let Some(line) = says_least(&lines)
