@@ -148,6 +148,8 @@ pub enum Draw {
     Resources,
     /// A metric by round, one line for each product.
     Rounds,
+    /// Percentiles over connections or rates, one chart for each product that was run, with the published curves.
+    Points,
 }
 
 /// The loads of a suite that repeat the document, best first.

@@ -14,6 +14,7 @@ mod facts;
 mod figures;
 mod layout;
 mod metrics;
+mod points;
 mod ratios;
 mod run_cases;
 mod tables;
@@ -65,17 +66,21 @@ pub fn sections(run: &Run, summary: &Summary) -> Extra {
 
 fn comparison(context: &Context<'_>) -> Vec<Item> {
     let all = ratios::comparisons(context.cases, context.source);
-    let Some(first) = all.first() else { return Vec::new() };
-    let mut items = vec![Item::Paragraph(introduction(context, first))];
+    let points = points::tables(context);
+    if all.is_empty() && points.is_empty() {
+        return Vec::new();
+    }
+    let mut items = vec![Item::Paragraph(introduction(context, all.first()))];
     items.extend(tables::agreement(context, &all).map(Item::Table));
     items.extend(metrics::METRICS.iter().filter_map(|metric| tables::ratios(context, *metric, &all)).map(Item::Table));
     items.extend(tables::other_order(context, &all).into_iter().map(Item::Table));
     items.extend(tables::origin_connections(context).map(Item::Table));
+    items.extend(points.into_iter().map(Item::Table));
     items
 }
 
-/// The source of the figures, what was measured, and on how many cores.
-fn introduction(context: &Context<'_>, first: &ratios::Comparison) -> String {
+/// The source of the figures, what was measured, and on how many cores, as far as `first` says it.
+fn introduction(context: &Context<'_>, first: Option<&ratios::Comparison>) -> String {
     let source = context.source;
     let mut text = String::new();
     if let Some(document) = source.documents.first() {
@@ -86,8 +91,8 @@ fn introduction(context: &Context<'_>, first: &ratios::Comparison) -> String {
     if !versions.is_empty() {
         text.push_str(&format!(" It measured {}.", list(&versions)));
     }
-    let published = source.condition(&first.case, "", &first.variant, "cores");
-    let own = context.cases.case(&first.case).and_then(run_cases::RunCase::cores);
+    let published = first.and_then(|first| source.condition(&first.case, "", &first.variant, "cores"));
+    let own = first.and_then(|first| context.cases.case(&first.case)).and_then(run_cases::RunCase::cores);
     if let (Some(published), Some(own)) = (published, own) {
         let cores = |n: f64| counted(n as u64, "core");
         text.push_str(&format!(" The proxy had {} there and {} here.", cores(published.value), cores(f64::from(own))));

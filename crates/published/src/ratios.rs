@@ -79,10 +79,8 @@ impl Comparison {
     /// `scenario-2`, or `hello, round 3` where a case is measured in several parts.
     pub fn label(&self) -> String {
         match Variant::parse(&self.variant) {
-            Variant::Whole | Variant::Cores(_) | Variant::Other => self.case.clone(),
-            Variant::Round(_) | Variant::Connections(_) | Variant::Rate(_) => {
-                format!("{}, {}", self.case, self.variant)
-            }
+            Variant::Round(_) => format!("{}, {}", self.case, self.variant),
+            _ => self.case.clone(),
         }
     }
 
@@ -139,8 +137,9 @@ fn variants(figures: &[&Figure], case: &RunCase<'_>) -> Vec<String> {
     let wanted = |name: &&str| match Variant::parse(name) {
         Variant::Whole => true,
         Variant::Cores(_) => distance(name) == closest,
-        Variant::Round(_) | Variant::Connections(_) | Variant::Rate(_) => case.rounds() > 0,
-        Variant::Other => false,
+        Variant::Round(_) => case.rounds() > 0,
+        // `points` compares curves: their points belong together by their share of the most.
+        Variant::Connections(_) | Variant::Rate(_) | Variant::Other => false,
     };
     names.into_iter().filter(wanted).map(str::to_string).collect()
 }

@@ -2,10 +2,7 @@
 //! `facts`, `run_cases`, the document's tables and the charts use it.
 
 use weir_model::metric::Window;
-use weir_model::record::{Measurement, Point};
-
-/// Rates that differ by more than this share are different points of a curve.
-const SAME_RATE: f64 = 0.01;
+use weir_model::record::Measurement;
 
 /// What distinguishes figures of the same case and product.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,11 +11,11 @@ pub(crate) enum Variant {
     Whole,
     /// `4c`: the number of cores of the proxy's machine.
     Cores(u32),
-    /// `round 3`: the third measurement without a restart.
+    /// `round 3`: the third measurement without a restart, or the third point of another series.
     Round(u32),
-    /// `50000 connections`: a point of a curve.
+    /// `50000 connections`: a point of a curve, which `points` finds.
     Connections(u32),
-    /// `10000 requests/s`: a point of a curve.
+    /// `10000 requests/s`: the same.
     Rate(f64),
     /// A variant without a counterpart in a measurement, such as a listing of processes.
     Other,
@@ -46,18 +43,10 @@ impl Variant {
     pub fn window(self, measurement: &Measurement) -> Option<Window<'_>> {
         match self {
             Variant::Whole | Variant::Cores(_) => Window::of_trial(measurement),
-            Variant::Round(round) => point(measurement, |point| point.point == round),
-            Variant::Connections(connections) => point(measurement, |point| point.connections == connections),
-            Variant::Rate(rate) => point(measurement, |point| {
-                point.offered_rate.is_some_and(|offered| (offered / rate - 1.0).abs() <= SAME_RATE)
-            }),
-            Variant::Other => None,
+            Variant::Round(round) => measurement.points.iter().find(|point| point.point == round).map(Window::of_point),
+            Variant::Connections(_) | Variant::Rate(_) | Variant::Other => None,
         }
     }
-}
-
-fn point(measurement: &Measurement, wanted: impl Fn(&Point) -> bool) -> Option<Window<'_>> {
-    measurement.points.iter().find(|point| wanted(point)).map(Window::of_point)
 }
 
 #[cfg(test)]

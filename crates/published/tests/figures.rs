@@ -263,9 +263,7 @@ fn every_picture_has_a_counterpart() {
         let text = |key: &str| picture.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_string();
         assert!(!text("title").is_empty() || drawn.insert((text("suite"), text("picture"))), "twice: {picture}");
     }
-    // The key-value protocol is spoken by no suite yet.
-    let published: BTreeSet<_> =
-        pictures.into_iter().filter(|p| p.suite != "juno").map(|p| (p.suite, p.picture)).collect();
+    let published: BTreeSet<_> = pictures.into_iter().map(|p| (p.suite, p.picture)).collect();
     assert_eq!(drawn, published);
 }
 
@@ -308,12 +306,11 @@ fn layouts_ask_for_what_is_published() {
     }
 }
 
-/// A report finds a figure's counterpart by the product's name. The key-value proxy is of a protocol that weir does not speak
-/// yet, and has no folder.
+/// A report finds a figure's counterpart by the product's name.
 #[test]
 fn products_are_called_as_their_folders_are() {
     let folders = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../products");
-    for m in measured().into_iter().filter(|m| m.suite != "juno") {
+    for m in measured() {
         assert!(folders.join(&m.product).join("product.toml").is_file(), "{m:?}");
     }
 }

@@ -90,6 +90,30 @@ const MONOLAKE: Made = Made {
     blocks: 2,
 };
 
+const JUNO: Made = Made {
+    suite: "juno",
+    load: "connections",
+    cases: &["connections-compaction", "rate-compaction"],
+    runners: &[
+        runner("quorum", "Quorum", "as-published", 10_000.0, 0.0),
+        runner("quorum", "Quorum", "tuned", 12_000.0, 0.0),
+        runner("junodb", "JunoDB", "as-published", 8_000.0, 0.0),
+    ],
+    rounds: 7,
+    blocks: 2,
+};
+
+/// Makes rounds into points of two curves: over connections, a 25th of those published, and over rates, an 8th.
+fn curves(measurement: &mut Measurement) {
+    let over_rates = measurement.case.workload.starts_with("rate");
+    measurement.points.truncate(if over_rates { 6 } else { 7 });
+    for (place, point) in measurement.points.iter_mut().enumerate() {
+        point.connections = if over_rates { 120 } else { [40, 400, 1000, 2000, 4000, 6000, 8000][place] };
+        point.offered_rate = Some(if over_rates { [1.0, 2.0, 3.0, 4.5, 6.0, 8.0][place] * 1_250.0 } else { 1_875.0 });
+        point.load.latency.p99_us = 1_000.0 * (place + 1) as f64;
+    }
+}
+
 /// The folder of a made-up run with its report, written once for all tests that only read it.
 fn shared(made: &Made) -> PathBuf {
     static WRITTEN: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
@@ -98,7 +122,8 @@ fn shared(made: &Made) -> PathBuf {
     let mut written = WRITTEN.lock().unwrap();
     if written.insert(made.suite) {
         let _ = fs::remove_dir_all(&folder);
-        run::write(&folder, made, &|_| {});
+        let own: &dyn Fn(&mut Measurement) = if made.suite == JUNO.suite { &curves } else { &|_| {} };
+        run::write(&folder, made, own);
         make(&folder);
     }
     folder
@@ -164,7 +189,7 @@ fn report_of(made: &Made) -> String {
 
 #[test]
 fn the_markdown_of_published_figures_is_the_reviewed_one() {
-    for made in [EASEGRESS, GATEWAYS, LOGGLY, MONOLAKE] {
+    for made in [EASEGRESS, GATEWAYS, JUNO, LOGGLY, MONOLAKE] {
         golden(&format!("published-{}.md", made.suite), &report_of(&made));
     }
     let shaped = |made: &Made, file: &str| fs::read_to_string(shared(made).join("report/shaped").join(file)).unwrap();
@@ -326,6 +351,56 @@ fn every_picture_of_a_case_that_was_run_has_its_counterpart() {
             chart.name
         );
     }
+}
+
+/// The charts of the published curves over rates: their horizontal axes, and each point of the highest percentile.
+fn over_rates(published: &Extra) -> Vec<(String, Vec<(f64, f64)>)> {
+    let own = published.charts().filter(|chart| chart.name.starts_with("published-3k-fixed-conn-compact-"));
+    let of = own.map(|chart| {
+        let ChartKind::Curves(curves) = &chart.kind else { panic!("curves") };
+        assert_eq!(curves.series.len(), 6, "three percentiles, published and here");
+        let highest = |who: &str| curves.series.iter().find(|c| c.name == format!("{who} p99")).unwrap();
+        let points = highest("published").points.iter().zip(&highest("here").points);
+        (curves.x.title(), points.map(|(there, here)| (there.x - here.x, here.y)).collect())
+    });
+    of.collect()
+}
+
+#[test]
+fn curves_that_went_less_far_are_laid_on_each_other_by_their_share() {
+    let published = published_in(&shared(&JUNO));
+    let charts = over_rates(&published);
+    assert_eq!(charts.len(), 2, "one for each product, under the profile of the document");
+    for (axis, points) in charts {
+        assert_eq!(axis, "Offered rate, share of the most, %");
+        assert_eq!(points, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0].map(|ms| (0.0, ms)));
+    }
+    let table = rows(&published, "published-points-15k-fixed-throughput-compact");
+    assert_eq!(table.len(), 3 * 7, "every profile of every product");
+    assert_eq!(table[6][1..3], ["200,000", "8,000"]);
+    // 16.3 ms is 5.40 times 3.02 ms in the document.
+    assert_eq!((&table[6][7], &table[6][9], &table[6][10]), (&"16.3".into(), &"5.40".into(), &"7.00".into()));
+    let whole = tempfile::tempdir().unwrap();
+    let full = published_of(whole.path(), &JUNO, &|measurement| {
+        curves(measurement);
+        measurement.points.iter_mut().for_each(|point| point.offered_rate = point.offered_rate.map(|rate| rate * 8.0));
+    });
+    assert_eq!(over_rates(&full)[0].0, "Offered rate, requests/s", "as far as the document: numbers, no shares");
+    // A point that was not measured leaves its row without numbers, and a run without points has no such table.
+    let part = published_of(whole.path(), &JUNO, &|measurement| {
+        curves(measurement);
+        measurement.points.remove(1);
+    });
+    let row = &rows(&part, "published-points-15k-fixed-throughput-compact")[1];
+    assert_eq!((&row[1], &row[2], &row[8]), (&"10,000".to_string(), &"–".to_string(), &"–".to_string()));
+    let none = published_of(whole.path(), &JUNO, &|measurement| {
+        curves(measurement);
+        if measurement.case.workload.starts_with("rate") {
+            measurement.points.clear();
+        }
+    });
+    assert_eq!(over_rates(&none), []);
+    assert!(rows(&none, "published-points-3k-fixed-conn-compact").is_empty());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod bars;
 mod lines;
+mod points;
 mod resources;
 
 use crate::context::Context;
@@ -30,6 +31,7 @@ pub(crate) fn charts(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Cha
             Draw::Bars => charts.extend(bars::draw(context, counterpart)),
             Draw::Percentiles => charts.extend(lines::percentiles(context, counterpart, broken)),
             Draw::Rounds => charts.extend(lines::rounds(context, counterpart)),
+            Draw::Points => charts.extend(points::draw(context, counterpart)),
             Draw::Resources => charts.extend(resources::draw(context, counterpart, broken)),
         }
     }
