@@ -94,10 +94,11 @@ fn said(protocol: Protocol, words: &'static [u8], timeout: Duration) -> String {
         let mut some = [0; 1024];
         let _ = socket.read(&mut some);
         let _ = socket.write_all(words);
-        // Gone when the lab is; a peer with nothing to say keeps the connection until then.
-        if words.is_empty() {
-            while matches!(socket.read(&mut some), Ok(n) if n > 0) {}
+        // What the lab sends after this must not reset the connection before the words were read.
+        if !words.is_empty() {
+            let _ = socket.shutdown(std::net::Shutdown::Write);
         }
+        while matches!(socket.read(&mut some), Ok(n) if n > 0) {}
     });
     let run = RunTls::new(Tls::default()).expect("a certificate");
     let http = Http::with_protocol(addr, timeout, &run.wire_protocol(protocol).expect("session"));

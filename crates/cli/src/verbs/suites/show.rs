@@ -174,8 +174,11 @@ fn workload(workload: &Workload) -> Vec<String> {
         0 => String::new(),
         size => format!(" with {} bytes", count(size as u64)),
     };
-    let protocol = workload.protocol.as_str();
-    let words = format!("{protocol} {} {}{body}: {}", request.method, request.path, workload.title);
+    let asks = match &workload.keyvalue {
+        None => format!("{} {}{body}", request.method, request.path),
+        Some(keyvalue) => format!("{}, values of {}", keyvalue.operations, keyvalue.value),
+    };
+    let words = format!("{} {asks}: {}", workload.protocol.as_str(), workload.title);
     vec![workload.name.clone(), words]
 }
 
