@@ -183,11 +183,22 @@ impl<'a> Window<'a> {
     ///
     /// `None` for a role that had no process, as the proxy of the direct path, and without any response.
     pub fn cpu_us(&self, role: Role) -> Option<(f64, f64)> {
-        let usage = self.role(role)?;
+        let (usage, responses) = (self.role(role)?, self.responses());
+        (responses > 0.0).then(|| (usage.cpu_user_us as f64 / responses, usage.cpu_system_us as f64 / responses))
+    }
+
+    /// The responses among which CPU time is divided.
+    fn responses(&self) -> f64 {
         let window = &self.load.window;
         let wrong: u64 = window.errors.iter().filter(|(kind, _)| kind.is_response()).map(|(_, n)| n).sum();
-        let responses = (window.right_in_window + wrong) as f64;
-        (responses > 0.0).then(|| (usage.cpu_user_us as f64 / responses, usage.cpu_system_us as f64 / responses))
+        (window.right_in_window + wrong) as f64
+    }
+
+    /// CPU microseconds of one of the proxy's parts for one response, user and system together, as [`Window::cpu_us`]. `None`
+    /// without such a part, and without any response.
+    pub fn part_cpu_us(&self, part: &str) -> Option<f64> {
+        let (usage, responses) = (self.role(Role::Proxy)?.parts.get(part)?, self.responses());
+        (responses > 0.0).then(|| (usage.cpu_user_us + usage.cpu_system_us) as f64 / responses)
     }
 
     /// User and system together.

@@ -1,8 +1,9 @@
-//! Reads the values that a trial recorded for each second, from `load.csv` and `resources.csv`.
+//! Reads the values that a trial recorded for each second, from `load.csv`, `resources.csv` and `monitor-<part>.csv`.
 //! `charts::section`, `weir-compare` and `weir-published` call it.
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use weir_model::load::{LoadResult, LoadSecond};
 use weir_model::record::ResourceSecond;
 
@@ -32,6 +33,37 @@ pub fn resource_seconds(run: &Run, trial: &Trial) -> Result<Vec<ResourceSecond>,
         rows.extend(read::<ResourceSecond>(&run.folder, &folder.join("resources.csv"))?);
     }
     Ok(rows)
+}
+
+/// A number that a part of a product told about itself.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Told {
+    /// Milliseconds since 1970.
+    pub time_ms: u64,
+    /// Its name.
+    pub name: String,
+    /// The number.
+    pub value: f64,
+}
+
+/// What the parts of a trial's product told about themselves, of all windows: each with the name of the part.
+///
+/// # Errors
+///
+/// The first file that could not be read.
+pub fn told(run: &Run, trial: &Trial) -> Result<Vec<(String, Told)>, Broken> {
+    let mut all = Vec::new();
+    for folder in window_folders(run, trial) {
+        let mut files: Vec<PathBuf> =
+            std::fs::read_dir(&folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect();
+        files.sort();
+        for file in files {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let Some(part) = name.strip_prefix("monitor-").and_then(|rest| rest.strip_suffix(".csv")) else { continue };
+            all.extend(read::<Told>(&run.folder, &file)?.into_iter().map(|told| (part.to_owned(), told)));
+        }
+    }
+    Ok(all)
 }
 
 /// Where the files of each window are: those of the last are the trial's own.

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use common::golden;
 use weir_model::metric::Metric;
+use weir_model::record::{Measurement, Role, RoleUsage};
 use weir_report::{Options, ReportError, Run, full_answer, load_run, make, short_answer, summary, tables};
 
 /// The whole made-up run, written once for all tests that only read it. In the target folder: a static is never dropped.
@@ -404,6 +405,53 @@ fn broken_files_are_rows_and_the_rest_stands() {
     }
     let summary = summary(&load_run(folder.path()).unwrap());
     assert_eq!(summary.sections[0].rows.iter().filter(|row| row.rank.is_some()).count(), 3);
+}
+
+/// A product of parts: what each costs is a table, and what each told of itself that changed is a chart.
+#[test]
+fn parts_of_a_product_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_blocks(folder.path(), 1, 6);
+    let whole = make(folder.path(), &without_png()).unwrap();
+    let page = fs::read_to_string(&whole.html).unwrap();
+    assert!(!page.contains("CPU by part") && !page.contains("told about themselves"), "nobody has parts");
+    let mut trials = fs::read_dir(folder.path().join("trials")).unwrap().map(|entry| entry.unwrap().path());
+    let alder = trials.find(|path| path.to_string_lossy().contains("-alder-")).unwrap();
+    let file = alder.join("measurement.json");
+    let mut measurement: Measurement = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let usage = measurement.usage.iter_mut().find(|usage| usage.role == Role::Proxy).unwrap();
+    for (part, share) in [("front", 0.25), ("store", 0.75)] {
+        let of = |us: u64| (us as f64 * share) as u64;
+        let (user, system) = (of(usage.cpu_user_us), of(usage.cpu_system_us));
+        let part_usage = RoleUsage { cpu_user_us: user, cpu_system_us: system, cores_busy: share, ..usage.clone() };
+        usage.parts.insert(part.to_owned(), part_usage);
+    }
+    let start = measurement.load.as_ref().unwrap().window_start_ms;
+    fs::write(&file, serde_json::to_vec(&measurement).unwrap()).unwrap();
+    let mut told = "time_ms,name,value\n".to_owned();
+    for (second, size) in [(0, 9), (1, 1), (2, 2), (3, 2)] {
+        // The first is before the window.
+        let at = start + second * 1_000 - 500;
+        told.push_str(&format!("{at},size_bytes,{}\n{at},keys,7\n", size << 20));
+    }
+    fs::write(alder.join("monitor-store.csv"), told).unwrap();
+    let made = make(folder.path(), &without_png()).unwrap();
+    let markdown = fs::read_to_string(&made.markdown).unwrap();
+    let row = |part: &str| markdown.lines().find(|line| line.starts_with(&format!("| Alder | {part} |"))).unwrap();
+    assert!(row("front").contains("| 7.00 | 25 % | 0.250 |"), "{}", row("front"));
+    assert!(row("store").contains("| 21.0 | 75 % | 0.750 |"), "{}", row("store"));
+    let page = fs::read_to_string(&made.html).unwrap();
+    assert!(page.contains("CPU by part") && page.contains("told about themselves"));
+    let monitors: Vec<&PathBuf> =
+        made.charts.iter().filter(|path| path.to_string_lossy().contains("-monitor-")).collect();
+    assert!(monitors.iter().all(|path| path.to_string_lossy().contains("-monitor-size-bytes.")), "{monitors:?}");
+    let csv = monitors.iter().find(|path| path.extension().is_some_and(|ending| ending == "csv")).unwrap();
+    let values: Vec<String> = fs::read_to_string(csv).unwrap().lines().skip(1).map(str::to_owned).collect();
+    assert_eq!(values.len(), 3, "{values:?}");
+    assert!(values[0].contains("Alder") && values[0].contains("0.5,1"), "{values:?}");
+    fs::write(alder.join("monitor-store.csv"), "nonsense\n1\n").unwrap();
+    let broken = fs::read_to_string(make(folder.path(), &without_png()).unwrap().html).unwrap();
+    assert!(broken.contains("/monitor-store.csv</td>"), "a file that cannot be read is named");
 }
 
 #[test]

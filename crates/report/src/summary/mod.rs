@@ -29,6 +29,7 @@ use crate::run::{BASELINE, Broken, Run, Trial};
 pub use cost::{Memory, WarmupSummary};
 pub use curve::PointRow;
 pub use metric::Estimates;
+pub(crate) use metric::window_of;
 pub use overall::{Overall, OverallRow};
 pub use search::SearchSummary;
 

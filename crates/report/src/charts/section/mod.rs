@@ -5,6 +5,7 @@ mod bars;
 mod baseline;
 mod curves;
 mod latency;
+mod monitors;
 mod overview;
 mod resources;
 mod timeline;
@@ -29,6 +30,8 @@ pub struct SectionCharts {
     pub main: Vec<Chart>,
     /// Details: other percentiles of a series, cost of all roles.
     pub more: Vec<Chart>,
+    /// What the product's parts told about themselves, such as the size of their files.
+    pub monitors: Vec<Chart>,
     /// What client and origin used, to see whether they had room.
     pub room: Vec<Chart>,
 }
@@ -36,7 +39,7 @@ pub struct SectionCharts {
 impl SectionCharts {
     /// All of them, in reading order.
     pub fn all(&self) -> impl Iterator<Item = &Chart> {
-        self.main.iter().chain(&self.more).chain(&self.room)
+        self.main.iter().chain(&self.more).chain(&self.monitors).chain(&self.room)
     }
 }
 
@@ -58,6 +61,7 @@ pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> Sec
     for (role, chart) in resources::over_time(run, section, broken) {
         if role == Role::Proxy { charts.main.push(chart) } else { charts.room.push(chart) }
     }
+    charts.monitors = monitors::over_time(run, section, broken);
     for some in [&mut charts.main, &mut charts.more, &mut charts.room] {
         some.retain(|chart| !chart.is_empty());
     }

@@ -2,7 +2,7 @@
 
 use weir_model::record::{ResourceSecond, Role};
 
-use super::timeline::{Timeline, measured, placed};
+use super::timeline::{Timeline, measured, pieces as split, placed};
 use super::{note_broken, style};
 use crate::charts::axis::Axis;
 use crate::charts::{Chart, ChartKind, Line, Lines, Points};
@@ -72,14 +72,10 @@ fn line(run: &Run, row: &Row, role: Role, quantity: &Quantity, trials: &[Seconds
         let start = timeline.start(*block);
         let points: Points =
             of_role.filter_map(|(at, row)| Some((start + at, (quantity.of)(row)? / quantity.unit.size))).collect();
-        // A line ends where two windows of a series are separated in time.
-        points.chunk_by(|a, b| b.0 - a.0 < LONGEST_STEP).map(<[_]>::to_vec).collect::<Vec<_>>()
+        split(&points).collect::<Vec<_>>()
     });
     Line { name: row.label.clone(), part: String::new(), colour, dash, pieces: pieces.collect() }
 }
-
-/// Seconds between two rows of one window, at most.
-const LONGEST_STEP: f64 = 2.5;
 
 fn chart(section: &Section, role: Role, quantity: &Quantity, series: Vec<Line>, timeline: &Timeline) -> Chart {
     let who = role.as_str();

@@ -1,11 +1,12 @@
 //! Joins the blocks end to end on one time axis, so that a block that went wrong is visible and not averaged away.
-//! `latency` and `resources` use it, and so does `weir-published`.
+//! `latency`, `resources` and `monitors` use it, and so does `weir-published`.
 
 use std::collections::BTreeMap;
 
 use weir_model::load::LoadResult;
 use weir_model::record::ResourceSecond;
 
+use crate::charts::Points;
 use crate::run::{Run, Trial};
 use crate::summary::Section;
 
@@ -67,6 +68,14 @@ pub(super) fn windows(trial: &Trial) -> Vec<(f64, &LoadResult)> {
     let all = trial.measurement.windows();
     let first = all.first().map_or(0, |load| load.window_start_ms);
     all.into_iter().map(|load| (load.window_start_ms.saturating_sub(first) as f64 / 1_000.0, load)).collect()
+}
+
+/// Seconds between two rows of one window, at most.
+const LONGEST_STEP: f64 = 2.5;
+
+/// The pieces of a line of rows of several windows: it ends where two windows of a series are separated in time.
+pub(super) fn pieces(points: &Points) -> impl Iterator<Item = Points> {
+    points.chunk_by(|a, b| b.0 - a.0 < LONGEST_STEP).map(<[_]>::to_vec)
 }
 
 /// The rows of the measured windows, each at the middle of its second, in seconds since the first window began.
