@@ -88,7 +88,10 @@ fn every_operation_is_answered_rightly_by_every_kind_of_product() {
         let operations = load["by_request"].as_array().expect("operations");
         assert!(operations.len() >= 2, "{at}");
         for operation in operations {
-            assert!(operation["right"].as_u64() > Some(0) && operation["latency"]["p99_us"].as_f64() > Some(0.0), "{at}: {operation}");
+            assert!(
+                operation["right"].as_u64() > Some(0) && operation["latency"]["p99_us"].as_f64() > Some(0.0),
+                "{at}: {operation}"
+            );
         }
         match m["case"]["product"].as_str() {
             Some("twemproxy") => {
