@@ -369,9 +369,9 @@ fn over_rates(published: &Extra) -> Vec<(String, Vec<(f64, f64)>)> {
 #[test]
 fn curves_that_went_less_far_are_laid_on_each_other_by_their_share() {
     let published = published_in(&shared(&JUNO));
-    let charts = over_rates(&published);
-    assert_eq!(charts.len(), 2, "one for each product, under the profile of the document");
-    for (axis, points) in charts {
+    let drawn = over_rates(&published);
+    assert_eq!(drawn.len(), 2, "one for each product, under the profile of the document");
+    for (axis, points) in drawn {
         assert_eq!(axis, "Offered rate, share of the most, %");
         assert_eq!(points, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0].map(|ms| (0.0, ms)));
     }
@@ -393,6 +393,14 @@ fn curves_that_went_less_far_are_laid_on_each_other_by_their_share() {
     });
     let row = &rows(&part, "published-points-15k-fixed-throughput-compact")[1];
     assert_eq!((&row[1], &row[2], &row[8]), (&"10,000".to_string(), &"–".to_string(), &"–".to_string()));
+    let without = published_of(whole.path(), &JUNO, &|measurement| {
+        curves(measurement);
+        if measurement.case.product == "quorum" && measurement.case.profile == "as-published" {
+            measurement.points.clear();
+        }
+    });
+    let names = charts(&without);
+    assert!(names.contains(&"published-3k-fixed-conn-compact-quorum-tuned"), "the profile that has points: {names:?}");
     let none = published_of(whole.path(), &JUNO, &|measurement| {
         curves(measurement);
         if measurement.case.workload.starts_with("rate") {

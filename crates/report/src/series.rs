@@ -37,7 +37,7 @@ pub fn resource_seconds(run: &Run, trial: &Trial) -> Result<Vec<ResourceSecond>,
 
 /// A number that a part of a product told about itself.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Told {
+pub struct MonitorSecond {
     /// Milliseconds since 1970.
     pub time_ms: u64,
     /// Its name.
@@ -51,7 +51,7 @@ pub struct Told {
 /// # Errors
 ///
 /// The first file that could not be read.
-pub fn told(run: &Run, trial: &Trial) -> Result<Vec<(String, Told)>, Broken> {
+pub fn monitor_seconds(run: &Run, trial: &Trial) -> Result<Vec<(String, MonitorSecond)>, Broken> {
     let mut all = Vec::new();
     for folder in window_folders(run, trial) {
         let mut files: Vec<PathBuf> =
@@ -60,7 +60,7 @@ pub fn told(run: &Run, trial: &Trial) -> Result<Vec<(String, Told)>, Broken> {
         for file in files {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             let Some(part) = name.strip_prefix("monitor-").and_then(|rest| rest.strip_suffix(".csv")) else { continue };
-            all.extend(read::<Told>(&run.folder, &file)?.into_iter().map(|told| (part.to_owned(), told)));
+            all.extend(read::<MonitorSecond>(&run.folder, &file)?.into_iter().map(|told| (part.to_owned(), told)));
         }
     }
     Ok(all)

@@ -18,11 +18,17 @@ const PALEST: f64 = 0.55;
 /// The published curves' colour.
 const GREY: &str = "#57606a";
 
-/// One chart for each product under the first profile that it ran under; the table beside them has all.
+/// One chart for each product under the first profile that has points; the table beside them has all profiles.
 pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>) -> Vec<Chart> {
     let Some(curves) = Published::of(context, counterpart.layout) else { return Vec::new() };
-    let first = |entry: &&Entry| context.cases.entries(&entry.product).first() == Some(entry);
-    curves.entries(context).into_iter().filter(first).map(|entry| chart(context, counterpart, &curves, entry)).collect()
+    let drawn = curves.entries(context);
+    let of_product = |entry: &Entry| context.cases.entries(&entry.product).into_iter().find(|own| drawn.contains(own));
+    drawn
+        .iter()
+        .copied()
+        .filter(|entry| of_product(entry) == Some(entry))
+        .map(|entry| chart(context, counterpart, &curves, entry))
+        .collect()
 }
 
 fn chart(context: &Context<'_>, counterpart: Counterpart<'_>, curves: &Published<'_>, entry: &Entry) -> Chart {

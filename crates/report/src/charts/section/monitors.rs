@@ -11,7 +11,7 @@ use crate::charts::axis::Axis;
 use crate::charts::{Chart, ChartKind, Line, Lines, Points};
 use crate::palette::{Style, lighter};
 use crate::run::{Broken, Run, Trial};
-use crate::series::{self, Told};
+use crate::series::{self, MonitorSecond};
 use crate::summary::Section;
 
 /// The share of white in the colour of a product's last part.
@@ -29,7 +29,7 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
     let mut all = Lists::new();
     for (place, row) in section.all_rows().enumerate() {
         for trial in measured(run, section).filter(|trial| trial.is_of(&row.entry)) {
-            match series::told(run, trial) {
+            match series::monitor_seconds(run, trial) {
                 Ok(told) => add(&mut all, place, trial, timeline.start(trial.measurement.block), told),
                 Err(one) => note_broken(broken, one),
             }
@@ -41,11 +41,11 @@ pub(super) fn over_time(run: &Run, section: &Section, broken: &mut Vec<Broken>) 
 }
 
 /// Adds what the parts told in the windows of a trial, in seconds on the joined axis.
-fn add(all: &mut Lists, place: usize, trial: &Trial, start: f64, told: Vec<(String, Told)>) {
+fn add(all: &mut Lists, place: usize, trial: &Trial, start: f64, told: Vec<(String, MonitorSecond)>) {
     let windows = windows(trial);
     let Some(first) = windows.first().map(|(_, load)| load.window_start_ms) else { return };
     let mut own: BTreeMap<(String, String), Points> = BTreeMap::new();
-    for (part, Told { time_ms, name, value }) in told {
+    for (part, MonitorSecond { time_ms, name, value }) in told {
         let at = (time_ms as f64 - first as f64) / 1_000.0;
         if windows.iter().any(|(start, load)| at >= *start && at <= start + load.window_s) {
             own.entry((name, part)).or_default().push((start + at, value));
