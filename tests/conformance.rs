@@ -86,7 +86,8 @@ fn a_product_that_does_not_start_is_a_row_with_the_reason() {
     for entry in std::fs::read_dir(real).expect("nginx").flatten().filter(|entry| entry.path().is_file()) {
         let text = std::fs::read_to_string(entry.path()).expect("text");
         // It listens, and asks an origin that nobody is.
-        std::fs::write(folder.join(entry.file_name()), text.replace("{{ origin_port }}", "1")).expect("written");
+        let text = text.replace("{{ origin_port }}", "1").replace("{{ origin.port }}", "1");
+        std::fs::write(folder.join(entry.file_name()), text).expect("written");
     }
     let toml = folder.join("product.toml");
     let text = std::fs::read_to_string(&toml).expect("text").replace("ready_within = \"10s\"", "ready_within = \"1s\"");
