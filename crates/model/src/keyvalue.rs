@@ -286,14 +286,19 @@ impl ValueSize {
     /// The length for a number drawn from all of `u64`.
     #[inline]
     pub fn at(&self, random: u64) -> u64 {
-        // The high half of the product is uniform below the bound.
-        let below = |bound: u64| ((u128::from(random) * u128::from(bound)) >> 64) as u64;
         match self {
             ValueSize::Fixed(size) => *size,
-            ValueSize::Choice(sizes) => sizes[below(sizes.len() as u64) as usize],
-            ValueSize::Uniform(from, to) => from + below(to - from + 1),
+            ValueSize::Choice(sizes) => sizes[below(random, sizes.len() as u64) as usize],
+            ValueSize::Uniform(from, to) => from + below(random, to - from + 1),
         }
     }
+}
+
+/// A number below `bound`, all alike, for one drawn from all of `u64`.
+#[inline]
+pub fn below(random: u64, bound: u64) -> u64 {
+    // The high half of the product is uniform below the bound.
+    ((u128::from(random) * u128::from(bound)) >> 64) as u64
 }
 
 impl fmt::Display for ValueSize {

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rand::RngCore;
 use rand_distr::{Distribution, Zipf};
-use weir_model::keyvalue::{KeyChoice, Operation, ValueSize};
+use weir_model::keyvalue::{KeyChoice, Operation, ValueSize, below};
 use weir_model::load::{ErrorKind, LoadSpec};
 
 use crate::clock::SECOND;
@@ -43,6 +43,8 @@ pub(crate) struct Rules {
 #[derive(Debug, Clone)]
 pub(crate) struct Requests {
     pub values: Values,
+    /// Length of the longest value, bytes.
+    pub longest: usize,
     order: Arc<Order>,
     lives: Lives,
 }
@@ -127,7 +129,7 @@ impl Requests {
             grace: GRACE + spec.timeout_s.ceil() as u32,
         };
         let longest = keyvalue.value.range().1 as usize;
-        Ok(Requests { values: Values::new(longest, spec.seed), order: Arc::new(order), lives })
+        Ok(Requests { values: Values::new(longest, spec.seed), longest, order: Arc::new(order), lives })
     }
 
     /// What the operations are, in the order of their kinds.
@@ -207,7 +209,7 @@ impl Requests {
                 // Where there is none, one that was never written has to be absent.
                 0 => keys.make(order.connections, operation),
                 _ if makes => keys.make(order.connections, operation),
-                idle => keys.pick_idle(below(fields.random, idle as u64) as usize, operation),
+                idle => keys.pick_idle(below(fields.random.next_u64(), idle as u64) as usize, operation),
             }
         } else {
             let owned = keys.len() as u64;
@@ -229,7 +231,7 @@ impl Requests {
     #[inline]
     fn place(&self, keys: u64, turn: u64, random: &mut impl RngCore) -> u64 {
         match (&self.order.choice, &self.order.zipf) {
-            (KeyChoice::Uniform, _) => below(random, keys),
+            (KeyChoice::Uniform, _) => below(random.next_u64(), keys),
             (KeyChoice::Zipf(_), Some(zipf)) => loop {
                 // Some connections have one key less.
                 let rank = zipf.sample(random) as u64;
@@ -268,13 +270,6 @@ impl Requests {
         // A failure is never wrong, whenever it is.
         let _ = self.finish(state, done, Outcome::Failed, 0);
     }
-}
-
-/// A number below `bound`, all alike.
-#[inline]
-fn below(random: &mut impl RngCore, bound: u64) -> u64 {
-    // The high half of the product is uniform below the bound.
-    ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
 /// What differs from load to load, in as many bits as a key's number has for it.

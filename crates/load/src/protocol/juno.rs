@@ -36,7 +36,6 @@ pub(crate) struct Juno {
     /// By kind of request.
     opcodes: Arc<[Opcode]>,
     streams: u32,
-    longest: usize,
     ttl: u32,
     /// What makes request ids differ from those of other loads.
     nonce: u32,
@@ -65,7 +64,7 @@ struct Sent {
 
 impl Juno {
     fn reader(&self) -> Reader {
-        Reader::new(MessageFrame::new(self.longest + AROUND))
+        Reader::new(MessageFrame::new(self.requests.longest + AROUND))
     }
 
     /// What a response says of a request.
@@ -126,11 +125,9 @@ impl Protocol for Juno {
             Operation::Set => Opcode::SET,
             Operation::Destroy => Opcode::DESTROY,
         };
-        let keyvalue = spec.keyvalue.as_ref().ok_or("a load of keys and values does not say which")?;
         Ok(Juno {
             opcodes: requests.operations().map(opcode).collect(),
             streams: spec.protocol.streams(),
-            longest: keyvalue.value.range().1 as usize,
             ttl: requests.ttl().unwrap_or(0),
             nonce: nonce() as u32,
             requests,

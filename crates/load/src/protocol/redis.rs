@@ -34,7 +34,6 @@ pub(crate) struct Redis {
     streams: u32,
     /// Replicas that have to have a write; 0: none is asked for.
     replicas: i64,
-    longest: usize,
 }
 
 /// The bytes of a kind of request, but for the key's digits and the value.
@@ -97,7 +96,7 @@ impl Redis {
     }
 
     fn session(&self, state: State) -> Box<Session> {
-        let reader = ReplyReader::new(ReplyFrame::new(self.longest + AROUND));
+        let reader = ReplyReader::new(ReplyFrame::new(self.requests.longest + AROUND));
         Box::new(Session { reader, state, order: VecDeque::with_capacity(self.streams as usize), ready: false })
     }
 
@@ -177,22 +176,16 @@ impl Protocol for Redis {
 
     fn new(spec: &LoadSpec) -> Result<Redis, String> {
         let requests = Requests::new(spec, Rules { ttl: u32::MAX, extended_by_reads: false })?;
-        let keyvalue = spec.keyvalue.as_ref().ok_or("a load of keys and values does not say which")?;
+        let replicas = spec.keyvalue.as_ref().map_or(0, |keyvalue| keyvalue.replicas);
         let mut wait = Vec::new();
-        if keyvalue.replicas > 0 {
+        if replicas > 0 {
             // It gives up before the client does, so that too few replicas are told from a server that is gone.
             let timeout = ((spec.timeout_s * 500.0) as u64).max(1);
-            let words = [keyvalue.replicas.to_string(), timeout.to_string()];
+            let words = [replicas.to_string(), timeout.to_string()];
             encode::request(&mut wait, &[b"WAIT", words[0].as_bytes(), words[1].as_bytes()]);
         }
         let kinds = requests.operations().map(|operation| Redis::kind(operation, requests.ttl(), &wait)).collect();
-        Ok(Redis {
-            kinds,
-            streams: spec.protocol.streams(),
-            replicas: i64::from(keyvalue.replicas),
-            longest: keyvalue.value.range().1 as usize,
-            requests,
-        })
+        Ok(Redis { kinds, streams: spec.protocol.streams(), replicas: i64::from(replicas), requests })
     }
 
     fn preloaded(&mut self, took: std::time::Duration) {
@@ -210,7 +203,7 @@ impl Protocol for Redis {
         for sent in session.order.drain(..).filter(|sent| sent.answered.is_none()) {
             self.requests.fail(&mut session.state, &sent.key);
         }
-        session.reader = ReplyReader::new(ReplyFrame::new(self.longest + AROUND));
+        session.reader = ReplyReader::new(ReplyFrame::new(self.requests.longest + AROUND));
         session.ready = false;
     }
 
