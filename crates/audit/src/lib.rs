@@ -149,7 +149,7 @@ pub fn audit(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 /// Checks of the machine and of the work itself, whose findings no fault in the product explains.
-const UNPROVOKED: [&str; 5] = ["client-room", "other-processes", "steal", "tls", "wrong-data"];
+const UNPROVOKED: [&str; 5] = ["client-room", "other-processes", "steal", "tls", wrong_data::NAME];
 
 /// A finding of a load in which faults were provoked: what they explain is only noted.
 fn provoked(finding: Finding) -> Finding {
