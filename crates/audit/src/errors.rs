@@ -23,9 +23,8 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         s if s >= 0.1 => Severity::Warning,
         _ => Severity::Note,
     };
-    let kinds: Vec<String> = window.errors.iter().map(|(kind, n)| format!("{} {n}", kind.as_str())).collect();
-    let message =
-        format!("{failed} of {} requests ({share:.2} %) got no right answer: {}", window.due, kinds.join(", "));
+    let kinds = ErrorKind::listed(&window.errors);
+    let message = format!("{failed} of {} requests ({share:.2} %) got no right answer: {kinds}", window.due);
     finding("errors", severity, message, "see the product's output in the trial's folder; offer less")
 }
 

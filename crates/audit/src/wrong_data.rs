@@ -4,6 +4,7 @@
 //! Threshold: one in the client's whole life, the warm-up included. Each is told by a version and a hash inside the value, so
 //! that none is chance, and a store that loses data may be fast because of it.
 
+use weir_model::load::ErrorKind;
 use weir_model::record::{Finding, Severity};
 
 use super::{Evidence, finding};
@@ -13,16 +14,12 @@ pub const NAME: &str = "wrong-data";
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let total = &e.load.total;
-    let wrong: Vec<(&str, u64)> = (total.errors.iter())
-        .filter(|(kind, n)| kind.is_wrong_data() && **n > 0)
-        .map(|(kind, n)| (kind.as_str(), *n))
-        .collect();
-    if wrong.is_empty() {
+    let wrong = || total.errors.iter().filter(|(kind, n)| kind.is_wrong_data() && **n > 0);
+    let sum: u64 = wrong().map(|(_, n)| n).sum();
+    if sum == 0 {
         return None;
     }
-    let sum: u64 = wrong.iter().map(|(_, n)| n).sum();
-    let kinds: Vec<String> = wrong.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
-    let message = format!("{sum} of {} answers had wrong data: {}", total.sent, kinds.join(", "));
+    let message = format!("{sum} of {} answers had wrong data: {}", total.sent, ErrorKind::listed(wrong()));
     let remedy = "do not use it where data matters; see what its promise of durability and consistency says";
     finding(NAME, Severity::Fatal, message, remedy)
 }

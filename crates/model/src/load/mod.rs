@@ -129,6 +129,12 @@ impl ErrorKind {
     pub fn as_str(self) -> &'static str {
         self.into()
     }
+
+    /// How many there are of each: `timeout 12, reset 3`.
+    pub fn listed<'a>(errors: impl IntoIterator<Item = (&'a ErrorKind, &'a u64)>) -> String {
+        let words: Vec<String> = errors.into_iter().map(|(kind, n)| format!("{} {n}", kind.as_str())).collect();
+        words.join(", ")
+    }
 }
 
 /// What the client says it did. The default is a load in which nothing happened.

@@ -1,7 +1,7 @@
 //! Builds the table of a section's kinds of request, such as the operations of a key-value load: latency and errors of each.
 //! Called by `page` and `markdown`.
 
-use weir_model::load::RequestResult;
+use weir_model::load::{ErrorKind, RequestResult};
 use weir_model::record::Verdict;
 use weir_model::text::Unit;
 
@@ -49,10 +49,7 @@ pub fn operations(run: &Run, section: &Section) -> Option<Table> {
     table.add(Column::number("p95", Unit::MICROS.name), |row| Cell::short(row.kind.latency.p95_us));
     table.add(Column::number("p99", Unit::MICROS.name), |row| Cell::short(row.kind.latency.p99_us));
     table.add(Column::number("Errors", "requests"), |row| Cell::count(row.kind.errors));
-    table.add(Column::text("Errors by kind"), |row| {
-        let kinds = row.kind.errors_by_kind.iter().map(|(kind, n)| format!("{} {n}", kind.as_str()));
-        kinds.collect::<Vec<_>>().join(", ")
-    });
+    table.add(Column::text("Errors by kind"), |row| ErrorKind::listed(&row.kind.errors_by_kind));
     if promised {
         table.add(Column::text("An acknowledged write is"), |row| row.promise.to_owned());
     }
