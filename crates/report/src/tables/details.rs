@@ -2,7 +2,7 @@
 //! and `terminal`.
 
 use weir_model::metric::{Metric, Window};
-use weir_model::record::{Environment, ProductFacts, Severity, Verdict};
+use weir_model::record::{Environment, ProductFacts, Severity};
 use weir_model::text::{Unit, count, short};
 
 use super::{Cell, Column, RowKind, Table, TableOf};
@@ -31,11 +31,7 @@ pub fn trials(run: &Run, section: &Section) -> Table {
     });
     table.add(Column::text("Folder"), |trial| trial.folder.clone());
     table.table(format!("trials-{}", section.slug()), "Every trial, ranked or not", section.trials(run), |trial| {
-        match trial.measurement.verdict {
-            Verdict::Valid => RowKind::Plain,
-            Verdict::Suspect => RowKind::Marked,
-            Verdict::Invalid | Verdict::Error => RowKind::Unranked,
-        }
+        trial.measurement.verdict.into()
     })
 }
 

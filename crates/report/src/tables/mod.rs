@@ -29,6 +29,7 @@ pub(crate) use points::knee_words;
 pub use points::{every as points, side_by_side};
 pub use ranking::ranking;
 
+use weir_model::record::Verdict;
 use weir_model::text::{count, short};
 
 /// Columns, rows, and how the numbers were obtained.
@@ -83,6 +84,16 @@ pub enum RowKind {
     Marked,
     /// Shown and not ranked.
     Unranked,
+}
+
+impl From<Verdict> for RowKind {
+    fn from(verdict: Verdict) -> RowKind {
+        match verdict {
+            Verdict::Valid => RowKind::Plain,
+            Verdict::Suspect => RowKind::Marked,
+            Verdict::Invalid | Verdict::Error => RowKind::Unranked,
+        }
+    }
 }
 
 /// One cell.

@@ -5,7 +5,7 @@ use weir_model::load::{ErrorKind, RequestResult};
 use weir_model::record::Verdict;
 use weir_model::text::Unit;
 
-use super::{Cell, Column, RowKind, Table, TableOf};
+use super::{Cell, Column, Table, TableOf};
 use crate::run::Run;
 use crate::summary::Section;
 
@@ -53,10 +53,6 @@ pub fn operations(run: &Run, section: &Section) -> Option<Table> {
     if promised {
         table.add(Column::text("An acknowledged write is"), |row| row.promise.to_owned());
     }
-    let kind = |row: &OperationRow| match row.verdict {
-        Verdict::Valid => RowKind::Plain,
-        Verdict::Suspect => RowKind::Marked,
-        Verdict::Invalid | Verdict::Error => RowKind::Unranked,
-    };
-    Some(table.table(format!("operations-{}", section.slug()), "Latency and errors by operation", &rows, kind))
+    let id = format!("operations-{}", section.slug());
+    Some(table.table(id, "Latency and errors by operation", &rows, |row| row.verdict.into()))
 }
