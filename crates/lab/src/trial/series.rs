@@ -115,8 +115,8 @@ impl RunningTrial<'_> {
         let most = longest(&spec);
         observer.notify(RunEvent::Stage("connecting"));
         let client = ClientSpec::from(spec);
-        let work = Work::start(self.context, &client, &folder, most, &mut self.origin, &mut self.running, stop)?;
         let faults = Faults::new(&self.trial.load.faults, self.product)?;
+        let work = Work::start(self.context, &client, &folder, most, &mut self.origin, &mut self.running, stop)?;
         let measured = measure(work.with_faults(faults), observer)?;
         observer.notify(RunEvent::Stage("settling"));
         let after =
