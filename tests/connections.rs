@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use common::{measurements, nothing_left, run_within, scratch, weir};
+use common::{run_suite, scratch};
 
 const LOAD: &str = r#"
 [[load]]
@@ -55,13 +55,7 @@ expect = { status = 200, size = 128 }
 /// Runs a suite, and hands over the folder of each trial with its product.
 fn trials(head: &str, mut look: impl FnMut(&Path, &str)) {
     let scratch = scratch();
-    let (suite, out) = (scratch.path().join("suite.toml"), scratch.path().join("run"));
-    std::fs::write(&suite, format!("{head}{LOAD}")).expect("written");
-    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
-    let args = ["run", &text(&suite), "--scale", "full", "--yes", "-q", "--out", &text(&out)];
-    run_within(&mut weir(&args), Duration::from_secs(180)).expect(0);
-    nothing_left(&out, Duration::from_secs(2));
-    let measured = measurements(&out);
+    let measured = run_suite(scratch.path(), &format!("{head}{LOAD}"), 0, Duration::from_secs(180));
     assert!(!measured.is_empty());
     for (folder, m) in &measured {
         assert!(m["error"].is_null(), "{}: {}", folder.display(), m["error"]);

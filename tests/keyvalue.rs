@@ -5,22 +5,14 @@ mod common;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use common::{measurements, nothing_left, run_within, scratch, weir};
+use common::{run_suite, scratch};
 use serde_json::Value;
 
 /// Installing may build a program.
 const WITHIN: Duration = Duration::from_secs(900);
 
 fn run(suite: &str) -> Vec<(PathBuf, Value)> {
-    let scratch = scratch();
-    let out = scratch.path().join("run");
-    let file = scratch.path().join("suite.toml");
-    std::fs::write(&file, suite).expect("written");
-    let path = |p: &std::path::Path| p.to_str().expect("UTF-8").to_owned();
-    let args = ["run", &path(&file), "--scale", "full", "--out", &path(&out), "--yes", "-q"];
-    run_within(&mut weir(&args), WITHIN).expect(0);
-    nothing_left(&out, Duration::from_secs(2));
-    measurements(&out)
+    run_suite(scratch().path(), suite, 0, WITHIN)
 }
 
 /// A finding of this check.

@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{measurements, nothing_left, run, run_within, scratch, weir};
+use common::{run, run_suite, scratch};
 
 const SUITE: &str = r#"
 [suite]
@@ -36,18 +36,8 @@ duration = "500ms"
 #[test]
 fn a_web_server_stands_in_for_the_origin_where_it_can() {
     let scratch = scratch();
-    let out = scratch.path().join("run");
-    let suite = scratch.path().join("suite.toml");
-    std::fs::write(&suite, SUITE).expect("written");
-    let path = |p: &std::path::Path| p.to_str().expect("UTF-8").to_owned();
-    let ended = run_within(
-        &mut weir(&["run", &path(&suite), "--scale", "full", "--out", &path(&out), "--yes", "-q"]),
-        Duration::from_secs(120),
-    );
     // The late one has its row, and the run its status.
-    ended.expect(1);
-    nothing_left(&out, Duration::from_secs(2));
-    let measured = measurements(&out);
+    let measured = run_suite(scratch.path(), SUITE, 1, Duration::from_secs(120));
     assert_eq!(measured.len(), 4);
     for (folder, m) in &measured {
         let at = folder.display();
@@ -68,10 +58,10 @@ fn a_web_server_stands_in_for_the_origin_where_it_can() {
         let hash = order["requests"][0]["expect"]["hash"].as_str();
         assert_eq!(hash.map(str::len), Some(16), "{at}: every body is held to the file's");
     }
+    let out = scratch.path().join("run");
     let report = std::fs::read_to_string(out.join("report/report.md")).expect("a report");
     assert!(report.contains("no-counters"), "{report}");
-    let again = run(&["run", &path(&out.join("run.toml")), "--dry-run"]);
-    again.expect(0);
+    run(&["run", out.join("run.toml").to_str().expect("UTF-8"), "--dry-run"]).expect(0);
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{measurements, nothing_left, run_within, scratch, weir};
+use common::{run_suite, scratch, suite};
 
 const HEAD: &str = r#"title = "Beside others"
 products = ["direct"]
@@ -63,16 +63,9 @@ fn a_trial_beside_busy_processes_is_suspect_and_says_why() {
         return;
     }
     let scratch = scratch();
-    let (suite, out) = (scratch.path().join("suite.toml"), scratch.path().join("run"));
-    std::fs::write(&suite, common::suite(HEAD, LOAD)).expect("written");
-    let path = |p: &std::path::Path| p.to_str().expect("UTF-8").to_owned();
     let busy = Busy::start(needed);
-    let args = ["run", &path(&suite), "--scale", "full", "--out", &path(&out), "--yes", "-q"];
-    run_within(&mut weir(&args), Duration::from_secs(60)).expect(0);
+    let measured = run_suite(scratch.path(), &suite(HEAD, LOAD), 0, Duration::from_secs(60));
     drop(busy);
-    nothing_left(&out, Duration::from_secs(2));
-
-    let measured = measurements(&out);
     assert_eq!(measured.len(), 1);
     let (folder, m) = &measured[0];
     let at = folder.display();
@@ -81,6 +74,6 @@ fn a_trial_beside_busy_processes_is_suspect_and_says_why() {
         findings.iter().find(|f| f["check"] == "other-processes").unwrap_or_else(|| panic!("{at}: {findings:?}"));
     assert_eq!(found["severity"], "warning", "{at}");
     assert_ne!(m["verdict"], "valid", "{at}");
-    let report = std::fs::read_to_string(out.join("report/report.md")).expect("a report");
+    let report = std::fs::read_to_string(scratch.path().join("run/report/report.md")).expect("a report");
     assert!(report.contains("other-processes"), "{report}");
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{add_product, measurements, nothing_left, run_within, scratch, suite, weir};
+use common::{add_product, run_suite, scratch, suite};
 use serde_json::Value;
 
 /// Passes TCP connections on, and writes its name down when it is asked to end. Without a port it only waits.
@@ -100,13 +100,7 @@ duration = "1500ms""#;
 /// Runs the suite with a product; its only measurement, with the folder of its trial.
 fn measured(scratch: &Path, product: &str, status: i32) -> (std::path::PathBuf, Value) {
     add_product(scratch, "chain", product, ("relay.py.j2", RELAY));
-    std::fs::write(scratch.join("suite.toml"), suite(HEAD, LOAD)).expect("written");
-    let path = |name: &str| scratch.join(name).to_str().expect("UTF-8").to_owned();
-    let (file, library, out) = (path("suite.toml"), path("library"), path("run"));
-    let args = ["run", &file, "--library", &library, "--scale", "full", "--out", &out, "--yes", "-q"];
-    run_within(&mut weir(&args), Duration::from_secs(120)).expect(status);
-    nothing_left(&scratch.join("run"), Duration::from_secs(2));
-    let mut all = measurements(&scratch.join("run"));
+    let mut all = run_suite(scratch, &suite(HEAD, LOAD), status, Duration::from_secs(120));
     assert_eq!(all.len(), 1);
     all.remove(0)
 }

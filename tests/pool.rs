@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{measurements, nothing_left, run_within, scratch, weir};
+use common::{run_suite, scratch};
 
 const SUITE: &str = r#"
 [suite]
@@ -29,18 +29,7 @@ duration = "500ms"
 
 #[test]
 fn products_spread_over_all_origins_and_one_that_does_not_is_found() {
-    let scratch = scratch();
-    let out = scratch.path().join("run");
-    let suite = scratch.path().join("suite.toml");
-    std::fs::write(&suite, SUITE).expect("written");
-    let path = |p: &std::path::Path| p.to_str().expect("UTF-8").to_owned();
-    let ended = run_within(
-        &mut weir(&["run", &path(&suite), "--scale", "full", "--out", &path(&out), "--yes", "-q"]),
-        Duration::from_secs(120),
-    );
-    ended.expect(0);
-    nothing_left(&out, Duration::from_secs(2));
-    let measured = measurements(&out);
+    let measured = run_suite(scratch().path(), SUITE, 0, Duration::from_secs(120));
     assert_eq!(measured.len(), 6);
     for (folder, m) in &measured {
         let at = format!("{}: {}", folder.display(), m["case"]);

@@ -163,6 +163,21 @@ pub fn nothing_left(marker: &Path, within: Duration) {
     }
 }
 
+/// Runs a suite as it is written, with the products added to `folder`, into `run` below it: it ends with this status and
+/// leaves nothing running. Its measurements.
+pub fn run_suite(folder: &Path, suite: &str, code: i32, within: Duration) -> Vec<(PathBuf, Value)> {
+    let (file, out, library) = (folder.join("suite.toml"), folder.join("run"), folder.join("library"));
+    std::fs::write(&file, suite).expect("written");
+    let mut command = weir(&["run", "--scale", "full", "--yes", "-q"]);
+    command.arg(&file).arg("--out").arg(&out);
+    if library.exists() {
+        command.arg("--library").arg(library);
+    }
+    run_within(&mut command, within).expect(code);
+    nothing_left(&out, Duration::from_secs(2));
+    measurements(&out)
+}
+
 /// Every measurement.json of a run, by folder name, in order.
 pub fn measurements(run: &Path) -> Vec<(PathBuf, Value)> {
     let mut folders: Vec<PathBuf> =
