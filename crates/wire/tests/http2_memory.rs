@@ -1,37 +1,11 @@
 //! What HTTP/2 costs in memory: nothing is allocated for an exchange that is like those before it, and a connection
 //! that waits is small.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "common/counting.rs"]
+mod counting;
 
+use counting::{ALLOCATIONS, BYTES};
 use weir_wire::http2::{Body, Client, ClientEvent, Options, Prepared, Request, Server, ServerEvent};
-
-/// Counts what its thread allocates, so that tests may run in parallel.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    static BYTES: Cell<i64> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is handed to the system's allocator; counting in const thread-locals allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        BYTES.set(BYTES.get() + layout.size() as i64);
-        // SAFETY: the caller keeps to the contract, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        BYTES.set(BYTES.get() - layout.size() as i64);
-        // SAFETY: the caller keeps to the contract, which is the same.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 static BODY: [u8; 128] = [b'x'; 128];
 

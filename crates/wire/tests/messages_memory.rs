@@ -1,40 +1,14 @@
 //! What protocols of whole messages cost in memory: nothing is allocated to write one or to read one that arrives whole,
 //! and a connection that waits is small.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "common/counting.rs"]
+mod counting;
 
+use counting::{ALLOCATIONS, BYTES};
 use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Status};
 use weir_wire::memcached;
 use weir_wire::messages::{Frame, Messages};
 use weir_wire::redis::{Command, ReplyFrame, RequestFrame, Value, Version, encode};
-
-/// Counts what its thread allocates, so that tests may run in parallel.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    static BYTES: Cell<i64> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is handed to the system's allocator; counting in const thread-locals allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        BYTES.set(BYTES.get() + layout.size() as i64);
-        // SAFETY: the caller keeps to the contract, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        BYTES.set(BYTES.get() - layout.size() as i64);
-        // SAFETY: the caller keeps to the contract, which is the same.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// What is allocated meanwhile.
 fn allocations(work: impl FnOnce()) -> u64 {
