@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::{one_of, unique};
+
 /// What is spoken above TCP or TLS: a folder in `weir_wire`, and a session in `weir_load` and in `weir_origin`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Application {
@@ -303,6 +305,17 @@ impl Protocol {
         Protocol::measured().find(|protocol| protocol.scheme() == scheme)
     }
 
+    /// The schemes of the measured protocols that are wanted, for sentences: `one of http://, https://`.
+    pub fn schemes(wanted: impl Fn(Protocol) -> bool) -> String {
+        let wanted = Protocol::measured().filter(|protocol| wanted(*protocol));
+        one_of(unique(wanted.map(|protocol| format!("{}://", protocol.scheme()))))
+    }
+
+    /// The first measured protocol that is the same over TLS, where there is one.
+    pub fn over_tls(self) -> Option<Protocol> {
+        Protocol::measured().find(|other| other.is_tls() && other.application() == self.application())
+    }
+
     /// Whether URLs with this scheme are fetched over TLS; `None`: no measured protocol has such URLs.
     pub fn scheme_is_tls(scheme: &str) -> Option<bool> {
         Protocol::of_scheme(scheme).map(Protocol::is_tls)
@@ -356,6 +369,9 @@ mod tests {
 
     #[test]
     fn schemes_say_whether_there_is_tls() {
+        assert_eq!(Protocol::schemes(|protocol| !protocol.is_keyvalue()), "one of http://, https://");
+        let secure = [Protocol::Http11, Protocol::H2c, Protocol::Junos].map(Protocol::over_tls);
+        assert_eq!(secure, [Some(Protocol::Https11), Some(Protocol::H2), Some(Protocol::Junos)]);
         let found = ["http", "https", "ftp"].map(Protocol::scheme_is_tls);
         assert_eq!(found, [Some(false), Some(true), None]);
     }

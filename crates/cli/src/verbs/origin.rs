@@ -178,8 +178,7 @@ pub fn main(args: &Args) -> VerbResult {
 
 /// Where it can be reached.
 fn addresses(origin: &Origin, protocol: Protocol, tls: bool) -> String {
-    let over_tls = |other: &&Protocol| other.application() == protocol.application() && other.is_tls();
-    let secure = Protocol::measured().find(|other| tls && over_tls(&other)).unwrap_or(protocol);
+    let secure = protocol.over_tls().filter(|_| tls).unwrap_or(protocol);
     let tcp = origin.addrs().iter().map(|addr| format!("{}://{addr}", secure.scheme()));
     let unix = origin.unix().map(|path| format!("unix:{}", path.display()));
     tcp.chain(unix).collect::<Vec<_>>().join(" and ")
@@ -221,12 +220,9 @@ fn parse_listen(text: &str) -> Result<Listen, String> {
     let wanted = "an address and a port, such as 127.0.0.1:9000, [::1]:9000 or 0.0.0.0:9000";
     let (scheme, address) = text.split_once("://").unwrap_or((Protocol::default().scheme(), text));
     let store = scheme.strip_suffix("-store").and_then(Protocol::of_scheme).filter(|p| p.is_keyvalue());
-    let protocol = Protocol::of_scheme(scheme).or(store).ok_or_else(|| {
-        let mut schemes: Vec<&str> = Protocol::measured().map(Protocol::scheme).collect();
-        schemes.sort_unstable();
-        schemes.dedup();
-        wrong_value(format!("the origin does not speak {scheme}"), &format!("one of {}", schemes.join(", ")))
-    })?;
+    let protocol = Protocol::of_scheme(scheme)
+        .or(store)
+        .ok_or_else(|| wrong_value(format!("the origin does not speak {scheme}://"), &Protocol::schemes(|_| true)))?;
     let mut found = address.trim_end_matches('/').to_socket_addrs().map_err(|e| wrong_value(e, wanted))?;
     let addr = found.next().ok_or_else(|| wrong_value("this name has no address", wanted))?;
     Ok(Listen { protocol, addr })

@@ -7,7 +7,6 @@ use weir_model::protocol::Protocol;
 use weir_model::text::counted;
 
 use super::flags::Args;
-use super::urls::schemes;
 use crate::exit::Failure;
 
 /// What is asked of a key-value server; `None` of another.
@@ -54,21 +53,21 @@ pub fn check_flags(args: &Args, protocol: Protocol) -> Result<(), Failure> {
     let scheme = protocol.scheme();
     if let Some(format) = args.output.format.filter(|format| format.is_keyvalue() != protocol.is_keyvalue()) {
         let name = format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-        let wanted = schemes(|other| format.is_keyvalue() == other.is_keyvalue());
+        let wanted = Protocol::schemes(|other| format.is_keyvalue() == other.is_keyvalue());
         return Err(Failure::wrong("--format", format!("{name} has no table for {scheme}://"), wanted));
     }
     if protocol.is_keyvalue() {
         let Some((flag, instead)) = of_http(args) else { return Ok(()) };
         let found = format!("it is for HTTP, and the URL is {scheme}://");
         let wanted = match instead {
-            "" => schemes(|other| !other.is_keyvalue()),
+            "" => Protocol::schemes(|other| !other.is_keyvalue()),
             instead => instead.to_owned(),
         };
         return Err(Failure::wrong(flag, found, wanted));
     }
     let Some(flag) = of_keyvalue(args) else { return Ok(()) };
     let found = format!("it is for key-value servers, and the URL is {scheme}://");
-    Err(Failure::wrong(flag, found, schemes(Protocol::is_keyvalue)))
+    Err(Failure::wrong(flag, found, Protocol::schemes(Protocol::is_keyvalue)))
 }
 
 /// The first flag of HTTP that was given, and what key-value servers have instead.

@@ -13,8 +13,7 @@ use crate::exit::Failure;
 pub fn tls(args: &Args, protocol: Protocol) -> Result<Option<TlsSpec>, Failure> {
     if !protocol.is_tls() {
         let Some(flag) = used(&args.tls) else { return Ok(None) };
-        let over_tls = |other: &Protocol| other.is_tls() && other.application() == protocol.application();
-        let wanted = Protocol::measured().find(over_tls).map_or("https", Protocol::scheme);
+        let wanted = protocol.over_tls().map_or("https", Protocol::scheme);
         let found = format!("it is for TLS, and the URL is {}://", protocol.scheme());
         return Err(Failure::wrong(flag, found, format!("{wanted}:// in the URL")));
     }

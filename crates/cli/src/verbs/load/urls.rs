@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::Uri;
 use weir_model::InputError;
 use weir_model::protocol::Protocol;
-use weir_model::text::{counted, one_of};
+use weir_model::text::counted;
 
 /// Connect timeout for each address of a name.
 const TRIED: Duration = Duration::from_secs(1);
@@ -147,8 +147,8 @@ pub fn protocol(lines: &[UrlLine]) -> Result<Protocol, InputError> {
     }
 }
 
-/// Reads `http[s]://host[:port][/path][?query]`, or the same without a path for a key-value server; without a scheme it is http. With a unix socket (`unix`) a path alone
-/// is enough.
+/// Reads `http[s]://host[:port][/path][?query]`, or the same without a path for a key-value server; without a scheme it is
+/// http. With a unix socket (`unix`) a path alone is enough.
 ///
 /// # Errors
 /// What was found and what would be right.
@@ -166,7 +166,7 @@ fn parse(text: &str, place: &Place, unix: bool) -> Result<Url, InputError> {
     let uri: Uri = whole.parse().map_err(|error: http::uri::InvalidUri| not_a_url(&error.to_string()))?;
     let scheme = uri.scheme_str().unwrap_or_default();
     let Some(protocol) = Protocol::of_scheme(scheme) else {
-        return Err(place.wrong(format!("weir load does not speak {scheme}://"), &schemes(|_| true)));
+        return Err(place.wrong(format!("weir load does not speak {scheme}://"), &Protocol::schemes(|_| true)));
     };
     let authority =
         uri.authority().filter(|authority| !authority.host().is_empty() && !authority.as_str().contains('@'));
@@ -191,15 +191,6 @@ fn parse(text: &str, place: &Place, unix: bool) -> Result<Url, InputError> {
         authority: authority.to_string(),
         path: if protocol.is_keyvalue() { String::new() } else { path },
     })
-}
-
-/// The schemes of the measured protocols that are wanted, for sentences: `one of http://, https://`.
-pub fn schemes(wanted: impl Fn(Protocol) -> bool) -> String {
-    let mut names: Vec<String> =
-        Protocol::measured().filter(|p| wanted(*p)).map(|p| format!("{}://", p.scheme())).collect();
-    let mut seen = std::collections::BTreeSet::new();
-    names.retain(|name| seen.insert(name.clone()));
-    one_of(names.iter().map(String::as_str))
 }
 
 /// Resolves a URL's host; of several addresses the first that accepts a connection is used.
