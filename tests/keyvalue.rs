@@ -25,7 +25,7 @@ const EVERY_KIND: &str = r#"
 [suite]
 title = "Key-value products"
 question = "Do they answer rightly?"
-products = ["direct", "redis", "redis-replicated", "twemproxy", "quorum"]
+products = ["direct", "redis", "redis-replicated", "memcached", "twemproxy", "quorum"]
 profile = "tuned"
 blocks = 1
 
@@ -60,6 +60,25 @@ protocol = "juno"
 keyvalue = { operations = "C:1,S:1,G:1,U:1,D:1", value = 2000, ttl = "30m" }
 products = ["direct", "quorum"]
 
+[[workload]]
+name = "memcached"
+protocol = "memcached"
+keyvalue = { operations = "C:1,S:1,G:1,U:1,D:1", value = 2000, ttl = "30m" }
+products = ["direct", "memcached"]
+
+[[workload]]
+name = "memcached-tls"
+protocol = "memcacheds"
+keyvalue = { operations = "set:1,get:3", value = "100..4000", keys = "zipf:0.99", preload = 1000 }
+products = ["direct", "memcached"]
+
+[[workload]]
+name = "memcached-pool"
+protocol = "memcached"
+keyvalue = { operations = "set:1,get:3", value = 100, keys = "uniform", preload = 1000 }
+products = ["twemproxy"]
+origins = 3
+
 [[load]]
 name = "capacity"
 kind = "closed"
@@ -71,7 +90,7 @@ duration = "600ms"
 #[test]
 fn every_operation_is_answered_rightly_by_every_kind_of_product() {
     let measured = run(EVERY_KIND);
-    assert_eq!(measured.len(), 8);
+    assert_eq!(measured.len(), 13);
     for (folder, m) in &measured {
         let at = format!("{}: {}", folder.display(), m["case"]);
         assert!(m["error"].is_null(), "{at}: {}", m["error"]);
@@ -91,7 +110,7 @@ fn every_operation_is_answered_rightly_by_every_kind_of_product() {
                 assert!(addresses.iter().all(|one| one["requests"].as_u64() > Some(0)), "{at}: {addresses:?}");
             }
             // Nothing is behind a store.
-            Some("redis" | "redis-replicated" | "quorum") => assert!(m["origin"].is_null(), "{at}"),
+            Some("redis" | "redis-replicated" | "memcached" | "quorum") => assert!(m["origin"].is_null(), "{at}"),
             // What client and origin counted is the same.
             _ => assert!(
                 m["verdict"] != "invalid" && m["origin"]["requests"].as_u64() > Some(0),

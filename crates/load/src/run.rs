@@ -19,7 +19,7 @@ use crate::error::LoadError;
 use crate::output::{self, Outputs, span_s};
 use crate::plan::{Plan, Share};
 use crate::preload;
-use crate::protocol::{Http1, Http2, Juno, Protocol, Redis};
+use crate::protocol::{Http1, Http2, Juno, Memcached, Protocol, Redis};
 use crate::recorder::{Interval, Phase};
 use crate::result::{self, Span};
 use crate::shared::{Message, Ready, Shared, WorkerResult};
@@ -113,6 +113,7 @@ impl Job<'_> {
             LoadProtocol::Http2 { .. } => self.run_protocol::<Http2>(progress),
             LoadProtocol::Redis { .. } => self.run_keyvalue::<Redis>(progress),
             LoadProtocol::Juno { .. } => self.run_keyvalue::<Juno>(progress),
+            LoadProtocol::Memcached { .. } => self.run_keyvalue::<Memcached>(progress),
         }
     }
 

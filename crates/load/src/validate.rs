@@ -96,7 +96,9 @@ fn requests(spec: &LoadSpec) -> Result<(), String> {
 
 fn streams(spec: &LoadSpec) -> Result<(), String> {
     let (what, streams) = match spec.protocol {
-        LoadProtocol::Http1 { pipeline } | LoadProtocol::Redis { pipeline } => ("pipelined requests", pipeline),
+        LoadProtocol::Http1 { pipeline } | LoadProtocol::Redis { pipeline } | LoadProtocol::Memcached { pipeline } => {
+            ("pipelined requests", pipeline)
+        }
         LoadProtocol::Http2 { streams } => ("streams", streams),
         LoadProtocol::Juno { streams } => ("requests in flight", streams),
     };

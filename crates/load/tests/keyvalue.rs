@@ -26,10 +26,7 @@ fn order(origin: &Origin, protocol: Protocol, keyvalue: KeyValue) -> LoadSpec {
     let in_flight = 4;
     LoadSpec {
         requests: RequestSpec::operations(&keyvalue.operations),
-        protocol: match protocol.is_multiplexed() {
-            true => LoadProtocol::Juno { streams: in_flight },
-            false => LoadProtocol::Redis { pipeline: in_flight },
-        },
+        protocol: LoadProtocol::of(protocol, 1).in_flight(in_flight),
         keyvalue: Some(keyvalue),
         tls: protocol.is_tls().then(TlsSpec::default),
         kind: LoadKind::Count { requests: 6_000 },
@@ -83,7 +80,7 @@ fn both_sides_count_the_same_and_nothing_is_wrong() {
 
 #[test]
 fn a_store_that_loses_or_lies_is_caught() {
-    for protocol in [Protocol::Redis, Protocol::Juno] {
+    for protocol in Protocol::measured().filter(|protocol| protocol.is_keyvalue() && !protocol.is_tls()) {
         for (faults, kinds) in [
             ("lose=1%", &[ErrorKind::Lost, ErrorKind::Stale, ErrorKind::Resurrected][..]),
             ("stale=1%", &[ErrorKind::Lost, ErrorKind::Stale, ErrorKind::Resurrected]),

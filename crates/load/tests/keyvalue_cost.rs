@@ -14,6 +14,7 @@ use weir_model::keyvalue::{KeyChoice, KeyValue};
 use weir_model::load::{LoadProtocol, LoadSecond, LoadSpec, RequestSpec, Target};
 use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 use weir_wire::juno::{Message, MessageFrame, Opcode, Payload, Reader, Status};
+use weir_wire::memcached;
 use weir_wire::redis::{Command, RequestFrame, RequestReader, Version, encode};
 
 struct Counting;
@@ -77,6 +78,7 @@ fn server() -> SocketAddr {
 fn serve(mut stream: TcpStream, store: &Store) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut redis = RequestReader::new(RequestFrame::new(1 << 20));
+    let mut memcached = memcached::RequestReader::new(memcached::RequestFrame::new(1 << 20));
     let mut juno = Reader::new(MessageFrame::new(1 << 20));
     let mut buffer = [0; 16 * 1024];
     loop {
@@ -89,6 +91,11 @@ fn serve(mut stream: TcpStream, store: &Store) -> std::io::Result<()> {
             Some(b'*') => {
                 while let Some(message) = redis.next(&mut input).unwrap() {
                     serve_redis(&Command::parse(message).unwrap().unwrap(), store, &mut out);
+                }
+            }
+            Some(b'a'..=b'z') => {
+                while let Some(message) = memcached.next(&mut input).unwrap() {
+                    serve_memcached(memcached::Command::parse(message).unwrap(), store, &mut out);
                 }
             }
             _ => {
@@ -113,6 +120,25 @@ fn serve_redis(command: &Command<'_>, store: &Store, out: &mut Vec<u8>) {
         },
         _ => out.extend_from_slice(b"+PONG\r\n"),
     }
+}
+
+fn serve_memcached(command: memcached::Command<'_>, store: &Store, out: &mut Vec<u8>) {
+    use memcached::{Command, Reply};
+    let reply = match command {
+        Command::Store { key, data, .. } => {
+            store.lock().unwrap().insert(key.to_vec(), data.to_vec());
+            Reply::Stored
+        }
+        Command::Get { mut keys, .. } => {
+            let key = keys.next().unwrap();
+            if let Some(data) = store.lock().unwrap().get(key) {
+                Reply::Value { key, flags: 0, cas: None, data }.encode(out).unwrap();
+            }
+            Reply::End
+        }
+        _ => Reply::Version(b"1"),
+    };
+    reply.encode(out).unwrap();
 }
 
 fn serve_juno(request: Message<'_>, store: &Store, out: &mut Vec<u8>) {
@@ -151,7 +177,11 @@ fn load(spec: &LoadSpec, progress: &mut dyn FnMut(Progress)) {
 #[test]
 fn a_request_allocates_nothing() {
     let _alone = ALONE.lock();
-    for protocol in [LoadProtocol::Redis { pipeline: 4 }, LoadProtocol::Juno { streams: 4 }] {
+    for protocol in [
+        LoadProtocol::Redis { pipeline: 4 },
+        LoadProtocol::Juno { streams: 4 },
+        LoadProtocol::Memcached { pipeline: 4 },
+    ] {
         for keys in [KeyChoice::Uniform, KeyChoice::Zipf(0.99), KeyChoice::Sequential] {
             let count = |requests| {
                 let before = ALLOCATIONS.load(Ordering::Relaxed);
@@ -186,7 +216,11 @@ fn a_connection_that_waits_is_about_as_small_as_one_of_http() {
         (after_a_second(420) - after_a_second(20)) / 400
     };
     let http = bytes(LoadProtocol::Http1 { pipeline: 1 });
-    for protocol in [LoadProtocol::Redis { pipeline: 1 }, LoadProtocol::Juno { streams: 1 }] {
+    for protocol in [
+        LoadProtocol::Redis { pipeline: 1 },
+        LoadProtocol::Juno { streams: 1 },
+        LoadProtocol::Memcached { pipeline: 1 },
+    ] {
         let keyvalue = bytes(protocol);
         println!("{protocol:?}: {keyvalue} bytes a connection; HTTP: {http}");
         assert!(keyvalue > http && keyvalue < http + 640, "{protocol:?}: {keyvalue} bytes a connection; HTTP: {http}");

@@ -19,12 +19,20 @@ pub enum Application {
     Redis,
     /// JunoDB's.
     Juno,
+    /// Memcached's text commands.
+    Memcached,
 }
 
 impl Application {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Application; 5] =
-        [Application::Http1, Application::Http2, Application::Http3, Application::Redis, Application::Juno];
+    pub const ALL: [Application; 6] = [
+        Application::Http1,
+        Application::Http2,
+        Application::Http3,
+        Application::Redis,
+        Application::Juno,
+        Application::Memcached,
+    ];
 
     /// Its name in counters, which is its ALPN identifier where it has one.
     pub fn id(self) -> &'static str {
@@ -34,12 +42,13 @@ impl Application {
             Application::Http3 => "h3",
             Application::Redis => "redis",
             Application::Juno => "juno",
+            Application::Memcached => "memcached",
         }
     }
 
     /// Whether it asks for keys and values ([`crate::keyvalue`]), not for paths.
     pub fn is_keyvalue(self) -> bool {
-        matches!(self, Application::Redis | Application::Juno)
+        matches!(self, Application::Redis | Application::Juno | Application::Memcached)
     }
 }
 
@@ -233,6 +242,36 @@ protocols! {
         port: 5080,
         limits: Some((204_800, 259_200)),
         upstream: Protocol::Juno,
+        flags: &["tls"],
+    }
+    /// Memcached's text commands over plain TCP.
+    Memcached "memcached" {
+        title: "memcached's protocol",
+        application: Application::Memcached,
+        tls: false,
+        alpn: None,
+        version: None,
+        multiplexed: false,
+        measured: true,
+        scheme: "memcached",
+        port: 11211,
+        limits: Some((1_048_000, 2_592_000)),
+        upstream: Protocol::Memcached,
+        flags: &[],
+    }
+    /// Memcached's text commands over TLS.
+    Memcacheds "memcacheds" {
+        title: "memcached's protocol over TLS",
+        application: Application::Memcached,
+        tls: true,
+        alpn: None,
+        version: None,
+        multiplexed: false,
+        measured: true,
+        scheme: "memcacheds",
+        port: 11211,
+        limits: Some((1_048_000, 2_592_000)),
+        upstream: Protocol::Memcached,
         flags: &["tls"],
     }
 }

@@ -22,7 +22,7 @@ use crate::counters::AllCounters;
 use crate::driver::{ConnectionLimit, serve_on};
 use crate::fault::FaultKind;
 use crate::http::{HttpSession, HttpShared};
-use crate::keyvalue::{self, Dialect, Juno, KeyValueSession, Redis};
+use crate::keyvalue::{self, Dialect, Juno, KeyValueSession, Memcached, Redis};
 use crate::options::{Options, OriginError};
 use crate::pause::Pause;
 use crate::session::Session;
@@ -89,6 +89,7 @@ impl Origin {
         match application {
             Application::Redis => Origin::start_keyvalue::<Redis>(options),
             Application::Juno => Origin::start_keyvalue::<Juno>(options),
+            Application::Memcached => Origin::start_keyvalue::<Memcached>(options),
             Application::Http1 | Application::Http2 | Application::Http3 => {
                 Origin::start_with::<HttpSession>(options, move |worker| HttpShared::new(responses.clone(), worker))
             }

@@ -83,6 +83,7 @@ fn key_value_requests_allocate_nothing_but_new_values() {
     let mut redis = Vec::new();
     redis_encode::request(&mut redis, &[b"SET", b"key", &value, b"EX", b"100"]);
     redis_encode::request(&mut redis, &[b"GET", b"key"]);
+    let memcached = [b"set key 0 100 200\r\n", &value[..], b"\r\nget key\r\n"].concat();
     let juno = |opcodes: &[Opcode]| {
         let mut bytes = Vec::new();
         for &opcode in opcodes {
@@ -97,6 +98,7 @@ fn key_value_requests_allocate_nothing_but_new_values() {
     for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
         for (name, protocol, bytes, most) in [
             ("set and get", Protocol::Redis, redis.clone(), 0),
+            ("set and get", Protocol::Memcached, memcached.clone(), 0),
             ("set and get", Protocol::Juno, juno(&[Opcode::SET, Opcode::GET]), 0),
             // A lock has a key and a value, which it keeps until the commit.
             ("two phases", Protocol::Juno, juno(&[Opcode::PREPARE_SET, Opcode::ABORT, Opcode::READ]), 2000),

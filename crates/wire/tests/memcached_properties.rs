@@ -12,7 +12,7 @@ mod oracle;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use weir_wire::memcached::{Command, MetaStatus, Reply, ReplyFrame, RequestFrame, Store, Words};
+use weir_wire::memcached::{Command, Reply, ReplyFrame, RequestFrame, Store, Words};
 
 const LIMIT: usize = 1 << 20;
 
@@ -40,33 +40,24 @@ impl Parts {
         let Parts { kind, key, words, numbers: (flags, expiry, number), data, yes: (yes, quiet) } = self;
         let (key, words, quiet) = (key.as_slice(), Words::of(words), *quiet);
         let how = [Store::Set, Store::Add, Store::Replace, Store::Append, Store::Prepend, Store::Cas(*number)];
-        match kind % 12 {
+        match kind % 8 {
             0 => Command::Get { keys: words, cas: *yes },
             1 => Command::Delete { key, quiet },
             2 => Command::Count { key, by: *number, down: *yes, quiet },
             3 => Command::Touch { key, expiry: *expiry, quiet },
-            4 => Command::MetaGet(key, words),
-            5 => Command::MetaSet { key, flags: words, data },
-            6 => Command::MetaDelete(key, words),
-            7 => Command::MetaCount(key, words),
-            8 => Command::MetaNoop,
             _ => Command::Store { how: how[kind % 6], key, flags: *flags, expiry: *expiry, data, quiet },
         }
     }
 
     fn reply(&self) -> Reply<'_> {
         let Parts { kind, key, words, numbers: (flags, _, number), data, yes: (yes, _) } = self;
-        let flags_of_meta = Words::of(words);
-        let status = [MetaStatus::Done, MetaStatus::Miss, MetaStatus::NotStored, MetaStatus::Exists];
         let short = [Reply::End, Reply::Stored, Reply::NotStored, Reply::Exists, Reply::NotFound, Reply::Deleted];
-        match kind % 8 {
+        match kind % 6 {
             0 | 1 => Reply::Value { key, flags: *flags, cas: yes.then_some(*number), data },
             2 => Reply::Number(*number),
-            3 => Reply::MetaValue { flags: flags_of_meta, data },
-            4 => Reply::Meta(status[kind / 8 % 4], flags_of_meta),
-            5 => Reply::ServerError(words),
-            6 => Reply::Version(words),
-            _ => short[kind / 8 % 6],
+            3 => Reply::ServerError(words),
+            4 => Reply::Version(words),
+            _ => short[kind / 6 % 6],
         }
     }
 }
@@ -152,11 +143,6 @@ const FRAGMENTS: &[&str] = &[
     "delete",
     "incr",
     "touch",
-    "mg",
-    "ms",
-    "md",
-    "ma",
-    "mn\r\n",
     "version\r\n",
     " k",
     " key",
@@ -166,7 +152,6 @@ const FRAGMENTS: &[&str] = &[
     " -1",
     " 4294967296",
     " noreply",
-    " v t O1",
     "  ",
     "\r\n",
     "\r",
@@ -174,9 +159,6 @@ const FRAGMENTS: &[&str] = &[
     "abc\r\n",
     "a\r\n",
     "VALUE",
-    "VA",
-    "HD",
-    "EN\r\n",
     "END\r\n",
     "STORED\r\n",
     "12\r\n",

@@ -98,7 +98,7 @@ fn memcached_allocates_nothing_for_messages_that_arrive_whole() {
         quiet: true,
     };
     let get = memcached::Command::Get { keys: memcached::Words::of(b"a b"), cas: true };
-    let value = memcached::Reply::MetaValue { flags: memcached::Words::of(b"t5 c7"), data };
+    let value = memcached::Reply::Value { key: b"a", flags: 5, cas: Some(7), data };
     let done = allocations(|| {
         set.encode(&mut out).unwrap();
         set.encode(&mut out).unwrap();

@@ -19,7 +19,7 @@ use weir_model::units::HumanDuration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = include_str!("../../help/origin.txt"))]
 pub struct Args {
-    /// Address and port to listen on, with a scheme for other protocols than HTTP (redis://, juno-store://); port 0
+    /// Address and port to listen on, with a scheme for other protocols than HTTP (redis://, memcached://, juno-store://); port 0
     /// means a free one. Several make a pool. [default: 127.0.0.1:9000, with --unix a free port]
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen)]
     listen: Vec<Listen>,
@@ -60,7 +60,7 @@ pub struct Args {
 /// Flags of TLS.
 #[derive(Debug, clap::Args)]
 struct TlsFlags {
-    /// Accept only TLS, as https://, rediss:// and junos:// do; HTTP/2 and HTTP/1.1 are negotiated by ALPN.
+    /// Accept only TLS, as https:// and rediss:// do; HTTP/2 and HTTP/1.1 are negotiated by ALPN.
     #[arg(long)]
     tls: bool,
     /// Certificate chain (PEM), instead of a generated one for localhost.

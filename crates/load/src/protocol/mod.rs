@@ -8,6 +8,7 @@ mod http1;
 mod http2;
 mod http_template;
 mod juno;
+mod memcached;
 mod redis;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use crate::worker::Stream;
 pub(crate) use http1::Http1;
 pub(crate) use http2::Http2;
 pub(crate) use juno::Juno;
+pub(crate) use memcached::Memcached;
 pub(crate) use redis::Redis;
 
 /// A protocol, with the requests of one load made ready. Each worker has a clone.

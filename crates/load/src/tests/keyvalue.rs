@@ -14,6 +14,8 @@ use crate::LoadError;
 
 const REDIS: Speaks = Speaks::Redis { replicas: 1 };
 
+const ALL: [Speaks; 3] = [REDIS, Speaks::Juno, Speaks::Memcached];
+
 const MIX: &str = "C:2,G:5,U:2,S:1,D:1";
 
 fn order(server: &Server, speaks: Speaks, keyvalue: KeyValue) -> LoadSpec {
@@ -23,6 +25,7 @@ fn order(server: &Server, speaks: Speaks, keyvalue: KeyValue) -> LoadSpec {
         protocol: match speaks {
             Speaks::Redis { .. } => LoadProtocol::Redis { pipeline: 4 },
             Speaks::Juno => LoadProtocol::Juno { streams: 4 },
+            Speaks::Memcached => LoadProtocol::Memcached { pipeline: 4 },
         },
         keyvalue: Some(keyvalue),
         kind: LoadKind::Count { requests: 4_000 },
@@ -58,7 +61,7 @@ fn kinds(result: &LoadResult) -> BTreeSet<ErrorKind> {
 
 #[test]
 fn a_right_server_is_never_blamed() {
-    for speaks in [REDIS, Speaks::Juno] {
+    for speaks in ALL {
         at_once(&choices(), |keyvalue| {
             for driver in DRIVERS {
                 for recycled in [None, Some(7)] {
@@ -84,7 +87,7 @@ fn a_right_server_is_never_blamed() {
 
 #[test]
 fn operations_come_in_turn_and_as_often_as_the_mix_says() {
-    for speaks in [REDIS, Speaks::Juno] {
+    for speaks in ALL {
         let server = Server::start(speaks, |_| Do::Right);
         let mut spec = order(&server, speaks, keyvalue("C:10,G:30,D:5"));
         spec.connections = 1;
@@ -139,14 +142,14 @@ fn each_lie_is_counted_as_what_it_is_and_nothing_else_is() {
         (keyvalue(MIX), Do::CloseAfter, all, &[ClosedEarly]),
         (known, Do::CloseAfter, all, &[ClosedEarly]),
     ];
-    for speaks in [REDIS, Speaks::Juno] {
+    for speaks in ALL {
         at_once(cases, |(keyvalue, what, on, expected)| {
             let preloaded = keyvalue.preload > 0;
             // The preload is not to fail.
             let on: On = if preloaded && on(Operation::Set) { |o| o == Operation::Update } else { on };
             let result = lies(speaks, keyvalue, what, on);
             let expected: BTreeSet<_> = match (speaks, what) {
-                (Speaks::Juno, Do::Redirect) => [Refused].into(),
+                (Speaks::Juno | Speaks::Memcached, Do::Redirect) => [Refused].into(),
                 _ => expected.iter().copied().collect(),
             };
             assert_eq!(kinds(&result), expected, "{speaks:?} {what:?}: {:?}", result.total);
@@ -186,7 +189,7 @@ fn answers_may_come_in_any_order_where_the_protocol_allows_it() {
 
 #[test]
 fn a_late_answer_is_a_timeout_and_never_taken_for_another() {
-    at_once(&[REDIS, Speaks::Juno], |speaks| {
+    at_once(&ALL, |speaks| {
         let late = Do::Late(Duration::from_millis(700));
         let server = Server::start(speaks, move |asked| if asked.number == 100 { late } else { Do::Right });
         let mut spec = order(&server, speaks, keyvalue(MIX));
@@ -202,7 +205,9 @@ fn a_late_answer_is_a_timeout_and_never_taken_for_another() {
 #[test]
 fn a_server_that_speaks_something_else_is_told_before_the_load() {
     let http = server::Server::start(|_| server::Do::Send(server::answer(400, "no")));
-    for (speaks, text) in [(REDIS, "Redis's protocol"), (Speaks::Juno, "JunoDB's protocol")] {
+    for (speaks, text) in
+        [(REDIS, "Redis's protocol"), (Speaks::Juno, "JunoDB's protocol"), (Speaks::Memcached, "memcached's protocol")]
+    {
         // It waits for the end of a head, and says at last that it is none: a server that talks first does so at once.
         let talker = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = talker.local_addr().unwrap();
@@ -226,7 +231,7 @@ fn a_server_that_speaks_something_else_is_told_before_the_load() {
 
 #[test]
 fn a_preload_that_fails_ends_the_load_before_it_begins() {
-    for speaks in [REDIS, Speaks::Juno] {
+    for speaks in ALL {
         let server = Server::start(speaks, |asked| if asked.number == 50 { Do::Busy } else { Do::Right });
         let spec = order(&server, speaks, KeyValue { preload: 1_000, ..keyvalue(MIX) });
         match load(&spec).unwrap_err() {
@@ -241,7 +246,7 @@ fn a_preload_that_fails_ends_the_load_before_it_begins() {
 
 #[test]
 fn an_open_load_keeps_its_rate_and_loses_no_key_with_its_connections() {
-    at_once(&[REDIS, Speaks::Juno], |speaks| {
+    at_once(&ALL, |speaks| {
         let server = Server::start(speaks, |asked| if asked.number == 60 { Do::CloseAfter } else { Do::Right });
         let mut spec = order(&server, speaks, KeyValue { preload: 40, ..keyvalue("G:9,U:1") });
         spec.kind = constant(1_000.0);

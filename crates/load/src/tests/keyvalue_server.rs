@@ -1,4 +1,4 @@
-//! A small key-value server for tests, in Redis's protocol or JunoDB's: one thread a connection, one memory, and a closure
+//! A small key-value server for tests, in Redis's protocol, JunoDB's or memcached's: one thread a connection, one memory, and a closure
 //! that says when it lies.
 
 use std::collections::HashMap;
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use weir_model::keyvalue::Operation;
 use weir_wire::juno::{Message, MessageFrame, Opcode, Payload, Reader, Status};
+use weir_wire::memcached;
 use weir_wire::redis::{Command, Condition, RequestFrame, RequestReader, Version, encode};
 
 /// What a test wants to happen.
@@ -85,6 +86,7 @@ pub(super) struct Server {
 pub(super) enum Speaks {
     Redis { replicas: i64 },
     Juno,
+    Memcached,
 }
 
 impl Server {
@@ -109,6 +111,7 @@ impl Server {
                         let _ = match speaks {
                             Speaks::Redis { replicas } => connection.redis(replicas),
                             Speaks::Juno => connection.juno(),
+                            Speaks::Memcached => connection.memcached(),
                         };
                     })
                     .unwrap();
@@ -232,6 +235,60 @@ impl Connection {
                         ..Message::default()
                     };
                     response.encode(&mut out).unwrap();
+                    out
+                };
+                if !self.answer(&asked, encode)? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn memcached(&mut self) -> std::io::Result<()> {
+        use memcached::{Command, Reply as Said, Store};
+        self.stream.set_nodelay(true)?;
+        let mut reader = memcached::RequestReader::new(memcached::RequestFrame::new(1 << 20));
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            let length = self.stream.read(&mut buffer)?;
+            if length == 0 {
+                return Ok(());
+            }
+            let mut input = &buffer[..length];
+            while let Some(message) = reader.next(&mut input).unwrap() {
+                let (operation, key, value) = match Command::parse(message).unwrap() {
+                    Command::Other(b"version") => {
+                        self.memory.lock().unwrap().pings += 1;
+                        self.stream.write_all(b"VERSION 1.6\r\n")?;
+                        continue;
+                    }
+                    Command::Get { mut keys, cas: false } => (Operation::Get, keys.next().unwrap(), &[][..]),
+                    Command::Delete { key, quiet: false } => (Operation::Destroy, key, &[][..]),
+                    Command::Store { how, key, flags: 0, data, quiet: false, .. } => match how {
+                        Store::Add => (Operation::Create, key, data),
+                        Store::Replace => (Operation::Update, key, data),
+                        Store::Set => (Operation::Set, key, data),
+                        other => panic!("{other:?}"),
+                    },
+                    other => panic!("{other:?}"),
+                };
+                let asked = self.asked(operation, key, value);
+                let encode = |reply: &Reply| {
+                    let mut out = Vec::new();
+                    if let Reply::Found(data) = reply {
+                        Said::Value { key, flags: 0, cas: None, data }.encode(&mut out).unwrap();
+                    }
+                    let said = match (reply, operation) {
+                        (Reply::Found(_) | Reply::NotFound, Operation::Get) => Said::End,
+                        (Reply::NotFound, Operation::Destroy) => Said::NotFound,
+                        (Reply::Done, Operation::Destroy) => Said::Deleted,
+                        (Reply::Exists | Reply::NotFound, _) => Said::NotStored,
+                        (Reply::Done | Reply::Found(_), _) => Said::Stored,
+                        (Reply::Busy, _) => Said::ServerError(b"busy"),
+                        (Reply::Refused, _) => Said::ServerError(b"out of memory storing object"),
+                        (Reply::Redirected, _) => Said::Error,
+                    };
+                    said.encode(&mut out).unwrap();
                     out
                 };
                 if !self.answer(&asked, encode)? {

@@ -146,7 +146,7 @@ pub struct LoadResult {
     pub driver: String,
     /// Worker threads that ran.
     pub threads: u32,
-    /// The protocol spoken: `http/1.1`, `h2`, `redis` or `juno`.
+    /// The protocol spoken: `http/1.1`, `h2`, `redis`, `juno` or `memcached`.
     #[serde(default = "http11")]
     pub protocol: String,
     /// Requests that each connection could have in flight: pipelined ones of HTTP/1.1, streams of HTTP/2.

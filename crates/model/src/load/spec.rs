@@ -229,6 +229,12 @@ pub enum LoadProtocol {
         /// Requests in flight at a time, answered in any order.
         streams: u32,
     },
+    /// Memcached's protocol.
+    #[serde(rename = "memcached")]
+    Memcached {
+        /// Requests sent ahead of their answers; 1 is no pipelining.
+        pipeline: u32,
+    },
 }
 
 impl LoadProtocol {
@@ -239,13 +245,16 @@ impl LoadProtocol {
             Application::Http2 | Application::Http3 => LoadProtocol::Http2 { streams },
             Application::Redis => LoadProtocol::Redis { pipeline: 1 },
             Application::Juno => LoadProtocol::Juno { streams },
+            Application::Memcached => LoadProtocol::Memcached { pipeline: 1 },
         }
     }
 
     /// The same with so many requests in flight on a connection.
     pub fn in_flight(mut self, requests: u32) -> LoadProtocol {
         match &mut self {
-            LoadProtocol::Http1 { pipeline: n } | LoadProtocol::Redis { pipeline: n } => *n = requests,
+            LoadProtocol::Http1 { pipeline: n }
+            | LoadProtocol::Redis { pipeline: n }
+            | LoadProtocol::Memcached { pipeline: n } => *n = requests,
             LoadProtocol::Http2 { streams: n } | LoadProtocol::Juno { streams: n } => *n = requests,
         }
         self
@@ -258,6 +267,7 @@ impl LoadProtocol {
             LoadProtocol::Http2 { .. } => Application::Http2,
             LoadProtocol::Redis { .. } => Application::Redis,
             LoadProtocol::Juno { .. } => Application::Juno,
+            LoadProtocol::Memcached { .. } => Application::Memcached,
         }
     }
 
@@ -269,7 +279,9 @@ impl LoadProtocol {
     /// Requests that a connection may have in flight.
     pub fn streams(self) -> u32 {
         match self {
-            LoadProtocol::Http1 { pipeline: n } | LoadProtocol::Redis { pipeline: n } => n,
+            LoadProtocol::Http1 { pipeline: n }
+            | LoadProtocol::Redis { pipeline: n }
+            | LoadProtocol::Memcached { pipeline: n } => n,
             LoadProtocol::Http2 { streams: n } | LoadProtocol::Juno { streams: n } => n,
         }
     }

@@ -11,6 +11,7 @@
 //! [`crate::origin`] chooses it. This module does not know what a request looks like, nor what is stored.
 
 mod juno;
+mod memcached;
 mod redis;
 mod sends;
 mod store;
@@ -34,6 +35,7 @@ use crate::timers::TimerId;
 use crate::transport::Transport;
 use crate::value;
 pub(crate) use juno::Juno;
+pub(crate) use memcached::Memcached;
 pub(crate) use redis::Redis;
 use sends::{Batch, Sends};
 use store::Now;
@@ -77,7 +79,7 @@ pub(crate) trait Dialect: Debug + Default + 'static {
     /// What a request asks for, and how it is counted.
     fn asks(request: &Self::Request<'_>) -> Asks;
 
-    /// Does what a request asks for, and appends the answer to `out`. `lie` makes it do something else than it says,
+    /// Does what a request asks for, and appends the answer, if it wants one, to `out`. `lie` makes it do something else than it says,
     /// where it can.
     fn answer(&mut self, request: Self::Request<'_>, context: Context<'_, Self>, out: &mut Vec<u8>) -> Answered;
 
@@ -318,6 +320,12 @@ impl<D: Dialect> Answers<D> {
         let (answered, next) = carry_out(&mut self.dialect, request, state, now, fault, out);
         let next = if answered.close && next == Next::Read { Next::Close } else { next };
         let cut = matches!(fault, Some(Fault::Close | Fault::Stall));
+        if out.len() == start && asks.of_keys && !cut {
+            // A request that wants no answer.
+            self.in_flight -= 1;
+            state.counters().answered.add(1);
+            return next;
+        }
         let one = Batch { answers: u64::from(asks.of_keys && !cut), values: answered.value_out as u64 };
         if next != Next::Stall && (due.is_some() || D::ORDERED && !self.late.is_empty()) {
             self.late_bytes += out.len() - start;

@@ -1,6 +1,6 @@
 //! The values that an origin keeps: in memory, in shards that all workers share, each key with its time of expiry.
 //!
-//! [`super::redis`] and [`super::juno`] use it. Records lie in shards by the hash of their keys; a shard is locked for
+//! The protocols of this folder use it. Records lie in shards by the hash of their keys; a shard is locked for
 //! the time of one operation, and its lock is taken by another worker in one case of [`SHARDS`]. A value that is written
 //! again uses its former memory. Expired records are dropped when they are met, and before a shard grows.
 //!

@@ -9,7 +9,7 @@ use weir_model::protocol::{Application, Protocol};
 use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Status};
 use weir_wire::messages::{Frame, Messages};
 use weir_wire::redis::{ReplyFrame, Value, encode};
-use weir_wire::{juno, redis};
+use weir_wire::{juno, memcached, redis};
 
 use super::{Endpoint, RequestError, Transport};
 
@@ -32,6 +32,7 @@ pub struct KeyValueClient {
 enum Codec {
     Redis(redis::ReplyReader),
     Juno { reader: juno::Reader, opaque: u32 },
+    Memcached(memcached::ReplyReader),
 }
 
 /// What is asked.
@@ -51,6 +52,7 @@ impl KeyValueClient {
         let codec = match protocol.application() {
             Application::Redis => Codec::Redis(Messages::new(ReplyFrame::new(LARGEST_MESSAGE))),
             Application::Juno => Codec::Juno { reader: Messages::new(MessageFrame::new(LARGEST_MESSAGE)), opaque: 0 },
+            Application::Memcached => Codec::Memcached(Messages::new(memcached::ReplyFrame::new(LARGEST_MESSAGE))),
             other => return Err(RequestError::Unreachable(format!("{} has no keys and values", other.id()))),
         };
         let transport = Transport::open(endpoint, Instant::now() + timeout)?;
@@ -115,6 +117,12 @@ impl KeyValueClient {
                 self.transport.write(&out, until)?;
                 message(&mut self.transport, reader, until, |bytes| read_juno(bytes, ask, *opaque))
             }
+            Codec::Memcached(reader) => {
+                write_memcached(&mut out, key, ask).map_err(malformed)?;
+                self.transport.write(&out, until)?;
+                let mut value = None;
+                message(&mut self.transport, reader, until, |bytes| read_memcached(bytes, ask, &mut value))
+            }
         }
     }
 }
@@ -124,7 +132,7 @@ fn message<F: Frame<Error: std::fmt::Display>, T>(
     transport: &mut Transport,
     reader: &mut Messages<F>,
     until: Instant,
-    take: impl Fn(&[u8]) -> Result<Option<T>, RequestError>,
+    mut take: impl FnMut(&[u8]) -> Result<Option<T>, RequestError>,
 ) -> Result<T, RequestError> {
     let mut input = Vec::new();
     loop {
@@ -197,6 +205,36 @@ fn read_juno(bytes: &[u8], ask: Ask<'_>, opaque: u32) -> Result<Option<Option<Ve
         Ask::Get { .. } if status.is_success() => Ok(Some(Some(message.payload.data.to_vec()))),
         Ask::Set { .. } | Ask::Destroy if status.is_success() => Ok(Some(None)),
         _ => Err(RequestError::Answer(format!("status {} ({})", status.0, status.text()))),
+    }
+}
+
+fn write_memcached(out: &mut Vec<u8>, key: &[u8], ask: Ask<'_>) -> Result<(), memcached::EncodeError> {
+    use memcached::{Command, Store, Words};
+    match ask {
+        Ask::Set { value: data, ttl_s } => {
+            let expiry = i32::try_from(ttl_s).unwrap_or(i32::MAX);
+            Command::Store { how: Store::Set, key, flags: 0, expiry, data, quiet: false }.encode(out)
+        }
+        Ask::Get { .. } => Command::Get { keys: Words::of(key), cas: false }.encode(out),
+        Ask::Destroy => Command::Delete { key, quiet: false }.encode(out),
+    }
+}
+
+/// The end of an answer, before which a value may come.
+fn read_memcached(
+    bytes: &[u8],
+    ask: Ask<'_>,
+    value: &mut Option<Vec<u8>>,
+) -> Result<Option<Option<Vec<u8>>>, RequestError> {
+    use memcached::Reply;
+    match (Reply::parse(bytes).map_err(malformed)?, ask) {
+        (Reply::Value { data, .. }, Ask::Get { .. }) => {
+            *value = Some(data.to_vec());
+            Ok(None)
+        }
+        (Reply::End, Ask::Get { .. }) => Ok(Some(value.take())),
+        (Reply::Stored, Ask::Set { .. }) | (Reply::Deleted | Reply::NotFound, Ask::Destroy) => Ok(Some(None)),
+        _ => Err(RequestError::Answer(String::from_utf8_lossy(bytes).lines().next().unwrap_or_default().to_owned())),
     }
 }
 

@@ -57,23 +57,6 @@ pub enum Command<'a> {
         /// No reply is wanted.
         quiet: bool,
     },
-    /// `mg`: the value of a key, and what its flags ask for.
-    MetaGet(&'a [u8], Words<'a>),
-    /// `ms`: writes a value.
-    MetaSet {
-        /// Under which key.
-        key: &'a [u8],
-        /// When and how.
-        flags: Words<'a>,
-        /// The value.
-        data: &'a [u8],
-    },
-    /// `md`: removes a key, or makes it stale.
-    MetaDelete(&'a [u8], Words<'a>),
-    /// `ma`: adds or subtracts.
-    MetaCount(&'a [u8], Words<'a>),
-    /// `mn`: nothing; its reply says that all before it were answered.
-    MetaNoop,
     /// A command that weir does not know, by its name.
     Other(&'a [u8]),
 }
@@ -126,18 +109,6 @@ impl<'a> Command<'a> {
                 Command::Count { key, by, down: name == b"decr", quiet: quiet(words)? }
             }
             b"touch" => Command::Touch { key: words.key(BAD)?, expiry: words.seconds(BAD)?, quiet: quiet(words)? },
-            b"mg" => Command::MetaGet(words.key(BAD)?, words),
-            b"md" => Command::MetaDelete(words.key(BAD)?, words),
-            b"ma" => Command::MetaCount(words.key(BAD)?, words),
-            b"ms" => {
-                let key = words.key(BAD)?;
-                words.next();
-                Command::MetaSet { key, flags: words, data }
-            }
-            b"mn" => {
-                words.end(BAD)?;
-                Command::MetaNoop
-            }
             _ if is_name(name) => Command::Other(name),
             _ => return Err(BAD),
         })
@@ -196,18 +167,6 @@ impl<'a> Command<'a> {
                 put_seconds(out, expiry);
                 put_quiet(out, quiet);
             }
-            Command::MetaGet(key, flags) => put_meta(out, b"mg", key, flags),
-            Command::MetaDelete(key, flags) => put_meta(out, b"md", key, flags),
-            Command::MetaCount(key, flags) => put_meta(out, b"ma", key, flags),
-            Command::MetaSet { key, flags, data } => {
-                out.extend_from_slice(b"ms");
-                put(out, key);
-                put_number(out, data.len() as u64);
-                put_all(out, flags);
-                put_data(out, data);
-                return Ok(());
-            }
-            Command::MetaNoop => out.extend_from_slice(b"mn"),
             Command::Other(name) => out.extend_from_slice(name),
         }
         out.extend_from_slice(b"\r\n");
@@ -227,14 +186,6 @@ impl<'a> Command<'a> {
             | Command::Delete { key, .. }
             | Command::Count { key, .. }
             | Command::Touch { key, .. } => check_key(key),
-            Command::MetaGet(key, flags)
-            | Command::MetaDelete(key, flags)
-            | Command::MetaCount(key, flags)
-            | Command::MetaSet { key, flags, .. } => {
-                check_key(key)?;
-                flags.check()
-            }
-            Command::MetaNoop => Ok(()),
             Command::Other(name) if is_name(name) => Ok(()),
             Command::Other(_) => Err(EncodeError::BadText),
         }
@@ -275,11 +226,4 @@ fn put_quiet(out: &mut Vec<u8>, quiet: bool) {
     if quiet {
         put(out, b"noreply");
     }
-}
-
-#[inline]
-fn put_meta(out: &mut Vec<u8>, name: &[u8], key: &[u8], flags: Words<'_>) {
-    out.extend_from_slice(name);
-    put(out, key);
-    put_all(out, flags);
 }

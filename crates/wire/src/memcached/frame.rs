@@ -32,7 +32,6 @@ impl Frame for ReplyFrame {
         }
         extent(bytes, self.0, |mut words| match words.next() {
             Some(b"VALUE") => words.nth(2).map(Some).ok_or(ParseError::BadReply),
-            Some(b"VA") => words.next().map(Some).ok_or(ParseError::BadReply),
             _ => Ok(None),
         })
     }
@@ -61,7 +60,6 @@ impl Frame for RequestFrame {
             Some(b"set" | b"add" | b"replace" | b"append" | b"prepend" | b"cas") => {
                 words.nth(3).map(Some).ok_or(ParseError::BadCommand)
             }
-            Some(b"ms") => words.nth(1).map(Some).ok_or(ParseError::BadCommand),
             _ => Ok(None),
         })
     }

@@ -1,13 +1,12 @@
-//! Memcached's protocol, its text and its meta commands, client and server half
-//! (<https://docs.memcached.org/protocols/basic/>, <https://docs.memcached.org/protocols/meta/>).
+//! Memcached's protocol, its text commands, client and server half (<https://docs.memcached.org/protocols/basic/>).
 //!
 //! [`ReplyReader`] and [`RequestReader`] take whole messages out of a stream; [`Reply`] and [`Command`] read and write one.
 //! The client (`weir-load`) and the origin call them. Replies come in the order of the requests, but requests that are
-//! quiet may have none, and a text command that reads has one for each value and an [`Reply::End`]: who reads them knows
-//! what was asked.
+//! quiet have none, and one that reads has a reply for each value and an [`Reply::End`]: who reads them knows what was
+//! asked.
 //!
-//! Both halves are strict, because a benchmark has to notice a product that sends invalid bytes. Not read: the binary
-//! protocol, which is deprecated, and the keys of meta commands that are written in base 64, which stay as they are.
+//! Both halves are strict, because a benchmark has to notice a product that sends invalid bytes. Not read: the meta
+//! commands, which proxies such as twemproxy do not speak, and the binary protocol, which is deprecated.
 
 mod command;
 mod frame;
@@ -16,7 +15,7 @@ mod words;
 
 pub use command::{Command, Store};
 pub use frame::{ReplyFrame, ReplyReader, RequestFrame, RequestReader};
-pub use reply::{MetaStatus, Reply};
+pub use reply::Reply;
 pub use words::Words;
 
 /// Longest key, bytes.
@@ -59,7 +58,7 @@ pub enum EncodeError {
     /// A key is empty or longer than 250 bytes, or has a space or a control byte.
     #[error("a key is empty or longer than 250 bytes, or has a space or a control byte")]
     BadKey,
-    /// A flag or a text has a line end, or a command's name something else than letters.
-    #[error("a flag or a text has a line end, or a command's name something else than letters")]
+    /// A text has a line end, or a command's name something else than letters.
+    #[error("a text has a line end, or a command's name something else than letters")]
     BadText,
 }

@@ -1,14 +1,14 @@
 //! Reading and writing a reply. The load and the origin call it.
 
 use super::frame::split;
-use super::words::{check_key, check_text, put, put_all, put_data, put_number};
+use super::words::{check_key, check_text, put, put_data, put_number};
 use super::{EncodeError, ParseError, Words};
 use crate::http1::encode::decimal;
 
-/// A reply, or a part of one: each value of a text command is one of these, and [`Reply::End`] follows.
+/// A reply, or a part of one: each value is one of these, and [`Reply::End`] follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply<'a> {
-    /// A value of a text command.
+    /// A value.
     Value {
         /// Its key.
         key: &'a [u8],
@@ -45,45 +45,6 @@ pub enum Reply<'a> {
     ClientError(&'a [u8]),
     /// The server cannot do it, and why.
     ServerError(&'a [u8]),
-    /// A value of a meta command.
-    MetaValue {
-        /// What the request's flags asked for.
-        flags: Words<'a>,
-        /// The value.
-        data: &'a [u8],
-    },
-    /// Of a meta command, without a value, with what the request's flags asked for.
-    Meta(MetaStatus, Words<'a>),
-}
-
-/// How a meta command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MetaStatus {
-    /// `HD`: it was done.
-    Done,
-    /// `EN`: there is no such key (`mg`).
-    Miss,
-    /// `NS`: the value was not written, because of its condition.
-    NotStored,
-    /// `EX`: it was not, because of its version number.
-    Exists,
-    /// `NF`: there is no such key.
-    NotFound,
-    /// `MN`: all requests before were answered.
-    Noop,
-}
-
-impl MetaStatus {
-    fn name(self) -> &'static [u8] {
-        match self {
-            MetaStatus::Done => b"HD",
-            MetaStatus::Miss => b"EN",
-            MetaStatus::NotStored => b"NS",
-            MetaStatus::Exists => b"EX",
-            MetaStatus::NotFound => b"NF",
-            MetaStatus::Noop => b"MN",
-        }
-    }
 }
 
 impl<'a> Reply<'a> {
@@ -122,16 +83,6 @@ impl<'a> Reply<'a> {
             b"VERSION" => Ok(Reply::Version(text())),
             b"CLIENT_ERROR" => Ok(Reply::ClientError(text())),
             b"SERVER_ERROR" => Ok(Reply::ServerError(text())),
-            b"VA" => {
-                words.next();
-                Ok(Reply::MetaValue { flags: words, data })
-            }
-            b"HD" => Ok(Reply::Meta(MetaStatus::Done, words)),
-            b"EN" => Ok(Reply::Meta(MetaStatus::Miss, words)),
-            b"NS" => Ok(Reply::Meta(MetaStatus::NotStored, words)),
-            b"EX" => Ok(Reply::Meta(MetaStatus::Exists, words)),
-            b"NF" => Ok(Reply::Meta(MetaStatus::NotFound, words)),
-            b"MN" => Ok(Reply::Meta(MetaStatus::Noop, words)),
             _ if name[0].is_ascii_digit() => alone(Reply::Number(Words::of(name).number(BAD)?)),
             _ => Err(BAD),
         }
@@ -155,19 +106,6 @@ impl<'a> Reply<'a> {
                 }
                 put_data(out, data);
                 return Ok(());
-            }
-            Reply::MetaValue { flags, data } => {
-                flags.check()?;
-                out.extend_from_slice(b"VA");
-                put_number(out, data.len() as u64);
-                put_all(out, flags);
-                put_data(out, data);
-                return Ok(());
-            }
-            Reply::Meta(status, flags) => {
-                flags.check()?;
-                out.extend_from_slice(status.name());
-                put_all(out, flags);
             }
             Reply::Number(number) => {
                 let (digits, first) = decimal(number);

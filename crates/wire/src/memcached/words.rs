@@ -3,7 +3,7 @@
 use super::{EncodeError, MOST_KEY, ParseError};
 use crate::http1::encode::decimal;
 
-/// Words of a line, such as keys, or the flags of a meta command. Equal if the words are, whatever spaces are between them.
+/// Words of a line, such as keys. Equal if the words are, whatever spaces are between them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Words<'a>(&'a [u8]);
 

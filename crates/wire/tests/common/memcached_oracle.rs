@@ -15,7 +15,6 @@ pub fn replies(data: &[u8]) {
         let Ok(reply) = Reply::parse(message) else { continue };
         match reply {
             Reply::Value { data, .. } => ends_in(message, data, b"VALUE", 3),
-            Reply::MetaValue { data, .. } => ends_in(message, data, b"VA", 1),
             _ => assert_eq!(lines(message), 1),
         }
         let mut out = Vec::new();
@@ -38,7 +37,6 @@ pub fn requests(data: &[u8]) {
         let Ok(command) = Command::parse(message) else { continue };
         match command {
             Command::Store { data, .. } => ends_in(message, data, b"", 4),
-            Command::MetaSet { data, .. } => ends_in(message, data, b"ms", 2),
             _ => assert_eq!(lines(message), 1),
         }
         let mut out = Vec::new();

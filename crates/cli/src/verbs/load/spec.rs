@@ -237,7 +237,7 @@ mod tests {
             ("redis://h --close", "--recycle"),
             ("redis://h --expect-status 200", "one of http://, https://"),
             ("redis://h -H a:b", "it is for HTTP, and the URL is redis://"),
-            ("http://h/ --ops C:1", "one of redis://, rediss://, juno://, junos://"),
+            ("http://h/ --ops C:1", "one of redis://, rediss://, juno://, junos://, memcached://, memcacheds://"),
             ("http://h/ --in-flight 2", "it is for key-value servers, and the URL is http://"),
             ("https://h/ --value 20", "it is for key-value servers, and the URL is https://"),
             ("http://h/ --share", "--share"),
@@ -250,6 +250,9 @@ mod tests {
             ("juno://h --value 204801", "204800 bytes"),
             ("juno://h --ttl 73h", "259200s"),
             ("juno://h --replicas 1", "--replicas"),
+            ("memcached://h --replicas 1", "--replicas"),
+            ("memcached://h --value 1MB", "1048000 bytes"),
+            ("memcached://h --ttl 31d", "2592000s"),
             ("juno://h --share", "--share"),
             ("juno://h --key-count 5", "--key-count"),
             ("juno://h --keys uniform", "--keys"),
@@ -260,7 +263,10 @@ mod tests {
             ("juno://h juno://i", "2 URLs"),
             ("juno://h redis://i", "some URLs are juno, and some redis"),
             ("juno://h http://i/", "some URLs are juno, and some http"),
-            ("ftp://h", "one of http://, https://, redis://, rediss://, juno://, junos://"),
+            (
+                "ftp://h",
+                "one of http://, https://, redis://, rediss://, juno://, junos://, memcached://, memcacheds://",
+            ),
         ] {
             let said = read(line).expect_err(line);
             assert!(said.contains(word) && !said.contains("Some("), "{line}: {said}");

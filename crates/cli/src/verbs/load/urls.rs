@@ -241,7 +241,13 @@ mod tests {
 
     #[test]
     fn key_value_servers_have_ports_of_their_own_and_no_path() {
-        for (text, port) in [("redis://h", 6379), ("rediss://h/", 6379), ("juno://h", 8080), ("junos://h:9", 9)] {
+        for (text, port) in [
+            ("redis://h", 6379),
+            ("rediss://h/", 6379),
+            ("juno://h", 8080),
+            ("junos://h:9", 9),
+            ("memcached://h", 11211),
+        ] {
             let url = one(text).expect("right");
             assert_eq!((url.port, url.path.as_str()), (port, ""), "{text}");
         }

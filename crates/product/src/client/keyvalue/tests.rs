@@ -33,6 +33,10 @@ fn serve(protocol: Protocol, lie: Lie) -> SocketAddr {
             let store = Store { values: BTreeMap::new(), lie };
             match protocol.application() {
                 Application::Redis => store.serve(socket, Messages::new(RequestFrame::new(1 << 20)), Store::redis),
+                Application::Memcached => {
+                    let reader = Messages::new(memcached::RequestFrame::new(1 << 20));
+                    store.serve(socket, reader, Store::memcached);
+                }
                 _ => store.serve(socket, Messages::new(MessageFrame::new(1 << 20)), Store::juno),
             }
         }
@@ -99,6 +103,32 @@ impl Store {
         }
     }
 
+    fn memcached(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        use memcached::{Command, Reply};
+        if self.lie == Lie::IsBusy {
+            return Reply::ServerError(b"busy").encode(out).expect("encoded");
+        }
+        let reply = match Command::parse(bytes).expect("a request") {
+            Command::Store { key, data, .. } => {
+                self.set(key, data);
+                Reply::Stored
+            }
+            Command::Get { mut keys, .. } => {
+                let key = keys.next().expect("a key");
+                if let Some(data) = self.values.get(key) {
+                    Reply::Value { key, flags: 0, cas: None, data }.encode(out).expect("encoded");
+                }
+                Reply::End
+            }
+            Command::Delete { key, .. } => {
+                self.destroy(key);
+                Reply::Deleted
+            }
+            other => panic!("{other:?}"),
+        };
+        reply.encode(out).expect("encoded");
+    }
+
     fn juno(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let request = Message::parse(bytes).expect("a request");
         assert!(request.meta.request_id.is_some() && !request.namespace.is_empty());
@@ -130,7 +160,7 @@ fn large() -> KeyValue {
 
 #[test]
 fn a_server_that_keeps_and_removes_values_is_verified_and_no_other() {
-    for protocol in [Protocol::Redis, Protocol::Juno] {
+    for protocol in [Protocol::Redis, Protocol::Juno, Protocol::Memcached] {
         assert_eq!(verified(protocol, Lie::Nothing, &large()), Ok(()), "{protocol:?}");
         for (lie, words) in [
             (Lie::Forgets, "just set is absent"),
