@@ -60,7 +60,9 @@ pub(crate) struct Keys {
     next: u64,
 }
 
+/// Aligned so that it is in one line of the cache: with many keys each request waits for that line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(align(32))]
 struct Key {
     number: u64,
     /// The last version that was acknowledged; 0: none.
@@ -137,6 +139,20 @@ impl Keys {
             }
         };
         self.begin(index, operation)
+    }
+
+    /// Has the key at this position fetched from memory, which takes as long as the rest of a request.
+    #[inline]
+    pub(crate) fn prefetch(&self, index: usize) {
+        if let Some(key) = self.keys.get(index) {
+            prefetch(key);
+        }
+    }
+
+    /// The position of an idle key, by its place among the idle ones.
+    #[inline]
+    pub(crate) fn idle_at(&self, place: usize) -> Option<usize> {
+        self.idle.get(place).map(|index| *index as usize)
     }
 
     /// One of the idle keys, by its place among them.
@@ -320,6 +336,25 @@ impl Key {
             }
         }
     }
+}
+
+/// Tells the CPU that a value is needed soon. Nothing waits for it, and nothing but the cache changes.
+#[inline]
+fn prefetch<T>(value: &T) {
+    let address = std::ptr::from_ref(value);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: it reads nothing into the program, and x86-64 always has the instruction.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: it reads nothing into the program, and changes neither memory nor flags.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = address;
 }
 
 #[cfg(test)]

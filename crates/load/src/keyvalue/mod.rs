@@ -81,6 +81,8 @@ pub(crate) struct State {
     done: u32,
     /// The key that is next of a known set that is used one after the other.
     cursor: u32,
+    /// The place of the next request's key, drawn one request ahead so that the key is in the cache by then.
+    drawn: Option<u32>,
 }
 
 /// A request to be encoded.
@@ -140,6 +142,15 @@ impl Requests {
     /// The time to live that requests ask for, seconds, if they ask for one.
     pub(crate) fn ttl(&self) -> Option<u32> {
         self.lives.ends.then_some(self.lives.least)
+    }
+
+    /// The length of all values, bytes, where they have one.
+    #[inline]
+    pub(crate) fn length(&self) -> Option<usize> {
+        match self.order.size {
+            ValueSize::Fixed(size) => Some(size as usize),
+            _ => None,
+        }
     }
 
     /// Keys were written before the load, and that took so long.
@@ -209,12 +220,27 @@ impl Requests {
                 // Where there is none, one that was never written has to be absent.
                 0 => keys.make(order.connections, operation),
                 _ if makes => keys.make(order.connections, operation),
-                idle => keys.pick_idle(below(fields.random.next_u64(), idle as u64) as usize, operation),
+                idle => {
+                    // There may be fewer idle keys than when it was drawn.
+                    let drawn = state.drawn.take().filter(|place| (*place as usize) < idle);
+                    let place = drawn.unwrap_or_else(|| below(fields.random.next_u64(), idle as u64) as u32);
+                    let key = keys.pick_idle(place as usize, operation);
+                    state.drawn = (idle > 1).then(|| below(fields.random.next_u64(), idle as u64 - 1) as u32);
+                    state.drawn.and_then(|place| keys.idle_at(place as usize)).inspect(|index| keys.prefetch(*index));
+                    key
+                }
             }
         } else {
             let owned = keys.len() as u64;
-            let place = self.place(owned, u64::from(state.cursor), fields.random);
-            state.cursor = if u64::from(state.cursor) + 1 == owned { 0 } else { state.cursor + 1 };
+            let draw = |cursor: &mut u32, random: &mut _| {
+                let place = self.place(owned, u64::from(*cursor), random) as u32;
+                *cursor = if u64::from(*cursor) + 1 == owned { 0 } else { *cursor + 1 };
+                place
+            };
+            let place = state.drawn.unwrap_or_else(|| draw(&mut state.cursor, fields.random));
+            let next = draw(&mut state.cursor, fields.random);
+            keys.prefetch(next as usize);
+            state.drawn = Some(next);
             keys.pick_at(place as usize, operation)
         };
         let length = match operation.writes() {
@@ -265,6 +291,14 @@ impl Requests {
         verdict
     }
 
+    /// Has what is known of a key fetched from memory, because its answer is next.
+    #[inline]
+    pub(crate) fn prefetch(&self, state: &State, next: &InFlight) {
+        if !self.order.share {
+            state.keys.prefetch(next.index as usize);
+        }
+    }
+
     /// A request ended without an answer; whether it was carried out is not known.
     pub(crate) fn fail(&self, state: &mut State, done: &InFlight) {
         // A failure is never wrong, whenever it is.
@@ -283,8 +317,32 @@ pub(crate) fn nonce() -> u64 {
 #[inline]
 pub(crate) fn digits(number: u64) -> [u8; 16] {
     let mut text = [0; 16];
-    for (place, digit) in text.iter_mut().enumerate() {
-        *digit = b"0123456789abcdef"[(number >> (60 - 4 * place) & 15) as usize];
-    }
+    text[..8].copy_from_slice(&eight_digits(number >> 32));
+    text[8..].copy_from_slice(&eight_digits(number & 0xFFFF_FFFF));
     text
+}
+
+/// The digits of a number below 2^32, all at once: a request would notice a loop.
+#[inline]
+fn eight_digits(mut number: u64) -> [u8; 8] {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    // One digit in each byte.
+    number = (number | number << 16) & 0x0000_FFFF_0000_FFFF;
+    number = (number | number << 8) & 0x00FF_00FF_00FF_00FF;
+    number = (number | number << 4) & 0x0F0F_0F0F_0F0F_0F0F;
+    // 1 in each byte that is 10 or more.
+    let letters = (number + 6 * ONES) >> 4 & ONES;
+    (number + u64::from(b'0') * ONES + u64::from(b'a' - b'0' - 10) * letters).to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digits;
+
+    #[test]
+    fn digits_are_hexadecimal() {
+        for number in [0, 9, 10, 0x0123_4567_89AB_CDEF, 0xFEDC_BA98_7654_3210, u64::MAX] {
+            assert_eq!(digits(number), *format!("{number:016x}").as_bytes());
+        }
+    }
 }

@@ -36,11 +36,15 @@ pub(crate) struct Redis {
     replicas: i64,
 }
 
-/// The bytes of a kind of request, but for the key's digits and the value.
+/// The bytes of a kind of request around its value.
 #[derive(Debug)]
 struct Kind {
-    before: Vec<u8>,
-    after: Vec<u8>,
+    /// Up to the value, with its length where all have one. The key's digits are to be filled in.
+    head: Vec<u8>,
+    /// Where in `head` these are.
+    digits_at: usize,
+    /// After the value.
+    tail: Vec<u8>,
 }
 
 /// One connection, and what the slot's next one has to know.
@@ -66,8 +70,8 @@ struct Sent {
 }
 
 impl Redis {
-    fn kind(operation: Operation, ttl: Option<u32>, wait: &[u8]) -> Kind {
-        let mut before = Vec::new();
+    /// `length`: that of all values, if they have one; `wait`: what follows a write.
+    fn kind(operation: Operation, ttl: Option<u32>, length: Option<usize>, wait: &[u8]) -> Kind {
         let mut options: Vec<&[u8]> = Vec::new();
         let seconds = ttl.map(|ttl| ttl.to_string());
         if let Some(seconds) = seconds.as_ref().filter(|_| operation.writes()) {
@@ -83,16 +87,24 @@ impl Redis {
             Operation::Update => options.push(b"XX"),
             Operation::Get | Operation::Set | Operation::Destroy => {}
         }
-        encode::header(&mut before, b'*', 2 + usize::from(operation.writes()) + options.len());
-        encode::bulk(&mut before, name);
-        encode::header(&mut before, b'$', PREFIX.len() + 16);
-        before.extend_from_slice(PREFIX.as_bytes());
-        let mut after = Vec::new();
-        options.iter().for_each(|option| encode::bulk(&mut after, option));
-        if operation != Operation::Get {
-            after.extend_from_slice(wait);
+        let mut head = Vec::new();
+        encode::header(&mut head, b'*', 2 + usize::from(operation.writes()) + options.len());
+        encode::bulk(&mut head, name);
+        encode::header(&mut head, b'$', PREFIX.len() + 16);
+        head.extend_from_slice(PREFIX.as_bytes());
+        let digits_at = head.len();
+        head.extend_from_slice(&digits(0));
+        head.extend_from_slice(b"\r\n");
+        let mut tail = Vec::new();
+        if operation.writes() {
+            length.inspect(|length| encode::header(&mut head, b'$', *length));
+            tail.extend_from_slice(b"\r\n");
         }
-        Kind { before, after }
+        options.iter().for_each(|option| encode::bulk(&mut tail, option));
+        if operation != Operation::Get {
+            tail.extend_from_slice(wait);
+        }
+        Kind { head, digits_at, tail }
     }
 
     fn session(&self, state: State) -> Box<Session> {
@@ -184,7 +196,9 @@ impl Protocol for Redis {
             let words = [replicas.to_string(), timeout.to_string()];
             encode::request(&mut wait, &[b"WAIT", words[0].as_bytes(), words[1].as_bytes()]);
         }
-        let kinds = requests.operations().map(|operation| Redis::kind(operation, requests.ttl(), &wait)).collect();
+        let length = requests.length();
+        let kinds =
+            requests.operations().map(|operation| Redis::kind(operation, requests.ttl(), length, &wait)).collect();
         Ok(Redis { kinds, streams: spec.protocol.streams(), replicas: i64::from(replicas), requests })
     }
 
@@ -223,16 +237,17 @@ impl Protocol for Redis {
     ) -> Result<Encoded<'a>, Refusal> {
         let Some(session) = session else { return Err(Refusal::Exhausted) };
         let next = self.requests.next(&mut session.state, kind, &mut generator.next(kind));
-        let Kind { before, after } = &self.kinds[kind as usize];
-        out.extend_from_slice(before);
-        out.extend_from_slice(&digits(next.key.number));
-        out.extend_from_slice(b"\r\n");
+        let Kind { head, digits_at, tail } = &self.kinds[kind as usize];
+        let digits_at = out.len() + digits_at;
+        out.extend_from_slice(head);
+        out[digits_at..digits_at + 16].copy_from_slice(&digits(next.key.number));
         if next.length > 0 {
-            encode::header(out, b'$', next.length);
+            if self.requests.length().is_none() {
+                encode::header(out, b'$', next.length);
+            }
             self.requests.values.append(out, next.key.number, next.key.version, next.length);
-            out.extend_from_slice(b"\r\n");
         }
-        out.extend_from_slice(after);
+        out.extend_from_slice(tail);
         let waits = self.replicas > 0 && next.key.operation != Operation::Get;
         session.order.push_back(Sent { stream, waits, answered: None, key: next.key });
         Ok(Encoded::Appended)
@@ -274,6 +289,9 @@ impl Protocol for Redis {
             }
             if matches!(reply, Value::Push(_)) {
                 continue;
+            }
+            if let Some(next) = order.get(1) {
+                self.requests.prefetch(state, &next.key);
             }
             let sent = order.front_mut().ok_or("an answer to no request")?;
             if self.answer(state, sent, &reply, responses)? {
