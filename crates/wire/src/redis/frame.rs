@@ -89,11 +89,13 @@ impl Scan {
                 None => return Ok(Extent::Bytes(1)),
             }
             let room = self.limit as usize - at;
-            let (text, next) = match line(&bytes[at..], room)? {
-                Line::Whole { text, length } => (text, length),
-                Line::Open(most) => return Ok(Extent::Line(most)),
+            let (header, next) = match Header::short(&bytes[at..]) {
+                Some(short) if short.1 <= room => short,
+                _ => match line(&bytes[at..], room)? {
+                    Line::Whole { text, length } => (Header::of(text)?, length),
+                    Line::Open(most) => return Ok(Extent::Line(most)),
+                },
             };
-            let header = Header::of(text)?;
             if REQUEST && at > 0 && header == Header::Null {
                 return Err(ParseError::NotACommand);
             }
@@ -157,6 +159,28 @@ pub(super) enum Header {
 }
 
 impl Header {
+    /// That of the commonest values, with the length of its line: a string with a length of a few digits, a null string, and
+    /// `+OK`. They are read sooner than the end of a line is searched for.
+    #[inline]
+    pub(super) fn short(bytes: &[u8]) -> Option<(Header, usize)> {
+        if bytes.starts_with(b"+OK\r\n") {
+            return Some((Header::Line, 5));
+        }
+        let digits = bytes.strip_prefix(b"$")?;
+        if digits.starts_with(b"-1\r\n") {
+            return Some((Header::Null, 5));
+        }
+        let mut length = 0;
+        for (at, byte) in digits.iter().enumerate().take(9) {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return (at > 0 && digits[at..].starts_with(b"\r\n")).then_some((Header::String(length), at + 3));
+            }
+            length = length * 10 + usize::from(digit);
+        }
+        None
+    }
+
     #[inline]
     pub(super) fn of(line: &[u8]) -> Result<Header, ParseError> {
         let (kind, rest) = line.split_first().ok_or(ParseError::BadType)?;

@@ -54,8 +54,14 @@ impl<'a> Value<'a> {
     #[inline]
     fn split(mut bytes: &'a [u8]) -> Result<Split<'a>, ParseError> {
         loop {
-            let (text, rest) = split_line(bytes)?;
-            let (header, kind) = (Header::of(text)?, text[0]);
+            let (text, rest, header) = match Header::short(bytes) {
+                Some((header, length)) => (&bytes[..length - 2], &bytes[length..], header),
+                None => {
+                    let (text, rest) = split_line(bytes)?;
+                    (text, rest, Header::of(text)?)
+                }
+            };
+            let kind = text[0];
             return Ok(match header {
                 Header::Line => (Value::line(kind, &text[1..])?, rest, 0),
                 Header::Null => (Value::Null, rest, 0),
