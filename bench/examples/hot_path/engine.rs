@@ -21,7 +21,7 @@ fn record(count: u64, lag: u64) -> anyhow::Result<()> {
     let mut interval = Interval::new(0);
     for at in 0..count {
         let latency = 20_000 + at * 7_919 % 980_000;
-        interval.sample(black_box(at), Some(black_box(at + lag)), black_box(at + latency));
+        interval.sample(0, black_box(at), black_box(at + lag), black_box(at + latency));
     }
     black_box(&interval);
     Ok(())

@@ -12,7 +12,7 @@ use crate::clock::to_secs;
 use crate::counts::happened;
 use crate::detail::Detail;
 use crate::output::LogInterval;
-use crate::recorder::{EventCounts, Histo, Interval, Merged, Phase, add, histo, quantiles};
+use crate::recorder::{EventCounts, Histo, Interval, Merged, Phase, quantiles};
 
 /// One second of one phase, over all workers.
 #[derive(Debug)]
@@ -73,9 +73,7 @@ impl Aggregate {
             self.window.add(&interval.counts);
         }
         if matches!(interval.phase, Phase::Window | Phase::Drain) {
-            self.requests.resize_with(self.requests.len().max(interval.requests.len()), histo);
-            let both = self.requests.iter_mut().zip(&interval.requests);
-            both.filter(|(_, histo)| !histo.is_empty()).for_each(|(sum, histo)| add(sum, histo));
+            interval.add_kinds(&mut self.requests);
         }
         let key = (interval.phase, interval.second);
         let spare = &mut self.spare;
@@ -184,7 +182,7 @@ mod tests {
         interval.start = u64::from(second) * SECOND;
         interval.end = interval.start + SECOND;
         interval.counts.right = right;
-        interval.sample(1, Some(1), 1_000_001);
+        interval.sample(0, 1, 1, 1_000_001);
         interval
     }
 

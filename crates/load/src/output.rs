@@ -220,7 +220,7 @@ mod tests {
             let mut interval = Interval::new(0);
             let start = window + second * SECOND;
             for i in 0..100 {
-                interval.sample(start, Some(start + i), start + 1_000_000 * (i + 1));
+                interval.sample(0, start, start + i, start + 1_000_000 * (i + 1));
             }
             let mut merged = Merged::new();
             merged.take(&interval);

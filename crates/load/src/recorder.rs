@@ -132,8 +132,9 @@ pub(crate) struct Interval {
     pub counts: EventCounts,
     /// The worker's open connections at the end; `None` for an interval that ended with its load.
     pub open: Option<u32>,
-    /// The latency of requests sent at their due time. It is also their service time, and their lag is 0.
-    prompt: Histo,
+    /// The latency of requests sent at their due time. It is also their service time, and their lag is 0. One for each kind
+    /// of request, or one for all.
+    prompt: Box<[Histo]>,
     latency: Histo,
     service: Histo,
     lag: Histo,
@@ -141,8 +142,8 @@ pub(crate) struct Interval {
     /// requests without any byte of a response.
     first: Histo,
     late_service: Histo,
-    /// The latency of each kind of request, of those that were sent; empty where there is only one.
-    pub requests: Box<[Histo]>,
+    /// The latency of requests that were sent late, for each kind of request; empty where all kinds are recorded as one.
+    late: Box<[Histo]>,
 }
 
 impl Interval {
@@ -155,13 +156,13 @@ impl Interval {
             end: 0,
             counts: EventCounts::default(),
             open: None,
-            prompt: histo(),
+            prompt: (0..requests.max(1)).map(|_| histo()).collect(),
             latency: histo(),
             service: histo(),
             lag: histo(),
             first: histo(),
             late_service: histo(),
-            requests: (0..requests).map(|_| histo()).collect(),
+            late: (0..requests).map(|_| histo()).collect(),
         })
     }
 
@@ -169,46 +170,45 @@ impl Interval {
     pub(crate) fn clear(&mut self) {
         self.counts = EventCounts::default();
         self.open = None;
-        let all = [
-            &mut self.prompt,
-            &mut self.latency,
-            &mut self.service,
-            &mut self.lag,
-            &mut self.first,
-            &mut self.late_service,
-        ];
-        for histo in all.into_iter().chain(&mut self.requests) {
+        let all = [&mut self.latency, &mut self.service, &mut self.lag, &mut self.first, &mut self.late_service];
+        for histo in all.into_iter().chain(&mut self.prompt).chain(&mut self.late) {
             if !histo.is_empty() {
                 histo.reset();
             }
         }
     }
 
-    /// Records one request that ended at `now`, or was given up then; `sent` is `None` if it never was.
-    ///
-    /// A request that was never sent waited all its time to be sent: its latency equals its lag, and it has no service
-    /// time.
-    pub(crate) fn sample(&mut self, due: u64, sent: Option<u64>, now: u64) {
+    /// Records one request, of that kind, that ended at `now`, or was given up then.
+    #[inline]
+    pub(crate) fn sample(&mut self, kind: u32, due: u64, sent: u64, now: u64) {
         let latency = now.saturating_sub(due);
-        match sent {
-            Some(sent) if sent == due => self.prompt.saturating_record(latency),
-            Some(sent) => {
-                self.latency.saturating_record(latency);
-                self.service.saturating_record(now.saturating_sub(sent));
-                self.lag.saturating_record(sent.saturating_sub(due));
-            }
-            None => {
-                self.latency.saturating_record(latency);
-                self.lag.saturating_record(latency);
-            }
+        let kind = kind as usize;
+        if sent == due {
+            let all = self.late.is_empty();
+            self.prompt[if all { 0 } else { kind }].saturating_record(latency);
+            return;
+        }
+        self.latency.saturating_record(latency);
+        self.service.saturating_record(now.saturating_sub(sent));
+        self.lag.saturating_record(sent.saturating_sub(due));
+        if let Some(of_kind) = self.late.get_mut(kind) {
+            of_kind.saturating_record(latency);
         }
     }
 
-    /// Records the latency of a request that was sent, by its kind, where kinds are recorded.
-    #[inline]
-    pub(crate) fn of_request(&mut self, request: u32, due: u64, now: u64) {
-        if let Some(histo) = self.requests.get_mut(request as usize) {
-            histo.saturating_record(now.saturating_sub(due));
+    /// Records one request that was never sent until `now`. It waited all its time to be sent: its latency equals its lag, and
+    /// it has no service time.
+    pub(crate) fn sample_unsent(&mut self, due: u64, now: u64) {
+        let latency = now.saturating_sub(due);
+        self.latency.saturating_record(latency);
+        self.lag.saturating_record(latency);
+    }
+
+    /// Adds the latency of requests that were sent, by kind, where kinds are recorded.
+    pub(crate) fn add_kinds(&self, to: &mut Vec<Histo>) {
+        to.resize_with(to.len().max(self.late.len()), histo);
+        for (sum, (prompt, late)) in to.iter_mut().zip(self.prompt.iter().zip(&self.late)) {
+            [prompt, late].into_iter().filter(|histo| !histo.is_empty()).for_each(|histo| add(sum, histo));
         }
     }
 
@@ -244,12 +244,11 @@ impl Merged {
         add(&mut self.service, &interval.service);
         add(&mut self.lag, &interval.lag);
         add(&mut self.first_byte, &interval.service);
-        let prompt = interval.prompt.len();
-        if prompt > 0 {
-            add(&mut self.latency, &interval.prompt);
-            add(&mut self.service, &interval.prompt);
-            add(&mut self.first_byte, &interval.prompt);
-            self.lag.saturating_record_n(0, prompt);
+        for prompt in interval.prompt.iter().filter(|prompt| !prompt.is_empty()) {
+            add(&mut self.latency, prompt);
+            add(&mut self.service, prompt);
+            add(&mut self.first_byte, prompt);
+            self.lag.saturating_record_n(0, prompt.len());
         }
         if !interval.late_service.is_empty() {
             self.first_byte
@@ -283,9 +282,9 @@ mod tests {
     #[test]
     fn prompt_requests_count_in_all_three() {
         let mut interval = Interval::new(0);
-        interval.sample(100, Some(100), 2_000_100);
-        interval.sample(0, Some(1_000_000), 3_000_000);
-        interval.sample(0, None, 5_000_000);
+        interval.sample(0, 100, 100, 2_000_100);
+        interval.sample(0, 0, 1_000_000, 3_000_000);
+        interval.sample_unsent(0, 5_000_000);
         let mut merged = Merged::new();
         merged.take(&interval);
         assert_eq!(merged.latency.len(), 3);
@@ -305,12 +304,12 @@ mod tests {
     fn first_bytes_are_those_of_the_service_unless_told_apart() {
         let mut interval = Interval::new(0);
         // At once; in pieces, sent when due and late; and not at all.
-        interval.sample(0, Some(0), 1_000_000);
-        interval.sample(0, Some(0), 9_000_000);
+        interval.sample(0, 0, 0, 1_000_000);
+        interval.sample(0, 0, 0, 9_000_000);
         interval.first_byte(0, 2_000_000, 9_000_000);
-        interval.sample(0, Some(1), 9_000_001);
+        interval.sample(0, 0, 1, 9_000_001);
         interval.first_byte(1, 3_000_001, 9_000_001);
-        interval.sample(0, Some(0), 9_000_000);
+        interval.sample(0, 0, 0, 9_000_000);
         interval.first_byte(0, 0, 9_000_000);
         let mut merged = Merged::new();
         merged.take(&interval);
@@ -324,7 +323,7 @@ mod tests {
     #[test]
     fn a_lag_of_zero_reads_as_zero() {
         let mut interval = Interval::new(0);
-        interval.sample(5, Some(5), 1_000_005);
+        interval.sample(0, 5, 5, 1_000_005);
         let mut merged = Merged::new();
         merged.take(&interval);
         let lag = quantiles(&merged.lag);
@@ -352,8 +351,8 @@ mod tests {
         let mut interval = Interval::new(0);
         interval.counts.right = 1;
         interval.open = Some(7);
-        interval.sample(1, Some(2), 3);
-        interval.sample(1, Some(1), 3);
+        interval.sample(0, 1, 2, 3);
+        interval.sample(0, 1, 1, 3);
         interval.clear();
         let mut merged = Merged::new();
         merged.take(&interval);

@@ -262,8 +262,7 @@ impl Recorder {
     fn sample(&mut self, due: u64, sent: u64, request: u32, first: u64, now: u64) {
         self.last = now;
         if self.is_sampled(due) {
-            self.interval.sample(due, Some(sent), now);
-            self.interval.of_request(request, due, now);
+            self.interval.sample(request, due, sent, now);
             if first != now {
                 self.interval.first_byte(sent, first, now);
             }
@@ -272,7 +271,7 @@ impl Recorder {
 
     fn sample_unsent(&mut self, due: u64, now: u64) {
         if self.is_sampled(due) {
-            self.interval.sample(due, None, now);
+            self.interval.sample_unsent(due, now);
         }
     }
 }
