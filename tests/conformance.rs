@@ -78,6 +78,36 @@ fn nginx_and_haproxy_answer_every_question() {
 }
 
 #[test]
+fn a_store_and_a_proxy_before_three_origins_keep_keys_and_values() {
+    let scratch = scratch();
+    let ended = run_within(
+        &mut weir(&["products", "test", "redis", "redis-replicated", "twemproxy", "--install", "--yes", "--json"]),
+        LONG,
+    );
+    ended.expect(0);
+    nothing_left(scratch.path(), Duration::from_secs(5));
+    let record = ended.json();
+    for tested in record["tested"].as_array().expect("tested") {
+        let cells = tested["cells"].as_array().expect("cells");
+        assert!(cells.iter().all(|cell| cell[0].as_str().is_some_and(|name| name.starts_with("kv-"))), "{cells:?}");
+        let product = tested["product"].as_str().expect("a name");
+        for check in ["get", "create", "destroy", "expires", "pipelined", "shared", "malformed"] {
+            let cell = cell(&record, product, &format!("kv-{check}"));
+            assert_eq!(cell["verdict"], "yes", "{product} {check}: {cell}");
+        }
+        assert_eq!(cell(&record, product, "kv-large")["says"], "1.0 MiB", "{product}");
+    }
+    let says = |product: &str, check: &str| cell(&record, product, check)["says"].as_str().expect("says").to_owned();
+    assert_eq!(says("redis", "kv-tls"), "yes");
+    assert_eq!([says("redis", "kv-replicated"), says("redis-replicated", "kv-replicated")], ["no replica", "yes"]);
+    assert_eq!([says("redis", "kv-spread"), says("redis", "kv-gone")], ["-", "-"]);
+    let shares = says("twemproxy", "kv-spread");
+    let counted: Vec<u32> = shares.split(" / ").map(|share| share.parse().expect("a count")).collect();
+    assert!(counted.len() == 3 && counted.iter().sum::<u32>() == 600, "{shares}");
+    assert!(says("twemproxy", "kv-gone").starts_with("error in "), "{}", cell(&record, "twemproxy", "kv-gone"));
+}
+
+#[test]
 fn a_product_that_does_not_start_is_a_row_with_the_reason() {
     let scratch = scratch();
     let folder = scratch.path().join("products/nginx");
@@ -186,6 +216,7 @@ fn what_cannot_be_asked_is_said_before_anything_starts() {
         (&["nginx", "--only", "gett"][..], "there is no check \"gett\""),
         (&["ngin"][..], "ngin"),
         (&["direct"][..], "direct is not a proxy"),
+        (&["redis", "--only", "get"][..], "no such check is for any of these products"),
         (&["nginx", "--profile", "tunde"][..], "none of these products has a profile \"tunde\""),
     ] {
         let ended = run_within(&mut weir(&[&["products", "test"], args].concat()), LONG);

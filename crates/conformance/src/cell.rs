@@ -84,6 +84,22 @@ impl Cell {
         Cell::no(response.status.to_string()).with(words.unwrap_or_default())
     }
 
+    /// This cell and what was found in another protocol: a note says where that differs, and what is not done in one of both
+    /// is [`Verdict::Odd`].
+    pub fn and_over(self, other: Cell, protocol: &str) -> Cell {
+        if self.says == other.says {
+            return self;
+        }
+        let verdict = match (self.verdict, other.verdict) {
+            (Verdict::Absent, _) => return other,
+            (_, Verdict::Absent) => return self,
+            (one, two) if one == two => one,
+            _ => Verdict::Odd,
+        };
+        let note = other.note.map(|note| format!(" ({note})")).unwrap_or_default();
+        Cell { verdict, ..self }.with(format!("over {protocol}: {}{note}", other.says))
+    }
+
     /// The same cell with one more note.
     pub fn with(mut self, note: impl Into<String>) -> Cell {
         let note = note.into();
@@ -231,6 +247,18 @@ mod tests {
         let cell = Cell::yes().with("one").with("").with("two");
         assert_eq!(cell.note.as_deref(), Some("one; two"));
         assert_eq!(Cell::yes().note, None);
+    }
+
+    #[test]
+    fn what_is_found_in_two_protocols_is_one_cell() {
+        let both = |one: &Cell, two: &Cell| one.clone().and_over(two.clone(), "B");
+        let no = Cell::no("closes").with("at a set");
+        assert_eq!(both(&Cell::yes(), &Cell::yes()), Cell::yes());
+        assert_eq!(both(&Cell::yes(), &no), Cell::odd("yes").with("over B: closes (at a set)"));
+        assert_eq!(both(&no, &Cell::yes()), Cell::odd("closes").with("at a set").with("over B: yes"));
+        assert_eq!(both(&Cell::reading("1"), &Cell::reading("2")), Cell::reading("1").with("over B: 2"));
+        assert_eq!(both(&Cell::absent(""), &no), no);
+        assert_eq!(both(&no, &Cell::absent("none")), no);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 
 use std::time::Instant;
 
-use weir_product::client::{Endpoint, Http1, Http2, RequestError, Response, TIMEOUT};
+use weir_model::suite::Protocol;
+use weir_product::client::{Endpoint, Http1, Http2, KeyValueClient, RequestError, Response, TIMEOUT};
 
 /// The sizes of the requested bodies, each on its own connection.
 const SIZES: [usize; 5] = [1, 2, 3, 128, 300];
@@ -22,19 +23,37 @@ pub fn ask(endpoint: &Endpoint, http2: bool, target: &str) -> Result<Response, R
     response.into_iter().next().ok_or(RequestError::Closed)
 }
 
-/// Fails when a response belongs to another request: a 200 of another size, or a status that no request here can cause.
+/// Fails when a response belongs to another request: a 200 of another size, a status that no request here can cause, or
+/// another key's value.
 /// Errors do not count. All requests are sent before a response is read, so that every connection that the product kept
 /// is used.
 ///
 /// # Errors
 /// The wrong response, as a note for the cell of the previous check.
-pub fn check(endpoint: &Endpoint, http2: bool) -> Result<(), String> {
+pub fn check(endpoint: &Endpoint, protocol: Protocol) -> Result<(), String> {
+    if protocol.is_keyvalue() {
+        return (0..AT_ONCE).try_for_each(|nth| own_value(endpoint, protocol, &format!("weir-own-{nth}")));
+    }
+    let http2 = protocol.is_multiplexed();
     let targets = (0..AT_ONCE).map(|nth| SIZES[nth % SIZES.len()]);
     if http2 {
         return targets.take(SIZES.len()).try_for_each(|size| judge(size, ask(endpoint, true, &target(size))));
     }
     let asked: Vec<(usize, Result<Http1, RequestError>)> = targets.map(|size| (size, sent(endpoint, size))).collect();
     asked.into_iter().try_for_each(|(size, conn)| judge(size, conn.and_then(|mut conn| conn.answer(TIMEOUT))))
+}
+
+/// Writes a value that is its key's own name, over a connection of its own, and reads it.
+fn own_value(endpoint: &Endpoint, protocol: Protocol, key: &str) -> Result<(), String> {
+    let key = key.as_bytes();
+    let Ok(mut client) = KeyValueClient::open(endpoint, protocol, TIMEOUT) else { return Ok(()) };
+    match client.set(key, key, 0).and_then(|()| client.get(key, 0)) {
+        Ok(Some(value)) if value != key => {
+            let (key, value) = (String::from_utf8_lossy(key), String::from_utf8_lossy(&value));
+            Err(format!("afterwards clients get answers that belong to others ({key} got {value})"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn target(size: usize) -> String {
@@ -65,7 +84,7 @@ mod tests {
     use weir_host::stop::Stop;
 
     fn judged(fake: &Fake) -> Result<(), String> {
-        check(&Endpoint::plain(fake.addr, Stop::new()), false)
+        check(&Endpoint::plain(fake.addr, Stop::new()), Protocol::Http11)
     }
 
     #[test]
@@ -81,6 +100,25 @@ mod tests {
         for _ in 0..2 {
             let said = judged(&one_behind).expect_err("somebody got another's");
             assert!(said.starts_with("afterwards clients get answers that belong to others (/bytes/"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_anothers_is_noticed() {
+        use crate::fake::keyvalue::{self, Asked, Does, PROTOCOLS};
+        use crate::testbed::Testbed;
+        use weir_model::keyvalue::Operation::Get;
+        use weir_product::client::Answer;
+
+        for protocol in PROTOCOLS {
+            let judged = |answer: Answer| {
+                let does = move |asked: &Asked| (asked.operation == Get).then(|| Does::Answer(answer.clone()));
+                check(&keyvalue::but(protocol, does).product(), protocol)
+            };
+            assert_eq!(check(&keyvalue::but(protocol, |_| None).product(), protocol), Ok(()));
+            assert_eq!(judged(Answer::Error("it is busy".into())), Ok(()), "an error is a product's own");
+            let said = judged(Answer::Value(b"weir-own-7".to_vec())).expect_err("somebody got another's");
+            assert!(said.ends_with("(weir-own-0 got weir-own-7)"), "{said}");
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Fake products and a fake origin for this crate's tests: threads on loopback that respond as a test tells them.
+//! Fake products and a fake origin for this crate's tests: threads on loopback that respond as a test tells them. Those of
+//! HTTP are here, those of keys and values in [`keyvalue`].
+
+pub mod keyvalue;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,6 +11,7 @@ use std::time::Duration;
 
 use weir_model::counters::OriginCounters;
 use weir_model::record::{Role, RoleUsage};
+use weir_model::suite::Protocol;
 
 use super::testbed::{LoadSample, Testbed};
 use weir_host::stop::Stop;
@@ -271,6 +275,10 @@ pub struct FakeTestbed {
     /// Replaces the origin's endpoint.
     pub origin_endpoint: Option<Endpoint>,
     pub stop: Stop,
+    pub protocol: Protocol,
+    pub origins: usize,
+    /// The origin's counters; `None`: they are made up.
+    pub on_counters: Option<Box<dyn Fn() -> OriginCounters>>,
     /// Requests that reached the origin since the last reading of the counters.
     pub asked: u64,
     /// Called when the origin stops (false) or starts (true).
@@ -308,6 +316,9 @@ impl FakeTestbed {
             product_endpoint: None,
             origin_endpoint: None,
             stop: Stop::new(),
+            protocol: Protocol::default(),
+            origins: 1,
+            on_counters: None,
             asked: 1,
             on_origin: None,
             on_end: None,
@@ -340,12 +351,23 @@ impl Testbed for FakeTestbed {
         self.product_endpoint.clone().unwrap_or_else(|| Endpoint::plain(self.product.addr, self.stop.clone()))
     }
 
+    fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    fn origins(&self) -> usize {
+        self.origins
+    }
+
     fn origin(&self) -> Endpoint {
         self.origin_endpoint.clone().unwrap_or_else(|| Endpoint::plain(self.origin.addr, self.stop.clone()))
     }
 
     /// As if the product opened one connection to the origin for each client connection.
     fn counters(&mut self) -> Result<OriginCounters, String> {
+        if let Some(counters) = &self.on_counters {
+            return Ok(counters());
+        }
         self.counters.requests += self.asked;
         self.counters.connections_accepted = self.product.connections();
         Ok(self.counters.clone())

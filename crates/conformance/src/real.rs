@@ -1,11 +1,12 @@
-//! The testbed of a real product in front of weir's origin, built from the same parts as a trial, without its load.
+//! The testbed of a real product in front of weir's origins, or alone where it holds the data itself. It is built from the same parts as a trial, without its load.
 //! `run` starts and restarts it for the checks.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use weir_model::counters::OriginCounters;
+use weir_model::keyvalue::KeyValue;
 use weir_model::load::{DriverChoice, LoadSpec, Target};
 use weir_model::product::ProductKind;
 use weir_model::record::{Role, RoleUsage, TrialError};
@@ -19,10 +20,11 @@ use super::testbed::{LoadSample, Testbed, pause};
 use weir_host::ports;
 use weir_host::role::{ClientProcess, ClientReport, OriginProcess, OriginSpec};
 use weir_host::stop::Stop;
-use weir_product::client::Endpoint;
+use weir_product::client::{Endpoint, TIMEOUT};
 use weir_product::failure::Failure;
 use weir_product::launch::{LaunchSpec, launch};
 use weir_product::running::Running;
+use weir_product::verify;
 
 /// The connections for which the product is configured: those of the check that opens most, and a few of the lab's own.
 const CONNECTIONS: u32 = 1_024;
@@ -30,6 +32,9 @@ const CONNECTIONS: u32 = 1_024;
 /// The same for the checks of other protocols. It is lower because streams multiply what a product allocates, and file
 /// descriptors are limited.
 const FEW_CONNECTIONS: u32 = 64;
+
+/// Refuses every connection.
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// The streams allowed on an HTTP/2 connection: more than any check opens.
 const STREAMS: u32 = 16;
@@ -39,7 +44,10 @@ const LOAD_CONNECTIONS: u32 = 64;
 const LOAD_WARMUP_S: f64 = 1.0;
 const LOAD_S: f64 = 3.0;
 
-/// A running product and origin; both end when this is dropped.
+/// The origins behind a product that spreads keys over them. All are one process.
+const KEY_ORIGINS: usize = 3;
+
+/// A running product and its origins; all end when this is dropped.
 pub struct RealTestbed<'a> {
     spec: &'a TestSpec<'a>,
     protocol: Protocol,
@@ -49,7 +57,8 @@ pub struct RealTestbed<'a> {
     /// Declared before the origin, so that it is dropped first.
     running: Option<Running>,
     origin: Option<OriginProcess>,
-    origin_addr: SocketAddr,
+    /// Empty for a product that holds the data itself.
+    origin_addrs: Vec<SocketAddr>,
     /// The number of starts so far; each has its own folder.
     starts: u32,
     loaded: Option<Result<LoadSample, String>>,
@@ -62,7 +71,12 @@ impl<'a> RealTestbed<'a> {
     /// Which of the two failed and why, also after a request to stop.
     pub fn start(spec: &'a TestSpec<'a>, protocol: Protocol, stop: &Stop) -> Result<RealTestbed<'a>, TrialError> {
         let host = &spec.launcher.host;
-        let [origin_addr] = ports::free_on(host.as_ref()).map_err(|e| error("start", &e))?;
+        let origins = match (spec.product.store, protocol.is_keyvalue()) {
+            (true, _) => 0,
+            (false, true) => KEY_ORIGINS,
+            (false, false) => 1,
+        };
+        let origin_addrs = host.free_ports(origins).map_err(|e| error("start", &e))?;
         host.create_dir(spec.folder).map_err(|e| error("start", &e))?;
         let wire_protocol = spec.launcher.tls.wire_protocol(protocol).map_err(|e| error("start", &e))?;
         let mut bed = RealTestbed {
@@ -72,7 +86,7 @@ impl<'a> RealTestbed<'a> {
             stop: stop.clone(),
             running: None,
             origin: None,
-            origin_addr,
+            origin_addrs,
             starts: 0,
             loaded: None,
         };
@@ -100,7 +114,7 @@ impl<'a> RealTestbed<'a> {
             profile: self.spec.profile,
             folder: self.folder().join(format!("start-{}", self.starts)),
             listen,
-            origins: &[self.origin_addr],
+            origins: &self.origin_addrs,
             // The product is told to use one worker, but may use every CPU: see the crate's documentation.
             cpus: &[],
             connections: if self.protocol == Protocol::default() { CONNECTIONS } else { FEW_CONNECTIONS },
@@ -135,11 +149,7 @@ impl<'a> RealTestbed<'a> {
             if let Some(ended) = self.running.as_mut().and_then(Running::ended) {
                 return Err(format!("the product ended ({ended}), and was started again for the next check"));
             }
-            let last = match self.ready() {
-                Ok(204) => return Ok(()),
-                Ok(status) => status.to_string(),
-                Err(why) => why,
-            };
+            let Err(last) = self.ready() else { return Ok(()) };
             if Instant::now() > deadline || self.stop.is_requested() {
                 let within = super::cell::about(within);
                 return Err(format!(
@@ -150,9 +160,15 @@ impl<'a> RealTestbed<'a> {
         }
     }
 
-    fn ready(&self) -> Result<u16, String> {
-        let response = crosstalk::ask(&self.product(), self.protocol.is_multiplexed(), "/_weir/ready");
-        response.map(|response| response.status).map_err(|failure| failure.to_string())
+    fn ready(&self) -> Result<(), String> {
+        if self.protocol.is_keyvalue() {
+            return verify::keyvalue(&KeyValue::default(), &self.product(), self.protocol, TIMEOUT);
+        }
+        match crosstalk::ask(&self.product(), self.protocol.is_multiplexed(), "/_weir/ready") {
+            Ok(response) if response.status == 204 => Ok(()),
+            Ok(response) => Err(response.status.to_string()),
+            Err(failure) => Err(failure.to_string()),
+        }
     }
 
     /// Checks that the product gives each client its own response.
@@ -160,7 +176,7 @@ impl<'a> RealTestbed<'a> {
     /// # Errors
     /// What it does instead, as a note for the cell of the previous check.
     pub fn check_crosstalk(&self) -> Result<(), String> {
-        crosstalk::check(&self.product(), self.protocol.is_multiplexed())
+        crosstalk::check(&self.product(), self.protocol)
             .map_err(|how| format!("{how}; it was started again for the next check"))
     }
 
@@ -214,12 +230,20 @@ impl Testbed for RealTestbed<'_> {
 
     fn product(&self) -> Endpoint {
         // No check runs before the first start.
-        let addr = self.running.as_ref().map_or(self.origin_addr, |running| running.addr);
+        let addr = self.running.as_ref().map_or(NOWHERE, |running| running.addr);
         Endpoint { tls: self.tls.clone(), ..Endpoint::plain(addr, self.stop.clone()) }
     }
 
+    fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
     fn origin(&self) -> Endpoint {
-        Endpoint::plain(self.origin_addr, self.stop.clone())
+        Endpoint::plain(self.origin_addrs.first().copied().unwrap_or(NOWHERE), self.stop.clone())
+    }
+
+    fn origins(&self) -> usize {
+        self.origin_addrs.len()
     }
 
     fn counters(&mut self) -> Result<OriginCounters, String> {
@@ -239,11 +263,14 @@ impl Testbed for RealTestbed<'_> {
     }
 
     fn start_origin(&mut self) -> Result<(), String> {
+        if self.origin_addrs.is_empty() {
+            return Ok(());
+        }
         let log = self.spec.folder.join("origin.log");
         let driver = DriverChoice::Auto;
         let spec = OriginSpec {
-            listen: &[self.origin_addr],
-            protocol: Protocol::default(),
+            listen: &self.origin_addrs,
+            protocol: self.protocol.upstream(),
             cpus: &[],
             driver,
             tls: None,

@@ -15,7 +15,7 @@ use weir_wire::tls::TlsError;
 use super::cell::{Cell, Verdict};
 use super::checks::h3;
 use super::real::RealTestbed;
-use super::table::{CHECKS, Check};
+use super::table::{CHECKS, Check, Kind};
 use weir_host::Host;
 use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
@@ -62,7 +62,11 @@ pub struct ProductReport {
     pub product: String,
     /// The profile's name.
     pub profile: String,
-    /// The cells by the check's name, in the order of the table. Checks that were not selected have none.
+    /// The kinds of protocols that it speaks.
+    #[serde(default)]
+    pub kinds: Vec<Kind>,
+    /// The cells by the check's name, in the order of the table. Checks that were not selected have none, nor have those of
+    /// another kind of protocols.
     pub cells: Vec<(String, Cell)>,
     /// Why the product could not be started; there are no cells then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,27 +93,37 @@ pub fn test(spec: &TestSpec<'_>, stop: &Stop, notify: &mut dyn FnMut(Progress<'_
     let begun = Instant::now();
     let mut cells = Vec::new();
     let mut error = None;
-    for &protocol in Protocol::ALL {
-        let mut due: Vec<&'static Check> = CHECKS.iter().filter(|check| wanted(check, protocol, spec.only)).collect();
+    let spoken = spec.product.spoken_under(spec.profile);
+    let kinds = kinds(spec.product, spec.profile);
+    let wanted: Vec<&'static Check> =
+        wanted(spec.only).filter(|check| kinds.iter().any(|kind| kind.has(check))).collect();
+    let unspoken = wanted.iter().filter(|check| !spoken.iter().any(|protocol| check.protocol.fits(*protocol)));
+    cells.extend(unspoken.map(|check| (*check, Cell::absent(""))));
+    for &protocol in Protocol::ALL.iter().filter(|protocol| spoken.contains(protocol)) {
+        let asked = wanted.iter().filter(|check| check.protocol.fits(protocol));
+        let mut due: Vec<&'static Check> = asked.copied().collect();
         due.sort_by_key(|check| check.when);
         if due.is_empty() || stop.is_requested() {
             continue;
         }
-        let spoken = spec.product.spoken_under(spec.profile).contains(&protocol);
-        if !spoken || !protocol.is_measured() {
-            let cell = if spoken { h3::described() } else { Cell::absent("") };
-            cells.extend(due.iter().map(|check| (*check, cell.clone())));
+        if !protocol.is_measured() {
+            cells.extend(due.iter().map(|check| (*check, h3::described())));
             continue;
         }
         notify(Progress::Starting(protocol));
         match RealTestbed::start(spec, protocol, stop) {
-            Ok(mut bed) => run_checks(&mut bed, &due, stop, notify, &mut cells),
+            Ok(mut bed) => {
+                let mut found = Vec::new();
+                run_checks(&mut bed, &due, stop, notify, &mut found);
+                found.into_iter().for_each(|(check, cell)| add(&mut cells, check, cell, protocol));
+            }
             Err(_) if stop.is_requested() => {}
-            Err(why) if protocol == Protocol::default() => {
+            // Without TLS and the like, it does not work at all.
+            Err(why) if protocol == protocol.upstream() => {
                 error = Some(why);
                 break;
             }
-            Err(why) => cells.extend(due.iter().map(|check| (*check, not_started(&why, spec.folder)))),
+            Err(why) => due.iter().for_each(|check| add(&mut cells, check, not_started(&why, spec.folder), protocol)),
         }
     }
     let place = |check: &Check| CHECKS.iter().position(|one| one.name == check.name);
@@ -117,6 +131,7 @@ pub fn test(spec: &TestSpec<'_>, stop: &Stop, notify: &mut dyn FnMut(Progress<'_
     ProductReport {
         product: spec.product.name.clone(),
         profile: spec.profile.to_owned(),
+        kinds,
         cells: cells.into_iter().map(|(check, cell)| (check.name.to_owned(), cell)).collect(),
         error,
         cut_short: stop.is_requested(),
@@ -124,8 +139,23 @@ pub fn test(spec: &TestSpec<'_>, stop: &Stop, notify: &mut dyn FnMut(Progress<'_
     }
 }
 
-fn wanted(check: &Check, protocol: Protocol, only: &[String]) -> bool {
-    check.protocol == protocol && (only.is_empty() || only.iter().any(|name| name == check.name))
+/// The kinds of protocols that a product speaks under a profile.
+pub fn kinds(product: &Product, profile: &str) -> Vec<Kind> {
+    let spoken = product.spoken_under(profile);
+    Kind::ALL.into_iter().filter(|kind| spoken.iter().any(|protocol| Kind::of(*protocol) == *kind)).collect()
+}
+
+/// The checks of these names; all if there are no names.
+pub fn wanted(only: &[String]) -> impl Iterator<Item = &'static Check> {
+    CHECKS.iter().filter(|check| only.is_empty() || only.iter().any(|name| name == check.name))
+}
+
+/// Adds what was found in a protocol. A product that was asked in another one before has one cell for both.
+fn add(cells: &mut Vec<(&'static Check, Cell)>, check: &'static Check, cell: Cell, protocol: Protocol) {
+    match cells.iter_mut().find(|(other, _)| other.name == check.name) {
+        None => cells.push((check, cell)),
+        Some((_, first)) => *first = first.clone().and_over(cell, protocol.title()),
+    }
 }
 
 /// The last line of the product's output is the most useful. The path of its folder is removed: the folder is

@@ -1,7 +1,7 @@
 //! The table of all checks, in the order in which they are shown. `run` executes them, and `weir products test` lists
 //! and filters them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize, Serializer};
 use weir_model::suite::Protocol;
 
 use super::cell::{Cell, either};
@@ -17,8 +17,8 @@ pub struct Check {
     pub title: &'static str,
     /// What is checked and how, and what the cells mean; one sentence or two.
     pub asks: &'static str,
-    /// The protocol that the product uses during the check.
-    pub protocol: Protocol,
+    /// What the product is asked in.
+    pub protocol: AskedIn,
     /// When the check runs.
     #[serde(skip)]
     pub when: When,
@@ -35,11 +35,25 @@ impl Check {
         asks: &'static str,
         run: fn(&mut dyn Testbed) -> Result<Cell, Cell>,
     ) -> Check {
-        Check { name, title, asks, protocol: Protocol::Http11, when: When::Any, run }
+        Check { name, title, asks, protocol: AskedIn::One(Protocol::Http11), when: When::Any, run }
+    }
+
+    /// A check about keys and values, in any such protocol over plain TCP.
+    pub(crate) const fn of_keys(
+        name: &'static str,
+        title: &'static str,
+        asks: &'static str,
+        run: fn(&mut dyn Testbed) -> Result<Cell, Cell>,
+    ) -> Check {
+        Check { protocol: AskedIn::KeyValue { tls: false }, ..Check::new(name, title, asks, run) }
     }
 
     pub(crate) const fn over(self, protocol: Protocol) -> Check {
-        Check { protocol, ..self }
+        Check { protocol: AskedIn::One(protocol), ..self }
+    }
+
+    pub(crate) const fn over_tls(self) -> Check {
+        Check { protocol: AskedIn::KeyValue { tls: true }, ..self }
     }
 
     pub(crate) const fn when(self, when: When) -> Check {
@@ -49,6 +63,75 @@ impl Check {
     /// Runs it.
     pub(crate) fn cell(&self, bed: &mut dyn Testbed) -> Cell {
         either((self.run)(bed))
+    }
+}
+
+/// What a product is asked in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskedIn {
+    /// This protocol.
+    One(Protocol),
+    /// Every protocol of keys and values that the product speaks, over TLS or over plain TCP.
+    KeyValue {
+        /// Over TLS.
+        tls: bool,
+    },
+}
+
+impl AskedIn {
+    /// Whether a protocol is meant.
+    pub fn fits(self, protocol: Protocol) -> bool {
+        match self {
+            AskedIn::One(one) => protocol == one,
+            AskedIn::KeyValue { tls } => protocol.is_keyvalue() && protocol.is_tls() == tls,
+        }
+    }
+}
+
+/// As text: a protocol's name, `key-value` or `key-value over TLS`.
+impl Serialize for AskedIn {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match self {
+            AskedIn::One(protocol) => protocol.as_str(),
+            AskedIn::KeyValue { tls: false } => "key-value",
+            AskedIn::KeyValue { tls: true } => "key-value over TLS",
+        })
+    }
+}
+
+/// Kinds of protocols. Each has its own checks, and a table of its own where results are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// HTTP in all versions.
+    Http,
+    /// Keys and values.
+    KeyValue,
+}
+
+impl Kind {
+    /// All, in the order in which they are shown.
+    pub const ALL: [Kind; 2] = [Kind::Http, Kind::KeyValue];
+
+    /// The kind of a protocol.
+    pub fn of(protocol: Protocol) -> Kind {
+        if protocol.is_keyvalue() { Kind::KeyValue } else { Kind::Http }
+    }
+
+    /// The name of the check without which a product does not work at all.
+    pub fn first_check(self) -> &'static str {
+        match self {
+            Kind::Http => checks::get::CHECK.name,
+            Kind::KeyValue => checks::keyvalue::GET.name,
+        }
+    }
+
+    /// Whether a check is about it.
+    pub fn has(self, check: &Check) -> bool {
+        self == match check.protocol {
+            AskedIn::One(protocol) => Kind::of(protocol),
+            AskedIn::KeyValue { .. } => Kind::KeyValue,
+        }
     }
 }
 
@@ -109,6 +192,18 @@ pub static CHECKS: &[Check] = &[
     checks::http2::OVER_TLS,
     checks::tls::HTTP2_NEGOTIATED,
     checks::h3::CHECK,
+    checks::keyvalue::GET,
+    checks::keyvalue::CREATE,
+    checks::keyvalue::DESTROY,
+    checks::keyvalue::LARGE,
+    checks::keyvalue::EXPIRES,
+    checks::keyvalue::PIPELINED,
+    checks::keyvalue::SHARED,
+    checks::keyvalue::REPLICATED,
+    checks::keyvalue::MALFORMED,
+    checks::keyvalue::SPREAD,
+    checks::keyvalue::GONE,
+    checks::keyvalue::OVER_TLS,
 ];
 
 /// The check of that name.
@@ -134,5 +229,22 @@ mod tests {
             assert_eq!(check(one.name).map(|c| c.title), Some(one.title));
         }
         assert!(check("gett").is_none());
+        for kind in Kind::ALL {
+            assert!(check(kind.first_check()).is_some_and(|first| kind.has(first)), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_check_of_keys_is_asked_in_what_the_product_speaks() {
+        use Protocol::{H2, Http11, Juno, Junos, Redis};
+
+        let plain = checks::keyvalue::GET.protocol;
+        let tls = checks::keyvalue::OVER_TLS.protocol;
+        let fits = |asked: AskedIn| [Http11, H2, Redis, Juno, Junos].map(|protocol| asked.fits(protocol));
+        assert_eq!(fits(plain), [false, false, true, true, false]);
+        assert_eq!(fits(tls), [false, false, false, false, true]);
+        assert_eq!(fits(AskedIn::One(H2)), [false, true, false, false, false]);
+        let text = |asked: AskedIn| serde_json::to_value(asked).expect("a text");
+        assert_eq!([text(plain), text(tls), text(AskedIn::One(H2))], ["key-value", "key-value over TLS", "h2"]);
     }
 }

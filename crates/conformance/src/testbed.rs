@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use weir_model::counters::OriginCounters;
 use weir_model::record::RoleUsage;
+use weir_model::suite::Protocol;
 
 use weir_host::stop::Stop;
 use weir_product::client::Endpoint;
@@ -18,22 +19,28 @@ pub trait Testbed {
     /// The product's endpoint.
     fn product(&self) -> Endpoint;
 
-    /// The origin's endpoint, past the product.
+    /// The protocol in which the product is asked.
+    fn protocol(&self) -> Protocol;
+
+    /// The endpoint of the first origin, past the product.
     fn origin(&self) -> Endpoint;
 
-    /// The origin's counters, once everything that reached it has been answered.
+    /// How many origins there are. 0: the product holds the data itself, and every other method about an origin does nothing.
+    fn origins(&self) -> usize;
+
+    /// The counters of all origins, once everything that reached them has been answered.
     ///
     /// # Errors
     /// Why they cannot be read.
     fn counters(&mut self) -> Result<OriginCounters, String>;
 
-    /// Ends the origin: its connections are closed, and its port refuses new ones.
+    /// Ends all origins: their connections are closed, and their ports refuse new ones.
     fn stop_origin(&mut self);
 
-    /// Starts the origin again at the same address, and returns when it listens.
+    /// Starts the origins again at the same addresses, and returns when they listen.
     ///
     /// # Errors
-    /// Why the origin does not start.
+    /// Why they do not start.
     fn start_origin(&mut self) -> Result<(), String>;
 
     /// Sends the product the signal for a graceful stop.

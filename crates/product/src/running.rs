@@ -129,7 +129,8 @@ impl Running {
     /// Sends a request through it: one that the origin answers, or a value to keep.
     fn answers(&self, timeout: Duration) -> Result<(), String> {
         if self.wire_protocol.protocol.is_keyvalue() {
-            return verify::keyvalue(&KeyValue::default(), self.addr, &self.wire_protocol, timeout);
+            let server = self.wire_protocol.at(self.addr);
+            return verify::keyvalue(&KeyValue::default(), &server, self.wire_protocol.protocol, timeout);
         }
         match Http::with_protocol(self.addr, timeout, &self.wire_protocol).get("/_weir/ready")? {
             answer if answer.status == 204 => Ok(()),

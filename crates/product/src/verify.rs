@@ -4,13 +4,12 @@
 //! protocol. Over TLS, the peer must have the run's certificate and agree on the protocol by ALPN. A key-value server is asked
 //! to keep, return and remove values.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use weir_model::keyvalue::KeyValue;
-use weir_model::suite::{Expect, Workload};
+use weir_model::suite::{Expect, Protocol, Workload};
 
-use crate::client::{KeyValueClient, RequestError, Response, WireProtocol};
+use crate::client::{Endpoint, KeyValueClient, RequestError, Response};
 use crate::http::Http;
 
 /// Checks the origin's own answer against what the workload expects, and returns the expectation completed with
@@ -59,15 +58,9 @@ pub fn product(workload: &Workload, product: &Http, reference: &Response) -> Res
 ///
 /// # Errors
 /// What was found and what would be right.
-pub fn keyvalue(
-    workload: &KeyValue,
-    addr: SocketAddr,
-    wire_protocol: &WireProtocol,
-    timeout: Duration,
-) -> Result<(), String> {
+pub fn keyvalue(workload: &KeyValue, server: &Endpoint, protocol: Protocol, timeout: Duration) -> Result<(), String> {
     let failed = |nth: usize, what: &str, e: RequestError| format!("{what} of key {nth} of {REQUESTS} failed: {e}");
-    let mut client = KeyValueClient::open(&wire_protocol.at(addr), wire_protocol.protocol, timeout)
-        .map_err(|e| format!("no connection: {e}"))?;
+    let mut client = KeyValueClient::open(server, protocol, timeout).map_err(|e| format!("no connection: {e}"))?;
     let ttl_s = workload.ttl.map_or(0, |ttl| ttl.as_secs() as u32);
     let size = workload.value.range().1;
     for nth in 1..=REQUESTS {
@@ -76,7 +69,10 @@ pub fn keyvalue(
         let value = unlike_text(nth as u64, size);
         client.set(key, &value, ttl_s).map_err(|e| failed(nth, "set", e))?;
         if workload.replicas > 0 {
-            client.wait_for_replicas(workload.replicas).map_err(|e| failed(nth, "replication", e))?;
+            let reached = client.replicas_reached(workload.replicas).map_err(|e| failed(nth, "replication", e))?;
+            if let Some(fewer) = reached.filter(|reached| *reached < workload.replicas) {
+                return Err(format!("{fewer} replicas have the write of key {nth}, not {}", workload.replicas));
+            }
         }
         match client.get(key, ttl_s).map_err(|e| failed(nth, "get", e))? {
             Some(found) if found == value => {}
@@ -92,7 +88,7 @@ pub fn keyvalue(
 }
 
 /// Bytes of every kind, line ends and zeros among them, that no compression makes shorter.
-fn unlike_text(seed: u64, size: u64) -> Vec<u8> {
+pub fn unlike_text(seed: u64, size: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let next = |_| {
         state ^= state << 13;

@@ -18,6 +18,7 @@ pub mod headers_up;
 pub mod http10;
 pub mod http2;
 pub mod keep_alive;
+pub mod keyvalue;
 pub mod large_heads;
 pub mod no_body;
 pub mod path;

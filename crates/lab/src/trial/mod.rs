@@ -290,7 +290,7 @@ fn verified(
     let wire_protocol = context.launcher.wire_protocol(trial.workload.protocol)?;
     let timeout = request_timeout(trial.load);
     if let Some(keyvalue) = &trial.workload.keyvalue {
-        verify::keyvalue(keyvalue, target, &wire_protocol, timeout).map_err(wrong)?;
+        verify::keyvalue(keyvalue, &wire_protocol.at(target), wire_protocol.protocol, timeout).map_err(wrong)?;
         return Ok(Expect::default());
     }
     let to_product = Http::with_protocol(target, timeout, &wire_protocol);
@@ -307,7 +307,7 @@ fn refuses_strangers(context: &TrialContext, trial: &TrialSpec<'_>, target: Sock
     let Some(stranger) = context.launcher.tls.stranger(trial.workload.protocol)? else { return Ok(()) };
     let timeout = request_timeout(trial.load);
     let served = match &trial.workload.keyvalue {
-        Some(keyvalue) => verify::keyvalue(keyvalue, target, &stranger, timeout).is_ok(),
+        Some(keyvalue) => verify::keyvalue(keyvalue, &stranger.at(target), stranger.protocol, timeout).is_ok(),
         None => Http::with_protocol(target, timeout, &stranger).send(&trial.workload.request).is_ok(),
     };
     match served {

@@ -1,6 +1,6 @@
 //! The clients for weir's own requests, which are never part of a load: blocking, a few requests at a time, with a
 //! deadline for each. [`crate::http`] sends whole HTTP requests with them; `weir-conformance` also writes single bytes, and
-//! sees interim responses and how a request failed. [`crate::verify`] asks key-value servers with [`KeyValueClient`].
+//! sees interim responses and how a request failed. [`KeyValueClient`] is the one for key-value servers.
 //!
 //! The strict parsers of `weir_wire` read the responses. This module does not know what they are compared with.
 
@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub use http1::{FirstResponse, Http1};
 pub use http2::Http2;
-pub use keyvalue::KeyValueClient;
+pub use keyvalue::{Answer, Ask, KeyValueClient};
 pub use transport::Transport;
 
 /// How long to wait for a response unless the caller says otherwise. Every product that responds at all is faster, and a

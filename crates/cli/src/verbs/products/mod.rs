@@ -42,7 +42,7 @@ enum Verb {
     Install(install::Args),
     /// Measure a binary of your own, or the pinned version again
     Use(choose::Args),
-    /// Test how products handle HTTP, and print a matrix
+    /// Test what products do with HTTP, or with keys and values, and print a matrix
     Test(test::Args),
     /// Print the path of a product's binary
     #[command(after_help = include_str!("../../../help/products-path.txt"))]

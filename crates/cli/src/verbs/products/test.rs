@@ -1,4 +1,5 @@
-//! `weir products test`: tests how products handle HTTP, and prints a matrix. Called by `verbs::products`.
+//! `weir products test`: tests what products do with the protocols that they speak, and prints a matrix. Called by
+//! `verbs::products`.
 
 mod matrix;
 mod page;
@@ -8,7 +9,7 @@ mod record;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use weir_conformance::{self as conformance, CHECKS, ProductReport, TestSpec, Verdict};
+use weir_conformance::{self as conformance, CHECKS, Kind, ProductReport, TestSpec, Verdict};
 use weir_host::LocalHost;
 use weir_install::Found;
 use weir_install::home::Home;
@@ -67,7 +68,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
         install(&wanted, home, args)?;
     }
     let (here, absent) = split_installed(&wanted, home, !args.products.is_empty())?;
-    let cases = cases(&here, &args.profile)?;
+    let cases = cases(&here, args)?;
     let scratch = tempfile::Builder::new().prefix("weir-test-").tempdir().map_err(Failure::missing)?;
     let folder = folder(args.keep.as_deref(), scratch.path())?;
     weir_net::raise_descriptor_limit();
@@ -120,9 +121,10 @@ fn show(record: &Record) -> Result<(), Failure> {
 }
 
 fn exit(record: &Record) -> Exit {
+    let works = |cell: &weir_conformance::Cell| matches!(cell.verdict, Verdict::Yes | Verdict::Odd);
     let failed = |tested: &ProductReport| {
-        tested.error.is_some()
-            || tested.cell("get").is_some_and(|get| !matches!(get.verdict, Verdict::Yes | Verdict::Odd))
+        let first = tested.kinds.iter().filter_map(|kind: &Kind| tested.cell(kind.first_check()));
+        tested.error.is_some() || !first.into_iter().all(works)
     };
     match record.stopped {
         true => Exit::Interrupted,
@@ -206,8 +208,10 @@ fn split_installed<'a>(wanted: &[&'a Product], home: &Home, named: bool) -> Resu
     Ok((here, absent))
 }
 
-/// Every product in every profile asked for, in the product's order. A profile that no product has is an error.
-fn cases<'a>(here: &Here<'a>, profiles: &[String]) -> Result<Vec<(&'a Product, String)>, Failure> {
+/// Every product in every profile asked for, in the product's order. A profile that no product has is an error, and so are
+/// checks of which none is for any of the products.
+fn cases<'a>(here: &Here<'a>, args: &Args) -> Result<Vec<(&'a Product, String)>, Failure> {
+    let profiles = &args.profile;
     let known: std::collections::BTreeSet<&str> =
         here.iter().flat_map(|(product, _)| product.proxy_profiles().map(String::as_str)).collect();
     for profile in profiles {
@@ -224,7 +228,19 @@ fn cases<'a>(here: &Here<'a>, profiles: &[String]) -> Result<Vec<(&'a Product, S
         if own.is_empty() {
             remark!("{} has no profile {}: it is skipped", product.title, one_of(profiles.iter().map(String::as_str)));
         }
-        cases.extend(own.into_iter().map(|profile| (*product, profile.clone())));
+        let is_asked = |profile: &&String| {
+            let kinds = conformance::kinds(product, profile);
+            conformance::wanted(&args.only).any(|check| kinds.iter().any(|kind| kind.has(check)))
+        };
+        let (asked, others): (Vec<&String>, Vec<&String>) = own.into_iter().partition(is_asked);
+        if !others.is_empty() {
+            remark!("{} speaks no protocol that these checks are for: it is skipped", product.title);
+        }
+        cases.extend(asked.into_iter().map(|profile| (*product, profile.clone())));
+    }
+    if cases.is_empty() && !args.only.is_empty() {
+        let wanted = "a check of a protocol that they speak: see weir products test --checks";
+        return Err(Failure::wrong("--only", "no such check is for any of these products".to_owned(), wanted));
     }
     Ok(cases)
 }

@@ -7,10 +7,11 @@ use std::net::{SocketAddr, TcpListener};
 
 use weir_host::stop::Stop;
 use weir_model::keyvalue::{KeyValue, ValueSize};
-use weir_wire::redis::{Command, RequestFrame};
+use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Status};
+use weir_wire::memcached;
+use weir_wire::redis::{self, Command, Condition, RequestFrame, encode};
 
 use super::*;
-use crate::client::WireProtocol;
 use crate::verify;
 
 /// What a server does wrong.
@@ -22,6 +23,8 @@ enum Lie {
     KeepsDestroyed,
     HasNoReplica,
     IsBusy,
+    AcceptsAnything,
+    AnswersTwice,
 }
 
 /// A store that serves connections one after another until the test ends.
@@ -59,10 +62,17 @@ impl Store {
         let mut piece = [0; 4096];
         while let Ok(n @ 1..) = socket.read(&mut piece) {
             let (mut left, mut out) = (&piece[..n], Vec::new());
-            while let Ok(Some(bytes)) = reader.next(&mut left) {
-                answer(&mut self, bytes, &mut out);
+            let broken = loop {
+                match reader.next(&mut left) {
+                    Ok(Some(bytes)) => answer(&mut self, bytes, &mut out),
+                    Ok(None) => break false,
+                    Err(_) => break true,
+                }
+            };
+            if broken && self.lie == Lie::AcceptsAnything {
+                out.extend_from_slice(encode::OK);
             }
-            if socket.write_all(&out).is_err() {
+            if socket.write_all(&out).is_err() || broken {
                 return;
             }
         }
@@ -82,10 +92,18 @@ impl Store {
     }
 
     fn redis(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        if self.lie == Lie::AnswersTwice {
+            out.extend_from_slice(encode::OK);
+        }
         if self.lie == Lie::IsBusy {
             return encode::error(out, b"LOADING it is");
         }
         match Command::parse(bytes).expect("a request").expect("with a name") {
+            Command::Set { key, condition: Some(condition), .. }
+                if self.values.contains_key(key) != (condition == Condition::Present) =>
+            {
+                encode::null(out, redis::Version::Resp2);
+            }
             Command::Set { key, value, .. } => {
                 self.set(key, value);
                 out.extend_from_slice(encode::OK);
@@ -104,11 +122,13 @@ impl Store {
     }
 
     fn memcached(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        use memcached::{Command, Reply};
+        use memcached::{Command, Reply, Store};
         if self.lie == Lie::IsBusy {
             return Reply::ServerError(b"busy").encode(out).expect("encoded");
         }
         let reply = match Command::parse(bytes).expect("a request") {
+            Command::Store { how: Store::Add, key, .. } if self.values.contains_key(key) => Reply::NotStored,
+            Command::Store { how: Store::Replace, key, .. } if !self.values.contains_key(key) => Reply::NotStored,
             Command::Store { key, data, .. } => {
                 self.set(key, data);
                 Reply::Stored
@@ -135,7 +155,9 @@ impl Store {
         let (mut status, mut data) = (Status::OK, Vec::new());
         match request.opcode {
             _ if self.lie == Lie::IsBusy => status = Status::BUSY,
-            Opcode::SET => self.set(request.key, request.payload.data),
+            Opcode::CREATE if self.values.contains_key(request.key) => status = Status::DUPLICATE_KEY,
+            Opcode::UPDATE if !self.values.contains_key(request.key) => status = Status::NO_KEY,
+            Opcode::CREATE | Opcode::UPDATE | Opcode::SET => self.set(request.key, request.payload.data),
             Opcode::DESTROY => self.destroy(request.key),
             Opcode::GET => match self.values.get(request.key) {
                 Some(value) => data.clone_from(value),
@@ -150,7 +172,7 @@ impl Store {
 
 fn verified(protocol: Protocol, lie: Lie, workload: &KeyValue) -> Result<(), String> {
     let addr = serve(protocol, lie);
-    verify::keyvalue(workload, addr, &WireProtocol { protocol, tls: None }, Duration::from_secs(5))
+    verify::keyvalue(workload, &Endpoint::plain(addr, Stop::new()), protocol, Duration::from_secs(5))
 }
 
 /// Values that need several reads, and a time to live.
@@ -179,17 +201,65 @@ fn replicas_are_counted_where_the_workload_asks_for_them() {
     let workload = KeyValue { replicas: 1, ..KeyValue::default() };
     assert_eq!(verified(Protocol::Redis, Lie::Nothing, &workload), Ok(()));
     let found = verified(Protocol::Redis, Lie::HasNoReplica, &workload).expect_err("none");
-    assert!(found.contains("0 replicas have the write, not 1"), "{found}");
+    assert!(found.contains("0 replicas have the write of key 1, not 1"), "{found}");
     assert_eq!(verified(Protocol::Redis, Lie::HasNoReplica, &KeyValue::default()), Ok(()), "nobody asked");
+}
+
+fn client(protocol: Protocol, lie: Lie) -> KeyValueClient {
+    let endpoint = Endpoint::plain(serve(protocol, lie), Stop::new());
+    KeyValueClient::open(&endpoint, protocol, Duration::from_secs(5)).expect("connected")
+}
+
+#[test]
+fn requests_in_one_write_get_their_own_answers() {
+    use Operation::{Create, Set, Update};
+
+    for protocol in [Protocol::Redis, Protocol::Juno, Protocol::Memcached] {
+        let mut client = client(protocol, Lie::Nothing);
+        let value = |text: &str| Answer::Value(text.as_bytes().to_vec());
+        let asks = [
+            (Ask::write(Create, b"a", b"1"), Answer::Done),
+            (Ask::write(Create, b"a", b"2"), Answer::Exists),
+            (Ask::write(Update, b"b", b"3"), Answer::Absent),
+            (Ask::get(b"a"), value("1")),
+            (Ask::get(b"b"), Answer::Absent),
+            (Ask::write(Set, b"b", b"4"), Answer::Done),
+            (Ask::write(Update, b"b", b"5"), Answer::Done),
+            (Ask::get(b"b"), value("5")),
+            (Ask::destroy(b"b"), Answer::Done),
+            (Ask::get(b"b"), Answer::Absent),
+        ];
+        for _ in 0..2 {
+            let answers = client.ask_all(&asks.iter().map(|(ask, _)| *ask).collect::<Vec<_>>()).expect("answered");
+            assert_eq!(answers, asks.iter().map(|(_, answer)| answer.clone()).collect::<Vec<_>>(), "{protocol:?}");
+            assert_eq!(client.ask(Ask::destroy(b"a")), Ok(Answer::Done));
+        }
+    }
+}
+
+#[test]
+fn more_answers_than_requests_are_an_error() {
+    let found = client(Protocol::Redis, Lie::AnswersTwice).ask(Ask::write(Operation::Set, b"a", b"1"));
+    assert_eq!(found, Err(RequestError::Answer("more than was asked for".to_owned())));
+}
+
+#[test]
+fn what_a_server_does_with_bytes_that_are_no_request_is_said() {
+    for protocol in [Protocol::Redis, Protocol::Juno, Protocol::Memcached] {
+        let found = client(protocol, Lie::Nothing).send_malformed();
+        assert!(matches!(found, Err(RequestError::Closed | RequestError::Reset)), "{protocol:?}: {found:?}");
+    }
+    let found = client(Protocol::Redis, Lie::AcceptsAnything).send_malformed().expect_err("no error");
+    assert_eq!(found.to_string(), "the server answered: OK");
 }
 
 #[test]
 fn a_server_of_another_protocol_is_said_to_be_one() {
     let addr = serve(Protocol::Juno, Lie::Nothing);
-    let wire_protocol = WireProtocol { protocol: Protocol::Redis, tls: None };
-    let found = verify::keyvalue(&large(), addr, &wire_protocol, Duration::from_millis(500)).expect_err("no Redis");
-    assert!(found.starts_with("set of key 1 of 3 failed"), "{found}");
     let endpoint = Endpoint::plain(addr, Stop::new());
+    let found =
+        verify::keyvalue(&large(), &endpoint, Protocol::Redis, Duration::from_millis(500)).expect_err("no Redis");
+    assert!(found.starts_with("set of key 1 of 3 failed"), "{found}");
     let error = KeyValueClient::open(&endpoint, Protocol::Http11, Duration::from_secs(1)).expect_err("no keys");
     assert_eq!(error.to_string(), "cannot connect: http/1.1 has no keys and values");
 }

@@ -1,21 +1,35 @@
 //! The matrix of a conformance test in a terminal: checks as rows, products as columns, on as many pages as the width
-//! needs. `weir products test` prints it.
+//! needs. Each kind of protocols has its own. `weir products test` prints it.
 
 use console::{measure_text_width, style};
-use weir_conformance::{CHECKS, Cell, Check, Verdict};
+use weir_conformance::{CHECKS, Cell, Check, Kind, Verdict};
 
 use super::record::Named;
 use crate::out;
 
 /// One page for as many products as fit, one at least.
 pub fn pages(tested: &[Named], width: usize) -> Vec<String> {
+    Kind::ALL.into_iter().flat_map(|kind| pages_of(kind, &of(kind, tested), width)).collect()
+}
+
+/// Those that speak protocols of a kind.
+pub fn of<'a>(kind: Kind, tested: impl IntoIterator<Item = &'a Named>) -> Vec<&'a Named> {
+    tested.into_iter().filter(|named| named.tested.kinds.contains(&kind)).collect()
+}
+
+/// The checks of a kind that were made.
+pub fn checks(kind: Kind, tested: &[&Named]) -> Vec<&'static Check> {
     let is_asked = |check: &&Check| tested.iter().any(|named| named.tested.cell(check.name).is_some());
-    let checks: Vec<&Check> = CHECKS.iter().filter(is_asked).collect();
+    CHECKS.iter().filter(|check| kind.has(check)).filter(is_asked).collect()
+}
+
+fn pages_of(kind: Kind, tested: &[&Named], width: usize) -> Vec<String> {
+    let checks = checks(kind, tested);
     let several = tested.iter().any(|named| named.tested.profile != tested[0].tested.profile);
     // Two lines of heading, then the cells.
     let titles: Vec<String> =
         ["", ""].into_iter().chain(checks.iter().map(|check| check.title)).map(str::to_owned).collect();
-    let column = |named: &Named| -> Vec<String> {
+    let column = |named: &&Named| -> Vec<String> {
         let second = if several { &named.tested.profile } else { &named.version };
         let head = [style(&named.tested.product).bold().to_string(), second.clone()];
         head.into_iter().chain(checks.iter().map(|check| painted(named, check.name))).collect()
@@ -66,7 +80,7 @@ fn painted(named: &Named, check: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::example;
+    use super::super::record::{example, store};
     use super::*;
 
     fn plain(width: usize) -> Vec<String> {
@@ -83,6 +97,18 @@ mod tests {
         assert_eq!(lines[2], "GET                 yes      yes      yes, closes*  no start");
         assert_eq!(lines[3], "Pipelined requests  1 of 3*  1 of 3*  yes           no start");
         assert_eq!(lines.len(), 6, "{wide:?}");
+    }
+
+    #[test]
+    fn each_kind_of_protocols_has_its_own_matrix() {
+        let mut record = example();
+        record.tested.push(store());
+        let both: Vec<String> =
+            pages(&record.tested, 200).iter().map(|page| console::strip_ansi_codes(page).into_owned()).collect();
+        assert_eq!(both.len(), 2);
+        assert!(both[0].contains("three") && !both[0].contains("five"), "{both:?}");
+        let rows: Vec<Vec<&str>> = both[1].lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows, [&["five"][..], &["1.2.3"], &["Set", "and", "get", "yes"], &["Origins", "gone", "-"]]);
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use weir_conformance::{CHECKS, Verdict};
+use weir_conformance::{CHECKS, Kind, Verdict};
 use weir_model::text::{human_bytes, wrapped};
 use weir_report::tables::markdown::escape;
 
-use super::matrix::words;
+use super::matrix::{self, words};
 use super::record::{Machine, Named, Record};
 
 /// Columns of the text in the file.
@@ -23,7 +23,7 @@ pub fn page(record: &Record) -> String {
 fn write_page(record: &Record, page: &mut String) -> std::fmt::Result {
     writeln!(page, "# What the products do\n")?;
     let how = "Made by `weir products test --profile all --write docs/products.md`, and not to be edited. Each product runs between \
-               weir's own client, which controls every byte it sends, and weir's origin, told to use one worker and free to run on \
+               weir's own client, which controls every byte it sends, and weir's origin, or alone where it holds the data itself, told to use one worker and free to run on \
                every CPU. A star says that there is more to read under *Details*. Times, memory and cores are one reading each, rounded, \
                of this run: they say what kind of product it is, not which is better; for that there is `weir run`.";
     writeln!(page, "{}\n", wrapped(how, WIDTH, 0))?;
@@ -41,7 +41,9 @@ fn write_page(record: &Record, page: &mut String) -> std::fmt::Result {
     for profile in profiles(record) {
         let of: Vec<&Named> = record.tested.iter().filter(|named| named.tested.profile == profile).collect();
         writeln!(page, "## Profile `{profile}`\n")?;
-        matrix(&of, page)?;
+        for kind in Kind::ALL {
+            matrix(kind, &matrix::of(kind, of.iter().copied()), page)?;
+        }
         details(&of, page)?;
     }
     questions(record, page)
@@ -104,10 +106,13 @@ fn from(from: &str) -> &str {
     if from.starts_with("own ") { "a binary of one's own" } else { from }
 }
 
-fn matrix(of: &[&Named], page: &mut String) -> std::fmt::Result {
+fn matrix(kind: Kind, of: &[&Named], page: &mut String) -> std::fmt::Result {
+    if of.is_empty() {
+        return Ok(());
+    }
     let names = of.iter().map(|named| named.tested.product.clone());
     let mut rows = vec![std::iter::once(String::new()).chain(names).collect()];
-    for check in CHECKS.iter().filter(|check| of.iter().any(|named| named.tested.cell(check.name).is_some())) {
+    for check in matrix::checks(kind, of) {
         let cells = of.iter().map(|named| escape(&words(named, check.name)));
         rows.push(std::iter::once(check.title.to_owned()).chain(cells).collect());
     }
@@ -155,16 +160,19 @@ fn questions(record: &Record, page: &mut String) -> std::fmt::Result {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::example;
+    use super::super::record::{example, store};
     use super::*;
 
     #[test]
-    fn the_page_has_a_matrix_a_profile_and_every_note() {
-        let page = page(&example());
+    fn the_page_has_matrices_by_profile_and_every_note() {
+        let mut record = example();
+        record.tested.push(store());
+        let page = page(&record);
         let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is not in\n{page}"));
         assert!(at("## Profile `tuned`") < at("## Profile `stock`"));
         at("| | one | two | three |\n|---|---|---|---|\n");
         at("| GET | yes | yes, closes\\* | no start |");
+        at("| | five |\n|---|---|\n| Set and get | yes |\n| Origins gone | - |\n");
         at("- Pipelined requests - **");
         at("1 of 3: after 1 of 3 answers it closes.");
         at("refuses \\| pipes");

@@ -112,7 +112,7 @@ impl Record {
 /// What the other modules' tests draw.
 #[cfg(test)]
 pub fn example() -> Record {
-    use weir_conformance::{Cell, Verdict};
+    use weir_conformance::{Cell, Kind, Verdict};
 
     let cell =
         |verdict, says: &str, note: Option<&str>| Cell { verdict, says: says.into(), note: note.map(str::to_owned) };
@@ -123,6 +123,7 @@ pub fn example() -> Record {
         tested: ProductReport {
             product: product.into(),
             profile: profile.into(),
+            kinds: vec![Kind::Http],
             cells: cells.into_iter().map(|(name, cell)| (name.to_owned(), cell)).collect(),
             error: None,
             cut_short: false,
@@ -157,4 +158,18 @@ pub fn example() -> Record {
         why: "not installed (four is not in PATH)".into(),
     }];
     record
+}
+
+/// A store of keys and values beside them.
+#[cfg(test)]
+pub fn store() -> Named {
+    use weir_conformance::{Cell, Kind};
+
+    let mut store = example().tested.remove(0);
+    store.tested.product = "five".into();
+    store.title = "FIVE".into();
+    store.tested.kinds = vec![Kind::KeyValue];
+    let cells = [("kv-get", Cell::yes()), ("kv-gone", Cell::absent("it holds the data itself"))];
+    store.tested.cells = cells.map(|(name, cell)| (name.to_owned(), cell)).to_vec();
+    store
 }

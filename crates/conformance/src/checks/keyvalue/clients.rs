@@ -1,0 +1,177 @@
+//! Several requests, and several clients: each gets its own answers, and sees what the others wrote.
+
+use super::{Answer, Ask, get, judge, open, set};
+use crate::cell::{Cell, detail, word};
+use crate::table::{Check, When};
+use crate::testbed::Testbed;
+use weir_model::keyvalue::Operation::Set;
+use weir_product::client::{KeyValueClient, RequestError};
+
+/// Several requests in flight on one connection.
+pub const PIPELINED: Check = Check::of_keys(
+    "kv-pipelined",
+    "16 requests in one write",
+    "16 keys set in one write, then 16 reads in one write, half of them of absent keys: does each get its own answer, in order \
+           where the protocol has an order?",
+    pipelined,
+);
+
+/// What one client wrote is what another reads.
+pub const SHARED: Check = Check::of_keys(
+    "kv-shared",
+    "Seen by other clients",
+    "A key is written 100 times by one client, and read each time by another, over a connection of its own: is it always the new value?",
+    shared,
+);
+
+/// Bytes that are no request.
+pub const MALFORMED: Check = Check::of_keys(
+    "kv-malformed",
+    "Malformed request",
+    "Bytes that the protocol does not have: is the answer an error, or is the connection closed, and do connections that were \
+           opened before and after it work?",
+    malformed,
+)
+.when(When::Late);
+
+const AT_ONCE: usize = 16;
+
+fn pipelined(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let mut client = open(bed)?;
+    let keys: Vec<String> = (0..AT_ONCE).map(|nth| format!("weir-pipelined-{nth}")).collect();
+    // The value of each key is its name.
+    let sets: Vec<Ask<'_>> = keys.iter().map(|key| Ask::write(Set, key.as_bytes(), key.as_bytes())).collect();
+    let set = vec![Answer::Done; AT_ONCE];
+    all(&mut client, &sets, &set)?;
+    let absent: Vec<String> = keys.iter().map(|key| format!("{key}-absent")).collect();
+    let is_there = |nth: usize| nth % 3 != 1;
+    let name = |nth: usize| if is_there(nth) { &keys[nth] } else { &absent[nth] };
+    let gets: Vec<Ask<'_>> = (0..AT_ONCE).map(|nth| Ask::get(name(nth).as_bytes())).collect();
+    let value = |nth: usize| if is_there(nth) { Answer::Value(keys[nth].clone().into()) } else { Answer::Absent };
+    all(&mut client, &gets, &(0..AT_ONCE).map(value).collect::<Vec<_>>())?;
+    Ok(Cell::yes())
+}
+
+fn all(client: &mut KeyValueClient, asks: &[Ask<'_>], right: &[Answer]) -> Result<(), Cell> {
+    let answers = client.ask_all(asks)?;
+    let wrong = answers.iter().zip(right).filter(|(found, right)| found != right).count();
+    match answers.iter().zip(right).find_map(|(found, right)| judge(found, right).err()) {
+        None => Ok(()),
+        Some(cell) => Err(cell.with(format!("{wrong} of {} answers are not right", asks.len()))),
+    }
+}
+
+const ROUNDS: u32 = 100;
+
+fn shared(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let (mut writer, mut reader) = (open(bed)?, open(bed)?);
+    let key = b"weir-shared";
+    let mut old = 0;
+    for round in 0..ROUNDS {
+        let value = round.to_be_bytes();
+        set(&mut writer, key, &value)?;
+        match reader.ask(Ask::get(key))? {
+            Answer::Value(found) if found == value => {}
+            Answer::Value(_) | Answer::Absent => old += 1,
+            other => judge(&other, &Answer::Absent)?,
+        }
+    }
+    Ok(match old {
+        0 => Cell::yes(),
+        _ => Cell::no(format!("{old} of {ROUNDS} old")).with("what was read was written before, or nothing"),
+    })
+}
+
+fn malformed(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let (key, value) = (b"weir-bystander", b"there");
+    let mut before = open(bed)?;
+    set(&mut before, key, value)?;
+    let cell = match open(bed)?.send_malformed() {
+        Ok(text) => Cell { says: "error".to_owned(), ..Cell::yes() }.with(format!("it answers: {text}")),
+        Err(failure @ (RequestError::Closed | RequestError::Reset | RequestError::Cut)) => {
+            Cell { says: word(&failure).to_owned(), ..Cell::yes() }
+        }
+        Err(failure @ RequestError::Answer(_)) => Cell::no("accepts it").with(detail(&failure).unwrap_or_default()),
+        Err(failure) => Cell::failure(&failure),
+    };
+    let harms = |which: &str, cell: Cell| {
+        Cell::no(format!("harms others: {}", cell.says)).with(format!("at a connection opened {which}"))
+    };
+    get(&mut before, key, value).map_err(|cell| harms("before", cell))?;
+    open(bed).and_then(|mut after| get(&mut after, key, value)).map_err(|cell| harms("after", cell))?;
+    Ok(cell)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Verdict;
+    use crate::fake::keyvalue::{Asked, Does, Fake, OnMalformed, PROTOCOLS, bed, but};
+    use weir_model::keyvalue::Operation::Get;
+
+    #[test]
+    fn a_good_store_does_everything() {
+        for protocol in PROTOCOLS {
+            for check in [PIPELINED, SHARED] {
+                assert_eq!(check.cell(&mut bed(Fake::good(protocol))), Cell::yes(), "{} {protocol:?}", check.name);
+            }
+        }
+    }
+
+    #[test]
+    fn answers_in_another_order_are_wrong_where_there_is_one() {
+        for protocol in PROTOCOLS {
+            let cell = PIPELINED.cell(&mut bed(Fake { turned: true, ..Fake::good(protocol) }));
+            match protocol.is_multiplexed() {
+                true => assert_eq!(cell, Cell::yes()),
+                false => {
+                    assert_eq!(cell.verdict, Verdict::No, "{cell:?}");
+                    assert!(cell.note.is_some_and(|note| note.contains("of 16 answers are not right")));
+                }
+            }
+            // An answer that belongs to another request.
+            let anothers = |asked: &Asked| {
+                (asked.key == b"weir-pipelined-2" && asked.operation == Get)
+                    .then(|| Does::Answer(Answer::Value(b"weir-pipelined-3".to_vec())))
+            };
+            let cell = PIPELINED.cell(&mut but(protocol, anothers));
+            assert_eq!((cell.says.as_str(), cell.verdict), ("wrong value", Verdict::No));
+            let one = |asked: &Asked| (asked.key == b"weir-pipelined-9").then_some(Does::Close);
+            assert_eq!(PIPELINED.cell(&mut but(protocol, one)).says, "closes");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_older_than_the_last_write_is_seen() {
+        for protocol in PROTOCOLS {
+            let old = |asked: &Asked| (asked.operation == Get).then(|| Does::Answer(Answer::Value(vec![0; 4])));
+            assert_eq!(SHARED.cell(&mut but(protocol, old)).says, "99 of 100 old");
+            let absent = |asked: &Asked| (asked.operation == Get).then_some(Does::Answer(Answer::Absent));
+            assert_eq!(SHARED.cell(&mut but(protocol, absent)).says, "100 of 100 old");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_request_are_refused_and_harm_nobody() {
+        for protocol in PROTOCOLS {
+            let cell = |malformed| MALFORMED.cell(&mut bed(Fake { malformed, ..Fake::good(protocol) }));
+            assert_eq!(cell(OnMalformed::Closes), Cell { says: "closes".to_owned(), ..Cell::yes() });
+            let refused = cell(OnMalformed::Answers);
+            assert_eq!((refused.says.as_str(), refused.verdict), ("error", Verdict::Yes), "{refused:?}");
+            for (malformed, says) in [
+                (OnMalformed::Accepts, "accepts it"),
+                (OnMalformed::ClosesAll, "harms others: closes"),
+                (OnMalformed::Forgets, "harms others: absent"),
+            ] {
+                let cell = cell(malformed);
+                assert_eq!((cell.says.as_str(), cell.verdict), (says, Verdict::No), "{protocol:?}: {cell:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn silence_is_no_refusal() {
+        let cell = MALFORMED.cell(&mut bed(Fake { malformed: OnMalformed::Ignores, ..Fake::good(PROTOCOLS[0]) }));
+        assert_eq!((cell.says.as_str(), cell.verdict), ("hangs", Verdict::No), "{cell:?}");
+    }
+}

@@ -1,0 +1,51 @@
+//! Checks what every store of keys and values, and every proxy before such stores, owes its clients. Listed in
+//! `table::CHECKS`. Each is asked in whichever of these protocols the product speaks; what a protocol does not have is no
+//! question.
+
+mod clients;
+mod servers;
+mod values;
+
+pub use clients::{MALFORMED, PIPELINED, SHARED};
+pub use servers::{GONE, REPLICATED, SPREAD};
+pub use values::{CREATE, DESTROY, EXPIRES, GET, LARGE, OVER_TLS};
+
+use crate::cell::Cell;
+use crate::testbed::Testbed;
+use weir_model::keyvalue::Operation;
+use weir_product::client::{Answer, Ask, KeyValueClient, TIMEOUT};
+
+/// A connection to the product.
+fn open(bed: &dyn Testbed) -> Result<KeyValueClient, Cell> {
+    Ok(KeyValueClient::open(&bed.product(), bed.protocol(), TIMEOUT)?)
+}
+
+/// Sends a request to which there is one right answer.
+fn ask(client: &mut KeyValueClient, ask: Ask<'_>, right: &Answer) -> Result<(), Cell> {
+    let at = |cell: Cell| cell.with(format!("at a {}", ask.operation.as_str()));
+    judge(&client.ask(ask).map_err(|failure| at(Cell::failure(&failure)))?, right).map_err(at)
+}
+
+/// Writes a value.
+fn set(client: &mut KeyValueClient, key: &[u8], value: &[u8]) -> Result<(), Cell> {
+    ask(client, Ask::write(Operation::Set, key, value), &Answer::Done)
+}
+
+/// Reads a value, which has to be this one.
+fn get(client: &mut KeyValueClient, key: &[u8], value: &[u8]) -> Result<(), Cell> {
+    ask(client, Ask::get(key), &Answer::Value(value.to_vec()))
+}
+
+/// The cell for an answer that is not the right one.
+fn judge(found: &Answer, right: &Answer) -> Result<(), Cell> {
+    if found == right {
+        return Ok(());
+    }
+    Err(match found {
+        Answer::Error(text) => Cell::no("error").with(format!("it answers: {text}")),
+        Answer::Value(value) => Cell::no("wrong value").with(format!("{} bytes", value.len())),
+        Answer::Absent => Cell::no("absent"),
+        Answer::Exists => Cell::no("exists"),
+        Answer::Done => Cell::no("says done"),
+    })
+}

@@ -1,0 +1,252 @@
+//! One client and its keys: what is written is read, until it is destroyed or its time is over.
+
+use std::time::{Duration, Instant};
+
+use super::{ask, get, open, set};
+use crate::cell::{Cell, about, size};
+use crate::table::{Check, When};
+use crate::testbed::{Testbed, pause};
+use weir_model::keyvalue::Operation::{Create, Set, Update};
+use weir_product::client::{Answer, Ask, KeyValueClient};
+use weir_product::verify::unlike_text;
+
+/// A value is read as it was set.
+pub const GET: Check = Check::of_keys(
+    "kv-get",
+    "Set and get",
+    "Three keys over one connection, each set twice to 2,000 bytes of every kind: is what was set last read, byte for byte?",
+    |bed| same_bytes(bed),
+)
+.when(When::First);
+
+/// The same over TLS.
+pub const OVER_TLS: Check =
+    Check::of_keys("kv-tls", "Set and get over TLS", "The check above over TLS.", |bed| same_bytes(bed)).over_tls();
+
+/// Writes that depend on whether the key is there.
+pub const CREATE: Check = Check::of_keys(
+    "kv-create",
+    "Create and update",
+    "Is a key created once and not again, and is one updated only where it is there? (SET with NX and XX, where the protocol has it so.)",
+    create,
+);
+
+/// What is destroyed is absent.
+pub const DESTROY: Check = Check::of_keys(
+    "kv-destroy",
+    "Destroy",
+    "A key is set and destroyed, and destroyed once more: is it absent then, and can it be created again?",
+    destroy,
+);
+
+/// Large values.
+pub const LARGE: Check = Check::of_keys(
+    "kv-large",
+    "Large values",
+    "Values of 100 KiB, 200 KiB and 1 MiB, as far as the protocol allows them: the largest that is kept, and what becomes of the next.",
+    large,
+);
+
+/// Values with a time to live.
+pub const EXPIRES: Check = Check::of_keys(
+    "kv-expires",
+    "Time to live",
+    "A value with 2 s to live: is it there at first, and absent after 2 s? A server may count in whole seconds.",
+    |bed| expires(bed, Duration::from_secs(2)),
+);
+
+fn same_bytes(bed: &dyn Testbed) -> Result<Cell, Cell> {
+    let mut client = open(bed)?;
+    for seed in 0..6 {
+        let (key, value) = (format!("weir-get-{}", seed / 2), unlike_text(seed, 2_000));
+        set(&mut client, key.as_bytes(), &value)?;
+        get(&mut client, key.as_bytes(), &value)?;
+    }
+    Ok(Cell::yes())
+}
+
+fn create(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let mut client = open(bed)?;
+    let (key, missing) = (b"weir-created", b"weir-never-created");
+    for key in [&key[..], missing] {
+        ask(&mut client, Ask::destroy(key), &Answer::Done)?;
+    }
+    ask(&mut client, Ask::write(Create, key, b"first"), &Answer::Done)?;
+    let again = Ask::write(Create, key, b"again");
+    unless_done(&mut client, again, &Answer::Exists, "creates again", "a key that is there is created once more")?;
+    get(&mut client, key, b"first")?;
+    ask(&mut client, Ask::write(Update, key, b"second"), &Answer::Done)?;
+    get(&mut client, key, b"second")?;
+    let update = Ask::write(Update, missing, b"first");
+    unless_done(&mut client, update, &Answer::Absent, "update creates", "a key that is absent is updated")?;
+    ask(&mut client, Ask::get(missing), &Answer::Absent)?;
+    Ok(Cell::yes())
+}
+
+/// Sends a write that must not be done.
+fn unless_done(
+    client: &mut KeyValueClient,
+    write: Ask<'_>,
+    right: &Answer,
+    says: &str,
+    note: &str,
+) -> Result<(), Cell> {
+    let found = ask(client, write, right);
+    found.map_err(|cell| if cell.says == "says done" { Cell::no(says).with(note) } else { cell })
+}
+
+fn destroy(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let mut client = open(bed)?;
+    let key = b"weir-destroyed";
+    set(&mut client, key, b"there")?;
+    for _ in 0..2 {
+        ask(&mut client, Ask::destroy(key), &Answer::Done)?;
+        let found = client.ask(Ask::get(key))?;
+        if matches!(found, Answer::Value(_)) {
+            return Ok(Cell::no("stays").with("a key that was destroyed is read"));
+        }
+        super::judge(&found, &Answer::Absent)?;
+    }
+    ask(&mut client, Ask::write(Create, key, b"again"), &Answer::Done)?;
+    get(&mut client, key, b"again")?;
+    Ok(Cell::yes())
+}
+
+const SIZES: [u64; 3] = [100 << 10, 200 << 10, 1 << 20];
+
+fn large(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+    let most = bed.protocol().limits().map_or(u64::MAX, |(value, _)| value);
+    let mut kept = None;
+    for bytes in SIZES.into_iter().filter(|bytes| *bytes <= most) {
+        match keeps(bed, bytes) {
+            Ok(()) => kept = Some(size(bytes)),
+            Err(cell) => {
+                let says = match kept {
+                    Some(kept) => format!("{kept}, then {}", cell.says),
+                    None => format!("{}: {}", size(bytes), cell.says),
+                };
+                return Ok(Cell { says, ..cell });
+            }
+        }
+    }
+    Ok(Cell::reading(kept.unwrap_or_default()))
+}
+
+fn keeps(bed: &dyn Testbed, bytes: u64) -> Result<(), Cell> {
+    let mut client = open(bed)?;
+    let (key, value) = (b"weir-large", unlike_text(bytes, bytes));
+    set(&mut client, key, &value)?;
+    get(&mut client, key, &value)?;
+    ask(&mut client, Ask::destroy(key), &Answer::Done)
+}
+
+/// How much later than at its time a key may be absent.
+const LATER: Duration = Duration::from_millis(1_500);
+
+/// How much earlier: times are counted in whole seconds, by a clock that may be late itself.
+const EARLIER: Duration = Duration::from_millis(1_100);
+
+fn expires(bed: &mut dyn Testbed, lives: Duration) -> Result<Cell, Cell> {
+    let mut client = open(bed)?;
+    let key = b"weir-expires";
+    let begun = Instant::now();
+    let write = Ask { ttl_s: lives.as_secs() as u32, ..Ask::write(Set, key, b"for a while") };
+    ask(&mut client, write, &Answer::Done)?;
+    let written = Instant::now();
+    loop {
+        let asked = Instant::now();
+        match client.ask(Ask::get(key))? {
+            Answer::Absent => {
+                let lived = begun.elapsed();
+                let early = lived + EARLIER < lives;
+                return Ok(if early {
+                    Cell::no("too early").with(format!("absent after {}", about(lived)))
+                } else {
+                    Cell::yes()
+                });
+            }
+            Answer::Value(value) if value == b"for a while" => {}
+            other => super::judge(&other, &Answer::Absent)?,
+        }
+        // What counts is when the request was sent: weir itself may be slow.
+        let late = asked.duration_since(written);
+        if late > lives + LATER || bed.stop().is_requested() {
+            return Ok(Cell::no("stays").with(format!("still there after {}", about(late))));
+        }
+        pause(bed.stop(), Duration::from_millis(50));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::keyvalue::{Asked, Does, Fake, PROTOCOLS, bed, but};
+    use weir_model::keyvalue::Operation::{self, Destroy, Get};
+
+    /// What the check says of a product that does this, over every protocol.
+    fn says(check: &Check, does: impl Fn(&Asked) -> Option<Does> + Clone + Send + Sync + 'static) -> Vec<String> {
+        let cells = PROTOCOLS.map(|protocol| check.cell(&mut but(protocol, does.clone())));
+        assert!(cells.iter().all(|cell| cell.verdict == crate::Verdict::No), "{cells:?}");
+        cells.map(|cell| cell.says).to_vec()
+    }
+
+    #[test]
+    fn a_good_store_does_everything() {
+        for protocol in PROTOCOLS {
+            for check in [GET, CREATE, DESTROY, EXPIRES] {
+                assert_eq!(check.cell(&mut bed(Fake::good(protocol))), Cell::yes(), "{} {protocol:?}", check.name);
+            }
+            let cell = LARGE.cell(&mut bed(Fake::good(protocol)));
+            let largest =
+                if protocol.limits().is_some_and(|(value, _)| value < 1 << 20) { "200 KiB" } else { "1.0 MiB" };
+            assert_eq!(cell, Cell::reading(largest), "{protocol:?}");
+        }
+    }
+
+    #[test]
+    fn other_bytes_an_error_and_a_closed_connection_are_told_apart() {
+        let answer = |answer: Answer| move |_: &_| Some(Does::Answer(answer.clone()));
+        let on = |operation: Operation, does: Does| {
+            move |asked: &Asked| (asked.operation == operation).then(|| does.clone())
+        };
+        assert_eq!(says(&GET, on(Get, Does::Answer(Answer::Value(vec![1])))), ["wrong value"; 3]);
+        assert_eq!(says(&GET, on(Get, Does::Answer(Answer::Absent))), ["absent"; 3]);
+        assert_eq!(says(&GET, answer(Answer::Error("it is busy".into()))), ["error"; 3]);
+        assert_eq!(says(&GET, on(Set, Does::Close)), ["closes"; 3]);
+        let cell = GET.cell(&mut but(PROTOCOLS[0], answer(Answer::Error("it is busy".into()))));
+        assert_eq!(cell.note.as_deref(), Some("it answers: it is busy; at a set"));
+    }
+
+    #[test]
+    fn writes_that_must_not_be_done() {
+        let done = |operation| {
+            move |asked: &Asked| {
+                (asked.operation == operation && asked.is_refused).then_some(Does::Answer(Answer::Done))
+            }
+        };
+        assert_eq!(says(&CREATE, done(Create)), ["creates again"; 3]);
+        assert_eq!(says(&CREATE, done(Update)), ["update creates"; 3]);
+        let kept = |asked: &Asked| (asked.operation == Destroy).then_some(Does::Answer(Answer::Done));
+        assert_eq!(says(&DESTROY, kept), ["stays"; 3]);
+    }
+
+    #[test]
+    fn the_largest_value_is_found() {
+        let at_most = |most: usize| {
+            move |asked: &Asked| (asked.value.len() > most).then(|| Does::Answer(Answer::Error("too large".into())))
+        };
+        assert_eq!(says(&LARGE, at_most(150_000)), ["100 KiB, then error"; 3]);
+        assert_eq!(says(&LARGE, at_most(50_000)), ["100 KiB: error"; 3]);
+    }
+
+    #[test]
+    fn a_time_to_live_is_neither_shorter_nor_longer() {
+        for (factor, word) in [(0.0, "too early"), (1000.0, "stays")] {
+            for protocol in PROTOCOLS {
+                let fake = Fake { lifetime: factor, ..Fake::good(protocol) };
+                let cell = EXPIRES.cell(&mut bed(fake));
+                assert_eq!((cell.says.as_str(), cell.verdict), (word, crate::Verdict::No), "{cell:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Requests and responses of JunoDB's protocol, for the client.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use weir_model::keyvalue::Operation;
+use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Reader, Status};
+use weir_wire::messages::Messages;
+
+use super::{Answer, Ask, LARGEST_MESSAGE, malformed as not_juno};
+use crate::client::RequestError;
+
+/// Where keys live.
+const NAMESPACE: &[u8] = b"weir";
+
+pub fn reader() -> Reader {
+    Messages::new(MessageFrame::new(LARGEST_MESSAGE))
+}
+
+pub fn write(out: &mut Vec<u8>, ask: &Ask<'_>, number: u32) -> Result<(), RequestError> {
+    let opcode = match ask.operation {
+        Operation::Create => Opcode::CREATE,
+        Operation::Get => Opcode::GET,
+        Operation::Update => Opcode::UPDATE,
+        Operation::Set => Opcode::SET,
+        Operation::Destroy => Opcode::DESTROY,
+    };
+    let request_id = request_id(number);
+    let meta = Meta { ttl: ask.ttl_s, request_id: Some(&request_id), ..Meta::default() };
+    let payload = Payload { kind: 0, data: ask.value };
+    let message =
+        Message { opcode, opaque: number, meta, namespace: NAMESPACE, key: ask.key, payload, ..Message::default() };
+    message.encode(out).map_err(not_juno)
+}
+
+/// A request that does nothing, with a first byte that no message has.
+pub fn malformed() -> Vec<u8> {
+    let mut out = Vec::new();
+    // A message without key and value is never too long.
+    let _ = Message { opcode: Opcode::NOP, opaque: 1, ..Message::default() }.encode(&mut out);
+    out[0] ^= 0xFF;
+    out
+}
+
+/// A number that no other request has: servers tell writers apart by it.
+fn request_id(number: u32) -> [u8; 16] {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    let id = u128::from(now) << 64 | u128::from(std::process::id()) << 32 | u128::from(number);
+    id.to_be_bytes()
+}
+
+/// The number of the request that a message answers, and the answer. `asked` is the request of that number.
+pub fn read<'a>(bytes: &[u8], asked: impl Fn(u32) -> Option<&'a Ask<'a>>) -> Result<(u32, Answer), RequestError> {
+    let message = Message::parse(bytes).map_err(not_juno)?;
+    let (Some(status), Some(ask)) = (message.status, asked(message.opaque)) else {
+        return Err(RequestError::Answer("a message that answers no request".to_owned()));
+    };
+    let answer = match ask.operation {
+        Operation::Get if status.is_success() => Answer::Value(message.payload.data.to_vec()),
+        _ if status.is_success() => Answer::Done,
+        Operation::Get | Operation::Update if status == Status::NO_KEY => Answer::Absent,
+        Operation::Create if status == Status::DUPLICATE_KEY => Answer::Exists,
+        _ => failed(status),
+    };
+    Ok((message.opaque, answer))
+}
+
+/// The answer to a request that was none.
+pub fn error(bytes: &[u8]) -> Result<Answer, RequestError> {
+    let status = Message::parse(bytes).map_err(not_juno)?.status;
+    Ok(status.map_or(Answer::Done, |status| if status.is_success() { Answer::Done } else { failed(status) }))
+}
+
+fn failed(status: Status) -> Answer {
+    Answer::Error(format!("status {} ({})", status.0, status.text()))
+}
