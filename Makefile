@@ -20,7 +20,7 @@ help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the answer (about 4 minutes)"
 	@echo "make test        format, lint, licences, and every test, against real products and a real browser"
 	@echo "make build       build target/release/weir"
-	@echo "make quorum      test the store in products/quorum/program: its parts are killed and frozen under a load"
+	@echo "make quorum      test the store in products/quorum/program: its parts are killed and frozen under a load (2 minutes the first time)"
 	@echo "make fuzz        run each fuzz target for two minutes (needs a nightly toolchain and cargo-fuzz)"
 	@echo "make bench       compare what weir costs with wrk, h2load, hey, ab, oha, fortio and nginx (about 25 minutes, quiet machine)"
 	@echo "make bench-many  hold 200,000 connections, and say what each costs (about 5 minutes, 8 GiB)"
@@ -60,6 +60,11 @@ e2e:
 products:
 	cargo build -q --locked -p weir
 	@scripts/test-products target/debug/weir $(TEST_PRODUCTS)
+
+# No part of `make test`: 100 s of CPU to build it the first time, then 25 s.
+quorum:
+	@scripts/apt-packages librocksdb-dev
+	cargo test --locked --manifest-path products/quorum/program/Cargo.toml --target-dir target/quorum
 
 fuzz:
 	cd fuzz && for target in http1_responses http1_requests tls_client tls_server http2_client http2_server hpack redis_replies redis_requests juno memcached_replies memcached_requests; do cargo +nightly fuzz run $$target -- -max_total_time=120 || exit 1; done

@@ -25,7 +25,7 @@ pub trait Testbed {
     /// The endpoint of the first origin, past the product.
     fn origin(&self) -> Endpoint;
 
-    /// How many origins there are. 0: the product holds the data itself, and every other method about an origin does nothing.
+    /// How many origins there are. 0: the product holds the data itself, and none can be asked or ended.
     fn origins(&self) -> usize;
 
     /// The counters of all origins, once everything that reached them has been answered.

@@ -29,16 +29,16 @@ pub fn free(count: usize) -> Result<Vec<SocketAddr>, NoPort> {
     let mut found: Vec<SocketAddr> = Vec::with_capacity(count);
     let mut rng = rand::rng();
     for _ in 0..200 {
+        if found.len() == count {
+            return Ok(found);
+        }
         let addr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), rng.random_range(LOWEST..top));
         // Without SO_REUSEADDR, bind also refuses ports with sockets in TIME_WAIT.
         if !found.contains(&addr) && TcpListener::bind(addr).is_ok() {
             found.push(addr);
-            if found.len() == count {
-                return Ok(found);
-            }
         }
     }
-    Err(NoPort(top))
+    if found.len() == count { Ok(found) } else { Err(NoPort(top)) }
 }
 
 /// `N` free ports of a host.
@@ -93,6 +93,7 @@ mod tests {
 
     #[test]
     fn ports_differ_are_free_and_below_the_ephemeral_range() {
+        assert!(free(0).expect("no port is needed").is_empty());
         let ports = free(3).expect("three of thousands of ports are free");
         assert_ne!(ports[0], ports[1]);
         assert_ne!(ports[1], ports[2]);

@@ -56,6 +56,8 @@ pub enum OnMalformed {
     Ignores,
 }
 
+/// Makes the answer to a message, or to bytes that are none; `None`: the connection is closed.
+type Answers = fn(&Fake, Option<&[u8]>) -> Option<Vec<u8>>;
 type Otherwise = dyn Fn(&Asked) -> Option<Does> + Send + Sync;
 
 /// A fake, and what is wrong with it.
@@ -131,13 +133,7 @@ impl Fake {
         addr
     }
 
-    /// `answer` makes the answer to a message; `None`: the connection is closed.
-    fn connection<F: Frame>(
-        &self,
-        mut stream: &TcpStream,
-        frame: F,
-        answer: fn(&Fake, Option<&[u8]>) -> Option<Vec<u8>>,
-    ) {
+    fn connection<F: Frame>(&self, mut stream: &TcpStream, frame: F, answer: Answers) {
         let mut reader = Messages::new(frame);
         let mut piece = vec![0; 64 << 10];
         while let Ok(n @ 1..) = stream.read(&mut piece) {
@@ -163,7 +159,7 @@ impl Fake {
     }
 
     /// What it does with bytes that are no request: an answer, perhaps.
-    fn is_broken(&self, answer: fn(&Fake, Option<&[u8]>) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+    fn is_broken(&self, answer: Answers) -> Option<Vec<u8>> {
         match self.malformed {
             OnMalformed::Closes => None,
             OnMalformed::Answers | OnMalformed::Accepts => answer(self, None),

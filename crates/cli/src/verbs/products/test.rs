@@ -233,7 +233,7 @@ fn cases<'a>(here: &Here<'a>, args: &Args) -> Result<Vec<(&'a Product, String)>,
             conformance::wanted(&args.only).any(|check| kinds.iter().any(|kind| kind.has(check)))
         };
         let (asked, others): (Vec<&String>, Vec<&String>) = own.into_iter().partition(is_asked);
-        if !others.is_empty() {
+        if !others.is_empty() && !args.products.is_empty() {
             remark!("{} speaks no protocol that these checks are for: it is skipped", product.title);
         }
         cases.extend(asked.into_iter().map(|profile| (*product, profile.clone())));

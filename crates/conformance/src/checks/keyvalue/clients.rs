@@ -11,7 +11,7 @@ use weir_product::client::{KeyValueClient, RequestError};
 pub const PIPELINED: Check = Check::of_keys(
     "kv-pipelined",
     "16 requests in one write",
-    "16 keys set in one write, then 16 reads in one write, half of them of absent keys: does each get its own answer, in order \
+    "16 keys set in one write, then 16 reads in one write, a third of them of absent keys: does each get its own answer, in order \
            where the protocol has an order?",
     pipelined,
 );

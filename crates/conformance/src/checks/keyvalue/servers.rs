@@ -75,7 +75,11 @@ fn spread(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     }
     let shares: Vec<String> = after.addresses.iter().map(|one| one.requests.to_string()).collect();
     let used = after.addresses.iter().filter(|one| one.requests > 0).count();
-    let cell = if used == bed.origins() { Cell::reading("") } else { Cell::no("").with("an origin gets no key") };
+    let cell = if used == bed.origins() {
+        Cell::reading("")
+    } else {
+        Cell::odd("").with("keys that are much alike leave an origin without any")
+    };
     Ok(Cell { says: shares.join(" / "), ..cell })
 }
 
@@ -91,8 +95,7 @@ fn gone(bed: &mut dyn Testbed, timeout: Duration) -> Result<Cell, Cell> {
     let read = asked_without(bed, Ask::get(key), timeout);
     let written = asked_without(bed, Ask::write(Set, key, b"lost"), timeout);
     let cell = match (read, written) {
-        (Ok(read), Ok(written)) if read.says == written.says => read,
-        (Ok(read), Ok(written)) => read.with(format!("a write: {}", written.says)),
+        (Ok(read), Ok(_)) => read,
         (Err(cell), _) => cell.with("at a read"),
         (_, Err(cell)) => cell.with("at a write"),
     };
@@ -184,7 +187,7 @@ mod tests {
         for protocol in PROTOCOLS {
             assert_eq!(SPREAD.cell(&mut spreading(protocol, [1, 2, 3])), Cell::reading("100 / 200 / 300"));
             let cell = SPREAD.cell(&mut spreading(protocol, [6, 0, 0]));
-            assert_eq!((cell.says.as_str(), cell.verdict), ("600 / 0 / 0", Verdict::No));
+            assert_eq!((cell.says.as_str(), cell.verdict), ("600 / 0 / 0", Verdict::Odd));
             let cell = SPREAD.cell(&mut spreading(protocol, [2, 2, 3]));
             assert_eq!((cell.says.as_str(), cell.verdict), ("700 of 600", Verdict::No));
         }

@@ -21,7 +21,8 @@ pub const GET: Check = Check::of_keys(
 
 /// The same over TLS.
 pub const OVER_TLS: Check =
-    Check::of_keys("kv-tls", "Set and get over TLS", "The check above over TLS.", |bed| same_bytes(bed)).over_tls();
+    Check::of_keys("kv-tls", "Set and get over TLS", "Set and get, as above, over TLS.", |bed| same_bytes(bed))
+        .over_tls();
 
 /// Writes that depend on whether the key is there.
 pub const CREATE: Check = Check::of_keys(
