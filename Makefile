@@ -8,7 +8,7 @@ WEIR := target/release/weir
 TEST_APT := nginx-light haproxy redis-server memcached nutcracker librocksdb-dev chromium chromium-driver python3-pip
 # Packages and wheels only: minutes of building are no test's business.
 TEST_PRODUCTS := apache caddy envoy h2o haproxy nginx traefik trafficserver varnish varnish-cache \
-	redis redis-replicated twemproxy valkey envoy-redis
+	redis redis-replicated memcached twemproxy valkey envoy-redis
 BENCH_APT := nginx-light wrk hey apache2-utils nghttp2-client nghttp2-server redis-tools redis-server
 OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5

@@ -28,7 +28,8 @@ pub const OVER_TLS: Check =
 pub const CREATE: Check = Check::of_keys(
     "kv-create",
     "Create and update",
-    "Is a key created once and not again, and is one updated only where it is there? (SET with NX and XX, where the protocol has it so.)",
+    "Is a key created once and not again, and is one updated only where it is there, with SET NX and XX, add and replace, or what \
+           the protocol has?",
     create,
 );
 
