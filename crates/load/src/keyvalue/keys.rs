@@ -134,6 +134,10 @@ impl Keys {
                 index
             }
             None => {
+                if self.keys.len() == self.keys.capacity() {
+                    // A vector begins with room for four, and most of very many connections have one.
+                    self.keys.reserve_exact(self.keys.len().max(1));
+                }
                 self.keys.push(key);
                 self.keys.len() as u32 - 1
             }
