@@ -2,10 +2,12 @@
 
 mod common;
 
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{run_suite, scratch};
+use common::{run_suite, scratch, until};
 use serde_json::Value;
 
 /// Installing may build a program.
@@ -191,4 +193,46 @@ fn a_memory_store_that_is_killed_loses_what_a_log_keeps() {
     // One of three stores is not missed.
     assert!(errors(of("quorum", "all-killed"), "connect_refused") > 0);
     assert_eq!(errors(of("quorum", "store-killed"), "connect_refused"), 0);
+}
+
+struct Redis(Child);
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_login_is_taken_from_the_url_and_its_password_is_printed_nowhere() {
+    let scratch = scratch();
+    let socket = scratch.path().join("redis.sock");
+    let path = socket.to_str().expect("UTF-8");
+    let _redis = Redis(
+        Command::new("redis-server")
+            .args(["--port", "0", "--unixsocket", path, "--save", "", "--requirepass", "se@cret"])
+            .current_dir(scratch.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("redis-server starts"),
+    );
+    until("Redis listens", Duration::from_secs(10), || UnixStream::connect(&socket).is_ok());
+    for (url, code, words) in [
+        ("redis://:se%40cret@h", 0, "redis://:***@h by"),
+        ("redis://default:se@cret@h", 0, "redis://default:***@h by"),
+        ("redis://:secret@h", 3, "the server answered AUTH by: WRONGPASS"),
+        ("redis://h", 3, "the server answered PING by: NOAUTH"),
+        ("memcached://:secret@h", 2, "memcached's protocol has no logins"),
+    ] {
+        for output in ["-q", "--json", "--format=memtier"] {
+            let args =
+                ["load", url, "--unix", path, "-n", "200", "-c", "4", "--preload", "50", "--timeout", "1s", output];
+            let ended = common::run(&args);
+            let said = format!("{}{}", ended.stdout, ended.stderr);
+            assert_eq!(ended.code(), Some(code), "{url} {output}: {said}");
+            assert!(said.contains(words) || output != "-q" && code == 0, "{url} {output}: {said}");
+            assert!(!said.contains("cret"), "{url} {output}: {said}");
+        }
+    }
 }

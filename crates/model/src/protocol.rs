@@ -371,6 +371,11 @@ impl Protocol {
         self.application() == Application::Redis
     }
 
+    /// Whether a client can say who it is when a connection opens, by user and password.
+    pub fn has_login(self) -> bool {
+        self.application() == Application::Redis
+    }
+
     /// What a product that is spoken to in this speaks to the origin: always the same, so that what differs between two
     /// protocols is the product's work on its clients' side.
     pub fn upstream(self) -> Protocol {

@@ -105,7 +105,9 @@ fn failure(error: &LoadError) -> Failure {
                 ErrorKind::Tls => {
                     "address a port that speaks TLS; give the certificate that it may ask for (--cert, --key)"
                 }
-                ErrorKind::Protocol => "begin the URL with the scheme of what the server speaks",
+                ErrorKind::Protocol => {
+                    "begin the URL with the scheme of what the server speaks, and the login that it asks for, if any"
+                }
                 _ => "start the server, or correct the address; --timeout limits the wait",
             },
         ),

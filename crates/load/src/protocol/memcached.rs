@@ -31,7 +31,6 @@ pub(crate) struct Memcached {
     ttl: i32,
     /// Requests that a connection may have in flight.
     streams: u32,
-    longest: usize,
 }
 
 /// One connection, and what the slot's next one has to know.
@@ -56,7 +55,7 @@ struct Sent {
 
 impl Memcached {
     fn reader(&self) -> ReplyReader {
-        ReplyReader::new(ReplyFrame::new(self.longest + AROUND))
+        ReplyReader::new(ReplyFrame::new(self.requests.longest + AROUND))
     }
 
     /// A reply to the oldest request. `true`: it is complete.
@@ -127,12 +126,10 @@ impl Protocol for Memcached {
 
     fn new(spec: &LoadSpec) -> Result<Memcached, String> {
         let requests = Requests::new(spec, Rules { ttl: u32::MAX, extended_by_reads: false })?;
-        let keyvalue = spec.keyvalue.as_ref().ok_or("a load of keys and values does not say which")?;
         Ok(Memcached {
             // Longer ones, which would be dates, were refused.
             ttl: requests.ttl().map_or(0, |ttl| i32::try_from(ttl).unwrap_or(i32::MAX)),
             streams: spec.protocol.streams(),
-            longest: keyvalue.value.range().1 as usize,
             requests,
         })
     }

@@ -1,7 +1,8 @@
 //! Redis's protocol: requests are pipelined and answered in order; a stream is a place in the pipeline. `run` picks it as
 //! the [`Protocol`] of a load.
 //!
-//! A connection begins with a PING, so that a server that speaks something else is found before the load. A create is
+//! A connection begins with an AUTH, if there is a login, and a PING, so that a server that refuses it or speaks something
+//! else is found before the load. A create is
 //! `SET .. NX`, an update `SET .. XX`, a destroy `DEL`. Where replicas have to have a write, a WAIT follows it in the same
 //! bytes, and the request is complete with both answers. As status counts 0, 1 (there is no such key, or there is one
 //! already) or 2 (an error).
@@ -11,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use weir_model::keyvalue::Operation;
-use weir_model::load::{ErrorKind, LoadSpec};
+use weir_model::load::{ErrorKind, LoadSpec, Login};
 use weir_wire::redis::{ErrorReply, ReplyFrame, ReplyReader, Value, encode};
 
 use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses};
@@ -34,6 +35,7 @@ pub(crate) struct Redis {
     streams: u32,
     /// Replicas that have to have a write; 0: none is asked for.
     replicas: i64,
+    login: Option<Login>,
 }
 
 /// The bytes of a kind of request around its value.
@@ -54,8 +56,8 @@ pub(crate) struct Session {
     state: State,
     /// Requests in the order of sending.
     order: VecDeque<Sent>,
-    /// It has answered the first PING.
-    ready: bool,
+    /// Answers to AUTH and PING that are to come before it is ready.
+    greetings: u32,
 }
 
 /// A request in flight.
@@ -109,7 +111,7 @@ impl Redis {
 
     fn session(&self, state: State) -> Box<Session> {
         let reader = ReplyReader::new(ReplyFrame::new(self.requests.longest + AROUND));
-        Box::new(Session { reader, state, order: VecDeque::with_capacity(self.streams as usize), ready: false })
+        Box::new(Session { reader, state, order: VecDeque::with_capacity(self.streams as usize), greetings: 0 })
     }
 
     /// What a reply says of a request: its status and outcome. `None`: it is no answer to it.
@@ -179,6 +181,18 @@ fn error_kind(text: &[u8]) -> ErrorKind {
     }
 }
 
+/// What a server says to AUTH, where two answers are to come, and to PING, the last one.
+#[cold]
+fn greeted(left: u32, reply: &Value<'_>) -> Result<(), String> {
+    let asked = if left > 1 { "AUTH" } else { "PING" };
+    match reply {
+        Value::Simple(b"OK") if left > 1 => Ok(()),
+        Value::Simple(b"PONG") if left == 1 => Ok(()),
+        Value::Error(text) => Err(format!("the server answered {asked} by: {}", String::from_utf8_lossy(text))),
+        _ => Err(format!("the server did not answer {asked} as Redis does")),
+    }
+}
+
 impl Protocol for Redis {
     const ALPN: Alpn = Alpn::None;
     const SUCCESS: Range<u16> = 0..u16::MAX;
@@ -199,7 +213,8 @@ impl Protocol for Redis {
         let length = requests.length();
         let kinds =
             requests.operations().map(|operation| Redis::kind(operation, requests.ttl(), length, &wait)).collect();
-        Ok(Redis { kinds, streams: spec.protocol.streams(), replicas: i64::from(replicas), requests })
+        let (streams, replicas, login) = (spec.protocol.streams(), i64::from(replicas), spec.login.clone());
+        Ok(Redis { kinds, streams, replicas, login, requests })
     }
 
     fn preloaded(&mut self, took: std::time::Duration) {
@@ -207,7 +222,15 @@ impl Protocol for Redis {
     }
 
     fn connect(&self, session: &mut Self::Session, number: u32, out: &mut Vec<u8>) -> bool {
-        session.get_or_insert_with(|| self.session(self.requests.start(number)));
+        let session = session.get_or_insert_with(|| self.session(self.requests.start(number)));
+        session.greetings = 1;
+        if let Some(Login { user, password }) = &self.login {
+            session.greetings = 2;
+            match user.as_str() {
+                "" => encode::request(out, &[b"AUTH", password.as_bytes()]),
+                user => encode::request(out, &[b"AUTH", user.as_bytes(), password.as_bytes()]),
+            }
+        }
         encode::request(out, &[b"PING"]);
         false
     }
@@ -218,7 +241,6 @@ impl Protocol for Redis {
             self.requests.fail(&mut session.state, &sent.key);
         }
         session.reader = ReplyReader::new(ReplyFrame::new(self.requests.longest + AROUND));
-        session.ready = false;
     }
 
     #[inline]
@@ -262,7 +284,7 @@ impl Protocol for Redis {
         _out: &mut Vec<u8>,
     ) -> Result<Option<Event>, String> {
         let Some(session) = session else { return Ok(None) };
-        let Session { reader, state, order, ready } = &mut **session;
+        let Session { reader, state, order, greetings } = &mut **session;
         loop {
             let message = match reader.next(input) {
                 Ok(Some(message)) => message,
@@ -275,17 +297,13 @@ impl Protocol for Redis {
                 Err(error) => return Err(format!("not Redis's protocol: {error}")),
             };
             let reply = Value::parse(message).map_err(|error| format!("not Redis's protocol: {error}"))?;
-            if !*ready {
-                return match reply {
-                    Value::Simple(b"PONG") => {
-                        *ready = true;
-                        Ok(Some(Event::Streams(self.streams)))
-                    }
-                    Value::Error(text) => {
-                        Err(format!("the server answered PING by: {}", String::from_utf8_lossy(text)))
-                    }
-                    _ => Err("the server did not answer PING by PONG".to_owned()),
-                };
+            if *greetings > 0 {
+                greeted(*greetings, &reply)?;
+                *greetings -= 1;
+                match greetings {
+                    0 => return Ok(Some(Event::Streams(self.streams))),
+                    _ => continue,
+                }
             }
             if matches!(reply, Value::Push(_)) {
                 continue;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use weir_model::keyvalue::{KeyChoice, KeyValue, Operation, ValueSize};
-use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSpec, RequestSpec, Target};
+use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSpec, Login, RequestSpec, Target};
 use weir_model::suite::{Expect, LoadKind, Request};
 
 use super::keyvalue_server::{Do, Server, Speaks};
@@ -227,6 +227,25 @@ fn a_server_that_speaks_something_else_is_told_before_the_load() {
             }
         }
     }
+}
+
+#[test]
+fn a_login_opens_each_connection_and_a_wrong_one_ends_the_load() {
+    let server = Server::start(REDIS, |_| Do::Right);
+    let mut spec = order(&server, REDIS, KeyValue { preload: 100, ..keyvalue(MIX) });
+    spec.requests_per_connection = Some(100);
+    spec.login = Some(Login { user: "me".into(), password: "secret".into() });
+    let result = load(&spec).unwrap();
+    assert_eq!((kinds(&result), result.window.right), (BTreeSet::new(), 4_000));
+    spec.login = Some(Login { user: String::new(), password: "secret".into() });
+    spec.timeout_s = 0.5;
+    match load(&spec).unwrap_err() {
+        LoadError::NoConnection { detail, .. } => {
+            assert_eq!(detail, "the server answered AUTH by: WRONGPASS invalid username-password pair");
+        }
+        other => panic!("{other}"),
+    }
+    assert!(!format!("{spec:?}").contains("secret"));
 }
 
 #[test]

@@ -148,6 +148,13 @@ impl Connection {
                         self.stream.write_all(b"+PONG\r\n")?;
                         continue;
                     }
+                    Command::Auth(words) => {
+                        let right = words.map(Result::unwrap).eq([&b"me"[..], b"secret"]);
+                        let said: &[u8] =
+                            if right { b"+OK\r\n" } else { b"-WRONGPASS invalid username-password pair\r\n" };
+                        self.stream.write_all(said)?;
+                        continue;
+                    }
                     Command::Wait { .. } => {
                         self.stream.write_all(format!(":{replicas}\r\n").as_bytes())?;
                         continue;

@@ -15,7 +15,8 @@ mod spec;
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 pub use spec::{
-    Endpoint, LoadProtocol, LoadSpec, OfferedRate, RandomDuration, RequestSpec, Step, Target, TlsSpec, TlsVersion,
+    Endpoint, LoadProtocol, LoadSpec, Login, OfferedRate, RandomDuration, RequestSpec, Step, Target, TlsSpec,
+    TlsVersion,
 };
 
 /// Which I/O driver a client or an origin uses.

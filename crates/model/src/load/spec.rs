@@ -15,7 +15,7 @@ use crate::suite::{Arrivals, Expect, LoadKind, Request};
 use crate::text::human_us;
 use crate::units::HumanDuration;
 
-/// A request to the load generator. Complete: running the same again repeats the load.
+/// A request to the load generator. Complete but for the login: running the same again repeats the load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSpec {
     /// Where connections go: connection k (0-based, over all threads) goes to target k modulo their number. At least one.
@@ -28,6 +28,9 @@ pub struct LoadSpec {
     /// Keys and values, for key-value protocols. Each operation is then one of `requests`, in the order of the mix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyvalue: Option<KeyValue>,
+    /// Who the client says it is, where the protocol has that. Written to no file.
+    #[serde(skip)]
+    pub login: Option<Login>,
     /// TLS, if it is to be spoken.
     pub tls: Option<TlsSpec>,
     /// Closed, open or a fixed count. [`LoadKind::Search`] is no load of its own: a search runs closed and open ones.
@@ -78,6 +81,7 @@ impl LoadSpec {
             requests: vec![RequestSpec { target: 0, weight: 1, template: false, request, expect }],
             protocol: LoadProtocol::Http1 { pipeline: 1 },
             keyvalue: None,
+            login: None,
             tls: None,
             kind: LoadKind::Closed,
             think: None,
@@ -97,6 +101,21 @@ impl LoadSpec {
             seed: 1,
             driver: DriverChoice::Auto,
         }
+    }
+}
+
+/// User and password. Its debug text does not tell the password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    /// Empty: the server's default.
+    pub user: String,
+    /// As the server knows it.
+    pub password: String,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:***", self.user)
     }
 }
 

@@ -18,8 +18,8 @@ use crate::args::{choice, driver_values, parse_cpus};
 #[derive(Debug, clap::Args)]
 #[command(after_help = include_str!("../../../help/load-short.txt"), after_long_help = include_str!("../../../help/load.txt"), override_usage = "weir load [OPTIONS] <URL>...\n       weir load [OPTIONS] --urls <FILE>")]
 pub struct Args {
-    /// http[s]://host[:port][/path][?query]; several are requested in turn. Key-value servers: redis[s]://host[:port],
-    /// juno[s]://host[:port], memcached[s]://host[:port].
+    /// http[s]://host[:port][/path][?query]; several are requested in turn. Key-value servers:
+    /// redis[s]://[[user]:password@]host[:port], juno[s]://host[:port], memcached[s]://host[:port].
     #[arg(value_name = "URL", required_unless_present = "urls", hide_short_help = true)]
     pub url: Vec<String>,
     #[command(flatten)]

@@ -56,6 +56,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         requests,
         protocol,
         keyvalue,
+        login: lines.into_iter().find_map(|line| line.url.login),
         tls,
         kind,
         think: args.load.think,
@@ -83,8 +84,8 @@ pub fn title(args: &Args) -> String {
     let unix = args.connections.unix.as_ref().map(|path| format!(" by {}", path.display())).unwrap_or_default();
     match (&args.request.urls, args.url.as_slice()) {
         (Some(path), _) => format!("URLs of {}{unix}", path.display()),
-        (None, [one]) => format!("{one}{unix}"),
-        (None, [first, rest @ ..]) => format!("{first} and {} more{unix}", rest.len()),
+        (None, [one]) => format!("{}{unix}", urls::shown(one)),
+        (None, [first, rest @ ..]) => format!("{} and {} more{unix}", urls::shown(first), rest.len()),
         (None, []) => unix,
     }
 }
@@ -159,7 +160,7 @@ fn kind(args: &Args) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
 mod tests {
     use clap::Parser;
     use weir_model::keyvalue::ValueSize;
-    use weir_model::load::Endpoint;
+    use weir_model::load::{Endpoint, Login};
     use weir_model::suite::Arrivals;
 
     use super::*;
@@ -227,6 +228,41 @@ mod tests {
     }
 
     #[test]
+    fn a_login_is_taken_from_the_url_and_never_shown() {
+        for (url, user, password, host) in [
+            ("redis://me:secret@127.0.0.1:1", "me", "secret", "127.0.0.1:1"),
+            ("rediss://:s%40%2Fcret@localhost", "", "s@/cret", "localhost"),
+            ("redis://me:secret/s@ret@127.0.0.1", "me", "secret/s@ret", "127.0.0.1"),
+        ] {
+            let line = Line::try_parse_from(["load", url]).expect("flags");
+            let spec = load_spec(&line.args).expect("right");
+            assert_eq!(spec.login, Some(Login { user: user.to_owned(), password: password.to_owned() }));
+            assert_eq!(spec.targets[0].authority, host);
+            let shown = title(&line.args);
+            assert!(shown.contains(&format!("://{user}:***@{host}")), "{shown}");
+            let all = format!("{shown} {spec:?} {}", serde_json::to_string(&spec).expect("written"));
+            assert!(!all.contains("cret"), "{all}");
+        }
+        for url in [
+            "redis://secret@h",
+            "redis://me:@h",
+            "redis://me:secret%ff@h",
+            "redis://me:secret@h/0",
+            "redis://me:secret@h:0",
+            "redis://me:secret@",
+            "redis://me:secret@\u{e4}",
+            "juno://me:secret@h",
+            "memcached://me:secret@h",
+            "http://me:secret@h/",
+            "ftp://me:secret@h/",
+            "me:secret@h/",
+        ] {
+            let said = read(url).expect_err(url);
+            assert!(said.contains("expected: ") && !said.contains("secret"), "{url}: {said}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_for_a_key_value_server_is_refused() {
         for (line, word) in [
             ("juno://h --method PUT", "--ops"),
@@ -251,8 +287,8 @@ mod tests {
             ("juno://h --ttl 73h", "259200s"),
             ("juno://h --replicas 1", "--replicas"),
             ("memcached://h --replicas 1", "--replicas"),
-            ("memcached://h --value 1MB", "1048000 bytes"),
-            ("memcached://h --ttl 31d", "2592000s"),
+            ("memcached://h --value 1048576", "1048000 bytes"),
+            ("memcached://h --ttl 721h", "2592000s"),
             ("juno://h --share", "--share"),
             ("juno://h --key-count 5", "--key-count"),
             ("juno://h --keys uniform", "--keys"),

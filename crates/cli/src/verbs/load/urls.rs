@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use http::Uri;
+use percent_encoding::percent_decode_str;
 use weir_model::InputError;
+use weir_model::load::Login;
 use weir_model::protocol::Protocol;
 use weir_model::text::counted;
 
@@ -51,6 +53,7 @@ pub struct Url {
     pub authority: String,
     /// Path and query; empty for key-value servers.
     pub path: String,
+    pub login: Option<Login>,
 }
 
 /// URLs given as arguments, with `--weight`.
@@ -147,17 +150,54 @@ pub fn protocol(lines: &[UrlLine]) -> Result<Protocol, InputError> {
     }
 }
 
-/// Reads `http[s]://host[:port][/path][?query]`, or the same without a path for a key-value server; without a scheme it is
-/// http. With a unix socket (`unix`) a path alone is enough.
+/// A URL without its login, and the login as written. A key-value server has no path, so there it may have any character.
+fn split_login(url: &str) -> (String, Option<&str>) {
+    let (scheme, start) = url.find("://").map_or(("", 0), |at| (&url[..at], at + 3));
+    let rest = &url[start..];
+    let end = match Protocol::of_scheme(scheme) {
+        Some(protocol) if protocol.is_keyvalue() => rest.len(),
+        _ => rest.find(['/', '?', '#']).unwrap_or(rest.len()),
+    };
+    match rest[..end].rfind('@') {
+        Some(at) => (format!("{}{}", &url[..start], &rest[at + 1..]), Some(&rest[..at])),
+        None => (url.to_owned(), None),
+    }
+}
+
+/// A URL as it may be printed: its password is `***`.
+pub fn shown(url: &str) -> String {
+    let (bare, Some(login)) = split_login(url) else { return url.to_owned() };
+    let start = bare.find("://").map_or(0, |at| at + 3);
+    let user = login.split_once(':').map_or(String::new(), |(user, _)| format!("{user}:"));
+    format!("{}{user}***@{}", &bare[..start], &bare[start..])
+}
+
+/// Reads a login, `[user]:password` with percent-encoded characters.
+fn login_of(protocol: Protocol, text: &str) -> Result<Login, String> {
+    if !protocol.has_login() {
+        return Err(format!("{} has no logins", protocol.title()));
+    }
+    let decoded = |text| percent_decode_str(text).decode_utf8().ok().map(String::from);
+    let (user, password) = text.split_once(':').unwrap_or((text, ""));
+    match (decoded(user), decoded(password)) {
+        (Some(user), Some(password)) if !password.is_empty() => Ok(Login { user, password }),
+        _ => Err("it has no usable password".to_owned()),
+    }
+}
+
+/// Reads `http[s]://host[:port][/path][?query]`, or `scheme://[[user]:password@]host[:port]` of a key-value server; without a
+/// scheme it is http. With a unix socket (`unix`) a path alone is enough.
 ///
 /// # Errors
 /// What was found and what would be right.
 fn parse(text: &str, place: &Place, unix: bool) -> Result<Url, InputError> {
+    let (bare, login) = split_login(text);
+    let text = &shown(text);
     let is_scheme = |(scheme, _): &(&str, &str)| scheme.bytes().all(|b| b.is_ascii_alphanumeric());
-    let whole = match text.split_once("://").filter(is_scheme) {
-        Some(_) => text.to_owned(),
-        None if unix && text.starts_with('/') => format!("http://localhost{text}"),
-        None => format!("http://{text}"),
+    let whole = match bare.split_once("://").filter(is_scheme) {
+        Some(_) => bare,
+        None if unix && bare.starts_with('/') => format!("http://localhost{bare}"),
+        None => format!("http://{bare}"),
     };
     let not_a_url = |why: &str| place.wrong(format!("\"{text}\" is not a URL: {why}"), "http://host:port/path");
     if !text.is_ascii() {
@@ -168,8 +208,11 @@ fn parse(text: &str, place: &Place, unix: bool) -> Result<Url, InputError> {
     let Some(protocol) = Protocol::of_scheme(scheme) else {
         return Err(place.wrong(format!("weir load does not speak {scheme}://"), &Protocol::schemes(|_| true)));
     };
-    let authority =
-        uri.authority().filter(|authority| !authority.host().is_empty() && !authority.as_str().contains('@'));
+    let login = login.map(|login| login_of(protocol, login)).transpose().map_err(|why| {
+        let wanted = if protocol.has_login() { "[user]:password@host:port" } else { "host:port" };
+        place.wrong(format!("\"{text}\" is not a URL: {why}"), &format!("{scheme}://{wanted}"))
+    })?;
+    let authority = uri.authority().filter(|authority| !authority.host().is_empty());
     let authority = authority.ok_or_else(|| not_a_url("it has no usable host"))?;
     let port = match authority.port_u16() {
         None if authority.as_str() == authority.host() => protocol.default_port(),
@@ -190,6 +233,7 @@ fn parse(text: &str, place: &Place, unix: bool) -> Result<Url, InputError> {
         port,
         authority: authority.to_string(),
         path: if protocol.is_keyvalue() { String::new() } else { path },
+        login,
     })
 }
 
