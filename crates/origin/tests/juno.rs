@@ -19,6 +19,7 @@ on_each_driver!(
     a_prepared_key_is_locked_until_the_lock_ends,
     a_proxy_deletes_and_repairs,
     answers_overtake_late_ones,
+    an_answer_that_is_due_earlier_does_not_wait_for_a_later_one,
     stores_lose_and_lie,
 );
 
@@ -256,6 +257,20 @@ fn answers_overtake_late_ones(driver: DriverChoice) {
     assert_ne!(received, sent, "they come when they are due");
     received.sort_unstable();
     assert_eq!(received, sent);
+}
+
+fn an_answer_that_is_due_earlier_does_not_wait_for_a_later_one(driver: DriverChoice) {
+    let delay = Some("0ms..2s".parse().expect("a delay"));
+    // The first delay is a long one, the second a short one.
+    let origin = start(driver, ResponseOptions { delay, seed: 9, ..ResponseOptions::default() });
+    let mut client = Client::new(&origin);
+    let late = client.send(message(Opcode::GET, &[1; 16], b"", ttl(0)));
+    counters_when(&origin, |counters| counters.requests == 1);
+    let early = client.send(message(Opcode::GET, &[2; 16], b"", ttl(0)));
+    assert_eq!(client.receive().opaque, early);
+    // A Nop is answered at once: ahead of the late one only if the early one did not wait for that.
+    let nop = client.send(message(Opcode::NOP, &[3; 16], b"", ttl(0)));
+    assert_eq!([client.receive().opaque, client.receive().opaque], [nop, late]);
 }
 
 fn stores_lose_and_lie(driver: DriverChoice) {

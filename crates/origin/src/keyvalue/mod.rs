@@ -180,7 +180,8 @@ struct Answers<D> {
     late: VecDeque<Late>,
     /// Bytes in `late`.
     late_bytes: usize,
-    timer: Option<TimerId>,
+    /// Set for the first of them, and for when.
+    timer: Option<(TimerId, Instant)>,
     /// Counted requests, and those without a complete answer.
     requests: u64,
     in_flight: u64,
@@ -442,12 +443,16 @@ impl<D: Dialect> Answers<D> {
         self.end_if_done(transport, state);
     }
 
-    /// Sets the timer for the next late answer.
+    /// Sets the timer for the next late answer, which may be due before the one that it was set for.
     #[inline]
     fn wait_for_late(&mut self, state: &mut WorkerState<Shared<D>>) {
-        if let (Some(late), None, Some(conn)) = (self.late.front(), self.timer, self.conn) {
-            self.timer = Some(state.timers.set(late.due, (conn, 0)));
+        let (Some(late), Some(conn)) = (self.late.front(), self.conn) else { return };
+        match self.timer {
+            Some((_, due)) if due <= late.due => return,
+            Some((timer, _)) => state.timers.cancel(timer),
+            None => {}
         }
+        self.timer = Some((state.timers.set(late.due, (conn, 0)), late.due));
     }
 
     fn request_sent<T: Transport>(&mut self, transport: &mut T) {
@@ -487,7 +492,7 @@ impl<D: Dialect> Answers<D> {
             return;
         }
         state.connection_closed(false);
-        if let Some(timer) = self.timer.take() {
+        if let Some((timer, _)) = self.timer.take() {
             state.timers.cancel(timer);
         }
         self.late.clear();
