@@ -128,7 +128,8 @@ fn watch_signals() -> Result<StopFlag, Failure> {
     Ok(stop)
 }
 
-/// The exit status of a load: `--fail-if` decides where it was given, otherwise any request without a right answer fails. Prints the reasons.
+/// The exit status of a load: `--fail-if` decides where it was given, otherwise any request without a right answer fails, and
+/// a window without requests. Prints the reasons.
 ///
 /// # Errors
 /// None; the type is that of verbs.
@@ -138,22 +139,23 @@ fn exit_status(fail_if: &[Condition], result: &LoadResult) -> VerbResult {
     if result.cut_short {
         return Ok(Exit::Interrupted);
     }
-    let failed = result.window.error_count() + result.window.unsent > 0;
-    let failed = if fail_if.is_empty() { failed } else { !reasons.is_empty() };
-    Ok(if failed { Exit::Failed } else { Exit::Ok })
+    let failed = fail_if.is_empty() && result.window.error_count() + result.window.unsent > 0;
+    Ok(if failed || !reasons.is_empty() { Exit::Failed } else { Exit::Ok })
 }
 
-/// Conditions that hold, with what was measured, and conditions that cannot be judged: those must not pass silently.
+/// That there was nothing to measure; conditions that hold, with what was measured; and conditions that cannot be judged: those
+/// must not pass silently.
 fn reasons(fail_if: &[Condition], result: &LoadResult) -> Vec<String> {
-    fail_if
-        .iter()
-        .filter_map(|condition| match condition.value_of(result) {
-            None => Some(format!("{}, so --fail-if '{condition}' cannot be judged", condition.finding(result))),
-            Some(_) => {
-                condition.holds(result).then(|| format!("{} (--fail-if '{condition}')", condition.finding(result)))
-            }
-        })
-        .collect()
+    let total = &result.total;
+    let nothing = (result.window.due == 0 && !result.cut_short).then(|| {
+        let errors = if total.errors.is_empty() { "none" } else { &ErrorKind::listed(&total.errors) };
+        format!("no request was due in the window; {} before it, {} right; errors: {errors}", total.sent, total.right)
+    });
+    let judged = fail_if.iter().filter_map(|condition| match condition.value_of(result) {
+        None => Some(format!("{}, so --fail-if '{condition}' cannot be judged", condition.finding(result))),
+        Some(_) => condition.holds(result).then(|| format!("{} (--fail-if '{condition}')", condition.finding(result))),
+    });
+    nothing.into_iter().chain(judged).collect()
 }
 
 #[cfg(test)]
@@ -184,6 +186,13 @@ mod tests {
         let cut = LoadResult { cut_short: true, ..plain.clone() };
         assert_eq!(exit_status(&list("p99>1ms"), &cut).expect("judged"), Exit::Interrupted);
         assert_eq!(reasons(&list("p99>1ms"), &plain), ["p99 is 1.04 ms (--fail-if 'p99>1ms')"]);
+        let mut nothing = plain.clone();
+        nothing.window = weir_model::load::Counts::default();
+        (nothing.total.sent, nothing.total.right, nothing.total.errors) =
+            (9, 2, [(ErrorKind::NotReplicated, 7)].into());
+        assert_eq!(exit_status(&[], &nothing).expect("judged"), Exit::Failed);
+        let said = "no request was due in the window; 9 before it, 2 right; errors: not_replicated 7";
+        assert_eq!(reasons(&[], &nothing), [said]);
         let unknown = reasons(&list("handshake.p99>1ms"), &plain);
         assert!(unknown[0].contains("was not measured") && unknown[0].contains("cannot be judged"), "{unknown:?}");
     }

@@ -18,6 +18,9 @@ const LAG: f64 = 0.1;
 pub fn limit(outcome: Outcome<'_>) -> Vec<String> {
     let (result, open) = (outcome.result, outcome.spec.kind.is_open());
     let window = &result.window;
+    if window.due == 0 {
+        return vec!["not known: no request was due in the window".to_owned()];
+    }
     let two = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
     if window.right == 0 && window.error_count() > 0 {
         return two("no answer was right: the times are those of failures", "(see statuses and errors)");
@@ -133,5 +136,7 @@ mod tests {
         sample.result.window.right = 0;
         sample.result.window.errors = [(ErrorKind::Reset, 1)].into();
         assert!(said(&sample).starts_with("no answer was right"));
+        sample.result.window.due = 0;
+        assert!(said(&sample).starts_with("not known"));
     }
 }
