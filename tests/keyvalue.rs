@@ -165,6 +165,16 @@ warmup = "500ms"
 duration = "8s"
 timeout = "1s"
 fault = [{ what = "kill", part = "first", at = "2s", for = "1s" }, { what = "freeze", part = "store-2", at = "5s", for = "1s" }]
+
+[[load]]
+name = "disks-full"
+kind = "open"
+rate = 200
+connections = 10
+warmup = "500ms"
+duration = "8s"
+timeout = "1s"
+fault = [{ what = "disk-full", part = "all", at = "2s", for = "2s", disk = "128MiB" }]
 "#;
 
 #[test]
@@ -175,13 +185,13 @@ fn a_memory_store_that_is_killed_loses_what_a_log_keeps() {
         &measured.iter().find(is).expect("measured").1
     };
     let errors = |m: &Value, kind: &str| m["load"]["window"]["errors"][kind].as_u64().unwrap_or(0);
-    assert_eq!(measured.len(), 3);
+    assert_eq!(measured.len(), 4);
     // Redis keeps nothing on a disk here.
     let redis = of("redis", "all-killed");
     assert!(errors(redis, "lost") > 0, "{}", redis["load"]["window"]);
     assert_eq!(redis["verdict"], "invalid");
     assert_eq!(found(redis, "wrong-data").expect("found")["severity"], "fatal");
-    for load in ["all-killed", "store-killed"] {
+    for load in ["all-killed", "store-killed", "disks-full"] {
         let quorum = of("quorum", load);
         for kind in ["lost", "stale", "wrong_value", "resurrected"] {
             assert_eq!(errors(quorum, kind), 0, "{load}: {}", quorum["load"]["window"]);
@@ -193,6 +203,15 @@ fn a_memory_store_that_is_killed_loses_what_a_log_keeps() {
     // One of three stores is not missed.
     assert!(errors(of("quorum", "all-killed"), "connect_refused") > 0);
     assert_eq!(errors(of("quorum", "store-killed"), "connect_refused"), 0);
+    // Writes are refused as long as there is no room, and reads are not.
+    let full = &of("quorum", "disks-full")["load"];
+    assert!(full["window"]["errors"]["refused"].as_u64() > Some(0), "{}", full["window"]);
+    for operation in full["by_request"].as_array().expect("operations") {
+        let refused = operation["errors_by_kind"]["refused"].as_u64().unwrap_or(0);
+        assert_eq!(refused > 0, operation["name"] != "get", "{operation}");
+    }
+    let seconds = full["errors_by_second"].as_object().expect("seconds");
+    assert!(!seconds.contains_key("6") && !seconds.contains_key("7"), "{seconds:?}");
 }
 
 struct Redis(Child);

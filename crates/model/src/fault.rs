@@ -17,8 +17,8 @@ use crate::units::{self, ByteCount, HumanDuration};
 pub struct Fault {
     /// What happens.
     pub what: FaultKind,
-    /// To which part of the product: `front`, the one that clients talk to; `first`, the one that starts first; `all`; or a
-    /// part's own name.
+    /// To which part of the product: `front`, the one that clients talk to; `first`, the one that starts first; `all` (of
+    /// `disk-full`, all with a scratch folder); or a part's own name.
     pub part: String,
     /// When it begins, from the start of the measured window.
     #[serde(with = "units::human")]
@@ -60,7 +60,9 @@ impl Fault {
     /// The parts that it means, by their index; none where the product has no such part.
     pub fn parts(&self, program: &Program) -> Vec<usize> {
         let count = program.parts.len();
+        let has_disk = |part: &usize| !program.parts[*part].process.scratch.is_empty();
         match self.part.as_str() {
+            "all" if self.what == FaultKind::DiskFull => (0..count).filter(has_disk).collect(),
             "all" => (0..count).collect(),
             "front" => vec![count - 1],
             "first" => vec![0],

@@ -37,6 +37,7 @@ pub mod status {
     pub const ALREADY_FULFILLED: u8 = 17;
     pub const VERSION_CONFLICT: u8 = 19;
     pub const STORE_ERROR: u8 = 21;
+    pub const OUT_OF_RESOURCE: u8 = 22;
     pub const COMMIT_FAILURE: u8 = 25;
     pub const MARKED_DELETE: u8 = 27;
     pub const NOT_SUPPORTED: u8 = 28;

@@ -266,7 +266,7 @@ fn next(request: &Message, newest: Option<&Message>, live: Option<&Message>) -> 
 /// What a client is told when too few stores did as they were asked.
 fn refusal(request: &Message, bad: &[Answer]) -> Message {
     let told: Vec<u8> = bad.iter().filter_map(|(_, answer)| answer.as_ref()?.status).collect();
-    let status = [status::RECORD_LOCKED, status::BAD_PARAMETER, status::STORE_ERROR]
+    let status = [status::RECORD_LOCKED, status::BAD_PARAMETER, status::OUT_OF_RESOURCE, status::STORE_ERROR]
         .into_iter()
         .find(|status| told.contains(status));
     request.answer(status.unwrap_or(if told.is_empty() { status::NO_STORE } else { status::BUSY }))

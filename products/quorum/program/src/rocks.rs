@@ -16,6 +16,7 @@ use crate::record;
 /// An open database.
 #[derive(Debug)]
 pub struct Rocks {
+    folder: CString,
     database: *mut c_void,
     options: *mut c_void,
     read: *mut c_void,
@@ -53,7 +54,7 @@ impl Rocks {
             let mut error = ptr::null_mut();
             let database = rocksdb_open(options, name.as_ptr(), &mut error);
             checked(error).with_context(|| format!("opening {}", path.display()))?;
-            Ok(Rocks { database, options, read: rocksdb_readoptions_create(), write })
+            Ok(Rocks { folder: name, database, options, read: rocksdb_readoptions_create(), write })
         }
     }
 
@@ -81,6 +82,16 @@ impl Rocks {
         // SAFETY: both slices outlive the call.
         unsafe { rocksdb_put(self.database, self.write, k, key.len(), v, value.len(), &mut error) };
         checked(error)
+    }
+
+    /// What is left on the disk, bytes; nothing where the system does not say.
+    pub fn room(&self) -> u64 {
+        // SAFETY: zeros are a value of this type, and the path ends with NUL.
+        let (failed, told) = unsafe {
+            let mut told: libc::statvfs = std::mem::zeroed();
+            (libc::statvfs(self.folder.as_ptr(), &mut told), told)
+        };
+        if failed == 0 { told.f_bavail * told.f_frsize } else { 0 }
     }
 
     /// What RocksDB tells of itself: sizes in bytes, now; counts and bytes since the start.

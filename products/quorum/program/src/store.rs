@@ -2,11 +2,13 @@
 //!
 //! A write has two phases. *Prepare* locks the record for the request, keeps the new value, and says what there is;
 //! *commit* writes it and unlocks, *abort* unlocks. A lock that is neither committed nor aborted ends after a while.
+//! A store whose disk is nearly full takes no more writes, so that what it has taken is safe.
 //! A deleted record stays as a mark until the time of what it deleted is over, so that it is told from one that this store
 //! never had.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +25,10 @@ use crate::server;
 const LOCKED: Duration = Duration::from_millis(600);
 /// How often locks that have ended are removed.
 const SWEEP: Duration = Duration::from_secs(1);
+/// How often a store looks how much room its disk has.
+const LOOK: Duration = Duration::from_millis(100);
+/// With less room than this, bytes, it takes no writes. RocksDB may end the process when it meets a full disk.
+const ROOM: u64 = 32 << 20;
 /// Locks lie in so many tables, by the key's hash.
 const TABLES: usize = 64;
 
@@ -34,6 +40,8 @@ struct Store {
     hasher: RandomState,
     /// Writes wait for the disk.
     slow: bool,
+    /// The disk has no room for writes.
+    full: AtomicBool,
 }
 
 /// A record that is about to be written.
@@ -60,6 +68,12 @@ pub async fn serve(config: Config, store: usize, rocks: &'static Rocks) -> anyho
             store.sweep();
         }
     });
+    tokio::spawn(async {
+        loop {
+            store.full.store(rocks.room() < ROOM, Ordering::Relaxed);
+            tokio::time::sleep(LOOK).await;
+        }
+    });
     if let Some(monitor) = monitor {
         let listener = server::listen(monitor)?;
         tokio::spawn(server::accept(listener, |stream| tell(stream, rocks)));
@@ -81,7 +95,8 @@ async fn tell(mut stream: tokio::net::TcpStream, rocks: &Rocks) {
 
 impl Store {
     fn new(rocks: &'static Rocks, slow: bool) -> Store {
-        Store { rocks, tables: std::array::from_fn(|_| Mutex::default()), hasher: RandomState::new(), slow }
+        let tables = std::array::from_fn(|_| Mutex::default());
+        Store { rocks, tables, hasher: RandomState::new(), slow, full: AtomicBool::new(false) }
     }
 
     async fn handle(&self, request: Message) -> Message {
@@ -106,6 +121,11 @@ impl Store {
         };
         let key = stored_key(request);
         match request.opcode {
+            op::PREPARE_CREATE | op::PREPARE_UPDATE | op::PREPARE_SET | op::PREPARE_DELETE | op::REPAIR
+                if self.is_full() =>
+            {
+                Ok(request.answer(status::OUT_OF_RESOURCE))
+            }
             op::PREPARE_CREATE | op::PREPARE_UPDATE | op::PREPARE_SET | op::PREPARE_DELETE => {
                 self.prepare(request, id, key)
             }
@@ -119,6 +139,10 @@ impl Store {
     /// What is kept of a key.
     fn record(&self, key: &[u8]) -> anyhow::Result<Option<Record>> {
         Ok(self.rocks.get(key)?.and_then(Record::decode).filter(|record| record.kept > record::now()))
+    }
+
+    fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
     }
 
     fn table(&self, key: &[u8]) -> MutexGuard<'_, HashMap<Bytes, Lock>> {
@@ -181,7 +205,7 @@ impl Store {
 
     fn read(&self, request: &Message, key: &Bytes) -> anyhow::Result<Message> {
         let Some(mut record) = self.record(key)? else { return Ok(request.answer(status::NO_KEY)) };
-        if record.is_live() && request.meta.expires > record.expires {
+        if record.is_live() && request.meta.expires > record.expires && !self.is_full() {
             // Read again below the lock: a write may have come in between.
             let table = self.table(key);
             let locked = table.get(key).is_some_and(Lock::is_held);
