@@ -117,6 +117,10 @@ fn parts_of(fault: &Fault, product: &Product) -> Result<Vec<usize>, Failure> {
     let parts = fault.parts(program);
     let bare = |part: &usize| program.parts[*part].process.scratch.is_empty();
     match parts.iter().find(|part| fault.what == FaultKind::DiskFull && bare(part)) {
+        // Of all parts, those with a scratch folder are meant.
+        _ if parts.is_empty() && fault.part == "all" => {
+            wrong(format!("{} has no scratch folder that can be full", product.title))
+        }
         _ if parts.is_empty() => wrong(format!("{} has no part {:?}", product.title, fault.part)),
         Some(part) => wrong(format!("{} has no scratch folder that can be full", program.parts[*part].name)),
         None => Ok(parts),
@@ -181,6 +185,7 @@ mod tests {
         for (fault, text) in [
             (fault("store-7", FaultKind::Kill), "has no part \"store-7\""),
             (fault("front", FaultKind::DiskFull), "no scratch folder"),
+            (fault("all", FaultKind::DiskFull), "no scratch folder"),
         ] {
             let error = Faults::new(&[fault], &product).unwrap_err();
             assert!(error.to_string().contains(text), "{error:?}");
