@@ -1,5 +1,5 @@
-//! A small key-value server for tests, in Redis's protocol, JunoDB's or memcached's: one thread a connection, one memory, and a closure
-//! that says when it lies.
+//! A small key-value server for tests, in Redis's protocol, JunoDB's or memcached's: one thread a connection, one memory, and
+//! a closure that says when it lies.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
