@@ -75,10 +75,10 @@ fn spread(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     }
     let shares: Vec<String> = after.addresses.iter().map(|one| one.requests.to_string()).collect();
     let used = after.addresses.iter().filter(|one| one.requests > 0).count();
-    let cell = if used == bed.origins() {
-        Cell::reading("")
-    } else {
-        Cell::odd("").with("keys that are much alike leave an origin without any")
+    let cell = match used {
+        _ if used == bed.origins() => Cell::reading(""),
+        1 => Cell::no("").with("all go to one origin"),
+        _ => Cell::odd("").with("an origin gets none of these keys, which are much alike"),
     };
     Ok(Cell { says: shares.join(" / "), ..cell })
 }
@@ -187,7 +187,9 @@ mod tests {
         for protocol in PROTOCOLS {
             assert_eq!(SPREAD.cell(&mut spreading(protocol, [1, 2, 3])), Cell::reading("100 / 200 / 300"));
             let cell = SPREAD.cell(&mut spreading(protocol, [6, 0, 0]));
-            assert_eq!((cell.says.as_str(), cell.verdict), ("600 / 0 / 0", Verdict::Odd));
+            assert_eq!((cell.says.as_str(), cell.verdict), ("600 / 0 / 0", Verdict::No));
+            let cell = SPREAD.cell(&mut spreading(protocol, [5, 1, 0]));
+            assert_eq!((cell.says.as_str(), cell.verdict), ("500 / 100 / 0", Verdict::Odd));
             let cell = SPREAD.cell(&mut spreading(protocol, [2, 2, 3]));
             assert_eq!((cell.says.as_str(), cell.verdict), ("700 of 600", Verdict::No));
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use weir_conformance::{CHECKS, Kind, Verdict};
+use weir_conformance::{CHECKS, Check, Kind, Verdict};
 use weir_model::text::{human_bytes, wrapped};
 use weir_report::tables::markdown::escape;
 
@@ -151,7 +151,9 @@ fn details(of: &[&Named], page: &mut String) -> std::fmt::Result {
 
 fn questions(record: &Record, page: &mut String) -> std::fmt::Result {
     writeln!(page, "## What was asked\n")?;
-    for check in &record.checks {
+    let is_theirs =
+        |check: &Check| record.tested.iter().flat_map(|named| &named.tested.kinds).any(|kind| kind.has(check));
+    for check in record.checks.iter().filter(|check| is_theirs(check)) {
         let item = format!("- **{}** (`--only {}`): {}", check.title, check.name, check.asks);
         writeln!(page, "{}", wrapped(&item, WIDTH, 2))?;
     }
@@ -183,6 +185,16 @@ mod tests {
         assert_eq!(from("own /home/somebody/bin/two"), "a binary of one's own");
         assert!(page.lines().all(|line| line.starts_with('|') || line.chars().count() <= WIDTH), "{page}");
         assert!(!page.contains("\n\n\n"));
+    }
+
+    #[test]
+    fn only_what_a_product_could_be_asked_is_explained() {
+        let mut record = example();
+        record.checks = CHECKS.iter().collect();
+        let both = |page: &str| ["get", "kv-get"].map(|check| page.contains(&format!("(`--only {check}`)")));
+        assert_eq!(both(&page(&record)), [true, false]);
+        record.tested = vec![store()];
+        assert_eq!(both(&page(&record)), [false, true]);
     }
 
     #[test]
