@@ -145,41 +145,30 @@ loads = ["all-killed"]
 name = "juno"
 protocol = "juno"
 keyvalue = { operations = "C:2,G:6,D:1", value = 200, ttl = "30m" }
+"#;
 
+const LIGHT: &str = r#"
 [[load]]
-name = "all-killed"
 kind = "open"
 rate = 200
 connections = 10
 warmup = "500ms"
 duration = "8s"
 timeout = "1s"
-fault = [{ what = "kill", part = "all", at = "2s", for = "1s" }]
-
-[[load]]
-name = "store-killed"
-kind = "open"
-rate = 200
-connections = 10
-warmup = "500ms"
-duration = "8s"
-timeout = "1s"
-fault = [{ what = "kill", part = "first", at = "2s", for = "1s" }, { what = "freeze", part = "store-2", at = "5s", for = "1s" }]
-
-[[load]]
-name = "disks-full"
-kind = "open"
-rate = 200
-connections = 10
-warmup = "500ms"
-duration = "8s"
-timeout = "1s"
-fault = [{ what = "disk-full", part = "all", at = "2s", for = "2s", disk = "128MiB" }]
 "#;
 
 #[test]
 fn a_memory_store_that_is_killed_loses_what_a_log_keeps() {
-    let measured = run(FAULTS);
+    let loads = [
+        ("all-killed", r#"{ what = "kill", part = "all", at = "2s", for = "1s" }"#),
+        (
+            "store-killed",
+            r#"{ what = "kill", part = "first", at = "2s", for = "1s" }, { what = "freeze", part = "store-2", at = "5s", for = "1s" }"#,
+        ),
+        ("disks-full", r#"{ what = "disk-full", part = "all", at = "2s", for = "2s", disk = "128MiB" }"#),
+    ];
+    let light = |(name, faults)| format!("{LIGHT}name = {name:?}\nfault = [{faults}]\n");
+    let measured = run(&format!("{FAULTS}{}", loads.map(light).concat()));
     let of = |product: &str, load: &str| {
         let is = |m: &&(PathBuf, Value)| m.1["case"]["product"] == product && m.1["case"]["load"] == load;
         &measured.iter().find(is).expect("measured").1

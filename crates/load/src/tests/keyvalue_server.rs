@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use weir_model::keyvalue::Operation;
-use weir_wire::juno::{Message, MessageFrame, Opcode, Payload, Reader, Status};
+use weir_wire::juno::{Message, MessageFrame, Opcode, Payload, Status};
 use weir_wire::memcached;
-use weir_wire::redis::{Command, Condition, RequestFrame, RequestReader, Version, encode};
+use weir_wire::messages::{Frame, Messages};
+use weir_wire::redis::{Command, Condition, RequestFrame, Version, encode};
 
 /// What a test wants to happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,178 +132,164 @@ struct Connection {
 }
 
 impl Connection {
-    fn redis(&mut self, replicas: i64) -> std::io::Result<()> {
+    /// Hands over each message until the connection ends, or `serve` says that it is closed.
+    fn each<F: Frame<Error: std::fmt::Debug>>(
+        &mut self,
+        frame: F,
+        mut serve: impl FnMut(&mut Connection, &[u8]) -> std::io::Result<bool>,
+    ) -> std::io::Result<()> {
         self.stream.set_nodelay(true)?;
-        let mut reader = RequestReader::new(RequestFrame::new(1 << 20));
+        let mut reader = Messages::new(frame);
         let mut buffer = [0; 16 * 1024];
         loop {
             let length = self.stream.read(&mut buffer)?;
-            if length == 0 {
-                return Ok(());
-            }
             let mut input = &buffer[..length];
             while let Some(message) = reader.next(&mut input).unwrap() {
-                let (operation, key, value) = match Command::parse(message).unwrap().unwrap() {
-                    Command::Ping(_) => {
-                        self.memory.lock().unwrap().pings += 1;
-                        self.stream.write_all(b"+PONG\r\n")?;
-                        continue;
-                    }
-                    Command::Auth(words) => {
-                        let right = words.map(Result::unwrap).eq([&b"me"[..], b"secret"]);
-                        let said: &[u8] =
-                            if right { b"+OK\r\n" } else { b"-WRONGPASS invalid username-password pair\r\n" };
-                        self.stream.write_all(said)?;
-                        continue;
-                    }
-                    Command::Wait { .. } => {
-                        self.stream.write_all(format!(":{replicas}\r\n").as_bytes())?;
-                        continue;
-                    }
-                    Command::Get(key) => (Operation::Get, key, &[][..]),
-                    Command::Del(mut keys) => (Operation::Destroy, keys.next().unwrap().unwrap(), &[][..]),
-                    Command::Set { key, value, condition, .. } => match condition {
-                        Some(Condition::Absent) => (Operation::Create, key, value),
-                        Some(Condition::Present) => (Operation::Update, key, value),
-                        None => (Operation::Set, key, value),
-                    },
-                    other => panic!("{other:?}"),
-                };
-                let asked = self.asked(operation, key, value);
-                let encode = |reply: &Reply| {
-                    let mut out = Vec::new();
-                    match reply {
-                        Reply::Done if operation == Operation::Destroy => encode::integer(&mut out, 1),
-                        Reply::NotFound if operation == Operation::Destroy => encode::integer(&mut out, 0),
-                        Reply::Done => out.extend_from_slice(encode::OK),
-                        Reply::Found(value) => encode::bulk(&mut out, value),
-                        Reply::NotFound | Reply::Exists => encode::null(&mut out, Version::Resp2),
-                        Reply::Busy => out.extend_from_slice(b"-BUSY a script runs\r\n"),
-                        Reply::Refused => out.extend_from_slice(b"-ERR no\r\n"),
-                        Reply::Redirected => out.extend_from_slice(b"-MOVED 3999 127.0.0.1:6381\r\n"),
-                    }
-                    out
-                };
-                if !self.answer(&asked, encode)? {
+                if !serve(self, message)? {
                     return Ok(());
                 }
+            }
+            if length == 0 {
+                return Ok(());
             }
         }
     }
 
-    fn juno(&mut self) -> std::io::Result<()> {
-        self.stream.set_nodelay(true)?;
-        let mut reader = Reader::new(MessageFrame::new(1 << 20));
-        let mut buffer = [0; 16 * 1024];
-        loop {
-            let length = self.stream.read(&mut buffer)?;
-            if length == 0 {
-                return Ok(());
-            }
-            let mut input = &buffer[..length];
-            while let Some(bytes) = reader.next(&mut input).unwrap() {
-                let request = Message::parse(bytes).unwrap();
-                let operation = match request.opcode {
-                    Opcode::NOP => {
-                        self.memory.lock().unwrap().pings += 1;
-                        let mut out = Vec::new();
-                        Message { status: Some(Status::OK), ..request }.encode(&mut out).unwrap();
-                        self.stream.write_all(&out)?;
-                        continue;
-                    }
-                    Opcode::CREATE => Operation::Create,
-                    Opcode::GET => Operation::Get,
-                    Opcode::UPDATE => Operation::Update,
-                    Opcode::SET => Operation::Set,
-                    Opcode::DESTROY => Operation::Destroy,
-                    other => panic!("{other:?}"),
-                };
-                assert!(request.meta.request_id.is_some());
-                let asked = self.asked(operation, request.key, request.payload.data);
-                let encode = |reply: &Reply| {
-                    let (status, data) = match reply {
-                        Reply::NotFound if operation == Operation::Destroy => (Status::OK, &[][..]),
-                        Reply::Done => (Status::OK, &[][..]),
-                        Reply::Found(value) => (Status::OK, &value[..]),
-                        Reply::NotFound => (Status::NO_KEY, &[][..]),
-                        Reply::Exists => (Status::DUPLICATE_KEY, &[][..]),
-                        Reply::Busy => (Status::RECORD_LOCKED, &[][..]),
-                        Reply::Refused | Reply::Redirected => (Status::NO_STORE, &[][..]),
-                    };
-                    let mut out = Vec::new();
-                    let payload = Payload { kind: 0, data };
-                    let response = Message {
-                        opcode: request.opcode,
-                        status: Some(status),
-                        opaque: request.opaque,
-                        meta: request.meta,
-                        namespace: request.namespace,
-                        key: request.key,
-                        payload,
-                        ..Message::default()
-                    };
-                    response.encode(&mut out).unwrap();
-                    out
-                };
-                if !self.answer(&asked, encode)? {
-                    return Ok(());
+    fn redis(&mut self, replicas: i64) -> std::io::Result<()> {
+        self.each(RequestFrame::new(1 << 20), |one, message| {
+            let (operation, key, value) = match Command::parse(message).unwrap().unwrap() {
+                Command::Ping(_) => {
+                    one.memory.lock().unwrap().pings += 1;
+                    one.stream.write_all(b"+PONG\r\n")?;
+                    return Ok(true);
                 }
-            }
-        }
+                Command::Auth(words) => {
+                    let right = words.map(Result::unwrap).eq([&b"me"[..], b"secret"]);
+                    let said: &[u8] = if right { b"+OK\r\n" } else { b"-WRONGPASS invalid username-password pair\r\n" };
+                    one.stream.write_all(said)?;
+                    return Ok(true);
+                }
+                Command::Wait { .. } => {
+                    one.stream.write_all(format!(":{replicas}\r\n").as_bytes())?;
+                    return Ok(true);
+                }
+                Command::Get(key) => (Operation::Get, key, &[][..]),
+                Command::Del(mut keys) => (Operation::Destroy, keys.next().unwrap().unwrap(), &[][..]),
+                Command::Set { key, value, condition, .. } => match condition {
+                    Some(Condition::Absent) => (Operation::Create, key, value),
+                    Some(Condition::Present) => (Operation::Update, key, value),
+                    None => (Operation::Set, key, value),
+                },
+                other => panic!("{other:?}"),
+            };
+            let asked = one.asked(operation, key, value);
+            let encode = |reply: &Reply| {
+                let mut out = Vec::new();
+                match reply {
+                    Reply::Done if operation == Operation::Destroy => encode::integer(&mut out, 1),
+                    Reply::NotFound if operation == Operation::Destroy => encode::integer(&mut out, 0),
+                    Reply::Done => out.extend_from_slice(encode::OK),
+                    Reply::Found(value) => encode::bulk(&mut out, value),
+                    Reply::NotFound | Reply::Exists => encode::null(&mut out, Version::Resp2),
+                    Reply::Busy => out.extend_from_slice(b"-BUSY a script runs\r\n"),
+                    Reply::Refused => out.extend_from_slice(b"-ERR no\r\n"),
+                    Reply::Redirected => out.extend_from_slice(b"-MOVED 3999 127.0.0.1:6381\r\n"),
+                }
+                out
+            };
+            one.answer(&asked, encode)
+        })
+    }
+
+    fn juno(&mut self) -> std::io::Result<()> {
+        self.each(MessageFrame::new(1 << 20), |one, bytes| {
+            let request = Message::parse(bytes).unwrap();
+            let operation = match request.opcode {
+                Opcode::NOP => {
+                    one.memory.lock().unwrap().pings += 1;
+                    let mut out = Vec::new();
+                    Message { status: Some(Status::OK), ..request }.encode(&mut out).unwrap();
+                    one.stream.write_all(&out)?;
+                    return Ok(true);
+                }
+                Opcode::CREATE => Operation::Create,
+                Opcode::GET => Operation::Get,
+                Opcode::UPDATE => Operation::Update,
+                Opcode::SET => Operation::Set,
+                Opcode::DESTROY => Operation::Destroy,
+                other => panic!("{other:?}"),
+            };
+            assert!(request.meta.request_id.is_some());
+            let asked = one.asked(operation, request.key, request.payload.data);
+            let encode = |reply: &Reply| {
+                let (status, data) = match reply {
+                    Reply::NotFound if operation == Operation::Destroy => (Status::OK, &[][..]),
+                    Reply::Done => (Status::OK, &[][..]),
+                    Reply::Found(value) => (Status::OK, &value[..]),
+                    Reply::NotFound => (Status::NO_KEY, &[][..]),
+                    Reply::Exists => (Status::DUPLICATE_KEY, &[][..]),
+                    Reply::Busy => (Status::RECORD_LOCKED, &[][..]),
+                    Reply::Refused | Reply::Redirected => (Status::NO_STORE, &[][..]),
+                };
+                let mut out = Vec::new();
+                let payload = Payload { kind: 0, data };
+                let response = Message {
+                    opcode: request.opcode,
+                    status: Some(status),
+                    opaque: request.opaque,
+                    meta: request.meta,
+                    namespace: request.namespace,
+                    key: request.key,
+                    payload,
+                    ..Message::default()
+                };
+                response.encode(&mut out).unwrap();
+                out
+            };
+            one.answer(&asked, encode)
+        })
     }
 
     fn memcached(&mut self) -> std::io::Result<()> {
         use memcached::{Command, Reply as Said, Store};
-        self.stream.set_nodelay(true)?;
-        let mut reader = memcached::RequestReader::new(memcached::RequestFrame::new(1 << 20));
-        let mut buffer = [0; 16 * 1024];
-        loop {
-            let length = self.stream.read(&mut buffer)?;
-            if length == 0 {
-                return Ok(());
-            }
-            let mut input = &buffer[..length];
-            while let Some(message) = reader.next(&mut input).unwrap() {
-                let (operation, key, value) = match Command::parse(message).unwrap() {
-                    Command::Other(b"version") => {
-                        self.memory.lock().unwrap().pings += 1;
-                        self.stream.write_all(b"VERSION 1.6\r\n")?;
-                        continue;
-                    }
-                    Command::Get { mut keys, cas: false } => (Operation::Get, keys.next().unwrap(), &[][..]),
-                    Command::Delete { key, quiet: false } => (Operation::Destroy, key, &[][..]),
-                    Command::Store { how, key, flags: 0, data, quiet: false, .. } => match how {
-                        Store::Add => (Operation::Create, key, data),
-                        Store::Replace => (Operation::Update, key, data),
-                        Store::Set => (Operation::Set, key, data),
-                        other => panic!("{other:?}"),
-                    },
-                    other => panic!("{other:?}"),
-                };
-                let asked = self.asked(operation, key, value);
-                let encode = |reply: &Reply| {
-                    let mut out = Vec::new();
-                    if let Reply::Found(data) = reply {
-                        Said::Value { key, flags: 0, cas: None, data }.encode(&mut out).unwrap();
-                    }
-                    let said = match (reply, operation) {
-                        (Reply::Found(_) | Reply::NotFound, Operation::Get) => Said::End,
-                        (Reply::NotFound, Operation::Destroy) => Said::NotFound,
-                        (Reply::Done, Operation::Destroy) => Said::Deleted,
-                        (Reply::Exists | Reply::NotFound, _) => Said::NotStored,
-                        (Reply::Done | Reply::Found(_), _) => Said::Stored,
-                        (Reply::Busy, _) => Said::ServerError(b"busy"),
-                        (Reply::Refused, _) => Said::ServerError(b"out of memory storing object"),
-                        (Reply::Redirected, _) => Said::Error,
-                    };
-                    said.encode(&mut out).unwrap();
-                    out
-                };
-                if !self.answer(&asked, encode)? {
-                    return Ok(());
+        self.each(memcached::RequestFrame::new(1 << 20), |one, message| {
+            let (operation, key, value) = match Command::parse(message).unwrap() {
+                Command::Other(b"version") => {
+                    one.memory.lock().unwrap().pings += 1;
+                    one.stream.write_all(b"VERSION 1.6\r\n")?;
+                    return Ok(true);
                 }
-            }
-        }
+                Command::Get { mut keys, cas: false } => (Operation::Get, keys.next().unwrap(), &[][..]),
+                Command::Delete { key, quiet: false } => (Operation::Destroy, key, &[][..]),
+                Command::Store { how, key, flags: 0, data, quiet: false, .. } => match how {
+                    Store::Add => (Operation::Create, key, data),
+                    Store::Replace => (Operation::Update, key, data),
+                    Store::Set => (Operation::Set, key, data),
+                    other => panic!("{other:?}"),
+                },
+                other => panic!("{other:?}"),
+            };
+            let asked = one.asked(operation, key, value);
+            let encode = |reply: &Reply| {
+                let mut out = Vec::new();
+                if let Reply::Found(data) = reply {
+                    Said::Value { key, flags: 0, cas: None, data }.encode(&mut out).unwrap();
+                }
+                let said = match (reply, operation) {
+                    (Reply::Found(_) | Reply::NotFound, Operation::Get) => Said::End,
+                    (Reply::NotFound, Operation::Destroy) => Said::NotFound,
+                    (Reply::Done, Operation::Destroy) => Said::Deleted,
+                    (Reply::Exists | Reply::NotFound, _) => Said::NotStored,
+                    (Reply::Done | Reply::Found(_), _) => Said::Stored,
+                    (Reply::Busy, _) => Said::ServerError(b"busy"),
+                    (Reply::Refused, _) => Said::ServerError(b"out of memory storing object"),
+                    (Reply::Redirected, _) => Said::Error,
+                };
+                said.encode(&mut out).unwrap();
+                out
+            };
+            one.answer(&asked, encode)
+        })
     }
 
     fn asked(&mut self, operation: Operation, key: &[u8], value: &[u8]) -> Asked {
