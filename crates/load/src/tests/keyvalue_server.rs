@@ -251,7 +251,7 @@ impl Connection {
     }
 
     fn memcached(&mut self) -> std::io::Result<()> {
-        use memcached::{Command, Reply as Said, Store};
+        use memcached::{Command, Reply as Answer, Store};
         self.each(memcached::RequestFrame::new(1 << 20), |one, message| {
             let (operation, key, value) = match Command::parse(message).unwrap() {
                 Command::Other(b"version") => {
@@ -273,17 +273,17 @@ impl Connection {
             let encode = |reply: &Reply| {
                 let mut out = Vec::new();
                 if let Reply::Found(data) = reply {
-                    Said::Value { key, flags: 0, cas: None, data }.encode(&mut out).unwrap();
+                    Answer::Value { key, flags: 0, cas: None, data }.encode(&mut out).unwrap();
                 }
                 let said = match (reply, operation) {
-                    (Reply::Found(_) | Reply::NotFound, Operation::Get) => Said::End,
-                    (Reply::NotFound, Operation::Destroy) => Said::NotFound,
-                    (Reply::Done, Operation::Destroy) => Said::Deleted,
-                    (Reply::Exists | Reply::NotFound, _) => Said::NotStored,
-                    (Reply::Done | Reply::Found(_), _) => Said::Stored,
-                    (Reply::Busy, _) => Said::ServerError(b"busy"),
-                    (Reply::Refused, _) => Said::ServerError(b"out of memory storing object"),
-                    (Reply::Redirected, _) => Said::Error,
+                    (Reply::Found(_) | Reply::NotFound, Operation::Get) => Answer::End,
+                    (Reply::NotFound, Operation::Destroy) => Answer::NotFound,
+                    (Reply::Done, Operation::Destroy) => Answer::Deleted,
+                    (Reply::Exists | Reply::NotFound, _) => Answer::NotStored,
+                    (Reply::Done | Reply::Found(_), _) => Answer::Stored,
+                    (Reply::Busy, _) => Answer::ServerError(b"busy"),
+                    (Reply::Refused, _) => Answer::ServerError(b"out of memory storing object"),
+                    (Reply::Redirected, _) => Answer::Error,
                 };
                 said.encode(&mut out).unwrap();
                 out
