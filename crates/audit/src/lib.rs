@@ -68,6 +68,8 @@ pub struct Evidence<'a> {
     pub caches: bool,
     /// That product holds the data itself: there is no origin.
     pub store: bool,
+    /// That product asks several origins for one request.
+    pub replicates: bool,
     /// That product is to answer by itself, without the origin.
     pub by_product: bool,
     /// What client and product spoke.
@@ -217,6 +219,7 @@ pub(crate) mod fixture {
         pub has_counters: bool,
         pub caches: bool,
         pub store: bool,
+        pub replicates: bool,
         pub by_product: bool,
         pub protocol: Protocol,
         pub tls: Tls,
@@ -239,6 +242,7 @@ pub(crate) mod fixture {
                 proxied: self.proxied,
                 caches: self.caches,
                 store: self.store,
+                replicates: self.replicates,
                 by_product: self.by_product,
                 protocol: self.protocol,
                 tls: self.tls,
@@ -314,6 +318,7 @@ pub(crate) mod fixture {
             has_counters: true,
             caches: false,
             store: false,
+            replicates: false,
             by_product: false,
             protocol: Protocol::Http11,
             tls: Tls::default(),

@@ -4,6 +4,9 @@
 //! A cache is expected to answer itself: this is reported, and its results are not ranked with those of proxies. For a workload
 //! that products answer themselves, no request may reach the origin.
 //!
+//! A product that replicates asks several origins for one request, so that only fewer of them are
+//! wrong, and whether it answers some itself is told only when it answers most.
+//!
 //! Threshold: requests without a response may or may not have reached the origin, so the difference may be at most their number.
 //! Both sides count every request of the client's whole life.
 
@@ -38,6 +41,15 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
             message,
             "turn off caching and short circuits in the product's configuration, and check its route",
         );
+    }
+    if reached > sent && e.replicates {
+        let message = format!(
+            "the origins got {reached} requests for {sent} of the client, {:.1} for each: the product keeps copies, and so this does \
+             not tell whether it answered some itself",
+            reached as f64 / sent as f64
+        );
+        let remedy = "compare it with others that keep as many copies";
+        return finding("conservation-requests", Severity::Note, message, remedy);
     }
     if reached > sent {
         let extra = reached - sent;
@@ -96,6 +108,19 @@ mod tests {
         assert!(found.message.contains("9988 of 10000"), "{}", found.message);
         trial.origin.requests = 20_000;
         assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Fatal, "retries are no cache's");
+    }
+
+    #[test]
+    fn a_product_that_replicates_may_ask_more_than_it_was_asked_but_not_less() {
+        let mut trial = good();
+        trial.replicates = true;
+        assert_eq!(trial.check(super::check), None, "one for each");
+        trial.origin.requests = 44_000;
+        let found = trial.check(super::check).expect("fires");
+        assert_eq!(found.severity, Severity::Note);
+        assert!(found.message.contains("4.4 for each"), "{}", found.message);
+        trial.origin.requests = 9_000;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Fatal, "it answers from memory");
     }
 
     #[test]

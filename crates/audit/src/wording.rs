@@ -25,7 +25,7 @@ fn pool(requests: &[u64]) -> Vec<AddressCounters> {
 #[test]
 fn every_finding_says_what_was_reviewed() {
     type Fault = fn(&mut Trial);
-    let faults: [(&str, Fault); 38] = [
+    let faults: [(&str, Fault); 39] = [
         ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
         ("nothing was answered", |t| t.load.window.right_in_window = 0),
         ("another origin", |t| t.has_counters = false),
@@ -37,6 +37,7 @@ fn every_finding_says_what_was_reviewed() {
             t.load.total.statuses = [(200, 9_900)].into();
         }),
         ("a product that is a cache", |t| (t.caches, t.origin.requests) = (true, 12)),
+        ("a product that replicates", |t| (t.replicates, t.origin.requests) = (true, 44_000)),
         ("TLS as meant", |t| with_tls(t, "TLS 1.3", "TLS_AES_128_GCM_SHA256")),
         ("other TLS than meant", |t| with_tls(t, "TLS 1.2", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384")),
         ("other TLS, as the vendor has it", |t| {

@@ -91,6 +91,7 @@ mod tests {
             speaks: speaks.to_vec(),
             caches: false,
             store: false,
+            replicates: false,
             notes: Vec::new(),
             kind,
             profiles: [("tuned".to_owned(), profile)].into(),

@@ -31,6 +31,8 @@ pub struct Product {
     pub caches: bool,
     /// It holds the data itself: there is no origin behind it.
     pub store: bool,
+    /// It asks several origins for one request, as a proxy that keeps copies does.
+    pub replicates: bool,
     /// Traps, one a line, for people.
     pub notes: Vec<String>,
     /// A proxy, or no proxy at all.

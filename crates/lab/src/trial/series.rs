@@ -165,6 +165,7 @@ impl RunningTrial<'_> {
             proxied: self.running.is_some(),
             caches: self.product.caches,
             store: self.product.store,
+            replicates: self.product.replicates,
             by_product: self.trial.workload.by_product,
             protocol: self.trial.workload.protocol,
             tls: self.context.launcher.tls.settings(),

@@ -59,6 +59,10 @@ struct Head {
     /// It holds the data itself, so that there is no origin behind it.
     #[serde(default)]
     store: bool,
+    /// It asks several origins for one request, as a proxy that keeps copies does: the audit then tells how many instead of
+    /// calling them retries.
+    #[serde(default)]
+    replicates: bool,
     /// Traps, one a line, for people.
     #[serde(default)]
     notes: Vec<String>,
@@ -107,6 +111,7 @@ impl Product {
                         ("process", process.is_some()),
                         ("part", !part.is_empty()),
                         ("product.store", head.store),
+                        ("product.replicates", head.replicates),
                     ];
                     check_direct(sections, &profiles, errors);
                     ProductKind::Direct
@@ -118,9 +123,23 @@ impl Product {
                     ProductKind::Proxy(Box::new(Program { installs, version: version?, parts }))
                 }
             };
-            let Head { title, about, home, speaks, caches, store, notes, .. } = head;
+            let Head { title, about, home, speaks, caches, store, replicates, notes, .. } = head;
             let name = name.to_owned();
-            Some(Product { name, title, about, home, speaks, caches, store, notes, kind, profiles, templates, files })
+            Some(Product {
+                name,
+                title,
+                about,
+                home,
+                speaks,
+                caches,
+                store,
+                replicates,
+                notes,
+                kind,
+                profiles,
+                templates,
+                files,
+            })
         })
     }
 }
@@ -149,7 +168,7 @@ fn check_speaks(product: &[Protocol], profiles: &BTreeMap<String, Profile>, erro
 }
 
 /// `direct` runs nothing, so its file may not say how to run it.
-fn check_direct(sections: [(&str, bool); 5], profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) {
+fn check_direct(sections: [(&str, bool); 6], profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) {
     for (section, _) in sections.into_iter().filter(|(_, given)| *given) {
         let found = format!("a product of kind \"direct\" has no {section}: the client talks to the origin");
         errors.add(section, found, format!("kind = \"proxy\" in [product], or no {section}"));
