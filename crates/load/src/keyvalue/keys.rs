@@ -60,9 +60,7 @@ pub(crate) struct Keys {
     next: u64,
 }
 
-/// Aligned so that it is in one line of the cache: with many keys each request waits for that line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(align(32))]
 struct Key {
     number: u64,
     /// The last version that was acknowledged; 0: none.
