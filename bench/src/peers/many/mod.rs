@@ -41,8 +41,8 @@ pub struct Args {
     /// Seconds of load after all are connected
     #[arg(long, default_value_t = 30)]
     seconds: u32,
-    /// plain or tls; each is a run of its own
-    #[arg(long, value_delimiter = ',', default_value = "plain,tls", value_parser = cases::protocol)]
+    /// plain, tls or juno; each is a run of its own
+    #[arg(long, value_delimiter = ',', default_value = "plain,tls,juno", value_parser = cases::protocol)]
     wire: Vec<Protocol>,
     /// Threads of the client and of the origin; else as many as they choose
     #[arg(long)]

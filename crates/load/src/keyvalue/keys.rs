@@ -48,14 +48,17 @@ pub(crate) struct Lives {
     pub grace: u32,
 }
 
+/// The end of the list of positions without a key.
+const END: u32 = u32::MAX;
+
 /// The keys of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     keys: Vec<Key>,
     /// Positions of keys that are in no request, where any of them will do; picking one is a swap and a pop.
     idle: Vec<u32>,
-    /// Positions without a key.
-    free: Vec<u32>,
+    /// The first position without a key. What is there has the next one's in `sent`, so that a list takes no room.
+    free: Option<u32>,
     /// The number of the next fresh key.
     next: u64,
 }
@@ -126,9 +129,10 @@ impl Keys {
     pub(crate) fn make(&mut self, step: u64, operation: Operation) -> InFlight {
         let key = Key::absent(self.next);
         self.next += step;
-        let index = match self.free.pop() {
+        let index = match self.free {
             Some(index) => {
-                self.keys[index as usize] = key;
+                let free = std::mem::replace(&mut self.keys[index as usize], key);
+                self.free = (free.sent != END).then_some(free.sent);
                 index
             }
             None => {
@@ -205,11 +209,11 @@ impl Keys {
     /// The key is in no request any more: it becomes idle if it is there, and is forgotten if it may be absent.
     #[inline]
     pub(crate) fn keep_or_forget(&mut self, done: &InFlight) {
-        let key = &self.keys[done.index as usize];
+        let key = &mut self.keys[done.index as usize];
         if key.may_be_present && !key.may_be_absent {
             self.idle.push(done.index);
         } else {
-            self.free.push(done.index);
+            key.sent = self.free.replace(done.index).unwrap_or(END);
         }
     }
 }
