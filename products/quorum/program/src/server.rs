@@ -73,7 +73,8 @@ where
             response.encode(&mut output);
         }
         if !output.is_empty() {
-            if stream.write_all_buf(&mut output).await.is_err() {
+            // TLS keeps what the socket did not take at once, until it is told to go on.
+            if stream.write_all_buf(&mut output).await.is_err() || stream.flush().await.is_err() {
                 return;
             }
             continue;
@@ -90,5 +91,26 @@ where
             }
             Some(response) = running.next(), if !running.is_empty() => response.encode(&mut output),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{BufStream, duplex};
+
+    use super::*;
+    use crate::message::{op, status};
+
+    #[tokio::test]
+    async fn a_response_leaves_a_stream_that_keeps_it() {
+        let (mut client, server) = duplex(1024);
+        let kept = BufStream::new(server);
+        tokio::spawn(messages(kept, |request| async move { request.answer(status::OK) }));
+        let mut bytes = BytesMut::new();
+        Message { opcode: op::NOP, ..Message::default() }.encode(&mut bytes);
+        client.write_all(&bytes).await.unwrap();
+        bytes.clear();
+        let read = tokio::time::timeout(Duration::from_secs(5), client.read_buf(&mut bytes));
+        assert!(read.await.expect("a response").unwrap() > 0);
     }
 }
