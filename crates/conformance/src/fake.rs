@@ -277,6 +277,7 @@ pub struct FakeTestbed {
     pub stop: Stop,
     pub protocol: Protocol,
     pub origins: usize,
+    pub replicates: bool,
     /// The origin's counters; `None`: they are made up.
     pub on_counters: Option<Box<dyn Fn() -> OriginCounters>>,
     /// Requests that reached the origin since the last reading of the counters.
@@ -318,6 +319,7 @@ impl FakeTestbed {
             stop: Stop::new(),
             protocol: Protocol::default(),
             origins: 1,
+            replicates: false,
             on_counters: None,
             asked: 1,
             on_origin: None,
@@ -357,6 +359,10 @@ impl Testbed for FakeTestbed {
 
     fn origins(&self) -> usize {
         self.origins
+    }
+
+    fn replicates(&self) -> bool {
+        self.replicates
     }
 
     fn origin(&self) -> Endpoint {

@@ -246,6 +246,10 @@ impl Testbed for RealTestbed<'_> {
         self.origin_addrs.len()
     }
 
+    fn replicates(&self) -> bool {
+        self.spec.product.replicates
+    }
+
     fn counters(&mut self) -> Result<OriginCounters, String> {
         let origin = self.origin.as_ref().ok_or("the origin does not run")?;
         let deadline = Instant::now() + Duration::from_secs(1);

@@ -28,6 +28,9 @@ pub trait Testbed {
     /// How many origins there are. 0: the product holds the data itself, and none can be asked or ended.
     fn origins(&self) -> usize;
 
+    /// It asks several origins for one request.
+    fn replicates(&self) -> bool;
+
     /// The counters of all origins, once everything that reached them has been answered.
     ///
     /// # Errors
