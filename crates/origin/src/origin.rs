@@ -96,14 +96,15 @@ impl Origin {
         }
     }
 
-    /// As [`Origin::start`], with a store that all workers share.
+    /// As [`Origin::start`], with a store for each address, which all workers share: to a proxy each address is a server.
     fn start_keyvalue<D: Dialect>(options: Options) -> Result<Origin, OriginError> {
         let responses = options.responses.clone();
-        let store = Arc::new(D::store(responses.faults.has(FaultKind::Stale)));
-        let counted = Arc::clone(&store);
-        let shared = move |worker| keyvalue::Shared::<D>::new(Arc::clone(&store), responses.clone(), worker);
+        let store = |_| D::store(responses.faults.has(FaultKind::Stale));
+        let stores: Arc<[D::Store]> = options.addresses().map(store).collect();
+        let counted = Arc::clone(&stores);
+        let shared = move |worker| keyvalue::Shared::<D>::new(Arc::clone(&stores), responses.clone(), worker);
         let mut origin = Origin::start_with::<KeyValueSession<D>>(options, shared)?;
-        origin.keys = Some(KeyCount(Box::new(move || D::keys(&counted))));
+        origin.keys = Some(KeyCount(Box::new(move || counted.iter().map(D::keys).sum())));
         Ok(origin)
     }
 

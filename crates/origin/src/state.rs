@@ -38,6 +38,12 @@ impl<S> WorkerState<S> {
         self.current = self.first + address;
     }
 
+    /// The number of that address.
+    #[inline]
+    pub(crate) fn address(&self) -> usize {
+        self.current - self.first
+    }
+
     /// This worker's counters, for the address of the connection that has an event.
     #[inline]
     pub(crate) fn counters(&self) -> &WorkerCounters {

@@ -134,7 +134,8 @@ pub(crate) struct Answered {
 /// What the connections of one worker share.
 #[derive(Debug)]
 pub(crate) struct Shared<D: Dialect> {
-    store: Arc<D::Store>,
+    /// By address.
+    stores: Arc<[D::Store]>,
     options: ResponseOptions,
     /// There is a delay or a fault.
     special: bool,
@@ -146,9 +147,9 @@ pub(crate) struct Shared<D: Dialect> {
 
 impl<D: Dialect> Shared<D> {
     /// The shared state of the worker with this number.
-    pub(crate) fn new(store: Arc<D::Store>, options: ResponseOptions, worker: usize) -> Shared<D> {
+    pub(crate) fn new(stores: Arc<[D::Store]>, options: ResponseOptions, worker: usize) -> Shared<D> {
         let (special, random) = (options.is_special(), Random::new(options.seed, worker));
-        Shared { store, options, special, random, out: Vec::new(), key: Vec::new() }
+        Shared { stores, options, special, random, out: Vec::new(), key: Vec::new() }
     }
 
     /// When the next answer is due (`None`: at once), and its fault.
@@ -522,8 +523,9 @@ fn carry_out<D: Dialect>(
         Some(Fault::Stale) => Some(Lie::Stale),
         _ => None,
     };
-    let Shared { store, key, .. } = &mut state.shared;
-    let answered = dialect.answer(request, Context { store, now, key, lie }, out);
+    let address = state.address();
+    let Shared { stores, key, .. } = &mut state.shared;
+    let answered = dialect.answer(request, Context { store: &stores[address], now, key, lie }, out);
     let counters = state.counters();
     counters.body_bytes_in.add(answered.value_in as u64);
     match answered.hit {
