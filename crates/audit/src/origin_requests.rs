@@ -4,8 +4,8 @@
 //! A cache is expected to answer itself: this is reported, and its results are not ranked with those of proxies. For a workload
 //! that products answer themselves, no request may reach the origin.
 //!
-//! A product that replicates asks several origins for one request, so that only fewer of them are
-//! wrong, and whether it answers some itself is told only when it answers most.
+//! A product that replicates asks several origins for one request, so that only fewer of them are wrong, and whether it
+//! answers some itself is told only when it answers most.
 //!
 //! Threshold: requests without a response may or may not have reached the origin, so the difference may be at most their number.
 //! Both sides count every request of the client's whole life.

@@ -1,5 +1,5 @@
-//! The testbed of a real product in front of weir's origins, or alone where it holds the data itself. It is built from the same parts as a trial, without its load.
-//! `run` starts and restarts it for the checks.
+//! The testbed of a real product in front of weir's origins, or alone where it holds the data itself. It is built from the
+//! same parts as a trial, without its load. `run` starts and restarts it for the checks.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

@@ -155,10 +155,12 @@ impl Keys {
         }
     }
 
-    /// The position of an idle key, by its place among the idle ones.
+    /// The same of an idle key, by its place among them.
     #[inline]
-    pub(crate) fn idle_at(&self, place: usize) -> Option<usize> {
-        self.idle.get(place).map(|index| *index as usize)
+    pub(crate) fn prefetch_idle(&self, place: usize) {
+        if let Some(index) = self.idle.get(place) {
+            self.prefetch(*index as usize);
+        }
     }
 
     /// One of the idle keys, by its place among them.

@@ -27,6 +27,9 @@ use value::Values;
 /// Bits of a key's number that count keys; those above them differ from load to load.
 pub(crate) const COUNT_BITS: u32 = 36;
 
+/// Bytes of an answer beside its value.
+const AROUND: usize = 64 * 1024;
+
 /// How far the server's clock, and its way of ending lives, may be from the client's, seconds.
 const GRACE: u32 = 2;
 
@@ -43,8 +46,8 @@ pub(crate) struct Rules {
 #[derive(Debug, Clone)]
 pub(crate) struct Requests {
     pub values: Values,
-    /// Length of the longest value, bytes.
-    pub longest: usize,
+    /// The longest message that a server may send, bytes.
+    pub longest_answer: usize,
     order: Arc<Order>,
     lives: Lives,
 }
@@ -131,7 +134,8 @@ impl Requests {
             grace: GRACE + spec.timeout_s.ceil() as u32,
         };
         let longest = keyvalue.value.range().1 as usize;
-        Ok(Requests { values: Values::new(longest, spec.seed), longest, order: Arc::new(order), lives })
+        let values = Values::new(longest, spec.seed);
+        Ok(Requests { values, longest_answer: longest + AROUND, order: Arc::new(order), lives })
     }
 
     /// What the operations are, in the order of their kinds.
@@ -226,7 +230,7 @@ impl Requests {
                     let place = drawn.unwrap_or_else(|| below(fields.random.next_u64(), idle as u64) as u32);
                     let key = keys.pick_idle(place as usize, operation);
                     state.drawn = (idle > 1).then(|| below(fields.random.next_u64(), idle as u64 - 1) as u32);
-                    state.drawn.and_then(|place| keys.idle_at(place as usize)).inspect(|index| keys.prefetch(*index));
+                    state.drawn.inspect(|place| keys.prefetch_idle(*place as usize));
                     key
                 }
             }

@@ -23,9 +23,6 @@ const NAMESPACE: &[u8] = b"weir";
 /// How long a value lives at least where its request does not say, s: what servers are packaged with.
 const LEAST_TTL: u32 = 1_800;
 
-/// Bytes of a response beside its value.
-const AROUND: usize = 64 * 1024;
-
 /// Bits of a request's number that count its stream.
 const STREAM_BITS: u32 = 16;
 
@@ -64,7 +61,7 @@ struct Sent {
 
 impl Juno {
     fn reader(&self) -> Reader {
-        Reader::new(MessageFrame::new(self.requests.longest + AROUND))
+        Reader::new(MessageFrame::new(self.requests.longest_answer))
     }
 
     /// What a response says of a request.

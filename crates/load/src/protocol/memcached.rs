@@ -20,9 +20,6 @@ use crate::keyvalue::{Requests, Rules, State, digits, value};
 /// What keys begin with; the digits of their numbers follow.
 const PREFIX: [u8; 5] = *b"weir:";
 
-/// Bytes of a reply beside its value.
-const AROUND: usize = 64 * 1024;
-
 /// See the module.
 #[derive(Debug, Clone)]
 pub(crate) struct Memcached {
@@ -55,7 +52,7 @@ struct Sent {
 
 impl Memcached {
     fn reader(&self) -> ReplyReader {
-        ReplyReader::new(ReplyFrame::new(self.requests.longest + AROUND))
+        ReplyReader::new(ReplyFrame::new(self.requests.longest_answer))
     }
 
     /// A reply to the oldest request. `true`: it is complete.

@@ -2,10 +2,9 @@
 //! the [`Protocol`] of a load.
 //!
 //! A connection begins with an AUTH, if there is a login, and a PING, so that a server that refuses it or speaks something
-//! else is found before the load. A create is
-//! `SET .. NX`, an update `SET .. XX`, a destroy `DEL`. Where replicas have to have a write, a WAIT follows it in the same
-//! bytes, and the request is complete with both answers. As status counts 0, 1 (there is no such key, or there is one
-//! already) or 2 (an error).
+//! else is found before the load. A create is `SET .. NX`, an update `SET .. XX`, a destroy `DEL`. Where replicas have to
+//! have a write, a WAIT follows it in the same bytes, and the request is complete with both answers. As status counts 0, 1
+//! (there is no such key, or there is one already) or 2 (an error).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -22,9 +21,6 @@ use crate::keyvalue::{Requests, Rules, State, digits, value};
 
 /// What keys begin with; the digits of their numbers follow.
 const PREFIX: &str = "weir:";
-
-/// Bytes of a reply beside its value.
-const AROUND: usize = 64 * 1024;
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -109,9 +105,8 @@ impl Redis {
         Kind { head, digits_at, tail }
     }
 
-    fn session(&self, state: State) -> Box<Session> {
-        let reader = ReplyReader::new(ReplyFrame::new(self.requests.longest + AROUND));
-        Box::new(Session { reader, state, order: VecDeque::with_capacity(self.streams as usize), greetings: 0 })
+    fn reader(&self) -> ReplyReader {
+        ReplyReader::new(ReplyFrame::new(self.requests.longest_answer))
     }
 
     /// What a reply says of a request: its status and outcome. `None`: it is no answer to it.
@@ -222,7 +217,10 @@ impl Protocol for Redis {
     }
 
     fn connect(&self, session: &mut Self::Session, number: u32, out: &mut Vec<u8>) -> bool {
-        let session = session.get_or_insert_with(|| self.session(self.requests.start(number)));
+        let session = session.get_or_insert_with(|| {
+            let order = VecDeque::with_capacity(self.streams as usize);
+            Box::new(Session { reader: self.reader(), state: self.requests.start(number), order, greetings: 0 })
+        });
         session.greetings = 1;
         if let Some(Login { user, password }) = &self.login {
             session.greetings = 2;
@@ -240,7 +238,7 @@ impl Protocol for Redis {
         for sent in session.order.drain(..).filter(|sent| sent.answered.is_none()) {
             self.requests.fail(&mut session.state, &sent.key);
         }
-        session.reader = ReplyReader::new(ReplyFrame::new(self.requests.longest + AROUND));
+        session.reader = self.reader();
     }
 
     #[inline]

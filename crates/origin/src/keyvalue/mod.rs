@@ -79,8 +79,8 @@ pub(crate) trait Dialect: Debug + Default + 'static {
     /// What a request asks for, and how it is counted.
     fn asks(request: &Self::Request<'_>) -> Asks;
 
-    /// Does what a request asks for, and appends the answer, if it wants one, to `out`. `lie` makes it do something else than it says,
-    /// where it can.
+    /// Does what a request asks for, and appends the answer, if it wants one, to `out`. `lie` makes it do something else
+    /// than it says, where it can.
     fn answer(&mut self, request: Self::Request<'_>, context: Context<'_, Self>, out: &mut Vec<u8>) -> Answered;
 
     /// Appends the answer of a server that is too busy to do what was asked.

@@ -38,9 +38,6 @@ pub const GONE: Check = Check::of_keys(
 .when(When::Late);
 
 fn replicated(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
-    if !bed.protocol().has_replicas() {
-        return Ok(Cell::absent("its protocol cannot ask for it"));
-    }
     let mut client = open(bed)?;
     set(&mut client, b"weir-replicated", b"everywhere")?;
     Ok(match client.replicas_reached(1) {
