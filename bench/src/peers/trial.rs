@@ -132,7 +132,7 @@ fn trial(plan: &Plan<'_>, cell: &Cell, subject: Subject, empty: &Sample) -> anyh
     let server = RunningServer::start(server, &plan.programs, &options)?;
     let (program, arguments) = plan.command(cell, subject, &server.url)?;
     let watch = Watch::start(vec![server.watched()])?;
-    watch.begin_window()?;
+    watch.begin_window(weir_vitals::clock::now(), None)?;
     let seconds = f64::from(plan.length(cell));
     let most = Duration::from_secs_f64(seconds + 60.0);
     let ended = Running::start(Command::new(program).args(arguments), plan.args.common.cpus[0])?.end(most, |_| {})?;

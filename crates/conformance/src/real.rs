@@ -11,7 +11,7 @@ use weir_model::load::{DriverChoice, LoadSpec, Target};
 use weir_model::product::ProductKind;
 use weir_model::record::{Role, RoleUsage, TrialError};
 use weir_model::suite::{Expect, LoadKind, Protocol, Request};
-use weir_vitals::Watched;
+use weir_vitals::{Watched, clock};
 use weir_wire::tls::{ClientConfig, ServerName};
 
 use super::crosstalk;
@@ -76,7 +76,7 @@ impl<'a> RealTestbed<'a> {
             (false, true) => KEY_ORIGINS,
             (false, false) => 1,
         };
-        let origin_addrs = host.free_ports(origins).map_err(|e| error("start", &e))?;
+        let origin_addrs = host.free_ports(ports::LOOPBACK, origins).map_err(|e| error("start", &e))?;
         host.create_dir(spec.folder).map_err(|e| error("start", &e))?;
         let wire_protocol = spec.launcher.tls.wire_protocol(protocol).map_err(|e| error("start", &e))?;
         let mut bed = RealTestbed {
@@ -209,7 +209,9 @@ impl<'a> RealTestbed<'a> {
                 return Err("the load was not done in time".to_owned());
             }
             match client.receive(Duration::from_millis(200)).map_err(|e| e.to_string())? {
-                Some(ClientReport::WindowStart { .. }) => watch.begin_window().map_err(|e| e.to_string())?,
+                Some(ClientReport::WindowStart { .. }) => {
+                    watch.begin_window(clock::now(), None).map_err(|e| e.to_string())?
+                }
                 Some(ClientReport::WindowEnd) => {
                     usage = watch.end_window().map_err(|e| e.to_string())?.usage.into_iter().next();
                 }
@@ -322,7 +324,7 @@ impl Testbed for RealTestbed<'_> {
 
     fn sample(&mut self) -> Result<RoleUsage, String> {
         let watch = self.spec.launcher.host.watch(self.watched()?, Vec::new()).map_err(|e| e.to_string())?;
-        watch.begin_window().map_err(|e| e.to_string())?;
+        watch.begin_window(clock::now(), None).map_err(|e| e.to_string())?;
         let window = watch.end_window().map_err(|e| e.to_string())?;
         watch.stop();
         window.usage.into_iter().next().ok_or("vitals saw nothing".to_owned())

@@ -4,18 +4,23 @@
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
+use weir_model::At;
+use weir_model::clock::ClockReading;
 use weir_model::product::Signal;
 use weir_model::record::{Role, RoleUsage};
-use weir_vitals::{Connections, Watched, Window};
+use weir_vitals::{Watched, Window};
 
 use crate::files::FileError;
-use crate::host::{Disturbance, Ended, Host, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec, Sampler};
+use crate::host::{
+    Disturbance, Ended, Host, HostError, HostFacts, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec, Sampler,
+};
 use crate::ports::{self, NoPort};
 use crate::role::RoleError;
 use crate::supervisor::StartError;
@@ -54,6 +59,9 @@ pub struct FakeHost {
     calls: Arc<Mutex<Vec<String>>>,
     files: Arc<Mutex<BTreeMap<PathBuf, Vec<u8>>>>,
     last_pid: Arc<AtomicU32>,
+    facts: Arc<HostFacts>,
+    offset_ns: i64,
+    lost: Arc<Mutex<Option<String>>>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -78,7 +86,20 @@ impl FakeHost {
             calls: Arc::default(),
             files: Arc::default(),
             last_pid: Arc::default(),
+            facts: Arc::new(HostFacts { name: "fake".to_owned(), cpus: vec![0, 1], ..HostFacts::default() }),
+            offset_ns: 0,
+            lost: Arc::default(),
         }
+    }
+
+    /// The same with other facts, and with a monotonic clock that is ahead by so many ns.
+    pub fn with_facts(self, facts: HostFacts, offset_ns: i64) -> FakeHost {
+        FakeHost { facts: Arc::new(facts), offset_ns, ..self }
+    }
+
+    /// From now on it is lost.
+    pub fn lose(&self, why: &str) {
+        *locked(&self.lost) = Some(why.to_owned());
     }
 
     /// What was started, watched and ended so far: `start nginx`, `watch client origin`, `end nginx`.
@@ -130,6 +151,7 @@ impl Drop for Handle {
 struct FakeProcess {
     handle: Handle,
     ended: Option<Ended>,
+    disturbed: Vec<(Disturbance, At)>,
 }
 
 impl Process for FakeProcess {
@@ -146,9 +168,14 @@ impl Process for FakeProcess {
         Ok(())
     }
 
-    fn disturb(&mut self, what: Disturbance) -> std::io::Result<()> {
+    fn disturb(&mut self, what: Disturbance, at: Option<At>) -> std::io::Result<()> {
         self.handle.host.record(format!("{} {}", what.as_str(), self.handle.name));
+        self.disturbed.push((what, at.unwrap_or_else(weir_vitals::clock::now)));
         Ok(())
+    }
+
+    fn disturbed(&mut self) -> Vec<(Disturbance, At)> {
+        self.disturbed.clone()
     }
 
     fn stop(self: Box<Self>, _grace: Duration) -> Ended {
@@ -189,6 +216,11 @@ impl RoleProcess for FakeRoleProcess {
         locked(&self.reports).pop_front().ok_or(ReceiveError::Ended)
     }
 
+    fn ask(&self, line: &str, within: Duration) -> Result<String, ReceiveError> {
+        self.send(line).map_err(|_| ReceiveError::Ended)?;
+        self.receive(within)
+    }
+
     fn end(&self) {
         self.handle.end();
     }
@@ -199,7 +231,7 @@ impl RoleProcess for FakeRoleProcess {
 struct FakeSampler(Vec<Watched>);
 
 impl Sampler for FakeSampler {
-    fn begin_window(&self) -> std::io::Result<()> {
+    fn begin_window(&self, _from: At, _to: Option<At>) -> std::io::Result<()> {
         Ok(())
     }
 
@@ -224,11 +256,32 @@ impl Sampler for FakeSampler {
 }
 
 impl Host for FakeHost {
+    fn facts(&self) -> &HostFacts {
+        &self.facts
+    }
+
+    fn lost(&self) -> Option<String> {
+        locked(&self.lost).clone()
+    }
+
+    fn at(&self, here: At) -> At {
+        let mono_ns = i128::from(here.mono_ns) + i128::from(self.offset_ns);
+        At { mono_ns: u64::try_from(mono_ns).unwrap_or(0), ..here }
+    }
+
+    fn read_clock(&self) -> Result<ClockReading, HostError> {
+        Ok(ClockReading { offset_ns: self.offset_ns, error_ns: 0 })
+    }
+
     fn start(&self, spec: &ProgramSpec) -> Result<Box<dyn Process>, StartError> {
         let FakeProgram { running, ended, output } = (self.on_program)(spec);
         locked(&self.files).insert(spec.output.clone(), output.into_bytes());
         let program = spec.argv.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
-        Ok(Box::new(FakeProcess { handle: self.handle(&program.to_string_lossy(), running), ended }))
+        Ok(Box::new(FakeProcess {
+            handle: self.handle(&program.to_string_lossy(), running),
+            ended,
+            disturbed: Vec::new(),
+        }))
     }
 
     fn start_role(&self, spec: &RoleSpec) -> Result<Arc<dyn RoleProcess>, RoleError> {
@@ -237,11 +290,7 @@ impl Host for FakeHost {
         Ok(Arc::new(FakeRoleProcess { handle, reports: Mutex::new(reports), answers }))
     }
 
-    fn watch(
-        &self,
-        trees: Vec<Watched>,
-        _connections: Vec<(Role, Box<dyn Connections>)>,
-    ) -> std::io::Result<Box<dyn Sampler>> {
+    fn watch(&self, trees: Vec<Watched>, _counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>> {
         let roles: Vec<&str> = trees.iter().map(|tree| tree.role.as_str()).collect();
         self.record(format!("watch {}", roles.join(" ")));
         Ok(Box::new(FakeSampler(trees)))
@@ -259,12 +308,8 @@ impl Host for FakeHost {
         true
     }
 
-    fn free_ports(&self, count: usize) -> Result<Vec<SocketAddr>, NoPort> {
-        ports::free(count)
-    }
-
-    fn cpus(&self) -> Vec<u32> {
-        vec![0, 1]
+    fn free_ports(&self, at: IpAddr, count: usize) -> Result<Vec<SocketAddr>, NoPort> {
+        ports::free(at, count)
     }
 
     fn create_dir(&self, _folder: &Path) -> Result<(), FileError> {
@@ -281,6 +326,11 @@ impl Host for FakeHost {
         locked(&self.files).get(path).cloned().ok_or_else(missing)
     }
 
+    fn fetch(&self, from: &Path, to: &Path) -> Result<(), FileError> {
+        self.record(format!("fetch {} {}", from.display(), to.display()));
+        Ok(())
+    }
+
     fn remove(&self, path: &Path) {
         locked(&self.files).retain(|file, _| !file.starts_with(path));
     }
@@ -289,5 +339,11 @@ impl Host for FakeHost {
         let text = self.read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         let all: Vec<&str> = text.lines().collect();
         all[all.len().saturating_sub(lines)..].join("\n")
+    }
+
+    fn call(&self, name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result<Value, HostError> {
+        self.record(format!("call {name}"));
+        progress(argument.clone());
+        Ok(argument)
     }
 }

@@ -6,16 +6,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use strum::{EnumString, IntoStaticStr};
+use weir_model::At;
+use weir_model::clock::ClockReading;
 use weir_model::product::Signal;
-use weir_model::record::Role;
-use weir_vitals::{Connections, Watched, Window};
+use weir_model::record::{Environment, Role};
+use weir_vitals::{Watched, Window};
 
 use crate::files::FileError;
 use crate::ports::NoPort;
@@ -24,6 +27,21 @@ use crate::supervisor::StartError;
 
 /// A host on which processes run.
 pub trait Host: Debug + Send + Sync {
+    /// What was read of it when it was reached.
+    fn facts(&self) -> &HostFacts;
+
+    /// Why it can no longer be spoken to; `None` while it can. Asks nobody.
+    fn lost(&self) -> Option<String>;
+
+    /// A moment of this machine on the host's monotonic clock, by the last reading of it.
+    fn at(&self, here: At) -> At;
+
+    /// Compares its monotonic clock with ours.
+    ///
+    /// # Errors
+    /// When it is lost.
+    fn read_clock(&self) -> Result<ClockReading, HostError>;
+
     /// Starts a program below a supervisor.
     ///
     /// # Errors
@@ -36,16 +54,12 @@ pub trait Host: Debug + Send + Sync {
     /// When it cannot be executed.
     fn start_role(&self, spec: &RoleSpec) -> Result<Arc<dyn RoleProcess>, RoleError>;
 
-    /// Samples process trees and the host, once a second within a window. `connections` are queried on weir's side at the end of
-    /// each second.
+    /// Samples process trees and the host, once a second within a window. `counted` are origins that run on this host, by
+    /// pid: at the end of each second they are asked how many connections they have open.
     ///
     /// # Errors
     /// When a tree's root has ended, or cannot be read.
-    fn watch(
-        &self,
-        trees: Vec<Watched>,
-        connections: Vec<(Role, Box<dyn Connections>)>,
-    ) -> std::io::Result<Box<dyn Sampler>>;
+    fn watch(&self, trees: Vec<Watched>, counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>>;
 
     /// Living descendants of a process.
     fn descendants(&self, root: u32) -> Vec<u32>;
@@ -59,14 +73,11 @@ pub trait Host: Debug + Send + Sync {
     /// Whether something accepts connections at `addr`; tries it for at most `within`.
     fn accepts(&self, addr: SocketAddr, within: Duration) -> bool;
 
-    /// Chooses different ports on which nothing listens now.
+    /// Chooses different ports of an address of the host on which nothing listens now.
     ///
     /// # Errors
     /// When there are not enough free ports.
-    fn free_ports(&self, count: usize) -> Result<Vec<SocketAddr>, NoPort>;
-
-    /// CPUs that processes may use, ascending.
-    fn cpus(&self) -> Vec<u32>;
+    fn free_ports(&self, at: IpAddr, count: usize) -> Result<Vec<SocketAddr>, NoPort>;
 
     /// Makes a folder and its parents.
     ///
@@ -86,11 +97,67 @@ pub trait Host: Debug + Send + Sync {
     /// What the system said.
     fn read(&self, path: &Path) -> Result<Vec<u8>, FileError>;
 
+    /// Brings a folder with all its files to a folder of the machine where weir runs. Where that is the same folder, there is
+    /// nothing to do.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn fetch(&self, from: &Path, to: &Path) -> Result<(), FileError>;
+
     /// Removes a file, a link, or a folder with its contents. Links are not followed. What cannot be removed stays.
     fn remove(&self, path: &Path);
 
     /// The last lines of a file, for messages. Empty when there is none.
     fn last_lines(&self, path: &Path, lines: usize) -> String;
+
+    /// Calls what the program around this crate offers on a host, by name: its doctor, its installer. Crates above this one
+    /// define argument and result.
+    ///
+    /// # Errors
+    /// When the host has no such thing, it failed, or the host is lost.
+    fn call(&self, name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result<Value, HostError>;
+}
+
+/// What is known of a host. None of it changes while weir speaks to it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Its name in the topology.
+    pub name: String,
+    /// Kernel, CPUs, memory, limits and settings.
+    pub environment: Environment,
+    /// What tells machines apart: namespaces of one machine have the same.
+    pub machine: String,
+    /// CPUs that processes may use, ascending.
+    pub cpus: Vec<u32>,
+    /// The variables that products may see: see [`ProgramSpec::env`].
+    pub env: BTreeMap<String, String>,
+    /// Its address for traffic.
+    pub address: Option<IpAddr>,
+    /// A folder of its own for what a run writes there; `None` where the disk is the one of the machine where weir runs.
+    pub work: Option<PathBuf>,
+}
+
+impl HostFacts {
+    /// The address for traffic; loopback where none was given.
+    pub fn traffic(&self) -> IpAddr {
+        self.address.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST))
+    }
+}
+
+/// Why a host did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum HostError {
+    /// It can no longer be spoken to.
+    #[error("the host {host} is lost: {why}")]
+    Lost {
+        /// Which.
+        host: String,
+        /// What was seen last.
+        why: String,
+    },
+    /// It refused, or it failed.
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// A program below a supervisor. Dropping it kills the program and all its descendants.
@@ -113,19 +180,27 @@ pub trait Process: Debug + Send {
     fn signal(&mut self, signal: Signal) -> std::io::Result<()>;
 
     /// Provokes a fault in its whole tree, or ends one. A program that was killed so counts as running until it is started again,
-    /// and its supervisor stays.
+    /// and its supervisor stays. It happens at the given time of the host; `None`: now.
     ///
     /// # Errors
     /// When its supervisor is gone.
-    fn disturb(&mut self, what: Disturbance) -> std::io::Result<()>;
+    fn disturb(&mut self, _what: Disturbance, _at: Option<At>) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
+    /// What was disturbed so far, and when.
+    fn disturbed(&mut self) -> Vec<(Disturbance, At)> {
+        Vec::new()
+    }
 
     /// Ends it: SIGTERM, then after `grace` SIGKILL for what is left of its tree.
     fn stop(self: Box<Self>, grace: Duration) -> Ended;
 }
 
 /// A fault in a program, or the end of one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, EnumString)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, EnumString, Serialize, Deserialize)]
 #[strum(serialize_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Disturbance {
     /// SIGKILL to all of it.
     Kill,
@@ -168,12 +243,24 @@ pub trait RoleProcess: Debug + Send + Sync {
     /// When none comes within the time.
     fn receive(&self, within: Duration) -> Result<String, ReceiveError>;
 
+    /// Writes a line that it answers with one line of JSON, and waits for the answer. Several threads may ask; an answer that
+    /// comes after its time is dropped, and is never taken for another's.
+    ///
+    /// # Errors
+    /// When no answer comes within the time.
+    fn ask(&self, line: &str, within: Duration) -> Result<String, ReceiveError>;
+
+    /// The newest of the lines that are held ([`RoleSpec::hold`]), for display alone.
+    fn newest_held(&self) -> Option<String> {
+        None
+    }
+
     /// Closes its standard input, and kills the process if that does not end it.
     fn end(&self);
 }
 
 /// Why no line was received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReceiveError {
     /// The process runs and wrote nothing.
     Timeout,
@@ -183,13 +270,14 @@ pub enum ReceiveError {
 
 /// Samples process trees and the host. It sleeps outside of a window.
 pub trait Sampler: Debug {
-    /// Begins a window. Returns once everything was sampled.
+    /// Plans a window of the host's monotonic clock. Everything is sampled at `from`, then each second, and at `to`, if it is
+    /// given. Returns at once. A `from` that has passed is now.
     ///
     /// # Errors
-    /// When a root has ended, or a living process cannot be read.
-    fn begin_window(&self) -> std::io::Result<()>;
+    /// When the sampler is gone. What fails in the window is told at its end.
+    fn begin_window(&self, from: At, to: Option<At>) -> std::io::Result<()>;
 
-    /// Ends the window.
+    /// Ends the window, now if it has not ended yet, and returns it.
     ///
     /// # Errors
     /// When none is open, or a sample in it failed.
@@ -229,7 +317,7 @@ pub struct Disk {
 }
 
 /// A role to start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleSpec {
     /// Client or origin.
     pub role: Role,
@@ -237,6 +325,10 @@ pub struct RoleSpec {
     pub args: Vec<String>,
     /// File to which standard error, and standard output that is not JSON, are appended.
     pub output: PathBuf,
+    /// Whether what a client says in its measured window may wait for the window's end on another host, so that nothing is sent
+    /// meanwhile.
+    #[serde(default)]
+    pub hold: bool,
 }
 
 /// How a process ended.

@@ -17,5 +17,8 @@ pub mod stop;
 pub mod supervisor;
 pub mod tail;
 
-pub use host::{Disk, Disturbance, Ended, Host, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec, Sampler};
-pub use local::LocalHost;
+pub use host::{
+    Disk, Disturbance, Ended, Host, HostError, HostFacts, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec,
+    Sampler,
+};
+pub use local::{LocalHost, Offer};

@@ -2,51 +2,122 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use serde_json::Value;
+use weir_model::At;
+use weir_model::clock::ClockReading;
 use weir_model::record::Role;
 use weir_vitals::{Connections, Watch, Watched, Window};
 
 use crate::files::FileError;
-use crate::host::{Host, Process, ProgramSpec, RoleProcess, RoleSpec, Sampler};
+use crate::host::{Host, HostError, HostFacts, Process, ProgramSpec, RoleProcess, RoleSpec, Sampler};
 use crate::ports::{self, NoPort};
-use crate::role::{LocalRole, RoleError};
+use crate::role::{LocalRole, OpenCount, RoleError};
 use crate::supervisor::{self, StartError, Supervised};
 use crate::{placement, tail};
 
+/// Variables that products may see: enough to find their libraries and helpers.
+const VARIABLES: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+
+/// What a program offers on its host besides, for [`Host::call`]: its name, argument and progress in, its result out.
+pub type Offer = dyn Fn(&str, Value, &mut dyn FnMut(Value)) -> Result<Value, String> + Send + Sync;
+
 /// This machine.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct LocalHost {
     weir: PathBuf,
+    facts: Arc<HostFacts>,
+    offer: Option<Arc<Offer>>,
+    /// Roles that run: samplers ask them for their connections.
+    roles: Arc<Mutex<Vec<Weak<LocalRole>>>>,
+}
+
+impl std::fmt::Debug for LocalHost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LocalHost").field("weir", &self.weir).field("name", &self.facts.name).finish_non_exhaustive()
+    }
 }
 
 impl LocalHost {
     /// `weir` is this program's own binary, which is started again for roles and supervisors.
     pub fn new(weir: PathBuf) -> LocalHost {
-        LocalHost { weir }
+        LocalHost { weir, facts: Arc::new(facts()), offer: None, roles: Arc::default() }
+    }
+
+    /// The same, with other facts: an agent is told its name and its folder.
+    pub fn with_facts(self, change: impl FnOnce(&mut HostFacts)) -> LocalHost {
+        let mut facts = (*self.facts).clone();
+        change(&mut facts);
+        LocalHost { facts: Arc::new(facts), ..self }
+    }
+
+    /// The same, with something that can be called.
+    pub fn with_offer(self, offer: Arc<Offer>) -> LocalHost {
+        LocalHost { offer: Some(offer), ..self }
+    }
+
+    /// A role of this host.
+    fn role(&self, pid: u32) -> Option<Arc<LocalRole>> {
+        let roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
+        roles.iter().filter_map(Weak::upgrade).find(|role| role.pid() == pid)
+    }
+}
+
+fn facts() -> HostFacts {
+    HostFacts {
+        name: "local".to_owned(),
+        environment: weir_vitals::environment(),
+        machine: std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned(),
+        cpus: placement::allowed_cpus(),
+        env: VARIABLES.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect(),
+        address: None,
+        work: None,
     }
 }
 
 impl Host for LocalHost {
+    fn facts(&self) -> &HostFacts {
+        &self.facts
+    }
+
+    fn lost(&self) -> Option<String> {
+        None
+    }
+
+    fn at(&self, here: At) -> At {
+        here
+    }
+
+    fn read_clock(&self) -> Result<ClockReading, HostError> {
+        Ok(ClockReading::default())
+    }
+
     fn start(&self, spec: &ProgramSpec) -> Result<Box<dyn Process>, StartError> {
         Ok(Box::new(Supervised::start(&self.weir, spec)?))
     }
 
     fn start_role(&self, spec: &RoleSpec) -> Result<Arc<dyn RoleProcess>, RoleError> {
         let failed = |error| RoleError::Start { role: spec.role.as_str(), error };
-        Ok(Arc::new(LocalRole::start(&self.weir, &spec.args, &spec.output).map_err(failed)?))
+        let role = Arc::new(LocalRole::start(&self.weir, &spec.args, &spec.output).map_err(failed)?);
+        let mut roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
+        roles.retain(|role| role.strong_count() > 0);
+        roles.push(Arc::downgrade(&role));
+        Ok(role)
     }
 
-    fn watch(
-        &self,
-        trees: Vec<Watched>,
-        connections: Vec<(Role, Box<dyn Connections>)>,
-    ) -> std::io::Result<Box<dyn Sampler>> {
-        Ok(Box::new(Watch::start_with_connections(trees, connections)?))
+    fn watch(&self, trees: Vec<Watched>, counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>> {
+        let gone = |pid| std::io::Error::other(format!("no role of weir's has the pid {pid}"));
+        let count = |(role, pid)| {
+            let process = self.role(pid).ok_or_else(|| gone(pid))?;
+            Ok((role, Box::new(OpenCount::of(process)) as Box<dyn Connections>))
+        };
+        let counted = counted.into_iter().map(count).collect::<std::io::Result<_>>()?;
+        Ok(Box::new(Watch::start_with_connections(trees, counted)?))
     }
 
     fn descendants(&self, root: u32) -> Vec<u32> {
@@ -61,12 +132,8 @@ impl Host for LocalHost {
         TcpStream::connect_timeout(&addr, within).is_ok()
     }
 
-    fn free_ports(&self, count: usize) -> Result<Vec<SocketAddr>, NoPort> {
-        ports::free(count)
-    }
-
-    fn cpus(&self) -> Vec<u32> {
-        placement::allowed_cpus()
+    fn free_ports(&self, at: IpAddr, count: usize) -> Result<Vec<SocketAddr>, NoPort> {
+        ports::free(at, count)
     }
 
     fn create_dir(&self, folder: &Path) -> Result<(), FileError> {
@@ -86,6 +153,14 @@ impl Host for LocalHost {
         std::fs::read(path).map_err(FileError::at(path))
     }
 
+    /// This machine is where weir runs, so that the files are there.
+    fn fetch(&self, from: &Path, to: &Path) -> Result<(), FileError> {
+        match from == to {
+            true => Ok(()),
+            false => Err(FileError::at(to)(std::io::Error::other(format!("{} is on the same disk", from.display())))),
+        }
+    }
+
     fn remove(&self, path: &Path) {
         let is_folder = std::fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
         let _ = if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
@@ -94,11 +169,16 @@ impl Host for LocalHost {
     fn last_lines(&self, path: &Path, lines: usize) -> String {
         tail::last_lines(path, lines)
     }
+
+    fn call(&self, name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result<Value, HostError> {
+        let offer = self.offer.as_ref().ok_or_else(|| HostError::Failed(format!("this host offers no {name}")))?;
+        offer(name, argument, progress).map_err(HostError::Failed)
+    }
 }
 
 impl Sampler for Watch {
-    fn begin_window(&self) -> std::io::Result<()> {
-        Watch::begin_window(self)
+    fn begin_window(&self, from: At, to: Option<At>) -> std::io::Result<()> {
+        Watch::begin_window(self, from, to)
     }
 
     fn end_window(&self) -> std::io::Result<Window> {

@@ -7,24 +7,33 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
 use rand::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::Host;
 
 /// First port weir gives out.
 const LOWEST: u16 = 15_000;
 
-/// No free port was found.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "no free port on 127.0.0.1 between {LOWEST} and {0} in 200 tries\n  to mend it: see what listens there with `ss -ltn`"
-)]
-pub struct NoPort(u16);
+/// 127.0.0.1.
+pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Chooses `count` different ports on which 127.0.0.1 has no listener now.
+/// No free port was found.
+#[derive(Debug, Clone, thiserror::Error, Serialize, Deserialize)]
+#[error(
+    "no free port on {at} between {LOWEST} and {top} in 200 tries\n  to mend it: see what listens there with `ss -ltn`"
+)]
+pub struct NoPort {
+    /// The address that was tried.
+    pub at: IpAddr,
+    /// The last port that was tried.
+    pub top: u16,
+}
+
+/// Chooses `count` different ports on which this address of this machine has no listener now.
 ///
 /// # Errors
 /// When 200 random candidates were all taken.
-pub fn free(count: usize) -> Result<Vec<SocketAddr>, NoPort> {
+pub fn free(at: IpAddr, count: usize) -> Result<Vec<SocketAddr>, NoPort> {
     let top = ephemeral_start().max(LOWEST + 1_000);
     let mut found: Vec<SocketAddr> = Vec::with_capacity(count);
     let mut rng = rand::rng();
@@ -32,21 +41,21 @@ pub fn free(count: usize) -> Result<Vec<SocketAddr>, NoPort> {
         if found.len() == count {
             return Ok(found);
         }
-        let addr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), rng.random_range(LOWEST..top));
+        let addr = SocketAddr::new(at, rng.random_range(LOWEST..top));
         // Without SO_REUSEADDR, bind also refuses ports with sockets in TIME_WAIT.
         if !found.contains(&addr) && TcpListener::bind(addr).is_ok() {
             found.push(addr);
         }
     }
-    if found.len() == count { Ok(found) } else { Err(NoPort(top)) }
+    if found.len() == count { Ok(found) } else { Err(NoPort { at, top }) }
 }
 
-/// `N` free ports of a host.
+/// `N` free ports of a host's loopback address.
 ///
 /// # Errors
 /// When there are not enough free ports.
 pub fn free_on<const N: usize>(host: &dyn Host) -> Result<[SocketAddr; N], NoPort> {
-    host.free_ports(N)?.try_into().map_err(|_| NoPort(LOWEST))
+    host.free_ports(LOOPBACK, N)?.try_into().map_err(|_| NoPort { at: LOOPBACK, top: LOWEST })
 }
 
 fn ephemeral_start() -> u16 {
@@ -93,8 +102,8 @@ mod tests {
 
     #[test]
     fn ports_differ_are_free_and_below_the_ephemeral_range() {
-        assert!(free(0).expect("no port is needed").is_empty());
-        let ports = free(3).expect("three of thousands of ports are free");
+        assert!(free(LOOPBACK, 0).expect("no port is needed").is_empty());
+        let ports = free(LOOPBACK, 3).expect("three of thousands of ports are free");
         assert_ne!(ports[0], ports[1]);
         assert_ne!(ports[1], ports[2]);
         for addr in ports {

@@ -27,7 +27,8 @@ mod local;
 mod open;
 
 pub(crate) use local::LocalRole;
-pub use open::{COUNT_REQUEST, COUNTERS_REQUEST, FREEZE_REQUEST, OpenCounter};
+pub(crate) use open::OpenCount;
+pub use open::{COUNT_REQUEST, COUNTERS_REQUEST, FREEZE_REQUEST};
 
 /// How long an origin may take until it listens. It usually takes milliseconds, but the machine can be very busy.
 pub const LISTENS_WITHIN: Duration = Duration::from_secs(10);
@@ -120,7 +121,7 @@ impl<R> Link<R> {
 }
 
 impl<R> Drop for Link<R> {
-    /// Ends the process even if an [`OpenCounter`] still holds it.
+    /// Ends the process even if a sampler still holds it.
     fn drop(&mut self) {
         self.process.end();
     }
@@ -207,7 +208,6 @@ pub struct OriginSpec<'a> {
 #[derive(Debug)]
 pub struct OriginProcess {
     link: Link<OriginReport>,
-    counter: OpenCounter,
     /// Where it listens.
     pub addrs: Vec<SocketAddr>,
     /// Its I/O driver.
@@ -232,22 +232,16 @@ impl OriginProcess {
             args.extend(["--cpus".to_owned(), cpu_list(spec.cpus)]);
         }
         args.extend(spec.tls.iter().flat_map(OriginTls::args));
-        let link = Link::start(host, RoleSpec { role: Role::Origin, args, output: spec.output.to_owned() })?;
+        let link =
+            Link::start(host, RoleSpec { role: Role::Origin, args, output: spec.output.to_owned(), hold: false })?;
         let deadline = Instant::now() + LISTENS_WITHIN;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if let OriginReport::Listens { listening, also, driver } = link.receive(left)? {
-                let counter = OpenCounter::new(&link.process);
                 let addrs = std::iter::once(listening).chain(also).collect();
-                return Ok(OriginProcess { link, counter, addrs, driver });
+                return Ok(OriginProcess { link, addrs, driver });
             }
         }
-    }
-
-    /// A handle by which another thread asks how many connections are open. The requests do not go over the network and do not
-    /// appear in the counters.
-    pub fn counter(&self) -> OpenCounter {
-        self.counter.clone()
     }
 
     /// Its counters now.
@@ -255,10 +249,12 @@ impl OriginProcess {
     /// # Errors
     /// When it has ended or says nothing.
     pub fn counters(&self) -> Result<OriginCounters, RoleError> {
-        self.counter.counters().map_err(|error| match error {
+        let line = self.link.process.ask(COUNTERS_REQUEST, open::COUNTERS_WITHIN).map_err(|error| match error {
             ReceiveError::Ended => self.link.ended(),
             ReceiveError::Timeout => self.link.silent(open::COUNTERS_WITHIN),
-        })
+        })?;
+        let report: Option<CountersReport> = serde_json::from_str(&line).ok();
+        Ok(report.ok_or_else(|| self.link.silent(open::COUNTERS_WITHIN))?.counters)
     }
 
     /// Makes it answer nothing for so long, as if it were stopped; it goes on afterwards.
@@ -378,7 +374,8 @@ impl ClientProcess {
     ) -> Result<ClientProcess, RoleError> {
         host.write(&dir.join(SPEC_FILE), &pretty(spec)?, false)?;
         let args = vec!["client".to_owned(), dir.display().to_string()];
-        Ok(ClientProcess { link: Link::start(host, RoleSpec { role: Role::Client, args, output: output.to_owned() })? })
+        let spec = RoleSpec { role: Role::Client, args, output: output.to_owned(), hold: false };
+        Ok(ClientProcess { link: Link::start(host, spec)? })
     }
 
     /// Its pid.
@@ -434,7 +431,7 @@ mod tests {
     pub(super) fn shell(script: &str) -> (tempfile::TempDir, Link<OriginReport>) {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let args = vec!["-c".to_owned(), script.to_owned()];
-        let spec = RoleSpec { role: Role::Origin, args, output: scratch.path().join("origin.log") };
+        let spec = RoleSpec { role: Role::Origin, args, output: scratch.path().join("origin.log"), hold: false };
         (scratch, Link::start(&host("/bin/sh"), spec).expect("sh starts"))
     }
 
@@ -470,7 +467,7 @@ mod tests {
     fn a_report_may_be_a_string() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let args = ["-c", r#"echo '"window_end"'; exec sleep 300"#].map(String::from).into();
-        let spec = RoleSpec { role: Role::Client, args, output: scratch.path().join("client.log") };
+        let spec = RoleSpec { role: Role::Client, args, output: scratch.path().join("client.log"), hold: false };
         let link: Link<ClientReport> = Link::start(&host("/bin/sh"), spec).expect("sh starts");
         assert!(matches!(link.receive(LONG), Ok(ClientReport::WindowEnd)));
     }

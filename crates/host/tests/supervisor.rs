@@ -369,12 +369,12 @@ fn a_killed_program_counts_as_running_and_starts_again() {
     let scratch = Scratch::new();
     let mut supervised = scratch.start(&format!("sleep 300 & {TICKS}"));
     let first: u32 = scratch.lines(2)[0].parse().expect("a pid");
-    supervised.disturb(Disturbance::Kill).expect("its supervisor listens");
+    supervised.disturb(Disturbance::Kill, None).expect("its supervisor listens");
     until("the program's end", || gone(first));
     assert!(descendants(supervised.root()).is_empty(), "its children, too");
     assert_eq!(supervised.ended(), None);
     let said = scratch.output().lines().count();
-    supervised.disturb(Disturbance::Start).expect("its supervisor listens");
+    supervised.disturb(Disturbance::Start, None).expect("its supervisor listens");
     let second: u32 = scratch.lines(said + 2)[said].parse().expect("a pid");
     assert!(first != second && !gone(second));
     let ended = Box::new(supervised).stop(LONG);
@@ -388,7 +388,7 @@ fn a_killed_program_can_be_stopped_and_can_outlive_no_one() {
         let scratch = Scratch::new();
         let mut supervised = scratch.start(TICKS);
         let pid = scratch.lines(1)[0].parse().expect("a pid");
-        supervised.disturb(Disturbance::Kill).expect("its supervisor listens");
+        supervised.disturb(Disturbance::Kill, None).expect("its supervisor listens");
         until("the program's end", || gone(pid));
         let supervisor = supervised.root();
         match stop {
@@ -404,16 +404,16 @@ fn a_frozen_program_goes_on_and_can_be_stopped() {
     let scratch = Scratch::new();
     let mut supervised = scratch.start(TICKS);
     scratch.lines(2);
-    supervised.disturb(Disturbance::Freeze).expect("its supervisor listens");
+    supervised.disturb(Disturbance::Freeze, None).expect("its supervisor listens");
     let still =
         |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") T "));
     until("all of it is stopped", || descendants(supervised.root()).iter().all(still));
     let said = scratch.output();
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(scratch.output(), said);
-    supervised.disturb(Disturbance::Thaw).expect("its supervisor listens");
+    supervised.disturb(Disturbance::Thaw, None).expect("its supervisor listens");
     scratch.lines(said.lines().count() + 1);
-    supervised.disturb(Disturbance::Freeze).expect("its supervisor listens");
+    supervised.disturb(Disturbance::Freeze, None).expect("its supervisor listens");
     until("all of it is stopped", || descendants(supervised.root()).iter().all(still));
     assert!(!Box::new(supervised).stop(LONG).forced);
 }
@@ -428,9 +428,9 @@ fn a_disk_of_its_own_is_filled_and_freed() {
         Supervised::start(&supervisor(), &spec).expect("this system gives a program a disk of its own");
     let says = |what: &str| scratch.output().lines().last() == Some(what);
     until("a write", || says("wrote"));
-    supervised.disturb(Disturbance::FillDisk).expect("its supervisor listens");
+    supervised.disturb(Disturbance::FillDisk, None).expect("its supervisor listens");
     until("a full disk", || says("full"));
-    supervised.disturb(Disturbance::FreeDisk).expect("its supervisor listens");
+    supervised.disturb(Disturbance::FreeDisk, None).expect("its supervisor listens");
     until("a write again", || says("wrote"));
     assert_eq!(std::fs::read_dir(&at).expect("there").count(), 0, "it is mounted for the program alone");
     Box::new(supervised).stop(LONG);

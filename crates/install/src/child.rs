@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, kill_process_group};
 use weir_host::stop::Stop;
-use weir_host::{Disturbance, Ended, Host, Process, ProgramSpec};
+use weir_host::{Ended, Host, Process, ProgramSpec};
 use weir_model::product::Signal;
 pub(super) use weir_product::launch::command_line;
 
@@ -199,10 +199,6 @@ impl Process for Unsupervised {
     }
 
     fn signal(&mut self, _signal: Signal) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn disturb(&mut self, _what: Disturbance) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

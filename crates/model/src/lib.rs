@@ -8,6 +8,7 @@
 //! This crate knows nothing of processes, sockets, clocks or how a table looks.
 
 mod cases;
+pub mod clock;
 pub mod condition;
 pub mod counters;
 pub mod cpu_time;
@@ -32,6 +33,7 @@ pub mod suite;
 pub mod text;
 pub mod units;
 
+pub use clock::At;
 pub use condition::Condition;
 pub use error::InputError;
 pub use file::Catalogue;

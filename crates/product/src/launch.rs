@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use weir_host::ports;
 use weir_host::stop::Stop;
 use weir_host::{Disk, Host, ProgramSpec};
 use weir_model::fault::{Fault, FaultKind};
@@ -149,7 +150,7 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
         };
         let spec = |argv: &[String], output: PathBuf| ProgramSpec {
             argv: argv.to_vec(),
-            env: environment(&rendered.env),
+            env: environment(host.as_ref(), &rendered.env),
             dir: running.folder.clone(),
             output,
             ..ProgramSpec::default()
@@ -195,9 +196,9 @@ fn part_ports(
 ) -> Result<BTreeMap<String, SocketAddr>, Failure> {
     let names: Vec<&String> = program.parts.iter().flat_map(|part| &part.ports).collect();
     let ports = host
-        .free_ports(names.len() + chosen.len())
+        .free_ports(ports::LOOPBACK, names.len() + chosen.len())
         .map_err(|e| Failure::at("start", e.to_string(), "", "see what listens with `ss -ltn`"))?;
-    let others = ports.into_iter().filter(|port| !chosen.contains(port));
+    let others = ports.into_iter().filter(|port| !chosen.iter().any(|one| one.port() == port.port()));
     Ok(names.into_iter().cloned().zip(others).collect())
 }
 
@@ -217,13 +218,10 @@ fn run_check(host: &dyn Host, title: &str, spec: &ProgramSpec, stop: &Stop) -> R
     ))
 }
 
-/// The environment of every product: enough to find its libraries and helpers, and nothing else of the user's session that could
-/// change its behaviour from one machine to the next.
-pub(crate) fn environment(own: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let mut env: BTreeMap<String, String> = ["PATH", "HOME", "LANG", "TMPDIR"]
-        .into_iter()
-        .filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
-        .collect();
+/// The environment of every product: what its host lets it see, and nothing else of the user's session that could change its
+/// behaviour from one machine to the next.
+pub(crate) fn environment(host: &dyn Host, own: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut env = host.facts().env.clone();
     env.extend(own.clone());
     env
 }

@@ -234,7 +234,7 @@ impl Running {
     /// A part's supervisor is gone.
     pub fn disturb(&mut self, parts: &[usize], what: Disturbance) -> Result<(), Failure> {
         for (_, part) in self.parts.iter_mut().enumerate().filter(|(index, _)| parts.contains(index)) {
-            part.process.disturb(what).map_err(|error| {
+            part.process.disturb(what, None).map_err(|error| {
                 let message = format!("{}: {} failed: {error}", part.title, what.as_str());
                 Failure::at("load", message, part.evidence(self.host.as_ref()), "see its output in the trial's folder")
             })?;
@@ -247,8 +247,9 @@ impl Running {
     /// # Errors
     /// Why it does not reload.
     pub fn reload(&mut self, stop: &Stop) -> Result<(), String> {
+        let host = Arc::clone(&self.host);
         let rendered = &self.front().map_err(|e| e.to_string())?.rendered;
-        let (reload, env) = (rendered.reload.clone(), environment(&rendered.env));
+        let (reload, env) = (rendered.reload.clone(), environment(host.as_ref(), &rendered.env));
         match reload {
             None => Err("its file names no way to reload".to_owned()),
             Some(Reload::Signal(signal)) => self.signal(signal).map_err(|e| e.to_string()),

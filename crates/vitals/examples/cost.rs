@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use weir_model::record::Role;
+use weir_vitals::clock::now;
 use weir_vitals::{Watch, Watched};
 
 fn main() -> std::io::Result<()> {
@@ -25,7 +26,7 @@ fn measure(threads: &str) -> std::io::Result<()> {
     std::thread::sleep(Duration::from_millis(500));
     let root = Watched::below(Role::Proxy, std::process::id());
     let watch = Watch::start(vec![root])?;
-    watch.begin_window()?;
+    watch.begin_window(now(), None)?;
     std::thread::sleep(Duration::from_millis(10_050));
     let window = watch.end_window()?;
     let cost = watch.stop();

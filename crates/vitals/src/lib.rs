@@ -33,6 +33,7 @@
 //! This crate does not know what is measured, or why.
 
 mod account;
+pub mod clock;
 pub mod doctor;
 mod environment;
 mod file;

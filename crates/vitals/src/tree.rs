@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
+use serde::{Deserialize, Serialize};
 use weir_model::record::Role;
 
 use crate::account::{Account, Used};
@@ -17,7 +18,7 @@ use crate::task::ThreadScan;
 /// The root is meant to be a *supervisor*: a process that waits for its children and has declared itself their
 /// subreaper (prctl(2)), so that orphans stay in the tree and their CPU time ends in the supervisor's accounts. The
 /// root's own time is left out unless `include_root`; the times of children it waited for are always in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
     /// The role of the tree.
     pub role: Role,

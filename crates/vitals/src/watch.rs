@@ -4,12 +4,13 @@
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rustix::process::Resource;
-use rustix::time::{ClockId, clock_gettime};
+use weir_model::At;
 use weir_model::record::Role;
 
+use crate::clock::{mono_ns, own_cpu_us};
 use crate::file::Reader;
 use crate::host::Host;
 use crate::sys::limits;
@@ -17,13 +18,15 @@ use crate::tree::{Tree, Watched};
 use crate::window::{Moment, Window, window};
 
 /// Length of a row.
-const ROW: Duration = Duration::from_secs(1);
+const ROW_NS: u64 = 1_000_000_000;
 /// Threads of one tree whose files stay open, at most.
 const OPEN_THREADS: usize = 256;
 /// Least time between two readings of the proportional set within a window.
 const PSS_EVERY_NS: u64 = 5_000_000_000;
 /// A reading of the proportional set that took longer is not repeated within the window.
 const PSS_EXPENSIVE_NS: u64 = 5_000_000;
+/// How long before a window the expensive reading begins, so that it is over then.
+const PREPARES_NS: u64 = 100_000_000;
 
 /// Watches process trees and the host from its own thread. Outside of a window it sleeps and reads nothing.
 #[derive(Debug)]
@@ -57,7 +60,7 @@ pub trait Connections: Send {
 
 #[derive(Debug)]
 enum Command {
-    Begin(Sender<io::Result<()>>),
+    Begin(At, Option<At>),
     End(Sender<io::Result<Window>>),
     Stop,
 }
@@ -85,22 +88,20 @@ impl Watch {
         Ok(Watch { commands, thread })
     }
 
-    /// Begins a window: samples everything now, and from now on each second. Returns when the first sample is done. A
-    /// window that was open is dropped.
+    /// Plans a window: samples everything at `from`, then each second, and at `to`, if it is given. Returns at once. A `from`
+    /// that has passed is now. A window that was open is dropped.
     ///
     /// # Errors
-    /// When a root has ended, or a process that lives cannot be read.
-    pub fn begin_window(&self) -> io::Result<()> {
-        let (sender, reply) = channel();
-        self.send(Command::Begin(sender))?;
-        reply.recv().map_err(|_| thread_gone())?
+    /// When the watching thread has ended. Whether the window can be sampled is told at its end.
+    pub fn begin_window(&self, from: At, to: Option<At>) -> io::Result<()> {
+        self.send(Command::Begin(from, to))
     }
 
-    /// Ends the window: samples everything now, and returns what was used in between.
+    /// Ends the window, now if it has not ended yet, and returns what was used in it.
     ///
     /// # Errors
-    /// When no window is open, or a process that lives could not be read at some time in it. A root that ended
-    /// meanwhile is no error: its tree keeps what it had used.
+    /// When no window has begun, a root had ended before it began, or a process that lives could not be read at some time in
+    /// it. A root that ended meanwhile is no error: its tree keeps what it had used.
     pub fn end_window(&self) -> io::Result<Window> {
         let (sender, reply) = channel();
         self.send(Command::End(sender))?;
@@ -131,16 +132,39 @@ struct Sampler {
     host: Host,
     reader: Reader,
     samples: u64,
-    open: Option<OpenWindow>,
+    state: State,
+}
+
+/// Where the window is.
+enum State {
+    /// There is none.
+    Idle,
+    /// It begins later. `pss`: what was read ahead, and how many nanoseconds that took.
+    Planned { from: At, to: Option<At>, pss: Option<(Vec<Option<u64>>, u64)> },
+    /// It has begun.
+    Open(OpenWindow),
+    /// It has ended, and nobody has asked for it yet.
+    Ended(io::Result<Window>),
 }
 
 /// A window that has begun.
 struct OpenWindow {
+    /// When it was to begin; the clock of its rows.
+    from: At,
+    to: Option<At>,
     moments: Vec<Moment>,
     own_cpu_us: u64,
     pss_due_ns: u64,
-    /// An error of an earlier second: the window is incomplete.
-    error: Option<io::Error>,
+}
+
+impl OpenWindow {
+    /// When the next sample is due. Rows are due at whole seconds after the begin, however late the last one came.
+    fn due_ns(&self) -> u64 {
+        let first = self.moments.first().map_or(0, |m| m.at_ns);
+        let last = self.moments.last().map_or(0, |m| m.at_ns).saturating_sub(first);
+        let row = first + ((last + ROW_SLACK_NS) / ROW_NS + 1) * ROW_NS;
+        self.to.map_or(row, |to| row.min(to.mono_ns))
+    }
 }
 
 impl Sampler {
@@ -150,20 +174,25 @@ impl Sampler {
         let open_threads = usize::try_from(soft).unwrap_or(usize::MAX).min(OPEN_THREADS);
         let trees =
             watched.iter().map(|watched| Tree::open(watched.clone(), open_threads)).collect::<io::Result<_>>()?;
-        Ok(Sampler { watched, trees, counters, host: Host::open(), reader: Reader::new(), samples: 0, open: None })
+        let (host, reader) = (Host::open(), Reader::new());
+        Ok(Sampler { watched, trees, counters, host, reader, samples: 0, state: State::Idle })
     }
 
     fn serve(&mut self, inbox: &Receiver<Command>) -> Cost {
         loop {
             // A dropped watch sends no more commands: that is a stop, too.
             match self.next_command(inbox) {
-                Ok(Command::Begin(sender)) => {
-                    let _ = sender.send(self.begin());
+                Ok(Command::Begin(from, to)) => {
+                    self.state = State::Planned { from, to, pss: None };
+                    // What has begun already begins before the next command, which may be the end.
+                    while self.due_ns().is_some_and(|due| due <= mono_ns()) {
+                        self.advance();
+                    }
                 }
                 Ok(Command::End(sender)) => {
                     let _ = sender.send(self.end());
                 }
-                Err(RecvTimeoutError::Timeout) => self.second(),
+                Err(RecvTimeoutError::Timeout) => self.advance(),
                 Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -171,30 +200,51 @@ impl Sampler {
     }
 
     fn next_command(&self, inbox: &Receiver<Command>) -> Result<Command, RecvTimeoutError> {
-        match &self.open {
-            Some(open) if open.error.is_none() => {
-                // Rows are due at whole seconds after the begin, however late the last one came.
-                let begin = open.moments.first().map_or(0, |m| m.at_ns);
-                let passed = Duration::from_nanos(now_ns().saturating_sub(begin));
-                let last = open.moments.last().map_or(0, |m| m.at_ns).saturating_sub(begin);
-                let due = ROW * u32::try_from((last + ROW_SLACK_NS) / nanos(ROW) + 1).unwrap_or(u32::MAX);
-                inbox.recv_timeout(due.saturating_sub(passed))
-            }
-            // Nothing is due.
-            _ => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        match self.due_ns() {
+            Some(due) => inbox.recv_timeout(Duration::from_nanos(due.saturating_sub(mono_ns()))),
+            None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
     }
 
-    fn begin(&mut self) -> io::Result<()> {
-        self.open = None;
+    /// When something is to be done next.
+    fn due_ns(&self) -> Option<u64> {
+        match &self.state {
+            State::Planned { from, pss: None, .. } => Some(from.mono_ns.saturating_sub(PREPARES_NS)),
+            State::Planned { from, .. } => Some(from.mono_ns),
+            State::Open(open) => Some(open.due_ns()),
+            State::Idle | State::Ended(_) => None,
+        }
+    }
+
+    /// Does what is due.
+    fn advance(&mut self) {
+        let next = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Planned { from, to, pss: None } => {
+                self.prepare().map(|pss| State::Planned { from, to, pss: Some(pss) })
+            }
+            State::Planned { from, to, pss: Some(pss) } => self.begin(from, to, pss).map(State::Open),
+            State::Open(open) if open.to.is_some_and(|to| mono_ns() + ROW_SLACK_NS >= to.mono_ns) => {
+                Ok(State::Ended(self.finish(open)))
+            }
+            State::Open(open) => self.second(open).map(State::Open),
+            done @ (State::Idle | State::Ended(_)) => Ok(done),
+        };
+        self.state = next.unwrap_or_else(|error| State::Ended(Err(error)));
+    }
+
+    /// The expensive reading, before the window begins.
+    fn prepare(&mut self) -> io::Result<(Vec<Option<u64>>, u64)> {
         for tree in &self.trees {
             tree.check_root(&mut self.reader)?;
         }
-        // The expensive reading first, so that it is over when the window begins.
         for tree in &mut self.trees {
             tree.sample(&mut self.reader)?;
         }
-        let (pss, took_ns) = self.proportional();
+        Ok(self.proportional())
+    }
+
+    fn begin(&mut self, from: At, to: Option<At>, pss: (Vec<Option<u64>>, u64)) -> io::Result<OpenWindow> {
+        let (pss, took_ns) = pss;
         let host = self.host.sample(&mut self.reader);
         let begun = self.trees.iter_mut().map(|tree| tree.begin(&mut self.reader));
         let mut trees = begun.collect::<io::Result<Vec<_>>>()?;
@@ -202,38 +252,35 @@ impl Sampler {
             tree.pss_bytes = pss;
         }
         self.samples += 1;
-        let moment = Moment { at_ns: now_ns(), unix_ms: unix_ms(), trees, host };
+        let at_ns = mono_ns();
+        let moment = Moment { at_ns, unix_ms: from.unix_ms_at(at_ns), trees, host };
         let pss_due_ns = next_pss(moment.at_ns, took_ns);
-        self.open = Some(OpenWindow { moments: vec![moment], own_cpu_us: own_cpu_us(), pss_due_ns, error: None });
-        Ok(())
+        Ok(OpenWindow { from, to, moments: vec![moment], own_cpu_us: own_cpu_us(), pss_due_ns })
     }
 
-    fn second(&mut self) {
-        let sampled = self.sample();
-        // Commands are served one after the other, so the window is still open.
-        let Some(mut open) = self.open.take() else { return };
-        match sampled {
-            Ok(mut moment) => {
-                if moment.at_ns >= open.pss_due_ns {
-                    let (pss, took_ns) = self.proportional();
-                    set_pss(&mut moment, pss);
-                    open.pss_due_ns = next_pss(moment.at_ns, took_ns);
-                }
-                open.moments.push(moment);
-            }
-            Err(error) => open.error = Some(error),
+    fn second(&mut self, mut open: OpenWindow) -> io::Result<OpenWindow> {
+        let mut moment = self.sample(open.from)?;
+        if moment.at_ns >= open.pss_due_ns {
+            let (pss, took_ns) = self.proportional();
+            set_pss(&mut moment, pss);
+            open.pss_due_ns = next_pss(moment.at_ns, took_ns);
         }
-        self.open = Some(open);
+        open.moments.push(moment);
+        Ok(open)
     }
 
     fn end(&mut self) -> io::Result<Window> {
-        let Some(mut open) = self.open.take() else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no window is open"));
-        };
-        if let Some(error) = open.error {
-            return Err(error);
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Open(open) => self.finish(open),
+            State::Ended(window) => window,
+            State::Idle | State::Planned { .. } => {
+                Err(io::Error::new(io::ErrorKind::InvalidInput, "no window is open"))
+            }
         }
-        let mut moment = self.sample()?;
+    }
+
+    fn finish(&mut self, mut open: OpenWindow) -> io::Result<Window> {
+        let mut moment = self.sample(open.from)?;
         let own_now = own_cpu_us();
         // The expensive reading last: what it costs the processes is after the window.
         let (pss, _) = self.proportional();
@@ -242,7 +289,7 @@ impl Sampler {
         Ok(window(&self.watched, open.moments, own_now.saturating_sub(open.own_cpu_us)))
     }
 
-    fn sample(&mut self) -> io::Result<Moment> {
+    fn sample(&mut self, from: At) -> io::Result<Moment> {
         self.samples += 1;
         for (_, connections) in &mut self.counters {
             connections.request();
@@ -250,7 +297,8 @@ impl Sampler {
         let host = self.host.sample(&mut self.reader);
         let samples = self.trees.iter_mut().map(|tree| tree.sample(&mut self.reader));
         let trees = samples.collect::<io::Result<_>>()?;
-        let mut moment = Moment { at_ns: now_ns(), unix_ms: unix_ms(), trees, host };
+        let at_ns = mono_ns();
+        let mut moment = Moment { at_ns, unix_ms: from.unix_ms_at(at_ns), trees, host };
         self.receive(&mut moment);
         Ok(moment)
     }
@@ -268,9 +316,9 @@ impl Sampler {
 
     /// The trees' proportional sets, and how many nanoseconds reading them took.
     fn proportional(&mut self) -> (Vec<Option<u64>>, u64) {
-        let begin = now_ns();
+        let begin = mono_ns();
         let all = self.trees.iter().map(|tree| tree.proportional_bytes(&mut self.reader)).collect();
-        (all, now_ns().saturating_sub(begin))
+        (all, mono_ns().saturating_sub(begin))
     }
 }
 
@@ -285,25 +333,4 @@ fn set_pss(moment: &mut Moment, pss: Vec<Option<u64>>) {
 
 fn next_pss(now: u64, took_ns: u64) -> u64 {
     if took_ns > PSS_EXPENSIVE_NS { u64::MAX } else { now + PSS_EVERY_NS }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn now_ns() -> u64 {
-    clock_ns(ClockId::Monotonic)
-}
-
-fn own_cpu_us() -> u64 {
-    clock_ns(ClockId::ThreadCPUTime) / 1000
-}
-
-fn clock_ns(clock: ClockId) -> u64 {
-    let t = clock_gettime(clock);
-    u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0)
-}
-
-fn unix_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use weir_model::record::{ResourceSecond, Role, RoleUsage};
 
 use crate::account::split;
@@ -9,7 +10,7 @@ use crate::host::HostSample;
 use crate::tree::{TreeSample, Watched};
 
 /// What was used in one measured window.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     /// One entry per role, in the order in which they were given to the watch.
     pub usage: Vec<RoleUsage>,

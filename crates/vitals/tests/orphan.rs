@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use weir_model::record::Role;
+use weir_vitals::clock::now;
 use weir_vitals::{Watch, Watched};
 
 /// CPU seconds of children this process has waited for.
@@ -19,7 +20,7 @@ fn orphans_stay_in_the_tree() {
     let before = waited_for();
     let root = Watched::below(Role::Origin, std::process::id());
     let watch = Watch::start(vec![root]).unwrap();
-    watch.begin_window().unwrap();
+    watch.begin_window(now(), None).unwrap();
     let burn = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
     // The shell that is waited for ends at once; the one in the background is an orphan, and burns.
     let script = format!("sh -c '{burn}; sleep 1.3; {burn}' >/dev/null & echo $!");

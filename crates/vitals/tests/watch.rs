@@ -4,7 +4,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use weir_model::At;
 use weir_model::record::{ResourceSecond, Role, RoleUsage};
+use weir_vitals::clock::now;
 use weir_vitals::{Connections, Watch, Watched, Window};
 
 /// A few hundred milliseconds of CPU.
@@ -76,7 +78,7 @@ fn a_child_that_ends_in_the_window_keeps_its_cpu() {
     let mut supervisor = Supervisor::start();
     let before = supervisor.times().1;
     let watch = Watch::start(vec![supervisor.watched(false)]).unwrap();
-    watch.begin_window().unwrap();
+    watch.begin_window(now(), None).unwrap();
     supervisor.run(&format!("sh -c '{BURN}'; echo"), 1);
     let window = watch.end_window().unwrap();
     let truth = supervisor.times().1 - before;
@@ -91,7 +93,7 @@ fn a_child_that_ends_after_some_rows_is_counted_once() {
     let mut supervisor = Supervisor::start();
     let before = supervisor.times().1;
     let watch = Watch::start(vec![supervisor.watched(false)]).unwrap();
-    watch.begin_window().unwrap();
+    watch.begin_window(now(), None).unwrap();
     // Lives over at least one whole row, and the next one begins after it ended.
     supervisor.run(&format!("sh -c '{BURN}; sleep 1.2; {BURN}'; sleep 0.9; sh -c '{BURN}'; echo"), 1);
     let window = watch.end_window().unwrap();
@@ -108,8 +110,8 @@ fn the_root_counts_only_when_asked_for() {
     let without = Watch::start(vec![supervisor.watched(false)]).unwrap();
     let with = Watch::start(vec![supervisor.watched(true)]).unwrap();
     let before = supervisor.times().0;
-    without.begin_window().unwrap();
-    with.begin_window().unwrap();
+    without.begin_window(now(), None).unwrap();
+    with.begin_window(now(), None).unwrap();
     supervisor.run(&format!("{BURN}; echo"), 1);
     let (without, with) = (without.end_window().unwrap(), with.end_window().unwrap());
     let truth = supervisor.times().0 - before;
@@ -127,7 +129,7 @@ fn a_tree_is_counted_whole() {
     let mut supervisor = Supervisor::start();
     supervisor.run("sh -c 'sleep 8 & sleep 8 & sleep 8 & echo; wait' & ", 1);
     let watch = Watch::start(vec![supervisor.watched(false)]).unwrap();
-    watch.begin_window().unwrap();
+    watch.begin_window(now(), None).unwrap();
     let usage = watch.end_window().unwrap().usage.remove(0);
     assert_eq!((usage.processes_max, usage.threads_max), (4, 4));
     assert!(usage.rss_max_bytes > 100_000, "{usage:?}");
@@ -142,7 +144,7 @@ fn rows_add_up_to_the_window() {
     let mut supervisor = Supervisor::start();
     let watch = Watch::start(vec![supervisor.watched(true)]).unwrap();
     let begin = Instant::now();
-    watch.begin_window().unwrap();
+    watch.begin_window(now(), None).unwrap();
     supervisor.run(&format!("{BURN}; sleep 1.6; {BURN}; sleep 1; echo"), 1);
     let window = watch.end_window().unwrap();
     let took = begin.elapsed().as_secs_f64();
@@ -163,7 +165,7 @@ fn rows_add_up_to_the_window() {
 #[test]
 fn the_host_row_has_what_this_kernel_has() {
     let watch = Watch::start(Vec::new()).unwrap();
-    watch.begin_window().unwrap();
+    watch.begin_window(now(), None).unwrap();
     std::thread::sleep(Duration::from_millis(1200));
     let window = watch.end_window().unwrap();
     assert!(window.usage.is_empty());
@@ -187,7 +189,8 @@ fn a_root_that_is_not_there_is_named() {
     let watch = Watch::start(vec![watched.clone()]).unwrap();
     supervisor.child.kill().unwrap();
     supervisor.child.wait().unwrap();
-    let error = watch.begin_window().unwrap_err();
+    watch.begin_window(now(), None).unwrap();
+    let error = watch.end_window().unwrap_err();
     assert_eq!(error.to_string(), format!("process {} (proxy) has ended", watched.root));
     let error = Watch::start(vec![watched.clone()]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
@@ -198,7 +201,7 @@ fn a_root_that_is_not_there_is_named() {
 fn a_root_that_ends_in_the_window_leaves_what_was_seen() {
     let mut supervisor = Supervisor::start();
     let watch = Watch::start(vec![supervisor.watched(true)]).unwrap();
-    watch.begin_window().unwrap();
+    watch.begin_window(now(), None).unwrap();
     supervisor.run(&format!("{BURN}; sleep 1.1; echo"), 1);
     supervisor.child.kill().unwrap();
     supervisor.child.wait().unwrap();
@@ -232,7 +235,7 @@ fn the_connections_are_requested_once_a_row() {
     let counters: Box<dyn Connections> = Box::new(Asked::default());
     let watch =
         Watch::start_with_connections(vec![supervisor.watched(true), own], vec![(Role::Origin, counters)]).unwrap();
-    watch.begin_window().unwrap();
+    watch.begin_window(now(), None).unwrap();
     std::thread::sleep(Duration::from_millis(2500));
     let window = watch.end_window().unwrap();
     let open = |who: &str| rows(&window, who).iter().map(|row| row.connections_open).collect::<Vec<_>>();
@@ -244,7 +247,21 @@ fn the_connections_are_requested_once_a_row() {
 fn an_end_without_a_begin_is_refused() {
     let watch = Watch::start(Vec::new()).unwrap();
     assert_eq!(watch.end_window().unwrap_err().to_string(), "no window is open");
-    watch.begin_window().unwrap();
+    watch.begin_window(now(), None).unwrap();
     watch.end_window().unwrap();
     assert!(watch.end_window().is_err());
+    watch.begin_window(now().plus(Duration::from_secs(60)), None).unwrap();
+    assert_eq!(watch.end_window().unwrap_err().to_string(), "no window is open");
+}
+
+#[test]
+fn a_window_planned_ahead_has_its_length_and_the_times_of_another_clock() {
+    let watch = Watch::start(Vec::new()).unwrap();
+    let from = At { unix_ns: 3_000_000_000, ..now().plus(Duration::from_millis(200)) };
+    watch.begin_window(from, Some(from.plus(Duration::from_millis(1_300)))).unwrap();
+    std::thread::sleep(Duration::from_millis(2_500));
+    let window = watch.end_window().unwrap();
+    assert!((1.29..2.4).contains(&window.length_s), "{}", window.length_s);
+    assert_eq!(window.series.len(), 2, "{:?}", window.series);
+    assert!((4_000..5_000).contains(&window.series[0].time_ms), "{}", window.series[0].time_ms);
 }

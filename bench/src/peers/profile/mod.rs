@@ -100,7 +100,7 @@ fn sample(case: Case, program: &Path, programs: &Programs, folder: &Path, args: 
     let running = RunningServer::start(server, programs, &options)?;
     let load = Load { url: running.url.clone(), protocol, connections, streams, size: 128, seconds: LOAD_S };
     let watch = Watch::start(vec![running.watched()])?;
-    watch.begin_window()?;
+    watch.begin_window(weir_vitals::clock::now(), None)?;
     let started = Running::start(Command::new(program).args(client.arguments(&load)), client_cpu)?;
     std::thread::sleep(Duration::from_secs(1));
     let pids = [started.id(), running.worker()];

@@ -1,5 +1,6 @@
 //! A role on this machine: a child process with its pipes. [`crate::local::LocalHost`] starts it.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -23,6 +24,17 @@ pub struct LocalRole {
     /// Dropped to end the process.
     stdin: Mutex<Option<ChildStdin>>,
     lines: Mutex<Receiver<String>>,
+    asked: Mutex<Asked>,
+}
+
+/// Questions in the order in which they were asked; the answers come in the same order.
+#[derive(Debug, Default)]
+struct Asked {
+    next: u64,
+    /// Asked and not answered. `None`: nobody waits for this answer any more.
+    pending: VecDeque<Option<u64>>,
+    /// Answered and not taken.
+    answers: BTreeMap<u64, String>,
 }
 
 /// Locks even if a thread panicked with the lock: the data stays valid.
@@ -60,7 +72,45 @@ impl LocalRole {
                 }
             });
         }
-        Ok(LocalRole { pid: child.id(), child: Mutex::new(child), stdin: Mutex::new(stdin), lines: Mutex::new(lines) })
+        Ok(LocalRole {
+            pid: child.id(),
+            child: Mutex::new(child),
+            stdin: Mutex::new(stdin),
+            lines: Mutex::new(lines),
+            asked: Mutex::default(),
+        })
+    }
+
+    /// Asks, without waiting for the answer. Returns the number by which [`LocalRole::answer`] finds it.
+    pub(super) fn request(&self, line: &str) -> std::io::Result<u64> {
+        let mut asked = locked(&self.asked);
+        self.send(line)?;
+        let number = asked.next;
+        asked.next += 1;
+        asked.pending.push_back(Some(number));
+        Ok(number)
+    }
+
+    /// The answer to a question. When it does not come in time, nobody gets it.
+    pub(super) fn answer(&self, number: u64, within: Duration) -> Result<String, ReceiveError> {
+        let mut asked = locked(&self.asked);
+        let deadline = Instant::now() + within;
+        loop {
+            if let Some(answer) = asked.answers.remove(&number) {
+                return Ok(answer);
+            }
+            match self.receive(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => {
+                    if let Some(Some(first)) = asked.pending.pop_front() {
+                        asked.answers.insert(first, line);
+                    }
+                }
+                Err(error) => {
+                    asked.pending.iter_mut().filter(|one| **one == Some(number)).for_each(|one| *one = None);
+                    return Err(error);
+                }
+            }
+        }
     }
 }
 
@@ -85,6 +135,11 @@ impl RoleProcess for LocalRole {
             RecvTimeoutError::Timeout => ReceiveError::Timeout,
             RecvTimeoutError::Disconnected => ReceiveError::Ended,
         })
+    }
+
+    fn ask(&self, line: &str, within: Duration) -> Result<String, ReceiveError> {
+        let number = self.request(line).map_err(|_| ReceiveError::Ended)?;
+        self.answer(number, within)
     }
 
     fn end(&self) {

@@ -2,17 +2,14 @@
 //! of connections that it has open. The requests do not go over the network, do not appear in the counters, and are the same
 //! for all protocols.
 //!
-//! The lab asks for the counters, and vitals for the connections once a second from their own thread. Each may receive
-//! what the other has asked for, and keeps it for it.
+//! The lab asks for the counters, and vitals for the connections once a second from their own thread.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use weir_model::counters::OriginCounters;
 use weir_vitals::Connections;
 
-use super::{CountersReport, OriginReport};
-use crate::host::{ReceiveError, RoleProcess};
+use super::{LocalRole, OriginReport};
 
 /// The line that asks an origin for its number of open connections.
 pub const COUNT_REQUEST: &str = "how many connections";
@@ -30,94 +27,57 @@ const COUNTS_WITHIN: Duration = Duration::from_millis(200);
 /// How long an origin may take to report its counters, on a very busy machine.
 pub(super) const COUNTERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Asks an origin. Clones share what was received.
-#[derive(Debug, Clone)]
-pub struct OpenCounter {
-    origin: Arc<dyn RoleProcess>,
-    inbox: Arc<Mutex<Inbox>>,
+/// Asks an origin of this host how many connections it has open.
+#[derive(Debug)]
+pub(crate) struct OpenCount {
+    origin: Arc<LocalRole>,
+    asked: Option<u64>,
 }
 
-/// What was asked for and not received, and what was received and not taken.
-#[derive(Debug, Default)]
-struct Inbox {
-    counts_pending: u32,
-    count: Option<u64>,
-    counters_pending: u32,
-    counters: Option<OriginCounters>,
-}
-
-impl Inbox {
-    /// Sorts in a report. The response to the last request is the one that counts.
-    fn put(&mut self, line: &str) {
-        if let Ok(OriginReport::Open { connections_open }) = serde_json::from_str(line) {
-            self.counts_pending = self.counts_pending.saturating_sub(1);
-            self.count = (self.counts_pending == 0).then_some(connections_open);
-        } else if let Ok(CountersReport { counters }) = serde_json::from_str(line) {
-            self.counters_pending = self.counters_pending.saturating_sub(1);
-            self.counters = (self.counters_pending == 0).then_some(counters);
-        }
+impl OpenCount {
+    /// Asks this one.
+    pub(crate) fn of(origin: Arc<LocalRole>) -> OpenCount {
+        OpenCount { origin, asked: None }
     }
 }
 
-impl OpenCounter {
-    pub(super) fn new(origin: &Arc<dyn RoleProcess>) -> OpenCounter {
-        OpenCounter { origin: Arc::clone(origin), inbox: Arc::default() }
-    }
-
-    fn inbox(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The origin's counters now.
-    pub(super) fn counters(&self) -> Result<OriginCounters, ReceiveError> {
-        let mut inbox = self.inbox();
-        self.origin.send(COUNTERS_REQUEST).map_err(|_| ReceiveError::Ended)?;
-        inbox.counters_pending += 1;
-        inbox.counters = None;
-        let deadline = Instant::now() + COUNTERS_WITHIN;
-        loop {
-            inbox.put(&self.origin.receive(deadline.saturating_duration_since(Instant::now()))?);
-            if let Some(counters) = inbox.counters.take() {
-                return Ok(counters);
-            }
-        }
-    }
-}
-
-impl Connections for OpenCounter {
+impl Connections for OpenCount {
     fn request(&mut self) {
-        let mut inbox = self.inbox();
-        if self.origin.send(COUNT_REQUEST).is_ok() {
-            inbox.counts_pending += 1;
-            inbox.count = None;
-        }
+        self.asked = self.origin.request(COUNT_REQUEST).ok();
     }
 
     fn receive(&mut self) -> Option<u64> {
-        let mut inbox = self.inbox();
-        let deadline = Instant::now() + COUNTS_WITHIN;
-        // Late responses to earlier requests come first.
-        while inbox.counts_pending > 0 {
-            let line = self.origin.receive(deadline.saturating_duration_since(Instant::now())).ok()?;
-            inbox.put(&line);
+        let line = self.origin.answer(self.asked.take()?, COUNTS_WITHIN).ok()?;
+        match serde_json::from_str(&line).ok()? {
+            OriginReport::Open { connections_open } => Some(connections_open),
+            OriginReport::Listens { .. } => None,
         }
-        inbox.count.take()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::super::local::ENDS_WITHIN;
-    use super::super::tests::shell;
     use super::*;
+    use crate::host::{ReceiveError, RoleProcess};
+
+    /// A role that is a few lines of shell.
+    fn shell(script: &str) -> (tempfile::TempDir, Arc<LocalRole>) {
+        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let args = ["-c".to_owned(), script.to_owned()];
+        let role = LocalRole::start("/bin/sh".as_ref(), &args, &scratch.path().join("origin.log")).expect("sh starts");
+        (scratch, Arc::new(role))
+    }
 
     /// Asks an origin that is a few lines of shell `times` times.
     fn counted(script: &str, times: usize) -> Vec<Option<u64>> {
         let (_scratch, origin) = shell(script);
-        let mut counter = OpenCounter::new(&origin.process);
+        let mut count = OpenCount::of(origin);
         let mut ask = || {
-            counter.request();
-            counter.receive()
+            count.request();
+            count.receive()
         };
         (0..times).map(|_| ask()).collect()
     }
@@ -138,30 +98,25 @@ mod tests {
     }
 
     #[test]
-    fn counters_and_connections_are_not_mixed_up() {
-        let script = r#"read line; echo '{"connections_open":7}'; read line; c=$(cat counters); echo "{\"counters\":$c}"; read line"#;
-        let (scratch, origin) = shell("read line; exit 0");
-        drop(origin);
-        let counters =
-            OriginCounters { requests: 5, connections_reaching: [(1, 1), (4, 1)].into(), ..OriginCounters::default() };
-        let file = scratch.path().join("counters");
-        std::fs::write(&file, serde_json::to_string(&counters).expect("JSON")).expect("written");
-        let (_scratch, origin) = shell(&script.replace("cat counters", &format!("cat {}", file.display())));
-        let mut counter = OpenCounter::new(&origin.process);
-        counter.request();
-        assert_eq!(counter.clone().counters().expect("counters"), counters);
-        assert_eq!(counter.receive(), Some(7), "kept while another asked");
-        assert!(counter.counters().is_err(), "it has ended");
+    fn answers_to_two_that_ask_are_not_mixed_up() {
+        let (_scratch, origin) =
+            shell(r#"read line; echo '{"connections_open":7}'; read line; echo "{\"asked\":\"$line\"}"; read line"#);
+        let mut count = OpenCount::of(Arc::clone(&origin));
+        count.request();
+        let long = Duration::from_secs(20);
+        assert_eq!(origin.ask(COUNTERS_REQUEST, long).expect("an answer"), r#"{"asked":"counters"}"#);
+        assert_eq!(count.receive(), Some(7), "kept while another asked");
+        assert_eq!(origin.ask(COUNTERS_REQUEST, long), Err(ReceiveError::Ended));
     }
 
     #[test]
-    fn a_counter_does_not_keep_an_origin_from_ending() {
+    fn a_count_does_not_keep_an_origin_from_ending() {
         let (_scratch, origin) = shell("read line; exit 0");
-        let mut counter = OpenCounter::new(&origin.process);
+        let mut count = OpenCount::of(Arc::clone(&origin));
         let begun = Instant::now();
-        drop(origin);
+        origin.end();
         assert!(begun.elapsed() < ENDS_WITHIN, "not killed: {:?}", begun.elapsed());
-        counter.request();
-        assert_eq!(counter.receive(), None);
+        count.request();
+        assert_eq!(count.receive(), None);
     }
 }

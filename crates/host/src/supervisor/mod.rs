@@ -23,10 +23,13 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use weir_model::At;
 use weir_model::product::Signal;
+use weir_vitals::clock;
 
 use crate::host::{Disturbance, Ended, Process, ProgramSpec};
 use crate::tail::last_lines;
@@ -53,7 +56,9 @@ enum Report {
 #[derive(Debug)]
 pub struct Supervised {
     supervisor: Child,
-    control: Option<ChildStdin>,
+    /// Where it takes orders; emptied to end it.
+    control: Arc<Mutex<Option<ChildStdin>>>,
+    disturbed: Arc<Mutex<Vec<(Disturbance, At)>>>,
     reports: Receiver<Report>,
     pid: u32,
     ended: Option<Ended>,
@@ -94,13 +99,12 @@ impl Supervised {
             .process_group(0)
             .spawn()
             .map_err(StartError::Supervisor)?;
-        let control = supervisor.stdin.take();
+        let control = Arc::new(Mutex::new(supervisor.stdin.take()));
         let reports = listen(supervisor.stdout.take());
         // From here on drop ends the supervisor, whatever goes wrong.
-        let mut supervised = Supervised { supervisor, control, reports, pid: 0, ended: None };
-        if let Some(control) = supervised.control.as_mut() {
-            writeln!(control, "{line}").map_err(StartError::Supervisor)?;
-        }
+        let disturbed = Arc::default();
+        let mut supervised = Supervised { supervisor, control, disturbed, reports, pid: 0, ended: None };
+        order(&supervised.control, &line).map_err(StartError::Supervisor)?;
         let silent = |what: String| {
             let last = last_lines(&spec.output, 5);
             let words = if last.is_empty() { String::new() } else { format!("; its last words:\n{last}") };
@@ -153,25 +157,49 @@ impl Process for Supervised {
 
     /// Through the supervisor, because only it knows that the pid still belongs to this process.
     fn signal(&mut self, signal: Signal) -> std::io::Result<()> {
-        let control = self.control.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
-        writeln!(control, "signal {}", number(signal))
+        order(&self.control, &format!("signal {}", number(signal)))
     }
 
-    fn disturb(&mut self, what: Disturbance) -> std::io::Result<()> {
-        let control = self.control.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
-        writeln!(control, "{}", what.as_str())
+    fn disturb(&mut self, what: Disturbance, at: Option<At>) -> std::io::Result<()> {
+        let (control, disturbed) = (Arc::clone(&self.control), Arc::clone(&self.disturbed));
+        let act = move |now: At| {
+            order(&control, what.as_str())?;
+            locked(&disturbed).push((what, now));
+            Ok(())
+        };
+        let Some(at) = at else { return act(clock::now()) };
+        std::thread::Builder::new().name("weir-disturb".into()).spawn(move || {
+            let now = clock::mono_ns();
+            std::thread::sleep(Duration::from_nanos(at.mono_ns.saturating_sub(now)));
+            // What has ended meanwhile cannot be disturbed; the trial fails by that.
+            let _ = act(at.plus(Duration::from_nanos(clock::mono_ns().saturating_sub(at.mono_ns))));
+        })?;
+        Ok(())
+    }
+
+    fn disturbed(&mut self) -> Vec<(Disturbance, At)> {
+        locked(&self.disturbed).clone()
     }
 
     fn stop(mut self: Box<Self>, grace: Duration) -> Ended {
         if self.ended().is_none() {
-            if let Some(control) = self.control.as_mut() {
-                // If the supervisor has ended, wait() below finds out.
-                let _ = writeln!(control, "{}", grace.as_millis());
-            }
+            // If the supervisor has ended, wait() below finds out.
+            let _ = order(&self.control, &grace.as_millis().to_string());
             self.wait(grace + Duration::from_secs(5));
         }
         self.ended.unwrap_or(Ended { code: None, signal: Some(libc::SIGKILL), forced: true, left_over: 0 })
     }
+}
+
+/// Writes a line to a supervisor.
+fn order(control: &Mutex<Option<ChildStdin>>, line: &str) -> std::io::Result<()> {
+    let mut control = locked(control);
+    writeln!(control.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?, "{line}")
+}
+
+/// Locks even if a thread panicked with the lock: the data stays valid.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn number(signal: Signal) -> i32 {
@@ -189,7 +217,7 @@ fn number(signal: Signal) -> i32 {
 impl Drop for Supervised {
     fn drop(&mut self) {
         // Closing the pipe makes the supervisor kill what is left and end, within about a second.
-        self.control = None;
+        *locked(&self.control) = None;
         let deadline = Instant::now() + GOES_WITHIN;
         while matches!(self.supervisor.try_wait(), Ok(None)) {
             if Instant::now() > deadline {

@@ -195,7 +195,7 @@ fn set_up<'a>(
         ProductKind::Direct => 1,
         ProductKind::Proxy(_) => trial.workload.origin_count() as usize,
     };
-    let addrs = (context.launcher.host.free_ports(pool + 1))
+    let addrs = (context.launcher.host.free_ports(context.launcher.host.facts().traffic(), pool + 1))
         .map_err(|e| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine"))?;
     let (proxy_addr, origin_addrs) = (addrs[pool], &addrs[..pool]);
     observer.notify(RunEvent::Stage("starting"));

@@ -11,7 +11,7 @@ use weir_model::counters::OriginCounters;
 use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
 use weir_model::record::Finding;
 use weir_model::suite::{Protocol, Workload};
-use weir_vitals::{Connections, Watched};
+use weir_vitals::Watched;
 
 use super::{TrialContext, TrialSpec, request_timeout};
 use weir_host::Host;
@@ -158,10 +158,10 @@ impl RunningOrigin {
         }
     }
 
-    /// Counts its open connections; `None` for a product, or where there is none.
-    pub fn counter(&self) -> Option<Box<dyn Connections>> {
+    /// Its pid, where it can say how many connections it has open: a product cannot.
+    pub fn counted(&self) -> Option<u32> {
         match &self.kind {
-            OriginKind::Own(own) => Some(Box::new(own.counter())),
+            OriginKind::Own(own) => Some(own.pid()),
             OriginKind::Product { .. } | OriginKind::Absent => None,
         }
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use weir_model::fault::FaultRecord;
 use weir_model::record::Role;
-use weir_vitals::{Watched, Window};
+use weir_vitals::{Watched, Window, clock};
 
 use super::TrialContext;
 use super::faults::Faults;
@@ -63,7 +63,7 @@ impl<'a> Work<'a> {
             watched.extend(running.watched(Role::Proxy));
         }
         // Vitals may be the first to see that a process has ended; the error must name that process.
-        let asked = origin.counter().map(|counter| (Role::Origin, counter)).into_iter().collect();
+        let asked = origin.counted().map(|pid| (Role::Origin, pid)).into_iter().collect();
         let watch = host.watch(watched, asked).or_else(|e| {
             all_alive(origin, running)?;
             Err(load_failed(host.as_ref(), format!("vitals did not start: {e}"), &output))
@@ -110,7 +110,7 @@ impl<'a> Work<'a> {
     /// Lets vitals begin a window.
     pub fn begin_window(&mut self) -> Result<(), Failure> {
         self.faults.begin();
-        self.watch.begin_window().or_else(|e| {
+        self.watch.begin_window(clock::now(), None).or_else(|e| {
             self.all_alive()?;
             Err(self.failed(format!("vitals failed: {e}")))
         })
