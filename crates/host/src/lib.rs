@@ -1,7 +1,8 @@
 //! Processes on a host: starting, feeding, watching and ending them.
 //!
 //! A product runs below a supervisor that leaves no process behind ([`supervisor`]). The client and the origin are weir's own
-//! processes ([`role`]). [`placement`] keeps each on its CPUs, and [`ports`] finds free ports.
+//! processes ([`role`]). [`placement`] keeps each on its CPUs, [`ports`] finds free ports, and [`netns`] makes a network of
+//! namespaces on this machine.
 //! `weir-product`, `weir-install`, `weir-conformance` and `weir-lab` call this crate.
 //!
 //! This crate does not know products, suites or trials.
@@ -10,6 +11,7 @@ pub mod fake;
 pub mod files;
 mod host;
 mod local;
+pub mod netns;
 pub mod placement;
 pub mod ports;
 pub mod role;
