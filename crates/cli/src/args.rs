@@ -75,6 +75,9 @@ pub enum Verb {
     /// The client process of a trial
     #[command(hide = true)]
     Client(verbs::client::Args),
+    /// Sends weir's own requests of a trial
+    #[command(hide = true)]
+    Requester,
     /// The supervisor process of a product
     #[command(hide = true)]
     Supervise,

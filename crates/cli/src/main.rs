@@ -25,6 +25,7 @@ fn main() -> std::process::ExitCode {
         args::Verb::Completions(args) => verbs::help::completions(&args),
         args::Verb::Man(args) => verbs::help::man(&args),
         args::Verb::Client(args) => verbs::client::main(&args),
+        args::Verb::Requester => verbs::client::requester(),
         args::Verb::Supervise => verbs::client::supervise(),
     }
     .unwrap_or_else(|failure| failure.report())

@@ -23,6 +23,7 @@ use weir_host::stop::Stop;
 use weir_product::client::{Endpoint, TIMEOUT};
 use weir_product::failure::Failure;
 use weir_product::launch::{LaunchSpec, launch};
+use weir_product::requester::Requester;
 use weir_product::running::Running;
 use weir_product::verify;
 
@@ -125,7 +126,8 @@ impl<'a> RealTestbed<'a> {
         };
         let mut running = launch(self.spec.launcher, self.spec.product, spec, &self.stop).map_err(of_failure)?;
         if let ProductKind::Proxy(program) = &self.spec.product.kind {
-            running.wait_ready(program.front().process.ready_within, &self.stop).map_err(of_failure)?;
+            let requester = Requester::here(self.spec.launcher.tls.clone());
+            running.wait_ready(&requester, program.front().process.ready_within, &self.stop).map_err(of_failure)?;
         }
         running.verify_listener().map_err(of_failure)?;
         self.running = Some(running);

@@ -286,7 +286,7 @@ impl Host for FakeHost {
 
     fn start_role(&self, spec: &RoleSpec) -> Result<Arc<dyn RoleProcess>, RoleError> {
         let FakeRole { running, reports, answers } = (self.on_role)(spec);
-        let handle = self.handle(spec.role.as_str(), running);
+        let handle = self.handle(&spec.name, running);
         Ok(Arc::new(FakeRoleProcess { handle, reports: Mutex::new(reports), answers }))
     }
 

@@ -319,8 +319,8 @@ pub struct Disk {
 /// A role to start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleSpec {
-    /// Client or origin.
-    pub role: Role,
+    /// What messages call it: `client`, `origin`, `requester`.
+    pub name: String,
     /// weir's arguments.
     pub args: Vec<String>,
     /// File to which standard error, and standard output that is not JSON, are appended.

@@ -102,7 +102,7 @@ impl Host for LocalHost {
     }
 
     fn start_role(&self, spec: &RoleSpec) -> Result<Arc<dyn RoleProcess>, RoleError> {
-        let failed = |error| RoleError::Start { role: spec.role.as_str(), error };
+        let failed = |error| RoleError::Start { role: spec.name.clone(), error };
         let role = Arc::new(LocalRole::start(&self.weir, &spec.args, &spec.output).map_err(failed)?);
         let mut roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
         roles.retain(|role| role.strong_count() > 0);

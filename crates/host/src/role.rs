@@ -17,7 +17,6 @@ use weir_model::Condition;
 use weir_model::counters::OriginCounters;
 use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Probe, ProbeKind, SearchOptions, SearchResult};
 use weir_model::protocol::Protocol;
-use weir_model::record::Role;
 use weir_model::suite::Tls;
 
 use crate::files::{FileError, pretty};
@@ -55,7 +54,7 @@ pub enum RoleError {
     #[error("weir could not start its {role}: {error}")]
     Start {
         /// Which role.
-        role: &'static str,
+        role: String,
         /// What the system said.
         error: std::io::Error,
     },
@@ -63,7 +62,7 @@ pub enum RoleError {
     #[error("the {role} ended by itself{}", quoted(.last))]
     Ended {
         /// Which role.
-        role: &'static str,
+        role: String,
         /// Last lines of its output.
         last: String,
     },
@@ -71,7 +70,7 @@ pub enum RoleError {
     #[error("the {role} said nothing for {} s{}", .within.as_secs_f64(), quoted(.last))]
     Silent {
         /// Which role.
-        role: &'static str,
+        role: String,
         /// How long.
         within: Duration,
         /// Last lines of its output.
@@ -108,11 +107,11 @@ impl<R: DeserializeOwned> Link<R> {
 
 impl<R> Link<R> {
     fn ended(&self) -> RoleError {
-        RoleError::Ended { role: self.spec.role.as_str(), last: self.last_lines() }
+        RoleError::Ended { role: self.spec.name.clone(), last: self.last_lines() }
     }
 
     fn silent(&self, within: Duration) -> RoleError {
-        RoleError::Silent { role: self.spec.role.as_str(), within, last: self.last_lines() }
+        RoleError::Silent { role: self.spec.name.clone(), within, last: self.last_lines() }
     }
 
     fn last_lines(&self) -> String {
@@ -232,8 +231,10 @@ impl OriginProcess {
             args.extend(["--cpus".to_owned(), cpu_list(spec.cpus)]);
         }
         args.extend(spec.tls.iter().flat_map(OriginTls::args));
-        let link =
-            Link::start(host, RoleSpec { role: Role::Origin, args, output: spec.output.to_owned(), hold: false })?;
+        let link = Link::start(
+            host,
+            RoleSpec { name: "origin".to_owned(), args, output: spec.output.to_owned(), hold: false },
+        )?;
         let deadline = Instant::now() + LISTENS_WITHIN;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -374,7 +375,7 @@ impl ClientProcess {
     ) -> Result<ClientProcess, RoleError> {
         host.write(&dir.join(SPEC_FILE), &pretty(spec)?, false)?;
         let args = vec!["client".to_owned(), dir.display().to_string()];
-        let spec = RoleSpec { role: Role::Client, args, output: output.to_owned(), hold: false };
+        let spec = RoleSpec { name: "client".to_owned(), args, output: output.to_owned(), hold: false };
         Ok(ClientProcess { link: Link::start(host, spec)? })
     }
 
@@ -431,7 +432,7 @@ mod tests {
     pub(super) fn shell(script: &str) -> (tempfile::TempDir, Link<OriginReport>) {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let args = vec!["-c".to_owned(), script.to_owned()];
-        let spec = RoleSpec { role: Role::Origin, args, output: scratch.path().join("origin.log"), hold: false };
+        let spec = RoleSpec { name: "origin".to_owned(), args, output: scratch.path().join("origin.log"), hold: false };
         (scratch, Link::start(&host("/bin/sh"), spec).expect("sh starts"))
     }
 
@@ -467,7 +468,7 @@ mod tests {
     fn a_report_may_be_a_string() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let args = ["-c", r#"echo '"window_end"'; exec sleep 300"#].map(String::from).into();
-        let spec = RoleSpec { role: Role::Client, args, output: scratch.path().join("client.log"), hold: false };
+        let spec = RoleSpec { name: "client".to_owned(), args, output: scratch.path().join("client.log"), hold: false };
         let link: Link<ClientReport> = Link::start(&host("/bin/sh"), spec).expect("sh starts");
         assert!(matches!(link.receive(LONG), Ok(ClientReport::WindowEnd)));
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use weir_host::fake::{FakeHost, FakeProgram, FakeRole};
@@ -16,11 +16,12 @@ use weir_lab::trial::{self, TrialContext, TrialSpec};
 use weir_model::Placement;
 use weir_model::load::{Counts, DriverChoice, LoadResult};
 use weir_model::product::Product;
-use weir_model::record::{CaseId, Measurement, Role, Verdict};
+use weir_model::record::{CaseId, Measurement, Verdict};
 use weir_model::suite::{Expect, Load, LoadKind, Protocol, Request, Series, Tls, Workload};
 use weir_origin::{Options, Origin};
 use weir_product::catalogue::Catalogue;
 use weir_product::launch::{Installed, Launcher};
+use weir_product::requester::Answers;
 use weir_product::tls::RunTls;
 
 fn serve(listen: SocketAddr) -> Origin {
@@ -30,7 +31,12 @@ fn serve(listen: SocketAddr) -> Origin {
 /// The origin is a thread of this process; the client reports a load without a request.
 fn role(spec: &RoleSpec) -> FakeRole {
     let lines = |reports: &[ClientReport]| reports.iter().map(|r| serde_json::to_string(r).expect("JSON")).collect();
-    if spec.role == Role::Client {
+    if spec.name == "requester" {
+        let answers = Mutex::new(Answers::default());
+        let answer = move |line: &str| answers.lock().expect("not poisoned").to(line);
+        return FakeRole { answers: Some(Box::new(answer)), ..FakeRole::default() };
+    }
+    if spec.name == "client" {
         let result = LoadResult { window_s: 1.0, window: Counts::default(), ..LoadResult::default() };
         let done = ClientReport::Done(Box::new(result));
         let reports = lines(&[ClientReport::WindowStart { unix_ms: 0 }, ClientReport::WindowEnd, done]);
@@ -149,6 +155,7 @@ fn a_trial_starts_origin_product_and_client_in_this_order_and_ends_them() {
     assert_eq!(
         host.calls(),
         [
+            "start requester",
             "start origin",
             "start echo-proxy",
             "start client",
@@ -156,6 +163,7 @@ fn a_trial_starts_origin_product_and_client_in_this_order_and_ends_them() {
             "end client",
             "end echo-proxy",
             "end origin",
+            "end requester",
         ]
     );
     let files = host.files();
@@ -177,6 +185,9 @@ fn a_product_that_does_not_get_ready_fails_the_trial_and_everything_ends() {
         assert_eq!((measured.verdict, error.stage.as_str()), (Verdict::Error, "ready"));
         assert_eq!(error.message.contains("exit status 3"), ended.is_some(), "{}", error.message);
         assert!(error.evidence.ends_with("no route"), "{}", error.evidence);
-        assert_eq!(host.calls(), ["start origin", "start echo-proxy", "end echo-proxy", "end origin"]);
+        assert_eq!(
+            host.calls(),
+            ["start requester", "start origin", "start echo-proxy", "end echo-proxy", "end origin", "end requester"]
+        );
     }
 }

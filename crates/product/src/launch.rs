@@ -94,7 +94,6 @@ pub struct LaunchSpec<'a> {
 /// Which step failed, and why.
 pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop: &Stop) -> Result<Running, Failure> {
     let LaunchSpec { profile, folder, listen, origins, cpus, connections, protocol, streams, target, faults } = spec;
-    let wire_protocol = launcher.wire_protocol(protocol)?;
     let installed = launcher.installed.get(&product.name).ok_or_else(|| {
         Failure::at(
             "start",
@@ -138,7 +137,7 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
         addr: listen,
         title: product.title.clone(),
         folder,
-        wire_protocol,
+        protocol,
     };
     for (index, ((part, rendered), cpus)) in program.parts.iter().zip(rendered.parts).zip(cpu_sets).enumerate() {
         let name = program.has_parts().then(|| part.name.clone());

@@ -11,17 +11,15 @@ use weir_host::files::pretty;
 use weir_host::stop::Stop;
 use weir_host::supervisor::StartError;
 use weir_host::{Disturbance, Ended, Host, Process, ProgramSpec};
-use weir_model::keyvalue::KeyValue;
 use weir_model::product::{Product, ProductKind, Reload, Signal};
 use weir_model::record::{Finding, Role, Severity};
+use weir_model::suite::Protocol;
 use weir_vitals::Watched;
 
-use crate::client::WireProtocol;
 use crate::failure::Failure;
-use crate::http::Http;
 use crate::launch::{EVIDENCE_LINES, environment};
 use crate::render::RenderedPart;
-use crate::verify;
+use crate::requester::{Requester, Server};
 
 /// The longest time for one request for readiness.
 const LONGEST_TRY: Duration = Duration::from_secs(2);
@@ -42,8 +40,8 @@ pub struct Running {
     pub addr: SocketAddr,
     pub(crate) title: String,
     pub(crate) folder: PathBuf,
-    /// The protocol of weir's own requests to it.
-    pub(crate) wire_protocol: WireProtocol,
+    /// What clients speak with it.
+    pub(crate) protocol: Protocol,
 }
 
 /// One of its processes.
@@ -102,7 +100,7 @@ impl Running {
     }
 
     /// Waits until a real request through the product is answered: by the origin, or from what it keeps itself.
-    pub fn wait_ready(&mut self, within: Duration, stop: &Stop) -> Result<(), Failure> {
+    pub fn wait_ready(&mut self, requester: &Requester, within: Duration, stop: &Stop) -> Result<(), Failure> {
         let deadline = Instant::now() + within;
         let mut last = String::from("no answer");
         while Instant::now() < deadline {
@@ -112,7 +110,7 @@ impl Running {
             self.still_runs("ready")?;
             // A product that accepts and never answers must not take longer than one that does not listen.
             let timeout = deadline.saturating_duration_since(Instant::now()).clamp(LEAST_TRY, LONGEST_TRY);
-            match self.answers(timeout) {
+            match requester.ready(Server { addr: self.addr, protocol: self.protocol, timeout }) {
                 Ok(()) => return Ok(()),
                 Err(error) => last = error,
             }
@@ -124,18 +122,6 @@ impl Running {
             self.evidence(),
             "see its output and its rendered configuration in the trial's folder; raise `ready_within` if it is only slow",
         ))
-    }
-
-    /// Sends a request through it: one that the origin answers, or a value to keep.
-    fn answers(&self, timeout: Duration) -> Result<(), String> {
-        if self.wire_protocol.protocol.is_keyvalue() {
-            let server = self.wire_protocol.at(self.addr);
-            return verify::keyvalue(&KeyValue::default(), &server, self.wire_protocol.protocol, timeout);
-        }
-        match Http::with_protocol(self.addr, timeout, &self.wire_protocol).get("/_weir/ready")? {
-            answer if answer.status == 204 => Ok(()),
-            answer => Err(format!("status {} instead of the origin's 204", answer.status)),
-        }
     }
 
     /// Fails when one of its processes has ended.

@@ -9,6 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use weir_host::Host;
 use weir_host::files::FileError;
 use weir_model::load::{TlsSpec, TlsVersion};
@@ -21,12 +22,45 @@ use crate::client::{TLS_NAME, WireProtocol};
 use crate::render::{CERT, CERT_AND_KEY, CLIENT_CA, KEY};
 
 /// What all trials of a run share.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
 pub struct RunTls {
     settings: Tls,
     identity: Identity,
     /// The clients', if they need one.
     client: Option<ClientIdentity>,
+}
+
+/// The same as texts, for a process on another host.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    settings: Tls,
+    /// Chain and key.
+    identity: [String; 2],
+    /// Chain, key and authority.
+    client: Option<[String; 3]>,
+}
+
+impl From<RunTls> for Written {
+    fn from(tls: RunTls) -> Written {
+        let text = |pem: Vec<u8>| String::from_utf8_lossy(&pem).into_owned();
+        Written {
+            settings: tls.settings,
+            identity: [tls.identity.chain, tls.identity.key].map(text),
+            client: tls.client.map(|one| [one.identity.chain, one.identity.key, one.authority].map(text)),
+        }
+    }
+}
+
+impl From<Written> for RunTls {
+    fn from(Written { settings, identity, client }: Written) -> RunTls {
+        let [chain, key] = identity.map(String::into_bytes);
+        let client = client.map(|texts| {
+            let [chain, key, authority] = texts.map(String::into_bytes);
+            ClientIdentity { identity: Identity { chain, key }, authority }
+        });
+        RunTls { settings, identity: Identity { chain, key }, client }
+    }
 }
 
 impl RunTls {

@@ -1,6 +1,6 @@
 //! The hidden verbs: weir's own processes, which the lab starts. `weir client` is the client of a trial: it runs the load or
-//! search that a file in the trial's folder describes, and reports progress as JSON lines. `weir supervise` is the supervisor
-//! of a product.
+//! search that a file in the trial's folder describes, and reports progress as JSON lines. `weir requester` sends weir's own
+//! requests. `weir supervise` is the supervisor of a product.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -87,6 +87,12 @@ fn read_commands(stop: StopFlag) -> Receiver<()> {
         std::process::exit(1);
     });
     goes_on
+}
+
+/// Runs `weir requester`; see `weir_product::requester`.
+pub fn requester() -> VerbResult {
+    weir_product::requester::serve(std::io::stdin().lock(), std::io::stdout()).map_err(Failure::missing)?;
+    Ok(Exit::Ok)
 }
 
 /// Runs `weir supervise`; see `weir_host::supervisor`.

@@ -9,7 +9,6 @@
 mod connections;
 mod faults;
 mod measure;
-mod monitor;
 mod points;
 mod search;
 mod series;
@@ -27,7 +26,7 @@ use weir_model::Placement;
 use weir_model::load::DriverChoice;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError, Verdict};
-use weir_model::suite::{Expect, Load, Protocol, Series, Workload};
+use weir_model::suite::{Load, Protocol, Series, Workload};
 
 use crate::journal::JournalError;
 use crate::plan::Planned;
@@ -35,10 +34,9 @@ use crate::progress::{Observer, RunEvent};
 use weir_audit as audit;
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
-use weir_product::http::Http;
 use weir_product::launch::{LaunchSpec, Launcher, launch};
+use weir_product::requester::{Requester, Server};
 use weir_product::running::Running;
-use weir_product::verify;
 
 pub use points::Part;
 use series::RunningTrial;
@@ -204,32 +202,39 @@ fn set_up<'a>(
         ProductKind::Proxy(_) => trial.workload.protocol.upstream(),
     };
     context.launcher.tls.write_client(context.launcher.host.as_ref(), &client_folder(trial))?;
+    let log = trial.folder.join("requester.log");
+    let requester = Requester::start(&context.launcher.host, &context.launcher.tls, &log)?;
     let origin = match product.store {
         true => RunningOrigin::absent(),
-        false => serving::start(context, trial, origin_addrs, at_origin, stop)?,
+        false => serving::start(context, trial, origin_addrs, at_origin, &requester, stop)?,
     };
     let mut running = start_product(context, trial, product, &origin.addrs, proxy_addr, stop)?;
     let target = running.as_ref().map(|r| r.addr).or(origin.addrs.first().copied()).unwrap_or(proxy_addr);
-    running_ready(&mut running, product, stop)?;
+    if let (Some(running), ProductKind::Proxy(program)) = (&mut running, &product.kind) {
+        running.wait_ready(&requester, program.front().process.ready_within, stop)?;
+    }
 
     observer.notify(RunEvent::Stage("verifying"));
     let at_origin = if context.origin.is_some() { Protocol::default() } else { at_origin };
-    let to_origin = match origin.addrs.first() {
-        Some(addr) if !at_origin.is_keyvalue() => {
-            let wire_protocol = context.launcher.wire_protocol(at_origin)?;
-            Some(Http::with_protocol(*addr, request_timeout(trial.load), &wire_protocol))
-        }
-        _ => None,
-    };
     if let Some(running) = &running {
         running.verify_listener()?;
     }
+    let timeout = request_timeout(trial.load);
+    let to = Server { addr: target, protocol: trial.workload.protocol, timeout };
+    let to_origin = origin.addrs.first().filter(|_| !at_origin.is_keyvalue());
+    let to_origin = to_origin.map(|addr| Server { addr: *addr, protocol: at_origin, timeout });
     let evidence = || running.as_ref().map_or_else(String::new, Running::evidence);
     let remedy = format!("correct the templates of {}; they are in the trial's folder as rendered", product.title);
     let wrong = |found: String| Failure::at("verify", found, evidence(), remedy.clone());
-    let expect = verified(context, trial, to_origin.as_ref(), target, running.is_some(), &wrong)?;
-    refuses_strangers(context, trial, target).map_err(wrong)?;
-    Ok(RunningTrial { context, trial, product, origin, running, target, expect })
+    let expect = requester
+        .verify(trial.workload, to, to_origin, running.is_some())
+        .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?
+        .map_err(wrong)?;
+    if requester.serves_strangers(trial.workload, to).map_err(wrong)? {
+        let found = "a client without a certificate was served, and the suite's [tls] has client_certificates";
+        return Err(wrong(found.to_owned()));
+    }
+    Ok(RunningTrial { context, trial, product, origin, running, requester, target, expect })
 }
 
 /// The folder with the certificate that clients show, where they need one.
@@ -268,52 +273,4 @@ fn start_product(
 /// requests of a product are its slowest. What takes longer would be a timeout in the load, too.
 fn request_timeout(load: &Load) -> Duration {
     load.timeout.max(Duration::from_secs(5))
-}
-
-fn running_ready(running: &mut Option<Running>, product: &Product, stop: &Stop) -> Result<(), Failure> {
-    match (running, &product.kind) {
-        (Some(running), ProductKind::Proxy(program)) => running.wait_ready(program.front().process.ready_within, stop),
-        _ => Ok(()),
-    }
-}
-
-/// Checks the answers: without a product those of the origin, else those of the product. Returns what every answer of the load is
-/// held to.
-fn verified(
-    context: &TrialContext,
-    trial: &TrialSpec<'_>,
-    to_origin: Option<&Http>,
-    target: SocketAddr,
-    proxied: bool,
-    wrong: &dyn Fn(String) -> Failure,
-) -> Result<Expect, Failure> {
-    let wire_protocol = context.launcher.wire_protocol(trial.workload.protocol)?;
-    let timeout = request_timeout(trial.load);
-    if let Some(keyvalue) = &trial.workload.keyvalue {
-        verify::keyvalue(keyvalue, &wire_protocol.at(target), wire_protocol.protocol, timeout).map_err(wrong)?;
-        return Ok(Expect::default());
-    }
-    let to_product = Http::with_protocol(target, timeout, &wire_protocol);
-    let (expect, reference) = verify::reference(trial.workload, to_origin.unwrap_or(&to_product))
-        .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?;
-    if proxied {
-        verify::product(trial.workload, &to_product, &reference).map_err(wrong)?;
-    }
-    Ok(expect)
-}
-
-/// Checks that a client without a certificate is not served, where the suite says that clients need one.
-fn refuses_strangers(context: &TrialContext, trial: &TrialSpec<'_>, target: SocketAddr) -> Result<(), String> {
-    let Some(stranger) = context.launcher.tls.stranger(trial.workload.protocol)? else { return Ok(()) };
-    let timeout = request_timeout(trial.load);
-    let served = match &trial.workload.keyvalue {
-        Some(keyvalue) => verify::keyvalue(keyvalue, &stranger.at(target), stranger.protocol, timeout).is_ok(),
-        None => Http::with_protocol(target, timeout, &stranger).send(&trial.workload.request).is_ok(),
-    };
-    match served {
-        true => {
-            Err("a client without a certificate was served, and the suite's [tls] has client_certificates".to_owned())
-        }
-        false => Ok(()),
-    }
 }

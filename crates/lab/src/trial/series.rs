@@ -3,7 +3,7 @@
 //! Each point has its own client, its own difference of the origin's counters, and its own audit.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use weir_model::Condition;
@@ -18,7 +18,7 @@ use super::measure::{Measured, longest, measure, write_files};
 use super::points::{PointSpec, part, points, rate_intent};
 use super::serving::RunningOrigin;
 use super::spec::load_spec;
-use super::work::Work;
+use super::work::{Others, Work};
 use super::{TrialContext, TrialSpec, connections, search, warm};
 use crate::progress::{Observer, RunEvent};
 use weir_audit::{self as audit, Evidence};
@@ -26,6 +26,7 @@ use weir_host::files::FileError;
 use weir_host::role::ClientSpec;
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
+use weir_product::requester::Requester;
 use weir_product::running::Running;
 
 /// How long the origin may take to answer the last requests after the load has ended.
@@ -50,6 +51,8 @@ pub struct RunningTrial<'a> {
     pub origin: RunningOrigin,
     /// The product's process; `None` for `direct`.
     pub running: Option<Running>,
+    /// Sends weir's own requests.
+    pub requester: Requester,
     /// Where the client goes.
     pub target: SocketAddr,
     /// What a right response is.
@@ -85,6 +88,18 @@ pub fn measure_points(
 }
 
 impl RunningTrial<'_> {
+    /// Starts a client in `folder`, which may take `most`.
+    fn work<'w>(
+        &'w mut self,
+        spec: &ClientSpec,
+        folder: &Path,
+        most: Duration,
+        stop: &'w Stop,
+    ) -> Result<Work<'w>, Failure> {
+        let others = Others { origin: &mut self.origin, running: &mut self.running, requester: &self.requester };
+        Work::start(self.context, spec, folder, most, others, stop)
+    }
+
     /// Warms the product up with the load without its series: at its rate, over all its connections.
     fn warm_up(&mut self, most: Duration, stop: &Stop, observer: &mut dyn Observer) -> Result<Warmup, Failure> {
         let TrialSpec { load, rate, folder, .. } = *self.trial;
@@ -94,7 +109,7 @@ impl RunningTrial<'_> {
         let longest = longest(&spec);
         observer.notify(RunEvent::Stage("warming up until steady"));
         let client = ClientSpec::from(spec);
-        let work = Work::start(self.context, &client, &folder, longest, &mut self.origin, &mut self.running, stop)?;
+        let work = self.work(&client, &folder, longest, stop)?;
         let warmup = warm::warm_up(work, observer)?;
         // Its last requests must not be in the counters of the measured load.
         quiet_counters(&self.origin)?;
@@ -116,7 +131,7 @@ impl RunningTrial<'_> {
         observer.notify(RunEvent::Stage("connecting"));
         let client = ClientSpec::from(spec);
         let faults = Faults::new(&self.trial.load.faults, self.product)?;
-        let work = Work::start(self.context, &client, &folder, most, &mut self.origin, &mut self.running, stop)?;
+        let work = self.work(&client, &folder, most, stop)?;
         let measured = measure(work.with_faults(faults), observer)?;
         observer.notify(RunEvent::Stage("settling"));
         let after =
@@ -139,7 +154,7 @@ impl RunningTrial<'_> {
         let most = search::longest(&search, longest(&spec));
         let client = ClientSpec { spec, search: Some(search) };
         observer.notify(RunEvent::Stage("searching"));
-        let work = Work::start(self.context, &client, folder, most, &mut self.origin, &mut self.running, stop)?;
+        let work = self.work(&client, folder, most, stop)?;
         let found = search::run_search(work, observer)?;
         measurement.search = Some(found.result);
         found.confirmed.map_err(Failure::Trial)

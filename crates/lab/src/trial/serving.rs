@@ -6,11 +6,12 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use weir_model::counters::OriginCounters;
 use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
 use weir_model::record::Finding;
-use weir_model::suite::{Protocol, Workload};
+use weir_model::suite::Protocol;
 use weir_vitals::Watched;
 
 use super::{TrialContext, TrialSpec, request_timeout};
@@ -18,10 +19,11 @@ use weir_host::Host;
 use weir_host::role::{OriginProcess, OriginSpec, OriginTls};
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
-use weir_product::http::Http;
 use weir_product::launch::{LaunchSpec, launch};
 use weir_product::render::{CERT, CLIENT_CA, KEY};
+use weir_product::requester::{Requester, Server};
 use weir_product::running::Running;
+use weir_product::tls::RunTls;
 
 /// The folder, beside the configuration, that a product serves as the origin.
 const FILES: &str = "files";
@@ -51,6 +53,7 @@ pub fn start(
     trial: &TrialSpec<'_>,
     addrs: &[SocketAddr],
     protocol: Protocol,
+    requester: &Requester,
     stop: &Stop,
 ) -> Result<RunningOrigin, Failure> {
     let own = own(context, trial, addrs, protocol)?;
@@ -60,12 +63,8 @@ pub fn start(
     let listen = addrs[0];
     let product = context.product(name, "origin")?;
     let folder = trial.folder.join("origin");
-    write_response(
-        context.launcher.host.as_ref(),
-        trial.workload,
-        &Http::new(listen, request_timeout(trial.load)),
-        &folder.join(FILES),
-    )?;
+    let from = Server { addr: listen, protocol: Protocol::default(), timeout: request_timeout(trial.load) };
+    write_response(&context.launcher.host, &context.launcher.tls, trial, from, &folder.join(FILES))?;
     // The product listens on the same port.
     drop(own);
     let spec = LaunchSpec {
@@ -82,7 +81,7 @@ pub fn start(
     };
     let mut running = launch(&context.launcher, product, spec, stop)?;
     if let ProductKind::Proxy(program) = &product.kind {
-        running.wait_ready(program.front().process.ready_within, stop)?;
+        running.wait_ready(requester, program.front().process.ready_within, stop)?;
     }
     running.verify_listener()?;
     let kind = OriginKind::Product { running: Box::new(running), product: Box::new(product.clone()) };
@@ -111,27 +110,30 @@ fn certified(context: &TrialContext, folder: &Path) -> Result<OriginTls, Failure
     Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), client_ca, tls })
 }
 
-/// Sends the request to weir's own origin, and writes the response's body as the file with which a web server answers the same
-/// request.
-fn write_response(host: &dyn Host, workload: &Workload, own: &Http, files: &Path) -> Result<(), Failure> {
+/// Sends the request to weir's own origin, on its host, and writes the response's body as the file with which a web server answers
+/// the same request.
+fn write_response(
+    host: &Arc<dyn Host>,
+    tls: &RunTls,
+    trial: &TrialSpec<'_>,
+    own: Server,
+    files: &Path,
+) -> Result<(), Failure> {
+    let (workload, request) = (trial.workload, &trial.workload.request);
     let cannot = |why: &str| {
         Failure::at(
             "origin",
             format!("the workload {} cannot be served from a file: {why}", workload.name),
-            format!("{} {}", workload.request.method, workload.request.path),
+            format!("{} {}", request.method, request.path),
             "leave the workload out (--only), or take weir's own origin (no --origin)",
         )
     };
-    let request = &workload.request;
     if request.method != "GET" || !request.body.is_empty() {
         return Err(cannot("only GET without a body can"));
     }
     let path = file_of(&request.path).ok_or_else(|| cannot("its path is no plain path, such as /bytes/128"))?;
-    let answer = own.send(request).map_err(|e| cannot(&format!("weir's own origin did not answer it: {e}")))?;
-    if answer.status != 200 {
-        return Err(cannot(&format!("its answer has the status {}", answer.status)));
-    }
-    Ok(host.write(&files.join(path), &answer.body, false)?)
+    let requester = Requester::start(host, tls, &trial.folder.join("requester.log"))?;
+    requester.save(request, own, files.join(path)).map_err(|e| cannot(&e))
 }
 
 /// The relative path of the file that a web server serves for a request path; `None` where it would serve none, or another.

@@ -13,12 +13,12 @@ use weir_vitals::{Watched, Window, clock};
 
 use super::TrialContext;
 use super::faults::Faults;
-use super::monitor::Monitors;
 use super::serving::RunningOrigin;
 use weir_host::role::{ClientProcess, ClientReport, ClientSpec};
 use weir_host::stop::Stop;
 use weir_host::{Host, Sampler};
 use weir_product::failure::Failure;
+use weir_product::requester::Requester;
 use weir_product::running::Running;
 
 /// How often the other processes are checked while the client reports nothing.
@@ -39,7 +39,37 @@ pub struct Work<'a> {
     stop: &'a Stop,
     faults: Faults,
     /// Ends with the client.
-    _monitors: Monitors,
+    _monitored: Option<Monitored<'a>>,
+}
+
+/// What works beside the client.
+#[derive(Debug)]
+pub struct Others<'a> {
+    /// The origin.
+    pub origin: &'a mut RunningOrigin,
+    /// The product's process; `None` for `direct`.
+    pub running: &'a mut Option<Running>,
+    /// Sends weir's own requests.
+    pub requester: &'a Requester,
+}
+
+/// A requester that asks parts for their own numbers, until this is dropped.
+#[derive(Debug)]
+struct Monitored<'a>(&'a Requester);
+
+impl<'a> Monitored<'a> {
+    /// `None`: no part tells any.
+    fn start(requester: &'a Requester, running: Option<&Running>, folder: &Path) -> Option<Monitored<'a>> {
+        let told = running.map(Running::monitors).filter(|told| !told.is_empty())?;
+        // Without them the measurement is as good.
+        requester.monitor(told, folder).ok().map(|()| Monitored(requester))
+    }
+}
+
+impl Drop for Monitored<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.monitor(Vec::new(), Path::new(""));
+    }
 }
 
 impl<'a> Work<'a> {
@@ -49,10 +79,10 @@ impl<'a> Work<'a> {
         spec: &ClientSpec,
         folder: &Path,
         most: Duration,
-        origin: &'a mut RunningOrigin,
-        running: &'a mut Option<Running>,
+        others: Others<'a>,
         stop: &'a Stop,
     ) -> Result<Work<'a>, Failure> {
+        let Others { origin, running, requester } = others;
         let output = folder.join("client.log");
         let host = &context.launcher.host;
         let client = ClientProcess::start(host, spec, folder, &output)
@@ -68,8 +98,7 @@ impl<'a> Work<'a> {
             all_alive(origin, running)?;
             Err(load_failed(host.as_ref(), format!("vitals did not start: {e}"), &output))
         })?;
-        let told = running.as_ref().map(|running| running.monitors()).unwrap_or_default();
-        let monitors = Monitors::start(&told, folder);
+        let monitored = Monitored::start(requester, running.as_ref(), folder);
         let host = Arc::clone(host);
         Ok(Work {
             host,
@@ -82,7 +111,7 @@ impl<'a> Work<'a> {
             running,
             stop,
             faults: Faults::default(),
-            _monitors: monitors,
+            _monitored: monitored,
         })
     }
 

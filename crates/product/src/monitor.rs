@@ -1,5 +1,5 @@
 //! Asks a product's parts for the numbers that they tell about themselves, each second of a load, and writes them into
-//! `monitor-<part>.csv`. [`super::work`] starts it beside a client.
+//! `monitor-<part>.csv`. [`crate::requester`] starts it.
 //!
 //! It does not know what the numbers mean. A part that does not answer, because a fault has it, has no row for that second.
 
@@ -11,7 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use weir_product::http::Http;
+use crate::http::Http;
 
 /// How often.
 const EVERY: Duration = Duration::from_secs(1);

@@ -1,0 +1,311 @@
+//! weir's own requests in a trial, which must come from where the load comes from: those for readiness and verification from the
+//! client's host, those for a part's own numbers from the product's. A process of weir's own (`weir requester`, hidden) sends
+//! them there. The trial asks it, one question at a time. The conformance tests, which run on this machine, ask without a process.
+//!
+//! Questions and answers are lines of JSON. The first question brings the run's TLS, so that no key is in an argument. This
+//! module does not know what follows from an answer.
+
+use std::io::{BufRead, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use weir_host::{Host, ReceiveError, RoleProcess, RoleSpec};
+use weir_model::keyvalue::KeyValue;
+use weir_model::suite::{Expect, Protocol, Request, Workload};
+
+use crate::failure::Failure;
+use crate::http::Http;
+use crate::monitor::Monitors;
+use crate::tls::RunTls;
+use crate::verify;
+
+/// What a question may take beside its requests.
+const SPARE: Duration = Duration::from_secs(10);
+
+/// Requests that one question can cause, at most.
+const MOST_REQUESTS: u32 = 3 * 5 + 1;
+
+/// A question.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Query {
+    /// The run's TLS, for all that follow.
+    Tls(Box<RunTls>),
+    /// Sends a request that the origin answers, or keeps a value.
+    Ready(Server),
+    /// Verifies the answers of `to`, against those of `origin` where there is one.
+    Verify { workload: Box<Workload>, to: Server, origin: Option<Server>, proxied: bool },
+    /// Whether a client without a certificate is served.
+    ServesStrangers { workload: Box<Workload>, to: Server },
+    /// Writes the body of the answer into a file.
+    Save { request: Request, from: Server, file: PathBuf },
+    /// Asks parts for their own numbers until the process ends, or is told to ask none.
+    Monitor { parts: Vec<(String, String)>, folder: PathBuf },
+}
+
+/// Whom to ask, and how.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Server {
+    /// Where it listens.
+    pub addr: SocketAddr,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// How long each request may take.
+    pub timeout: Duration,
+}
+
+/// Sends weir's own requests.
+#[derive(Debug)]
+pub struct Requester(How);
+
+#[derive(Debug)]
+enum How {
+    Here(Box<RunTls>),
+    There { process: Arc<dyn RoleProcess>, host: Arc<dyn Host>, output: PathBuf },
+}
+
+impl Requester {
+    /// One in this process.
+    pub fn here(tls: RunTls) -> Requester {
+        Requester(How::Here(Box::new(tls)))
+    }
+
+    /// A process on a host. What it prints goes to `output`.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn start(host: &Arc<dyn Host>, tls: &RunTls, output: &Path) -> Result<Requester, Failure> {
+        let failed = |e: String| Failure::at("start", e, "", "see requester.log in the trial's folder");
+        let spec = RoleSpec {
+            name: "requester".to_owned(),
+            args: vec!["requester".to_owned()],
+            output: output.to_owned(),
+            hold: false,
+        };
+        let process = host.start_role(&spec).map_err(|e| failed(e.to_string()))?;
+        let requester = Requester(How::There { process, host: Arc::clone(host), output: output.to_owned() });
+        requester.ask::<()>(&Query::Tls(Box::new(tls.clone())), Duration::ZERO).map_err(failed)?;
+        Ok(requester)
+    }
+
+    /// Sends one request through a product: one that the origin answers, or a value to keep.
+    ///
+    /// # Errors
+    /// What came instead.
+    pub fn ready(&self, server: Server) -> Result<(), String> {
+        self.ask(&Query::Ready(server), server.timeout)
+    }
+
+    /// Verifies the answers of a server. Where there is an origin, its own answer is what the server's are compared with. Returns
+    /// what every answer of the load is held to; the inner error is the product's, the outer one the origin's or the suite's.
+    ///
+    /// # Errors
+    /// What was found and what would be right.
+    pub fn verify(
+        &self,
+        workload: &Workload,
+        to: Server,
+        origin: Option<Server>,
+        proxied: bool,
+    ) -> Result<Result<Expect, String>, String> {
+        self.ask(&Query::Verify { workload: Box::new(workload.clone()), to, origin, proxied }, to.timeout)
+    }
+
+    /// Whether a client without a certificate is served.
+    ///
+    /// # Errors
+    /// When nobody can tell.
+    pub fn serves_strangers(&self, workload: &Workload, to: Server) -> Result<bool, String> {
+        self.ask(&Query::ServesStrangers { workload: Box::new(workload.clone()), to }, to.timeout)
+    }
+
+    /// Writes the body with which a server answers into a file of the requester's host.
+    ///
+    /// # Errors
+    /// Why there is no such file.
+    pub fn save(&self, request: &Request, from: Server, file: PathBuf) -> Result<(), String> {
+        self.ask(&Query::Save { request: request.clone(), from, file }, from.timeout)
+    }
+
+    /// From now on asks these parts each second for their own numbers, by their addresses, and writes them into files in
+    /// `folder`; no parts: asks nobody any more.
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub fn monitor(&self, parts: Vec<(String, String)>, folder: &Path) -> Result<(), String> {
+        self.ask(&Query::Monitor { parts, folder: folder.to_owned() }, Duration::ZERO)
+    }
+
+    fn ask<T: DeserializeOwned>(&self, query: &Query, timeout: Duration) -> Result<T, String> {
+        let answer = match &self.0 {
+            How::Here(tls) => answer(tls, query)?,
+            How::There { process, host, output } => {
+                let line = serde_json::to_string(query).map_err(|e| e.to_string())?;
+                let line = process.ask(&line, timeout * MOST_REQUESTS + SPARE).map_err(|error| {
+                    let what = match error {
+                        ReceiveError::Ended => "has ended",
+                        ReceiveError::Timeout => "says nothing",
+                    };
+                    format!("weir's requester {what}; {}", host.last_lines(output, 5))
+                })?;
+                serde_json::from_str::<Result<Value, String>>(&line).map_err(|e| e.to_string())??
+            }
+        };
+        serde_json::from_value(answer).map_err(|e| e.to_string())
+    }
+}
+
+/// Answers the questions on `input` until it ends.
+///
+/// # Errors
+/// What the system said of input or output.
+pub fn serve(input: impl BufRead, mut output: impl Write) -> std::io::Result<()> {
+    let mut answers = Answers::default();
+    for line in input.lines() {
+        writeln!(output, "{}", answers.to(&line?))?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+/// What a requester's process remembers from one question to the next.
+#[derive(Debug, Default)]
+pub struct Answers {
+    tls: Option<Box<RunTls>>,
+    monitors: Monitors,
+}
+
+impl Answers {
+    /// The answer to a question, a line each.
+    pub fn to(&mut self, line: &str) -> String {
+        let answered = match (serde_json::from_str(line), &self.tls) {
+            (Err(error), _) => Err(format!("no question: {error}")),
+            (Ok(Query::Tls(given)), _) => {
+                self.tls = Some(given);
+                Ok(Value::Null)
+            }
+            (Ok(Query::Monitor { parts, folder }), _) => {
+                drop(std::mem::replace(&mut self.monitors, Monitors::start(&parts, &folder)));
+                Ok(Value::Null)
+            }
+            (Ok(_), None) => Err("no TLS was told".to_owned()),
+            (Ok(query), Some(tls)) => answer(tls, &query),
+        };
+        // Values and texts are always written.
+        serde_json::to_string(&answered).unwrap_or_default()
+    }
+}
+
+fn answer(tls: &RunTls, query: &Query) -> Result<Value, String> {
+    let value = match query {
+        Query::Ready(server) => ready(tls, server).map(|()| Value::Null)?,
+        Query::Verify { workload, to, origin, proxied } => {
+            serde_json::to_value(verified(tls, workload, to, origin.as_ref(), *proxied)?).map_err(|e| e.to_string())?
+        }
+        Query::ServesStrangers { workload, to } => serves_strangers(tls, workload, to)?.into(),
+        Query::Save { request, from, file } => save(tls, request, from, file).map(|()| Value::Null)?,
+        Query::Tls(_) | Query::Monitor { .. } => return Err("only a process can".to_owned()),
+    };
+    Ok(value)
+}
+
+fn http(tls: &RunTls, server: &Server) -> Result<Http, String> {
+    Ok(Http::with_protocol(server.addr, server.timeout, &tls.wire_protocol(server.protocol)?))
+}
+
+fn ready(tls: &RunTls, server: &Server) -> Result<(), String> {
+    if server.protocol.is_keyvalue() {
+        let endpoint = tls.wire_protocol(server.protocol)?.at(server.addr);
+        return verify::keyvalue(&KeyValue::default(), &endpoint, server.protocol, server.timeout);
+    }
+    match http(tls, server)?.get("/_weir/ready")? {
+        answer if answer.status == 204 => Ok(()),
+        answer => Err(format!("status {} instead of the origin's 204", answer.status)),
+    }
+}
+
+fn verified(
+    tls: &RunTls,
+    workload: &Workload,
+    to: &Server,
+    origin: Option<&Server>,
+    proxied: bool,
+) -> Result<Result<Expect, String>, String> {
+    if let Some(keyvalue) = &workload.keyvalue {
+        let endpoint = tls.wire_protocol(to.protocol)?.at(to.addr);
+        let kept = verify::keyvalue(keyvalue, &endpoint, to.protocol, to.timeout);
+        return Ok(kept.map(|()| Expect::default()));
+    }
+    let to_product = http(tls, to)?;
+    let to_origin = origin.map(|origin| http(tls, origin)).transpose()?;
+    let (expect, reference) = verify::reference(workload, to_origin.as_ref().unwrap_or(&to_product))?;
+    let compared = if proxied { verify::product(workload, &to_product, &reference) } else { Ok(()) };
+    Ok(compared.map(|()| expect))
+}
+
+fn serves_strangers(tls: &RunTls, workload: &Workload, to: &Server) -> Result<bool, String> {
+    let Some(stranger) = tls.stranger(to.protocol)? else { return Ok(false) };
+    Ok(match &workload.keyvalue {
+        Some(keyvalue) => verify::keyvalue(keyvalue, &stranger.at(to.addr), to.protocol, to.timeout).is_ok(),
+        None => Http::with_protocol(to.addr, to.timeout, &stranger).send(&workload.request).is_ok(),
+    })
+}
+
+fn save(tls: &RunTls, request: &Request, from: &Server, file: &Path) -> Result<(), String> {
+    let answer = http(tls, from)?.send(request).map_err(|e| format!("weir's own origin did not answer it: {e}"))?;
+    if answer.status != 200 {
+        return Err(format!("its answer has the status {}", answer.status));
+    }
+    let io = |e: std::io::Error| format!("{}: {e}", file.display());
+    file.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(io)?;
+    std::fs::write(file, &answer.body).map_err(io)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_model::suite::Tls;
+
+    fn told(questions: &[&str]) -> Vec<Result<Value, String>> {
+        let mut said = Vec::new();
+        serve(questions.join("\n").as_bytes(), &mut said).expect("memory");
+        said.split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_slice(line).expect("JSON"))
+            .collect()
+    }
+
+    #[test]
+    fn questions_are_answered_in_their_order_and_wrong_ones_are_said() {
+        let tls =
+            serde_json::to_string(&Query::Tls(Box::new(RunTls::new(Tls::default()).expect("made")))).expect("JSON");
+        let server = Server {
+            addr: SocketAddr::from(([127, 0, 0, 1], 1)),
+            protocol: Protocol::default(),
+            timeout: Duration::from_millis(200),
+        };
+        let ready = serde_json::to_string(&Query::Ready(server)).expect("JSON");
+        let answers = told(&["?", &ready, &tls, &ready]);
+        assert!(answers[0].as_ref().is_err_and(|why| why.starts_with("no question: ")), "{answers:?}");
+        assert_eq!(answers[1], Err("no TLS was told".to_owned()));
+        assert_eq!(answers[2], Ok(Value::Null));
+        assert!(answers[3].as_ref().is_err_and(|why| why.contains("efused")), "{answers:?}");
+    }
+
+    #[test]
+    fn a_runs_tls_survives_its_way() {
+        for client_certificates in [false, true] {
+            let tls = RunTls::new(Tls { client_certificates, ..Tls::default() }).expect("made");
+            let text = serde_json::to_string(&tls).expect("JSON");
+            let again: RunTls = serde_json::from_str(&text).expect("the same");
+            assert_eq!(serde_json::to_string(&again).expect("JSON"), text);
+            assert_eq!(again.identity(), tls.identity());
+            assert_eq!(again.stranger(Protocol::Https11).expect("options").is_some(), client_certificates);
+        }
+    }
+}
