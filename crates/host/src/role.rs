@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use weir_model::Condition;
 use weir_model::counters::OriginCounters;
 use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Probe, ProbeKind, SearchOptions, SearchResult};
 use weir_model::protocol::Protocol;
 use weir_model::suite::Tls;
+use weir_model::{At, Condition};
 
 use crate::files::{FileError, pretty};
 use crate::host::{Host, ReceiveError, RoleProcess, RoleSpec};
@@ -292,6 +292,9 @@ pub struct ClientSpec {
     /// The search, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSpec>,
+    /// With its connections up, each load reports [`ClientReport::Ready`] and waits for its start.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
 }
 
 /// A search for the highest open rate that meets an objective.
@@ -305,12 +308,16 @@ pub struct SearchSpec {
 
 impl From<LoadSpec> for ClientSpec {
     fn from(spec: LoadSpec) -> ClientSpec {
-        ClientSpec { spec, search: None }
+        ClientSpec { spec, search: None, waits: false }
     }
 }
 
-/// The line that lets a waiting client continue. Any other line asks it to end early.
+/// The line that lets a waiting search continue. Any line but this and [`START`] asks the client to end early.
 pub const CONTINUE: &str = "go on";
+
+/// How the line begins that names the start of a waiting load: `start <mono_ns> <unix_ns>`, the time by `CLOCK_MONOTONIC` of the
+/// client's host, and the wall clock's that its records show for it. Both are nanoseconds.
+pub const START: &str = "start ";
 
 /// What `weir client` reports while it works.
 #[derive(Debug, Serialize, Deserialize)]
@@ -323,6 +330,8 @@ pub enum ClientReport {
         /// Wanted.
         of: u32,
     },
+    /// The connections of a load that waits are up, and its keys are written. The client waits for [`START`].
+    Ready,
     /// A second of warm-up is over.
     Warmup(LoadSecond),
     /// The measured window begins now.
@@ -398,6 +407,14 @@ impl ClientProcess {
     /// When it is gone.
     pub fn go_on(&self) -> Result<(), RoleError> {
         self.send(CONTINUE)
+    }
+
+    /// Tells a waiting client when to start: see [`START`].
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn start_at(&self, at: At) -> Result<(), RoleError> {
+        self.send(&format!("{START}{} {}", at.mono_ns, at.unix_ns))
     }
 
     fn send(&self, line: &str) -> Result<(), RoleError> {
@@ -563,7 +580,7 @@ mod tests {
     fn the_spec_of_a_search_has_its_objective() {
         let objective = Condition::list("p99<5ms, errors<0.1%").expect("conditions");
         let search = SearchSpec { objective, options: SearchOptions::default() };
-        let spec = ClientSpec { spec: load(), search: Some(search) };
+        let spec = ClientSpec { spec: load(), search: Some(search), waits: true };
         let text = serde_json::to_string(&spec).expect("JSON");
         assert_eq!(serde_json::from_str::<ClientSpec>(&text).expect("a spec"), spec);
     }

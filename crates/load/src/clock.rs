@@ -35,6 +35,16 @@ impl Clock {
         monotonic() - self.zero
     }
 
+    /// A time of this clock as a reading of `CLOCK_MONOTONIC`, nanoseconds.
+    pub(crate) fn monotonic_at(&self, at: u64) -> u64 {
+        self.zero.saturating_add(at)
+    }
+
+    /// A reading of `CLOCK_MONOTONIC` as a time of this clock; 0 if it was before the clock started.
+    pub(crate) fn at_monotonic(&self, reading: u64) -> u64 {
+        reading.saturating_sub(self.zero)
+    }
+
     /// Converts a time to the type of a driver's deadline.
     pub(crate) fn instant(&self, at: u64) -> Instant {
         self.base + Duration::from_nanos(at)

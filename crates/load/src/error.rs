@@ -113,6 +113,30 @@ pub enum LoadError {
         errors: std::collections::BTreeMap<ErrorKind, u64>,
     },
 
+    /// The order to start came too late for a start at its time.
+    #[error(
+        "the order to start came {:.1} ms too late (workers have to know {} ms ahead); expected: all clients start at the \
+         time that was sent",
+        *by_ns as f64 / 1e6, ahead_ns / 1_000_000
+    )]
+    Late {
+        /// By so much, nanoseconds.
+        by_ns: u64,
+        /// How long before the start it has to come, nanoseconds.
+        ahead_ns: u64,
+    },
+
+    /// The outputs of several clients cannot be merged.
+    #[error("the client on {host}: {}: {detail}; expected: the whole output of one part of the load", path.display())]
+    Merge {
+        /// Whose output it is.
+        host: String,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        detail: String,
+    },
+
     /// Stopped before the load began; nothing was measured.
     #[error("stopped before the load began")]
     Stopped,

@@ -5,6 +5,7 @@
 //! this host. Serialised histograms (some kilobytes a second) stay in memory until the end. The files are opened at the
 //! start: an hour's load should not end with the news that its folder cannot be written.
 
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ pub struct Outputs {
     /// LogInterval log of HdrHistogram, V2 compressed, `latency.hlog` in a trial's folder. Tags are `latency`, `service`,
     /// `lag` and `first_byte`; values are **nanoseconds**; only requests due in the window are in it, in the second in which they
     /// ended, and one last interval has those that ended after the window. All intervals of a tag together are the
-    /// histogram of the result.
+    /// histogram of the result. The log of a part of a load also has, once, what [`crate::merge()`] needs beside: `connect`,
+    /// `handshake`, and `request-<n>` (the latency of the n-th of the load's requests, from 0).
     pub hlog: Option<PathBuf>,
     /// The window's [`LoadSecond`]s as CSV with a header line, `load.csv` in a trial's folder.
     pub series: Option<PathBuf>,
@@ -35,21 +37,25 @@ pub struct Outputs {
 pub(crate) struct LogInterval {
     start: u64,
     end: u64,
-    histos: [(&'static str, Vec<u8>); 4],
+    histos: Vec<(Cow<'static, str>, Vec<u8>)>,
 }
+
+/// The tags of what is recorded by second.
+pub(crate) const TAGS: [&str; 4] = ["latency", "service", "lag", "first_byte"];
 
 impl LogInterval {
     pub(crate) fn new(start: u64, end: u64, merged: &Merged) -> LogInterval {
-        LogInterval {
-            start,
-            end,
-            histos: [
-                ("latency", serialised(&merged.latency)),
-                ("service", serialised(&merged.service)),
-                ("lag", serialised(&merged.lag)),
-                ("first_byte", serialised(&merged.first_byte)),
-            ],
-        }
+        let histos = TAGS.into_iter().map(Cow::Borrowed).zip(merged.by_tag());
+        LogInterval::of(start, end, histos)
+    }
+
+    /// Any histograms, by their tags.
+    pub(crate) fn of<'a>(
+        start: u64,
+        end: u64,
+        histos: impl Iterator<Item = (Cow<'static, str>, &'a Histo)>,
+    ) -> LogInterval {
+        LogInterval { start, end, histos: histos.map(|(tag, histo)| (tag, serialised(histo))).collect() }
     }
 }
 
@@ -190,27 +196,9 @@ mod tests {
     use super::*;
     use crate::clock::SECOND;
     use crate::recorder::Interval;
-    use base64_free::decode;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-
-    /// Base64 for this test only, so that no crate is added for it.
-    mod base64_free {
-        pub(super) fn decode(text: &str) -> Vec<u8> {
-            const TABLE: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-            let (mut bits, mut have, mut out) = (0u32, 0, Vec::new());
-            for byte in text.bytes().filter(|b| *b != b'=') {
-                let value = TABLE.iter().position(|t| *t == byte).expect("base64") as u32;
-                bits = (bits << 6) | value;
-                have += 6;
-                if have >= 8 {
-                    have -= 8;
-                    out.push((bits >> have) as u8);
-                    bits &= (1 << have) - 1;
-                }
-            }
-            out
-        }
-    }
 
     #[test]
     fn the_log_reads_back_as_what_was_recorded() {
@@ -240,7 +228,7 @@ mod tests {
                 continue;
             };
             let tag = interval.tag().unwrap().as_str().to_owned();
-            let bytes = decode(interval.encoded_histogram());
+            let bytes = STANDARD.decode(interval.encoded_histogram()).unwrap();
             let histo: Histo = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
             assert_eq!(histo.len(), 100);
             if tag == "latency" {

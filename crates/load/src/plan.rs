@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use weir_model::load::{Endpoint, LoadSpec};
+use weir_model::load::{Endpoint, LoadSpec, Part};
 use weir_model::suite::LoadKind;
 use weir_net::{Address, DescriptorKind, DriverKind};
 
@@ -37,15 +37,17 @@ pub(crate) struct Plan {
     pub choices: Arc<Choices>,
     /// When requests are due, in open loads.
     pub timetable: Option<Timetable>,
-    /// Connections at most.
-    pub most: u32,
     pub tls: Option<TlsPlan>,
     /// Requests that a connection may have in flight, and that it may carry in its life.
     pub streams: u32,
     pub requests_per_connection: u64,
     /// How old a connection may get.
     pub recycle: Option<u64>,
+    /// This client's threads, and those of all clients that make the load.
     pub threads: u32,
+    pub all_threads: u32,
+    /// What each of this client's threads does.
+    pub shares: Vec<Share>,
     /// Where a thread's driver holds its connections.
     pub descriptors: DescriptorKind,
     /// Connections that one thread makes at a time.
@@ -68,6 +70,8 @@ pub(crate) struct PlannedTarget {
 /// One thread's share of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
+    /// Which of this client's threads it is, and which of all; both 0-based.
+    pub local: u32,
     pub thread: u32,
     /// The thread's first connection among all.
     pub first: u32,
@@ -93,22 +97,30 @@ impl Plan {
     /// A mistake in the specification, or a resource that the host lacks.
     pub(crate) fn new<P: Protocol>(spec: &LoadSpec, kind: DriverKind, ports: (u16, u16)) -> Result<Plan, LoadError> {
         validate::check(spec).map_err(LoadError::Order)?;
-        let most = spec.max_connections.unwrap_or(spec.connections);
         let wished = match spec.threads {
             0 => spec.cpus.len().max(1) as u32,
             n => n,
         };
-        let threads = wished.min(spec.connections);
-        let (threads, descriptors) = capacity::hold(kind, most, threads, spec.connection_close)?;
+        let whole = Part { first_thread: 0, threads: wished.min(spec.connections) };
+        let mut shares = shares(spec, whole.threads, spec.part.unwrap_or(whole));
+        let (threads, descriptors) =
+            capacity::hold(kind, connections(&shares), shares.len() as u32, spec.connection_close)?;
+        let mut all_threads = whole.threads;
+        if threads > shares.len() as u32 {
+            if let Some(part) = spec.part {
+                return Err(LoadError::Order(too_few_threads(part, threads, connections(&shares))));
+            }
+            all_threads = threads;
+            shares = self::shares(spec, threads, Part { first_thread: 0, threads });
+        }
         let warmup = if spec.kind.has_warmup() { from_secs(spec.warmup_s) } else { 0 };
         let duration = from_secs(spec.duration_s);
         Ok(Plan {
-            targets: planned_targets(spec, most, ports)?,
+            targets: planned_targets(spec, connections(&shares), ports)?,
             choices: Arc::new(Choices::new(&spec.requests, spec.targets.len())),
             tls: TlsPlan::new(spec, P::ALPN).map_err(LoadError::Order)?,
             expectations: spec.requests.iter().map(P::expectation).collect(),
             timetable: Timetable::new(&spec.kind, warmup, duration),
-            most,
             streams: spec.protocol.streams(),
             requests_per_connection: match spec.connection_close {
                 true => 1,
@@ -116,36 +128,16 @@ impl Plan {
             },
             recycle: spec.recycle_s.map(from_secs),
             threads,
+            all_threads,
+            shares,
             descriptors,
-            connecting_at_once: (CONNECTING_IN_ALL / threads).clamp(64, CONNECTING_AT_ONCE),
-            connect_gap: spec.connect_rate.map(|rate| 1e9 * f64::from(threads) / rate),
+            connecting_at_once: (CONNECTING_IN_ALL / all_threads).clamp(64, CONNECTING_AT_ONCE),
+            connect_gap: spec.connect_rate.map(|rate| 1e9 * f64::from(all_threads) / rate),
             warmup,
             duration,
             timeout: from_secs(spec.timeout_s),
             spec: spec.clone(),
         })
-    }
-
-    /// What each thread does. Connections and requests are split evenly; the first threads take the remainder.
-    pub(crate) fn shares(&self) -> Vec<Share> {
-        let requests = match self.spec.kind {
-            LoadKind::Count { requests } => requests,
-            _ => 0,
-        };
-        let threads = u64::from(self.threads);
-        let part = |all: u64, i: u64| all / threads + u64::from(i < all % threads);
-        let (mut first, mut first_more) = (0, self.spec.connections);
-        (0..self.threads)
-            .map(|thread| {
-                let part = |all: u64| part(all, u64::from(thread));
-                let connections = part(u64::from(self.spec.connections)) as u32;
-                let more = part(u64::from(self.most - self.spec.connections)) as u32;
-                let share = Share { thread, first, connections, first_more, more, requests: part(requests) };
-                first += connections;
-                first_more += more;
-                share
-            })
-            .collect()
     }
 
     /// How many kinds of requests have a histogram of their own: all, where there are several and not too many.
@@ -168,6 +160,43 @@ impl Plan {
     }
 }
 
+/// What each thread of a part does, of a load that has so many threads in all. Connections and requests are split evenly; the
+/// first threads take the remainder.
+fn shares(spec: &LoadSpec, all_threads: u32, part: Part) -> Vec<Share> {
+    let requests = match spec.kind {
+        LoadKind::Count { requests } => requests,
+        _ => 0,
+    };
+    let threads = u64::from(all_threads);
+    let slice = |all: u64, i: u64| all / threads + u64::from(i < all % threads);
+    let extra = spec.max_connections.unwrap_or(spec.connections) - spec.connections;
+    let (mut first, mut first_more) = (0, spec.connections);
+    let share = |thread: u32| {
+        let slice = |all: u64| slice(all, u64::from(thread));
+        let (connections, more) = (slice(spec.connections.into()) as u32, slice(extra.into()) as u32);
+        let local = thread.saturating_sub(part.first_thread);
+        let share = Share { local, thread, first, connections, first_more, more, requests: slice(requests) };
+        first += connections;
+        first_more += more;
+        share
+    };
+    let all: Vec<Share> = (0..part.first_thread + part.threads).map(share).collect();
+    all[part.first_thread as usize..].to_vec()
+}
+
+/// Connections that they have at most.
+fn connections(shares: &[Share]) -> u32 {
+    shares.iter().map(|share| share.connections + share.more).sum()
+}
+
+fn too_few_threads(part: Part, needed: u32, connections: u32) -> String {
+    format!(
+        "this client's part has {} threads, and its host holds its {connections} connections only with {needed}; expected: a \
+         part of {needed} threads, or a higher limit of open files there",
+        part.threads
+    )
+}
+
 /// The targets, with as many source addresses as each needs for its part of the connections.
 fn planned_targets(spec: &LoadSpec, most: u32, ports: (u16, u16)) -> Result<Vec<PlannedTarget>, LoadError> {
     let each = most.div_ceil(spec.targets.len() as u32);
@@ -185,8 +214,9 @@ fn planned_targets(spec: &LoadSpec, most: u32, ports: (u16, u16)) -> Result<Vec<
 pub(crate) mod tests {
     use super::*;
     use crate::protocol::Http1;
+    use proptest::prelude::*;
     use weir_model::keyvalue::KeyValue;
-    use weir_model::load::{LoadProtocol, RequestSpec, Target};
+    use weir_model::load::{LoadProtocol, OfferedRate, RequestSpec, Step, Target};
     use weir_model::suite::{Arrivals, Expect, Request};
 
     pub(crate) fn spec() -> LoadSpec {
@@ -213,7 +243,7 @@ pub(crate) mod tests {
         spec.connections = 10;
         spec.threads = 4;
         spec.kind = LoadKind::Count { requests: 1_003 };
-        let shares = plan(&spec).shares();
+        let shares = plan(&spec).shares;
         let column = |f: fn(&Share) -> u64| shares.iter().map(f).collect::<Vec<_>>();
         assert_eq!(column(|s| s.connections.into()), [3, 3, 2, 2]);
         assert_eq!(column(|s| s.first.into()), [0, 3, 6, 8]);
@@ -227,10 +257,85 @@ pub(crate) mod tests {
         spec.max_connections = Some(12);
         spec.threads = 2;
         spec.kind = LoadKind::open(1.0, Arrivals::Constant);
-        let shares = plan(&spec).shares();
+        let shares = plan(&spec).shares;
         let numbers = |share: &Share| (0..share.connections + share.more).map(|n| share.number(n)).collect::<Vec<_>>();
         assert_eq!(numbers(&shares[0]), [0, 1, 2, 5, 6, 7, 8]);
         assert_eq!(numbers(&shares[1]), [3, 4, 9, 10, 11]);
+    }
+
+    /// What each thread does, but for its number among its client's.
+    fn dealt(plan: &Plan) -> Vec<Share> {
+        plan.shares.iter().map(|share| Share { local: 0, ..*share }).collect()
+    }
+
+    /// Due times of each thread of a plan, until some seconds behind the window.
+    fn due(plan: &Plan) -> Vec<(u32, Vec<u64>)> {
+        let end = plan.warmup + plan.duration + 3_000_000_000;
+        let timetable = plan.timetable.as_ref().unwrap();
+        let of = |share: &Share| timetable.schedule(plan.spec.seed, share.thread, plan.all_threads);
+        plan.shares.iter().map(|share| (share.thread, of(share).take_while(|at| *at < end).collect())).collect()
+    }
+
+    fn rates() -> impl Strategy<Value = OfferedRate> {
+        let rate = 0.5..2_000.0;
+        let step = (rate.clone(), 0.1..1.0f64).prop_map(|(rate, for_s)| Step { rate, for_s });
+        prop_oneof![
+            rate.clone().prop_map(OfferedRate::Constant),
+            (rate.clone(), rate).prop_map(|(from, to)| OfferedRate::Ramp { from, to }),
+            proptest::collection::vec(step, 1..4).prop_map(OfferedRate::Steps),
+            proptest::collection::vec(0.0..3.0f64, 1..300).prop_map(|mut times| {
+                times.sort_by(f64::total_cmp);
+                OfferedRate::Replay(times)
+            }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_of_a_load_are_together_the_load_of_one_client(
+            threads in proptest::collection::vec(1u32..5, 1..6),
+            connections in 1u32..60,
+            more in 0u32..30,
+            requests in 1u64..1_000,
+            rate in rates(),
+            poisson: bool,
+            seed: u64,
+        ) {
+            let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
+            let parts: Vec<Part> = Part::deal(&threads, connections).into_iter().filter(|part| part.threads > 0).collect();
+            let all = parts.iter().map(|part| part.threads).sum();
+            let open = LoadKind::Open { rate, arrivals };
+            for kind in [LoadKind::Closed, LoadKind::Count { requests }, open] {
+                let max_connections = kind.is_open().then_some(connections + more);
+                let whole = LoadSpec {
+                    kind, connections, max_connections, threads: all, seed, warmup_s: 0.3, duration_s: 2.0,
+                    connect_rate: Some(100.0), ..spec()
+                };
+                let one = plan(&whole);
+                let several: Vec<Plan> =
+                    parts.iter().map(|part| plan(&LoadSpec { part: Some(*part), ..whole.clone() })).collect();
+                prop_assert_eq!(several.iter().flat_map(dealt).collect::<Vec<_>>(), dealt(&one));
+                let numbers = |share: &Share| (0..share.connections + share.more).map(|n| share.number(n)).collect::<Vec<_>>();
+                let mut used: Vec<u32> = several.iter().flat_map(|plan| plan.shares.iter().flat_map(numbers)).collect();
+                used.sort_unstable();
+                prop_assert_eq!(used, (0..max_connections.unwrap_or(connections)).collect::<Vec<_>>());
+                let tries: f64 = several.iter().flat_map(|plan| plan.shares.iter().map(|_| 1e9 / plan.connect_gap.unwrap())).sum();
+                prop_assert!((tries - 100.0).abs() < 1e-6, "{} a second", tries);
+                for plan in &several {
+                    prop_assert_eq!(plan.shares.iter().map(|share| share.local).collect::<Vec<_>>(), (0..plan.threads).collect::<Vec<_>>());
+                }
+                if one.timetable.is_some() {
+                    prop_assert_eq!(several.iter().flat_map(due).collect::<Vec<_>>(), due(&one));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_host_that_needs_more_threads_for_its_part_is_told() {
+        let part = Part { first_thread: 2, threads: 1 };
+        let text = too_few_threads(part, 3, 90_000);
+        assert!(text.contains("part has 1 threads") && text.contains("90000 connections only with 3"), "{text}");
     }
 
     #[test]

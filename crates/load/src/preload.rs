@@ -10,11 +10,17 @@ use crate::validate::LONGEST_S;
 /// More connections write no faster, and might be more than a server takes in a closed load.
 const CONNECTIONS: u32 = 64;
 
-/// The load that writes the keys, if there are keys to write. It sets each key once.
+/// The load that writes the keys, if there are keys for this client to write. It sets each key once.
 pub(crate) fn spec(load: &LoadSpec) -> Option<LoadSpec> {
     let keyvalue = load.keyvalue.as_ref().filter(|keyvalue| keyvalue.preload > 0)?;
     let operations = Mix(vec![(Operation::Set, 1)]);
     let keys = keyvalue.preload;
+    let connections = u64::from(load.connections.min(CONNECTIONS)).min(keys) as u32;
+    // Fewer connections may have fewer threads, of which some clients then have none.
+    let (threads, part) = match load.part {
+        Some(part) => (load.threads.min(connections), Some(part.below(connections)?)),
+        None => (load.threads, None),
+    };
     Some(LoadSpec {
         requests: RequestSpec::operations(&operations),
         keyvalue: Some(KeyValue {
@@ -27,7 +33,9 @@ pub(crate) fn spec(load: &LoadSpec) -> Option<LoadSpec> {
         }),
         kind: LoadKind::Count { requests: keys },
         think: None,
-        connections: u64::from(load.connections.min(CONNECTIONS)).min(keys) as u32,
+        connections,
+        threads,
+        part,
         max_connections: None,
         connect_rate: None,
         requests_per_connection: None,
@@ -60,7 +68,8 @@ pub(crate) fn add(result: &mut LoadResult, mut preload: LoadResult) {
     result.preload = Some(preload.total);
 }
 
-fn add_tls(tls: &mut TlsResult, more: TlsResult) {
+/// Adds the TLS statistics of other connections.
+pub(crate) fn add_tls(tls: &mut TlsResult, more: TlsResult) {
     tls.handshakes += more.handshakes;
     tls.resumed += more.resumed;
     tls.failed += more.failed;

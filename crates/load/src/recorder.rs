@@ -238,6 +238,16 @@ impl Merged {
         Merged { latency: histo(), service: histo(), lag: histo(), first_byte: histo() }
     }
 
+    /// Its histograms, in the order of [`crate::output::TAGS`].
+    pub(crate) fn by_tag(&self) -> [&Histo; 4] {
+        [&self.latency, &self.service, &self.lag, &self.first_byte]
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn by_tag_mut(&mut self) -> [&mut Histo; 4] {
+        [&mut self.latency, &mut self.service, &mut self.lag, &mut self.first_byte]
+    }
+
     /// Adds an interval.
     pub(crate) fn take(&mut self, interval: &Interval) {
         add(&mut self.latency, &interval.latency);

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, Quantiles, RequestResult, RequestSpec, TlsResult};
+use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, RequestResult, RequestSpec, TlsResult};
 use weir_net::DriverKind;
 
 use crate::aggregate::Aggregate;
 use crate::counts::happened;
-use crate::output::span_s;
+use crate::output::{LogInterval, span_s};
 use crate::plan::Plan;
 use crate::recorder::{EventCounts, Histo, add, histo, quantiles};
 use crate::shared::WorkerResult;
@@ -35,12 +35,10 @@ pub(crate) fn result(
 ) -> LoadResult {
     let mut window = moments(&aggregate.window);
     let mut total = moments(&aggregate.total);
-    let mut connect = histo();
     for outcome in outcomes {
         outcome.window.add_to(&mut window);
         outcome.window.add_to(&mut total);
         outcome.before.add_to(&mut total);
-        add(&mut connect, &outcome.connect);
     }
     // These two count only inside the window, so the total has the same values.
     total.right_in_window = aggregate.window.right;
@@ -59,7 +57,7 @@ pub(crate) fn result(
         by_request: by_request(plan, outcomes, &aggregate.requests),
         most_open,
         connections_used: sum(|o| o.used),
-        handshake: handshake(outcomes),
+        handshake: quantiles(&handshakes(outcomes)),
         first_byte: quantiles(&aggregate.samples.first_byte),
         window_start_ms: unix_ms(span.unix),
         window_s,
@@ -72,13 +70,14 @@ pub(crate) fn result(
         latency: quantiles(&aggregate.samples.latency),
         service: quantiles(&aggregate.samples.service),
         lag: quantiles(&aggregate.samples.lag),
-        connect: quantiles(&connect),
+        connect: quantiles(&connects(outcomes)),
         series: aggregate.series,
         errors_by_second: aggregate.errors,
         thread_busy: outcomes.iter().map(|outcome| outcome.busy).collect(),
         cpu_us: (sum(|o| o.cpu_us.0), sum(|o| o.cpu_us.1)),
         busy_poll_us: sum(|o| o.busy_poll_us),
         cut_short: span.cut_short,
+        hosts: Vec::new(),
     }
 }
 
@@ -101,12 +100,30 @@ fn tls(outcomes: &[WorkerResult]) -> Option<TlsResult> {
     })
 }
 
-fn handshake(outcomes: &[WorkerResult]) -> Quantiles {
+/// What the log of a part has beside what is recorded by second: the histograms behind the rest of its result's distributions.
+pub(crate) fn for_the_merge(span: &Span, outcomes: &[WorkerResult], requests: &[Histo]) -> LogInterval {
+    let whole = [("connect".into(), &connects(outcomes)), ("handshake".into(), &handshakes(outcomes))];
+    let by_request = (0..).zip(requests).map(|(n, histo)| (request_tag(n).into(), histo));
+    LogInterval::of(span.window, span.end, whole.into_iter().chain(by_request))
+}
+
+/// The tag of the latency of one of the load's requests.
+pub(crate) fn request_tag(request: usize) -> String {
+    format!("request-{request}")
+}
+
+fn connects(outcomes: &[WorkerResult]) -> Histo {
+    sum(outcomes.iter().map(|outcome| &outcome.connect))
+}
+
+fn handshakes(outcomes: &[WorkerResult]) -> Histo {
+    sum(outcomes.iter().filter_map(|outcome| outcome.tls.as_ref()).map(|counters| &counters.times))
+}
+
+fn sum<'a>(histos: impl Iterator<Item = &'a Histo>) -> Histo {
     let mut all = histo();
-    for counters in outcomes.iter().filter_map(|outcome| outcome.tls.as_ref()) {
-        add(&mut all, &counters.times);
-    }
-    quantiles(&all)
+    histos.for_each(|histo| add(&mut all, histo));
+    all
 }
 
 /// The counts of each of the specification's requests, if there are several.

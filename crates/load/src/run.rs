@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use weir_model::At;
 use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSecond, LoadSpec};
 use weir_model::suite::LoadKind;
 use weir_net::{DriverKind, pin_to_cpu, probe};
@@ -16,6 +17,7 @@ use crate::clock::{Clock, MILLI, NEVER};
 use crate::detail::{Detail, Distributions};
 use crate::drivers;
 use crate::error::LoadError;
+use crate::gate::Gate;
 use crate::output::{self, Outputs, span_s};
 use crate::plan::{Plan, Share};
 use crate::preload;
@@ -31,6 +33,9 @@ const POLL_INTERVAL: u64 = 50 * MILLI;
 
 /// How far ahead an important time is announced to the workers: longer than any of their turns.
 const LEAD_TIME: u64 = 50 * MILLI;
+
+/// How far ahead a gate has to name the start. Workers that have their connections look for it that often.
+const STARTS_AHEAD: u64 = 10 * MILLI;
 
 /// How long a caller waits for connections to be closed, once the result is known.
 const CLOSE_WAIT: Duration = Duration::from_millis(300);
@@ -54,6 +59,8 @@ pub enum Progress {
         /// Requested.
         of: u32,
     },
+    /// All connections are up, and the load waits for its start. Only of a load with a gate.
+    Ready,
     /// A second of warm-up is over.
     Warmup {
         /// Its number, 0-based.
@@ -93,7 +100,21 @@ pub fn run(
     stop: &StopFlag,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<LoadResult, LoadError> {
-    Job { spec, outputs, stop, ports: capacity::port_range() }.run(progress)
+    run_gated(spec, outputs, None, stop, progress)
+}
+
+/// Like [`run`]. With a gate the load makes its connections, reports [`Progress::Ready`], and starts when the gate says.
+///
+/// # Errors
+/// As for [`run`], and [`LoadError::Late`].
+pub fn run_gated(
+    spec: &LoadSpec,
+    outputs: &Outputs,
+    gate: Option<&Gate>,
+    stop: &StopFlag,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<LoadResult, LoadError> {
+    Job { spec, outputs, gate, stop, ports: capacity::port_range() }.run(progress)
 }
 
 /// What [`run`] is asked for.
@@ -101,6 +122,7 @@ pub fn run(
 pub(crate) struct Job<'a> {
     pub spec: &'a LoadSpec,
     pub outputs: &'a Outputs,
+    pub gate: Option<&'a Gate>,
     pub stop: &'a StopFlag,
     /// The kernel's range of local ports; tests make ports run short.
     pub ports: (u16, u16),
@@ -123,12 +145,13 @@ impl Job<'_> {
             return self.run_protocol::<P>(progress);
         };
         // Nothing is written for a load that cannot be run.
-        Plan::new::<P>(self.spec, probe(self.spec.driver)?, self.ports)?;
+        let kind = probe(self.spec.driver)?;
+        Plan::new::<P>(self.spec, kind, self.ports)?;
+        let of = Plan::new::<P>(&spec, kind, self.ports)?.shares.iter().map(|share| share.requests).sum();
         let begun = Instant::now();
         let mut written = 0;
         let outputs = Outputs::default();
-        let of = self.spec.keyvalue.as_ref().map_or(0, |keyvalue| keyvalue.preload);
-        let first = Job { spec: &spec, outputs: &outputs, ..*self }.run_protocol::<P>(&mut |news| {
+        let first = Job { spec: &spec, outputs: &outputs, gate: None, ..*self }.run_protocol::<P>(&mut |news| {
             if let Progress::Second(row) = news {
                 written += row.right;
                 progress(Progress::Preloading { written, of });
@@ -154,7 +177,7 @@ impl Job<'_> {
         preloaded: Option<Duration>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<LoadResult, LoadError> {
-        let Job { spec, outputs, stop, ports } = *self;
+        let Job { spec, outputs, gate, stop, ports } = *self;
         let kind = probe(spec.driver)?;
         let plan = Arc::new(Plan::new::<P>(spec, kind, ports)?);
         let mut protocol = P::new(spec).map_err(LoadError::Order)?;
@@ -163,7 +186,7 @@ impl Job<'_> {
         }
         let mut sinks = outputs.open()?;
         let mut load = Load::start(&plan, &protocol, kind, sinks.hlog.is_some())?;
-        let outcome = load.drive(stop, progress);
+        let outcome = load.drive(gate, stop, progress);
         if outcome.is_err() {
             load.shared.abandon();
         }
@@ -171,13 +194,16 @@ impl Job<'_> {
         let span = outcome?;
         load.aggregate.close(span.window, span.end);
 
-        if let (Some(sink), Some(log)) = (&mut sinks.hlog, &load.aggregate.log) {
+        load.outcomes.sort_by_key(|outcome| outcome.thread);
+        if let (Some(sink), Some(log)) = (&mut sinks.hlog, &mut load.aggregate.log) {
+            if spec.part.is_some() {
+                log.push(result::for_the_merge(&span, &load.outcomes, &load.aggregate.requests));
+            }
             output::write_log(sink, log, span.window, span.unix)?;
         }
         if let Some(sink) = &mut sinks.series {
             output::write_series(sink, &load.aggregate.series)?;
         }
-        load.outcomes.sort_by_key(|outcome| outcome.thread);
         progress(Progress::Distributions(Box::new(Distributions::of(&load.aggregate.samples))));
         Ok(result::result(&plan, kind, &span, load.aggregate, &load.outcomes, load.shared.most_open()))
     }
@@ -210,7 +236,7 @@ impl Load {
             aggregate: Aggregate::new(plan.threads, log),
             outcomes: Vec::new(),
         };
-        for share in plan.shares() {
+        for share in plan.shares.iter().copied() {
             let (give, take) = channel();
             for _ in 0..2 {
                 // The other end is in this scope.
@@ -234,7 +260,7 @@ impl Load {
                     load.shared.abandon();
                     load.join(false)?;
                     return Err(LoadError::Worker {
-                        thread: share.thread,
+                        thread: share.local,
                         detail: format!("cannot be started: {error}"),
                     });
                 }
@@ -243,14 +269,22 @@ impl Load {
         Ok(load)
     }
 
-    fn drive(&mut self, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<Span, LoadError> {
+    fn drive(
+        &mut self,
+        gate: Option<&Gate>,
+        stop: &StopFlag,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Span, LoadError> {
         self.connect(stop, progress)?;
-        let start = self.clock.now() + LEAD_TIME;
+        let (start, unix) = match gate {
+            None => (self.clock.now() + LEAD_TIME, SystemTime::now() + Duration::from_nanos(LEAD_TIME)),
+            Some(gate) => self.wait_for_start(gate, stop, progress)?,
+        };
         let window = start + self.plan.warmup;
         let mut span = Span {
             window,
             end: window + self.plan.duration,
-            unix: SystemTime::now() + Duration::from_nanos(window - self.clock.now()),
+            unix: unix + Duration::from_nanos(self.plan.warmup),
             cut_short: false,
         };
         self.shared.begin(start, span.end);
@@ -262,7 +296,7 @@ impl Load {
 
     /// Waits until every worker has its connections.
     fn connect(&mut self, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
-        let of = self.plan.spec.connections;
+        let of = self.plan.shares.iter().map(|share| share.connections).sum();
         let mut ready: Vec<Ready> = Vec::new();
         while ready.len() < self.threads.len() {
             if stop.is_set() {
@@ -295,6 +329,36 @@ impl Load {
             attempts,
             detail,
         })
+    }
+
+    /// Waits for the time of the start, and returns it with the wall clock's at that time.
+    fn wait_for_start(
+        &mut self,
+        gate: &Gate,
+        stop: &StopFlag,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(u64, SystemTime), LoadError> {
+        progress(Progress::Ready);
+        loop {
+            if stop.is_set() {
+                return Err(LoadError::Stopped);
+            }
+            match gate.recv_timeout(Duration::from_nanos(POLL_INTERVAL)) {
+                Ok(At { mono_ns, unix_ns }) => {
+                    let earliest = self.clock.monotonic_at(self.clock.now() + STARTS_AHEAD);
+                    if mono_ns < earliest {
+                        return Err(LoadError::Late { by_ns: earliest - mono_ns, ahead_ns: STARTS_AHEAD });
+                    }
+                    return Ok((self.clock.at_monotonic(mono_ns), UNIX_EPOCH + Duration::from_nanos(unix_ns)));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(LoadError::Stopped),
+            }
+            // A worker may fail meanwhile.
+            if let Some(Message::Failed(error)) = self.next_message(1)? {
+                return Err(error);
+            }
+        }
     }
 
     /// Follows the load until all workers are done.
@@ -428,6 +492,6 @@ fn pin(plan: &Plan, share: Share) -> Result<(), LoadError> {
     if cpus.is_empty() {
         return Ok(());
     }
-    let cpu = cpus[share.thread as usize % cpus.len()];
-    pin_to_cpu(cpu).map_err(|source| LoadError::Cpu { thread: share.thread, cpu, source })
+    let cpu = cpus[share.local as usize % cpus.len()];
+    pin_to_cpu(cpu).map_err(|source| LoadError::Cpu { thread: share.local, cpu, source })
 }

@@ -13,6 +13,7 @@ use weir_model::load::{
 use weir_model::suite::{Arrivals, LoadKind};
 
 use crate::error::LoadError;
+use crate::gate::Gate;
 use crate::output::Outputs;
 use crate::run::{self, Progress};
 use crate::stop::StopFlag;
@@ -65,26 +66,27 @@ pub fn find_max(
     stop: &StopFlag,
     progress: &mut dyn FnMut(SearchProgress),
 ) -> Result<SearchResult, LoadError> {
-    find_max_to(spec, conditions, options, &Outputs::default(), stop, progress)
+    find_max_to(spec, conditions, options, &Outputs::default(), None, stop, progress)
 }
 
 /// Like [`find_max`], and writes the files of the confirming trial. Each trial of full length replaces the files of the
-/// previous one.
+/// previous one. With a gate every trial waits there for its start.
 ///
 /// # Errors
-/// As for [`find_max`], and when a file cannot be written.
+/// As for [`find_max`], [`LoadError::Late`], and when a file cannot be written.
 pub fn find_max_to(
     spec: &LoadSpec,
     conditions: &[Condition],
     options: &SearchOptions,
     outputs: &Outputs,
+    gate: Option<&Gate>,
     stop: &StopFlag,
     progress: &mut dyn FnMut(SearchProgress),
 ) -> Result<SearchResult, LoadError> {
     let none = Outputs::default();
     let mut run = |spec: &LoadSpec, kind: ProbeKind, progress: &mut dyn FnMut(SearchProgress)| {
         let outputs = if kind == ProbeKind::Confirm { outputs } else { &none };
-        run::run(spec, outputs, stop, &mut |news| progress(SearchProgress::Load(news)))
+        run::run_gated(spec, outputs, gate, stop, &mut |news| progress(SearchProgress::Load(news)))
     };
     Search::new(spec, conditions, options)?.carry_out(stop, progress, &mut run)
 }
@@ -108,6 +110,11 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(spec: &'a LoadSpec, conditions: &'a [Condition], options: &'a SearchOptions) -> Result<Self, LoadError> {
         check(conditions, options).map_err(LoadError::Order)?;
+        if spec.part.is_some() {
+            let why =
+                "a search by one of several clients, which do not know each other's results; expected: one client";
+            return Err(LoadError::Order(why.to_owned()));
+        }
         Ok(Search {
             spec,
             conditions,

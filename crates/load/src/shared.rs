@@ -152,6 +152,7 @@ pub(crate) struct Ready {
 /// The final report of a worker.
 #[derive(Debug)]
 pub(crate) struct WorkerResult {
+    /// Which of this client's.
     pub thread: u32,
     /// Requests due before the window.
     pub before: RequestCounts,

@@ -61,10 +61,29 @@ fn connections(spec: &LoadSpec) -> Result<(), String> {
             format!("at most {most} connections, and {} to begin with; expected: at least as many", spec.connections)
         })?;
     }
+    part(spec)?;
     if let Some(rate) = spec.connect_rate {
         must(rate > 0.0 && rate.is_finite(), || format!("{rate} attempts to connect a second; expected: more than 0"))?;
     }
     Ok(())
+}
+
+/// A part is one of threads that all clients count alike.
+fn part(spec: &LoadSpec) -> Result<(), String> {
+    let Some(part) = spec.part else { return Ok(()) };
+    must((1..=spec.connections).contains(&spec.threads), || {
+        format!(
+            "{} threads of all clients, and {} connections; expected: at least 1 thread and at most one for each connection",
+            spec.threads, spec.connections
+        )
+    })?;
+    let end = part.first_thread.checked_add(part.threads);
+    must(part.threads > 0 && end.is_some_and(|end| end <= spec.threads), || {
+        format!(
+            "a part of {} threads from thread {} on, of {}; expected: at least 1, of those that there are",
+            part.threads, part.first_thread, spec.threads
+        )
+    })
 }
 
 fn times(spec: &LoadSpec) -> Result<(), String> {
@@ -215,8 +234,7 @@ mod tests {
     use super::*;
     use crate::plan::tests::{keyvalue_spec, spec};
     use weir_model::keyvalue::{KeyChoice, KeyValue, ValueSize};
-    use weir_model::load::RequestSpec;
-    use weir_model::load::Target;
+    use weir_model::load::{Part, RequestSpec, Target};
     use weir_model::suite::{Arrivals, LoadKind};
 
     #[test]
@@ -233,6 +251,13 @@ mod tests {
                 },
                 "at most 4 connections, and 5",
             ),
+            (|s| (s.part, s.threads) = (Some(Part { first_thread: 0, threads: 1 }), 0), "0 threads of all clients"),
+            (
+                |s| (s.part, s.threads) = (Some(Part { first_thread: 0, threads: 1 }), 2),
+                "2 threads of all clients, and 1",
+            ),
+            (|s| (s.part, s.threads) = (Some(Part { first_thread: 0, threads: 0 }), 1), "a part of 0 threads"),
+            (|s| (s.part, s.threads) = (Some(Part { first_thread: 1, threads: 1 }), 1), "from thread 1 on, of 1"),
             (|s| s.connect_rate = Some(0.0), "attempts to connect"),
             (|s| s.duration_s = 0.0, "duration of 0 s"),
             (|s| s.timeout_s = f64::NAN, "timeout of NaN s"),

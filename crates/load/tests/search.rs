@@ -26,7 +26,7 @@ fn the_limit_of_an_origin_that_takes_its_time_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| Some(folder.path().join(name));
     let outputs = Outputs { hlog: path("latency.hlog"), series: path("load.csv") };
-    let found = find_max_to(&spec, &conditions, &options, &outputs, &StopFlag::new(), &mut |news| {
+    let found = find_max_to(&spec, &conditions, &options, &outputs, None, &StopFlag::new(), &mut |news| {
         ends += usize::from(matches!(news, SearchProgress::Ends(_)));
     })
     .unwrap();

@@ -6,8 +6,9 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 
-use weir_host::role::{CONTINUE, ClientReport, ClientSpec, SPEC_FILE, SearchSpec};
-use weir_load::{LoadError, Outputs, Progress, SearchProgress, StopFlag};
+use weir_host::role::{CONTINUE, ClientReport, ClientSpec, SPEC_FILE, START, SearchSpec};
+use weir_load::{Gate, LoadError, Outputs, Progress, SearchProgress, StopFlag};
+use weir_model::At;
 use weir_model::load::SearchResult;
 
 use crate::exit::{Exit, Failure, VerbResult};
@@ -24,13 +25,14 @@ pub fn main(args: &Args) -> VerbResult {
     let order = std::fs::read(args.folder.join(SPEC_FILE)).map_err(Failure::missing)?;
     let order: ClientSpec = serde_json::from_slice(&order).map_err(Failure::input)?;
     let stop = StopFlag::new();
-    let goes_on = read_commands(stop.clone());
+    let commands = read_commands(stop.clone());
+    let gate = order.waits.then_some(&commands.starts);
     let outputs = outputs(&args.folder);
     let done = match &order.search {
-        None => weir_load::run(&order.spec, &outputs, &stop, &mut |progress| send(&event(progress)))
+        None => weir_load::run_gated(&order.spec, &outputs, gate, &stop, &mut |progress| send(&event(progress)))
             .map(|result| ClientReport::Done(Box::new(result))),
         Some(search) => {
-            run_search(&order, search, &outputs, &stop, &goes_on).map(|result| ClientReport::Found(Box::new(result)))
+            run_search(&order, search, &outputs, &stop, &commands).map(|result| ClientReport::Found(Box::new(result)))
         }
     };
     match done {
@@ -51,34 +53,51 @@ fn run_search(
     search: &SearchSpec,
     outputs: &Outputs,
     stop: &StopFlag,
-    goes_on: &Receiver<()>,
+    commands: &Commands,
 ) -> Result<SearchResult, LoadError> {
     let mut progress = |news| match news {
         SearchProgress::Begins { number, kind, rate, .. } => {
             send(&Some(ClientReport::Trial { number, kind, rate }));
             // Fails when the lab is gone; then this process exits, too.
-            let _ = goes_on.recv();
+            let _ = commands.goes_on.recv();
         }
         SearchProgress::Load(progress) => send(&event(progress)),
         SearchProgress::Ends(probe) => send(&Some(ClientReport::Tried(probe))),
         _ => {}
     };
-    weir_load::find_max_to(&order.spec, &search.objective, &search.options, outputs, stop, &mut progress)
+    let gate = order.waits.then_some(&commands.starts);
+    weir_load::find_max_to(&order.spec, &search.objective, &search.options, outputs, gate, stop, &mut progress)
 }
 
 fn outputs(folder: &Path) -> Outputs {
     Outputs { hlog: Some(folder.join("latency.hlog")), series: Some(folder.join("load.csv")) }
 }
 
-/// Reads commands of the lab from standard input: [`CONTINUE`] lets a waiting search go on, any other line stops the load
-/// early. At the end of input the lab is gone, and this process exits.
-fn read_commands(stop: StopFlag) -> Receiver<()> {
+/// Where the work receives the lab's commands.
+struct Commands {
+    /// A waiting search may go on.
+    goes_on: Receiver<()>,
+    /// A waiting load starts.
+    starts: Gate,
+}
+
+/// Reads commands of the lab from standard input: [`CONTINUE`] lets a waiting search go on, [`START`] a waiting load; any other
+/// line stops the load early. At the end of input the lab is gone, and this process exits.
+fn read_commands(stop: StopFlag) -> Commands {
     let (sender, goes_on) = channel();
+    let (starter, starts) = channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
             match line {
                 Ok(line) if line == CONTINUE => {}
-                Ok(_) => stop.set(),
+                Ok(line) => match start(&line) {
+                    Some(start) => {
+                        // Fails when the work is over.
+                        let _ = starter.send(start);
+                        continue;
+                    }
+                    None => stop.set(),
+                },
                 Err(_) => break,
             }
             // Ignored unless a search is waiting; wakes it, also so that it can stop.
@@ -86,7 +105,13 @@ fn read_commands(stop: StopFlag) -> Receiver<()> {
         }
         std::process::exit(1);
     });
-    goes_on
+    Commands { goes_on, starts }
+}
+
+/// The time of a line that tells a load to start.
+fn start(line: &str) -> Option<At> {
+    let (mono, unix) = line.strip_prefix(START)?.split_once(' ')?;
+    Some(At { mono_ns: mono.parse().ok()?, unix_ns: unix.parse().ok()? })
 }
 
 /// Runs `weir requester`; see `weir_product::requester`.
@@ -106,6 +131,7 @@ pub fn supervise() -> VerbResult {
 fn event(progress: Progress) -> Option<ClientReport> {
     Some(match progress {
         Progress::Connecting { open, of } => ClientReport::Connecting { open, of },
+        Progress::Ready => ClientReport::Ready,
         Progress::Warmup { row, .. } => ClientReport::Warmup(row),
         Progress::WindowStart { unix_ms } => ClientReport::WindowStart { unix_ms },
         Progress::Second(row) => ClientReport::Second(row),
@@ -120,5 +146,21 @@ fn send(word: &Option<ClientReport>) {
         // Fails when the lab is gone, which the end of standard input reports too.
         let _ = writeln!(std::io::stdout(), "{line}");
         let _ = std::io::stdout().flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_is_read_as_it_is_sent_and_nothing_else_is_one() {
+        assert_eq!(
+            start(&format!("{START}17 1700000000123000000")),
+            Some(At { mono_ns: 17, unix_ns: 1_700_000_000_123_000_000 })
+        );
+        for other in ["end", CONTINUE, "start", "start 17", "start 17 -1", "start 17 18 19", "start now 18"] {
+            assert_eq!(start(other), None, "{other}");
+        }
     }
 }

@@ -152,7 +152,7 @@ impl RunningTrial<'_> {
         let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
         let search = search::search_spec(self.trial.load, objective);
         let most = search::longest(&search, longest(&spec));
-        let client = ClientSpec { spec, search: Some(search) };
+        let client = ClientSpec { search: Some(search), ..spec.into() };
         observer.notify(RunEvent::Stage("searching"));
         let work = self.work(&client, folder, most, stop)?;
         let found = search::run_search(work, observer)?;

@@ -109,6 +109,11 @@ impl Keys {
         }));
     }
 
+    /// The keys so far may live longer than was said.
+    pub(crate) fn doubt_ends(&mut self) {
+        self.keys.iter_mut().for_each(|key| key.end_in_doubt = true);
+    }
+
     /// Lets all keys be picked as idle ones.
     pub(crate) fn idle_all(&mut self) {
         self.idle.extend(0..self.keys.len() as u32);

@@ -65,6 +65,8 @@ struct Order {
     known: u64,
     /// How many were written before the load.
     preload: u64,
+    /// Other clients wrote some of them, at times that this one does not know.
+    preloaded_elsewhere: bool,
     share: bool,
     /// A set makes a fresh key, because nothing else does.
     sets_make_keys: bool,
@@ -120,6 +122,7 @@ impl Requests {
             choice: keyvalue.keys,
             known,
             preload: keyvalue.preload,
+            preloaded_elsewhere: spec.part.is_some(),
             share: keyvalue.share,
             sets_make_keys: mix.iter().all(|(operation, _)| *operation != Operation::Create),
             connections,
@@ -174,6 +177,9 @@ impl Requests {
         let mut keys = Keys::fresh(order.first_fresh + connection);
         if !order.share {
             keys.add_known(owned(0, order.preload), Some(self.lives.least));
+            if order.preloaded_elsewhere {
+                keys.doubt_ends();
+            }
             keys.add_known(owned(order.preload, order.known), None);
         }
         let mut state = State { keys, ..State::default() };

@@ -131,7 +131,8 @@ fn load(addr: SocketAddr, tls: bool, kind: LoadKind<OfferedRate>) -> LoadResult 
     };
     let ports = crate::capacity::port_range();
     let result = {
-        let job = crate::run::Job { spec: &spec, outputs: &Outputs::default(), stop: &StopFlag::new(), ports };
+        let job =
+            crate::run::Job { spec: &spec, outputs: &Outputs::default(), gate: None, stop: &StopFlag::new(), ports };
         job.run_protocol::<Echo>(&mut |_| {}).unwrap()
     };
     balanced(&result);

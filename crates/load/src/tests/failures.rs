@@ -217,8 +217,9 @@ fn connections_spread_over_source_addresses_when_ports_run_short() {
         spec.threads = 2;
         // 20 ports, 2 of them left to others: 18 an address, so three addresses.
         let ports = (40_000, 40_019);
-        let result =
-            Job { spec: &spec, outputs: &Outputs::default(), stop: &StopFlag::new(), ports }.run(&mut |_| {}).unwrap();
+        let result = Job { spec: &spec, outputs: &Outputs::default(), gate: None, stop: &StopFlag::new(), ports }
+            .run(&mut |_| {})
+            .unwrap();
         balanced(&result);
         assert_eq!(result.total.right, 100);
         let peers = server.peers.lock().unwrap();

@@ -9,6 +9,7 @@ mod http2_server;
 mod keyvalue;
 mod keyvalue_server;
 mod options;
+mod parts;
 mod server;
 mod stopping;
 mod streams;
@@ -34,8 +35,12 @@ fn at_once<T: Clone + Send + Sync>(cases: &[T], test: impl Fn(T) + Sync) {
 }
 
 fn order(server: &Server, kind: LoadKind<OfferedRate>) -> LoadSpec {
+    order_to(server.addr, kind)
+}
+
+fn order_to(addr: std::net::SocketAddr, kind: LoadKind<OfferedRate>) -> LoadSpec {
     let request = Request { method: "GET".into(), path: "/".into(), headers: vec![], body: vec![] };
-    let target = Target::tcp(server.addr, server.addr.to_string());
+    let target = Target::tcp(addr, addr.to_string());
     LoadSpec { kind, connections: 4, timeout_s: 2.0, ..LoadSpec::new(target, request, Expect::default()) }
 }
 

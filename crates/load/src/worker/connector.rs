@@ -177,7 +177,7 @@ mod tests {
         spec.connections = 3;
         let mut plan = Plan::new::<Http1>(&spec, weir_net::DriverKind::Epoll, (32768, 60999)).unwrap();
         change(&mut plan);
-        let mut connector = Connector::new(&plan, &plan.shares()[0], 0);
+        let mut connector = Connector::new(&plan, &plan.shares[0], 0);
         (0..3).for_each(|id| connector.enqueue(id));
         (0..3).for_each(|_| connector.grow());
         connector

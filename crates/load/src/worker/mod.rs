@@ -80,12 +80,12 @@ impl<P: Protocol> Worker<P> {
         let now = clock.now();
         Worker {
             protocol,
-            generator: Generator::new(plan.choices.clone(), plan.spec.seed, share.thread, plan.threads),
+            generator: Generator::new(plan.choices.clone(), plan.spec.seed, share.thread, plan.all_threads),
             pacing: Pacing::new(&plan, &share),
             pool: Pool::new(share.connections + share.more, plan.streams, now),
             connector: Connector::new(&plan, &share, now),
             transport: Transport::new(&plan),
-            recorder: Recorder::new(&plan, share.thread, clock, messages, spares),
+            recorder: Recorder::new(&plan, share.local, clock, messages, spares),
             busy_poll: BusyPoll::default(),
             next_sweep: 0,
             finished: false,
@@ -361,7 +361,7 @@ impl<P: Protocol> Worker<P> {
             }
         }
         self.connect_some(io);
-        let gauge = &self.shared.gauges[self.share.thread as usize];
+        let gauge = &self.shared.gauges[self.share.local as usize];
         gauge.open.store(self.connector.up, Ordering::Relaxed);
         let waiting = u64::from(self.pool.in_flight) + u64::from(self.pool.pending) + self.pacing.waiting();
         gauge.waiting.store(waiting, Ordering::Relaxed);

@@ -67,7 +67,7 @@ impl Pacing {
     pub(super) fn new(plan: &Plan, share: &Share) -> Pacing {
         let source = match (&plan.timetable, &plan.spec.kind) {
             (Some(timetable), _) => {
-                Source::Open(Backlog::new(timetable.schedule(plan.spec.seed, share.thread, plan.threads)))
+                Source::Open(Backlog::new(timetable.schedule(plan.spec.seed, share.thread, plan.all_threads)))
             }
             (None, LoadKind::Count { .. }) => Source::Counted(share.requests),
             (None, _) => Source::Closed,
@@ -228,7 +228,7 @@ mod tests {
     fn pacing(kind: LoadKind<OfferedRate>, think: Option<RandomDuration>) -> Pacing {
         let spec = weir_model::load::LoadSpec { kind, think, ..spec() };
         let plan = Plan::new::<Http1>(&spec, weir_net::DriverKind::Epoll, (32768, 60999)).unwrap();
-        let mut pacing = Pacing::new(&plan, &plan.shares()[0]);
+        let mut pacing = Pacing::new(&plan, &plan.shares[0]);
         assert_eq!(pacing.next(5), None, "nothing before the start");
         pacing.begin(SECOND, 2 * SECOND);
         pacing

@@ -84,7 +84,7 @@ impl<P: Protocol> Worker<P> {
     pub(super) fn report(&mut self) {
         let (cpu, busy_poll_us, busy) = self.recorder.cpu();
         let result = WorkerResult {
-            thread: self.share.thread,
+            thread: self.share.local,
             before: self.recorder.before.clone(),
             window: self.recorder.inside.clone(),
             connect: self.connector.times.clone(),

@@ -15,7 +15,7 @@ mod spec;
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 pub use spec::{
-    Endpoint, LoadProtocol, LoadSpec, Login, OfferedRate, RandomDuration, RequestSpec, Step, Target, TlsSpec,
+    Endpoint, LoadProtocol, LoadSpec, Login, OfferedRate, Part, RandomDuration, RequestSpec, Step, Target, TlsSpec,
     TlsVersion,
 };
 
@@ -159,7 +159,8 @@ pub struct LoadResult {
     /// What became of each kind of request, in the order's order; empty when there is one kind.
     #[serde(default)]
     pub by_request: Vec<RequestResult>,
-    /// Most connections that were open at a time, of all threads together.
+    /// Most connections that were open at a time, of all threads together. Of several clients: the sum of what each had at most,
+    /// which is more than were open at a time where they had it at different times.
     #[serde(default)]
     pub most_open: u32,
     /// Connections that brought at least one answer, over the client's whole life.
@@ -213,6 +214,27 @@ pub struct LoadResult {
     pub busy_poll_us: u64,
     /// True when the user or the lab cut the load short.
     pub cut_short: bool,
+    /// What tells the clients apart, where several made the load; empty for one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<ClientOfHost>,
+}
+
+/// One of several clients that made a load together. What it did wrong as a client stays its own: one that was late or busy must
+/// not vanish among others that were not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientOfHost {
+    /// Its host's name.
+    pub host: String,
+    /// Due to sent, of its requests.
+    pub lag: Quantiles,
+    /// As [`LoadResult::thread_busy`], of its threads.
+    pub thread_busy: Vec<f64>,
+    /// Requests due in the window that it sent.
+    pub sent: u64,
+    /// Right answers to them.
+    pub right: u64,
+    /// Connections that it established in its whole life.
+    pub connections: u64,
 }
 
 /// Version of [`LoadResult`]. 2 added `protocol`, `streams`, `tls`, `by_request`, `most_open`, `connections_used`, `handshake`

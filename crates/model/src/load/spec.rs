@@ -53,8 +53,13 @@ pub struct LoadSpec {
     pub connection_close: bool,
     /// Source addresses to connect from, in turn; empty = chosen by weir where one has too few ports, else by the kernel.
     pub sources: Vec<IpAddr>,
-    /// Worker threads; 0 = as many as CPUs in `cpus`, else 1; more where one thread cannot hold so many connections.
+    /// Worker threads; 0 = as many as CPUs in `cpus`, else 1; more where one thread cannot hold so many connections. Of a load
+    /// that several clients make: those of all, as many as connections at most.
     pub threads: u32,
+    /// What this client makes of the load, where several make it. All else here is of the whole load, except `cpus`, `driver` and
+    /// paths, which are of this client's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// CPUs to pin the worker threads to, in turn; empty = not pinned.
     pub cpus: Vec<u32>,
     /// Seconds not measured, before the window. An open load whose rate changes is constant at its first rate meanwhile.
@@ -93,6 +98,7 @@ impl LoadSpec {
             connection_close: false,
             sources: Vec::new(),
             threads: 1,
+            part: None,
             cpus: Vec::new(),
             warmup_s: 0.0,
             duration_s: 1.0,
@@ -101,6 +107,46 @@ impl LoadSpec {
             seed: 1,
             driver: DriverChoice::Auto,
         }
+    }
+}
+
+/// The worker threads that one of several clients has, of those of the whole load. Connections, schedules, counted requests and
+/// the keys to write before the load are divided by thread, so that the parts are together the load of one client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its first thread, 0-based.
+    pub first_thread: u32,
+    /// How many it has.
+    pub threads: u32,
+}
+
+impl Part {
+    /// Deals threads to clients, each as many as it wishes, but no more in all than connections: the clients then get theirs in
+    /// turn, one at a time. Parts come in the order of the clients; one that gets no thread has nothing to do.
+    pub fn deal(wished: &[u32], connections: u32) -> Vec<Part> {
+        let mut dealt = vec![0u32; wished.len()];
+        let mut left = connections;
+        while left > 0 && dealt != wished {
+            for (has, wish) in dealt.iter_mut().zip(wished) {
+                if *has < *wish && left > 0 {
+                    *has += 1;
+                    left -= 1;
+                }
+            }
+        }
+        let mut first_thread = 0;
+        let part = |threads| {
+            let part = Part { first_thread, threads };
+            first_thread += threads;
+            part
+        };
+        dealt.into_iter().map(part).collect()
+    }
+
+    /// What it has of the first so many threads, if anything.
+    pub fn below(self, threads: u32) -> Option<Part> {
+        let left = threads.checked_sub(self.first_thread).filter(|left| *left > 0)?;
+        Some(Part { threads: self.threads.min(left), ..self })
     }
 }
 
@@ -483,6 +529,21 @@ impl FromStr for RandomDuration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_are_dealt_one_after_the_other_and_never_more_than_connections() {
+        let dealt = |wished: &[u32], connections| {
+            let parts = Part::deal(wished, connections);
+            parts.iter().map(|part| (part.first_thread, part.threads)).collect::<Vec<_>>()
+        };
+        assert_eq!(dealt(&[2, 4, 1], 100), [(0, 2), (2, 4), (6, 1)]);
+        assert_eq!(dealt(&[2, 4, 1], 5), [(0, 2), (2, 2), (4, 1)]);
+        assert_eq!(dealt(&[2, 4, 1], 2), [(0, 1), (1, 1), (2, 0)]);
+        let part = Part { first_thread: 3, threads: 4 };
+        assert_eq!(part.below(9), Some(part));
+        assert_eq!(part.below(5), Some(Part { first_thread: 3, threads: 2 }));
+        assert_eq!(part.below(3), None);
+    }
 
     #[test]
     fn endpoints_are_written_as_they_are_read() {

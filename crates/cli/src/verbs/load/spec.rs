@@ -69,6 +69,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         sources: args.connections.source.clone(),
         // With 0 the load decides by how many connections a thread can hold.
         threads: args.connections.threads.unwrap_or(0).min(args.load.connections),
+        part: None,
         cpus: args.connections.cpus.clone().unwrap_or_default(),
         warmup_s,
         duration_s,
