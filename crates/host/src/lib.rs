@@ -7,6 +7,7 @@
 //!
 //! This crate does not know products, suites or trials.
 
+pub mod agent;
 pub mod fake;
 pub mod files;
 mod host;
@@ -18,6 +19,7 @@ pub mod role;
 pub mod stop;
 pub mod supervisor;
 pub mod tail;
+pub mod transport;
 
 pub use host::{
     Disk, Disturbance, Ended, Host, HostError, HostFacts, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec,

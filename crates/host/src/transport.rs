@@ -1,0 +1,274 @@
+//! Transports: how an agent on another host is started. A transport is an argument vector and nothing else; what runs it (a
+//! shell, OpenSSH, kubectl, srun) is the user's, with the user's configuration.
+//!
+//! A host that does not share this machine's disk has no weir yet: there the vector ends in a small shell script, the
+//! *bootstrap*, which takes weir's binary from its standard input unless it has it from before, and becomes the agent.
+//! [`crate::agent`] speaks to what was started. This module does not know what is said.
+
+use std::path::PathBuf;
+
+/// How a host is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// This machine.
+    Local,
+    /// A network namespace of this machine, by the name that `ip netns` shows.
+    Namespace(String),
+    /// A destination of OpenSSH, such as `bench@10.0.0.5` or a name of its configuration.
+    Ssh {
+        /// Destination.
+        destination: String,
+        /// A configuration file instead of the user's.
+        config: Option<PathBuf>,
+    },
+    /// A pod with weir at `/weir/weir` in one of its containers.
+    Pod {
+        /// Name of the pod.
+        name: String,
+        /// Which container.
+        container: String,
+        /// Its namespace.
+        namespace: String,
+        /// Context of kubectl's configuration instead of the current one.
+        context: Option<String>,
+    },
+    /// Any command that runs what follows it on another host and passes its arguments as they are, such as `srun -u -w n1`.
+    Command(Vec<String>),
+}
+
+/// Where weir lies in a pod; an init container puts it there.
+pub const WEIR_IN_POD: &str = "/weir/weir";
+
+/// weir's binary, as it is to be on the other host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binary {
+    /// The file on this machine.
+    pub path: PathBuf,
+    /// SHA-256, hexadecimal.
+    pub sha256: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+impl Transport {
+    /// Whether files of this machine are there, too.
+    pub fn shares_disk(&self) -> bool {
+        matches!(self, Transport::Local | Transport::Namespace(_))
+    }
+
+    /// Whether weir's binary has to be taken there: the vector then runs the bootstrap.
+    pub fn copies(&self) -> bool {
+        matches!(self, Transport::Ssh { .. } | Transport::Command(_))
+    }
+
+    /// The argument vector that starts `weir agent` on the host.
+    pub fn vector(&self, weir: &Binary) -> Vec<String> {
+        let own = weir.path.display().to_string();
+        let (sha256, size) = (weir.sha256.as_str(), weir.size.to_string());
+        let bootstrap = || ["sh", "-c", BOOTSTRAP, "weir", sha256, &size].map(str::to_owned);
+        match self {
+            Transport::Local => words(&[&own, "agent"]),
+            Transport::Namespace(name) => words(&["nsenter", &format!("--net=/run/netns/{name}"), "--", &own, "agent"]),
+            Transport::Ssh { destination, config } => {
+                let mut vector = words(&["ssh", "-T"]);
+                vector.extend(SSH_OPTIONS.iter().flat_map(|option| words(&["-o", option])));
+                vector.extend(config.iter().flat_map(|file| words(&["-F", &file.display().to_string()])));
+                // The login shell over there reads what ssh joins with blanks; so it gets one word for one word.
+                vector.extend(words(&["--", destination, &quoted(&bootstrap())]));
+                vector
+            }
+            Transport::Pod { name, container, namespace, context } => {
+                let mut vector = words(&["kubectl"]);
+                vector.extend(context.iter().flat_map(|context| words(&["--context", context])));
+                vector.extend(words(&[
+                    "-n",
+                    namespace,
+                    "exec",
+                    "-i",
+                    name,
+                    "-c",
+                    container,
+                    "--",
+                    WEIR_IN_POD,
+                    "agent",
+                ]));
+                vector
+            }
+            Transport::Command(command) => command.iter().cloned().chain(bootstrap()).collect(),
+        }
+    }
+}
+
+/// No questions, no unknown host keys, and an end when the network is gone.
+const SSH_OPTIONS: [&str; 4] =
+    ["BatchMode=yes", "StrictHostKeyChecking=yes", "ServerAliveInterval=5", "ServerAliveCountMax=3"];
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// An argument vector as one line for a shell.
+pub fn quoted(argv: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
+    let word = |argument: &String| match argument.chars().all(plain) && !argument.is_empty() {
+        true => argument.clone(),
+        false => format!("'{}'", argument.replace('\'', r"'\''")),
+    };
+    argv.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// First word of the lines that the bootstrap writes. A login shell may write others before them.
+pub const BOOTSTRAP_WORD: &str = "weir-bootstrap";
+
+/// The bootstrap. `$1` is the SHA-256 of weir's binary and `$2` its size. It says `weir-bootstrap have Linux x86_64`, or
+/// `want` and then reads the binary; `weir-bootstrap ready`; and becomes the agent. Nothing may be sent to it before that word
+/// but the binary, because what reads it may read ahead.
+///
+/// One line without single quotes and exclamation marks, because the login shell that hands it to `sh` may be csh or fish.
+pub const BOOTSTRAP: &str = concat!(
+    r#"d=${WEIR_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/weir}/bin; f=$d/weir-$1; t=$f.$$; "#,
+    r#"same() { test "$(sha256sum <"$1" 2>/dev/null | cut -c1-64)" = "$2"; }; "#,
+    r#"if test -x "$f" && same "$f" "$1"; then echo "weir-bootstrap have $(uname -sm)"; else "#,
+    r#"echo "weir-bootstrap want $(uname -sm)"; umask 077; "#,
+    r#"mkdir -p "$d" && head -c "$2" >"$t" && same "$t" "$1" && chmod 700 "$t" && mv "$t" "$f" || "#,
+    r#"{ rm -f "$t"; echo "weir was not copied whole to $f" >&2; exit 3; }; fi; "#,
+    r#"echo "weir-bootstrap ready"; exec "$f" agent"#
+);
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::path::Path;
+    use std::process::{Command, Output, Stdio};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn binary() -> Binary {
+        Binary { path: "/opt/weir".into(), sha256: "ab12".into(), size: 7 }
+    }
+
+    #[test]
+    fn each_transport_is_its_vector() {
+        let vector = |transport: Transport| transport.vector(&binary()).join(" ");
+        assert_eq!(vector(Transport::Local), "/opt/weir agent");
+        assert_eq!(vector(Transport::Namespace("n1".into())), "nsenter --net=/run/netns/n1 -- /opt/weir agent");
+        let ssh = vector(Transport::Ssh { destination: "bench@h".into(), config: Some("/c".into()) });
+        let before = "ssh -T -o BatchMode=yes -o StrictHostKeyChecking=yes -o ServerAliveInterval=5 \
+                      -o ServerAliveCountMax=3 -F /c -- bench@h sh -c 'd=";
+        assert!(ssh.starts_with(before), "{ssh}");
+        assert!(ssh.ends_with("agent' weir ab12 7"), "{ssh}");
+        let pod = Transport::Pod {
+            name: "p".into(),
+            container: "c".into(),
+            namespace: "n".into(),
+            context: Some("k".into()),
+        };
+        assert_eq!(vector(pod), "kubectl --context k -n n exec -i p -c c -- /weir/weir agent");
+        let any = Transport::Command(words(&["srun", "-u"])).vector(&binary());
+        assert_eq!(any[..4], ["srun", "-u", "sh", "-c"]);
+        assert_eq!(any[4..], [BOOTSTRAP, "weir", "ab12", "7"]);
+    }
+
+    #[test]
+    fn the_bootstrap_is_one_word_for_any_shell() {
+        assert!(!BOOTSTRAP.contains(['\'', '!', '\n']), "{BOOTSTRAP}");
+        assert!(BOOTSTRAP.contains(BOOTSTRAP_WORD));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_shell_reads_the_words_that_were_quoted(argv in proptest::collection::vec("[^\0]{0,20}", 1..5)) {
+            let line = format!("printf '%s\\0' {}", quoted(&argv));
+            let output = Command::new("sh").args(["-c", &line]).output().expect("sh runs");
+            let read = String::from_utf8(output.stdout).expect("text");
+            let read: Vec<&str> = read.split_terminator('\0').collect();
+            prop_assert_eq!(read, argv);
+        }
+    }
+
+    /// Runs the bootstrap as a transport of commands does, with these bytes as its input.
+    fn bootstrap(home: &Path, weir: &Binary, input: &[u8], env: &[(&str, &str)]) -> Output {
+        let vector = Transport::Command(Vec::new()).vector(weir);
+        let mut command = Command::new(&vector[0]);
+        command.args(&vector[1..]).env("WEIR_HOME", home).envs(env.iter().copied());
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sh");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        // It may have refused and gone.
+        let _ = stdin.write_all(input);
+        drop(stdin);
+        child.wait_with_output().expect("it ends")
+    }
+
+    /// A program in weir's place, which says how it was called and what came behind it.
+    fn program() -> (Vec<u8>, Binary) {
+        let text = b"#!/bin/sh\necho \"called: $*\"; cat\n".to_vec();
+        let mut sha256 = Command::new("sha256sum").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("there");
+        sha256.stdin.take().expect("a pipe").write_all(&text).expect("written");
+        let said = sha256.wait_with_output().expect("it ends").stdout;
+        let sha256 = String::from_utf8_lossy(&said[..64]).into_owned();
+        let size = text.len() as u64;
+        (text, Binary { path: "/opt/weir".into(), sha256, size })
+    }
+
+    fn text(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    fn uname() -> String {
+        text(&Command::new("uname").arg("-sm").output().expect("there").stdout).trim().to_owned()
+    }
+
+    #[test]
+    fn a_binary_is_copied_once_and_used_from_then_on() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let (bytes, weir) = program();
+        let first = bootstrap(home.path(), &weir, &bytes, &[]);
+        let uname = uname();
+        let said = format!("weir-bootstrap want {uname}\nweir-bootstrap ready\ncalled: agent\n");
+        assert_eq!(text(&first.stdout), said, "{}", text(&first.stderr));
+        let file = home.path().join(format!("bin/weir-{}", weir.sha256));
+        assert_eq!(std::fs::read(&file).expect("copied"), bytes);
+        let again = bootstrap(home.path(), &weir, b"for the agent\n", &[]);
+        let said = format!("weir-bootstrap have {uname}\nweir-bootstrap ready\ncalled: agent\nfor the agent\n");
+        assert_eq!(text(&again.stdout), said);
+        // One that somebody changed is copied again.
+        std::fs::write(&file, "#!/bin/sh\necho mallory\n").expect("written");
+        let third = bootstrap(home.path(), &weir, &bytes, &[]);
+        assert_eq!(text(&third.stdout), text(&first.stdout));
+    }
+
+    #[test]
+    fn a_binary_that_does_not_arrive_whole_is_not_kept() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let (mut bytes, weir) = program();
+        bytes[20] ^= 1;
+        for sent in [&bytes[..], &bytes[..10]] {
+            let output = bootstrap(home.path(), &weir, sent, &[]);
+            assert_eq!(output.status.code(), Some(3));
+            let said = text(&output.stderr);
+            assert!(said.contains("weir was not copied whole to") && said.contains(&weir.sha256), "{said}");
+            assert!(!text(&output.stdout).contains("ready"));
+        }
+        assert_eq!(std::fs::read_dir(home.path().join("bin")).expect("made").count(), 0, "nothing is left");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_said() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let file = home.path().join("file");
+        std::fs::write(&file, "").expect("written");
+        let (bytes, weir) = program();
+        let output = bootstrap(&file, &weir, &bytes, &[]);
+        assert!(text(&output.stderr).contains("Not a directory"), "{}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(3));
+        // Without a name for it, weir goes into the user's cache.
+        let home = home.path().display().to_string();
+        let output = bootstrap(Path::new(""), &weir, &bytes, &[("HOME", &home), ("XDG_CACHE_HOME", "")]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(Path::new(&home).join(format!(".cache/weir/bin/weir-{}", weir.sha256)).exists());
+    }
+}
