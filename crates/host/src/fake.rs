@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use weir_model::At;
@@ -212,13 +212,28 @@ impl RoleProcess for FakeRoleProcess {
         Ok(())
     }
 
-    fn receive(&self, _within: Duration) -> Result<String, ReceiveError> {
-        locked(&self.reports).pop_front().ok_or(ReceiveError::Ended)
+    /// A role with answers runs until it is ended; another one until its reports are received.
+    fn receive(&self, within: Duration) -> Result<String, ReceiveError> {
+        let deadline = Instant::now() + within;
+        loop {
+            if let Some(report) = locked(&self.reports).pop_front() {
+                return Ok(report);
+            }
+            if self.answers.is_none() || !self.alive() {
+                return Err(ReceiveError::Ended);
+            }
+            if Instant::now() >= deadline {
+                return Err(ReceiveError::Timeout);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn ask(&self, line: &str, within: Duration) -> Result<String, ReceiveError> {
-        self.send(line).map_err(|_| ReceiveError::Ended)?;
-        self.receive(within)
+        match &self.answers {
+            Some(answers) => Ok(answers(line)),
+            None => self.receive(within),
+        }
     }
 
     fn end(&self) {
@@ -324,6 +339,17 @@ impl Host for FakeHost {
     fn read(&self, path: &Path) -> Result<Vec<u8>, FileError> {
         let missing = || FileError::at(path)(std::io::ErrorKind::NotFound.into());
         locked(&self.files).get(path).cloned().ok_or_else(missing)
+    }
+
+    fn read_part(&self, path: &Path, from: u64, most: usize) -> Result<Vec<u8>, FileError> {
+        let whole = self.read(path)?;
+        let from = usize::try_from(from).unwrap_or(usize::MAX).min(whole.len());
+        Ok(whole[from..].iter().take(most).copied().collect())
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, FileError> {
+        let below = |path: &PathBuf| path.strip_prefix(folder).ok().map(Path::to_owned);
+        Ok(locked(&self.files).keys().filter_map(below).collect())
     }
 
     fn fetch(&self, from: &Path, to: &Path) -> Result<(), FileError> {

@@ -97,6 +97,18 @@ pub trait Host: Debug + Send + Sync {
     /// What the system said.
     fn read(&self, path: &Path) -> Result<Vec<u8>, FileError>;
 
+    /// Reads a file from a byte on, at most so many; nothing at its end.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn read_part(&self, path: &Path, from: u64, most: usize) -> Result<Vec<u8>, FileError>;
+
+    /// The files in a folder and below it, as paths relative to it. Links are not followed.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, FileError>;
+
     /// Brings a folder with all its files to a folder of the machine where weir runs. Where that is the same folder, there is
     /// nothing to do.
     ///
@@ -269,7 +281,7 @@ pub enum ReceiveError {
 }
 
 /// Samples process trees and the host. It sleeps outside of a window.
-pub trait Sampler: Debug {
+pub trait Sampler: Debug + Send {
     /// Plans a window of the host's monotonic clock. Everything is sampled at `from`, then each second, and at `to`, if it is
     /// given. Returns at once. A `from` that has passed is now.
     ///

@@ -1,7 +1,7 @@
 //! This machine as a host: the implementation of [`Host`] that `weir` uses.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -153,6 +153,34 @@ impl Host for LocalHost {
         std::fs::read(path).map_err(FileError::at(path))
     }
 
+    fn read_part(&self, path: &Path, from: u64, most: usize) -> Result<Vec<u8>, FileError> {
+        let read = || {
+            let mut file = File::open(path)?;
+            file.seek(SeekFrom::Start(from))?;
+            let mut part = Vec::new();
+            file.take(most as u64).read_to_end(&mut part)?;
+            Ok(part)
+        };
+        read().map_err(FileError::at(path))
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, FileError> {
+        let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+        while let Some(inner) = folders.pop() {
+            for entry in std::fs::read_dir(&inner).map_err(FileError::at(&inner))? {
+                let path = entry.map_err(FileError::at(&inner))?.path();
+                let about = std::fs::symlink_metadata(&path).map_err(FileError::at(&path))?;
+                if about.is_dir() {
+                    folders.push(path);
+                } else if about.is_file() {
+                    files.push(path.strip_prefix(folder).unwrap_or(&path).to_owned());
+                }
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
     /// This machine is where weir runs, so that the files are there.
     fn fetch(&self, from: &Path, to: &Path) -> Result<(), FileError> {
         match from == to {
@@ -209,6 +237,20 @@ mod tests {
         assert_eq!(mode("key", true), 0o600);
         assert_eq!(mode("cert", false) & 0o600, 0o600);
         assert!(host.read(&dir.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn files_are_listed_and_read_in_parts() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let host = LocalHost::new("/weir".into());
+        for name in ["b", "a/deep/file"] {
+            host.write(&dir.path().join(name), b"0123456789", false).expect("written");
+        }
+        std::os::unix::fs::symlink("/etc", dir.path().join("link")).expect("linked");
+        assert_eq!(host.list(dir.path()).expect("a folder"), ["a/deep/file", "b"].map(PathBuf::from));
+        let part = |from, most| host.read_part(&dir.path().join("b"), from, most).expect("a file");
+        assert_eq!([part(0, 4), part(4, 100), part(10, 4)], [&b"0123"[..], b"456789", b""]);
+        assert!(host.list(&dir.path().join("none")).is_err());
     }
 
     #[test]

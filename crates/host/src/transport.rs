@@ -5,7 +5,11 @@
 //! *bootstrap*, which takes weir's binary from its standard input unless it has it from before, and becomes the agent.
 //! [`crate::agent`] speaks to what was started. This module does not know what is said.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::files::FileError;
 
 /// How a host is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +52,32 @@ pub struct Binary {
     pub sha256: String,
     /// Bytes.
     pub size: u64,
+    /// What it runs on, as `uname -sm` says it: `Linux x86_64`.
+    pub machine: String,
+}
+
+impl Binary {
+    /// Reads a binary.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no program for a machine that weir knows.
+    pub fn of(path: &Path) -> Result<Binary, FileError> {
+        let at = || FileError::at(path);
+        let bytes = std::fs::read(path).map_err(at())?;
+        let unknown = || at()(std::io::Error::other("it is no Linux program for x86_64 or aarch64"));
+        let machine = machine(&bytes).ok_or_else(unknown)?;
+        let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Binary { path: path.to_owned(), sha256, size: bytes.len() as u64, machine: format!("Linux {machine}") })
+    }
+}
+
+/// The machine in the header of an ELF file (elf(5)), little endian, 64 bits.
+fn machine(bytes: &[u8]) -> Option<&'static str> {
+    match (bytes.get(..6)?, bytes.get(18..20)?) {
+        (b"\x7fELF\x02\x01", [0x3e, 0]) => Some("x86_64"),
+        (b"\x7fELF\x02\x01", [0xb7, 0]) => Some("aarch64"),
+        _ => None,
+    }
 }
 
 impl Transport {
@@ -138,7 +168,6 @@ pub const BOOTSTRAP: &str = concat!(
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::path::Path;
     use std::process::{Command, Output, Stdio};
 
     use proptest::prelude::*;
@@ -146,7 +175,7 @@ mod tests {
     use super::*;
 
     fn binary() -> Binary {
-        Binary { path: "/opt/weir".into(), sha256: "ab12".into(), size: 7 }
+        Binary { path: "/opt/weir".into(), sha256: "ab12".into(), size: 7, machine: "Linux x86_64".into() }
     }
 
     #[test]
@@ -169,6 +198,19 @@ mod tests {
         let any = Transport::Command(words(&["srun", "-u"])).vector(&binary());
         assert_eq!(any[..4], ["srun", "-u", "sh", "-c"]);
         assert_eq!(any[4..], [BOOTSTRAP, "weir", "ab12", "7"]);
+    }
+
+    #[test]
+    fn a_binary_is_read_with_its_machine() {
+        let own = Binary::of(&std::env::current_exe().expect("a test")).expect("a program");
+        assert_eq!((own.machine, own.sha256.len()), (uname(), 64));
+        let refused = Binary::of(Path::new("/etc/passwd")).expect_err("a text").to_string();
+        assert_eq!(refused, "/etc/passwd: it is no Linux program for x86_64 or aarch64");
+        let mut other = b"\x7fELF\x02\x01".to_vec();
+        other.resize(18, 0);
+        assert_eq!(machine(&other), None);
+        other.extend([0xb7, 0]);
+        assert_eq!(machine(&other), Some("aarch64"));
     }
 
     #[test]
@@ -211,7 +253,7 @@ mod tests {
         let said = sha256.wait_with_output().expect("it ends").stdout;
         let sha256 = String::from_utf8_lossy(&said[..64]).into_owned();
         let size = text.len() as u64;
-        (text, Binary { path: "/opt/weir".into(), sha256, size })
+        (text, Binary { path: "/opt/weir".into(), sha256, size, machine: uname() })
     }
 
     fn text(bytes: &[u8]) -> String {

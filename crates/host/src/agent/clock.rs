@@ -4,30 +4,23 @@
 //! Only monotonic clocks are compared: wall clocks jump. Each exchange gives an offset that is wrong by at most half its
 //! length, so the shortest of several counts.
 
+use weir_model::clock::ClockReading;
+
 /// How many exchanges a reading takes.
 const EXCHANGES: usize = 16;
-
-/// One reading of a host's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
-    /// Its monotonic clock minus ours, ns.
-    pub offset_ns: i64,
-    /// How wrong that may be, ns: half of the shortest exchange.
-    pub error_ns: u64,
-}
 
 /// Reads a clock. `ours` reads ours and `theirs` asks for theirs, both in ns.
 ///
 /// # Errors
 /// The first of `theirs`.
-pub fn read<E>(ours: impl Fn() -> u64, mut theirs: impl FnMut() -> Result<u64, E>) -> Result<Reading, E> {
-    let mut best = Reading { offset_ns: 0, error_ns: u64::MAX };
+pub fn read<E>(ours: impl Fn() -> u64, mut theirs: impl FnMut() -> Result<u64, E>) -> Result<ClockReading, E> {
+    let mut best = ClockReading { offset_ns: 0, error_ns: u64::MAX };
     for _ in 0..EXCHANGES {
         let begun = ours();
         let there = theirs()?;
         let half = ours().saturating_sub(begun).div_ceil(2);
         if half < best.error_ns {
-            best = Reading { offset_ns: there.wrapping_sub(begun + half).cast_signed(), error_ns: half };
+            best = ClockReading { offset_ns: there.wrapping_sub(begun + half).cast_signed(), error_ns: half };
         }
     }
     Ok(best)

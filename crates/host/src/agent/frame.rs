@@ -15,8 +15,8 @@
 
 use std::io::{self, Read, Write};
 
-/// Longest payload, bytes. Short enough that a heartbeat behind one is not late on a slow link.
-pub const MOST: usize = 1024 * 1024;
+/// Longest payload, bytes: far above the series of a day, and far below what a number read from noise would be.
+pub const MOST: usize = 64 * 1024 * 1024;
 
 /// Bytes before the payload.
 const HEADER: usize = 20;
@@ -96,16 +96,19 @@ impl<R: Read> FrameReader<R> {
     /// # Errors
     /// When the stream has ended or is damaged.
     pub fn read(&mut self) -> Result<Frame, FrameError> {
-        let mut header = [0; HEADER];
-        self.fill(&mut header, 0)?;
+        let header = self.header()?;
         let (length, sum) = (number(&header[0..4]) as usize, number(&header[4..8]));
         let (found, text) = (u64::from(number(&header[12..16])) << 32, number(&header[16..20]) as usize);
         let found = found | u64::from(number(&header[8..12]));
         if length > MOST {
             return Err(FrameError::Length(length));
         }
-        let mut payload = vec![0; length];
-        self.fill(&mut payload, HEADER)?;
+        // A length alone takes no memory: it may be wrong.
+        let mut payload = Vec::new();
+        self.input.by_ref().take(length as u64).read_to_end(&mut payload).map_err(FrameError::Broken)?;
+        if payload.len() < length {
+            return Err(FrameError::Cut(HEADER + payload.len()));
+        }
         if checksum(&header, &payload) != sum {
             return Err(FrameError::Checksum(found));
         }
@@ -119,19 +122,19 @@ impl<R: Read> FrameReader<R> {
         Ok(Frame { payload, text })
     }
 
-    /// Reads all of `buffer`, which begins `before` bytes into a frame.
-    fn fill(&mut self, buffer: &mut [u8], before: usize) -> Result<(), FrameError> {
-        let mut filled = 0;
-        while filled < buffer.len() {
-            match self.input.read(&mut buffer[filled..]) {
-                Ok(0) if before + filled == 0 => return Err(FrameError::Ended),
-                Ok(0) => return Err(FrameError::Cut(before + filled)),
+    /// Reads a header.
+    fn header(&mut self) -> Result<[u8; HEADER], FrameError> {
+        let (mut header, mut filled) = ([0; HEADER], 0);
+        while filled < HEADER {
+            match self.input.read(&mut header[filled..]) {
+                Ok(0) if filled == 0 => return Err(FrameError::Ended),
+                Ok(0) => return Err(FrameError::Cut(filled)),
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(FrameError::Broken(error)),
             }
         }
-        Ok(())
+        Ok(header)
     }
 }
 

@@ -1,11 +1,27 @@
 //! The agent: weir on another host, spoken to over its standard input and output, and weir's side of that conversation.
 //!
 //! [`frame`] puts messages into frames with a checksum and a number, because transports cut streams short without saying so.
-//! [`clock`] reads the far clock over the same channel, [`watchdog`] notices silence, and [`lease`] keeps a host to one run.
+//! [`serve`] is the agent's side and [`remote`] weir's; [`process`] is `weir agent`, and [`connect`] starts it somewhere.
+//! [`watchdog`] notices silence, [`clock`] reads the far clock over the same channel, and [`lease`] keeps a host to one run.
 //! `weir agent` and the lab call this module. It does not know how the bytes travel: that is an argument vector
 //! ([`crate::transport`]).
 
+mod channel;
 pub mod clock;
+pub mod connect;
 pub mod frame;
 pub mod lease;
+mod message;
+pub mod process;
+pub mod remote;
+pub mod serve;
 pub mod watchdog;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use message::Hello;
+
+/// Locks even if a thread panicked with the lock: the data stays valid.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

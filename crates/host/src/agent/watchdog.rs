@@ -18,12 +18,11 @@ pub const BEAT: Duration = Duration::from_secs(1);
 /// Notices silence. Dropping it ends it.
 #[derive(Debug)]
 pub struct Watchdog {
-    ears: Ears,
     ended: Arc<AtomicBool>,
     thread: Thread,
 }
 
-/// Tells the watchdog that something was heard. Clones tell the same one.
+/// Tells watchdogs that something was heard. Clones tell the same ones.
 #[derive(Debug, Clone)]
 pub struct Ears {
     begun: Instant,
@@ -31,7 +30,18 @@ pub struct Ears {
     heard: Arc<AtomicU64>,
 }
 
+impl Default for Ears {
+    fn default() -> Ears {
+        Ears { begun: Instant::now(), heard: Arc::default() }
+    }
+}
+
 impl Ears {
+    /// Something was heard now.
+    pub fn new() -> Ears {
+        Ears::default()
+    }
+
     /// Something was heard.
     pub fn hear(&self) {
         let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -48,8 +58,7 @@ impl Watchdog {
     ///
     /// # Errors
     /// When no thread can be made.
-    pub fn start(limit: Duration, act: impl FnOnce() + Send + 'static) -> std::io::Result<Watchdog> {
-        let ears = Ears { begun: Instant::now(), heard: Arc::default() };
+    pub fn start(ears: &Ears, limit: Duration, act: impl FnOnce() + Send + 'static) -> std::io::Result<Watchdog> {
         let ended = Arc::new(AtomicBool::new(false));
         let (own_ears, own_ended) = (ears.clone(), Arc::clone(&ended));
         let watch = move || {
@@ -65,12 +74,7 @@ impl Watchdog {
             }
         };
         let thread: JoinHandle<()> = std::thread::Builder::new().name("weir-watchdog".into()).spawn(watch)?;
-        Ok(Watchdog { ears, ended, thread: thread.thread().clone() })
-    }
-
-    /// What tells it that something was heard.
-    pub fn ears(&self) -> Ears {
-        self.ears.clone()
+        Ok(Watchdog { ended, thread: thread.thread().clone() })
     }
 }
 
@@ -93,8 +97,9 @@ mod tests {
     fn silence_is_noticed_once_and_not_before_its_time() {
         let (sender, acted) = channel();
         let begun = Instant::now();
-        let watchdog = Watchdog::start(LIMIT, move || sender.send(()).expect("the test waits")).expect("a thread");
-        let ears = watchdog.ears();
+        let ears = Ears::new();
+        let act = move || sender.send(()).expect("the test waits");
+        let _watchdog = Watchdog::start(&ears, LIMIT, act).expect("a thread");
         for _ in 0..10 {
             std::thread::sleep(LIMIT / 10);
             ears.hear();
@@ -109,7 +114,7 @@ mod tests {
     #[test]
     fn one_that_is_dropped_does_nothing() {
         let (sender, acted) = channel::<()>();
-        drop(Watchdog::start(LIMIT, move || sender.send(()).expect("nobody waits")).expect("a thread"));
+        drop(Watchdog::start(&Ears::new(), LIMIT, move || sender.send(()).expect("nobody waits")).expect("a thread"));
         assert_eq!(acted.recv_timeout(LIMIT * 4), Err(RecvTimeoutError::Disconnected));
     }
 }

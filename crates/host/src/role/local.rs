@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::de::IgnoredAny;
@@ -24,8 +24,11 @@ pub struct LocalRole {
     /// Dropped to end the process.
     stdin: Mutex<Option<ChildStdin>>,
     lines: Mutex<Receiver<String>>,
-    asked: Mutex<Asked>,
+    asked: Arc<Questions>,
 }
+
+/// What was asked, and a sign that something was answered.
+type Questions = (Mutex<Asked>, Condvar);
 
 /// Questions in the order in which they were asked; the answers come in the same order.
 #[derive(Debug, Default)]
@@ -35,6 +38,8 @@ struct Asked {
     pending: VecDeque<Option<u64>>,
     /// Answered and not taken.
     answers: BTreeMap<u64, String>,
+    /// No answer will come any more.
+    ended: bool,
 }
 
 /// Locks even if a thread panicked with the lock: the data stays valid.
@@ -60,16 +65,22 @@ impl LocalRole {
             .spawn()?;
         let stdin = child.stdin.take();
         let (sender, lines) = channel();
+        let asked = Arc::<Questions>::default();
+        let answered = Arc::clone(&asked);
         if let Some(stdout) = child.stdout.take() {
             std::thread::spawn(move || {
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                     if serde_json::from_str::<IgnoredAny>(&line).is_err() {
                         // Lines that are not JSON go to the log.
                         let _ = writeln!(other_lines, "{line}");
-                    } else if sender.send(line).is_err() {
-                        return;
+                    } else if let Some(line) = not_an_answer(&answered, line)
+                        && sender.send(line).is_err()
+                    {
+                        break;
                     }
                 }
+                locked(&answered.0).ended = true;
+                answered.1.notify_all();
             });
         }
         Ok(LocalRole {
@@ -77,13 +88,14 @@ impl LocalRole {
             child: Mutex::new(child),
             stdin: Mutex::new(stdin),
             lines: Mutex::new(lines),
-            asked: Mutex::default(),
+            asked,
         })
     }
 
     /// Asks, without waiting for the answer. Returns the number by which [`LocalRole::answer`] finds it.
     pub(super) fn request(&self, line: &str) -> std::io::Result<u64> {
-        let mut asked = locked(&self.asked);
+        // Locked until it is noted, so that the answer cannot come before.
+        let mut asked = locked(&self.asked.0);
         self.send(line)?;
         let number = asked.next;
         asked.next += 1;
@@ -93,25 +105,27 @@ impl LocalRole {
 
     /// The answer to a question. When it does not come in time, nobody gets it.
     pub(super) fn answer(&self, number: u64, within: Duration) -> Result<String, ReceiveError> {
-        let mut asked = locked(&self.asked);
-        let deadline = Instant::now() + within;
-        loop {
-            if let Some(answer) = asked.answers.remove(&number) {
-                return Ok(answer);
-            }
-            match self.receive(deadline.saturating_duration_since(Instant::now())) {
-                Ok(line) => {
-                    if let Some(Some(first)) = asked.pending.pop_front() {
-                        asked.answers.insert(first, line);
-                    }
-                }
-                Err(error) => {
-                    asked.pending.iter_mut().filter(|one| **one == Some(number)).for_each(|one| *one = None);
-                    return Err(error);
-                }
-            }
+        let (asked, answered) = &*self.asked;
+        let waits = |asked: &mut Asked| !asked.ended && !asked.answers.contains_key(&number);
+        let waited = answered.wait_timeout_while(locked(asked), within, waits);
+        let mut asked = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if let Some(answer) = asked.answers.remove(&number) {
+            return Ok(answer);
         }
+        asked.pending.iter_mut().filter(|one| **one == Some(number)).for_each(|one| *one = None);
+        Err(if asked.ended { ReceiveError::Ended } else { ReceiveError::Timeout })
     }
+}
+
+/// Puts a line where the one who asked for it finds it; gives it back if nobody did.
+fn not_an_answer((asked, answered): &Questions, line: String) -> Option<String> {
+    let mut asked = locked(asked);
+    let Some(first) = asked.pending.pop_front() else { return Some(line) };
+    if let Some(number) = first {
+        asked.answers.insert(number, line);
+        answered.notify_all();
+    }
+    None
 }
 
 impl RoleProcess for LocalRole {

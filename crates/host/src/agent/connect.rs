@@ -1,0 +1,244 @@
+//! From the description of a host to the host: starts its transport, sees that weir is there, and greets the agent.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::locked;
+use super::message::Hello;
+use super::remote::{Carrier, RemoteHost};
+use super::serve::GREETING;
+use super::watchdog::{Ears, SILENCE, Watchdog};
+use crate::host::{Host, HostError};
+use crate::transport::{BOOTSTRAP_WORD, Binary, Transport};
+
+/// Lines of a transport's standard error that are kept.
+const LAST_WORDS: usize = 8;
+
+/// How long a transport may take to end when its streams have, before it is killed.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
+
+/// Bytes that a login shell may write before weir's own script does.
+const NOISE: usize = 64 * 1024;
+
+/// Reaches hosts.
+pub trait Connect: Send + Sync {
+    /// Reaches a host.
+    ///
+    /// # Errors
+    /// Why it cannot be reached, or who has it.
+    fn connect(&self, spec: &HostSpec) -> Result<Arc<dyn Host>, HostError>;
+}
+
+/// A host to reach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostSpec {
+    /// Its name in the topology.
+    pub name: String,
+    /// How it is reached.
+    pub transport: Transport,
+    /// Its address for traffic; `None`: loopback.
+    pub address: Option<IpAddr>,
+    /// CPUs that its agent keeps to; empty for all.
+    pub own_cpus: Vec<u32>,
+}
+
+/// Reaches hosts by agents.
+#[derive(Debug, Clone)]
+pub struct Agents {
+    /// What is to run there.
+    pub weir: Binary,
+    /// Name of the run. The same run may take over its leases.
+    pub run: String,
+    /// Who runs it: `user@host`.
+    pub who: String,
+    /// Whether hosts are kept to this run.
+    pub lease: bool,
+}
+
+impl Connect for Agents {
+    fn connect(&self, spec: &HostSpec) -> Result<Arc<dyn Host>, HostError> {
+        let vector = spec.transport.vector(&self.weir);
+        let (carried, mut streams) = Carried::start(&vector)
+            .map_err(|error| HostError::Failed(format!("host {}: {} did not start: {error}", spec.name, vector[0])))?;
+        if spec.transport.copies() {
+            let lost = |why: String| {
+                let expected = expected(&spec.transport);
+                HostError::Failed(format!("host {} was not reached: {why}{}{expected}", spec.name, carried.end()))
+            };
+            self.bring(&spec.name, &carried, &mut streams).map_err(lost)?;
+        }
+        let hello = Hello {
+            run: self.run.clone(),
+            who: self.who.clone(),
+            name: spec.name.clone(),
+            address: spec.address,
+            own_cpus: spec.own_cpus.clone(),
+            own_disk: !spec.transport.shares_disk(),
+            lease: self.lease,
+        };
+        let host = RemoteHost::greet(streams.output, streams.input, hello, SILENCE, Box::new(carried))?;
+        Ok(Arc::new(host))
+    }
+}
+
+fn expected(transport: &Transport) -> String {
+    match transport {
+        Transport::Ssh { destination, .. } => format!("\n  expected: `ssh {destination} true` works without questions"),
+        _ => String::new(),
+    }
+}
+
+impl Agents {
+    /// Speaks to the bootstrap: sends weir's binary if it is not there, and leaves the streams at the agent's beginning.
+    fn bring(&self, name: &str, carried: &Carried, streams: &mut Streams) -> Result<(), String> {
+        let ears = Ears::new();
+        let group = carried.group;
+        let _watchdog = Watchdog::start(&ears, GREETING, move || kill(group)).map_err(|error| error.to_string())?;
+        let said = streams.word()?;
+        let (what, machine) = said.split_once(' ').unwrap_or((&said, ""));
+        if machine != self.weir.machine {
+            let here = &self.weir.machine;
+            return Err(format!(
+                "host {name} is {machine}, and this weir is for {here}\n  expected: a weir built for it (--weir FILE)"
+            ));
+        }
+        if what == "want" {
+            let failed = |error: std::io::Error| format!("copying weir to it broke off: {error}");
+            let mut file = std::fs::File::open(&self.weir.path).map_err(failed)?;
+            let mut part = vec![0; 64 * 1024];
+            loop {
+                let length = file.read(&mut part).map_err(failed)?;
+                if length == 0 {
+                    break;
+                }
+                streams.input.write_all(&part[..length]).map_err(failed)?;
+                ears.hear();
+            }
+        }
+        match streams.word()? == "ready" {
+            true => Ok(()),
+            false => Err("its bootstrap said something else than ready".to_owned()),
+        }
+    }
+}
+
+/// What is written to and read from a transport.
+struct Streams {
+    input: ChildStdin,
+    output: ChildStdout,
+}
+
+impl Streams {
+    /// What the bootstrap says next. Reads no byte beyond that line, because the agent's frames follow.
+    fn word(&mut self) -> Result<String, String> {
+        let mut line = Vec::new();
+        for byte in self.output.by_ref().bytes().take(NOISE) {
+            match byte.map_err(|error| error.to_string())? {
+                b'\n' => {
+                    let text = String::from_utf8_lossy(&line);
+                    if let Some(said) = text.strip_prefix(BOOTSTRAP_WORD) {
+                        return Ok(said.trim().to_owned());
+                    }
+                    line.clear();
+                }
+                byte => line.push(byte),
+            }
+        }
+        Err("the connection ended before weir ran there".to_owned())
+    }
+}
+
+/// The process of a transport. It has a process group of its own, so that Ctrl-C at the terminal reaches weir alone.
+struct Carried {
+    program: String,
+    group: Option<Pid>,
+    child: Mutex<Child>,
+    words: Arc<Mutex<VecDeque<String>>>,
+    listener: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Carried {
+    fn start(vector: &[String]) -> std::io::Result<(Carried, Streams)> {
+        let mut command = Command::new(&vector[0]);
+        command.args(&vector[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.process_group(0).spawn()?;
+        let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(std::io::ErrorKind::BrokenPipe.into());
+        };
+        let words = Arc::default();
+        let listener = listen(errors, Arc::clone(&words))?;
+        let group = Some(Pid::from_child(&child));
+        let program = Path::new(&vector[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let carried = Carried { program, group, child: Mutex::new(child), words, listener: Mutex::new(Some(listener)) };
+        Ok((carried, Streams { input, output }))
+    }
+
+    fn wait(&self, within: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + within;
+        loop {
+            match locked(&self.child).try_wait() {
+                Ok(Some(status)) => return Some(status),
+                _ if Instant::now() >= deadline => return None,
+                _ => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+}
+
+/// Keeps the last lines of what a transport says about itself.
+fn listen(errors: ChildStderr, words: Arc<Mutex<VecDeque<String>>>) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("weir-transport".into()).spawn(move || {
+        for line in BufReader::new(errors).lines().map_while(Result::ok).filter(|line| !line.trim().is_empty()) {
+            let mut words = locked(&words);
+            words.push_back(line.chars().filter(|c| !c.is_control()).take(400).collect());
+            if words.len() > LAST_WORDS {
+                words.pop_front();
+            }
+        }
+    })
+}
+
+fn kill(group: Option<Pid>) {
+    let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+}
+
+impl Carrier for Carried {
+    fn end(&self) -> String {
+        let status = self.wait(ENDS_WITHIN);
+        // Also where it has ended: what it started (a jump host's ssh) may not have.
+        kill(self.group);
+        let _ = locked(&self.child).wait();
+        if let Some(listener) = locked(&self.listener).take() {
+            let begun = Instant::now();
+            while !listener.is_finished() && begun.elapsed() < ENDS_WITHIN {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        let end = match status {
+            Some(status) => format!("; {} ended with {status}", self.program),
+            None => format!("; {} was killed", self.program),
+        };
+        let words = locked(&self.words);
+        match words.is_empty() {
+            true => end,
+            false => format!("{end}; its last words:\n{}", words.iter().cloned().collect::<Vec<_>>().join("\n")),
+        }
+    }
+}
+
+impl Drop for Carried {
+    fn drop(&mut self) {
+        kill(self.group);
+        let _ = locked(&self.child).wait();
+    }
+}
