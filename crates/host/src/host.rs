@@ -262,11 +262,6 @@ pub trait RoleProcess: Debug + Send + Sync {
     /// When no answer comes within the time.
     fn ask(&self, line: &str, within: Duration) -> Result<String, ReceiveError>;
 
-    /// The newest of the lines that are held ([`RoleSpec::hold`]), for display alone.
-    fn newest_held(&self) -> Option<String> {
-        None
-    }
-
     /// Closes its standard input, and kills the process if that does not end it.
     fn end(&self);
 }
@@ -337,8 +332,8 @@ pub struct RoleSpec {
     pub args: Vec<String>,
     /// File to which standard error, and standard output that is not JSON, are appended.
     pub output: PathBuf,
-    /// Whether what a client says in its measured window may wait for the window's end on another host, so that nothing is sent
-    /// meanwhile.
+    /// Whether what a client says in its measured window waits on another host for the next heartbeat, so that nothing else is
+    /// sent meanwhile.
     #[serde(default)]
     pub hold: bool,
 }

@@ -193,7 +193,7 @@ fn program() -> ProgramSpec {
 }
 
 fn role(hold: bool) -> RoleSpec {
-    RoleSpec { role: Role::Origin, args: vec!["origin".into()], output: "/work/origin.log".into(), hold }
+    RoleSpec { name: "origin".into(), args: vec!["origin".into()], output: "/work/origin.log".into(), hold }
 }
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -439,7 +439,7 @@ fn in_a_measured_window_only_heartbeats_are_sent() {
         let both = connect(Arc::new(LocalHost::new("/bin/sh".into())));
         let host = both.host.expect("welcome");
         let args = vec!["-c".to_owned(), script.clone()];
-        let spec = RoleSpec { role: Role::Client, args, output: scratch.path().join("log"), hold };
+        let spec = RoleSpec { name: "client".into(), args, output: scratch.path().join("log"), hold };
         let client = host.start_role(&spec).expect("started");
         let begun = Instant::now();
         let lines: Vec<(String, Duration)> =

@@ -340,7 +340,7 @@ impl Host for RemoteHost {
         let started = self.line.request(Request::StartRole { role: number, spec: spec.clone() });
         let error = |failure: Failure| {
             locked(&self.line.state).roles.remove(&number);
-            RoleError::Start { role: spec.role.as_str(), error: failure.into_io(&self.line) }
+            RoleError::Start { role: spec.name.clone(), error: failure.into_io(&self.line) }
         };
         let (line, pid) = (Arc::clone(&self.line), started.map_err(error)?);
         Ok(Arc::new(RemoteRole { line, number, pid, lines: Mutex::new(lines), ended: Mutex::new(false) }))
