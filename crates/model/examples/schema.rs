@@ -1,4 +1,4 @@
-//! Writes the JSON schemas of suites, products and a load's results into `docs/schema`, where editors and readers find
+//! Writes the JSON schemas of suites, products, topologies and a load's results into `docs/schema`, where editors and readers find
 //! them.
 //!
 //! `cargo run -p weir-model --example schema`
@@ -11,6 +11,7 @@ fn main() -> std::io::Result<()> {
     for (name, schema) in [
         ("suite", weir_model::file::suite_schema()),
         ("product", weir_model::file::product_schema()),
+        ("topology", weir_model::file::topology_schema()),
         ("load-result", weir_model::load::load_result_schema()),
         ("search-result", weir_model::load::search_result_schema()),
     ] {

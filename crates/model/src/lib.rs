@@ -31,6 +31,7 @@ mod scale;
 pub mod select;
 pub mod suite;
 pub mod text;
+pub mod topology;
 pub mod units;
 
 pub use clock::At;
@@ -39,3 +40,4 @@ pub use error::InputError;
 pub use file::Catalogue;
 pub use filter::Filter;
 pub use placement::Placement;
+pub use topology::Topology;

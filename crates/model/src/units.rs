@@ -3,12 +3,14 @@
 //! same text; rounded text for people is in [`text`](crate::text). The errors say what was found and what would be
 //! right. The caller adds the file, line and key.
 
+pub(crate) mod bits;
 pub(crate) mod bytes;
 mod cpus;
 pub(crate) mod duration;
 mod number;
 pub(crate) mod rate;
 
+pub use bits::BitRate;
 pub use bytes::ByteCount;
 pub use cpus::CpuList;
 pub use duration::HumanDuration;

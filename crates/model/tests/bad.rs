@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use weir_model::InputError;
 use weir_model::product::Product;
 use weir_model::suite::Suite;
+use weir_model::{InputError, Topology};
 
 fn catalogue() -> BTreeMap<String, Vec<String>> {
     let both = || vec!["stock".to_owned(), "tuned".to_owned()];
@@ -28,7 +28,9 @@ fn projects() -> BTreeMap<String, Vec<u8>> {
 
 fn parse(name: &str, text: &str) -> Result<(), Vec<InputError>> {
     let source = format!("{name}.toml");
-    if name.starts_with("product-") {
+    if name.starts_with("hosts-") {
+        Topology::parse(&source, text).map(drop)
+    } else if name.starts_with("product-") {
         let projects = if name.contains("project") { projects() } else { BTreeMap::new() };
         Product::parse("nginx", &source, text, templates(), projects).map(drop)
     } else {
@@ -83,6 +85,7 @@ fn every_mistake_inside_a_file_has_a_line() {
             let nowhere = error.found.starts_with("missing")
                 || error.found.starts_with("the template")
                 || error.found.starts_with("the folder")
+                || error.found == "it has no host"
                 || error.found.starts_with("the file's name");
             assert!(error.line.is_some() || nowhere, "{error}");
         }

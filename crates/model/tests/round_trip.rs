@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use weir_model::Catalogue;
-use weir_model::Condition;
 use weir_model::fault::{Fault, FaultKind};
 use weir_model::keyvalue::KeyValue;
 use weir_model::load::TlsVersion;
 use weir_model::product::{BuildTool, Install, Need, Product, ProductKind, Reload, Signal, Source};
+use weir_model::record::Role;
 use weir_model::suite::{
     Arrivals, Entry, Expect, KeyType, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Scale, ScaleOverride,
     Series, Suite, Tls, Workload,
 };
+use weir_model::topology::{HostSpec, Reach};
 use weir_model::units::ByteCount;
+use weir_model::{Condition, Topology};
 
 /// Has every product, with the two profiles that suites may rely on.
 struct Everything;
@@ -317,7 +319,15 @@ proptest! {
     }
 
     #[test]
+    fn a_topology_reads_back_as_it_was(topology in topology()) {
+        let text = topology.to_toml();
+        let read = Topology::parse("hosts.toml", &text);
+        prop_assert_eq!(read, Ok(topology), "{}", text);
+    }
+
+    #[test]
     fn no_text_makes_a_parser_panic(text: String) {
+        let _ = Topology::parse("x.toml", &text);
         let _ = Suite::parse("x.toml", &text, &Everything);
         let _ = Product::parse("x", "x.toml", &text, BTreeMap::new(), BTreeMap::new());
     }
@@ -328,14 +338,87 @@ proptest! {
         length in 0usize..40,
         with in "[ -~\\n]{0,12}",
     ) {
-        for file in [shipped("suites/quick.toml"), include_str!("product.toml").to_owned()] {
+        for file in [shipped("suites/quick.toml"), include_str!("product.toml").to_owned(), HOSTS.to_owned()] {
             let start = file.floor_char_boundary_at(at.index(file.len()));
             let end = file.floor_char_boundary_at((start + length).min(file.len()));
             let text = format!("{}{with}{}", &file[..start], &file[end..]);
             let _ = Suite::parse("x.toml", &text, &Everything);
             let _ = Product::parse("x", "x.toml", &text, BTreeMap::new(), BTreeMap::new());
+            let _ = Topology::parse("x.toml", &text);
         }
     }
+}
+
+/// Every way to reach a host.
+const HOSTS: &str = r#"
+[[host]]
+name = "client-1"
+roles = ["client"]
+ssh = "bench@10.0.0.5"
+ssh_config = "bench.config"
+address = "10.0.1.5"
+cpus = "0-3, 8"
+
+[[host]]
+name = "client-2"
+roles = ["client", "origin"]
+local = true
+address = "10.0.1.6"
+
+[[host]]
+name = "proxy"
+roles = ["proxy"]
+pod = "bench/proxy-0"
+container = "product"
+context = "lab"
+address = "10.0.1.7"
+
+[[host]]
+name = "origin-1"
+roles = ["origin"]
+namespace = "weir.test_1"
+address = "10.0.1.8"
+
+[[host]]
+name = "origin-2"
+roles = ["origin"]
+command = ["srun", "-u", "-w", "node1"]
+address = "10.0.1.9"
+"#;
+
+#[test]
+fn hosts_are_as_the_file_says() {
+    let topology = Topology::parse("hosts.toml", HOSTS).expect("a valid topology");
+    let [ssh, local, pod, namespace, command] = topology.hosts() else { panic!("{topology:?}") };
+    assert_eq!(ssh.reach, Reach::Ssh { destination: "bench@10.0.0.5".into(), config: Some("bench.config".into()) });
+    assert_eq!((ssh.address, ssh.cpus.clone()), (Some([10, 0, 1, 5].into()), Some(vec![0, 1, 2, 3, 8])));
+    assert_eq!((&local.reach, local.roles.as_slice()), (&Reach::Local, &[Role::Client, Role::Origin][..]));
+    let (container, context) = (Some("product".to_owned()), Some("lab".to_owned()));
+    assert_eq!(pod.reach, Reach::Pod { name: "proxy-0".into(), namespace: "bench".into(), container, context });
+    assert_eq!(namespace.reach, Reach::Namespace("weir.test_1".into()));
+    assert_eq!(command.reach, Reach::Command(["srun", "-u", "-w", "node1"].map(String::from).into()));
+    let names = |hosts: Vec<&HostSpec>| hosts.iter().map(|host| host.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(topology.clients().collect()), ["client-1", "client-2"]);
+    assert_eq!(names(topology.origins().collect()), ["client-2", "origin-1", "origin-2"]);
+    assert_eq!((topology.proxy().name.as_str(), topology.kind()), ("proxy", "hosts"));
+    let text = "[[host]]\nname = \"here\"\nroles = [\"client\", \"proxy\", \"origin\"]\nlocal = true\n";
+    assert!(Topology::parse("hosts.toml", text).expect("one host needs no address").is_local());
+}
+
+#[test]
+fn namespaces_that_weir_makes_have_a_rate() {
+    let topology = Topology::parse("netns.toml", "[netns]\nclients = 4\nrate = \"2.5Gbit/s\"\n").expect("valid");
+    assert_eq!(topology, Topology::netns(4, 1, Some("2500Mbit".parse().expect("a rate"))));
+}
+
+fn topology() -> impl Strategy<Value = Topology> {
+    let rate = proptest::option::of((1u64..100_000).prop_map(|n| format!("{n}Mbit/s").parse().expect("a rate")));
+    let shipped = Topology::parse("hosts.toml", HOSTS).expect("a valid topology");
+    prop_oneof![
+        (1u32..9, 1u32..9, rate).prop_map(|(clients, origins, rate)| Topology::netns(clients, origins, rate)),
+        Just(Topology::local()),
+        Just(shipped),
+    ]
 }
 
 trait CharBoundary {

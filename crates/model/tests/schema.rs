@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use weir_model::file::{product_schema, suite_schema};
+use weir_model::file::{product_schema, suite_schema, topology_schema};
 use weir_model::load::{load_result_schema, search_result_schema};
 
 #[test]
@@ -11,6 +11,7 @@ fn the_checked_in_schemas_are_up_to_date() {
     for (name, schema) in [
         ("suite", suite_schema()),
         ("product", product_schema()),
+        ("topology", topology_schema()),
         ("load-result", load_result_schema()),
         ("search-result", search_result_schema()),
     ] {
@@ -64,7 +65,7 @@ fn the_schemas_say_nothing_that_weir_does_not_check() {
         "x-weir-one-of",
     ];
     let remarks = ["$schema", "title", "description", "default", "examples"];
-    for schema in [suite_schema(), product_schema()] {
+    for schema in [suite_schema(), product_schema(), topology_schema()] {
         keywords(&schema, &mut |key, value, object| {
             assert!(checked.contains(&key) || remarks.contains(&key), "{key} is not checked: {object:#}");
             if key == "pattern" {

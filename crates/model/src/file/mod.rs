@@ -1,7 +1,7 @@
-//! Reads `suite.toml` and `product.toml`: `locate` parses the TOML, `shape` checks it against the JSON schema, and
-//! `suite` and `product` turn the wire structs into valid types. They also check what a schema cannot say, such as
-//! references. [`Suite::parse`](crate::suite::Suite::parse) and [`Product::parse`] are the entry points, called by
-//! `weir-product`. The author of a file sees all its errors at once, each with its line; Serde would stop at the first
+//! Reads `suite.toml`, `product.toml` and `hosts.toml`: `locate` parses the TOML, `shape` checks it against the JSON schema, and
+//! `suite`, `product` and `topology` turn the wire structs into valid types. They also check what a schema cannot say, such as
+//! references. [`Suite::parse`](crate::suite::Suite::parse) and [`Product::parse`], called by `weir-product`, and
+//! [`Topology::parse`](crate::Topology::parse) are the entry points. The author of a file sees all its errors at once, each with its line; Serde would stop at the first
 //! one. The only function here that opens a file is `Suite::read_run`.
 
 mod errors;
@@ -12,13 +12,14 @@ mod product;
 mod schema;
 mod shape;
 mod suite;
+mod topology;
 
 use std::collections::BTreeMap;
 
 use errors::Errors;
 use serde::de::DeserializeOwned;
 
-pub use schema::{product_schema, suite_schema};
+pub use schema::{product_schema, suite_schema, topology_schema};
 
 use crate::InputError;
 use crate::product::{ORIGIN_PROFILE, Product};

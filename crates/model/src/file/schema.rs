@@ -1,4 +1,4 @@
-//! Generates the JSON schemas of `suite.toml` and `product.toml` from the types that are read.
+//! Generates the JSON schemas of `suite.toml`, `product.toml` and `hosts.toml` from the types that are read.
 //! Editors read them, and [`super::shape`] checks files against the same value, so both accept the same files.
 //! `cargo run -p weir-model --example schema` writes them to `docs/schema`. A file names its schema in its first line
 //! (`#:schema ../docs/schema/suite.schema.json`), a convention of taplo and Even Better TOML.
@@ -13,7 +13,8 @@ use serde_json::Value as Json;
 
 use super::product::ProductFile;
 use super::suite::SuiteFile;
-use crate::units::{ByteCount, HumanDuration, Rate};
+use super::topology::TopologyFile;
+use crate::units::{BitRate, ByteCount, HumanDuration, Rate};
 
 /// JSON schema (draft 7) of `suites/<name>.toml`.
 pub fn suite_schema() -> Json {
@@ -25,8 +26,14 @@ pub fn product_schema() -> Json {
     PRODUCT.clone()
 }
 
+/// JSON schema (draft 7) of `hosts.toml`.
+pub fn topology_schema() -> Json {
+    TOPOLOGY.clone()
+}
+
 pub(super) static SUITE: LazyLock<Json> = LazyLock::new(generate::<SuiteFile>);
 pub(super) static PRODUCT: LazyLock<Json> = LazyLock::new(generate::<ProductFile>);
+pub(super) static TOPOLOGY: LazyLock<Json> = LazyLock::new(generate::<TopologyFile>);
 
 fn generate<T: JsonSchema>() -> Json {
     // Draft 7 is what taplo reads. Everything inline: a walk over the schema needs no table of definitions, and the
@@ -131,6 +138,25 @@ impl JsonSchema for ByteCount {
             "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|MB|GB|KiB|MiB|GiB)?\s*$",
             "examples": [11268, "16KiB"],
             "x-weir-unit": "bytes",
+        })
+    }
+}
+
+impl JsonSchema for BitRate {
+    fn schema_name() -> Cow<'static, str> {
+        "BitRate".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*[kMG]?bit\s*(/s)?\s*$",
+            "examples": ["100Mbit/s", "2.5Gbit/s"],
+            "x-weir-unit": "bits",
         })
     }
 }

@@ -12,7 +12,7 @@ use super::locate::{child, item};
 use crate::condition::Condition;
 use crate::keyvalue::{KeyChoice, Mix, ValueSize};
 use crate::text::{list, one_of, suggestion};
-use crate::units::{self, ByteCount, HumanDuration, Rate, UnitError};
+use crate::units::{self, BitRate, ByteCount, HumanDuration, Rate, UnitError};
 
 /// Checks a file, and adds to `errors` what is wrong.
 ///
@@ -305,6 +305,7 @@ fn quantity(text: &str, unit: &str, schema: &Json) -> Result<String, UnitError> 
     let error = |error: UnitError| wrong(error.found);
     let text = match unit {
         "duration" => text.parse::<HumanDuration>().map_err(error)?.to_string(),
+        "bits" => text.parse::<BitRate>().map_err(error)?.to_string(),
         "rate" => text.parse::<Rate>().map_err(error)?.to_string(),
         "conditions" => Condition::list(text).map(|_| text.to_owned())?,
         "operations" => text.parse::<Mix>()?.to_string(),
@@ -331,6 +332,7 @@ fn describe(schema: &Json) -> String {
         let words = match unit {
             "duration" => units::duration::WANTED,
             "bytes" => units::bytes::WANTED,
+            "bits" => units::bits::WANTED,
             _ => units::rate::WANTED,
         };
         let more_than_zero = schema["x-weir-positive"] == Json::Bool(true);

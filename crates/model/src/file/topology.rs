@@ -1,0 +1,329 @@
+//! `hosts.toml`: its keys, what a schema cannot say of them (one proxy, names and addresses that differ), and writing it.
+//! `weir run --topology FILE` and `weir hosts` call [`Topology::parse`]; the journal writes [`Topology::to_toml`] into the
+//! run's folder.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::errors::Errors;
+use super::locate::{child, item};
+use super::{NAME_WANTED, read, schema};
+use crate::InputError;
+use crate::record::Role;
+use crate::topology::{HostSpec, MOST_MADE, Netns, Reach, Topology};
+use crate::units::{BitRate, CpuList};
+
+/// The hosts of a run of weir: which roles they have, and how they are reached.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "weir topology", extend("x-weir-one-of" = ["host", "netns"]))]
+pub(super) struct TopologyFile {
+    /// A machine, pod or namespace that is there; one `[[host]]` each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    host: Vec<HostForm>,
+    /// Namespaces of this machine that weir makes for the run and removes afterwards. Not together with `[[host]]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    netns: Option<NetnsForm>,
+}
+
+/// A machine, pod or namespace. It is reached in exactly one way.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-weir-one-of" = WAYS))]
+struct HostForm {
+    /// Its name in messages and reports.
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = NAME_WANTED))]
+    name: String,
+    /// What runs on it. One host has the role proxy; clients and origins may be several.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    roles: Vec<Role>,
+    /// It is the machine on which weir runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    local: bool,
+    /// A destination of OpenSSH, such as `bench@10.0.0.5`. The user's configuration, agent and known hosts apply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        regex(pattern = r"^[^-\s]\S*$"),
+        extend("x-weir-wanted" = "a destination of ssh, such as \"bench@10.0.0.5\" or a name of its configuration")
+    )]
+    ssh: Option<String>,
+    /// A configuration file for `ssh`, instead of the user's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    ssh_config: Option<String>,
+    /// A pod that is there, by its name or `namespace/name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        regex(pattern = r"^([a-z0-9][a-z0-9-]*/)?[a-z0-9][a-z0-9.-]*$"),
+        extend("x-weir-wanted" = "the name of a pod, such as \"client-0\" or \"bench/client-0\"")
+    )]
+    pod: Option<String>,
+    /// The pod's container. Left out, the one that kubectl takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    container: Option<String>,
+    /// The context of kubectl's configuration. Left out, the current one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    context: Option<String>,
+    /// A network namespace of this machine that is there, as `ip netns` names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        regex(pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"),
+        extend("x-weir-wanted" = "the name of a network namespace, as `ip netns` lists it")
+    )]
+    namespace: Option<String>,
+    /// A command that runs there what follows it, such as `["srun", "-u", "-w", "node1"]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    command: Option<Vec<String>>,
+    /// The address that traffic uses: a number, not a name. May be left out where there is one host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    /// The CPUs that its roles may use, such as "0-7". Left out, all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpus: Option<String>,
+}
+
+/// Keys of which a host has exactly one.
+const WAYS: [&str; 5] = ["local", "ssh", "pod", "namespace", "command"];
+
+/// Namespaces of this machine that weir makes.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct NetnsForm {
+    /// How many make the load.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MOST_MADE), extend("x-weir-wanted" = MADE_WANTED))]
+    clients: u32,
+    /// How many are behind the proxy.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MOST_MADE), extend("x-weir-wanted" = MADE_WANTED))]
+    origins: u32,
+    /// What each link carries at most. Left out, there is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<BitRate>,
+}
+
+/// [`MOST_MADE`] in words.
+const MADE_WANTED: &str = "a whole number from 1 to 100";
+
+fn one() -> u32 {
+    1
+}
+
+impl Topology {
+    /// Reads a topology. `source_name` is the file as the user named it; it stands in messages.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file, by line: syntax errors alone if there are any.
+    pub fn parse(source_name: &str, text: &str) -> Result<Topology, Vec<InputError>> {
+        read(source_name, text, &schema::TOPOLOGY, |file, errors| Checks { errors }.topology(file))
+    }
+
+    /// The topology as a file that [`Topology::parse`] reads back as an equal one.
+    pub fn to_toml(&self) -> String {
+        let count = |role| u32::try_from(self.of(role).count()).unwrap_or(MOST_MADE);
+        let netns = self.made.map(|Netns { rate }| NetnsForm {
+            clients: count(Role::Client),
+            origins: count(Role::Origin),
+            rate,
+        });
+        let host = if netns.is_some() { Vec::new() } else { self.hosts.iter().map(HostForm::of).collect() };
+        // Every key is a text and every number fits.
+        toml::to_string(&TopologyFile { host, netns })
+            .unwrap_or_else(|error| format!("# this topology cannot be written: {error}\n"))
+    }
+}
+
+impl HostForm {
+    fn of(host: &HostSpec) -> HostForm {
+        let form = HostForm {
+            name: host.name.clone(),
+            roles: host.roles.clone(),
+            address: host.address.map(|address| address.to_string()),
+            cpus: host.cpus.as_deref().map(CpuList::text),
+            ..HostForm::default()
+        };
+        match host.reach.clone() {
+            Reach::Local | Reach::Made => HostForm { local: true, ..form },
+            Reach::Namespace(name) => HostForm { namespace: Some(name), ..form },
+            Reach::Ssh { destination, config } => {
+                let ssh_config = config.map(|file| file.display().to_string());
+                HostForm { ssh: Some(destination), ssh_config, ..form }
+            }
+            Reach::Pod { name, namespace, container, context } => {
+                HostForm { pod: Some(format!("{namespace}/{name}")), container, context, ..form }
+            }
+            Reach::Command(command) => HostForm { command: Some(command), ..form },
+        }
+    }
+
+    /// How it is reached, and by which key.
+    fn reach(&self) -> Option<(&'static str, Reach)> {
+        let HostForm { ssh_config, container, context, .. } = self;
+        let ssh = |destination: &String| {
+            let (destination, config) = (destination.clone(), ssh_config.as_ref().map(PathBuf::from));
+            ("ssh", Reach::Ssh { destination, config })
+        };
+        let pod = |pod: &String| {
+            let (namespace, name) = pod.split_once('/').unwrap_or(("default", pod));
+            let (name, namespace) = (name.to_owned(), namespace.to_owned());
+            ("pod", Reach::Pod { name, namespace, container: container.clone(), context: context.clone() })
+        };
+        let local = self.local.then_some(("local", Reach::Local));
+        local
+            .or_else(|| self.ssh.as_ref().map(ssh))
+            .or_else(|| self.pod.as_ref().map(pod))
+            .or_else(|| self.namespace.clone().map(|name| ("namespace", Reach::Namespace(name))))
+            .or_else(|| self.command.clone().map(|command| ("command", Reach::Command(command))))
+    }
+}
+
+/// Checks what a schema cannot say. Errors go to `errors`.
+struct Checks<'a, 'e> {
+    errors: &'a mut Errors<'e>,
+}
+
+impl Checks<'_, '_> {
+    fn topology(&mut self, file: TopologyFile) -> Option<Topology> {
+        if let Some(NetnsForm { clients, origins, rate }) = file.netns {
+            return Some(Topology::netns(clients, origins, rate));
+        }
+        if file.host.is_empty() {
+            let wanted = "[[host]] with name, roles and how it is reached; or [netns] for namespaces of this machine";
+            self.errors.add_about_file("it has no host", wanted);
+            return None;
+        }
+        self.roles(&file.host);
+        self.unique(&file.host, "name", "the name of another host", "another name", |host| Some(host.name.clone()));
+        let several = file.host.len() > 1;
+        let hosts: Vec<Option<HostSpec>> =
+            file.host.iter().enumerate().map(|(index, host)| self.host(index, host, several)).collect();
+        self.unique_ways(&file.host);
+        self.addresses(&hosts);
+        let hosts = hosts.into_iter().collect::<Option<Vec<HostSpec>>>()?;
+        Some(Topology { hosts, made: None })
+    }
+
+    fn roles(&mut self, hosts: &[HostForm]) {
+        let with = |role| hosts.iter().enumerate().filter(move |(_, host)| host.roles.contains(&role));
+        let proxies: Vec<(usize, &HostForm)> = with(Role::Proxy).collect();
+        if let [_, (second, _), ..] = proxies.as_slice() {
+            let names: Vec<&str> = proxies.iter().map(|(_, host)| host.name.as_str()).collect();
+            let found = format!("{} hosts have the role proxy ({})", proxies.len(), names.join(", "));
+            self.errors.add(&path(*second, "roles"), found, "one; clients and origins may be several");
+        }
+        for role in [Role::Client, Role::Proxy, Role::Origin] {
+            if with(role).next().is_none() {
+                let wanted = format!("roles = [\"{}\"] at one host", role.as_str());
+                self.errors.add("host", format!("no host has the role {}", role.as_str()), wanted);
+            }
+        }
+    }
+
+    fn host(&mut self, index: usize, form: &HostForm, several: bool) -> Option<HostSpec> {
+        let before = self.errors.count();
+        let reach = form.reach();
+        if reach.is_none() {
+            let found = "it does not say how it is reached";
+            self.errors.add(&item("host", index), found, format!("one of {}", WAYS.join(", ")));
+        }
+        for (key, given, of) in [
+            ("ssh_config", form.ssh_config.is_some(), "ssh"),
+            ("container", form.container.is_some(), "pod"),
+            ("context", form.context.is_some(), "pod"),
+        ] {
+            let way = reach.as_ref().map(|(way, _)| *way);
+            if let Some(way) = way.filter(|way| given && *way != of) {
+                self.errors.add(&path(index, key), format!("does not go with {way}"), format!("{of}, or no {key}"));
+            }
+        }
+        let address = self.address(index, form.address.as_deref(), several);
+        let cpus = form.cpus.as_deref().and_then(|text| match text.parse::<CpuList>() {
+            Ok(list) => Some(list.into_vec()),
+            Err(error) => {
+                self.errors.add(&path(index, "cpus"), error.found, error.wanted);
+                None
+            }
+        });
+        let (_, reach) = reach.filter(|_| self.errors.count() == before)?;
+        Some(HostSpec { name: form.name.clone(), roles: form.roles.clone(), reach, address, cpus })
+    }
+
+    fn address(&mut self, index: usize, text: Option<&str>, several: bool) -> Option<IpAddr> {
+        let wanted = "an IP address of its network for traffic";
+        let at = path(index, "address");
+        let Some(text) = text else {
+            if several {
+                self.errors.add(&at, "missing. The other hosts have to reach it", wanted);
+            }
+            return None;
+        };
+        let Ok(address) = text.parse::<IpAddr>() else {
+            self.errors.add(&at, format!("{text:?} is no number"), wanted);
+            return None;
+        };
+        let wrong = match address {
+            _ if address.is_unspecified() || address.is_multicast() => "is no host's address",
+            _ if several && address.is_loopback() => "is every host itself",
+            _ => return Some(address),
+        };
+        self.errors.add(&at, format!("{address} {wrong}"), wanted);
+        None
+    }
+
+    /// Addresses differ, and each host can reach the others.
+    fn addresses(&mut self, hosts: &[Option<HostSpec>]) {
+        let mut seen: BTreeMap<IpAddr, &str> = BTreeMap::new();
+        let family = |address: &IpAddr| if address.is_ipv4() { "IPv4" } else { "IPv6" };
+        let known = hosts.iter().enumerate().filter_map(|(index, host)| Some((index, host.as_ref()?)));
+        let addresses: Vec<(usize, &str, IpAddr)> =
+            known.filter_map(|(index, host)| Some((index, host.name.as_str(), host.address?))).collect();
+        for (index, name, address) in &addresses {
+            if let Some(other) = seen.insert(*address, name) {
+                let found = format!("{address} is the address of {other}, too");
+                self.errors.add(&path(*index, "address"), found, "an address of its own");
+            }
+            let first = addresses.first().map_or(*address, |(_, _, first)| *first);
+            if family(&first) != family(address) {
+                let found = format!("{address} is {}, and {first} is {}", family(address), family(&first));
+                self.errors.add(&path(*index, "address"), found, "addresses of one family, so that all reach all");
+            }
+        }
+    }
+
+    /// Two agents of a run on one host would be in each other's way, and their CPUs would not be told apart.
+    fn unique_ways(&mut self, hosts: &[HostForm]) {
+        for key in WAYS {
+            let same =
+                |host: &HostForm| host.reach().filter(|(way, _)| *way == key).map(|(_, reach)| format!("{reach:?}"));
+            self.unique(hosts, key, "the way to another host", "one host with the roles of both", same);
+        }
+    }
+
+    /// What `value` says of hosts has to differ from host to host.
+    fn unique(
+        &mut self,
+        hosts: &[HostForm],
+        key: &str,
+        what: &str,
+        wanted: &str,
+        value: impl Fn(&HostForm) -> Option<String>,
+    ) {
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        for (index, host) in hosts.iter().enumerate() {
+            let Some(value) = value(host) else { continue };
+            if let Some(first) = seen.get(&value) {
+                let found = format!("is {what}: host[{first}], {:?}", hosts[*first].name);
+                self.errors.add(&path(index, key), found, wanted);
+            }
+            seen.entry(value).or_insert(index);
+        }
+    }
+}
+
+fn path(index: usize, key: &str) -> String {
+    child(&item("host", index), key)
+}

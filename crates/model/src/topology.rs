@@ -1,0 +1,205 @@
+//! Which hosts a run has: the roles of each, how it is reached, the address that traffic uses, its CPUs. `weir run --topology`
+//! chooses one, [`mod@crate::file`] reads those that people write, and the lab starts roles by it.
+//!
+//! A [`Topology`] is always whole: it has one host for the proxy, at least one for clients and for origins, and host names that
+//! differ. This module does not know how a host is spoken to, nor whether it is there.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use crate::InputError;
+use crate::record::Role;
+use crate::suite::{LoadKind, Suite};
+use crate::text::list;
+use crate::units::BitRate;
+
+/// The hosts of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topology {
+    pub(crate) hosts: Vec<HostSpec>,
+    pub(crate) made: Option<Netns>,
+}
+
+/// A machine, pod or namespace on which roles run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostSpec {
+    /// Its name in messages, files and reports: small letters, digits and `-`.
+    pub name: String,
+    /// Its roles, at least one, each once.
+    pub roles: Vec<Role>,
+    /// How it is reached.
+    pub reach: Reach,
+    /// The address that traffic to it uses; `None` where weir makes the host, or where it is the only one (loopback).
+    pub address: Option<IpAddr>,
+    /// The CPUs that its roles may use, ascending; `None`: all that it has.
+    pub cpus: Option<Vec<u32>>,
+}
+
+/// How a host is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// It is the machine on which weir runs.
+    Local,
+    /// A network namespace of this machine that is there, by the name that `ip netns` shows.
+    Namespace(String),
+    /// OpenSSH.
+    Ssh {
+        /// Its destination, such as `bench@10.0.0.5` or a name of its configuration.
+        destination: String,
+        /// A configuration file instead of the user's.
+        config: Option<PathBuf>,
+    },
+    /// `kubectl exec` into a pod that is there.
+    Pod {
+        /// Its name.
+        name: String,
+        /// Its namespace.
+        namespace: String,
+        /// Which of its containers; `None`: the one that kubectl takes.
+        container: Option<String>,
+        /// A context of kubectl's configuration; `None`: the current one.
+        context: Option<String>,
+    },
+    /// A command that runs there what follows it, such as `srun -u -w node1`.
+    Command(Vec<String>),
+    /// weir makes it for the run.
+    Made,
+}
+
+/// Namespaces of this machine that weir makes, joined by a bridge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Netns {
+    /// What each link carries at most, either way; `None`: no limit.
+    pub rate: Option<BitRate>,
+}
+
+/// Most hosts of a role that weir makes: all have addresses in one /24.
+pub const MOST_MADE: u32 = 100;
+
+impl Topology {
+    /// All roles on this machine, over loopback.
+    pub fn local() -> Topology {
+        let roles = vec![Role::Client, Role::Proxy, Role::Origin];
+        let host = HostSpec { name: "local".to_owned(), roles, reach: Reach::Local, address: None, cpus: None };
+        Topology { hosts: vec![host], made: None }
+    }
+
+    /// A namespace of this machine for each role: so many (at least one, at most [`MOST_MADE`]) for clients and for origins.
+    pub fn netns(clients: u32, origins: u32, rate: Option<BitRate>) -> Topology {
+        let host =
+            |name: String, role| HostSpec { name, roles: vec![role], reach: Reach::Made, address: None, cpus: None };
+        let several =
+            |role: Role, n: u32| (1..=n.clamp(1, MOST_MADE)).map(move |k| host(format!("{}-{k}", role.as_str()), role));
+        let hosts = several(Role::Client, clients)
+            .chain([host("proxy".to_owned(), Role::Proxy)])
+            .chain(several(Role::Origin, origins))
+            .collect();
+        Topology { hosts, made: Some(Netns { rate }) }
+    }
+
+    /// All hosts, in the order written.
+    pub fn hosts(&self) -> &[HostSpec] {
+        &self.hosts
+    }
+
+    /// The namespaces that weir makes for it: then all hosts are [`Reach::Made`].
+    pub fn made(&self) -> Option<Netns> {
+        self.made
+    }
+
+    /// Whether it is this machine alone.
+    pub fn is_local(&self) -> bool {
+        matches!(self.hosts.as_slice(), [HostSpec { reach: Reach::Local, .. }])
+    }
+
+    /// Its kind, for records and reports: `local`, `netns` or `hosts`.
+    pub fn kind(&self) -> &'static str {
+        match self.made {
+            Some(_) => "netns",
+            None if self.is_local() => "local",
+            None => "hosts",
+        }
+    }
+
+    /// The hosts of a role, at least one.
+    pub fn of(&self, role: Role) -> impl Iterator<Item = &HostSpec> {
+        self.hosts.iter().filter(move |host| host.roles.contains(&role))
+    }
+
+    /// The hosts that make the load, at least one.
+    pub fn clients(&self) -> impl Iterator<Item = &HostSpec> {
+        self.of(Role::Client)
+    }
+
+    /// The host on which products run.
+    pub fn proxy(&self) -> &HostSpec {
+        // Every topology has one, and a host with it.
+        self.of(Role::Proxy).next().unwrap_or(&self.hosts[0])
+    }
+
+    /// The hosts behind the proxy, at least one. Where a workload needs one origin, the first is it.
+    pub fn origins(&self) -> impl Iterator<Item = &HostSpec> {
+        self.of(Role::Origin)
+    }
+
+    /// Whether a suite can be run on it.
+    ///
+    /// # Errors
+    /// A load that only one client can make, and several clients.
+    pub fn carries(&self, suite: &Suite) -> Result<(), InputError> {
+        let clients = self.clients().count();
+        let searches = suite.loads.iter().filter(|load| matches!(load.kind, LoadKind::Search { .. }));
+        let names: Vec<&str> = searches.map(|load| load.name.as_str()).collect();
+        if clients < 2 || names.is_empty() {
+            return Ok(());
+        }
+        let (loads, search) = if names.len() == 1 { ("load", "searches") } else { ("loads", "search") };
+        let found = format!("{loads} {} {search}, and the topology has {clients} clients", list(&names));
+        Err(InputError::of(format!("suite {}", suite.name), found, "one client for searches (or --only load=...)"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    fn names<'a>(hosts: impl Iterator<Item = &'a HostSpec>) -> Vec<&'a str> {
+        hosts.map(|host| host.name.as_str()).collect()
+    }
+
+    #[test]
+    fn this_machine_has_all_roles() {
+        let local = Topology::local();
+        assert_eq!((local.kind(), local.hosts().len(), local.is_local()), ("local", 1, true));
+        for role in [Role::Client, Role::Proxy, Role::Origin] {
+            assert_eq!(names(local.of(role)), ["local"]);
+        }
+    }
+
+    #[test]
+    fn a_namespace_is_made_for_each_role() {
+        let netns = Topology::netns(2, 0, None);
+        assert_eq!((netns.kind(), netns.is_local()), ("netns", false));
+        assert_eq!(names(netns.hosts().iter()), ["client-1", "client-2", "proxy", "origin-1"]);
+        assert_eq!((names(netns.clients()), netns.proxy().name.as_str()), (vec!["client-1", "client-2"], "proxy"));
+        assert_eq!(names(netns.origins()), ["origin-1"]);
+        assert_eq!(Topology::netns(1, 1_000, None).origins().count(), 100);
+    }
+
+    #[test]
+    fn a_search_needs_one_client() {
+        let mut suite = sample::suite();
+        let four = Topology::netns(4, 1, None);
+        assert_eq!(four.carries(&suite), Ok(()));
+        suite.loads[0].kind = LoadKind::Search { objective: Vec::new() };
+        assert_eq!(Topology::netns(1, 2, None).carries(&suite), Ok(()));
+        assert_eq!(
+            four.carries(&suite).unwrap_err().to_string(),
+            "suite quick: load capacity searches, and the topology has 4 clients\n  expected: one client for searches (or \
+             --only load=...)"
+        );
+        suite.loads[1].kind = LoadKind::Search { objective: Vec::new() };
+        assert!(four.carries(&suite).unwrap_err().to_string().contains("loads capacity and latency search, and"));
+    }
+}
