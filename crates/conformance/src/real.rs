@@ -202,8 +202,8 @@ impl<'a> RealTestbed<'a> {
         let host = &self.spec.launcher.host;
         host.create_dir(&dir).map_err(|e| e.to_string())?;
         let watch = host.watch(self.watched()?, Vec::new()).map_err(|e| e.to_string())?;
-        let client =
-            ClientProcess::start(host, &spec.into(), &dir, &dir.join("client.log")).map_err(|e| e.to_string())?;
+        let client = ClientProcess::start(host, &spec.into(), &dir, &dir.join("client.log"), false)
+            .map_err(|e| e.to_string())?;
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut usage = None;
         let result = loop {

@@ -61,7 +61,8 @@ pub struct FakeHost {
     last_pid: Arc<AtomicU32>,
     facts: Arc<HostFacts>,
     offset_ns: i64,
-    lost: Arc<Mutex<Option<String>>>,
+    /// After which call it is lost, and why.
+    lost_after: Option<(String, String)>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -88,7 +89,7 @@ impl FakeHost {
             last_pid: Arc::default(),
             facts: Arc::new(HostFacts { name: "fake".to_owned(), cpus: vec![0, 1], ..HostFacts::default() }),
             offset_ns: 0,
-            lost: Arc::default(),
+            lost_after: None,
         }
     }
 
@@ -97,9 +98,9 @@ impl FakeHost {
         FakeHost { facts: Arc::new(facts), offset_ns, ..self }
     }
 
-    /// From now on it is lost.
-    pub fn lose(&self, why: &str) {
-        *locked(&self.lost) = Some(why.to_owned());
+    /// The same, which is lost as soon as this call was recorded.
+    pub fn lost_after(self, call: &str, why: &str) -> FakeHost {
+        FakeHost { lost_after: Some((call.to_owned(), why.to_owned())), ..self }
     }
 
     /// What was started, watched and ended so far: `start nginx`, `watch client origin`, `end nginx`.
@@ -276,7 +277,8 @@ impl Host for FakeHost {
     }
 
     fn lost(&self) -> Option<String> {
-        locked(&self.lost).clone()
+        let (call, why) = self.lost_after.as_ref()?;
+        locked(&self.calls).contains(call).then(|| why.clone())
     }
 
     fn at(&self, here: At) -> At {

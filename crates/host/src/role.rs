@@ -372,7 +372,8 @@ pub struct ClientProcess {
 pub const SPEC_FILE: &str = "load-order.json";
 
 impl ClientProcess {
-    /// Starts a client that runs `spec` and writes `latency.hlog` and `load.csv` into `dir`.
+    /// Starts a client that runs `spec` and writes `latency.hlog` and `load.csv` into `dir`. With `hold`, what it reports in its
+    /// window may come with heartbeats ([`RoleSpec::hold`]).
     ///
     /// # Errors
     /// When the spec cannot be written or the process cannot be started.
@@ -381,10 +382,11 @@ impl ClientProcess {
         spec: &ClientSpec,
         dir: &Path,
         output: &Path,
+        hold: bool,
     ) -> Result<ClientProcess, RoleError> {
         host.write(&dir.join(SPEC_FILE), &pretty(spec)?, false)?;
         let args = vec!["client".to_owned(), dir.display().to_string()];
-        let spec = RoleSpec { name: "client".to_owned(), args, output: output.to_owned(), hold: false };
+        let spec = RoleSpec { name: "client".to_owned(), args, output: output.to_owned(), hold };
         Ok(ClientProcess { link: Link::start(host, spec)? })
     }
 
@@ -561,7 +563,7 @@ mod tests {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let spec = ClientSpec::from(load());
         let client =
-            ClientProcess::start(&host("/bin/echo"), &spec, scratch.path(), &scratch.path().join("client.log"))
+            ClientProcess::start(&host("/bin/echo"), &spec, scratch.path(), &scratch.path().join("client.log"), false)
                 .expect("echo starts");
         let ended = loop {
             match client.receive(Duration::from_millis(50)) {
@@ -590,7 +592,7 @@ mod tests {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let spec = ClientSpec::from(load());
         let output = scratch.path().join("client.log");
-        let client = ClientProcess::start(&host("/bin/true"), &spec, scratch.path(), &output).expect("starts");
+        let client = ClientProcess::start(&host("/bin/true"), &spec, scratch.path(), &output, false).expect("starts");
         while client.receive(Duration::from_millis(50)).is_ok() {}
         // Between fork and exec, a child of a parallel test has the pipe, too.
         let begun = Instant::now();

@@ -115,6 +115,7 @@ pub fn measured(trial: u32, product: &str, workload: &str, rate: f64) -> Measure
         warmup: None,
         search: None,
         faults: Vec::new(),
+        clocks: Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@
 
 #[cfg(test)]
 mod fixture;
+pub mod hosts;
 pub mod journal;
 pub mod plan;
 pub mod preflight;

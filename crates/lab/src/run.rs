@@ -14,14 +14,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use weir_host::LocalHost;
 use weir_host::files::pretty;
+use weir_host::{Host, LocalHost};
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Skipped, Verdict};
 use weir_model::suite::{Load, LoadKind, RateSpec, Suite};
 
+use crate::hosts::Hosts;
 use crate::journal::{Journal, JournalError};
 use crate::plan::{Planned, plan};
 use crate::rates::{self, ChosenRate};
@@ -248,9 +249,18 @@ fn rates_file(load: &Load) -> String {
 }
 
 fn context(setup: Setup, seed: u64) -> TrialContext {
+    let host: Arc<dyn Host> = Arc::new(LocalHost::new(setup.weir));
+    let hosts = Hosts::one(&host);
+    let launcher = |host: &Arc<dyn Host>| Launcher {
+        host: Arc::clone(host),
+        tls: setup.tls.clone(),
+        installed: setup.installed.clone(),
+    };
     TrialContext {
         origin: setup.suite.origin,
-        launcher: Launcher { host: Arc::new(LocalHost::new(setup.weir)), tls: setup.tls, installed: setup.installed },
+        origin_launcher: launcher(&hosts.origin),
+        launcher: launcher(&hosts.proxy),
+        hosts,
         placement: setup.placement,
         driver: setup.driver,
         products: setup.products,

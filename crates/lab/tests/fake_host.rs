@@ -10,7 +10,8 @@ use std::time::Duration;
 use weir_host::fake::{FakeHost, FakeProgram, FakeRole};
 use weir_host::role::{ClientReport, CountersReport, OriginReport};
 use weir_host::stop::Stop;
-use weir_host::{Ended, ProgramSpec, RoleSpec};
+use weir_host::{Ended, Host, HostFacts, ProgramSpec, RoleSpec};
+use weir_lab::hosts::Hosts;
 use weir_lab::plan::Planned;
 use weir_lab::trial::{self, TrialContext, TrialSpec};
 use weir_model::Placement;
@@ -39,7 +40,8 @@ fn role(spec: &RoleSpec) -> FakeRole {
     if spec.name == "client" {
         let result = LoadResult { window_s: 1.0, window: Counts::default(), ..LoadResult::default() };
         let done = ClientReport::Done(Box::new(result));
-        let reports = lines(&[ClientReport::WindowStart { unix_ms: 0 }, ClientReport::WindowEnd, done]);
+        let reports =
+            lines(&[ClientReport::Ready, ClientReport::WindowStart { unix_ms: 0 }, ClientReport::WindowEnd, done]);
         return FakeRole { reports, ..FakeRole::default() };
     }
     let listen = spec.args.iter().skip_while(|arg| *arg != "--listen").nth(1).expect("an address");
@@ -92,18 +94,29 @@ files = { "echo.conf" = "echo.conf.j2" }
 }
 
 fn run_trial(host: &FakeHost, folder: &Path) -> Measurement {
+    run_on(&Hosts::one(&shared(host)), folder)
+}
+
+fn shared(host: &FakeHost) -> Arc<dyn Host> {
+    Arc::new(host.clone())
+}
+
+fn run_on(hosts: &Hosts, folder: &Path) -> Measurement {
     let installed = Installed {
         binary: "/opt/echo-proxy".into(),
         version: "1.0".into(),
         sha256: String::new(),
         from: "system".into(),
     };
+    let launcher = Launcher {
+        host: Arc::clone(&hosts.proxy),
+        tls: RunTls::new(Tls::default()).expect("a certificate"),
+        installed: BTreeMap::from([("echo".to_owned(), installed)]),
+    };
     let context = TrialContext {
-        launcher: Launcher {
-            host: Arc::new(host.clone()),
-            tls: RunTls::new(Tls::default()).expect("a certificate"),
-            installed: BTreeMap::from([("echo".to_owned(), installed)]),
-        },
+        origin_launcher: launcher.clone(),
+        launcher,
+        hosts: hosts.clone(),
         placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
         driver: DriverChoice::Auto,
         products: BTreeMap::from([("echo".to_owned(), product())]),
@@ -142,24 +155,91 @@ fn run_trial(host: &FakeHost, folder: &Path) -> Measurement {
     trial::run(&context, &spec, &Stop::new(), &mut ()).expect("a measurement")
 }
 
+/// The calls, without the time of a start.
+fn calls(host: &FakeHost) -> Vec<String> {
+    let untimed = |call: String| match call.starts_with("send client start ") {
+        true => "send client start".to_owned(),
+        false => call,
+    };
+    host.calls().into_iter().map(untimed).collect()
+}
+
+fn serves(spec: &ProgramSpec) -> FakeProgram {
+    let origin = serve(spec.argv[1].parse().expect("an address"));
+    FakeProgram { running: Some(Box::new(origin)), ..FakeProgram::default() }
+}
+
+/// A host of its own, with a disk of its own, whose clock is ahead by so many ns.
+fn host_named(name: &str, offset_ns: i64) -> FakeHost {
+    let work = Some(format!("/tmp/weir-{name}").into());
+    FakeHost::new(serves, role).with_facts(HostFacts { name: name.into(), work, ..HostFacts::default() }, offset_ns)
+}
+
+#[test]
+fn each_role_runs_on_its_own_host_and_its_files_come_back() {
+    let hour = 3_600_000_000_000;
+    let [client, proxy, origin] = [("c", hour), ("p", -5), ("o", 0)].map(|(name, offset)| host_named(name, offset));
+    let hosts = Hosts { clients: vec![shared(&client)], proxy: shared(&proxy), origin: shared(&origin) };
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let folder = scratch.path().join("001-echo");
+    std::fs::create_dir(&folder).expect("a folder");
+    let before = weir_vitals::clock::mono_ns();
+    let measured = run_on(&hosts, &folder);
+    assert!(measured.error.is_none() && measured.load.is_some(), "{:?}", measured.error);
+    let fetched = |name: &str| format!("fetch /tmp/weir-{name}/001-echo {}", folder.display());
+    assert_eq!(
+        calls(&client),
+        [
+            "start requester",
+            "start client",
+            "watch client",
+            "send client start",
+            "end client",
+            "end requester",
+            &fetched("c")
+        ]
+    );
+    assert_eq!(calls(&proxy), ["start echo-proxy", "watch proxy", "end echo-proxy", &fetched("p")]);
+    assert_eq!(calls(&origin), ["start origin", "watch origin", "end origin", &fetched("o")]);
+    let told = client.calls().into_iter().find_map(|call| Some(call.strip_prefix("send client start ")?.to_owned()));
+    let start: u64 = told.expect("a start").split(' ').next().and_then(|ns| ns.parse().ok()).expect("a time");
+    let ahead = start - hour as u64 - before;
+    assert!((100_000_000..60_000_000_000).contains(&ahead), "by the client's clock, and ahead: {ahead} ns");
+    assert!(client.files().is_empty() && proxy.files().is_empty(), "nothing is left there");
+}
+
+#[test]
+fn a_host_that_is_lost_fails_the_trial_and_no_other_waits_for_it() {
+    let [client, origin] = ["c", "o"].map(|name| host_named(name, 0));
+    let proxy = host_named("p", 0).lost_after("watch proxy", "ssh: Connection reset");
+    let hosts = Hosts { clients: vec![shared(&client)], proxy: shared(&proxy), origin: shared(&origin) };
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let measured = run_on(&hosts, scratch.path());
+    let error = measured.error.expect("it failed");
+    assert_eq!((measured.verdict, error.stage.as_str()), (Verdict::Error, "host"));
+    assert_eq!(error.message, "the host p was lost in mid-trial");
+    assert_eq!(error.evidence, "ssh: Connection reset");
+    let fetched =
+        format!("fetch /tmp/weir-o/{} {}", scratch.path().file_name().unwrap().display(), scratch.path().display());
+    assert_eq!(calls(&origin), ["start origin", "watch origin", "end origin", &fetched]);
+    assert!(!calls(&client).contains(&"send client start".to_owned()), "it does not begin: {:?}", calls(&client));
+}
+
 #[test]
 fn a_trial_starts_origin_product_and_client_in_this_order_and_ends_them() {
-    let serves = |spec: &ProgramSpec| FakeProgram {
-        running: Some(Box::new(serve(spec.argv[1].parse().expect("an address")))),
-        ..FakeProgram::default()
-    };
     let host = FakeHost::new(serves, role);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let measured = run_trial(&host, folder.path());
     assert!(measured.error.is_none() && measured.load.is_some(), "{:?}", measured.error);
     assert_eq!(
-        host.calls(),
+        calls(&host),
         [
             "start requester",
             "start origin",
             "start echo-proxy",
             "start client",
             "watch client origin proxy",
+            "send client start",
             "end client",
             "end echo-proxy",
             "end origin",

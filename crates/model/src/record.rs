@@ -99,6 +99,9 @@ pub struct Measurement {
     /// Faults that were provoked in the window, in the order of their beginnings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultRecord>,
+    /// By how much the clocks of the hosts may disagree, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<HostClock>,
 }
 
 impl Measurement {
@@ -194,6 +197,18 @@ impl Role {
     pub fn as_str(self) -> &'static str {
         self.into()
     }
+}
+
+/// How well a host's monotonic clock was known during a trial. What several hosts did at one time, such as the beginning of a
+/// window, is wrong by as much.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostClock {
+    /// Its name.
+    pub host: String,
+    /// The larger error of the two readings, before and after the trial, either way, µs: half of the shortest exchange.
+    pub error_us: f64,
+    /// How far the second reading was from the first, µs: drift, and the errors of both.
+    pub drift_us: f64,
 }
 
 /// What one role's process tree used during the window.

@@ -43,7 +43,7 @@ pub struct Installed {
 }
 
 /// What is needed to start any product.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Launcher {
     /// Where products run.
     pub host: Arc<dyn Host>,

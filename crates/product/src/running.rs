@@ -11,6 +11,7 @@ use weir_host::files::pretty;
 use weir_host::stop::Stop;
 use weir_host::supervisor::StartError;
 use weir_host::{Disturbance, Ended, Host, Process, ProgramSpec};
+use weir_model::At;
 use weir_model::product::{Product, ProductKind, Reload, Signal};
 use weir_model::record::{Finding, Role, Severity};
 use weir_model::suite::Protocol;
@@ -214,18 +215,28 @@ impl Running {
         self.front()?.process.signal(signal)
     }
 
-    /// Provokes a fault in some of its parts, by their index, or ends one.
+    /// Where it runs.
+    pub fn host(&self) -> &Arc<dyn Host> {
+        &self.host
+    }
+
+    /// Provokes a fault in some of its parts, by their index, or ends one, at this time of its host.
     ///
     /// # Errors
     /// A part's supervisor is gone.
-    pub fn disturb(&mut self, parts: &[usize], what: Disturbance) -> Result<(), Failure> {
+    pub fn disturb(&mut self, parts: &[usize], what: Disturbance, at: At) -> Result<(), Failure> {
         for (_, part) in self.parts.iter_mut().enumerate().filter(|(index, _)| parts.contains(index)) {
-            part.process.disturb(what, None).map_err(|error| {
+            part.process.disturb(what, Some(at)).map_err(|error| {
                 let message = format!("{}: {} failed: {error}", part.title, what.as_str());
                 Failure::at("load", message, part.evidence(self.host.as_ref()), "see its output in the trial's folder")
             })?;
         }
         Ok(())
+    }
+
+    /// What was disturbed in a part so far, and when.
+    pub fn disturbed(&mut self, part: usize) -> Vec<(Disturbance, At)> {
+        self.parts.get_mut(part).map(|part| part.process.disturbed()).unwrap_or_default()
     }
 
     /// Makes it reload its configuration, as its file says. A signal is only sent; a command has to succeed.

@@ -191,6 +191,7 @@ fn trial(
         warmup: None,
         search: None,
         faults: Vec::new(),
+        clocks: Vec::new(),
         case,
     };
     Trial { folder: format!("trials/{number}"), measurement }

@@ -1,23 +1,23 @@
-//! Provokes the faults of a load in the product's parts, at their times in the measured window. `measure` calls it.
+//! Provokes the faults of a load in the product's parts, at their times in the measured window. They are sent ahead, and the
+//! product's host provokes them. [`super::work`] calls it.
 //!
 //! It knows neither what the client sees of them, nor what comes of it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_host::Disturbance;
+use weir_model::At;
 use weir_model::fault::{Fault, FaultKind, FaultRecord};
 use weir_model::product::{Product, ProductKind};
 use weir_product::failure::Failure;
 use weir_product::running::Running;
 
-/// The faults of a load, and how far they have come.
+/// The faults of a load.
 #[derive(Debug, Default)]
 pub struct Faults {
     steps: Vec<Step>,
-    /// Those that are done come first.
-    next: usize,
-    /// The window's start; `None` before it.
-    begun: Option<Instant>,
+    /// The window's start on the product's host; `None` before it.
+    begun: Option<At>,
     records: Vec<FaultRecord>,
 }
 
@@ -48,52 +48,43 @@ impl Faults {
         steps.sort_by_key(|step| step.at);
         let record =
             |fault: &Fault| FaultRecord { what: fault.what, part: fault.part.clone(), began_s: 0.0, ended_s: 0.0 };
-        Ok(Faults { steps, next: 0, begun: None, records: faults.iter().map(record).collect() })
+        Ok(Faults { steps, begun: None, records: faults.iter().map(record).collect() })
     }
 
-    /// The window has begun.
-    pub fn begin(&mut self) {
-        self.begun = Some(Instant::now());
-    }
-
-    /// How long until the next step; `None`: there is none.
-    pub fn wait(&self) -> Option<Duration> {
-        let (begun, step) = (self.begun?, self.steps.get(self.next)?);
-        Some(step.at.saturating_sub(begun.elapsed()))
-    }
-
-    /// Does what is due.
+    /// Sends all steps ahead, for a window that begins at this time of this machine.
     ///
     /// # Errors
     /// A part's supervisor is gone.
-    pub fn advance(&mut self, running: &mut Running) -> Result<(), Failure> {
-        while self.wait() == Some(Duration::ZERO) {
-            let (Some(step), Some(begun)) = (self.steps.get(self.next), self.begun) else { break };
-            running.disturb(&step.parts, step.what)?;
-            let record = &mut self.records[step.fault];
-            let now = begun.elapsed().as_secs_f64();
-            if step.begins {
-                record.began_s = now
-            } else {
-                record.ended_s = now
-            }
-            self.next += 1;
-        }
+    pub fn begin(&mut self, window: At, running: &mut Running) -> Result<(), Failure> {
+        let begun = running.host().at(window);
+        self.steps.iter().try_for_each(|step| running.disturb(&step.parts, step.what, begun.plus(step.at)))?;
+        self.begun = Some(begun);
         Ok(())
     }
 
-    /// Ends what has not ended yet, and tells when each fault began and ended.
-    ///
-    /// # Errors
-    /// A part's supervisor is gone.
-    pub fn end(mut self, running: Option<&mut Running>) -> Result<Vec<FaultRecord>, Failure> {
-        if let Some(running) = running {
-            for step in self.steps.drain(self.next..).filter(|step| !step.begins) {
-                running.disturb(&step.parts, step.what)?;
-            }
+    /// Tells when each fault began and ended, of those that were provoked. The load is over, and the faults with it: none goes
+    /// beyond the window.
+    pub fn end(mut self, running: Option<&mut Running>) -> Vec<FaultRecord> {
+        let (Some(begun), Some(running)) = (self.begun, running) else { return Vec::new() };
+        for step in &self.steps {
+            let due = begun.plus(step.at);
+            let done = step.parts.iter().map(|part| {
+                let of_part = running.disturbed(*part).into_iter();
+                of_part
+                    .filter(|(what, at)| *what == step.what && at.mono_ns >= due.mono_ns)
+                    .map(|(_, at)| at.mono_ns)
+                    .min()
+            });
+            // With several parts, the last one counts.
+            let Some(done) = done.collect::<Option<Vec<u64>>>().and_then(|times| times.into_iter().max()) else {
+                continue;
+            };
+            let record = &mut self.records[step.fault];
+            let now = done.saturating_sub(begun.mono_ns) as f64 / 1e9;
+            if step.begins { record.began_s = now } else { record.ended_s = now }
         }
         self.records.retain(|record| record.ended_s > 0.0);
-        Ok(self.records)
+        self.records
     }
 }
 

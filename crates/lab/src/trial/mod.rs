@@ -6,6 +6,7 @@
 //!
 //! This module does not know which trials there are, nor what their numbers mean.
 
+mod clients;
 mod connections;
 mod faults;
 mod measure;
@@ -15,11 +16,13 @@ mod series;
 mod serving;
 mod spec;
 mod warm;
+mod windows;
 mod work;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_model::Placement;
@@ -28,10 +31,13 @@ use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError, Verdict};
 use weir_model::suite::{Load, Protocol, Series, Workload};
 
+use crate::hosts::{self, Hosts, there};
 use crate::journal::JournalError;
 use crate::plan::Planned;
 use crate::progress::{Observer, RunEvent};
 use weir_audit as audit;
+use weir_host::Host;
+use weir_host::ports::NoPort;
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
 use weir_product::launch::{LaunchSpec, Launcher, launch};
@@ -45,8 +51,12 @@ use serving::RunningOrigin;
 /// What all trials of a run share.
 #[derive(Debug)]
 pub struct TrialContext {
-    /// Starts products. Client and origin run on its host, too.
+    /// Starts products, on the proxy's host.
     pub launcher: Launcher,
+    /// Starts a product that is the origin, on the origin's host.
+    pub origin_launcher: Launcher,
+    /// The hosts of the roles.
+    pub hosts: Hosts,
     /// CPUs of the roles.
     pub placement: Placement,
     /// I/O driver of client and origin.
@@ -105,15 +115,40 @@ pub fn run(
 ) -> Result<Measurement, Abort> {
     let clock = Instant::now();
     let mut measurement = blank(context, trial);
-    match attempt(context, trial, stop, observer, &mut measurement) {
-        Ok(findings) => conclude(&mut measurement, trial.load, findings),
+    let before = context.hosts.read_clocks();
+    let attempted = attempt(context, trial, stop, observer, &mut measurement);
+    measurement.clocks = context.hosts.clocks_since(&before);
+    // What was measured before a failure is kept.
+    match attempted {
         Err(Failure::Stopped) => return Err(Abort::Stopped),
-        // What was measured before the failure is kept.
+        _ if context.hosts.lost().is_some() => measurement = failed(measurement, lost(&context.hosts)),
+        Ok(findings) => conclude(&mut measurement, trial.load, findings),
         Err(Failure::Trial(error)) => measurement = failed(measurement, error),
         Err(Failure::File(error)) => return Err(Abort::Journal(error.into())),
     }
+    if let Err(error) = context.hosts.bring_back(trial.folder) {
+        let remedy = "see that the host can be reached, and that its disk and the one here have room";
+        let error = TrialError {
+            stage: "host".to_owned(),
+            message: format!("what was written on a host cannot be brought back: {error}"),
+            evidence: String::new(),
+            remedy: remedy.to_owned(),
+        };
+        measurement = failed(measurement, error);
+    }
     measurement.took_s = clock.elapsed().as_secs_f64();
     Ok(measurement)
+}
+
+/// The error of a trial in which a host was lost, whatever else failed by that.
+fn lost(hosts: &Hosts) -> TrialError {
+    let (name, why) = hosts.lost().unwrap_or_default();
+    TrialError {
+        stage: "host".to_owned(),
+        message: format!("the host {name} was lost in mid-trial"),
+        evidence: why,
+        remedy: "see that it runs and can be reached; the next trial tries it again".to_owned(),
+    }
 }
 
 /// Fills in the results of the points; `findings` are those of the trial as a whole.
@@ -159,6 +194,7 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
         warmup: None,
         search: None,
         faults: Vec::new(),
+        clocks: Vec::new(),
     }
 }
 
@@ -193,20 +229,21 @@ fn set_up<'a>(
         ProductKind::Direct => 1,
         ProductKind::Proxy(_) => trial.workload.origin_count() as usize,
     };
-    let addrs = (context.launcher.host.free_ports(context.launcher.host.facts().traffic(), pool + 1))
+    let hosts = &context.hosts;
+    let (proxy_addr, origin_addrs) = ports(hosts, pool)
         .map_err(|e| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine"))?;
-    let (proxy_addr, origin_addrs) = (addrs[pool], &addrs[..pool]);
     observer.notify(RunEvent::Stage("starting"));
     let at_origin = match &product.kind {
         ProductKind::Direct => trial.workload.protocol,
         ProductKind::Proxy(_) => trial.workload.protocol.upstream(),
     };
-    context.launcher.tls.write_client(context.launcher.host.as_ref(), &client_folder(trial))?;
-    let log = trial.folder.join("requester.log");
-    let requester = Requester::start(&context.launcher.host, &context.launcher.tls, &log)?;
+    for client in &hosts.clients {
+        context.launcher.tls.write_client(client.as_ref(), &client_folder(client.as_ref(), trial))?;
+    }
+    let requester = requester(hosts.client(), context, trial)?;
     let origin = match product.store {
         true => RunningOrigin::absent(),
-        false => serving::start(context, trial, origin_addrs, at_origin, &requester, stop)?,
+        false => serving::start(context, trial, &origin_addrs, at_origin, &requester, stop)?,
     };
     let mut running = start_product(context, trial, product, &origin.addrs, proxy_addr, stop)?;
     let target = running.as_ref().map(|r| r.addr).or(origin.addrs.first().copied()).unwrap_or(proxy_addr);
@@ -237,9 +274,31 @@ fn set_up<'a>(
     Ok(RunningTrial { context, trial, product, origin, running, requester, target, expect })
 }
 
-/// The folder with the certificate that clients show, where they need one.
-fn client_folder(trial: &TrialSpec<'_>) -> PathBuf {
-    trial.folder.join("client")
+/// Free addresses for the product and for so many origins. Those of one host are asked for together, so that they differ.
+fn ports(hosts: &Hosts, origins: usize) -> Result<(SocketAddr, Vec<SocketAddr>), NoPort> {
+    let free = |host: &Arc<dyn Host>, count| host.free_ports(host.facts().traffic(), count);
+    let (proxy, origins) = match hosts::same(&hosts.proxy, &hosts.origin) {
+        true => {
+            let mut all = free(&hosts.proxy, origins + 1)?;
+            (all.pop(), all)
+        }
+        false => (free(&hosts.proxy, 1)?.pop(), free(&hosts.origin, origins)?),
+    };
+    Ok((proxy.ok_or(NoPort { at: hosts.proxy.facts().traffic(), top: 0 })?, origins))
+}
+
+/// A process for weir's own requests from a host.
+fn requester(host: &Arc<dyn Host>, context: &TrialContext, trial: &TrialSpec<'_>) -> Result<Requester, Failure> {
+    let log = there(host.as_ref(), trial.folder, &trial.folder.join("requester.log"));
+    if let Some(folder) = log.parent() {
+        host.create_dir(folder)?;
+    }
+    Requester::start(host, &context.launcher.tls, &log)
+}
+
+/// The folder, on a client's host, with the certificate that clients show, where they need one.
+fn client_folder(host: &dyn Host, trial: &TrialSpec<'_>) -> PathBuf {
+    there(host, trial.folder, &trial.folder.join("client"))
 }
 
 /// Starts the product of a case between client and origin; `None` for `direct`.
@@ -256,7 +315,7 @@ fn start_product(
     };
     let spec = LaunchSpec {
         profile: &trial.planned.case.profile,
-        folder: trial.folder.join("product"),
+        folder: there(context.hosts.proxy.as_ref(), trial.folder, &trial.folder.join("product")),
         listen,
         origins,
         cpus: &context.placement.proxy,

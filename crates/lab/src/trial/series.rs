@@ -94,10 +94,11 @@ impl RunningTrial<'_> {
         spec: &ClientSpec,
         folder: &Path,
         most: Duration,
+        measured: bool,
         stop: &'w Stop,
     ) -> Result<Work<'w>, Failure> {
         let others = Others { origin: &mut self.origin, running: &mut self.running, requester: &self.requester };
-        Work::start(self.context, spec, folder, most, others, stop)
+        Work::start((self.context, self.trial), spec, folder, most, measured, others, stop)
     }
 
     /// Warms the product up with the load without its series: at its rate, over all its connections.
@@ -109,7 +110,7 @@ impl RunningTrial<'_> {
         let longest = longest(&spec);
         observer.notify(RunEvent::Stage("warming up until steady"));
         let client = ClientSpec::from(spec);
-        let work = self.work(&client, &folder, longest, stop)?;
+        let work = self.work(&client, &folder, longest, false, stop)?;
         let warmup = warm::warm_up(work, observer)?;
         // Its last requests must not be in the counters of the measured load.
         quiet_counters(&self.origin)?;
@@ -131,7 +132,7 @@ impl RunningTrial<'_> {
         observer.notify(RunEvent::Stage("connecting"));
         let client = ClientSpec::from(spec);
         let faults = Faults::new(&self.trial.load.faults, self.product)?;
-        let work = self.work(&client, &folder, most, stop)?;
+        let work = self.work(&client, &folder, most, true, stop)?;
         let measured = measure(work.with_faults(faults), observer)?;
         observer.notify(RunEvent::Stage("settling"));
         let after =
@@ -154,7 +155,7 @@ impl RunningTrial<'_> {
         let most = search::longest(&search, longest(&spec));
         let client = ClientSpec { search: Some(search), ..spec.into() };
         observer.notify(RunEvent::Stage("searching"));
-        let work = self.work(&client, folder, most, stop)?;
+        let work = self.work(&client, folder, most, true, stop)?;
         let found = search::run_search(work, observer)?;
         measurement.search = Some(found.result);
         found.confirmed.map_err(Failure::Trial)

@@ -6,7 +6,6 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use weir_model::counters::OriginCounters;
 use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
@@ -14,8 +13,8 @@ use weir_model::record::Finding;
 use weir_model::suite::Protocol;
 use weir_vitals::Watched;
 
-use super::{TrialContext, TrialSpec, request_timeout};
-use weir_host::Host;
+use super::{TrialContext, TrialSpec, request_timeout, requester};
+use crate::hosts::there;
 use weir_host::role::{OriginProcess, OriginSpec, OriginTls};
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
@@ -23,7 +22,6 @@ use weir_product::launch::{LaunchSpec, launch};
 use weir_product::render::{CERT, CLIENT_CA, KEY};
 use weir_product::requester::{Requester, Server};
 use weir_product::running::Running;
-use weir_product::tls::RunTls;
 
 /// The folder, beside the configuration, that a product serves as the origin.
 const FILES: &str = "files";
@@ -62,9 +60,9 @@ pub fn start(
     };
     let listen = addrs[0];
     let product = context.product(name, "origin")?;
-    let folder = trial.folder.join("origin");
+    let folder = there(context.hosts.origin.as_ref(), trial.folder, &trial.folder.join("origin"));
     let from = Server { addr: listen, protocol: Protocol::default(), timeout: request_timeout(trial.load) };
-    write_response(&context.launcher.host, &context.launcher.tls, trial, from, &folder.join(FILES))?;
+    write_response(context, trial, from, &folder.join(FILES))?;
     // The product listens on the same port.
     drop(own);
     let spec = LaunchSpec {
@@ -79,7 +77,7 @@ pub fn start(
         target: &trial.workload.request.path,
         faults: &[],
     };
-    let mut running = launch(&context.launcher, product, spec, stop)?;
+    let mut running = launch(&context.origin_launcher, product, spec, stop)?;
     if let ProductKind::Proxy(program) = &product.kind {
         running.wait_ready(requester, program.front().process.ready_within, stop)?;
     }
@@ -94,17 +92,20 @@ fn own(
     listen: &[SocketAddr],
     protocol: Protocol,
 ) -> Result<OriginProcess, Failure> {
-    let log = trial.folder.join("origin.log");
-    let tls = protocol.is_tls().then(|| certified(context, &trial.folder.join("origin"))).transpose()?;
+    let host = &context.hosts.origin;
+    let at = |name: &str| there(host.as_ref(), trial.folder, &trial.folder.join(name));
+    let log = at("origin.log");
+    host.create_dir(&at(""))?;
+    let tls = protocol.is_tls().then(|| certified(context, &at("origin"))).transpose()?;
     let spec =
         OriginSpec { listen, protocol, cpus: &context.placement.origin, driver: context.driver, tls, output: &log };
-    OriginProcess::start(&context.launcher.host, &spec)
+    OriginProcess::start(host, &spec)
         .map_err(|e| Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says"))
 }
 
 /// Writes the run's certificate into a folder of the origin's own.
 fn certified(context: &TrialContext, folder: &Path) -> Result<OriginTls, Failure> {
-    context.launcher.tls.write(context.launcher.host.as_ref(), folder)?;
+    context.launcher.tls.write(context.hosts.origin.as_ref(), folder)?;
     let tls = context.launcher.tls.settings();
     let client_ca = tls.client_certificates.then(|| folder.join(CLIENT_CA));
     Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), client_ca, tls })
@@ -112,13 +113,7 @@ fn certified(context: &TrialContext, folder: &Path) -> Result<OriginTls, Failure
 
 /// Sends the request to weir's own origin, on its host, and writes the response's body as the file with which a web server answers
 /// the same request.
-fn write_response(
-    host: &Arc<dyn Host>,
-    tls: &RunTls,
-    trial: &TrialSpec<'_>,
-    own: Server,
-    files: &Path,
-) -> Result<(), Failure> {
+fn write_response(context: &TrialContext, trial: &TrialSpec<'_>, own: Server, files: &Path) -> Result<(), Failure> {
     let (workload, request) = (trial.workload, &trial.workload.request);
     let cannot = |why: &str| {
         Failure::at(
@@ -132,8 +127,7 @@ fn write_response(
         return Err(cannot("only GET without a body can"));
     }
     let path = file_of(&request.path).ok_or_else(|| cannot("its path is no plain path, such as /bytes/128"))?;
-    let requester = Requester::start(host, tls, &trial.folder.join("requester.log"))?;
-    requester.save(request, own, files.join(path)).map_err(|e| cannot(&e))
+    requester(&context.hosts.origin, context, trial)?.save(request, own, files.join(path)).map_err(|e| cannot(&e))
 }
 
 /// The relative path of the file that a web server serves for a request path; `None` where it would serve none, or another.

@@ -37,7 +37,9 @@ pub fn load_spec(
         warmup_s: if kind.has_warmup() { trial.load.warmup.as_secs_f64() } else { 0.0 },
         kind,
         protocol: LoadProtocol::of(protocol, trial.load.streams),
-        tls: protocol.is_tls().then(|| context.launcher.tls.client_spec(&client_folder(trial))),
+        tls: protocol
+            .is_tls()
+            .then(|| context.launcher.tls.client_spec(&client_folder(context.hosts.client().as_ref(), trial))),
         connections: point.connections,
         threads: (context.placement.client.len() as u32).min(point.connections),
         cpus: context.placement.client.clone(),

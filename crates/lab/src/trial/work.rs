@@ -1,20 +1,27 @@
-//! A running client, with vitals that sample all processes and checks that the product and the origin still run. The series of a
-//! trial starts it.
+//! A running load: its clients, with vitals that sample all processes on their hosts, and checks that the product and the origin
+//! still run. The series of a trial starts it.
 //!
-//! This module does not know which windows there are, nor how the client's reports are used.
+//! A load's start, its window and its faults are times sent ahead, so that all hosts act together, and nothing but heartbeats is
+//! sent while a window is measured. A search alone begins windows when its client says so, because the client plans its loads.
+//! This module does not know how the client's reports are used.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use weir_model::At;
 use weir_model::fault::FaultRecord;
 use weir_model::record::Role;
+use weir_model::suite::LoadKind;
 use weir_vitals::{Watched, Window, clock};
 
-use super::TrialContext;
+use super::clients::{Clients, Wrong};
 use super::faults::Faults;
 use super::serving::RunningOrigin;
-use weir_host::role::{ClientProcess, ClientReport, ClientSpec};
+use super::windows::joined;
+use super::{TrialContext, TrialSpec, lost};
+use crate::hosts::{Hosts, same};
+use weir_host::role::{ClientReport, ClientSpec};
 use weir_host::stop::Stop;
 use weir_host::{Host, Sampler};
 use weir_product::failure::Failure;
@@ -24,15 +31,22 @@ use weir_product::running::Running;
 /// How often the other processes are checked while the client reports nothing.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A running client.
+/// How far ahead a start is sent: clients need [`LoadError::Late`](weir_load::LoadError::Late)'s time of it, samplers a tenth of a
+/// second, and the way there the rest.
+const AHEAD: Duration = Duration::from_millis(150);
+
+/// A running load.
 #[derive(Debug)]
 pub struct Work<'a> {
-    host: Arc<dyn Host>,
-    client: ClientProcess,
-    watch: Box<dyn Sampler>,
-    output: PathBuf,
+    hosts: &'a Hosts,
+    clients: Clients,
+    samplers: Vec<(Arc<dyn Host>, Box<dyn Sampler>)>,
     most: Duration,
     deadline: Instant,
+    /// What a load that waits for its start does after it; `None`: a search.
+    times: Option<Times>,
+    /// The window that was sent ahead, and whether its begin was told.
+    window: Option<(At, bool)>,
     /// The origin, whose counters can be read meanwhile.
     pub origin: &'a mut RunningOrigin,
     running: &'a mut Option<Running>,
@@ -40,6 +54,16 @@ pub struct Work<'a> {
     faults: Faults,
     /// Ends with the client.
     _monitored: Option<Monitored<'a>>,
+}
+
+/// What a load does after its start.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    warmup: Duration,
+    /// `None`: until its requests are counted.
+    length: Option<Duration>,
+    /// Whether it is measured. A warm-up is not.
+    measured: bool,
 }
 
 /// What works beside the client.
@@ -73,40 +97,42 @@ impl Drop for Monitored<'_> {
 }
 
 impl<'a> Work<'a> {
-    /// Starts a client in `folder`, which may take `most`.
+    /// Starts clients in `folder`, which may take `most`. What `measured` says of a load that is not a search: whether it has a
+    /// window.
     pub fn start(
-        context: &TrialContext,
+        trial: (&'a TrialContext, &TrialSpec<'_>),
         spec: &ClientSpec,
         folder: &Path,
         most: Duration,
+        measured: bool,
         others: Others<'a>,
         stop: &'a Stop,
     ) -> Result<Work<'a>, Failure> {
         let Others { origin, running, requester } = others;
-        let output = folder.join("client.log");
-        let host = &context.launcher.host;
-        let client = ClientProcess::start(host, spec, folder, &output)
-            .map_err(|e| load_failed(host.as_ref(), e.to_string(), &output))?;
-        let mut watched = vec![Watched::process(Role::Client, client.pid())];
-        watched.extend(origin.watched());
-        if let Some(running) = running {
-            watched.extend(running.watched(Role::Proxy));
-        }
-        // Vitals may be the first to see that a process has ended; the error must name that process.
-        let asked = origin.counted().map(|pid| (Role::Origin, pid)).into_iter().collect();
-        let watch = host.watch(watched, asked).or_else(|e| {
+        let (context, trial) = trial;
+        let times = spec.search.is_none().then(|| Times {
+            warmup: Duration::from_secs_f64(spec.spec.warmup_s),
+            length: (!matches!(spec.spec.kind, LoadKind::Count { .. }))
+                .then(|| Duration::from_secs_f64(spec.spec.duration_s)),
+            measured,
+        });
+        let spec = ClientSpec { waits: times.is_some(), ..spec.clone() };
+        let hold = times.is_some_and(|times| times.measured);
+        let clients = Clients::start(context, trial, &spec, folder, hold).map_err(failed)?;
+        let samplers = samplers(&context.hosts, &clients, origin, running.as_ref()).or_else(|e| {
+            // Vitals may be the first to see that a process has ended; the error must name that process.
             all_alive(origin, running)?;
-            Err(load_failed(host.as_ref(), format!("vitals did not start: {e}"), &output))
+            Err(failed((format!("vitals did not start: {e}"), clients.last_lines())))
         })?;
         let monitored = Monitored::start(requester, running.as_ref(), folder);
-        let host = Arc::clone(host);
         Ok(Work {
-            host,
-            client,
-            watch,
-            output,
+            hosts: &context.hosts,
+            clients,
+            samplers,
             most,
             deadline: Instant::now() + most,
+            times,
+            window: None,
             origin,
             running,
             stop,
@@ -120,7 +146,7 @@ impl<'a> Work<'a> {
         Work { faults, ..self }
     }
 
-    /// Receives the client's next report; `None` when there is none for now.
+    /// Receives the clients' next report; `None` when there is none for now.
     pub fn receive(&mut self) -> Result<Option<ClientReport>, Failure> {
         if self.stop.is_requested() {
             return Err(Failure::Stopped);
@@ -128,18 +154,51 @@ impl<'a> Work<'a> {
         if Instant::now() > self.deadline {
             return Err(self.failed(format!("the client was not done after {} s", self.most.as_secs())));
         }
-        if let Some(running) = self.running {
-            self.faults.advance(running)?;
-        }
         self.all_alive()?;
-        let wait = self.faults.wait().map_or(POLL_INTERVAL, |wait| wait.min(POLL_INTERVAL));
-        self.client.receive(wait).map_err(|e| self.failed(e.to_string()))
+        if let Some((begin, told)) = &mut self.window
+            && !*told
+            && clock::mono_ns() >= begin.mono_ns
+        {
+            *told = true;
+            return Ok(Some(ClientReport::WindowStart { unix_ms: begin.unix_ns / 1_000_000 }));
+        }
+        match self.clients.receive(POLL_INTERVAL).map_err(failed)? {
+            Some(ClientReport::Ready) => self.begin().map(|()| None),
+            // It was sent ahead, and told when its time came.
+            Some(ClientReport::WindowStart { .. }) if self.window.is_some() => Ok(None),
+            report => Ok(report),
+        }
     }
 
-    /// Lets vitals begin a window.
+    /// Sends the start ahead, with the window and the faults that follow from it.
+    fn begin(&mut self) -> Result<(), Failure> {
+        let Some(times) = self.times else { return Ok(()) };
+        let start = clock::now().plus(AHEAD);
+        self.clients.begin(start).map_err(failed)?;
+        if times.measured {
+            let from = start.plus(times.warmup);
+            self.sample(from, times.length.map(|length| from.plus(length)))?;
+            if let Some(running) = self.running.as_mut() {
+                self.faults.begin(from, running)?;
+            }
+            self.window = Some((from, false));
+        }
+        Ok(())
+    }
+
+    /// A window begins. Where it was not sent ahead, vitals begin it now.
     pub fn begin_window(&mut self) -> Result<(), Failure> {
-        self.faults.begin();
-        self.watch.begin_window(clock::now(), None).or_else(|e| {
+        match self.window {
+            Some(_) => Ok(()),
+            None => self.sample(clock::now(), None),
+        }
+    }
+
+    fn sample(&mut self, from: At, to: Option<At>) -> Result<(), Failure> {
+        let begin = |(host, sampler): &(Arc<dyn Host>, Box<dyn Sampler>)| {
+            sampler.begin_window(host.at(from), to.map(|to| host.at(to)))
+        };
+        self.samplers.iter().try_for_each(begin).or_else(|e| {
             self.all_alive()?;
             Err(self.failed(format!("vitals failed: {e}")))
         })
@@ -147,40 +206,79 @@ impl<'a> Work<'a> {
 
     /// Ends the window.
     pub fn end_window(&mut self) -> Result<Window, Failure> {
-        self.watch.end_window().map_err(|e| self.failed(format!("vitals failed: {e}")))
+        let mut windows = Vec::new();
+        for (host, sampler) in &self.samplers {
+            match sampler.end_window() {
+                Ok(window) => windows.push((host.facts(), window)),
+                Err(error) => {
+                    all_alive(self.origin, self.running)?;
+                    return Err(self.failed(format!("vitals failed: {error}")));
+                }
+            }
+        }
+        joined(windows).ok_or_else(|| self.failed("vitals failed: no host was sampled"))
     }
 
-    /// Asks the client to end early and to keep its results so far.
+    /// Asks the clients to end early and to keep their results so far.
     pub fn ask_to_end(&mut self) -> Result<(), Failure> {
-        self.client.ask_to_end().map_err(|e| self.failed(e.to_string()))
+        self.clients.ask_to_end().map_err(failed)
     }
 
-    /// Lets a waiting client continue.
+    /// Lets a waiting search continue.
     pub fn go_on(&mut self) -> Result<(), Failure> {
-        self.client.go_on().map_err(|e| self.failed(e.to_string()))
+        self.clients.go_on().map_err(failed)
     }
 
-    /// Ends the measurement after the client's last report. Fails if the product or the origin died in the last moment, because
+    /// Ends the measurement after the clients' last report. Fails if the product or the origin died in the last moment, because
     /// the result would be wrong. Returns the faults that were provoked.
     pub fn end(self) -> Result<Vec<FaultRecord>, Failure> {
-        self.watch.stop();
-        let faults = self.faults.end(self.running.as_mut())?;
+        self.samplers.into_iter().for_each(|(_, sampler)| sampler.stop());
+        let faults = self.faults.end(self.running.as_mut());
         all_alive(self.origin, self.running)?;
         Ok(faults)
     }
 
     fn all_alive(&mut self) -> Result<(), Failure> {
+        not_lost(self.hosts)?;
         all_alive(self.origin, self.running)
     }
 
     /// A failure under load.
     pub fn failed(&self, message: impl Into<String>) -> Failure {
-        load_failed(self.host.as_ref(), message.into(), &self.output)
+        failed((message.into(), self.clients.last_lines()))
     }
 }
 
-fn load_failed(host: &dyn Host, message: String, output: &Path) -> Failure {
-    Failure::at("load", message, host.last_lines(output, 8), "see client.log in the trial's folder")
+/// Fails when a host can no longer be spoken to.
+fn not_lost(hosts: &Hosts) -> Result<(), Failure> {
+    hosts.lost().map_or(Ok(()), |_| Err(Failure::Trial(lost(hosts))))
+}
+
+/// A sampler on each host, of the processes that it has; the first is that of the proxy's host.
+fn samplers(
+    hosts: &Hosts,
+    clients: &Clients,
+    origin: &RunningOrigin,
+    running: Option<&Running>,
+) -> std::io::Result<Vec<(Arc<dyn Host>, Box<dyn Sampler>)>> {
+    let sampler = |host: &Arc<dyn Host>| {
+        let own = clients.processes().filter(|(of, _)| same(of, host));
+        let mut watched: Vec<Watched> = own.map(|(_, pid)| Watched::process(Role::Client, pid)).collect();
+        let mut counted = Vec::new();
+        if same(&hosts.origin, host) {
+            watched.extend(origin.watched());
+            counted.extend(origin.counted().map(|pid| (Role::Origin, pid)));
+        }
+        if same(&hosts.proxy, host) {
+            watched.extend(running.iter().flat_map(|running| running.watched(Role::Proxy)));
+        }
+        Ok((Arc::clone(host), host.watch(watched, counted)?))
+    };
+    hosts.each().into_iter().map(sampler).collect()
+}
+
+fn failed((message, evidence): Wrong) -> Failure {
+    Failure::at("load", message, evidence, "see client.log in the trial's folder")
 }
 
 fn all_alive(origin: &mut RunningOrigin, running: &mut Option<Running>) -> Result<(), Failure> {

@@ -252,6 +252,7 @@ fn measurement(
         warmup: None,
         search: None,
         faults: Vec::new(),
+        clocks: Vec::new(),
         case,
     }
 }

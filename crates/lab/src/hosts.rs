@@ -1,0 +1,144 @@
+//! Which host each role of a run has. [`crate::trial`] starts roles by it.
+//!
+//! A run with all roles on this machine has one host, three times. It does not know how a host is reached.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use weir_host::Host;
+use weir_host::files::FileError;
+use weir_model::clock::ClockReading;
+use weir_model::record::{HostClock, Role};
+
+/// The hosts of a run by role.
+#[derive(Debug, Clone)]
+pub struct Hosts {
+    /// Where the load comes from; at least one.
+    pub clients: Vec<Arc<dyn Host>>,
+    /// Where products run.
+    pub proxy: Arc<dyn Host>,
+    /// Where the origin runs.
+    pub origin: Arc<dyn Host>,
+}
+
+impl Hosts {
+    /// All roles on one host.
+    pub fn one(host: &Arc<dyn Host>) -> Hosts {
+        Hosts { clients: vec![Arc::clone(host)], proxy: Arc::clone(host), origin: Arc::clone(host) }
+    }
+
+    /// Each of them once: the proxy's first.
+    pub fn each(&self) -> Vec<&Arc<dyn Host>> {
+        let mut each: Vec<&Arc<dyn Host>> = Vec::new();
+        for host in [&self.proxy, &self.origin].into_iter().chain(&self.clients) {
+            if !each.iter().any(|one| same(one, host)) {
+                each.push(host);
+            }
+        }
+        each
+    }
+
+    /// The host from which weir's own requests come, and the one of a single client.
+    pub fn client(&self) -> &Arc<dyn Host> {
+        &self.clients[0]
+    }
+
+    /// The roles of a host.
+    pub fn roles(&self, host: &Arc<dyn Host>) -> Vec<Role> {
+        let has = [
+            (Role::Client, self.clients.iter().any(|one| same(one, host))),
+            (Role::Proxy, same(&self.proxy, host)),
+            (Role::Origin, same(&self.origin, host)),
+        ];
+        has.into_iter().filter(|(_, has)| *has).map(|(role, _)| role).collect()
+    }
+
+    /// The first host that can no longer be spoken to: its name, and why.
+    pub fn lost(&self) -> Option<(String, String)> {
+        self.each().into_iter().find_map(|host| Some((host.facts().name.clone(), host.lost()?)))
+    }
+
+    /// Reads the clock of each, so that times can be sent to it: how far it is from this machine's. What cannot be read shows as a
+    /// lost host.
+    pub fn read_clocks(&self) -> Vec<(String, ClockReading)> {
+        let read = |host: &Arc<dyn Host>| Some((host.facts().name.clone(), host.read_clock().ok()?));
+        self.each().into_iter().filter_map(read).collect()
+    }
+
+    /// Reads the clocks again: by how much each may have been wrong since they were read before. Nothing for a single host.
+    pub fn clocks_since(&self, before: &[(String, ClockReading)]) -> Vec<HostClock> {
+        if before.len() < 2 {
+            return Vec::new();
+        }
+        let since = |(host, now): (String, ClockReading)| {
+            let (_, then) = before.iter().find(|(name, _)| *name == host)?;
+            let us = |ns: u64| ns as f64 / 1e3;
+            let error_us = us(then.error_ns.max(now.error_ns));
+            Some(HostClock { host, error_us, drift_us: us(now.offset_ns.abs_diff(then.offset_ns)) })
+        };
+        self.read_clocks().into_iter().filter_map(since).collect()
+    }
+
+    /// Brings what the roles of a trial wrote on hosts with a disk of their own into the trial's folder here, and removes it there.
+    ///
+    /// # Errors
+    /// What cannot be brought.
+    pub fn bring_back(&self, trial: &Path) -> Result<(), FileError> {
+        for host in self.each() {
+            let there = there(host.as_ref(), trial, trial);
+            if there != trial && host.lost().is_none() {
+                host.fetch(&there, trial)?;
+                host.remove(&there);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two are one host.
+pub fn same(one: &Arc<dyn Host>, other: &Arc<dyn Host>) -> bool {
+    one.facts().name == other.facts().name
+}
+
+/// Where a path in a trial's folder is on a host: the same path where the disk is this machine's, else in the host's folder for
+/// the run, by the trial's name.
+pub fn there(host: &dyn Host, trial: &Path, path: &Path) -> PathBuf {
+    let Some(work) = &host.facts().work else { return path.to_owned() };
+    let (name, rest) = (trial.file_name().unwrap_or_default(), path.strip_prefix(trial).unwrap_or(Path::new("")));
+    let folder = work.join(name);
+    // Joined with an empty path, a path would get a slash at its end.
+    if rest.as_os_str().is_empty() { folder } else { folder.join(rest) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_host::HostFacts;
+    use weir_host::fake::FakeHost;
+
+    fn host(name: &str, work: Option<&str>) -> Arc<dyn Host> {
+        let facts = HostFacts { name: name.into(), work: work.map(PathBuf::from), ..HostFacts::default() };
+        Arc::new(FakeHost::new(|_| Default::default(), |_| Default::default()).with_facts(facts, 0))
+    }
+
+    #[test]
+    fn each_host_counts_once_and_knows_its_roles() {
+        let (a, b) = (host("a", None), host("b", None));
+        let hosts = Hosts { clients: vec![b.clone(), a.clone()], proxy: a.clone(), origin: b.clone() };
+        let names: Vec<&str> = hosts.each().into_iter().map(|host| host.facts().name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(hosts.roles(&a), [Role::Client, Role::Proxy]);
+        assert_eq!(hosts.roles(&b), [Role::Client, Role::Origin]);
+        assert_eq!(Hosts::one(&a).each().len(), 1);
+    }
+
+    #[test]
+    fn paths_of_a_trial_are_in_the_hosts_own_folder_where_it_has_one() {
+        let trial = Path::new("/runs/r/trials/007-nginx");
+        let path = trial.join("product/nginx.conf");
+        assert_eq!(there(host("here", None).as_ref(), trial, &path), path);
+        let far = host("far", Some("/tmp/weir-x"));
+        assert_eq!(there(far.as_ref(), trial, &path), Path::new("/tmp/weir-x/007-nginx/product/nginx.conf"));
+        assert_eq!(there(far.as_ref(), trial, trial), Path::new("/tmp/weir-x/007-nginx"));
+    }
+}

@@ -1,0 +1,242 @@
+//! The clients of a load: one, or several on hosts of their own that make it together. [`super::work`] starts them.
+//!
+//! Several are told apart only here: what they report is joined, and their results are merged into that of one client. This module
+//! does not know windows, nor what is measured beside them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use weir_host::Host;
+use weir_host::role::{ClientProcess, ClientReport, ClientSpec};
+use weir_load::{ClientOutput, Outputs, merge};
+use weir_model::At;
+use weir_model::load::{LoadResult, LoadSecond, LoadSpec, Part};
+
+use super::{TrialContext, TrialSpec, client_folder};
+use crate::hosts::there;
+
+/// Name of the folder, beside the merged files, with those of each of several clients.
+const FOLDER: &str = "clients";
+
+/// How long one of several clients is listened to at a time.
+const TURN: Duration = Duration::from_millis(1);
+
+/// The clients of one load.
+#[derive(Debug)]
+pub struct Clients {
+    each: Vec<Client>,
+    /// Where the files of the load are on this machine.
+    folder: PathBuf,
+}
+
+#[derive(Debug)]
+struct Client {
+    host: Arc<dyn Host>,
+    process: ClientProcess,
+    /// Where it writes its files, there.
+    folder: PathBuf,
+    /// File with its output, there.
+    output: PathBuf,
+    open: (u32, u32),
+    ready: bool,
+    window_over: bool,
+    row: Option<LoadSecond>,
+    done: Option<LoadResult>,
+}
+
+/// What went wrong with a client, and its last words.
+pub type Wrong = (String, String);
+
+impl Clients {
+    /// Starts a client on each client's host. Their files will be in `folder`.
+    pub fn start(
+        context: &TrialContext,
+        trial: &TrialSpec<'_>,
+        spec: &ClientSpec,
+        folder: &Path,
+        hold: bool,
+    ) -> Result<Clients, Wrong> {
+        let several = context.hosts.clients.len() > 1;
+        let mut clients = Clients { each: Vec::new(), folder: folder.to_owned() };
+        for (host, spec) in context.hosts.clients.iter().zip(orders(context, trial, spec)) {
+            // One that gets no thread has nothing to do.
+            let Some(spec) = spec else { continue };
+            let name = &host.facts().name;
+            let here = if several { folder.join(FOLDER).join(name) } else { folder.to_owned() };
+            let folder = there(host.as_ref(), trial.folder, &here);
+            let output = folder.join("client.log");
+            let process = ClientProcess::start(host, &spec, &folder, &output, hold)
+                .map_err(|e| (e.to_string(), host.last_lines(&output, 8)))?;
+            clients.each.push(Client {
+                host: Arc::clone(host),
+                process,
+                folder,
+                output,
+                open: (0, 0),
+                ready: false,
+                window_over: false,
+                row: None,
+                done: None,
+            });
+        }
+        Ok(clients)
+    }
+
+    /// Their hosts and pids.
+    pub fn processes(&self) -> impl Iterator<Item = (&Arc<dyn Host>, u32)> {
+        self.each.iter().map(|client| (&client.host, client.process.pid()))
+    }
+
+    /// What all of them report next, joined; `None` when nothing came within the time.
+    pub fn receive(&mut self, within: Duration) -> Result<Option<ClientReport>, Wrong> {
+        let deadline = Instant::now() + within;
+        loop {
+            let several = self.each.len() > 1;
+            for index in 0..self.each.len() {
+                let left = deadline.saturating_duration_since(Instant::now());
+                let client = &mut self.each[index];
+                let report = client.receive(if several { left.min(TURN) } else { left })?;
+                match report {
+                    Some(report) if several => {
+                        if let Some(joined) = self.join(index, report)? {
+                            return Ok(Some(joined));
+                        }
+                    }
+                    Some(report) => return Ok(Some(report)),
+                    None => {}
+                }
+            }
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Takes a report of one of several; returns it when it now holds for all.
+    fn join(&mut self, index: usize, report: ClientReport) -> Result<Option<ClientReport>, Wrong> {
+        let client = &mut self.each[index];
+        match report {
+            ClientReport::Connecting { open, of } => {
+                client.open = (open, of);
+                let (open, of) = self.each.iter().fold((0, 0), |all, one| (all.0 + one.open.0, all.1 + one.open.1));
+                Ok(Some(ClientReport::Connecting { open, of }))
+            }
+            ClientReport::Ready => {
+                client.ready = true;
+                Ok(self.each.iter().all(|client| client.ready).then_some(ClientReport::Ready))
+            }
+            ClientReport::Warmup(row) => {
+                client.row = Some(row);
+                Ok(self.row_of_all().map(ClientReport::Warmup))
+            }
+            ClientReport::Second(row) => {
+                client.row = Some(row);
+                Ok(self.row_of_all().map(ClientReport::Second))
+            }
+            ClientReport::WindowEnd => {
+                client.window_over = true;
+                Ok(self.each.iter().all(|client| client.window_over).then_some(ClientReport::WindowEnd))
+            }
+            ClientReport::Done(result) => {
+                client.done = Some(*result);
+                match self.each.iter().all(|client| client.done.is_some()) {
+                    true => self.merged().map(|result| Some(ClientReport::Done(Box::new(result)))),
+                    false => Ok(None),
+                }
+            }
+            ClientReport::Failed(why) => {
+                Ok(Some(ClientReport::Failed(format!("the client on {}: {why}", client.host.facts().name))))
+            }
+            other => Ok(Some(other)),
+        }
+    }
+
+    /// The same second of all clients, for display: what was sent and answered in it is added, the worst is the worst of all.
+    fn row_of_all(&self) -> Option<LoadSecond> {
+        let rows: Vec<&LoadSecond> = self.each.iter().map(|client| client.row.as_ref()).collect::<Option<_>>()?;
+        let first = *rows.first()?;
+        rows.iter().all(|row| row.second == first.second).then(|| {
+            rows[1..].iter().fold(first.clone(), |all, row| LoadSecond {
+                sent: all.sent + row.sent,
+                right: all.right + row.right,
+                errors: all.errors + row.errors,
+                p50_us: all.p50_us.max(row.p50_us),
+                p99_us: all.p99_us.max(row.p99_us),
+                max_us: all.max_us.max(row.max_us),
+                ..all
+            })
+        })
+    }
+
+    /// The result of one client that had made the load alone.
+    fn merged(&self) -> Result<LoadResult, Wrong> {
+        let mut outputs = Vec::new();
+        for client in &self.each {
+            let name = client.host.facts().name.clone();
+            let here = self.folder.join(FOLDER).join(&name);
+            client.host.fetch(&client.folder, &here).map_err(|e| (e.to_string(), String::new()))?;
+            let Some(result) = client.done.clone() else { continue };
+            outputs.push(ClientOutput { host: name, result, log: here.join("latency.hlog") });
+        }
+        let merged =
+            Outputs { hlog: Some(self.folder.join("latency.hlog")), series: Some(self.folder.join("load.csv")) };
+        merge(&outputs, &merged).map_err(|e| (e.to_string(), String::new()))
+    }
+
+    /// Names the start to those that wait for it.
+    pub fn begin(&mut self, start: At) -> Result<(), Wrong> {
+        self.each.iter().try_for_each(|client| {
+            client.process.start_at(client.host.at(start)).map_err(|e| client.wrong(&e.to_string()))
+        })
+    }
+
+    /// Asks them to end early and to keep their results so far.
+    pub fn ask_to_end(&mut self) -> Result<(), Wrong> {
+        self.each.iter().try_for_each(|client| client.process.ask_to_end().map_err(|e| client.wrong(&e.to_string())))
+    }
+
+    /// Lets a search continue.
+    pub fn go_on(&mut self) -> Result<(), Wrong> {
+        self.each.iter().try_for_each(|client| client.process.go_on().map_err(|e| client.wrong(&e.to_string())))
+    }
+
+    /// The last words of all of them.
+    pub fn last_lines(&self) -> String {
+        let each = self.each.iter().map(|client| client.host.last_lines(&client.output, 8));
+        each.filter(|lines| !lines.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Client {
+    fn receive(&self, within: Duration) -> Result<Option<ClientReport>, Wrong> {
+        if self.done.is_some() {
+            return Ok(None);
+        }
+        self.process.receive(within).map_err(|e| self.wrong(&e.to_string()))
+    }
+
+    fn wrong(&self, why: &str) -> Wrong {
+        (why.to_owned(), self.host.last_lines(&self.output, 8))
+    }
+}
+
+/// What each client's host has to run: all of it where there is one.
+fn orders(context: &TrialContext, trial: &TrialSpec<'_>, spec: &ClientSpec) -> Vec<Option<ClientSpec>> {
+    let hosts = &context.hosts.clients;
+    if hosts.len() < 2 {
+        return vec![Some(spec.clone())];
+    }
+    let wished: Vec<u32> = hosts.iter().map(|host| host.facts().cpus.len().max(1) as u32).collect();
+    let threads = wished.iter().sum::<u32>().min(spec.spec.connections);
+    let parts = Part::deal(&wished, spec.spec.connections);
+    let order = |(host, part): (&Arc<dyn Host>, Part)| {
+        (part.threads > 0).then(|| {
+            let tls = spec.spec.tls.is_some();
+            let tls = tls.then(|| context.launcher.tls.client_spec(&client_folder(host.as_ref(), trial)));
+            let cpus = host.facts().cpus.clone();
+            ClientSpec { spec: LoadSpec { part: Some(part), threads, cpus, tls, ..spec.spec.clone() }, ..spec.clone() }
+        })
+    };
+    hosts.iter().zip(parts).map(order).collect()
+}
