@@ -129,6 +129,12 @@ impl Machines {
         fs::write(&known, others + &machine.known_line(&other)).expect("written");
     }
 
+    /// Calls `work` where the machines are reached; processes that it starts stay there.
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let control = self.network.hosts().last().expect("control");
+        control.inside(|| Ok(work())).expect("the namespace is there")
+    }
+
     fn control(&self, program: &str) -> Command {
         let enter = self.network.hosts().last().expect("control").enter();
         let mut command = Command::new(&enter[0]);

@@ -72,6 +72,9 @@ pub enum Verb {
     Completions(verbs::help::CompletionArgs),
     /// Print or write man pages
     Man(verbs::help::ManArgs),
+    /// weir on another host, at the other end of a transport
+    #[command(hide = true)]
+    Agent(verbs::agent::Args),
     /// The client process of a trial
     #[command(hide = true)]
     Client(verbs::client::Args),

@@ -10,14 +10,15 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::files::FileError;
+use crate::netns::Namespace;
 
 /// How a host is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// This machine.
     Local,
-    /// A network namespace of this machine, by the name that `ip netns` shows.
-    Namespace(String),
+    /// A network namespace of this machine.
+    Namespace(Namespace),
     /// A destination of OpenSSH, such as `bench@10.0.0.5` or a name of its configuration.
     Ssh {
         /// Destination.
@@ -98,7 +99,7 @@ impl Transport {
         let bootstrap = || ["sh", "-c", BOOTSTRAP, "weir", sha256, &size].map(str::to_owned);
         match self {
             Transport::Local => words(&[&own, "agent"]),
-            Transport::Namespace(name) => words(&["nsenter", &format!("--net=/run/netns/{name}"), "--", &own, "agent"]),
+            Transport::Namespace(namespace) => [namespace.enter(), words(&[&own, "agent"])].concat(),
             Transport::Ssh { destination, config } => {
                 let mut vector = words(&["ssh", "-T"]);
                 vector.extend(SSH_OPTIONS.iter().flat_map(|option| words(&["-o", option])));
@@ -182,7 +183,9 @@ mod tests {
     fn each_transport_is_its_vector() {
         let vector = |transport: Transport| transport.vector(&binary()).join(" ");
         assert_eq!(vector(Transport::Local), "/opt/weir agent");
-        assert_eq!(vector(Transport::Namespace("n1".into())), "nsenter --net=/run/netns/n1 -- /opt/weir agent");
+        let (host, name, port) = ("a".into(), "n1".into(), "p".into());
+        let namespace = Namespace { host, name, address: [198, 18, 0, 1].into(), port };
+        assert_eq!(vector(Transport::Namespace(namespace)), "nsenter --net=/run/netns/n1 -- /opt/weir agent");
         let ssh = vector(Transport::Ssh { destination: "bench@h".into(), config: Some("/c".into()) });
         let before = "ssh -T -o BatchMode=yes -o StrictHostKeyChecking=yes -o ServerAliveInterval=5 \
                       -o ServerAliveCountMax=3 -F /c -- bench@h sh -c 'd=";

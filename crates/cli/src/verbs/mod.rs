@@ -1,6 +1,7 @@
 //! One file per verb. Each reads its flags, calls the crate that does the work, and prints the result. `main` calls
 //! them.
 
+pub mod agent;
 pub mod client;
 pub mod compare;
 pub mod doctor;

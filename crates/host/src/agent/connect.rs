@@ -67,14 +67,26 @@ pub struct Agents {
 impl Connect for Agents {
     fn connect(&self, spec: &HostSpec) -> Result<Arc<dyn Host>, HostError> {
         let vector = spec.transport.vector(&self.weir);
-        let (carried, mut streams) = Carried::start(&vector)
-            .map_err(|error| HostError::Failed(format!("host {}: {} did not start: {error}", spec.name, vector[0])))?;
+        let (carried, mut streams) = Carried::start(&vector).map_err(|error| {
+            HostError::Failed(format!("the host {} was not reached: {} did not start: {error}", spec.name, vector[0]))
+        })?;
         if spec.transport.copies() {
-            let lost = |why: String| {
-                let expected = expected(&spec.transport);
-                HostError::Failed(format!("host {} was not reached: {why}{}{expected}", spec.name, carried.end()))
-            };
-            self.bring(&spec.name, &carried, &mut streams).map_err(lost)?;
+            let brought = self.bring(&carried, &mut streams);
+            if let Err(unreached) = brought {
+                // Its input closed, the bootstrap removes what it has begun.
+                drop(streams);
+                let (name, end) = (&spec.name, carried.end());
+                return Err(HostError::Failed(match unreached {
+                    Unreached::Broken(why) => {
+                        let expected = expected(&spec.transport, carried.wait(Duration::ZERO));
+                        format!("the host {name} was not reached: {why}{end}{expected}")
+                    }
+                    Unreached::OtherMachine(there) => format!(
+                        "the host {name} is {there}, and this weir is for {}\n  expected: a weir built for it (--weir FILE)",
+                        self.weir.machine
+                    ),
+                }));
+            }
         }
         let hello = Hello {
             run: self.run.clone(),
@@ -90,29 +102,37 @@ impl Connect for Agents {
     }
 }
 
-fn expected(transport: &Transport) -> String {
-    match transport {
-        Transport::Ssh { destination, .. } => format!("\n  expected: `ssh {destination} true` works without questions"),
+/// What would be right, where ssh itself failed.
+fn expected(transport: &Transport, status: Option<ExitStatus>) -> String {
+    match (transport, status.and_then(|status| status.code())) {
+        (Transport::Ssh { destination, .. }, Some(255)) => {
+            format!("\n  expected: `ssh {destination} true` works without questions")
+        }
         _ => String::new(),
     }
 }
 
+/// Why no agent runs on a host.
+enum Unreached {
+    Broken(String),
+    /// It is another kind of machine.
+    OtherMachine(String),
+}
+
 impl Agents {
     /// Speaks to the bootstrap: sends weir's binary if it is not there, and leaves the streams at the agent's beginning.
-    fn bring(&self, name: &str, carried: &Carried, streams: &mut Streams) -> Result<(), String> {
+    fn bring(&self, carried: &Carried, streams: &mut Streams) -> Result<(), Unreached> {
         let ears = Ears::new();
         let group = carried.group;
-        let _watchdog = Watchdog::start(&ears, GREETING, move || kill(group)).map_err(|error| error.to_string())?;
+        let broken = |error: std::io::Error| Unreached::Broken(error.to_string());
+        let _watchdog = Watchdog::start(&ears, GREETING, move || kill(group)).map_err(broken)?;
         let said = streams.word()?;
         let (what, machine) = said.split_once(' ').unwrap_or((&said, ""));
         if machine != self.weir.machine {
-            let here = &self.weir.machine;
-            return Err(format!(
-                "host {name} is {machine}, and this weir is for {here}\n  expected: a weir built for it (--weir FILE)"
-            ));
+            return Err(Unreached::OtherMachine(machine.to_owned()));
         }
         if what == "want" {
-            let failed = |error: std::io::Error| format!("copying weir to it broke off: {error}");
+            let failed = |error: std::io::Error| Unreached::Broken(format!("copying weir to it broke off: {error}"));
             let mut file = std::fs::File::open(&self.weir.path).map_err(failed)?;
             let mut part = vec![0; 64 * 1024];
             loop {
@@ -126,7 +146,7 @@ impl Agents {
         }
         match streams.word()? == "ready" {
             true => Ok(()),
-            false => Err("its bootstrap said something else than ready".to_owned()),
+            false => Err(Unreached::Broken("its bootstrap said something else than ready".to_owned())),
         }
     }
 }
@@ -139,10 +159,10 @@ struct Streams {
 
 impl Streams {
     /// What the bootstrap says next. Reads no byte beyond that line, because the agent's frames follow.
-    fn word(&mut self) -> Result<String, String> {
+    fn word(&mut self) -> Result<String, Unreached> {
         let mut line = Vec::new();
         for byte in self.output.by_ref().bytes().take(NOISE) {
-            match byte.map_err(|error| error.to_string())? {
+            match byte.map_err(|error| Unreached::Broken(error.to_string()))? {
                 b'\n' => {
                     let text = String::from_utf8_lossy(&line);
                     if let Some(said) = text.strip_prefix(BOOTSTRAP_WORD) {
@@ -153,7 +173,7 @@ impl Streams {
                 byte => line.push(byte),
             }
         }
-        Err("the connection ended before weir ran there".to_owned())
+        Err(Unreached::Broken("the connection ended before weir ran there".to_owned()))
     }
 }
 

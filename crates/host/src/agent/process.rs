@@ -20,22 +20,14 @@ use crate::placement::restrict_to;
 const FOLDER: &str = "weir-work-";
 
 /// Serves weir at standard input and output until the connection ends. `weir` is this program's own binary, and `offer` what
-/// it can be called for. Returns the exit status: 0 after a goodbye, 3 when another run has the host, 4 when weir was lost.
+/// it can be called for. Silence ends the process with status 4.
 ///
 /// # Errors
 /// When the system refuses what an agent needs.
-pub fn run(weir: PathBuf, offer: Arc<Offer>) -> std::io::Result<i32> {
+pub fn run(weir: PathBuf, offer: Arc<Offer>) -> std::io::Result<End> {
     let (input, output) = own_streams()?;
     let open = |hello: &Hello| open(hello, LocalHost::new(weir).with_offer(offer));
-    let end = serve(input, output, open, SILENCE, Arc::new(end_now))?;
-    Ok(match end {
-        End::Said => 0,
-        End::Refused => 3,
-        End::Lost(error) => {
-            eprintln!("weir agent: {error}");
-            4
-        }
-    })
+    serve(input, output, open, SILENCE, Arc::new(end_now))
 }
 
 /// Takes standard input and output for the connection alone: what any code prints, and what a child would inherit, would

@@ -159,6 +159,8 @@ impl Drop for RemoteHost {
         self.line.wait_until(deadline, |state| (state.gone || state.losing).then_some(()));
         self.line.out.close();
         self.line.lose("weir has let go of it");
+        // Whoever was first at that may not have ended the carrier yet.
+        self.line.wait_until(Instant::now() + ENDS_WITHIN, |state| state.lost.as_ref().map(drop));
     }
 }
 

@@ -1,0 +1,46 @@
+//! `weir agent` (hidden): weir on another host, started by a transport. `weir_host::agent` has the conversation; this verb says
+//! what the program above that crate offers there.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+use weir_host::agent::process;
+use weir_host::agent::serve::End;
+
+use crate::exit::{Exit, Failure, VerbResult};
+
+/// Flags of `weir agent`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only copy weir to this file, for a container whose image has no weir.
+    #[arg(long, value_name = "FILE")]
+    copy_to: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn main(args: &Args) -> VerbResult {
+    let weir = std::env::current_exe().map_err(Failure::missing)?;
+    if let Some(to) = &args.copy_to {
+        let failed = |error| Failure::missing(format!("{}: {error}", to.display()));
+        return std::fs::copy(&weir, to).map(|_| Exit::Ok).map_err(failed);
+    }
+    let offer = |name: &str, argument: Value, _: &mut dyn FnMut(Value)| offer(name, argument);
+    Ok(match process::run(weir, Arc::new(offer)).map_err(Failure::missing)? {
+        End::Said => Exit::Ok,
+        End::Refused => Exit::Missing,
+        End::Lost(_) => Exit::Failed,
+    })
+}
+
+/// What can be called on a host. `doctor`, with a folder: checks of the machine.
+fn offer(name: &str, argument: Value) -> Result<Value, String> {
+    let said = |error: serde_json::Error| error.to_string();
+    match name {
+        "doctor" => {
+            let runs: PathBuf = serde_json::from_value(argument).map_err(said)?;
+            serde_json::to_value(super::doctor::examine(&runs)).map_err(said)
+        }
+        _ => Err(format!("weir offers no {name} on its hosts")),
+    }
+}
