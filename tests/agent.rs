@@ -12,10 +12,11 @@ use common::{nothing_left, processes_touching, scratch, signal, until, wait_with
 use rustix::process::Signal;
 use serde_json::json;
 use weir_host::agent::Hello;
-use weir_host::agent::connect::{Agents, Connect, HostSpec};
+use weir_host::agent::connect::{Agents, Connect};
 use weir_host::agent::frame::{Frame, FrameReader, FrameWriter};
-use weir_host::transport::{Binary, Transport};
+use weir_host::transport::Binary;
 use weir_host::{Host, HostError, ProgramSpec, RoleProcess, RoleSpec};
+use weir_model::topology::Topology;
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -24,13 +25,8 @@ fn agents(run: &str) -> Agents {
     Agents { weir, run: run.into(), who: "tester@here".into(), lease: false }
 }
 
-/// This machine through a command that shows in the list of processes.
-fn local(transport: Transport) -> HostSpec {
-    HostSpec { name: "m1".into(), transport, address: None, own_cpus: Vec::new() }
-}
-
 fn connect() -> Arc<dyn Host> {
-    agents("a").connect(&local(Transport::Local)).expect("this machine")
+    agents("a").connect(&Topology::local().hosts()[0], &[]).expect("this machine")
 }
 
 /// A program that forks and an origin, both in this folder.
@@ -175,13 +171,14 @@ fn nothing_that_is_printed_breaks_its_frames() {
 #[test]
 fn a_host_of_another_run_is_refused_and_what_a_killed_agent_left_is_removed() {
     let lease = |run| Agents { lease: true, ..agents(run) };
-    let spec = local(Transport::Local);
-    let first = lease("first").connect(&spec).expect("free");
-    let refused = lease("second").connect(&spec).expect_err("held");
+    let local = Topology::local();
+    let spec = &local.hosts()[0];
+    let first = lease("first").connect(spec, &[]).expect("free");
+    let refused = lease("second").connect(spec, &[]).expect_err("held");
     let HostError::Failed(said) = refused else { panic!("{refused}") };
-    assert!(said.starts_with("the host m1 is in use by run first of tester@here since "), "{said}");
+    assert!(said.starts_with("the host local is in use by run first of tester@here since "), "{said}");
     drop(first);
-    drop(lease("second").connect(&spec).expect("free again"));
+    drop(lease("second").connect(spec, &[]).expect("free again"));
 
     let mut speaker = Speaker::start(&hello(true));
     let mut frames = FrameReader::new(speaker.child.stdout.take().expect("piped"));
@@ -191,6 +188,6 @@ fn a_host_of_another_run_is_refused_and_what_a_killed_agent_left_is_removed() {
     signal(speaker.child.id(), Signal::KILL);
     wait_within(&mut speaker.child, LONG);
     assert!(work.exists());
-    drop(lease("third").connect(&spec).expect("free"));
+    drop(lease("third").connect(spec, &[]).expect("free"));
     assert!(!work.exists(), "removed by the next");
 }

@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 use common::{processes_touching, scratch, signal, until};
 use machines::{Machine, Machines, Setup};
 use rustix::process::Signal;
-use weir_host::agent::connect::{Agents, Connect, HostSpec};
-use weir_host::transport::{Binary, Transport};
+use weir_host::agent::connect::{Agents, Connect};
+use weir_host::transport::Binary;
 use weir_host::{Host, HostError, ProgramSpec, RoleSpec};
+use weir_model::record::Role;
+use weir_model::topology::{HostSpec, Reach};
 
 const LONG: Duration = Duration::from_secs(40);
 
@@ -23,11 +25,12 @@ fn connect(machines: &Machines, machine: &Machine, run: &str) -> Result<Arc<dyn 
     let agents = Agents { weir, run: run.into(), who: "tester@control".into(), lease: true };
     let spec = HostSpec {
         name: machine.name.clone(),
-        transport: Transport::Ssh { destination: machine.name.clone(), config: Some(machines.config()) },
+        roles: vec![Role::Proxy],
+        reach: Reach::Ssh { destination: machine.name.clone(), config: Some(machines.config()) },
         address: Some(machine.address.into()),
-        own_cpus: Vec::new(),
+        cpus: None,
     };
-    machines.inside(|| agents.connect(&spec)).map_err(|error| error.to_string())
+    machines.inside(|| agents.connect(&spec, &[])).map_err(|error| error.to_string())
 }
 
 /// Nothing of weir's is left but its binary, which is kept.

@@ -66,6 +66,11 @@ pub struct Namespace {
     pub port: String,
 }
 
+/// Arguments that go before those of a program, to run it in the namespace of this name.
+pub(crate) fn enter(name: &str) -> Vec<String> {
+    vec!["nsenter".into(), format!("--net={}", Path::new(NAMES).join(name).display()), "--".into()]
+}
+
 impl Namespace {
     /// The file that stands for it.
     pub fn path(&self) -> PathBuf {
@@ -74,7 +79,7 @@ impl Namespace {
 
     /// Arguments that go before those of a program, to run it in the namespace.
     pub fn enter(&self) -> Vec<String> {
-        vec!["nsenter".into(), format!("--net={}", self.path().display()), "--".into()]
+        enter(&self.name)
     }
 
     /// Calls `work` on a thread that is in the namespace. Sockets that it makes stay there.

@@ -1,5 +1,5 @@
 //! Transports: how an agent on another host is started. A transport is an argument vector and nothing else; what runs it (a
-//! shell, OpenSSH, kubectl, srun) is the user's, with the user's configuration.
+//! shell, OpenSSH, kubectl, srun) is the user's, with the user's configuration. [`Reach`] says which one a host has.
 //!
 //! A host that does not share this machine's disk has no weir yet: there the vector ends in a small shell script, the
 //! *bootstrap*, which takes weir's binary from its standard input unless it has it from before, and becomes the agent.
@@ -8,38 +8,10 @@
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use weir_model::topology::Reach;
 
 use crate::files::FileError;
-use crate::netns::Namespace;
-
-/// How a host is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Transport {
-    /// This machine.
-    Local,
-    /// A network namespace of this machine.
-    Namespace(Namespace),
-    /// A destination of OpenSSH, such as `bench@10.0.0.5` or a name of its configuration.
-    Ssh {
-        /// Destination.
-        destination: String,
-        /// A configuration file instead of the user's.
-        config: Option<PathBuf>,
-    },
-    /// A pod with weir at `/weir/weir` in one of its containers.
-    Pod {
-        /// Name of the pod.
-        name: String,
-        /// Which container.
-        container: String,
-        /// Its namespace.
-        namespace: String,
-        /// Context of kubectl's configuration instead of the current one.
-        context: Option<String>,
-    },
-    /// Any command that runs what follows it on another host and passes its arguments as they are, such as `srun -u -w n1`.
-    Command(Vec<String>),
-}
+use crate::netns;
 
 /// Where weir lies in a pod; an init container puts it there.
 pub const WEIR_IN_POD: &str = "/weir/weir";
@@ -81,52 +53,44 @@ fn machine(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-impl Transport {
-    /// Whether files of this machine are there, too.
-    pub fn shares_disk(&self) -> bool {
-        matches!(self, Transport::Local | Transport::Namespace(_))
-    }
+/// Whether files of this machine are there, too.
+pub fn shares_disk(reach: &Reach) -> bool {
+    matches!(reach, Reach::Local | Reach::Namespace(_))
+}
 
-    /// Whether weir's binary has to be taken there: the vector then runs the bootstrap.
-    pub fn copies(&self) -> bool {
-        matches!(self, Transport::Ssh { .. } | Transport::Command(_))
-    }
+/// Whether weir's binary has to be taken there: the vector then runs the bootstrap.
+pub fn copies(reach: &Reach) -> bool {
+    matches!(reach, Reach::Ssh { .. } | Reach::Command(_))
+}
 
-    /// The argument vector that starts `weir agent` on the host.
-    pub fn vector(&self, weir: &Binary) -> Vec<String> {
-        let own = weir.path.display().to_string();
-        let (sha256, size) = (weir.sha256.as_str(), weir.size.to_string());
-        let bootstrap = || ["sh", "-c", BOOTSTRAP, "weir", sha256, &size].map(str::to_owned);
-        match self {
-            Transport::Local => words(&[&own, "agent"]),
-            Transport::Namespace(namespace) => [namespace.enter(), words(&[&own, "agent"])].concat(),
-            Transport::Ssh { destination, config } => {
-                let mut vector = words(&["ssh", "-T"]);
-                vector.extend(SSH_OPTIONS.iter().flat_map(|option| words(&["-o", option])));
-                vector.extend(config.iter().flat_map(|file| words(&["-F", &file.display().to_string()])));
-                // The login shell over there reads what ssh joins with blanks; so it gets one word for one word.
-                vector.extend(words(&["--", destination, &quoted(&bootstrap())]));
-                vector
-            }
-            Transport::Pod { name, container, namespace, context } => {
-                let mut vector = words(&["kubectl"]);
-                vector.extend(context.iter().flat_map(|context| words(&["--context", context])));
-                vector.extend(words(&[
-                    "-n",
-                    namespace,
-                    "exec",
-                    "-i",
-                    name,
-                    "-c",
-                    container,
-                    "--",
-                    WEIR_IN_POD,
-                    "agent",
-                ]));
-                vector
-            }
-            Transport::Command(command) => command.iter().cloned().chain(bootstrap()).collect(),
+/// The argument vector that starts `weir agent` on a host. Empty for one that is not made yet.
+pub fn vector(reach: &Reach, weir: &Binary) -> Vec<String> {
+    let own = weir.path.display().to_string();
+    let (sha256, size) = (weir.sha256.as_str(), weir.size.to_string());
+    let bootstrap = || ["sh", "-c", BOOTSTRAP, "weir", sha256, &size].map(str::to_owned);
+    let option =
+        |flag: &str, value: &Option<String>| value.iter().flat_map(|value| words(&[flag, value])).collect::<Vec<_>>();
+    match reach {
+        Reach::Made => Vec::new(),
+        Reach::Local => words(&[&own, "agent"]),
+        Reach::Namespace(name) => [netns::enter(name), words(&[&own, "agent"])].concat(),
+        Reach::Ssh { destination, config } => {
+            let mut vector = words(&["ssh", "-T"]);
+            vector.extend(SSH_OPTIONS.iter().flat_map(|option| words(&["-o", option])));
+            vector.extend(option("-F", &config.as_ref().map(|file| file.display().to_string())));
+            // The login shell over there reads what ssh joins with blanks; so it gets one word for one word.
+            vector.extend(words(&["--", destination, &quoted(&bootstrap())]));
+            vector
         }
+        Reach::Pod { name, namespace, container, context } => [
+            words(&["kubectl"]),
+            option("--context", context),
+            words(&["-n", namespace, "exec", "-i", name]),
+            option("-c", container),
+            words(&["--", WEIR_IN_POD, "agent"]),
+        ]
+        .concat(),
+        Reach::Command(command) => command.iter().cloned().chain(bootstrap()).collect(),
     }
 }
 
@@ -181,24 +145,23 @@ mod tests {
 
     #[test]
     fn each_transport_is_its_vector() {
-        let vector = |transport: Transport| transport.vector(&binary()).join(" ");
-        assert_eq!(vector(Transport::Local), "/opt/weir agent");
-        let (host, name, port) = ("a".into(), "n1".into(), "p".into());
-        let namespace = Namespace { host, name, address: [198, 18, 0, 1].into(), port };
-        assert_eq!(vector(Transport::Namespace(namespace)), "nsenter --net=/run/netns/n1 -- /opt/weir agent");
-        let ssh = vector(Transport::Ssh { destination: "bench@h".into(), config: Some("/c".into()) });
+        let vector = |reach: Reach| super::vector(&reach, &binary()).join(" ");
+        assert_eq!(vector(Reach::Local), "/opt/weir agent");
+        assert_eq!(vector(Reach::Namespace("n1".into())), "nsenter --net=/run/netns/n1 -- /opt/weir agent");
+        let ssh = vector(Reach::Ssh { destination: "bench@h".into(), config: Some("/c".into()) });
         let before = "ssh -T -o BatchMode=yes -o StrictHostKeyChecking=yes -o ServerAliveInterval=5 \
                       -o ServerAliveCountMax=3 -F /c -- bench@h sh -c 'd=";
         assert!(ssh.starts_with(before), "{ssh}");
         assert!(ssh.ends_with("agent' weir ab12 7"), "{ssh}");
-        let pod = Transport::Pod {
+        let pod = Reach::Pod {
             name: "p".into(),
-            container: "c".into(),
+            container: Some("c".into()),
             namespace: "n".into(),
             context: Some("k".into()),
         };
         assert_eq!(vector(pod), "kubectl --context k -n n exec -i p -c c -- /weir/weir agent");
-        let any = Transport::Command(words(&["srun", "-u"])).vector(&binary());
+        let any = super::vector(&Reach::Command(words(&["srun", "-u"])), &binary());
+        assert_eq!(super::vector(&Reach::Made, &binary()), [] as [String; 0]);
         assert_eq!(any[..4], ["srun", "-u", "sh", "-c"]);
         assert_eq!(any[4..], [BOOTSTRAP, "weir", "ab12", "7"]);
     }
@@ -236,7 +199,7 @@ mod tests {
 
     /// Runs the bootstrap as a transport of commands does, with these bytes as its input.
     fn bootstrap(home: &Path, weir: &Binary, input: &[u8], env: &[(&str, &str)]) -> Output {
-        let vector = Transport::Command(Vec::new()).vector(weir);
+        let vector = super::vector(&Reach::Command(Vec::new()), weir);
         let mut command = Command::new(&vector[0]);
         command.args(&vector[1..]).env("WEIR_HOME", home).envs(env.iter().copied());
         let mut child =

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -11,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use weir_model::topology::{HostSpec, Reach};
 
 use super::locked;
 use super::message::Hello;
@@ -18,7 +18,7 @@ use super::remote::{Carrier, RemoteHost};
 use super::serve::GREETING;
 use super::watchdog::{Ears, SILENCE, Watchdog};
 use crate::host::{Host, HostError};
-use crate::transport::{BOOTSTRAP_WORD, Binary, Transport};
+use crate::transport::{self, BOOTSTRAP_WORD, Binary};
 
 /// Lines of a transport's standard error that are kept.
 const LAST_WORDS: usize = 8;
@@ -31,24 +31,11 @@ const NOISE: usize = 64 * 1024;
 
 /// Reaches hosts.
 pub trait Connect: Send + Sync {
-    /// Reaches a host.
+    /// Reaches a host. Its agent keeps to `own_cpus`, if there are any.
     ///
     /// # Errors
     /// Why it cannot be reached, or who has it.
-    fn connect(&self, spec: &HostSpec) -> Result<Arc<dyn Host>, HostError>;
-}
-
-/// A host to reach.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostSpec {
-    /// Its name in the topology.
-    pub name: String,
-    /// How it is reached.
-    pub transport: Transport,
-    /// Its address for traffic; `None`: loopback.
-    pub address: Option<IpAddr>,
-    /// CPUs that its agent keeps to; empty for all.
-    pub own_cpus: Vec<u32>,
+    fn connect(&self, spec: &HostSpec, own_cpus: &[u32]) -> Result<Arc<dyn Host>, HostError>;
 }
 
 /// Reaches hosts by agents.
@@ -65,12 +52,14 @@ pub struct Agents {
 }
 
 impl Connect for Agents {
-    fn connect(&self, spec: &HostSpec) -> Result<Arc<dyn Host>, HostError> {
-        let vector = spec.transport.vector(&self.weir);
-        let (carried, mut streams) = Carried::start(&vector).map_err(|error| {
-            HostError::Failed(format!("the host {} was not reached: {} did not start: {error}", spec.name, vector[0]))
+    fn connect(&self, spec: &HostSpec, own_cpus: &[u32]) -> Result<Arc<dyn Host>, HostError> {
+        let vector = transport::vector(&spec.reach, &self.weir);
+        let not_made = || HostError::Failed(format!("the host {} was not made", spec.name));
+        let (program, arguments) = vector.split_first().ok_or_else(not_made)?;
+        let (carried, mut streams) = Carried::start(program, arguments).map_err(|error| {
+            HostError::Failed(format!("the host {} was not reached: {} did not start: {error}", spec.name, program))
         })?;
-        if spec.transport.copies() {
+        if transport::copies(&spec.reach) {
             let brought = self.bring(&carried, &mut streams);
             if let Err(unreached) = brought {
                 // Its input closed, the bootstrap removes what it has begun.
@@ -78,7 +67,7 @@ impl Connect for Agents {
                 let (name, end) = (&spec.name, carried.end());
                 return Err(HostError::Failed(match unreached {
                     Unreached::Broken(why) => {
-                        let expected = expected(&spec.transport, carried.wait(Duration::ZERO));
+                        let expected = expected(&spec.reach, carried.wait(Duration::ZERO));
                         format!("the host {name} was not reached: {why}{end}{expected}")
                     }
                     Unreached::OtherMachine(there) => format!(
@@ -93,8 +82,8 @@ impl Connect for Agents {
             who: self.who.clone(),
             name: spec.name.clone(),
             address: spec.address,
-            own_cpus: spec.own_cpus.clone(),
-            own_disk: !spec.transport.shares_disk(),
+            own_cpus: own_cpus.to_vec(),
+            own_disk: !transport::shares_disk(&spec.reach),
             lease: self.lease,
         };
         let host = RemoteHost::greet(streams.output, streams.input, hello, SILENCE, Box::new(carried))?;
@@ -103,9 +92,9 @@ impl Connect for Agents {
 }
 
 /// What would be right, where ssh itself failed.
-fn expected(transport: &Transport, status: Option<ExitStatus>) -> String {
-    match (transport, status.and_then(|status| status.code())) {
-        (Transport::Ssh { destination, .. }, Some(255)) => {
+fn expected(reach: &Reach, status: Option<ExitStatus>) -> String {
+    match (reach, status.and_then(|status| status.code())) {
+        (Reach::Ssh { destination, .. }, Some(255)) => {
             format!("\n  expected: `ssh {destination} true` works without questions")
         }
         _ => String::new(),
@@ -187,9 +176,9 @@ struct Carried {
 }
 
 impl Carried {
-    fn start(vector: &[String]) -> std::io::Result<(Carried, Streams)> {
-        let mut command = Command::new(&vector[0]);
-        command.args(&vector[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    fn start(program: &str, arguments: &[String]) -> std::io::Result<(Carried, Streams)> {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.process_group(0).spawn()?;
         let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -198,7 +187,7 @@ impl Carried {
         let words = Arc::default();
         let listener = listen(errors, Arc::clone(&words))?;
         let group = Some(Pid::from_child(&child));
-        let program = Path::new(&vector[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let program = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
         let carried = Carried { program, group, child: Mutex::new(child), words, listener: Mutex::new(Some(listener)) };
         Ok((carried, Streams { input, output }))
     }
