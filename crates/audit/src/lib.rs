@@ -8,20 +8,26 @@
 
 mod answers;
 mod client_room;
+mod clocks;
 mod connections;
 mod cores;
 mod count;
 mod cut_short;
 mod drift;
+mod drops;
 mod errors;
+mod hosts_differ;
 mod lag;
+mod link;
 mod never_steady;
+mod nic_queue;
 mod no_counters;
 mod offered;
 mod origin_bytes;
 mod origin_connections;
 mod origin_requests;
 mod other_processes;
+mod retransmits;
 mod search;
 mod spread;
 mod steal;
@@ -34,9 +40,11 @@ mod wrong_data;
 use weir_model::Placement;
 use weir_model::counters::OriginCounters;
 use weir_model::load::{LoadResult, SearchResult};
-use weir_model::record::{Finding, ResourceSecond, Role, RoleUsage, Severity, Verdict};
+use weir_model::record::{Finding, HostRecord, ResourceSecond, Role, RoleUsage, Severity, Verdict};
 use weir_model::suite::{Protocol, Tls};
+use weir_model::text::{grouped, list};
 
+pub use clocks::check as clocks;
 pub use never_steady::check as never_steady;
 
 /// The data of one trial for the checks.
@@ -50,6 +58,8 @@ pub struct Evidence<'a> {
     pub usage: &'a [RoleUsage],
     /// Per second, roles and host.
     pub series: &'a [ResourceSecond],
+    /// The hosts of the run, where there are several.
+    pub hosts: &'a [HostRecord],
     /// CPUs of the roles.
     pub placement: &'a Placement,
     /// Connections of the load.
@@ -99,6 +109,22 @@ impl Evidence<'_> {
         self.usage.iter().find(|u| u.role == role)
     }
 
+    /// Of several hosts, each machine: the hosts on it, and its rows. Rows of `host` are of the proxy's machine, others have the name
+    /// of a host. None of a single host.
+    pub fn machines(&self) -> Vec<(Vec<&HostRecord>, Vec<&ResourceSecond>)> {
+        let proxy = self.hosts.iter().find(|host| host.has(Role::Proxy)).filter(|_| self.hosts.len() > 1);
+        let machine = |row: &'_ ResourceSecond| match (row.who.as_str(), proxy) {
+            ("host", proxy) => proxy.map(|proxy| proxy.machine.as_str()),
+            (who, _) => {
+                let name = who.strip_prefix("host/")?;
+                self.hosts.iter().find(|host| host.name == name).map(|host| host.machine.as_str())
+            }
+        };
+        let rows = grouped(self.series.iter().filter_map(|row| Some((machine(row)?, row))));
+        let on = |machine: &str| self.hosts.iter().filter(|host| host.machine == machine).collect();
+        rows.into_iter().map(|(machine, rows)| (on(machine), rows)).collect()
+    }
+
     /// Requests that can be in flight between client and product at a time.
     pub fn in_flight(&self) -> u64 {
         u64::from(self.connections) * u64::from(self.load.streams.max(1))
@@ -120,7 +146,7 @@ impl Evidence<'_> {
 type Check = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every check, in the order of the findings.
-const CHECKS: [Check; 21] = [
+const CHECKS: [Check; 26] = [
     cut_short::check,
     count::check,
     no_counters::check,
@@ -142,6 +168,11 @@ const CHECKS: [Check; 21] = [
     tls::check,
     steal::check,
     other_processes::check,
+    retransmits::check,
+    drops::check,
+    link::check,
+    nic_queue::check,
+    hosts_differ::check,
 ];
 
 /// Runs every check.
@@ -151,7 +182,7 @@ pub fn audit(evidence: &Evidence<'_>) -> Vec<Finding> {
 }
 
 /// Checks of the machine and of the work itself, whose findings no fault in the product explains.
-const UNPROVOKED: [&str; 5] = ["client-room", "other-processes", "steal", "tls", wrong_data::NAME];
+const UNPROVOKED: [&str; 6] = ["client-room", "link", "other-processes", "steal", "tls", wrong_data::NAME];
 
 /// A finding of a load in which faults were provoked: what they explain is only noted.
 fn provoked(finding: Finding) -> Finding {
@@ -175,6 +206,12 @@ fn finding(check: &str, severity: Severity, message: String, remedy: &str) -> Op
     Some(Finding { check: check.to_owned(), severity, message, remedy: remedy.to_owned() })
 }
 
+/// A machine by the hosts on it.
+fn named(machine: &[&HostRecord]) -> String {
+    let names: Vec<&str> = machine.iter().map(|host| host.name.as_str()).collect();
+    if names.len() == 1 { names[0].to_owned() } else { format!("the machine of {}", list(&names)) }
+}
+
 fn percent(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole * 100.0 } else { 0.0 }
 }
@@ -186,6 +223,7 @@ pub(crate) mod fixture {
     use super::*;
     use weir_model::Condition;
     use weir_model::load::{Counts, Quantiles, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions};
+    use weir_model::record::{Environment, Link};
 
     /// A search that found 9,000/s.
     pub fn search(end: SearchEnd, limit: Option<SearchLimit>) -> SearchResult {
@@ -210,6 +248,7 @@ pub(crate) mod fixture {
         pub origin: OriginCounters,
         pub usage: Vec<RoleUsage>,
         pub series: Vec<ResourceSecond>,
+        pub hosts: Vec<HostRecord>,
         pub placement: Placement,
         pub requests: Option<u64>,
         pub rate_intent: RateIntent,
@@ -233,6 +272,7 @@ pub(crate) mod fixture {
                 origin: self.has_counters.then_some(&self.origin),
                 usage: &self.usage,
                 series: &self.series,
+                hosts: &self.hosts,
                 placement: &self.placement,
                 connections: 64,
                 requests: self.requests,
@@ -309,6 +349,7 @@ pub(crate) mod fixture {
             },
             usage: vec![usage(Role::Client, 0.3), usage(Role::Proxy, 0.98), usage(Role::Origin, 0.2)],
             series: vec![ResourceSecond { who: "host".into(), cpu_steal: Some(0.0), ..ResourceSecond::default() }],
+            hosts: Vec::new(),
             placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
             requests: None,
             rate_intent: RateIntent::Carried,
@@ -324,6 +365,42 @@ pub(crate) mod fixture {
             tls: Tls::default(),
             levelled: true,
         }
+    }
+
+    /// The same on three hosts, each a machine with two CPUs and a link of 1 Gbit/s. Rows: the proxy's machine, then the client's and
+    /// the origin's.
+    pub fn three_hosts() -> Trial {
+        let mut trial = good();
+        let host = |name: &str, role: Role, last: u8| {
+            let address = std::net::IpAddr::from([10, 0, 0, last]);
+            let link = Link {
+                name: "eth0".into(),
+                addresses: vec![address],
+                bits_per_s: Some(1_000_000_000),
+                queue_cpus: vec![0],
+            };
+            HostRecord {
+                name: name.into(),
+                roles: vec![role],
+                machine: name.into(),
+                address: Some(address),
+                cpus: vec![0, 1],
+                facts: Environment { cpu_model: "a model".into(), links: vec![link], ..Environment::default() },
+            }
+        };
+        trial.hosts =
+            vec![host("proxy", Role::Proxy, 1), host("client-1", Role::Client, 2), host("origin-1", Role::Origin, 3)];
+        trial.series[0].length_s = 1.0;
+        for host in &trial.hosts[1..] {
+            let row = ResourceSecond { who: format!("host/{}", host.name), ..trial.series[0].clone() };
+            trial.series.push(row);
+        }
+        trial
+    }
+
+    #[test]
+    fn a_good_trial_on_three_hosts_has_no_findings() {
+        assert_eq!(three_hosts().all(), []);
     }
 
     #[test]

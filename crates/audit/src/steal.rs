@@ -1,30 +1,28 @@
-//! Noise: detects a hypervisor that gave the machine's CPUs to other guests during the window. Listed in `CHECKS`.
+//! Noise: detects a hypervisor that gave a machine's CPUs to other guests during the window. Listed in `CHECKS`.
 //!
 //! Threshold: 2 % of one CPU on average. Products on one core are compared to a few per cent, so this is as large as the
 //! differences of interest.
 
-use weir_model::record::{Finding, Severity};
+use weir_model::record::{Finding, ResourceSecond, Severity};
+use weir_model::text::grouped;
 
 use super::{Evidence, finding};
 
 const MEAN_CORES: f64 = 0.02;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let stolen: Vec<f64> = e.series.iter().filter(|row| row.who == "host").filter_map(|row| row.cpu_steal).collect();
-    if stolen.is_empty() {
-        return None;
-    }
-    let mean = stolen.iter().sum::<f64>() / stolen.len() as f64;
-    if mean < MEAN_CORES {
-        return None;
-    }
-    let message = format!("the hypervisor took {:.1} % of a CPU on average during the window", mean * 100.0);
+    let of = |row: &'_ ResourceSecond| Some((row.who.strip_prefix("host").map(str::to_owned)?, row.cpu_steal?));
+    let machines = grouped(e.series.iter().filter_map(of));
+    let means = machines.iter().map(|(name, stolen)| (stolen.iter().sum::<f64>() / stolen.len() as f64, name));
+    let (mean, name) = means.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(mean, _)| *mean >= MEAN_CORES)?;
+    let at = name.strip_prefix('/').map(|name| format!(" of {name}")).unwrap_or_default();
+    let message = format!("the hypervisor took {:.1} % of a CPU{at} on average during the window", mean * 100.0);
     finding("steal", Severity::Warning, message, "measure on a quieter machine, or with more blocks")
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::good;
+    use crate::fixture::{good, three_hosts};
 
     #[test]
     fn fires_from_two_per_cent_on() {
@@ -33,5 +31,14 @@ mod tests {
         assert_eq!(trial.check(super::check), None);
         trial.series[0].cpu_steal = Some(0.05);
         assert!(trial.check(super::check).is_some());
+    }
+
+    #[test]
+    fn each_machine_is_looked_at() {
+        let mut trial = three_hosts();
+        assert_eq!(trial.check(super::check), None);
+        trial.series[2].cpu_steal = Some(0.05);
+        let message = trial.check(super::check).expect("fires").message;
+        assert_eq!(message, "the hypervisor took 5.0 % of a CPU of origin-1 on average during the window");
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use weir_model::counters::AddressCounters;
 use weir_model::load::{ErrorKind, LoadSecond, SearchEnd, SearchLimit, SearchResult, TlsResult};
-use weir_model::record::{Finding, Severity, Warmup};
+use weir_model::record::{Finding, HostClock, Severity, Warmup};
 use weir_model::suite::Protocol;
 
-use super::fixture::{Trial, good, search};
-use super::{RateIntent, never_steady, other_processes};
+use super::fixture::{Trial, good, search, three_hosts};
+use super::{RateIntent, clocks, never_steady, other_processes};
 
 fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
     trial.protocol = Protocol::measured().last().expect("one");
@@ -122,6 +122,37 @@ fn every_finding_says_what_was_reviewed() {
     trial = good();
     trial.series = other_processes::tests::beside(0.5, &[1.0, 1.0]);
     add("a neighbour", trial.all());
+    let of_hosts: [(&str, Fault); 8] = [
+        ("segments sent again", |t| {
+            (t.series[1].tcp_segments_sent, t.series[1].tcp_retransmits) = (Some(300_000), Some(1_234));
+        }),
+        ("packets dropped", |t| (t.series[2].tcp_segments_sent, t.series[2].net_drops) = (Some(10_000), Some(250))),
+        ("a full listen queue of the product", |t| t.series[0].listen_overflows = Some(7)),
+        ("segments sent again between namespaces", |t| {
+            t.hosts.iter_mut().for_each(|host| host.machine = "one".into());
+            (t.series[0].tcp_segments_sent, t.series[0].tcp_retransmits) = (Some(300_000), Some(1_234));
+        }),
+        ("a full listen queue elsewhere", |t| {
+            (t.series[2].listen_overflows, t.series[2].net_drops) = (Some(7), Some(50));
+        }),
+        ("a full link", |t| t.series[1].net_in_bytes = Some(118_000_000)),
+        ("interrupts of the network", |t| t.hosts[0].facts.links[0].queue_cpus = vec![0, 1]),
+        ("another kind of client", |t| {
+            let mut other = t.hosts[1].clone();
+            other.facts.kernel = "Linux 5.4".into();
+            t.hosts.push(other);
+        }),
+    ];
+    for (name, inject) in of_hosts {
+        let mut trial = three_hosts();
+        inject(&mut trial);
+        add(name, trial.all());
+    }
+    let clock = |host: &str, error_us| HostClock { host: host.to_owned(), error_us, drift_us: 100.0 };
+    add(
+        "clocks that disagree",
+        clocks(&[clock("client-1", 900.0), clock("client-2", 21_000.0)], 2, 2.0).into_iter().collect(),
+    );
     for (name, seconds) in [("never steady", 30), ("never steady, in too short a time", 6)] {
         let warmup = Warmup { seconds: seconds as f64, steady: false };
         add(name, never_steady(Some(&warmup), Duration::from_secs(seconds)).into_iter().collect());
@@ -137,8 +168,8 @@ fn every_file_is_a_check_that_is_run() {
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        // The lab makes the last one before there is any evidence.
-        if ["lib", "wording", "never_steady"].contains(&name.as_str()) {
+        // The lab makes the last two apart, before there is any evidence and after all of it.
+        if ["lib", "wording", "never_steady", "clocks"].contains(&name.as_str()) {
             continue;
         }
         checks += 1;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use weir_host::Host;
 use weir_host::files::FileError;
 use weir_model::clock::ClockReading;
-use weir_model::record::{HostClock, Role};
+use weir_model::record::{HostClock, HostRecord, Role};
 
 /// The hosts of a run by role.
 #[derive(Debug, Clone)]
@@ -79,6 +79,23 @@ impl Hosts {
         self.read_clocks().into_iter().filter_map(since).collect()
     }
 
+    /// What records say of them; nothing for a single host.
+    pub fn records(&self) -> Vec<HostRecord> {
+        let each = self.each();
+        let record = |host: &Arc<dyn Host>| {
+            let facts = host.facts();
+            HostRecord {
+                name: facts.name.clone(),
+                roles: self.roles(host),
+                machine: facts.machine.clone(),
+                address: facts.address,
+                cpus: facts.cpus.clone(),
+                facts: facts.environment.clone(),
+            }
+        };
+        if each.len() < 2 { Vec::new() } else { each.into_iter().map(record).collect() }
+    }
+
     /// Brings what the roles of a trial wrote on hosts with a disk of their own into the trial's folder here, and removes it there.
     ///
     /// # Errors
@@ -130,6 +147,12 @@ mod tests {
         assert_eq!(hosts.roles(&a), [Role::Client, Role::Proxy]);
         assert_eq!(hosts.roles(&b), [Role::Client, Role::Origin]);
         assert_eq!(Hosts::one(&a).each().len(), 1);
+        assert_eq!(Hosts::one(&a).records(), []);
+        let roles: Vec<_> = hosts.records().into_iter().map(|record| (record.name, record.roles)).collect();
+        assert_eq!(
+            roles,
+            [("a".to_owned(), vec![Role::Client, Role::Proxy]), ("b".to_owned(), vec![Role::Client, Role::Origin])]
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! them in prose. Records are never rewritten, and readers accept every older schema version.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -334,6 +335,12 @@ pub struct ResourceSecond {
     /// those that both have open with it. Rows of an older weir have no such column.
     #[serde(default)]
     pub connections_open: Option<u64>,
+    /// Host only: segments sent, with those retransmitted. Rows of an older weir lack this column and the next.
+    #[serde(default)]
+    pub tcp_segments_sent: Option<u64>,
+    /// Host only: packets that interfaces dropped, received and to be sent.
+    #[serde(default)]
+    pub net_drops: Option<u64>,
 }
 
 impl ResourceSecond {
@@ -400,6 +407,57 @@ pub struct Environment {
     pub origin: Option<String>,
     /// What `weir doctor` said when the run began: findings about the machine.
     pub doctor: Vec<Finding>,
+    /// Its network interfaces that have an address, without loopback.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
+    /// The hosts of the run, where there are several. All else is then of the proxy's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostRecord>,
+}
+
+/// A network interface.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// Its name, such as `eth0`.
+    pub name: String,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// What it carries at most, either way, bits a second; `None` where the kernel does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bits_per_s: Option<u64>,
+    /// CPUs that take the interrupts of its queues, ascending; empty where it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue_cpus: Vec<u32>,
+}
+
+/// One of several hosts of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostRecord {
+    /// Its name in the topology.
+    pub name: String,
+    /// Its roles.
+    pub roles: Vec<Role>,
+    /// What tells machines apart: hosts that share one have its CPUs and memory in common.
+    pub machine: String,
+    /// The address that traffic uses.
+    pub address: Option<IpAddr>,
+    /// CPUs that its roles may use, ascending.
+    pub cpus: Vec<u32>,
+    /// The machine, as it describes itself.
+    pub facts: Environment,
+}
+
+impl HostRecord {
+    /// The interface that traffic uses, if it is known.
+    pub fn link(&self) -> Option<&Link> {
+        let address = self.address?;
+        self.facts.links.iter().find(|link| link.addresses.contains(&address))
+    }
+
+    /// Whether it has a role.
+    pub fn has(&self, role: Role) -> bool {
+        self.roles.contains(&role)
+    }
 }
 
 /// A product that a run leaves out, altogether or of one workload, because it cannot be measured there.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use rustix::process::Resource;
 use weir_model::record::Environment;
 
+use crate::links::links;
 use crate::sys::{limits, number, online_cpus, sysctl, text};
 
 /// Settings that change what a proxy can do or what weir may read.
@@ -55,6 +56,7 @@ pub fn environment() -> Environment {
         governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         descriptors: limits(Resource::Nofile),
         sysctls: SYSCTLS.iter().filter_map(|&name| Some((name.to_owned(), sysctl(name)?))).collect::<BTreeMap<_, _>>(),
+        links: links(),
         ..Environment::default()
     }
 }

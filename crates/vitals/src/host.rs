@@ -11,7 +11,9 @@
 //! for every question. What a role's connections are shows in its descriptors.
 
 use crate::file::{OpenFile, Reader};
-use crate::parse::host::{CpuTicks, cpu_ticks, memory_used, net_bytes, net_counter, pressure_some_us, time_wait};
+use crate::parse::host::{
+    CpuTicks, cpu_ticks, memory_used, net_bytes, net_counter, net_drops, pressure_some_us, time_wait,
+};
 
 /// The host at one moment. All but levels (`memory_used`, `established`, `time_wait`) count since boot. `None` is
 /// what this kernel does not report.
@@ -24,10 +26,14 @@ pub(crate) struct HostSample {
     pub established: Option<u64>,
     pub time_wait: Option<u64>,
     pub retransmits: Option<u64>,
+    /// Segments sent, with those retransmitted.
+    pub segments_sent: Option<u64>,
     /// Connections dropped at a listen queue. The kernel counts overflows among the drops; the larger is taken.
     pub listen_drops: Option<u64>,
     /// Received, sent.
     pub net: Option<(u64, u64)>,
+    /// Packets that interfaces dropped.
+    pub net_drops: Option<u64>,
 }
 
 /// The host's files, kept open.
@@ -65,11 +71,13 @@ impl Host {
             memory_used: take(reader, &self.meminfo, memory_used),
             time_wait: take(reader, &self.sockstat, time_wait),
             net: take(reader, &self.dev, net_bytes),
+            net_drops: take(reader, &self.dev, net_drops),
             ..HostSample::default()
         };
         if let Some(text) = text(reader, &self.snmp) {
             sample.established = net_counter(text, b"Tcp:", b"CurrEstab");
             sample.retransmits = net_counter(text, b"Tcp:", b"RetransSegs");
+            sample.segments_sent = net_counter(text, b"Tcp:", b"OutSegs");
         }
         if let Some(text) = text(reader, &self.netstat) {
             let counter = |name: &[u8]| net_counter(text, b"TcpExt:", name);

@@ -38,6 +38,7 @@ pub mod doctor;
 mod environment;
 mod file;
 mod host;
+mod links;
 mod parse;
 mod process;
 mod sys;

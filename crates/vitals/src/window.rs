@@ -193,6 +193,8 @@ fn host_row(row: ResourceSecond, from: &HostSample, to: &HostSample) -> Resource
         listen_overflows: grown(from.listen_drops, to.listen_drops),
         net_in_bytes: net(|n| n.0),
         net_out_bytes: net(|n| n.1),
+        tcp_segments_sent: grown(from.segments_sent, to.segments_sent),
+        net_drops: grown(from.net_drops, to.net_drops),
         ..row
     }
 }
@@ -299,6 +301,8 @@ mod tests {
             retransmits: Some(3),
             listen_drops: Some(10),
             net: Some((100, 200)),
+            segments_sent: Some(50),
+            net_drops: Some(2),
             ..HostSample::default()
         };
         let to = HostSample {
@@ -310,6 +314,8 @@ mod tests {
             retransmits: Some(3),
             listen_drops: Some(14),
             net: Some((1100, 1200)),
+            segments_sent: Some(90),
+            net_drops: Some(2),
         };
         let window = window(
             &[],
@@ -328,5 +334,6 @@ mod tests {
         assert_eq!((row.rss_bytes, row.tcp_established, row.tcp_time_wait), (Some(77), Some(64), Some(2)));
         assert_eq!((row.tcp_retransmits, row.listen_overflows), (Some(0), Some(4)));
         assert_eq!((row.net_in_bytes, row.net_out_bytes), (Some(1000), Some(1000)));
+        assert_eq!((row.tcp_segments_sent, row.net_drops), (Some(40), Some(0)));
     }
 }

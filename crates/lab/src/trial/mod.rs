@@ -122,7 +122,7 @@ pub fn run(
     match attempted {
         Err(Failure::Stopped) => return Err(Abort::Stopped),
         _ if context.hosts.lost().is_some() => measurement = failed(measurement, lost(&context.hosts)),
-        Ok(findings) => conclude(&mut measurement, trial.load, findings),
+        Ok(findings) => conclude(&mut measurement, trial.load, findings, context.hosts.clients.len()),
         Err(Failure::Trial(error)) => measurement = failed(measurement, error),
         Err(Failure::File(error)) => return Err(Abort::Journal(error.into())),
     }
@@ -151,10 +151,12 @@ fn lost(hosts: &Hosts) -> TrialError {
     }
 }
 
-/// Fills in the results of the points; `findings` are those of the trial as a whole.
-fn conclude(m: &mut Measurement, load: &Load, findings: Vec<Finding>) {
+/// Fills in the results of the points, which so many clients measured; `findings` are those of the trial as a whole.
+fn conclude(m: &mut Measurement, load: &Load, findings: Vec<Finding>, clients: usize) {
     m.findings = points::merged_findings(&m.points);
     m.findings.extend(findings);
+    let shortest = m.points.iter().map(|point| point.load.window_s).reduce(f64::min);
+    m.findings.extend(shortest.and_then(|window_s| audit::clocks(&m.clocks, clients, window_s)));
     m.verdict = audit::verdict(&m.findings);
     let last = if load.series == Series::Once { m.points.pop() } else { m.points.last().cloned() };
     if let Some(Point { load, origin, usage, .. }) = last {

@@ -169,6 +169,7 @@ impl RunningTrial<'_> {
             origin: counters.as_ref(),
             usage: &window.usage,
             series: &window.series,
+            hosts: &self.context.hosts.records(),
             placement: &self.context.placement,
             connections: point.connections,
             requests: match trial_load.kind {

@@ -128,6 +128,8 @@ fn with_network(all: &ResourceSecond, one: &ResourceSecond) -> ResourceSecond {
         listen_overflows: sum(all.listen_overflows, one.listen_overflows),
         net_in_bytes: sum(all.net_in_bytes, one.net_in_bytes),
         net_out_bytes: sum(all.net_out_bytes, one.net_out_bytes),
+        tcp_segments_sent: sum(all.tcp_segments_sent, one.tcp_segments_sent),
+        net_drops: sum(all.net_drops, one.net_drops),
         ..all.clone()
     }
 }

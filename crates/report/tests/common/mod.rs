@@ -134,6 +134,8 @@ fn environment() -> Environment {
         from: if *name == "direct" { String::new() } else { "system".to_string() },
     };
     Environment {
+        links: Vec::new(),
+        hosts: Vec::new(),
         promises: Default::default(),
         origin: None,
         schema: 1,

@@ -66,6 +66,19 @@ pub(crate) fn net_bytes(text: &[u8]) -> Option<(u64, u64)> {
     sum
 }
 
+/// Packets that interfaces dropped, received and to be sent, from `/proc/net/dev`.
+pub(crate) fn net_drops(text: &[u8]) -> Option<u64> {
+    let mut sum = None;
+    for line in lines(text) {
+        let Some(colon) = line.iter().position(|&b| b == b':') else { continue };
+        // The fourth of eight columns of receiving, and of those of sending.
+        let mut fields = words(&line[colon + 1..]).map(number);
+        let (Some(received), Some(sent)) = (fields.nth(3).flatten(), fields.nth(7).flatten()) else { continue };
+        sum = Some(sum.unwrap_or(0_u64).saturating_add(received).saturating_add(sent));
+    }
+    sum
+}
+
 /// Memory in use, bytes: total less what the kernel could make available, from `/proc/meminfo`.
 pub(crate) fn memory_used(text: &[u8]) -> Option<u64> {
     let (total, available) = (keyed(text, b"MemTotal:")?, keyed(text, b"MemAvailable:")?);
@@ -124,6 +137,8 @@ mod tests {
             eth0: 613657531   23227    0    0    0     0          0         0  1454314   14810    0    0    0     0       0          0\n";
         assert_eq!(net_bytes(text), Some((1_783_957_136, 1_171_753_919)));
         assert_eq!(net_bytes(b"Inter-| x\n"), None);
+        let text = b"eth0: 1 2 0 30 0 0 0 0 4 5 0 600 0 0 0 0\nlo: 1 2 0 7 0 0 0 0 4 5 0 0 0 0 0 0\n";
+        assert_eq!((net_drops(text), net_drops(b"Inter-| x\n")), (Some(637), None));
     }
 
     #[test]

@@ -1,0 +1,58 @@
+//! Noise: detects hosts whose clocks were known too badly for several clients to have measured the same window. The lab calls it at a
+//! trial's end, when the clocks have been read again.
+//!
+//! Threshold: 1 % of the shortest window, or 50 ms. Clients begin and end by their own clocks; while only some of them make their
+//! load, what is carried is not what was asked for, for as long as their clocks disagree. A hundredth of the window moves its rate
+//! by as much at most, which is less than blocks differ; 50 ms is a twentieth of a second's row. With one client everything is by
+//! one clock, except the use of CPU and memory, of which a window's ends say little.
+
+use weir_model::record::{Finding, HostClock, Severity};
+
+use super::finding;
+
+const SHARE: f64 = 0.01;
+const MOST_MS: f64 = 50.0;
+
+/// `window_s`: the shortest window, seconds.
+pub fn check(clocks: &[HostClock], clients: usize, window_s: f64) -> Option<Finding> {
+    let mut wrong: Vec<(f64, &str)> =
+        clocks.iter().map(|clock| ((clock.error_us + clock.drift_us) / 1e3, clock.host.as_str())).collect();
+    wrong.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let [(first_ms, first), (second_ms, second), ..] = wrong.as_slice() else { return None };
+    let disagree_ms = first_ms + second_ms;
+    if clients < 2 || disagree_ms <= MOST_MS.min(window_s * 1e3 * SHARE) {
+        return None;
+    }
+    let message = format!(
+        "the clocks of {first} and {second} may disagree by {disagree_ms:.1} ms, so that clients may not have measured the same \
+         {window_s:.1} s"
+    );
+    let remedy = "see with `weir hosts check` which connection is slow or which clock drifts; a longer `duration` makes it matter less";
+    finding("clocks", Severity::Warning, message, remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clocks(of: &[(f64, f64)]) -> Vec<HostClock> {
+        let clock = |(n, (error_us, drift_us)): (usize, &(f64, f64))| HostClock {
+            host: format!("m{n}"),
+            error_us: *error_us,
+            drift_us: *drift_us,
+        };
+        of.iter().enumerate().map(clock).collect()
+    }
+
+    #[test]
+    fn fires_beyond_a_hundredth_of_the_window_or_50_ms_and_only_with_several_clients() {
+        let wrong = clocks(&[(100.0, 50.0), (4_000.0, 1_000.0), (5_000.0, 100.0)]);
+        assert_eq!(check(&wrong, 2, 2.0), None, "10.1 ms of 20");
+        let text = check(&wrong, 2, 1.0).expect("10.1 ms of 10").message;
+        assert!(text.starts_with("the clocks of m2 and m1 may disagree by 10.1 ms"), "{text}");
+        assert_eq!(check(&wrong, 1, 1.0), None, "one client");
+        let worse = clocks(&[(30_000.0, 0.0), (0.0, 21_000.0)]);
+        assert!(check(&worse, 2, 3_600.0).is_some(), "51 ms of an hour");
+        assert_eq!(check(&clocks(&[(90_000.0, 0.0)]), 2, 1.0), None, "one clock has nothing to disagree with");
+    }
+}

@@ -1,0 +1,60 @@
+//! Headroom: did a link between the hosts carry all it can, so that the network was measured? Listed in `CHECKS`.
+//!
+//! Threshold: 90 % of what the interface of the traffic carries, either way. Of Ethernet with frames of 1,500 bytes, preamble, gap
+//! and checksum, which no counter has, take 1.6 %, and a queue before a link grows without bound towards its limit (see
+//! `client_room`). Interfaces that do not know what they carry, as many of virtual machines, are not judged, nor machines with
+//! several hosts, whose counters are sums.
+
+use weir_model::record::{Finding, ResourceSecond, Severity};
+
+use super::{Evidence, finding};
+
+const FULL: f64 = 0.90;
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    let fullest = e.machines().into_iter().filter_map(|(machine, rows)| {
+        let [host] = machine.as_slice() else { return None };
+        let (name, link) = (&host.name, host.link()?);
+        let length_s: f64 = rows.iter().map(|row| row.length_s).sum();
+        let rate = |of: fn(&ResourceSecond) -> Option<u64>| {
+            let bytes: u64 = rows.iter().filter_map(|row| of(row)).sum();
+            bytes as f64 * 8.0 / length_s
+        };
+        let (way, bits) = [("received", rate(|row| row.net_in_bytes)), ("sent", rate(|row| row.net_out_bytes))]
+            .into_iter()
+            .max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let share = bits / link.bits_per_s? as f64;
+        Some((
+            share,
+            format!("{name} {way} {:.0} Mbit/s, {:.0} % of what {} carries", bits / 1e6, share * 100.0, link.name),
+        ))
+    });
+    let (_, message) = fullest.filter(|(share, _)| *share >= FULL).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    finding(
+        "link",
+        Severity::Warning,
+        message,
+        "smaller bodies, a lower rate, or faster links; the product may carry more",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::three_hosts;
+
+    #[test]
+    fn a_full_link_is_seen_where_its_capacity_is_known() {
+        let mut trial = three_hosts();
+        trial.series[1].net_in_bytes = Some(100_000_000);
+        assert_eq!(trial.check(super::check), None, "80 %");
+        trial.series[1].net_in_bytes = Some(115_000_000);
+        let message = trial.check(super::check).expect("fires").message;
+        assert_eq!(message, "client-1 received 920 Mbit/s, 92 % of what eth0 carries");
+        trial.hosts[2].machine = trial.hosts[1].machine.clone();
+        assert_eq!(trial.check(super::check), None, "a sum of two hosts");
+        let mut trial = three_hosts();
+        trial.series[1].net_in_bytes = Some(115_000_000);
+        trial.hosts[1].facts.links[0].bits_per_s = None;
+        assert_eq!(trial.check(super::check), None, "not known");
+    }
+}
