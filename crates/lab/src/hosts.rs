@@ -2,13 +2,30 @@
 //!
 //! A run with all roles on this machine has one host, three times. It does not know how a host is reached.
 
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use weir_host::Host;
 use weir_host::files::FileError;
+use weir_host::{Host, HostError};
 use weir_model::clock::ClockReading;
 use weir_model::record::{HostClock, HostRecord, Role};
+
+/// Reaches hosts again.
+pub trait Reach: Debug {
+    /// Reaches a host that was lost.
+    ///
+    /// # Errors
+    /// Why it cannot be reached.
+    fn again(&self, name: &str) -> Result<Arc<dyn Host>, HostError>;
+}
+
+/// How often a lost host is tried before a trial that needs it.
+const TRIES: usize = 3;
+
+/// How long between two tries.
+const BETWEEN: Duration = Duration::from_secs(1);
 
 /// The hosts of a run by role.
 #[derive(Debug, Clone)]
@@ -56,6 +73,24 @@ impl Hosts {
     /// The first host that can no longer be spoken to: its name, and why.
     pub fn lost(&self) -> Option<(String, String)> {
         self.each().into_iter().find_map(|host| Some((host.facts().name.clone(), host.lost()?)))
+    }
+
+    /// Reaches those again that were lost.
+    ///
+    /// # Errors
+    /// Which could not be reached, and why.
+    pub fn restore(&mut self, reach: &dyn Reach) -> Result<(), (String, HostError)> {
+        let lost = self.each().into_iter().filter(|host| host.lost().is_some());
+        let lost: Vec<String> = lost.map(|host| host.facts().name.clone()).collect();
+        for name in lost {
+            let again = tried(reach, &name).map_err(|error| (name.clone(), error))?;
+            for host in [&mut self.proxy, &mut self.origin].into_iter().chain(&mut self.clients) {
+                if host.facts().name == name {
+                    *host = Arc::clone(&again);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Reads the clock of each, so that times can be sent to it: how far it is from this machine's. What cannot be read shows as a
@@ -110,6 +145,19 @@ impl Hosts {
         }
         Ok(())
     }
+}
+
+/// A lost host, tried a few times.
+fn tried(reach: &dyn Reach, name: &str) -> Result<Arc<dyn Host>, HostError> {
+    let mut tried = reach.again(name);
+    for _ in 1..TRIES {
+        if tried.is_ok() {
+            break;
+        }
+        std::thread::sleep(BETWEEN);
+        tried = reach.again(name);
+    }
+    tried
 }
 
 /// Whether two are one host.

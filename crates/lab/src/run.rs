@@ -14,20 +14,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use weir_host::Host;
 use weir_host::files::pretty;
-use weir_host::{Host, LocalHost};
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Skipped, Verdict};
 use weir_model::suite::{Load, LoadKind, RateSpec, Suite};
 
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, Reach};
 use crate::journal::{Journal, JournalError};
 use crate::plan::{Planned, plan};
 use crate::rates::{self, ChosenRate};
 use crate::trial::{self, Abort, TrialContext, TrialSpec};
-use weir_host::placement::restrict_to;
 use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
 use weir_product::tls::RunTls;
@@ -45,19 +44,28 @@ pub struct Setup {
     pub tls: RunTls,
     /// The products of the suite.
     pub products: BTreeMap<String, Product>,
-    /// Their installed programs, by product name.
+    /// Their installed programs on the proxy's host, by product name.
     pub installed: BTreeMap<String, Installed>,
+    /// The hosts of the roles.
+    pub hosts: Hosts,
+    /// The topology, as a file that can be read again.
+    pub topology: String,
+    /// Reaches them again when they are lost.
+    pub reach: Box<dyn Reach>,
     /// CPUs of the roles.
     pub placement: Placement,
     /// I/O driver of client and origin.
     pub driver: DriverChoice,
-    /// weir's own binary.
-    pub weir: PathBuf,
+    /// SHA-256 of weir's own binary, which is client and origin, too.
+    pub weir_sha256: String,
     /// weir's version, for the record.
     pub weir_version: String,
     /// Findings of `weir doctor`.
     pub doctor: Vec<Finding>,
 }
+
+/// Name of the file with the run's topology, in its folder.
+pub const TOPOLOGY: &str = "topology.toml";
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +87,8 @@ pub struct Outcome {
 pub struct Run {
     journal: Journal,
     context: TrialContext,
+    /// Let go after the hosts themselves.
+    reach: Box<dyn Reach>,
     suite: Suite,
     plan: Vec<Planned>,
     chosen: Vec<ChosenRate>,
@@ -101,12 +111,14 @@ impl Run {
             &[
                 ("environment.json", pretty(&environment)?),
                 ("plan.json", pretty(&plan)?),
+                (TOPOLOGY, setup.topology.clone().into_bytes()),
                 (resumed::SUITE_SUM, resumed::suite_sum(&run_toml)),
                 // Last: a folder with this file is a run folder, and has the others.
                 ("run.toml", run_toml),
             ],
         )?;
-        Ok(Run { journal, context: context(setup, seed), suite, plan, chosen: Vec::new(), measured: Vec::new() })
+        let (context, reach) = context(setup, seed);
+        Ok(Run { journal, context, reach, suite, plan, chosen: Vec::new(), measured: Vec::new() })
     }
 
     /// An unfinished run in its folder. `setup` has its suite (parsed from its `run.toml`). CPUs and driver are those that the
@@ -125,7 +137,8 @@ impl Run {
             chosen.extend(journal.read_json::<Vec<ChosenRate>>(&rates_file(load))?.unwrap_or_default());
         }
         let suite = setup.suite.clone();
-        Ok(Run { journal, context: context(setup, seed), suite, plan, chosen, measured })
+        let (context, reach) = context(setup, seed);
+        Ok(Run { journal, context, reach, suite, plan, chosen, measured })
     }
 
     /// The run's folder.
@@ -152,7 +165,6 @@ impl Run {
     /// # Errors
     /// When something cannot be written; all finished trials are safe.
     pub fn execute(mut self, stop: &Stop, observer: &mut dyn Observer) -> Result<Outcome, JournalError> {
-        self.keep_off_the_proxy();
         observer.notify(RunEvent::Begin {
             trials: self.plan.len(),
             finished: self.measured.len(),
@@ -185,13 +197,6 @@ impl Run {
         })
     }
 
-    /// Keeps weir's own work off the product's CPUs. A failure is ignored: `doctor` reports missing CPUs.
-    fn keep_off_the_proxy(&self) {
-        let mut cpus = self.context.placement.client.clone();
-        cpus.extend(&self.context.placement.origin);
-        let _ = restrict_to(&cpus);
-    }
-
     fn run_trial(&mut self, planned: &Planned, stop: &Stop, observer: &mut dyn Observer) -> Result<Measurement, Abort> {
         let (Some(workload), Some(load)) =
             (self.suite.workload(&planned.case.workload), self.suite.load(&planned.case.load))
@@ -207,7 +212,8 @@ impl Run {
         let folder = self.journal.trial_folder(&planned.folder())?;
         let rate = rates::rate_for(&self.chosen, &load, &planned.case);
         let spec = TrialSpec { planned, workload: &workload, load: &load, rate, folder: &folder };
-        let result = match skip::reason(&self.measured, &planned.case, &load, rate) {
+        let unreached = self.context.restore(self.reach.as_ref()).err();
+        let result = match unreached.or_else(|| skip::reason(&self.measured, &planned.case, &load, rate)) {
             Some(error) => Ok(trial::not_tried(&self.context, &spec, error)),
             None => trial::run(&self.context, &spec, stop, observer),
         };
@@ -248,24 +254,23 @@ fn rates_file(load: &Load) -> String {
     format!("rates-{}.json", load.name)
 }
 
-fn context(setup: Setup, seed: u64) -> TrialContext {
-    let host: Arc<dyn Host> = Arc::new(LocalHost::new(setup.weir));
-    let hosts = Hosts::one(&host);
+fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>) {
     let launcher = |host: &Arc<dyn Host>| Launcher {
         host: Arc::clone(host),
         tls: setup.tls.clone(),
         installed: setup.installed.clone(),
     };
-    TrialContext {
+    let context = TrialContext {
         origin: setup.suite.origin,
-        origin_launcher: launcher(&hosts.origin),
-        launcher: launcher(&hosts.proxy),
-        hosts,
+        origin_launcher: launcher(&setup.hosts.origin),
+        launcher: launcher(&setup.hosts.proxy),
+        hosts: setup.hosts,
         placement: setup.placement,
         driver: setup.driver,
         products: setup.products,
         seed,
-    }
+    };
+    (context, setup.reach)
 }
 
 fn environment(setup: &Setup, seed: u64) -> Environment {
@@ -288,7 +293,7 @@ fn environment(setup: &Setup, seed: u64) -> Environment {
     Environment {
         promises: setup.suite.entries.iter().filter_map(promise).collect(),
         weir_version: setup.weir_version.clone(),
-        weir_sha256: sha256_of(&setup.weir),
+        weir_sha256: setup.weir_sha256.clone(),
         started: jiff::Timestamp::now().to_string(),
         placement: setup.placement.clone(),
         products,
@@ -297,15 +302,6 @@ fn environment(setup: &Setup, seed: u64) -> Environment {
         skipped: setup.skipped.clone(),
         origin: setup.suite.origin.clone(),
         doctor: setup.doctor.clone(),
-        ..weir_vitals::environment()
+        ..setup.hosts.proxy.facts().environment.clone()
     }
-}
-
-/// SHA-256 of a file; empty when it cannot be read, which is no reason not to measure.
-fn sha256_of(path: &Path) -> String {
-    use sha2::Digest;
-    let Ok(bytes) = std::fs::read(path) else {
-        return String::new();
-    };
-    resumed::hex(&sha2::Sha256::digest(&bytes))
 }

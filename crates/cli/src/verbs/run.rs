@@ -3,22 +3,26 @@
 mod available;
 pub mod budget;
 mod dry_run;
+mod hosts;
 mod progress;
 pub mod resolve;
 
 use std::path::{Path, PathBuf};
 
+use hosts::Reached;
 use progress::RunProgress;
 use resolve::{ResolvedSuite, SuiteRequest};
 use weir_host::placement::allowed_cpus;
 use weir_install::home::Home;
+use weir_lab::hosts::Hosts;
 use weir_lab::journal::JournalError;
 use weir_lab::preflight;
-use weir_lab::run::{Outcome, Run, Setup};
+use weir_lab::run::{Outcome, Run, Setup, TOPOLOGY};
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
 use weir_model::record::{Role, Skipped};
 use weir_model::text::wrapped;
+use weir_model::topology::Topology;
 use weir_model::units::CpuList;
 use weir_product::tls::RunTls;
 
@@ -37,11 +41,14 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Continue the run in this folder.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "driver", "scale", "objective", "budget", "strict"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "topology", "driver", "scale", "objective", "budget", "strict"])]
     resume: Option<PathBuf>,
     /// CPUs of a role, such as client=0, proxy=2-3 or origin=1. May be repeated [default: disjoint where possible].
     #[arg(long, value_name = "ROLE=LIST", value_parser = parse_role_cpus)]
     cpus: Vec<(Role, Vec<u32>)>,
+    /// Where the roles run: local (this machine), netns (a network namespace for each role), or a file such as hosts.toml.
+    #[arg(long, value_name = "TOPOLOGY", default_value = "local")]
+    topology: String,
     /// I/O driver of client and origin.
     #[arg(long, default_value = "auto", value_parser = driver_values())]
     driver: DriverChoice,
@@ -80,20 +87,26 @@ fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
     let catalogue = catalogue(&args.library)?;
+    let topology = topology(args)?;
     let placement = placement(args);
     let resolved = match &args.resume {
         Some(folder) => ResolvedSuite::recorded(folder, &catalogue)?,
         None => ResolvedSuite::resolve(&args.request, placement.proxy.len(), &catalogue)?,
     };
+    topology.carries(&resolved.suite).map_err(Failure::input)?;
     if args.dry_run {
         return dry_run::show(&resolved, args.resume.as_deref(), args.json);
     }
-    preflight::descriptors(&resolved.suite, weir_net::raise_descriptor_limit().0).map_err(Failure::input)?;
+    let descriptors = weir_net::raise_descriptor_limit().0;
     let folder =
         args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&resolved.suite.name));
     preflight::folder(&folder).map_err(Failure::input)?;
+    let (reached, run_hosts) = hosts::reach(&topology, &folder, &placement)?;
+    let least = run_hosts.each().into_iter().map(|host| host.facts().environment.descriptors.1).min();
+    preflight::descriptors(&resolved.suite, least.unwrap_or(descriptors).min(descriptors)).map_err(Failure::input)?;
+    let placement = hosts::placement(&topology, &run_hosts, &placement)?;
     let expected = resolved.takes();
-    let setup = setup(args, resolved, placement, &folder)?;
+    let setup = setup(args, resolved, placement, &folder, &topology, (reached, run_hosts))?;
     let suite = setup.suite.clone();
     if !args.quiet && args.resume.is_none() {
         remark!("{}: {}, about {}", setup.suite.name, setup.suite.title, minutes(expected));
@@ -128,7 +141,14 @@ fn default_folder(suite: &str) -> PathBuf {
     PathBuf::from("runs").join(format!("{now}-{suite}"))
 }
 
-fn setup(args: &Args, resolved: ResolvedSuite, placement: Placement, folder: &Path) -> Result<Setup, Failure> {
+fn setup(
+    args: &Args,
+    resolved: ResolvedSuite,
+    placement: Placement,
+    folder: &Path,
+    topology: &Topology,
+    (reached, hosts): (Reached, Hosts),
+) -> Result<Setup, Failure> {
     weir_net::probe(args.driver).map_err(Failure::missing)?;
     let home = Home::from_env().map_err(Failure::missing)?;
     let (resolved, installed) = match resolved.lenient {
@@ -150,10 +170,22 @@ fn setup(args: &Args, resolved: ResolvedSuite, placement: Placement, folder: &Pa
         installed,
         placement,
         driver: args.driver,
-        weir: std::env::current_exe().map_err(Failure::missing)?,
+        topology: topology.to_toml(),
+        weir_sha256: reached.weir_sha256(),
+        hosts,
+        reach: Box::new(reached),
         weir_version: env!("CARGO_PKG_VERSION").to_owned(),
         doctor: super::doctor::findings(&super::doctor::examine(parent)),
     })
+}
+
+/// The topology that was asked for; of a run that is resumed, its own.
+fn topology(args: &Args) -> Result<Topology, Failure> {
+    let recorded = args.resume.as_ref().map(|folder| folder.join(TOPOLOGY));
+    match recorded.filter(|file| file.is_file()) {
+        Some(file) => hosts::topology(&file.display().to_string()),
+        None => hosts::topology(&args.topology),
+    }
 }
 
 fn placement(args: &Args) -> Placement {

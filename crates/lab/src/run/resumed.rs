@@ -8,12 +8,12 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use weir_host::files::FileError;
 use weir_model::Placement;
-use weir_model::record::{Environment, Measurement};
+use weir_model::record::{Environment, Measurement, Role};
 
-use super::{Setup, sha256_of};
+use super::Setup;
+use crate::hosts::Hosts;
 use crate::journal::{Journal, JournalError};
 use crate::plan::{Planned, plan};
-use weir_host::placement::allowed_cpus;
 
 /// Name of the file with the SHA-256 of `run.toml`, as `sha256sum` writes it and `sha256sum -c` checks it.
 pub const SUITE_SUM: &str = "run.toml.sha256";
@@ -37,7 +37,7 @@ pub fn check(journal: &Journal, setup: &mut Setup, measured: &[Measurement]) -> 
     setup.skipped.clone_from(&environment.skipped);
     let planned = same_suite(journal, setup)?;
     same_programs(dir, &environment, setup)?;
-    setup.placement = recorded_placement(dir, &environment, &allowed_cpus())?;
+    setup.placement = recorded_placement(dir, &environment, &setup.hosts)?;
     setup.driver = measured.iter().find_map(|m| m.load.as_ref()?.driver.parse().ok()).unwrap_or(setup.driver);
     Ok(planned)
 }
@@ -81,7 +81,7 @@ fn same_programs(dir: &Path, then: &Environment, now: &Setup) -> Result<(), Jour
             ));
         }
     }
-    if then.weir_sha256 != sha256_of(&now.weir) {
+    if then.weir_sha256 != now.weir_sha256 {
         return Err(changed(
             dir,
             format!(
@@ -94,15 +94,18 @@ fn same_programs(dir: &Path, then: &Environment, now: &Setup) -> Result<(), Jour
     Ok(())
 }
 
-fn recorded_placement(dir: &Path, then: &Environment, allowed: &[u32]) -> Result<Placement, JournalError> {
-    match then.placement.by_role().into_iter().flat_map(|(_, cpus)| cpus).find(|cpu| !allowed.contains(cpu)) {
-        None => Ok(then.placement.clone()),
-        Some(cpu) => Err(changed(
-            dir,
-            format!(
-                "it used CPU {cpu}, and weir may now use only {allowed:?}\n  \
-                 expected: the same CPUs (`taskset`), or a new run"
-            ),
-        )),
+fn recorded_placement(dir: &Path, then: &Environment, hosts: &Hosts) -> Result<Placement, JournalError> {
+    for (role, host) in [(Role::Client, hosts.client()), (Role::Origin, &hosts.origin), (Role::Proxy, &hosts.proxy)] {
+        let allowed = &host.facts().cpus;
+        if let Some(cpu) = then.placement.of(role).iter().find(|cpu| !allowed.contains(cpu)) {
+            return Err(changed(
+                dir,
+                format!(
+                    "it used CPU {cpu}, and weir may now use only {allowed:?}\n  \
+                     expected: the same CPUs (`taskset`), or a new run"
+                ),
+            ));
+        }
     }
+    Ok(then.placement.clone())
 }

@@ -31,7 +31,7 @@ use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError, Verdict};
 use weir_model::suite::{Load, Protocol, Series, Workload};
 
-use crate::hosts::{self, Hosts, there};
+use crate::hosts::{self, Hosts, Reach, there};
 use crate::journal::JournalError;
 use crate::plan::Planned;
 use crate::progress::{Observer, RunEvent};
@@ -70,6 +70,19 @@ pub struct TrialContext {
 }
 
 impl TrialContext {
+    /// Reaches hosts again that were lost, before a trial. Returns why it cannot be tried.
+    pub fn restore(&mut self, reach: &dyn Reach) -> Result<(), TrialError> {
+        self.hosts.restore(reach).map_err(|(name, error)| TrialError {
+            stage: "host".to_owned(),
+            message: format!("the host {name} cannot be reached"),
+            evidence: error.to_string(),
+            remedy: "see that it runs, and continue with `weir run --resume`".to_owned(),
+        })?;
+        self.launcher.host = Arc::clone(&self.hosts.proxy);
+        self.origin_launcher.host = Arc::clone(&self.hosts.origin);
+        Ok(())
+    }
+
     /// A product of the run, or a failure at this stage.
     fn product(&self, name: &str, stage: &str) -> Result<&Product, Failure> {
         let missing = || Failure::at(stage, format!("no product {name}"), "", "run `weir products list`");

@@ -1,0 +1,159 @@
+//! The hosts of a run: chosen by `--topology`, each reached by an agent, and reached again when one was lost. `verbs::run` calls it.
+//!
+//! This machine is reached in the same way as any other host: by `weir agent`, behind an empty argument vector.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use weir_host::agent::connect::{Agents, Connect};
+use weir_host::netns::Network;
+use weir_host::placement::restrict_to;
+use weir_host::transport::{Binary, shares_disk};
+use weir_host::{Host, HostError};
+use weir_lab::hosts::{Hosts, Reach};
+use weir_model::record::Role;
+use weir_model::topology::{self, HostSpec, Topology};
+use weir_model::{InputError, Placement};
+
+use crate::exit::Failure;
+
+/// The topologies that have a name; anything else is a file.
+const NAMED: &str = "local, netns, or a file such as hosts.toml";
+
+/// Reads what `--topology` chose.
+pub fn topology(choice: &str) -> Result<Topology, Failure> {
+    match choice {
+        "local" => Ok(Topology::local()),
+        "netns" => Ok(Topology::netns(1, 1, None)),
+        file => {
+            let text = std::fs::read_to_string(file)
+                .map_err(|e| Failure::wrong("--topology", format!("{file}: {e}"), NAMED))?;
+            let all = |errors: Vec<InputError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+            Topology::parse(file, &text).map_err(|errors| Failure::input(all(errors)))
+        }
+    }
+}
+
+/// The hosts of a run while it lasts. Dropping it lets go of them, and removes the network that was made for it.
+#[derive(Debug)]
+pub struct Reached {
+    agents: Agents,
+    specs: Vec<HostSpec>,
+    /// CPUs of this machine that agents keep to.
+    own_cpus: Vec<u32>,
+    /// Dropped after all that runs in it.
+    _network: Option<Network>,
+}
+
+/// Reaches every host of a topology. `run` names the run on hosts that refuse a second one, and `placement` says which CPUs of this
+/// machine agents keep to.
+pub fn reach(topology: &Topology, run: &Path, placement: &Placement) -> Result<(Reached, Hosts), Failure> {
+    let weir = std::env::current_exe().map_err(Failure::missing)?;
+    let agents = Agents { weir: Binary::of(&weir).map_err(Failure::missing)?, run: name(run), who: who(), lease: true };
+    let network = match topology.made() {
+        Some(made) => {
+            let names = topology.hosts().iter().map(|host| host.name.as_str());
+            Some(Network::create(names, made.rate.map(|rate| rate.per_second())).map_err(Failure::missing)?)
+        }
+        None => None,
+    };
+    let specs: Vec<HostSpec> = topology.hosts().iter().map(|host| spec(host, network.as_ref())).collect();
+    // weir's own work and its agents stay off the product's CPUs where those are this machine's.
+    let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
+    if specs.iter().any(|spec| shares_disk(&spec.reach)) {
+        // A failure is ignored: `doctor` reports missing CPUs.
+        let _ = restrict_to(&own_cpus);
+    }
+    let reached = Reached { agents, specs, own_cpus, _network: network };
+    let each: Vec<Arc<dyn Host>> =
+        reached.specs.iter().map(|spec| reached.connect(spec)).collect::<Result<_, _>>().map_err(Failure::missing)?;
+    let of = |role| {
+        let hosts = topology.hosts().iter().zip(&each).filter(move |(host, _)| host.roles.contains(&role));
+        hosts.map(|(_, host)| Arc::clone(host)).collect::<Vec<_>>()
+    };
+    let one = |role| of(role).into_iter().next().ok_or_else(|| Failure::missing(format!("no host is the {role:?}")));
+    let hosts = Hosts { clients: of(Role::Client), proxy: one(Role::Proxy)?, origin: one(Role::Origin)? };
+    Ok((reached, hosts))
+}
+
+impl Reached {
+    fn connect(&self, spec: &HostSpec) -> Result<Arc<dyn Host>, HostError> {
+        let own_cpus: &[u32] = if shares_disk(&spec.reach) { &self.own_cpus } else { &[] };
+        self.agents.connect(spec, own_cpus)
+    }
+
+    /// SHA-256 of the weir that runs on all of them.
+    pub fn weir_sha256(&self) -> String {
+        self.agents.weir.sha256.clone()
+    }
+}
+
+impl Reach for Reached {
+    fn again(&self, name: &str) -> Result<Arc<dyn Host>, HostError> {
+        let none = || HostError::Failed(format!("the topology has no host {name}"));
+        self.connect(self.specs.iter().find(|spec| spec.name == name).ok_or_else(none)?)
+    }
+}
+
+/// A host with what only this run knows: the namespace that was made for it.
+fn spec(host: &HostSpec, network: Option<&Network>) -> HostSpec {
+    let made = network.and_then(|network| network.hosts().iter().find(|made| made.host == host.name));
+    match made {
+        Some(made) => HostSpec {
+            reach: topology::Reach::Namespace(made.name.clone()),
+            address: Some(IpAddr::V4(made.address)),
+            ..host.clone()
+        },
+        None => host.clone(),
+    }
+}
+
+/// The run's name: that of its folder.
+fn name(run: &Path) -> String {
+    let absolute = std::path::absolute(run).unwrap_or_else(|_| PathBuf::from(run));
+    absolute.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// `user@host`, for whom a host refuses.
+fn who() -> String {
+    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "somebody".to_owned());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{user}@{}", host.trim())
+}
+
+/// The CPUs of the roles: on this machine those that were asked for, elsewhere all of a host, divided where it has several roles.
+///
+/// # Errors
+/// CPUs that a host does not have.
+pub fn placement(topology: &Topology, hosts: &Hosts, here: &Placement) -> Result<Placement, Failure> {
+    if topology.is_local() || topology.made().is_some() {
+        return Ok(here.clone());
+    }
+    let mut placement = Placement::default();
+    for (role, host) in [(Role::Client, hosts.client()), (Role::Origin, &hosts.origin), (Role::Proxy, &hosts.proxy)] {
+        let cpus = cpus(topology, host.as_ref())?;
+        let roles = hosts.roles(host).len();
+        let divided = if roles == 1 { cpus } else { Placement::automatic(&cpus).of(role).to_vec() };
+        match role {
+            Role::Client => placement.client = divided,
+            Role::Proxy => placement.proxy = divided,
+            Role::Origin => placement.origin = divided,
+        }
+    }
+    Ok(placement)
+}
+
+fn cpus(topology: &Topology, host: &dyn Host) -> Result<Vec<u32>, Failure> {
+    let has = &host.facts().cpus;
+    let spec = topology.hosts().iter().find(|spec| spec.name == host.facts().name);
+    let Some(wanted) = spec.and_then(|spec| spec.cpus.clone()) else { return Ok(has.clone()) };
+    match wanted.iter().find(|cpu| !has.contains(cpu)) {
+        None => Ok(wanted),
+        Some(cpu) => Err(Failure::input(InputError::of(
+            format!("host {}: cpus", host.facts().name),
+            format!("CPU {cpu}, which weir may not use there"),
+            format!("some of {has:?}"),
+        ))),
+    }
+}
