@@ -77,6 +77,13 @@ fn programs_and_roles_run_below_it_and_end_with_a_goodbye() {
     assert_eq!(host.facts().work, None, "this disk is its own");
     let checks = host.call("doctor", json!(folder.path()), &mut |_| {}).expect("examined");
     assert!(checks.as_array().expect("a list").len() > 5, "{checks}");
+    let products = json!({"products": ["nginx", "direct"]});
+    let found = host.call("find", products.clone(), &mut |_| {}).expect("looked for");
+    assert!(found["here"]["nginx"]["binary"].is_string() && found["missing"] == json!({}), "{found}");
+    assert_eq!(host.call("plan", products.clone(), &mut |_| {}).expect("planned"), json!([]));
+    assert_eq!(host.call("install", products, &mut |_| {}).expect("nothing to do"), found);
+    let unknown = host.call("find", json!({"products": ["nginz"]}), &mut |_| {}).expect_err("none").to_string();
+    assert!(unknown.contains("nginx"), "{unknown}");
     let missing = host.call("breakfast", json!(null), &mut |_| {}).expect_err("not offered").to_string();
     assert_eq!(missing, "weir offers no breakfast on its hosts");
     drop(host);

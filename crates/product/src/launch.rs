@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use weir_host::ports;
 use weir_host::stop::Stop;
 use weir_host::{Disk, Host, ProgramSpec};
@@ -29,7 +30,7 @@ pub(crate) const EVIDENCE_LINES: usize = 8;
 const CHECK_WITHIN: Duration = Duration::from_secs(30);
 
 /// A product's program as it is on this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Installed {
     /// The program.
     pub binary: PathBuf,

@@ -25,7 +25,6 @@ pub fn main(args: &Args) -> VerbResult {
         let failed = |error| Failure::missing(format!("{}: {error}", to.display()));
         return std::fs::copy(&weir, to).map(|_| Exit::Ok).map_err(failed);
     }
-    let offer = |name: &str, argument: Value, _: &mut dyn FnMut(Value)| offer(name, argument);
     Ok(match process::run(weir, Arc::new(offer)).map_err(Failure::missing)? {
         End::Said => Exit::Ok,
         End::Refused => Exit::Missing,
@@ -33,14 +32,15 @@ pub fn main(args: &Args) -> VerbResult {
     })
 }
 
-/// What can be called on a host. `doctor`, with a folder: checks of the machine.
-fn offer(name: &str, argument: Value) -> Result<Value, String> {
+/// What can be called on a host. `doctor`, with a folder: checks of the machine. `find`, `plan`, `install`: its products.
+fn offer(name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result<Value, String> {
     let said = |error: serde_json::Error| error.to_string();
     match name {
         "doctor" => {
             let runs: PathBuf = serde_json::from_value(argument).map_err(said)?;
             serde_json::to_value(super::doctor::examine(&runs)).map_err(said)
         }
+        "find" | "plan" | "install" => super::products::offer(name, argument, progress),
         _ => Err(format!("weir offers no {name} on its hosts")),
     }
 }

@@ -102,7 +102,8 @@ fn find_all(products: &[&Product], home: &Home) -> Result<BTreeMap<String, Insta
     missing.into_iter().next().map_or(Ok(here), |(_, why)| Err(failure(why)))
 }
 
-fn usable(product: &Product, found: Found) -> Result<Installed, InstallError> {
+/// What was found, or that it cannot be used.
+pub(super) fn usable(product: &Product, found: Found) -> Result<Installed, InstallError> {
     match found {
         Found::Yes(installed) => Ok(installed),
         Found::No { tried } => Err(InstallError::Unusable { product: product.name.clone(), tried }),

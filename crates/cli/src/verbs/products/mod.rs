@@ -3,6 +3,7 @@
 mod choose;
 mod install;
 mod list;
+mod offer;
 mod show;
 mod test;
 
@@ -16,6 +17,7 @@ use crate::args::LibraryArgs;
 use crate::exit::{Exit, Failure, VerbResult};
 
 pub use install::{Attempt, attempt, ensure};
+pub use offer::offer;
 
 /// Flags of `weir products`.
 #[derive(Debug, clap::Args)]
