@@ -84,6 +84,9 @@ pub enum Verb {
     /// The supervisor process of a product
     #[command(hide = true)]
     Supervise,
+    /// The first processes of a pod
+    #[command(hide = true, subcommand)]
+    Pod(verbs::pod::Args),
 }
 
 /// Reads one of a few values: the name of each on the command line, what the help says of it, and the value.

@@ -28,6 +28,7 @@ fn main() -> std::process::ExitCode {
         args::Verb::Client(args) => verbs::client::main(&args),
         args::Verb::Requester => verbs::client::requester(),
         args::Verb::Supervise => verbs::client::supervise(),
+        args::Verb::Pod(args) => verbs::pod::main(&args),
     }
     .unwrap_or_else(|failure| failure.report())
     .into()

@@ -2,7 +2,7 @@
 //!
 //! A product runs below a supervisor that leaves no process behind ([`supervisor`]). The client and the origin are weir's own
 //! processes ([`role`]). [`placement`] keeps each on its CPUs, [`ports`] finds free ports, and [`netns`] makes a network of
-//! namespaces on this machine.
+//! namespaces on this machine, and [`kubernetes`] makes pods.
 //! `weir-product`, `weir-install`, `weir-conformance` and `weir-lab` call this crate.
 //!
 //! This crate does not know products, suites or trials.
@@ -11,6 +11,7 @@ pub mod agent;
 pub mod fake;
 pub mod files;
 mod host;
+pub mod kubernetes;
 mod local;
 pub mod netns;
 pub mod placement;

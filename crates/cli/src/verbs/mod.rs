@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod help;
 pub mod load;
 pub mod origin;
+pub mod pod;
 pub mod products;
 pub mod report;
 pub mod run;

@@ -1,0 +1,246 @@
+//! Pods for the hosts of a run, by `kubectl`: whole CPUs, each pod on a node of its own, weir beside what its image brings.
+//! `objects` writes and reads what Kubernetes keeps, `inside` is what a pod's first processes do.
+//!
+//! All pods of a run belong to a Lease object: deleting that deletes them. They are deleted when [`Pods`] is dropped. After a
+//! kill of weir each ends by itself (its first process when no agent has run for a minute, and a deadline), and
+//! [`remove_leftovers`], which each new run calls, deletes what has ended. This module does not know roles, and does not speak to agents: `Transport::Pod` does.
+
+mod inside;
+mod objects;
+
+use std::io::{ErrorKind, Write};
+use std::net::IpAddr;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use self::objects::State;
+
+pub use self::inside::{copy_weir, idle};
+pub use self::objects::CONTAINER;
+
+/// How long pods may take to be ready: an image has to be fetched the first time.
+const START: Duration = Duration::from_secs(180);
+
+/// How long the pods of a run are deleted and waited for.
+const END: &str = "30s";
+
+/// How often the pods are looked at until they are ready.
+const POLL: Duration = Duration::from_millis(300);
+
+/// Creates what standard input says.
+const CREATE: [&str; 3] = ["create", "-f", "-"];
+
+/// Why there are no pods.
+#[derive(Debug, thiserror::Error)]
+pub enum KubernetesError {
+    /// There is no `kubectl`.
+    #[error(
+        "--topology kubernetes: no kubectl in PATH\n  expected: kubectl, with a configuration that reaches the cluster"
+    )]
+    NoKubectl,
+    /// `kubectl` refused.
+    #[error("--topology kubernetes: `{command}`: {said}")]
+    Refused {
+        /// Its argument vector, joined with blanks.
+        command: String,
+        /// The end of its standard error.
+        said: String,
+    },
+    /// A pod does not become ready.
+    #[error("--topology kubernetes: pod {pod} does not start: {why}")]
+    Pod {
+        /// Its name.
+        pod: String,
+        /// What Kubernetes says of it.
+        why: String,
+    },
+    /// A pod may use other CPUs than its own.
+    #[error(
+        "--topology kubernetes: pod {pod} asked for {asked} CPUs of its own and may use {found}\n  \
+         expected: nodes whose kubelet has cpuManagerPolicy: static"
+    )]
+    Shared {
+        /// Its name.
+        pod: String,
+        /// How many it asked for.
+        asked: u32,
+        /// How many it may use.
+        found: usize,
+    },
+}
+
+/// The cluster and namespace in which pods are made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cluster {
+    /// Context of kubectl's configuration; `None`: the current one.
+    pub context: Option<String>,
+    /// Namespace; `None`: that of the context.
+    pub namespace: Option<String>,
+}
+
+/// A pod to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodSpec {
+    /// The host's name in the topology: lower-case letters, digits and hyphens.
+    pub host: String,
+    /// Image with the product; `None`: weir's own.
+    pub image: Option<String>,
+    /// CPUs, which no other pod may use.
+    pub cpus: u32,
+    /// Memory, MiB.
+    pub memory_mib: u64,
+}
+
+/// A pod that is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pod {
+    /// The host's name in the topology.
+    pub host: String,
+    /// The pod's name.
+    pub name: String,
+    /// Its node.
+    pub node: String,
+    /// Its address for traffic.
+    pub address: IpAddr,
+    /// CPUs that it asked for.
+    pub cpus: u32,
+}
+
+impl Pod {
+    /// Checks that the CPUs that it may use, as its agent reads them, are its own.
+    ///
+    /// # Errors
+    /// When there are more, or fewer: then its node shares them among all pods.
+    pub fn has_own(&self, cpus: &[u32]) -> Result<(), KubernetesError> {
+        if cpus.len() == self.cpus as usize {
+            return Ok(());
+        }
+        Err(KubernetesError::Shared { pod: self.name.clone(), asked: self.cpus, found: cpus.len() })
+    }
+}
+
+/// The pods of a run. Dropping it deletes them.
+#[derive(Debug)]
+pub struct Pods {
+    cluster: Cluster,
+    id: String,
+    pods: Vec<Pod>,
+}
+
+impl Pods {
+    /// Makes pods, each on another node, and waits until they are ready. `image` is weir's, `run` the run's name, `at_most` how
+    /// long the run may take.
+    ///
+    /// # Errors
+    /// See [`KubernetesError`]. No pod stays then.
+    pub fn create(
+        cluster: &Cluster,
+        run: &str,
+        image: &str,
+        specs: &[PodSpec],
+        at_most: Duration,
+    ) -> Result<Pods, KubernetesError> {
+        remove_leftovers(cluster)?;
+        let id = format!("{:08x}", rand::random::<u32>());
+        let owner = cluster.json(&CREATE, &objects::lease(&id, run, at_most).to_string())?;
+        let mut made = Pods { cluster: cluster.clone(), id, pods: Vec::new() };
+        cluster.kubectl(&CREATE, &objects::pods(&made.id, &owner, image, specs, at_most).to_string())?;
+        made.pods = made.wait_ready(specs)?;
+        Ok(made)
+    }
+
+    /// They, in the order in which they were asked for.
+    pub fn pods(&self) -> &[Pod] {
+        &self.pods
+    }
+
+    fn wait_ready(&self, specs: &[PodSpec]) -> Result<Vec<Pod>, KubernetesError> {
+        let deadline = Instant::now() + START;
+        loop {
+            let found = self.cluster.json(&["get", "pods", "-l", &objects::label(&self.id)], "")?;
+            let late = Instant::now() > deadline;
+            let states = specs.iter().map(|spec| objects::state(&found, &self.id, spec));
+            let states = states.map(|state| match state {
+                State::Waits { pod, why } if late => {
+                    State::Failed { pod, why: format!("{why}, after {} s", START.as_secs()) }
+                }
+                other => other,
+            });
+            let ready: Option<Vec<Pod>> = states
+                .map(|state| match state {
+                    State::Ready(pod) => Ok(Some(pod)),
+                    State::Waits { .. } => Ok(None),
+                    State::Failed { pod, why } => Err(KubernetesError::Pod { pod, why }),
+                })
+                .collect::<Result<_, _>>()?;
+            match ready {
+                Some(pods) => return Ok(pods),
+                None => std::thread::sleep(POLL),
+            }
+        }
+    }
+}
+
+impl Drop for Pods {
+    fn drop(&mut self) {
+        // What cannot be deleted now ends by itself, and is deleted as a leftover.
+        let _ = self.cluster.delete(&self.id);
+    }
+}
+
+/// Deletes the pods and leases of runs that are over: all their pods have ended, or their time is up. Ids of those runs.
+///
+/// # Errors
+/// What `kubectl` says.
+pub fn remove_leftovers(cluster: &Cluster) -> Result<Vec<String>, KubernetesError> {
+    let found = cluster.json(&["get", "leases.coordination.k8s.io,pods", "-l", objects::RUN], "")?;
+    let ended = objects::ended_runs(&found, jiff::Timestamp::now());
+    for id in &ended {
+        cluster.delete(id)?;
+    }
+    Ok(ended)
+}
+
+impl Cluster {
+    /// Calls `kubectl`: its standard output.
+    fn kubectl(&self, arguments: &[&str], input: &str) -> Result<String, KubernetesError> {
+        let mut argv: Vec<&str> = vec!["kubectl"];
+        argv.extend(self.context.iter().flat_map(|context| ["--context", context]));
+        argv.extend(self.namespace.iter().flat_map(|namespace| ["-n", namespace]));
+        argv.extend(arguments);
+        let refused = |said: String| KubernetesError::Refused { command: argv.join(" "), said };
+        let mut command = Command::new(argv[0]);
+        command.args(&argv[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| match error.kind() {
+            ErrorKind::NotFound => KubernetesError::NoKubectl,
+            _ => refused(error.to_string()),
+        })?;
+        let mut stdin = child.stdin.take().expect("piped");
+        // It reads all of its input before it writes. One that ends early says why.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        let ended = child.wait_with_output().map_err(|error| refused(error.to_string()))?;
+        if !ended.status.success() {
+            let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+            return Err(refused(if said.is_empty() { ended.status.to_string() } else { said }));
+        }
+        String::from_utf8(ended.stdout).map_err(|error| refused(error.to_string()))
+    }
+
+    fn json(&self, arguments: &[&str], input: &str) -> Result<Value, KubernetesError> {
+        let text = self.kubectl(&[arguments, &["-o", "json"]].concat(), input)?;
+        let refused = |error: serde_json::Error| KubernetesError::Refused {
+            command: format!("kubectl {}", arguments.join(" ")),
+            said: error.to_string(),
+        };
+        serde_json::from_str(&text).map_err(refused)
+    }
+
+    fn delete(&self, id: &str) -> Result<(), KubernetesError> {
+        let (labels, timeout) = (objects::label(id), format!("--timeout={END}"));
+        self.kubectl(&["delete", "pods,leases.coordination.k8s.io", "-l", &labels, "--wait=true", &timeout], "")
+            .map(drop)
+    }
+}

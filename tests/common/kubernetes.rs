@@ -1,0 +1,127 @@
+//! A real Kubernetes for tests: what `tests/kubernetes/cluster` starts, with weir's image on its nodes.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::Duration;
+
+use crate::common::{home, run_within, scratch, wait_within};
+
+/// weir's image on the nodes. It also has `/bin/busybox`.
+pub const IMAGE: &str = "weir.test/weir:1";
+
+/// How long a build may take that finds Go's cache warm. A cold one takes 5 1/2 minutes: `make kubernetes`.
+const WARM: Duration = Duration::from_secs(60);
+
+/// A cluster of three nodes. Dropping it ends it.
+#[derive(Debug)]
+pub struct Cluster {
+    script: Child,
+    stdin: Option<ChildStdin>,
+    folder: tempfile::TempDir,
+}
+
+impl Cluster {
+    /// Starts it. `None`, with the reason printed, where this cannot be done.
+    pub fn start() -> Option<Cluster> {
+        match program() {
+            Ok(program) => Some(Cluster::with(&program)),
+            Err(why) => {
+                eprintln!("SKIPPED: a real Kubernetes: {why}");
+                None
+            }
+        }
+    }
+
+    fn with(program: &Path) -> Cluster {
+        let folder = scratch();
+        let image = folder.path().join("weir.tar");
+        write_image(folder.path(), &image);
+        let mut script = Command::new(scripts().join("cluster"))
+            .arg(program)
+            .arg(folder.path().join("cluster"))
+            .arg(&image)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the script starts");
+        let stdin = script.stdin.take();
+        let mut line = String::new();
+        let _ = BufReader::new(script.stdout.take().expect("piped")).read_line(&mut line);
+        let started = Cluster { script, stdin, folder };
+        assert_eq!(line, "ready\n", "it says why");
+        started
+    }
+
+    /// Folder whose `kubectl` speaks to it.
+    pub fn programs(&self) -> PathBuf {
+        self.folder.path().join("cluster/bin")
+    }
+
+    /// All that it keeps.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What kubectl prints; it must succeed.
+    pub fn kubectl(&self, arguments: &[&str]) -> String {
+        let ended = run_within(Command::new(self.programs().join("kubectl")).args(arguments), Duration::from_secs(60));
+        assert!(ended.status.success(), "kubectl {arguments:?}: {ended:#?}");
+        ended.stdout
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        wait_within(&mut self.script, Duration::from_secs(60));
+    }
+}
+
+/// Kubernetes and etcd as one program, or why there is none.
+fn program() -> Result<PathBuf, String> {
+    if !rustix::process::geteuid().is_root() {
+        return Err("not root".into());
+    }
+    if !Path::new("/sys/fs/cgroup/cpuset/cpuset.cpus").exists() {
+        return Err("no cgroup v1 (its nodes were never tried with v2)".into());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let missing = |program: &&str| !std::env::split_paths(&path).any(|folder| folder.join(program).exists());
+    let needed = ["containerd", "ctr", "runc", "busybox", "openssl", "setpriv", "go"];
+    if let Some(program) = needed.iter().find(|program| missing(program)) {
+        return Err(format!("no {program} in PATH"));
+    }
+    if !Path::new("/usr/lib/cni/bridge").exists() {
+        return Err("no /usr/lib/cni/bridge (containernetworking-plugins)".into());
+    }
+    let folder = home().ancestors().nth(2).expect("the target folder").join("kubernetes");
+    let mut build = Command::new("timeout");
+    build.arg(WARM.as_secs().to_string()).arg(scripts().join("build")).arg(folder);
+    let built = run_within(&mut build, WARM * 2);
+    match built.code() {
+        Some(0) => Ok(PathBuf::from(built.stdout.trim())),
+        Some(124) => Err(format!("no time: it is not built, and not within {WARM:?}; `make kubernetes` builds it")),
+        _ => Err(format!("it cannot be built: {}", built.stderr.lines().last().unwrap_or_default())),
+    }
+}
+
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kubernetes")
+}
+
+/// weir's image, by the script of `deploy/`. The nodes keep it in memory, three times: so without symbols.
+fn write_image(folder: &Path, image: &Path) {
+    let weir = folder.join("weir");
+    let done = |command: &mut Command| {
+        let ended = run_within(command, Duration::from_secs(60));
+        assert!(ended.status.success(), "{ended:#?}");
+    };
+    done(Command::new("strip").arg("-o").arg(&weir).arg(env!("CARGO_BIN_EXE_weir")));
+    done(
+        Command::new(scripts().join("../../deploy/kubernetes/image"))
+            .args([image.as_os_str(), IMAGE.as_ref()])
+            .arg(format!("/bin/weir={}", weir.display()))
+            .args(["/bin/busybox=/bin/busybox", "--", "/bin/weir"]),
+    );
+}
