@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use common::{nothing_left, run_within, until};
 use kubernetes::{Cluster, IMAGE};
-use weir_host::kubernetes::{CONTAINER, Cluster as Place, KubernetesError, Pod, PodSpec, Pods, remove_leftovers};
+use weir_host::kubernetes::{Cluster as Place, KubernetesError, Pod, PodSpec, Pods, remove_leftovers};
+use weir_host::transport::{Binary, WEIR_IN_POD};
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -65,7 +66,7 @@ fn with_least_rights(cluster: &Cluster) -> Place {
     let refused =
         Command::new("kubectl").args(["--context", "least", "get", "secrets"]).output().expect("kubectl runs");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("forbidden"), "{refused:?}");
-    Place { context: Some("least".into()), namespace: None }
+    Place { context: Some("least".into()), namespace: "weir".into() }
 }
 
 /// Names of all that is labelled as weir's.
@@ -73,11 +74,14 @@ fn objects(cluster: &Cluster) -> String {
     cluster.kubectl(&["-n", "weir", "get", "pods,leases", "-l", "weir.run", "-o", "name"])
 }
 
-/// What a program in a pod prints.
+/// What a program in a pod prints, started as an agent is.
 fn inside(place: &Place, pod: &Pod, program: &[&str]) -> String {
-    let context = place.context.as_deref().expect("set");
-    let mut command = Command::new("kubectl");
-    command.args(["--context", context, "exec", "-i", &pod.name, "-c", CONTAINER, "--"]).args(program);
+    let weir = Binary { path: "weir".into(), sha256: String::new(), size: 0, machine: String::new() };
+    let vector = place.transport(pod).vector(&weir);
+    let before = vector.len() - 2;
+    assert_eq!(vector[before..], [WEIR_IN_POD, "agent"]);
+    let mut command = Command::new(&vector[0]);
+    command.args(&vector[1..before]).args(program);
     let ended = run_within(&mut command, Duration::from_secs(30));
     assert!(ended.status.success(), "{ended:#?}");
     ended.stdout
@@ -93,7 +97,7 @@ fn pods_are_placed_and_deleted(cluster: &Cluster, place: &Place) {
     let addresses: BTreeSet<_> = pods.pods().iter().map(|pod| pod.address).collect();
     assert_eq!(addresses.len(), 3, "{pods:?}");
     for pod in pods.pods() {
-        assert!(inside(place, pod, &["/weir/weir", "--version"]).starts_with("weir "));
+        assert!(inside(place, pod, &[WEIR_IN_POD, "--version"]).starts_with("weir "));
         let status = inside(place, pod, &["/bin/busybox", "cat", "/proc/self/status"]);
         let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).expect("a line");
         let cpu: u32 = cpus.parse().unwrap_or_else(|_| panic!("{cpus}: not one CPU"));
@@ -115,9 +119,11 @@ fn what_cannot_start_is_said(cluster: &Cluster, place: &Place) {
     assert!(error.to_string().contains("ImagePull"), "{error}");
     assert_eq!(objects(cluster), "", "nothing stays");
 
-    let nowhere = Place { context: Some("no-such-context".into()), namespace: None };
+    let nowhere = Place { context: Some("no-such-context".into()), namespace: "weir".into() };
     let error = Pods::create(&nowhere, "run", IMAGE, &[spec("proxy")], LONG).expect_err("refused").to_string();
-    assert!(error.contains("`kubectl --context no-such-context get") && error.contains("context was not found"), "{error}");
+    let (command, said) = error.split_once("`: ").expect("a command and what it said");
+    assert!(command.contains("`kubectl --context no-such-context -n weir get"), "{error}");
+    assert!(said.contains("no-such-context"), "{error}");
 }
 
 fn what_a_killed_weir_left_is_deleted(cluster: &Cluster, place: &Place) {

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use self::objects::State;
+use self::objects::{CONTAINER, State};
+use crate::transport::Transport;
 
 pub use self::inside::{copy_weir, idle};
-pub use self::objects::CONTAINER;
 
 /// How long pods may take to be ready: an image has to be fetched the first time.
 const START: Duration = Duration::from_secs(180);
@@ -72,12 +72,12 @@ pub enum KubernetesError {
 }
 
 /// The cluster and namespace in which pods are made.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
     /// Context of kubectl's configuration; `None`: the current one.
     pub context: Option<String>,
-    /// Namespace; `None`: that of the context.
-    pub namespace: Option<String>,
+    /// Namespace.
+    pub namespace: String,
 }
 
 /// A pod to make.
@@ -204,11 +204,21 @@ pub fn remove_leftovers(cluster: &Cluster) -> Result<Vec<String>, KubernetesErro
 }
 
 impl Cluster {
+    /// How an agent is started in a pod.
+    pub fn transport(&self, pod: &Pod) -> Transport {
+        Transport::Pod {
+            name: pod.name.clone(),
+            container: CONTAINER.to_owned(),
+            namespace: self.namespace.clone(),
+            context: self.context.clone(),
+        }
+    }
+
     /// Calls `kubectl`: its standard output.
     fn kubectl(&self, arguments: &[&str], input: &str) -> Result<String, KubernetesError> {
         let mut argv: Vec<&str> = vec!["kubectl"];
         argv.extend(self.context.iter().flat_map(|context| ["--context", context]));
-        argv.extend(self.namespace.iter().flat_map(|namespace| ["-n", namespace]));
+        argv.extend(["-n", &self.namespace]);
         argv.extend(arguments);
         let refused = |said: String| KubernetesError::Refused { command: argv.join(" "), said };
         let mut command = Command::new(argv[0]);

@@ -7,9 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Pod, PodSpec};
+use crate::transport::WEIR_IN_POD;
 
 /// The container in which a host's processes run.
-pub const CONTAINER: &str = "host";
+pub(super) const CONTAINER: &str = "host";
 
 /// Where weir is in its image.
 const IN_IMAGE: &str = "/bin/weir";
@@ -100,7 +101,7 @@ fn pod(id: &str, owner: &Value, image: &str, spec: &PodSpec, at_most: Duration) 
                 "name": "weir",
                 "image": image,
                 "imagePullPolicy": "IfNotPresent",
-                "command": [IN_IMAGE, "pod", "copy", "/weir/weir"],
+                "command": [IN_IMAGE, "pod", "copy", WEIR_IN_POD],
                 "volumeMounts": [{ "name": "weir", "mountPath": "/weir" }],
                 "resources": resources,
             }],
@@ -108,7 +109,7 @@ fn pod(id: &str, owner: &Value, image: &str, spec: &PodSpec, at_most: Duration) 
                 "name": CONTAINER,
                 "image": spec.image.as_deref().unwrap_or(image),
                 "imagePullPolicy": "IfNotPresent",
-                "command": ["/weir/weir", "pod", "idle"],
+                "command": [WEIR_IN_POD, "pod", "idle"],
                 "volumeMounts": [{ "name": "weir", "mountPath": "/weir" }],
                 "resources": resources,
             }],
