@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{nothing_left, run_within, until};
 use kubernetes::{Cluster, IMAGE};
 use weir_host::kubernetes::{Cluster as Place, KubernetesError, Pod, PodSpec, Pods, remove_leftovers};
-use weir_host::transport::{Binary, WEIR_IN_POD};
+use weir_host::transport::{Binary, WEIR_IN_POD, vector};
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -77,7 +77,7 @@ fn objects(cluster: &Cluster) -> String {
 /// What a program in a pod prints, started as an agent is.
 fn inside(place: &Place, pod: &Pod, program: &[&str]) -> String {
     let weir = Binary { path: "weir".into(), sha256: String::new(), size: 0, machine: String::new() };
-    let vector = place.transport(pod).vector(&weir);
+    let vector = vector(&place.reach(pod), &weir);
     let before = vector.len() - 2;
     assert_eq!(vector[before..], [WEIR_IN_POD, "agent"]);
     let mut command = Command::new(&vector[0]);

@@ -3,7 +3,7 @@
 //!
 //! All pods of a run belong to a Lease object: deleting that deletes them. They are deleted when [`Pods`] is dropped. After a
 //! kill of weir each ends by itself (its first process when no agent has run for a minute, and a deadline), and
-//! [`remove_leftovers`], which each new run calls, deletes what has ended. This module does not know roles, and does not speak to agents: `Transport::Pod` does.
+//! [`remove_leftovers`], which each new run calls, deletes what has ended. This module does not know roles, and does not speak to agents: [`crate::transport`] does.
 
 mod inside;
 mod objects;
@@ -14,9 +14,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use weir_model::topology::Reach;
 
 use self::objects::{CONTAINER, State};
-use crate::transport::Transport;
 
 pub use self::inside::{copy_weir, idle};
 
@@ -204,12 +204,12 @@ pub fn remove_leftovers(cluster: &Cluster) -> Result<Vec<String>, KubernetesErro
 }
 
 impl Cluster {
-    /// How an agent is started in a pod.
-    pub fn transport(&self, pod: &Pod) -> Transport {
-        Transport::Pod {
+    /// How an agent in a pod is reached.
+    pub fn reach(&self, pod: &Pod) -> Reach {
+        Reach::Pod {
             name: pod.name.clone(),
-            container: CONTAINER.to_owned(),
             namespace: self.namespace.clone(),
+            container: Some(CONTAINER.to_owned()),
             context: self.context.clone(),
         }
     }
