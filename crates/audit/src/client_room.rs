@@ -26,13 +26,12 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
 
 fn shared_full(e: &Evidence<'_>) -> Option<String> {
     let (client, origin) = (e.role(Role::Client)?, e.role(Role::Origin)?);
-    let shared = e.placement.client.iter().filter(|cpu| e.placement.origin.contains(cpu)).count();
     let cpus: std::collections::BTreeSet<_> = e.placement.client.iter().chain(&e.placement.origin).collect();
     // While the client busy-polls, it yields the CPU to other processes, so that time is headroom.
     let busy_poll = if e.load.window_s > 0.0 { e.load.busy_poll_us as f64 / 1e6 / e.load.window_s } else { 0.0 };
     let client_busy = (client.cores_busy - busy_poll).max(0.0);
     let used = client_busy + origin.cores_busy;
-    if shared == 0 || used < FULL * cpus.len() as f64 {
+    if e.placement.shared(Role::Client, Role::Origin).is_empty() || used < FULL * cpus.len() as f64 {
         return None;
     }
     Some(format!(
@@ -47,7 +46,7 @@ fn shared_full(e: &Evidence<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use crate::fixture::good;
-    use weir_model::record::Severity;
+    use weir_model::record::{Role, Severity};
 
     #[test]
     fn a_full_thread_is_seen_and_only_noted_for_direct() {
@@ -69,5 +68,9 @@ mod tests {
         trial.load.busy_poll_us = 0;
         trial.placement.origin = vec![2];
         assert_eq!(trial.check(super::check), None, "each has a CPU of its own");
+        trial.placement.origin = vec![0];
+        assert!(trial.check(super::check).is_some());
+        trial.placement.machines = [(Role::Client, "a".into()), (Role::Origin, "b".into())].into();
+        assert_eq!(trial.check(super::check), None, "each has a machine of its own");
     }
 }

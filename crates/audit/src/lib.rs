@@ -350,7 +350,7 @@ pub(crate) mod fixture {
             usage: vec![usage(Role::Client, 0.3), usage(Role::Proxy, 0.98), usage(Role::Origin, 0.2)],
             series: vec![ResourceSecond { who: "host".into(), cpu_steal: Some(0.0), ..ResourceSecond::default() }],
             hosts: Vec::new(),
-            placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
+            placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0], ..Placement::default() },
             requests: None,
             rate_intent: RateIntent::Carried,
             warming_round: false,

@@ -1,4 +1,4 @@
-//! Noise: detects other processes (neither client, product nor origin) that used the machine's CPUs during the window.
+//! Noise: detects other processes (neither client, product nor origin) that used a machine's CPUs during the window.
 //! Listed in `CHECKS`.
 //!
 //! Threshold: [`CROWDED`] of the machine, whose comment gives the measurements behind it. `weir compare` leaves such trials out. A
@@ -19,22 +19,27 @@
 //! are the threshold for half a second of two CPUs. In 227 windows of 0.2 to 1.9 s on that machine while it was quiet, the result
 //! was at most 3.1 %.
 
-use weir_model::cpu_time::{CROWDED, CpuTime};
-use weir_model::record::{Finding, Severity};
+use weir_model::cpu_time::{CROWDED, CpuTime, roles_on};
+use weir_model::record::{Finding, HostRecord, ResourceSecond, Severity};
 
-use super::{Evidence, finding};
+use super::{Evidence, finding, named};
 
 /// A second, less what a window's ends are late.
 const LEAST_S: f64 = 0.9;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let time = CpuTime::of(e.series).filter(|time| time.length >= LEAST_S)?;
+    let machines = match e.machines() {
+        none if none.is_empty() => vec![("the machine".to_owned(), CpuTime::of(e.series)?)],
+        machines => machines.iter().filter_map(|(hosts, rows)| of_machine(e, hosts, rows)).collect(),
+    };
+    let judged = machines.into_iter().filter(|(_, time)| time.length >= LEAST_S);
+    let (name, time) = judged.max_by(|a, b| a.1.others_at_least().total_cmp(&b.1.others_at_least()))?;
     let share = time.others_at_least();
     if share <= CROWDED {
         return None;
     }
     let message = format!(
-        "other processes used at least {:.0} % of the machine's CPU during the window: {:.2} of {:.0} CPUs",
+        "other processes used at least {:.0} % of {name}'s CPU during the window: {:.2} of {:.0} CPUs",
         share * 100.0,
         share * time.cpus(),
         time.cpus()
@@ -44,11 +49,17 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     finding("other-processes", Severity::Warning, message, remedy)
 }
 
+fn of_machine(e: &Evidence<'_>, hosts: &[&HostRecord], rows: &[&ResourceSecond]) -> Option<(String, CpuTime)> {
+    let roles = roles_on(e.hosts, &hosts.first()?.machine);
+    let time = CpuTime::of_machine(e.series, &rows.first()?.who, &roles)?;
+    Some((named(hosts), time))
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use weir_model::record::ResourceSecond;
 
-    use crate::fixture::good;
+    use crate::fixture::{good, three_hosts};
 
     /// Seconds of a machine with two CPUs on which the roles used 1.2, and the host's processes so much more; of which interrupts
     /// took 0.2.
@@ -81,6 +92,26 @@ pub(super) mod tests {
             found.message.contains("at least 25 % of the machine's CPU") && found.message.contains("0.50 of 2 CPUs"),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn each_machine_is_compared_with_the_roles_on_it() {
+        let row = |who: &str, used: f64| ResourceSecond {
+            length_s: 1.0,
+            who: who.to_owned(),
+            cpu_user: Some(used),
+            cpu_idle: Some(2.0 - used),
+            ..ResourceSecond::default()
+        };
+        let roles = || vec![row("client", 1.0), row("proxy", 0.9), row("origin", 0.5)];
+        let mut trial = three_hosts();
+        trial.series = roles();
+        trial.series.extend([row("host", 0.9), row("host/client-1", 1.05), row("host/origin-1", 0.5)]);
+        assert_eq!(trial.check(super::check), None, "the client's and the origin's are elsewhere");
+        trial.series = roles();
+        trial.series.extend([row("host", 1.3), row("host/client-1", 1.0), row("host/origin-1", 0.5)]);
+        let message = trial.check(super::check).expect("fires").message;
+        assert!(message.starts_with("other processes used at least 20 % of proxy's CPU"), "{message}");
     }
 
     /// The roles used 0.2 CPUs more than the processes of the host, theirs included: they were charged for interrupts.

@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use weir_model::cpu_time::{CROWDED, CpuTime};
+use weir_model::cpu_time::{CROWDED, CpuTime, roles_on};
 use weir_model::metric::{Goal, Metric, Window};
-use weir_model::record::{CaseId, Measurement};
+use weir_model::record::{CaseId, Measurement, Role};
 use weir_model::suite::{LoadKind, Series, Suite};
 use weir_model::text::{counted, unique};
 
@@ -181,5 +181,10 @@ fn cpu_time(run: &Run, trial: &Trial) -> Option<CpuTime> {
     let begin = load.window_start_ms;
     let end = begin + (load.window_s * 1e3) as u64 + SLACK_MS;
     let rows = resource_seconds(run, trial).ok()?;
-    CpuTime::of(rows.iter().filter(|row| row.time_ms > begin && row.time_ms <= end))
+    let rows = rows.iter().filter(|row| row.time_ms > begin && row.time_ms <= end);
+    let hosts = run.environment.as_ref().map_or(&[][..], |environment| &environment.hosts);
+    match hosts.iter().find(|host| host.has(Role::Proxy)) {
+        None => CpuTime::of(rows),
+        Some(proxy) => CpuTime::of_machine(rows, "host", &roles_on(hosts, &proxy.machine)),
+    }
 }

@@ -117,7 +117,7 @@ fn run_on(hosts: &Hosts, folder: &Path) -> Measurement {
         origin_launcher: launcher.clone(),
         launcher,
         hosts: hosts.clone(),
-        placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0] },
+        placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0], ..Placement::default() },
         driver: DriverChoice::Auto,
         products: BTreeMap::from([("echo".to_owned(), product())]),
         origin: None,

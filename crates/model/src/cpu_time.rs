@@ -6,7 +6,7 @@
 //! processes, the kernel charges them ([`CpuTime::charges_interrupts`]). A window with few interrupts does not show
 //! which is the case.
 
-use crate::record::ResourceSecond;
+use crate::record::{HostRecord, ResourceSecond};
 
 /// If other processes take at least this share of the machine's CPU time, a trial measures them more than the product. If all of
 /// it is taken from the one CPU of a proxy on a machine with two CPUs, the proxy loses 10 % of its CPU. Source: 300 trials of one
@@ -17,6 +17,20 @@ pub const CROWDED: f64 = 0.05;
 /// If the roles used this much more CPU time than the host reports for all processes, they were charged for interrupts too.
 /// A share of the machine; a smaller difference comes from the ticks of two clocks.
 const CHARGED: f64 = 0.02;
+
+/// `who` of the rows of the roles on a machine: a role that has several hosts has a row for each.
+pub fn roles_on(hosts: &[HostRecord], machine: &str) -> Vec<String> {
+    let here = hosts.iter().filter(|host| host.machine == machine);
+    let rows = |host: &HostRecord| {
+        let several = |role| hosts.iter().filter(|other| other.has(role)).count() > 1;
+        let row = |role: &crate::record::Role| match several(*role) {
+            true => format!("{}/{}", role.as_str(), host.name),
+            false => role.as_str().to_owned(),
+        };
+        host.roles.iter().map(row).collect::<Vec<_>>()
+    };
+    here.flat_map(rows).collect()
+}
 
 /// CPU time of a window, seconds.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -38,18 +52,35 @@ pub struct CpuTime {
 impl CpuTime {
     /// Adds up a window's rows. `None` without a row of the host.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a ResourceSecond>) -> Option<CpuTime> {
+        CpuTime::sum(rows, "host", |row| !row.is_of_part())
+    }
+
+    /// The same of one of several machines: `host` names the machine's rows, and `roles` those of what runs on it.
+    pub fn of_machine<'a>(
+        rows: impl IntoIterator<Item = &'a ResourceSecond>,
+        host: &str,
+        roles: &[String],
+    ) -> Option<CpuTime> {
+        CpuTime::sum(rows, host, |row| roles.contains(&row.who))
+    }
+
+    fn sum<'a>(
+        rows: impl IntoIterator<Item = &'a ResourceSecond>,
+        host: &str,
+        is_role: impl Fn(&ResourceSecond) -> bool,
+    ) -> Option<CpuTime> {
         let mut all = CpuTime::default();
         for row in rows {
             let seconds = |cores: Option<f64>| cores.unwrap_or(0.0) * row.length_s;
             let used = seconds(row.cpu_user) + seconds(row.cpu_system);
-            if row.who == "host" {
+            if row.who == host {
                 let (stolen, interrupts) = (seconds(row.cpu_steal), seconds(row.cpu_irq));
                 all.length += row.length_s;
                 all.processes += used;
                 all.stolen += stolen;
                 all.interrupts += interrupts;
                 all.whole += used + stolen + interrupts + seconds(row.cpu_idle) + seconds(row.cpu_iowait);
-            } else if !row.is_of_part() {
+            } else if is_role(row) {
                 all.roles += used;
             }
         }
@@ -115,6 +146,40 @@ mod tests {
         // A part's time is in its role's.
         let parts = [row("proxy/store", 0.3, 0.0, 0.0, 0.0), row("host", 1.5, 0.1, 0.4, 0.0)];
         near(CpuTime::of(roles.iter().chain(&parts)).expect("recorded").roles, 0.75);
+    }
+
+    #[test]
+    fn a_machine_has_only_the_roles_on_it() {
+        use crate::record::Role;
+        let host = |name: &str, machine: &str, roles: &[Role]| HostRecord {
+            name: name.into(),
+            machine: machine.into(),
+            roles: roles.to_vec(),
+            ..HostRecord::default()
+        };
+        let hosts = [
+            host("p", "m1", &[Role::Proxy, Role::Client]),
+            host("o", "m2", &[Role::Origin]),
+            host("c", "m2", &[Role::Client]),
+        ];
+        assert_eq!(
+            (roles_on(&hosts, "m1"), roles_on(&hosts, "m2")),
+            (vec!["proxy".into(), "client/p".into()], vec!["origin".into(), "client/c".into()])
+        );
+        let used = |who: &str, used| row(who, used, 0.0, 2.0 - used, 0.0);
+        let rows = [
+            used("client", 0.9),
+            used("client/p", 0.4),
+            used("client/c", 0.5),
+            used("proxy", 1.0),
+            used("origin", 0.2),
+            used("host", 1.4),
+            used("host/o", 0.7),
+        ];
+        for (host, machine) in [("host", "m1"), ("host/o", "m2")] {
+            let time = CpuTime::of_machine(&rows, host, &roles_on(&hosts, machine)).expect("recorded");
+            assert!((time.roles - time.processes).abs() < 1e-9, "{time:?}");
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! proxy gets half of the CPUs, and client and origin split the rest. On two CPUs the proxy has one, and client and origin
 //! share the other. This module does not know what runs on the CPUs, nor how a process is kept on them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::record::Role;
@@ -19,6 +21,9 @@ pub struct Placement {
     pub origin: Vec<u32>,
     /// Proxy's CPUs.
     pub proxy: Vec<u32>,
+    /// Which machine each role is on, where not all are on one. CPUs of two machines are never the same, whatever their numbers.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub machines: BTreeMap<Role, String>,
 }
 
 impl Placement {
@@ -29,10 +34,11 @@ impl Placement {
     /// origin the rest.
     pub fn automatic(cpus: &[u32]) -> Placement {
         let all = cpus.to_vec();
+        let machines = BTreeMap::new();
         match all.len() {
-            0 | 1 => Placement { client: all.clone(), proxy: all.clone(), origin: all },
-            2 => Placement { client: vec![all[0]], proxy: vec![all[1]], origin: vec![all[0]] },
-            3 => Placement { client: vec![all[0]], origin: vec![all[1]], proxy: vec![all[2]] },
+            0 | 1 => Placement { client: all.clone(), proxy: all.clone(), origin: all, machines },
+            2 => Placement { client: vec![all[0]], proxy: vec![all[1]], origin: vec![all[0]], machines },
+            3 => Placement { client: vec![all[0]], origin: vec![all[1]], proxy: vec![all[2]], machines },
             n => {
                 let rest = n - n / 2;
                 let client = rest.div_ceil(2);
@@ -40,6 +46,7 @@ impl Placement {
                     client: all[..client].to_vec(),
                     origin: all[client..rest].to_vec(),
                     proxy: all[rest..].to_vec(),
+                    machines,
                 }
             }
         }
@@ -54,12 +61,16 @@ impl Placement {
         }
     }
 
+    /// CPUs that two roles share.
+    pub fn shared(&self, one: Role, other: Role) -> Vec<u32> {
+        let same_machine = self.machines.get(&one) == self.machines.get(&other);
+        let shared = self.of(one).iter().filter(|cpu| same_machine && self.of(other).contains(cpu));
+        shared.copied().collect()
+    }
+
     /// Roles that share a CPU with the proxy.
     pub fn sharing_with_proxy(&self) -> Vec<Role> {
-        [Role::Client, Role::Origin]
-            .into_iter()
-            .filter(|role| self.of(*role).iter().any(|cpu| self.proxy.contains(cpu)))
-            .collect()
+        [Role::Client, Role::Origin].into_iter().filter(|role| !self.shared(*role, Role::Proxy).is_empty()).collect()
     }
 
     /// The CPUs of each role, in the order of the roles' names.
@@ -106,6 +117,17 @@ mod tests {
     #[test]
     fn one_cpu_is_shared_and_said_to_be() {
         assert_eq!(automatic(1).sharing_with_proxy(), [Role::Client, Role::Origin]);
+    }
+
+    #[test]
+    fn cpus_of_two_machines_are_not_shared() {
+        let machines = [(Role::Client, "a"), (Role::Origin, "b"), (Role::Proxy, "a")];
+        let machines = machines.map(|(role, machine)| (role, machine.to_owned())).into();
+        let placement = Placement { machines, ..automatic(1) };
+        assert_eq!(placement.sharing_with_proxy(), [Role::Client]);
+        assert!(placement.shared(Role::Client, Role::Origin).is_empty());
+        let text = serde_json::to_string(&automatic(2)).expect("JSON");
+        assert_eq!(text, r#"{"client":[0],"origin":[0],"proxy":[1]}"#, "one machine needs no name");
     }
 
     #[test]

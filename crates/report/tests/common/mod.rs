@@ -153,7 +153,12 @@ fn environment() -> Environment {
         governor: None,
         descriptors: (1_024, 1_048_576),
         sysctls: [("net.core.somaxconn".to_string(), "4096".to_string())].into(),
-        placement: weir_model::Placement { client: vec![0, 1], origin: vec![2, 3], proxy: vec![4] },
+        placement: weir_model::Placement {
+            client: vec![0, 1],
+            origin: vec![2, 3],
+            proxy: vec![4],
+            ..Default::default()
+        },
         products: PRODUCTS.iter().map(facts).collect(),
         seed: 7,
         skipped: Vec::new(),
