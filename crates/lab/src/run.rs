@@ -302,6 +302,7 @@ fn environment(setup: &Setup, seed: u64) -> Environment {
         skipped: setup.skipped.clone(),
         origin: setup.suite.origin.clone(),
         doctor: setup.doctor.clone(),
+        hosts: setup.hosts.records(),
         ..setup.hosts.proxy.facts().environment.clone()
     }
 }

@@ -140,6 +140,7 @@ pub fn placement(topology: &Topology, hosts: &Hosts, here: &Placement) -> Result
             Role::Proxy => placement.proxy = divided,
             Role::Origin => placement.origin = divided,
         }
+        placement.machines.insert(role, host.facts().machine.clone());
     }
     Ok(placement)
 }
