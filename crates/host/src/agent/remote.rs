@@ -198,7 +198,10 @@ impl Line {
             ToWeir::Beat { held } => held.into_iter().for_each(|(role, line)| state.line(role, line)),
             ToWeir::RoleEnded { role } => drop(state.roles.remove(&role)),
             ToWeir::ProcessEnded { process, ended } => {
-                state.processes.insert(process, Some(ended));
+                // One that was let go of meanwhile is not looked for any more.
+                if let Some(known) = state.processes.get_mut(&process) {
+                    *known = Some(ended);
+                }
             }
             ToWeir::Gone => state.gone = true,
             ToWeir::Welcome(_) | ToWeir::Refused(_) => {}
@@ -326,7 +329,11 @@ impl Host for RemoteHost {
     fn start(&self, spec: &ProgramSpec) -> Result<Box<dyn Process>, StartError> {
         let number = self.line.number();
         locked(&self.line.state).processes.insert(number, None);
-        match self.line.request(Request::Start { process: number, spec: spec.clone() }) {
+        let started = self.line.request(Request::Start { process: number, spec: spec.clone() });
+        if started.is_err() {
+            locked(&self.line.state).processes.remove(&number);
+        }
+        match started {
             Ok(root) => Ok(Box::new(RemoteProcess { line: Arc::clone(&self.line), number, root, taken: false })),
             Err(Failure::Refused(Refusal::Program { program, why })) => {
                 Err(StartError::Program { program, why: format!("{why}{}", self.line.place) })
