@@ -61,13 +61,13 @@ pub fn reach(topology: &Topology, run: &Path, placement: &Placement) -> Result<(
     let specs: Vec<HostSpec> = topology.hosts().iter().map(|host| spec(host, network.as_ref())).collect();
     // weir's own work and its agents stay off the product's CPUs where those are this machine's.
     let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
-    if specs.iter().any(|spec| shares_disk(&spec.reach)) {
-        // A failure is ignored: `doctor` reports missing CPUs.
-        let _ = restrict_to(&own_cpus);
-    }
     let reached = Reached { agents, specs, own_cpus, _network: network };
     let each: Vec<Arc<dyn Host>> =
         reached.specs.iter().map(|spec| reached.connect(spec)).collect::<Result<_, _>>().map_err(Failure::missing)?;
+    if reached.specs.iter().any(|spec| shares_disk(&spec.reach)) {
+        // Not before: agents say which CPUs they may use. A failure is ignored: `doctor` reports missing CPUs.
+        let _ = restrict_to(&reached.own_cpus);
+    }
     let of = |role| {
         let hosts = topology.hosts().iter().zip(&each).filter(move |(host, _)| host.roles.contains(&role));
         hosts.map(|(_, host)| Arc::clone(host)).collect::<Vec<_>>()
