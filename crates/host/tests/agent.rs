@@ -221,7 +221,7 @@ fn processes_do_on_the_host_what_they_are_asked_to() {
     let calls = ["start nginx", "signal nginx HUP", "freeze nginx", "end nginx", "start nginx", "end nginx"];
     assert_eq!(fake.calls(), calls);
     drop(host);
-    assert!(matches!(both.end.recv_timeout(LONG), Ok(End::Said)), "a goodbye");
+    assert!(matches!(both.end.recv_timeout(LONG), Ok(End::Goodbye)), "a goodbye");
     assert!(*both.dropped.lock().expect("no panic"), "its folder and lease are given back");
 }
 

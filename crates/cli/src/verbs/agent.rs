@@ -26,7 +26,7 @@ pub fn main(args: &Args) -> VerbResult {
         return std::fs::copy(&weir, to).map(|_| Exit::Ok).map_err(failed);
     }
     Ok(match process::run(weir, Arc::new(offer)).map_err(Failure::missing)? {
-        End::Said => Exit::Ok,
+        End::Goodbye => Exit::Ok,
         End::Refused => Exit::Missing,
         End::Lost(_) => Exit::Failed,
     })

@@ -95,12 +95,12 @@ impl<R: Read> Inbox<R> {
 }
 
 /// An input of which each byte counts as a sign of life.
-pub(super) struct Heard<R> {
+pub(super) struct SignsOfLife<R> {
     pub(super) input: R,
     pub(super) ears: Ears,
 }
 
-impl<R: Read> Read for Heard<R> {
+impl<R: Read> Read for SignsOfLife<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.input.read(buffer)?;
         self.ears.hear();

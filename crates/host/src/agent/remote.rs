@@ -23,7 +23,7 @@ use weir_model::record::Role;
 use weir_vitals::clock::mono_ns;
 use weir_vitals::{Watched, Window};
 
-use super::channel::{Heard, Inbox, Outbox};
+use super::channel::{Inbox, Outbox, SignsOfLife};
 use super::message::{Hello, PART, Refusal, Request, ToAgent, ToWeir};
 use super::serve::GREETING;
 use super::watchdog::{Ears, Watchdog};
@@ -126,7 +126,7 @@ impl RemoteHost {
         let greeting = watchdog(GREETING).map_err(failed)?;
         line.out.send(ToAgent::Hello(hello));
         let (sender, welcomed) = channel();
-        let inbox = Inbox::new(Heard { input, ears: ears.clone() });
+        let inbox = Inbox::new(SignsOfLife { input, ears: ears.clone() });
         let own = Arc::clone(&line);
         let read = move || own.read(inbox, &sender);
         std::thread::Builder::new().name("weir-frames-in".into()).spawn(read).map_err(failed)?;

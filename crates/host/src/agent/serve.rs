@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use weir_vitals::clock::now;
 
-use super::channel::{Heard, Inbox, Outbox};
+use super::channel::{Inbox, Outbox, SignsOfLife};
 use super::frame::FrameError;
 use super::locked;
 use super::message::{Hello, Refusal, Request, ToAgent, ToWeir};
@@ -43,7 +43,7 @@ pub struct Opened {
 #[derive(Debug)]
 pub enum End {
     /// weir said so, and everything has ended.
-    Said,
+    Goodbye,
     /// The host was not opened: why.
     Refused,
     /// The connection broke. Everything has ended.
@@ -71,7 +71,7 @@ pub fn serve(
         Watchdog::start(&ears, limit, move || on_silence(&locked(&groups).iter().copied().collect::<Vec<_>>()))
     };
     let greeting = watchdog(GREETING)?;
-    let mut inbox = Inbox::new(Heard { input, ears: ears.clone() });
+    let mut inbox = Inbox::new(SignsOfLife { input, ears: ears.clone() });
     let hello = match inbox.receive() {
         Ok((ToAgent::Hello(hello), _)) => hello,
         Ok(_) => return Ok(End::Lost(FrameError::Broken(std::io::Error::other("it does not begin with a hello")))),
@@ -151,7 +151,7 @@ impl Agent {
                     }
                 }
                 Ok((ToAgent::Beat | ToAgent::Hello(_), _)) => {}
-                Ok((ToAgent::Bye, _)) => return End::Said,
+                Ok((ToAgent::Bye, _)) => return End::Goodbye,
                 Err(error) => return End::Lost(error),
             }
         }
