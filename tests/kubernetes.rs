@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{nothing_left, run_within, until};
+use common::{measurements, nothing_left, run_within, scratch, until, weir};
 use kubernetes::{Cluster, IMAGE};
 use weir_host::kubernetes::{Cluster as Place, KubernetesError, Pod, PodSpec, Pods, remove_leftovers};
 use weir_host::transport::{Binary, WEIR_IN_POD, vector};
@@ -39,6 +39,7 @@ fn pods_have_nodes_and_cpus_of_their_own_and_leave_nothing() {
     pods_are_placed_and_deleted(&cluster, &place);
     what_cannot_start_is_said(&cluster, &place);
     what_a_killed_weir_left_is_deleted(&cluster, &place);
+    a_suite_runs(&cluster);
     the_job_is_accepted(&cluster);
 
     let folder = cluster.folder().to_owned();
@@ -148,6 +149,26 @@ fn what_a_killed_weir_left_is_deleted(cluster: &Cluster, place: &Place) {
     cluster.kubectl(&["-n", "weir", "delete", &lease]);
     until("its pods", Duration::from_secs(30), || objects(cluster).is_empty());
     drop(lives);
+}
+
+/// A suite with client, product and origin in pods. Its numbers mean nothing, because all nodes share this machine.
+fn a_suite_runs(cluster: &Cluster) {
+    let folder = scratch();
+    let (topology, out) = (folder.path().join("pods.toml"), folder.path().join("run"));
+    let text =
+        format!("[kubernetes]\nimage = \"{IMAGE}\"\nnamespace = \"weir\"\ncontext = \"least\"\nmemory_mib = 512\n");
+    std::fs::write(&topology, text).expect("written");
+    let mut command = weir(&["run", "quick", "--scale", "smoke", "--yes", "-q"]);
+    command.arg("--topology").arg(&topology).arg("--out").arg(&out);
+    run_within(&mut command, Duration::from_secs(180)).expect(0);
+    let measured = measurements(&out);
+    assert_eq!(measured.len(), 8, "two products, workloads and loads");
+    for (at, measurement) in &measured {
+        assert!(measurement["error"].is_null(), "{}: {}", at.display(), measurement["error"]);
+        assert_eq!(measurement["load"]["total"]["sent"], measurement["origin"]["requests"], "{}", at.display());
+        assert!(measurement["load"]["window"]["right"].as_u64() > Some(0), "{}", at.display());
+    }
+    assert_eq!(objects(cluster), "", "weir deletes its pods");
 }
 
 /// The API checks it; there is no volume for it here.

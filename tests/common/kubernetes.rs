@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::{home, run_within, scratch, wait_within};
 
-/// weir's image on the nodes. It also has `/bin/busybox`.
+/// weir's image on the nodes. It also has `/bin/busybox` and nginx.
 pub const IMAGE: &str = "weir.test/weir:1";
 
 /// How long a build may take that finds Go's cache warm. A cold one takes 5 1/2 minutes: `make kubernetes`.
@@ -122,6 +122,8 @@ fn write_image(folder: &Path, image: &Path) {
         Command::new(scripts().join("../../deploy/kubernetes/image"))
             .args([image.as_os_str(), IMAGE.as_ref()])
             .arg(format!("/bin/weir={}", weir.display()))
+            // The product of the suite that runs in pods, and the user that it asks for.
+            .args(["/usr/sbin/nginx=/usr/sbin/nginx", "/etc/passwd=/etc/passwd", "/etc/group=/etc/group"])
             .args(["/bin/busybox=/bin/busybox", "--", "/bin/weir"]),
     );
 }

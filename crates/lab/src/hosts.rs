@@ -139,6 +139,8 @@ impl Hosts {
         for host in self.each() {
             let there = there(host.as_ref(), trial, trial);
             if there != trial && host.lost().is_none() {
+                // A host on which no role wrote anything has none: the proxy's, where a trial has no product.
+                host.create_dir(&there)?;
                 host.fetch(&there, trial)?;
                 host.remove(&there);
             }

@@ -17,7 +17,7 @@ use crate::units::BitRate;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     pub(crate) hosts: Vec<HostSpec>,
-    pub(crate) made: Option<Netns>,
+    pub(crate) made: Option<Made>,
 }
 
 /// A machine, pod or namespace on which roles run.
@@ -66,6 +66,30 @@ pub enum Reach {
     Made,
 }
 
+/// What weir makes for a run: a host for each role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Made {
+    /// Namespaces of this machine.
+    Netns(Netns),
+    /// Pods of a cluster.
+    Pods(Pods),
+}
+
+/// Pods that weir makes, each on a node of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pods {
+    /// weir's image.
+    pub image: String,
+    /// Namespace of the cluster.
+    pub namespace: String,
+    /// Context of kubectl's configuration; `None`: the current one.
+    pub context: Option<String>,
+    /// CPUs of each, which no other pod may use.
+    pub cpus: u32,
+    /// Memory of each, MiB.
+    pub memory_mib: u64,
+}
+
 /// Namespaces of this machine that weir makes, joined by a bridge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Netns {
@@ -86,6 +110,15 @@ impl Topology {
 
     /// A namespace of this machine for each role: so many (at least one, at most [`MOST_MADE`]) for clients and for origins.
     pub fn netns(clients: u32, origins: u32, rate: Option<BitRate>) -> Topology {
+        Topology::to_make(clients, origins, Made::Netns(Netns { rate }))
+    }
+
+    /// A pod for each role: so many (at least one, at most [`MOST_MADE`]) for clients and for origins.
+    pub fn pods(clients: u32, origins: u32, pods: Pods) -> Topology {
+        Topology::to_make(clients, origins, Made::Pods(pods))
+    }
+
+    fn to_make(clients: u32, origins: u32, made: Made) -> Topology {
         let host =
             |name: String, role| HostSpec { name, roles: vec![role], reach: Reach::Made, address: None, cpus: None };
         let several =
@@ -94,7 +127,7 @@ impl Topology {
             .chain([host("proxy".to_owned(), Role::Proxy)])
             .chain(several(Role::Origin, origins))
             .collect();
-        Topology { hosts, made: Some(Netns { rate }) }
+        Topology { hosts, made: Some(made) }
     }
 
     /// All hosts, in the order written.
@@ -102,9 +135,9 @@ impl Topology {
         &self.hosts
     }
 
-    /// The namespaces that weir makes for it: then all hosts are [`Reach::Made`].
-    pub fn made(&self) -> Option<Netns> {
-        self.made
+    /// What weir makes for it: then all hosts are [`Reach::Made`].
+    pub fn made(&self) -> Option<&Made> {
+        self.made.as_ref()
     }
 
     /// Whether it is this machine alone.
@@ -112,10 +145,11 @@ impl Topology {
         matches!(self.hosts.as_slice(), [HostSpec { reach: Reach::Local, .. }])
     }
 
-    /// Its kind, for records and reports: `local`, `netns` or `hosts`.
+    /// Its kind, for records and reports: `local`, `netns`, `kubernetes` or `hosts`.
     pub fn kind(&self) -> &'static str {
         match self.made {
-            Some(_) => "netns",
+            Some(Made::Netns(_)) => "netns",
+            Some(Made::Pods(_)) => "kubernetes",
             None if self.is_local() => "local",
             None => "hosts",
         }

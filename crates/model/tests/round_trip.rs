@@ -15,7 +15,7 @@ use weir_model::suite::{
     Arrivals, Entry, Expect, KeyType, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Scale, ScaleOverride,
     Series, Suite, Tls, Workload,
 };
-use weir_model::topology::{HostSpec, Reach};
+use weir_model::topology::{HostSpec, Made, Pods, Reach};
 use weir_model::units::ByteCount;
 use weir_model::{Condition, Topology};
 
@@ -411,11 +411,25 @@ fn namespaces_that_weir_makes_have_a_rate() {
     assert_eq!(topology, Topology::netns(4, 1, Some("2500Mbit".parse().expect("a rate"))));
 }
 
+#[test]
+fn pods_that_weir_makes_have_an_image() {
+    let topology = Topology::parse("pods.toml", "[kubernetes]\nimage = \"weir:1\"\ncpus = 4\n").expect("valid");
+    let expected =
+        Pods { image: "weir:1".into(), namespace: "default".into(), context: None, cpus: 4, memory_mib: 1024 };
+    assert_eq!((topology.made(), topology.kind()), (Some(&Made::Pods(expected)), "kubernetes"));
+    let errors = Topology::parse("pods.toml", "[kubernetes]\ncpus = 4\n").expect_err("no image");
+    assert!(errors[0].to_string().contains("image"), "{errors:?}");
+}
+
 fn topology() -> impl Strategy<Value = Topology> {
     let rate = proptest::option::of((1u64..100_000).prop_map(|n| format!("{n}Mbit/s").parse().expect("a rate")));
     let shipped = Topology::parse("hosts.toml", HOSTS).expect("a valid topology");
     prop_oneof![
         (1u32..9, 1u32..9, rate).prop_map(|(clients, origins, rate)| Topology::netns(clients, origins, rate)),
+        (1u32..9, 1u32..9, 1u32..65).prop_map(|(clients, origins, cpus)| {
+            let (image, namespace) = ("registry.test/weir:1".to_owned(), "bench".to_owned());
+            Topology::pods(clients, origins, Pods { image, namespace, context: None, cpus, memory_mib: 2048 })
+        }),
         Just(Topology::local()),
         Just(shipped),
     ]

@@ -41,14 +41,16 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Continue the run in this folder.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "topology", "driver", "scale", "objective", "budget", "strict"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "topology", "image", "namespace", "context", "driver", "scale", "objective", "budget", "strict"])]
     resume: Option<PathBuf>,
     /// CPUs of a role, such as client=0, proxy=2-3 or origin=1. May be repeated [default: disjoint where possible].
     #[arg(long, value_name = "ROLE=LIST", value_parser = parse_role_cpus)]
     cpus: Vec<(Role, Vec<u32>)>,
-    /// Where the roles run: local (this machine), netns (a network namespace for each role), or a file such as hosts.toml.
+    /// Where the roles run: local (this machine), netns (a network namespace for each role), kubernetes (a pod for each role), or a file such as hosts.toml.
     #[arg(long, value_name = "TOPOLOGY", default_value = "local")]
     topology: String,
+    #[command(flatten)]
+    pods: hosts::PodArgs,
     /// I/O driver of client and origin.
     #[arg(long, default_value = "auto", value_parser = driver_values())]
     driver: DriverChoice,
@@ -183,8 +185,8 @@ fn setup(
 fn topology(args: &Args) -> Result<Topology, Failure> {
     let recorded = args.resume.as_ref().map(|folder| folder.join(TOPOLOGY));
     match recorded.filter(|file| file.is_file()) {
-        Some(file) => hosts::topology(&file.display().to_string()),
-        None => hosts::topology(&args.topology),
+        Some(file) => hosts::topology(&file.display().to_string(), &args.pods),
+        None => hosts::topology(&args.topology, &args.pods),
     }
 }
 

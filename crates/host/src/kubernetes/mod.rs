@@ -156,6 +156,11 @@ impl Pods {
         &self.pods
     }
 
+    /// Where they are.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
     fn wait_ready(&self, specs: &[PodSpec]) -> Result<Vec<Pod>, KubernetesError> {
         let deadline = Instant::now() + START;
         loop {

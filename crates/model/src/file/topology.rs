@@ -14,12 +14,12 @@ use super::locate::{child, item};
 use super::{NAME_WANTED, read, schema};
 use crate::InputError;
 use crate::record::Role;
-use crate::topology::{HostSpec, MOST_MADE, Netns, Reach, Topology};
+use crate::topology::{HostSpec, MOST_MADE, Made, Netns, Pods, Reach, Topology};
 use crate::units::{BitRate, CpuList};
 
 /// The hosts of a run of weir: which roles they have, and how they are reached.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[schemars(title = "weir topology", extend("x-weir-one-of" = ["host", "netns"]))]
+#[schemars(title = "weir topology", extend("x-weir-one-of" = ["host", "netns", "kubernetes"]))]
 pub(super) struct TopologyFile {
     /// A machine, pod or namespace that is there; one `[[host]]` each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -27,6 +27,9 @@ pub(super) struct TopologyFile {
     /// Namespaces of this machine that weir makes for the run and removes afterwards. Not together with `[[host]]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     netns: Option<NetnsForm>,
+    /// Pods that weir makes for the run and deletes afterwards. Not together with `[[host]]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kubernetes: Option<KubernetesForm>,
 }
 
 /// A machine, pod or namespace. It is reached in exactly one way.
@@ -106,6 +109,46 @@ struct NetnsForm {
     rate: Option<BitRate>,
 }
 
+/// Pods that weir makes, each on a node of its own, with CPUs of its own.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct KubernetesForm {
+    /// weir's image (see `deploy/kubernetes/Dockerfile`).
+    #[schemars(length(min = 1))]
+    image: String,
+    /// Namespace of the cluster.
+    #[serde(default = "default_namespace")]
+    #[schemars(length(min = 1))]
+    namespace: String,
+    /// The context of kubectl's configuration. Left out, the current one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    context: Option<String>,
+    /// How many make the load.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MOST_MADE), extend("x-weir-wanted" = MADE_WANTED))]
+    clients: u32,
+    /// How many are behind the proxy.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MOST_MADE), extend("x-weir-wanted" = MADE_WANTED))]
+    origins: u32,
+    /// CPUs of each pod, as a whole.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1024))]
+    cpus: u32,
+    /// Memory of each pod, MiB.
+    #[serde(default = "memory_mib")]
+    #[schemars(range(min = 64, max = 1_048_576))]
+    memory_mib: u64,
+}
+
+fn default_namespace() -> String {
+    "default".to_owned()
+}
+
+fn memory_mib() -> u64 {
+    1024
+}
+
 /// [`MOST_MADE`] in words.
 const MADE_WANTED: &str = "a whole number from 1 to 100";
 
@@ -125,15 +168,18 @@ impl Topology {
     /// The topology as a file that [`Topology::parse`] reads back as an equal one.
     pub fn to_toml(&self) -> String {
         let count = |role| u32::try_from(self.of(role).count()).unwrap_or(MOST_MADE);
-        let netns = self.made.map(|Netns { rate }| NetnsForm {
-            clients: count(Role::Client),
-            origins: count(Role::Origin),
-            rate,
-        });
-        let host = if netns.is_some() { Vec::new() } else { self.hosts.iter().map(HostForm::of).collect() };
+        let (clients, origins) = (count(Role::Client), count(Role::Origin));
+        let mut file = TopologyFile { host: Vec::new(), netns: None, kubernetes: None };
+        match self.made.clone() {
+            None => file.host = self.hosts.iter().map(HostForm::of).collect(),
+            Some(Made::Netns(Netns { rate })) => file.netns = Some(NetnsForm { clients, origins, rate }),
+            Some(Made::Pods(Pods { image, namespace, context, cpus, memory_mib })) => {
+                file.kubernetes =
+                    Some(KubernetesForm { image, namespace, context, clients, origins, cpus, memory_mib });
+            }
+        }
         // Every key is a text and every number fits.
-        toml::to_string(&TopologyFile { host, netns })
-            .unwrap_or_else(|error| format!("# this topology cannot be written: {error}\n"))
+        toml::to_string(&file).unwrap_or_else(|error| format!("# this topology cannot be written: {error}\n"))
     }
 }
 
@@ -191,8 +237,12 @@ impl Checks<'_, '_> {
         if let Some(NetnsForm { clients, origins, rate }) = file.netns {
             return Some(Topology::netns(clients, origins, rate));
         }
+        if let Some(form) = file.kubernetes {
+            let KubernetesForm { image, namespace, context, clients, origins, cpus, memory_mib } = form;
+            return Some(Topology::pods(clients, origins, Pods { image, namespace, context, cpus, memory_mib }));
+        }
         if file.host.is_empty() {
-            let wanted = "[[host]] with name, roles and how it is reached; or [netns] for namespaces of this machine";
+            let wanted = "[[host]] with name, roles and how it is reached; or [netns] for namespaces of this machine, or [kubernetes] for pods";
             self.errors.add_about_file("it has no host", wanted);
             return None;
         }

@@ -5,24 +5,62 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_host::agent::connect::{Agents, Connect};
+use weir_host::kubernetes::{Cluster, PodSpec, Pods};
 use weir_host::netns::Network;
 use weir_host::placement::restrict_to;
 use weir_host::transport::{Binary, shares_disk};
 use weir_host::{Host, HostError};
 use weir_lab::hosts::{Hosts, Reach};
 use weir_model::record::Role;
-use weir_model::topology::{self, HostSpec, Topology};
+use weir_model::topology::{self, HostSpec, Made, Topology};
 use weir_model::{InputError, Placement};
 
 use crate::exit::Failure;
 
 /// The topologies that have a name; anything else is a file.
-const NAMED: &str = "local, netns, or a file such as hosts.toml";
+const NAMED: &str = "local, netns, kubernetes, or a file such as hosts.toml";
+
+/// Flags of `--topology kubernetes`. A file with `[kubernetes]` can say more.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct PodArgs {
+    /// weir's image, with --topology kubernetes [default: weir:latest].
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
+    /// Namespace of the pods, with --topology kubernetes [default: default].
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Context of kubectl's configuration, with --topology kubernetes [default: the current one].
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+impl PodArgs {
+    fn topology(&self) -> Topology {
+        let image = self.image.clone().unwrap_or_else(|| "weir:latest".to_owned());
+        let namespace = self.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        let pods = topology::Pods { image, namespace, context: self.context.clone(), cpus: 1, memory_mib: 1024 };
+        Topology::pods(1, 1, pods)
+    }
+
+    /// Refuses flags that would do nothing.
+    fn unused(&self) -> Result<(), Failure> {
+        let given = [("--image", &self.image), ("--namespace", &self.namespace), ("--context", &self.context)];
+        match given.into_iter().find_map(|(flag, value)| Some((flag, value.clone()?))) {
+            None => Ok(()),
+            Some((flag, value)) => Err(Failure::wrong(flag, value, "this flag together with --topology kubernetes")),
+        }
+    }
+}
 
 /// Reads what `--topology` chose.
-pub fn topology(choice: &str) -> Result<Topology, Failure> {
+pub fn topology(choice: &str, pods: &PodArgs) -> Result<Topology, Failure> {
+    if choice == "kubernetes" {
+        return Ok(pods.topology());
+    }
+    pods.unused()?;
     match choice {
         "local" => Ok(Topology::local()),
         "netns" => Ok(Topology::netns(1, 1, None)),
@@ -43,27 +81,37 @@ pub struct Reached {
     /// CPUs of this machine that agents keep to.
     own_cpus: Vec<u32>,
     /// Dropped after all that runs in it.
-    _network: Option<Network>,
+    _made: Place,
 }
+
+/// What was made for a run.
+#[derive(Debug)]
+enum Place {
+    Nothing,
+    Network(Network),
+    Pods(Pods),
+}
+
+/// Longest run in pods: they end by themselves afterwards.
+const LONGEST: Duration = Duration::from_secs(48 * 3600);
 
 /// Reaches every host of a topology. `run` names the run on hosts that refuse a second one, and `placement` says which CPUs of this
 /// machine agents keep to.
 pub fn reach(topology: &Topology, run: &Path, placement: &Placement) -> Result<(Reached, Hosts), Failure> {
     let weir = std::env::current_exe().map_err(Failure::missing)?;
     let agents = Agents { weir: Binary::of(&weir).map_err(Failure::missing)?, run: name(run), who: who(), lease: true };
-    let network = match topology.made() {
-        Some(made) => {
-            let names = topology.hosts().iter().map(|host| host.name.as_str());
-            Some(Network::create(names, made.rate.map(|rate| rate.per_second())).map_err(Failure::missing)?)
-        }
-        None => None,
-    };
-    let specs: Vec<HostSpec> = topology.hosts().iter().map(|host| spec(host, network.as_ref())).collect();
+    let made = make(topology, &agents.run)?;
+    let specs: Vec<HostSpec> = topology.hosts().iter().map(|host| spec(host, &made)).collect();
     // weir's own work and its agents stay off the product's CPUs where those are this machine's.
     let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
-    let reached = Reached { agents, specs, own_cpus, _network: network };
+    let reached = Reached { agents, specs, own_cpus, _made: made };
     let each: Vec<Arc<dyn Host>> =
         reached.specs.iter().map(|spec| reached.connect(spec)).collect::<Result<_, _>>().map_err(Failure::missing)?;
+    if let Place::Pods(pods) = &reached._made {
+        for (pod, host) in pods.pods().iter().zip(&each) {
+            pod.has_own(&host.facts().cpus).map_err(Failure::missing)?;
+        }
+    }
     if reached.specs.iter().any(|spec| shares_disk(&spec.reach)) {
         // Not before: agents say which CPUs they may use. A failure is ignored: `doctor` reports missing CPUs.
         let _ = restrict_to(&reached.own_cpus);
@@ -96,15 +144,44 @@ impl Reach for Reached {
     }
 }
 
-/// A host with what only this run knows: the namespace that was made for it.
-fn spec(host: &HostSpec, network: Option<&Network>) -> HostSpec {
-    let made = network.and_then(|network| network.hosts().iter().find(|made| made.host == host.name));
-    match made {
-        Some(made) => HostSpec {
-            reach: topology::Reach::Namespace(made.name.clone()),
-            address: Some(IpAddr::V4(made.address)),
-            ..host.clone()
-        },
+/// Makes what a topology has weir make.
+fn make(topology: &Topology, run: &str) -> Result<Place, Failure> {
+    let names = topology.hosts().iter().map(|host| host.name.as_str());
+    match topology.made() {
+        None => Ok(Place::Nothing),
+        Some(Made::Netns(made)) => {
+            let rate = made.rate.map(|rate| rate.per_second());
+            Network::create(names, rate).map(Place::Network).map_err(Failure::missing)
+        }
+        Some(Made::Pods(made)) => {
+            let cluster = Cluster { context: made.context.clone(), namespace: made.namespace.clone() };
+            let spec = |host: &str| PodSpec {
+                host: host.to_owned(),
+                image: None,
+                cpus: made.cpus,
+                memory_mib: made.memory_mib,
+            };
+            let specs: Vec<PodSpec> = names.map(spec).collect();
+            Pods::create(&cluster, run, &made.image, &specs, LONGEST).map(Place::Pods).map_err(Failure::missing)
+        }
+    }
+}
+
+/// A host with what only this run knows: the namespace or pod that was made for it.
+fn spec(host: &HostSpec, made: &Place) -> HostSpec {
+    let found = match made {
+        Place::Nothing => None,
+        Place::Network(network) => {
+            let namespace = network.hosts().iter().find(|made| made.host == host.name);
+            namespace.map(|made| (topology::Reach::Namespace(made.name.clone()), IpAddr::V4(made.address)))
+        }
+        Place::Pods(pods) => {
+            let pod = pods.pods().iter().find(|made| made.host == host.name);
+            pod.map(|pod| (pods.cluster().reach(pod), pod.address))
+        }
+    };
+    match found {
+        Some((reach, address)) => HostSpec { reach, address: Some(address), ..host.clone() },
         None => host.clone(),
     }
 }
@@ -127,7 +204,7 @@ fn who() -> String {
 /// # Errors
 /// CPUs that a host does not have.
 pub fn placement(topology: &Topology, hosts: &Hosts, here: &Placement) -> Result<Placement, Failure> {
-    if topology.is_local() || topology.made().is_some() {
+    if topology.is_local() || matches!(topology.made(), Some(Made::Netns(_))) {
         return Ok(here.clone());
     }
     let mut placement = Placement::default();
