@@ -302,7 +302,7 @@ fn intervals<'a>(client: &ClientOutput, log: &'a [u8]) -> Result<Vec<(Key, Inter
 
 fn key(client: &ClientOutput, interval: &IntervalLogHistogram<'_>) -> Key {
     let start_ms = millis(interval.start_timestamp());
-    let second = u32::try_from(start_ms / 1_000).ok().filter(|_| start_ms % 1_000 == 0);
+    let second = u32::try_from(start_ms / 1_000).ok().filter(|_| start_ms.is_multiple_of(1_000));
     let row = second.filter(|second| row_of(client, *second).is_some());
     Key { start_ms, after: row.is_none(), row }
 }

@@ -149,17 +149,19 @@ struct Streams {
 impl Streams {
     /// What the bootstrap says next. Reads no byte beyond that line, because the agent's frames follow.
     fn word(&mut self) -> Result<String, Unreached> {
-        let mut line = Vec::new();
-        for byte in self.output.by_ref().bytes().take(NOISE) {
-            match byte.map_err(|error| Unreached::Broken(error.to_string()))? {
-                b'\n' => {
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        for _ in 0..NOISE {
+            match self.output.read(&mut byte) {
+                Ok(0) => break,
+                Ok(_) if byte[0] == b'\n' => {
                     let text = String::from_utf8_lossy(&line);
                     if let Some(said) = text.strip_prefix(BOOTSTRAP_WORD) {
                         return Ok(said.trim().to_owned());
                     }
                     line.clear();
                 }
-                byte => line.push(byte),
+                Ok(_) => line.push(byte[0]),
+                Err(error) => return Err(Unreached::Broken(error.to_string())),
             }
         }
         Err(Unreached::Broken("the connection ended before weir ran there".to_owned()))

@@ -176,7 +176,10 @@ impl Agent {
                 let it = self.take_process(process).ok_or_else(|| unknown("program", process))?;
                 done(it.stop(Duration::from_millis(grace_ms)))
             }
-            Request::Drop { process } => done(drop(self.take_process(process))),
+            Request::Drop { process } => {
+                drop(self.take_process(process));
+                done(())
+            }
             Request::StartRole { role, spec } => {
                 let it = host.start_role(&spec)?;
                 locked(&self.roles).insert(role, Arc::clone(&it));
@@ -225,7 +228,10 @@ impl Agent {
             }
             Request::Read { path, from } => Ok((Value::Null, host.read_part(&path, from, super::message::PART)?)),
             Request::List { path } => done(host.list(&path)?),
-            Request::Remove { path } => done(host.remove(&path)),
+            Request::Remove { path } => {
+                host.remove(&path);
+                done(())
+            }
             Request::LastLines { path, lines } => done(host.last_lines(&path, lines)),
             Request::Call { name, argument } => {
                 let mut progress = |value| self.out.send(ToWeir::Progress { id, value });

@@ -63,7 +63,7 @@ pub fn offer(name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Re
 
 fn products<'c>(catalogue: &'c Catalogue, names: &[String]) -> Result<Vec<&'c Product>, String> {
     let product = |name: &String| catalogue.product(name, "weir agent").map_err(text);
-    Ok(proxies(names.iter().map(product).collect::<Result<Vec<_>, _>>()?.into_iter()))
+    Ok(proxies(names.iter().map(product).collect::<Result<Vec<_>, _>>()?))
 }
 
 fn there(products: &[&Product], mut one: impl FnMut(&Product) -> Result<Installed, InstallError>) -> There {
