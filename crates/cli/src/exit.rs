@@ -30,7 +30,7 @@ impl From<Exit> for ExitCode {
 #[error("{message}")]
 pub struct Failure {
     exit: Exit,
-    message: String,
+    pub message: String,
 }
 
 /// What every verb returns.

@@ -46,6 +46,8 @@ pub struct Setup {
     pub products: BTreeMap<String, Product>,
     /// Their installed programs on the proxy's host, by product name.
     pub installed: BTreeMap<String, Installed>,
+    /// The same on the origin's host.
+    pub origin_installed: BTreeMap<String, Installed>,
     /// The hosts of the roles.
     pub hosts: Hosts,
     /// The topology, as a file that can be read again.
@@ -255,15 +257,12 @@ fn rates_file(load: &Load) -> String {
 }
 
 fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>) {
-    let launcher = |host: &Arc<dyn Host>| Launcher {
-        host: Arc::clone(host),
-        tls: setup.tls.clone(),
-        installed: setup.installed.clone(),
-    };
+    let launcher =
+        |host: &Arc<dyn Host>, installed| Launcher { host: Arc::clone(host), tls: setup.tls.clone(), installed };
     let context = TrialContext {
         origin: setup.suite.origin,
-        origin_launcher: launcher(&setup.hosts.origin),
-        launcher: launcher(&setup.hosts.proxy),
+        origin_launcher: launcher(&setup.hosts.origin, setup.origin_installed),
+        launcher: launcher(&setup.hosts.proxy, setup.installed),
         hosts: setup.hosts,
         placement: setup.placement,
         driver: setup.driver,

@@ -201,7 +201,9 @@ fn spoils(summary: &Summary) -> Vec<String> {
         ));
     }
     let of_machine = summary.findings.iter().filter(|found| found.trials.is_empty() && found.severity > Severity::Note);
-    let machine: Vec<&str> = of_machine.map(|found| found.check.trim_start_matches("doctor-")).collect();
+    let mut machine: Vec<&str> = of_machine.map(|found| found.check.trim_start_matches("doctor-")).collect();
+    // Several machines may warn of the same.
+    machine.dedup();
     if !machine.is_empty() {
         sentences.push(format!("`weir doctor` warns of {}.", list(&machine)));
     }

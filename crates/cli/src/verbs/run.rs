@@ -3,16 +3,21 @@
 mod available;
 pub mod budget;
 mod dry_run;
+pub mod elsewhere;
 mod hosts;
 mod progress;
 pub mod resolve;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hosts::Reached;
 use progress::RunProgress;
 use resolve::{ResolvedSuite, SuiteRequest};
+use weir_host::Host;
 use weir_host::placement::allowed_cpus;
+use weir_install::Installed;
 use weir_install::home::Home;
 use weir_lab::hosts::Hosts;
 use weir_lab::journal::JournalError;
@@ -20,6 +25,7 @@ use weir_lab::preflight;
 use weir_lab::run::{Outcome, Run, Setup, TOPOLOGY};
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
+use weir_model::product::Product;
 use weir_model::record::{Role, Skipped};
 use weir_model::text::wrapped;
 use weir_model::topology::Topology;
@@ -152,17 +158,20 @@ fn setup(
     (reached, hosts): (Reached, Hosts),
 ) -> Result<Setup, Failure> {
     weir_net::probe(args.driver).map_err(Failure::missing)?;
-    let home = Home::from_env().map_err(Failure::missing)?;
-    let (resolved, installed) = match resolved.lenient {
-        true => available::install(resolved, &home, args.yes)?,
-        false => {
-            let installed = super::products::ensure(&resolved.products.values().collect::<Vec<_>>(), &home, args.yes)?;
-            (resolved, installed)
+    let (resolved, installed) = install(args, resolved, &hosts.proxy)?;
+    let origin_installed = match &resolved.suite.origin {
+        Some(name) if hosts.origin.facts().work.is_some() => {
+            let product: Vec<&Product> = resolved.products.get(name).into_iter().collect();
+            elsewhere::all(elsewhere::install(&hosts.origin, &product, args.yes)?)?
         }
+        _ => installed.clone(),
     };
+    let mut doctor = elsewhere::findings(&hosts)?;
+    if hosts.each().iter().any(|host| host.facts().work.is_none()) {
+        doctor.extend(super::doctor::findings(&super::doctor::examine(parent(folder))));
+    }
     let ResolvedSuite { suite, scaled, skipped, products, .. } = resolved;
-    let parent = folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."));
-    weir_host::files::disk_has_room(parent).map_err(Failure::missing)?;
+    weir_host::files::disk_has_room(parent(folder)).map_err(Failure::missing)?;
     Ok(Setup {
         tls: RunTls::new(suite.tls).map_err(Failure::missing)?,
         suite,
@@ -170,6 +179,7 @@ fn setup(
         skipped,
         products,
         installed,
+        origin_installed,
         placement,
         driver: args.driver,
         topology: topology.to_toml(),
@@ -177,8 +187,39 @@ fn setup(
         hosts,
         reach: Box::new(reached),
         weir_version: env!("CARGO_PKG_VERSION").to_owned(),
-        doctor: super::doctor::findings(&super::doctor::examine(parent)),
+        doctor,
     })
+}
+
+/// The folder, which is there, that the run's folder will be in.
+fn parent(folder: &Path) -> &Path {
+    folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."))
+}
+
+/// The suite's products on the proxy's host, installed where they are missing. Where its disk is this machine's, they are this
+/// machine's, and are installed here: a namespace has no way out.
+fn install(
+    args: &Args,
+    resolved: ResolvedSuite,
+    proxy: &Arc<dyn Host>,
+) -> Result<(ResolvedSuite, BTreeMap<String, Installed>), Failure> {
+    let home = Home::from_env().map_err(Failure::missing)?;
+    let products: Vec<&Product> = resolved.products.values().collect();
+    match (proxy.facts().work.is_some(), resolved.lenient) {
+        (true, true) => {
+            let has = elsewhere::install(proxy, &products, args.yes)?;
+            available::without(resolved, has.missing).map(|resolved| (resolved, has.here))
+        }
+        (true, false) => {
+            let installed = elsewhere::all(elsewhere::install(proxy, &products, args.yes)?)?;
+            Ok((resolved, installed))
+        }
+        (false, true) => available::install(resolved, &home, args.yes),
+        (false, false) => {
+            let installed = super::products::ensure(&products, &home, args.yes)?;
+            Ok((resolved, installed))
+        }
+    }
 }
 
 /// The topology that was asked for; of a run that is resumed, its own.
@@ -215,7 +256,8 @@ fn print_machine(setup: &Setup) {
         remark!("  the {} shares CPUs with the proxy, so every number includes both", role.as_str());
     }
     if !setup.doctor.is_empty() {
-        let names: Vec<&str> = setup.doctor.iter().map(|f| f.check.trim_start_matches("doctor-")).collect();
+        let names: BTreeSet<&str> = setup.doctor.iter().map(|f| f.check.trim_start_matches("doctor-")).collect();
+        let names: Vec<&str> = names.into_iter().collect();
         remark!("{}", wrapped(&format!("doctor: {} (`weir doctor` explains)", names.join(", ")), 80, 2));
     }
 }

@@ -168,7 +168,10 @@ fn carry_out(steps: &[Step], home: &Home, yes: bool) -> Result<(), Failure> {
 }
 
 /// Shows the steps and asks.
-fn confirm(steps: &[Step], yes: bool) -> Result<(), Failure> {
+///
+/// # Errors
+/// When the user says no, or cannot be asked.
+pub fn confirm(steps: &[impl std::fmt::Display], yes: bool) -> Result<(), Failure> {
     for step in steps {
         remark!("  - {step}");
     }

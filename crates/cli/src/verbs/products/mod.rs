@@ -16,7 +16,7 @@ use weir_product::catalogue::Catalogue;
 use crate::args::LibraryArgs;
 use crate::exit::{Exit, Failure, VerbResult};
 
-pub use install::{Attempt, attempt, ensure};
+pub use install::{Attempt, attempt, confirm, ensure};
 pub use offer::offer;
 
 /// Flags of `weir products`.

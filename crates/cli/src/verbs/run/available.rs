@@ -38,11 +38,19 @@ pub fn keep_available(suite: &mut Suite, catalogue: &Catalogue, home: &Home) -> 
 /// # Errors
 /// When the user declines or interrupts, the origin cannot be installed, or nothing is left to run.
 pub fn install(
-    mut resolved: ResolvedSuite,
+    resolved: ResolvedSuite,
     home: &Home,
     yes: bool,
 ) -> Result<(ResolvedSuite, BTreeMap<String, Installed>), Failure> {
     let Attempt { here, failed } = products::attempt(&resolved.products.values().collect::<Vec<_>>(), home, yes)?;
+    Ok((without(resolved, failed)?, here))
+}
+
+/// The suite without the products that could not be installed, by name with the reason.
+///
+/// # Errors
+/// When the origin is one of them, or nothing is left to run.
+pub fn without(mut resolved: ResolvedSuite, failed: BTreeMap<String, String>) -> Result<ResolvedSuite, Failure> {
     for (name, why) in failed {
         if resolved.suite.origin.as_ref() == Some(&name) {
             return Err(Failure::missing(format!("--origin: {name} cannot be installed: {why}")));
@@ -52,7 +60,7 @@ pub fn install(
         resolved.skipped.push(absent(name, format!("could not be installed: {why}")));
     }
     skipped::check_not_empty(&resolved.suite, &resolved.skipped).map_err(Failure::input)?;
-    Ok((resolved, here))
+    Ok(resolved)
 }
 
 fn absent(product: String, why: String) -> Skipped {
