@@ -77,6 +77,11 @@ fn clean(machines: &Machines, count: usize) {
     }
 }
 
+/// A pool of four origins behind the product.
+fn pool() -> String {
+    short().replace("name = \"tiny\"", "name = \"tiny\"\norigins = 4")
+}
+
 /// Every trial measured, by the right number of hosts, and the same requests on both sides.
 fn measured(run: &Path, hosts: usize) -> Vec<Value> {
     let all: Vec<Value> = measurements(run).into_iter().map(|(_, measurement)| measurement).collect();
@@ -119,15 +124,15 @@ fn the_same_suite_runs_on_machines_over_ssh_and_nothing_is_left_there() {
 }
 
 #[test]
-fn each_role_has_a_namespace_and_two_clients_make_one_load() {
+fn each_role_has_a_namespace_and_two_clients_make_one_load_on_a_pool_of_two_hosts() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED: only root can make network namespaces");
         return;
     }
     let folder = scratch();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    std::fs::write(path("suite.toml"), short()).expect("written");
-    std::fs::write(path("hosts.toml"), "[netns]\nclients = 2\n").expect("written");
+    std::fs::write(path("suite.toml"), pool()).expect("written");
+    std::fs::write(path("hosts.toml"), "[netns]\nclients = 2\norigins = 2\n").expect("written");
     let before = namespaces();
     let args = [
         "run",
@@ -142,10 +147,16 @@ fn each_role_has_a_namespace_and_two_clients_make_one_load() {
         &path("run"),
     ];
     run_within(&mut weir(&args), LONG).expect(0);
-    for m in measured(&folder.path().join("run"), 4) {
+    for m in measured(&folder.path().join("run"), 5) {
         let hosts: Vec<&str> =
             m["load"]["hosts"].as_array().expect("hosts").iter().filter_map(|host| host["host"].as_str()).collect();
         assert_eq!(hosts, ["client-1", "client-2"]);
+        let addresses = m["origin"]["addresses"].as_array().map_or(0, Vec::len);
+        assert_eq!(
+            addresses,
+            if m["case"]["product"] == "direct" { 0 } else { 4 },
+            "two addresses on each of two hosts"
+        );
         if m["case"]["load"] == "open" {
             let offered = number(&m, "/load/offered_rate");
             assert_eq!(offered, 500.0);

@@ -62,6 +62,7 @@ fn hello() -> Hello {
         who: "root@ctl".into(),
         name: "m1".into(),
         address: Some(Ipv4Addr::LOCALHOST.into()),
+        cpus: Vec::new(),
         own_cpus: Vec::new(),
         own_disk: true,
         lease: false,

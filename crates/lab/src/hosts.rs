@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use weir_host::files::FileError;
 use weir_host::{Host, HostError};
+use weir_model::Placement;
 use weir_model::clock::ClockReading;
 use weir_model::record::{HostClock, HostRecord, Role};
 
@@ -34,20 +35,20 @@ pub struct Hosts {
     pub clients: Vec<Arc<dyn Host>>,
     /// Where products run.
     pub proxy: Arc<dyn Host>,
-    /// Where the origin runs.
-    pub origin: Arc<dyn Host>,
+    /// Where origins run; at least one. What needs one origin has the first.
+    pub origins: Vec<Arc<dyn Host>>,
 }
 
 impl Hosts {
     /// All roles on one host.
     pub fn one(host: &Arc<dyn Host>) -> Hosts {
-        Hosts { clients: vec![Arc::clone(host)], proxy: Arc::clone(host), origin: Arc::clone(host) }
+        Hosts { clients: vec![Arc::clone(host)], proxy: Arc::clone(host), origins: vec![Arc::clone(host)] }
     }
 
     /// Each of them once: the proxy's first.
     pub fn each(&self) -> Vec<&Arc<dyn Host>> {
         let mut each: Vec<&Arc<dyn Host>> = Vec::new();
-        for host in [&self.proxy, &self.origin].into_iter().chain(&self.clients) {
+        for host in [&self.proxy].into_iter().chain(&self.origins).chain(&self.clients) {
             if !each.iter().any(|one| same(one, host)) {
                 each.push(host);
             }
@@ -60,12 +61,31 @@ impl Hosts {
         &self.clients[0]
     }
 
+    /// The host of a single origin.
+    pub fn origin(&self) -> &Arc<dyn Host> {
+        &self.origins[0]
+    }
+
+    /// The CPUs that a role has on one of its hosts. `placement` has those of its first one; another host of that machine, such as a
+    /// namespace, has the same, and another machine all of its own.
+    pub fn cpus(&self, role: Role, host: &Arc<dyn Host>, placement: &Placement) -> Vec<u32> {
+        let first = match role {
+            Role::Client => self.client(),
+            Role::Proxy => &self.proxy,
+            Role::Origin => self.origin(),
+        };
+        match first.facts().machine == host.facts().machine {
+            true => placement.of(role).to_vec(),
+            false => host.facts().cpus.clone(),
+        }
+    }
+
     /// The roles of a host.
     pub fn roles(&self, host: &Arc<dyn Host>) -> Vec<Role> {
         let has = [
             (Role::Client, self.clients.iter().any(|one| same(one, host))),
             (Role::Proxy, same(&self.proxy, host)),
-            (Role::Origin, same(&self.origin, host)),
+            (Role::Origin, self.origins.iter().any(|one| same(one, host))),
         ];
         has.into_iter().filter(|(_, has)| *has).map(|(role, _)| role).collect()
     }
@@ -84,7 +104,7 @@ impl Hosts {
         let lost: Vec<String> = lost.map(|host| host.facts().name.clone()).collect();
         for name in lost {
             let again = tried(reach, &name).map_err(|error| (name.clone(), error))?;
-            for host in [&mut self.proxy, &mut self.origin].into_iter().chain(&mut self.clients) {
+            for host in [&mut self.proxy].into_iter().chain(&mut self.origins).chain(&mut self.clients) {
                 if host.facts().name == name {
                     *host = Arc::clone(&again);
                 }
@@ -191,7 +211,7 @@ mod tests {
     #[test]
     fn each_host_counts_once_and_knows_its_roles() {
         let (a, b) = (host("a", None), host("b", None));
-        let hosts = Hosts { clients: vec![b.clone(), a.clone()], proxy: a.clone(), origin: b.clone() };
+        let hosts = Hosts { clients: vec![b.clone(), a.clone()], proxy: a.clone(), origins: vec![b.clone()] };
         let names: Vec<&str> = hosts.each().into_iter().map(|host| host.facts().name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(hosts.roles(&a), [Role::Client, Role::Proxy]);
@@ -203,6 +223,22 @@ mod tests {
             roles,
             [("a".to_owned(), vec![Role::Client, Role::Proxy]), ("b".to_owned(), vec![Role::Client, Role::Origin])]
         );
+    }
+
+    #[test]
+    fn a_roles_other_hosts_have_the_placements_cpus_on_one_machine_and_their_own_elsewhere() {
+        let on = |name: &str, machine: &str| {
+            let facts =
+                HostFacts { name: name.into(), machine: machine.into(), cpus: vec![4, 5], ..HostFacts::default() };
+            let host = FakeHost::new(|_| Default::default(), |_| Default::default()).with_facts(facts, 0);
+            Arc::new(host) as Arc<dyn Host>
+        };
+        let (first, beside, away) = (on("c1", "m1"), on("c2", "m1"), on("c3", "m2"));
+        let clients = vec![first.clone(), beside.clone(), away.clone()];
+        let hosts = Hosts { clients, proxy: first.clone(), origins: vec![first.clone()] };
+        let placement = Placement { client: vec![0], ..Placement::default() };
+        let cpus = |host| hosts.cpus(Role::Client, host, &placement);
+        assert_eq!((cpus(&first), cpus(&beside), cpus(&away)), (vec![0], vec![0], vec![4, 5]));
     }
 
     #[test]

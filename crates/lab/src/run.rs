@@ -261,7 +261,7 @@ fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>) {
         |host: &Arc<dyn Host>, installed| Launcher { host: Arc::clone(host), tls: setup.tls.clone(), installed };
     let context = TrialContext {
         origin: setup.suite.origin,
-        origin_launcher: launcher(&setup.hosts.origin, setup.origin_installed),
+        origin_launcher: launcher(setup.hosts.origin(), setup.origin_installed),
         launcher: launcher(&setup.hosts.proxy, setup.installed),
         hosts: setup.hosts,
         placement: setup.placement,

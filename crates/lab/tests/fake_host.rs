@@ -179,7 +179,7 @@ fn host_named(name: &str, offset_ns: i64) -> FakeHost {
 fn each_role_runs_on_its_own_host_and_its_files_come_back() {
     let hour = 3_600_000_000_000;
     let [client, proxy, origin] = [("c", hour), ("p", -5), ("o", 0)].map(|(name, offset)| host_named(name, offset));
-    let hosts = Hosts { clients: vec![shared(&client)], proxy: shared(&proxy), origin: shared(&origin) };
+    let hosts = Hosts { clients: vec![shared(&client)], proxy: shared(&proxy), origins: vec![shared(&origin)] };
     let scratch = tempfile::tempdir().expect("a temporary folder");
     let folder = scratch.path().join("001-echo");
     std::fs::create_dir(&folder).expect("a folder");
@@ -212,7 +212,7 @@ fn each_role_runs_on_its_own_host_and_its_files_come_back() {
 fn a_host_that_is_lost_fails_the_trial_and_no_other_waits_for_it() {
     let [client, origin] = ["c", "o"].map(|name| host_named(name, 0));
     let proxy = host_named("p", 0).lost_after("watch proxy", "ssh: Connection reset");
-    let hosts = Hosts { clients: vec![shared(&client)], proxy: shared(&proxy), origin: shared(&origin) };
+    let hosts = Hosts { clients: vec![shared(&client)], proxy: shared(&proxy), origins: vec![shared(&origin)] };
     let scratch = tempfile::tempdir().expect("a temporary folder");
     let measured = run_on(&hosts, scratch.path());
     let error = measured.error.expect("it failed");

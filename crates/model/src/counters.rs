@@ -169,6 +169,61 @@ impl OriginCounters {
         }
     }
 
+    /// Those of two origins together, each of which has its own addresses. The most connections at once are added, too, although
+    /// they may have been open at different times.
+    pub fn plus(&self, other: &OriginCounters) -> OriginCounters {
+        OriginCounters {
+            schema: self.schema,
+            connections_accepted: self.connections_accepted + other.connections_accepted,
+            connections_open: self.connections_open + other.connections_open,
+            connections_used: self.connections_used + other.connections_used,
+            connections_reset: self.connections_reset + other.connections_reset,
+            requests: self.requests + other.requests,
+            answered: self.answered + other.answered,
+            own_requests: self.own_requests + other.own_requests,
+            operations: sums(&self.operations, &other.operations),
+            hits: self.hits + other.hits,
+            misses: self.misses + other.misses,
+            keys: self.keys + other.keys,
+            addresses: [self.addresses.as_slice(), &other.addresses].concat(),
+            malformed: self.malformed + other.malformed,
+            body_bytes_in: self.body_bytes_in + other.body_bytes_in,
+            body_bytes_out: self.body_bytes_out + other.body_bytes_out,
+            bytes_in: self.bytes_in + other.bytes_in,
+            bytes_out: self.bytes_out + other.bytes_out,
+            versions: sums(&self.versions, &other.versions),
+            connection_headers: sums(&self.connection_headers, &other.connection_headers),
+            max_in_flight_per_connection: self.max_in_flight_per_connection.max(other.max_in_flight_per_connection),
+            max_connections_open: self.max_connections_open + other.max_connections_open,
+            faults: sums(&self.faults, &other.faults),
+            connections_by_protocol: sums(&self.connections_by_protocol, &other.connections_by_protocol),
+            connections_reaching: sums(&self.connections_reaching, &other.connections_reaching),
+            max_requests_per_connection: self.max_requests_per_connection.max(other.max_requests_per_connection),
+            tls: TlsCounters {
+                handshakes: self.tls.handshakes + other.tls.handshakes,
+                resumed: self.tls.resumed + other.tls.resumed,
+                failed: self.tls.failed + other.tls.failed,
+                versions: sums(&self.tls.versions, &other.tls.versions),
+                suites: sums(&self.tls.suites, &other.tls.suites),
+            },
+        }
+    }
+
+    /// The same with an entry for its address, where it has a single one: it is one of several origins.
+    pub fn of_address(self, address: String) -> OriginCounters {
+        if !self.addresses.is_empty() {
+            return self;
+        }
+        let own = AddressCounters {
+            address,
+            connections_accepted: self.connections_accepted,
+            connections_used: self.connections_used,
+            requests: self.requests,
+            answered: self.answered,
+        };
+        OriginCounters { addresses: vec![own], ..self }
+    }
+
     fn addresses_since(&self, earlier: &OriginCounters) -> Vec<AddressCounters> {
         let none = AddressCounters::default();
         let then = earlier.addresses.iter().chain(std::iter::repeat(&none));
@@ -194,9 +249,35 @@ fn counts<K: Ord + Clone>(now: &BTreeMap<K, u64>, then: &BTreeMap<K, u64>) -> BT
     now.iter().map(|(key, n)| (key.clone(), less(key, n))).filter(|(_, n)| *n > 0).collect()
 }
 
+/// Sums by key.
+fn sums<K: Ord + Clone>(one: &BTreeMap<K, u64>, other: &BTreeMap<K, u64>) -> BTreeMap<K, u64> {
+    let mut sums = one.clone();
+    other.iter().for_each(|(key, n)| *sums.entry(key.clone()).or_default() += n);
+    sums
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_origins_are_counted_together_and_each_address_by_itself() {
+        let one = |requests, versions: &str| OriginCounters {
+            requests,
+            connections_used: 2,
+            max_requests_per_connection: requests,
+            versions: BTreeMap::from([(versions.to_owned(), requests)]),
+            ..OriginCounters::default()
+        };
+        let (a, b) = (one(5, "HTTP/1.1").of_address("a:1".into()), one(7, "HTTP/1.1").of_address("b:1".into()));
+        let both = a.plus(&b);
+        assert_eq!((both.requests, both.connections_used, both.max_requests_per_connection), (12, 4, 7));
+        assert_eq!(both.versions, BTreeMap::from([("HTTP/1.1".to_owned(), 12)]));
+        let by_address: Vec<(&str, u64)> =
+            both.addresses.iter().map(|one| (one.address.as_str(), one.requests)).collect();
+        assert_eq!(by_address, [("a:1", 5), ("b:1", 7)]);
+        assert_eq!(both.since(&both).requests, 0);
+    }
 
     #[test]
     fn spreads_of_requests() {

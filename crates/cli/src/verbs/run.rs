@@ -160,9 +160,9 @@ fn setup(
     weir_net::probe(args.driver).map_err(Failure::missing)?;
     let (resolved, installed) = install(args, resolved, &hosts.proxy)?;
     let origin_installed = match &resolved.suite.origin {
-        Some(name) if hosts.origin.facts().work.is_some() => {
+        Some(name) if hosts.origin().facts().work.is_some() => {
             let product: Vec<&Product> = resolved.products.get(name).into_iter().collect();
-            elsewhere::all(elsewhere::install(&hosts.origin, &product, args.yes)?)?
+            elsewhere::all(elsewhere::install(hosts.origin(), &product, args.yes)?)?
         }
         _ => installed.clone(),
     };

@@ -82,6 +82,7 @@ impl Connect for Agents {
             who: self.who.clone(),
             name: spec.name.clone(),
             address: spec.address,
+            cpus: spec.cpus.clone().unwrap_or_default(),
             own_cpus: own_cpus.to_vec(),
             own_disk: !transport::shares_disk(&spec.reach),
             lease: self.lease,

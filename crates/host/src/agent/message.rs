@@ -31,6 +31,9 @@ pub struct Hello {
     pub name: String,
     /// Its address for traffic.
     pub address: Option<IpAddr>,
+    /// CPUs that roles may use; empty for all.
+    #[serde(default)]
+    pub cpus: Vec<u32>,
     /// CPUs that the agent keeps to; empty for all.
     pub own_cpus: Vec<u32>,
     /// Whether the host has a disk of its own, so that the agent makes a folder for the run.

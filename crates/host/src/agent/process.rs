@@ -63,6 +63,7 @@ fn open(hello: &Hello, host: LocalHost) -> Result<Opened, String> {
     let host = host.with_facts(|facts| {
         facts.name.clone_from(&hello.name);
         facts.address = hello.address;
+        facts.cpus.retain(|cpu| hello.cpus.is_empty() || hello.cpus.contains(cpu));
         facts.work = work;
     });
     Ok(Opened { host: Arc::new(host), kept: Box::new((folder, lease)) })

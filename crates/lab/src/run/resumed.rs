@@ -95,7 +95,7 @@ fn same_programs(dir: &Path, then: &Environment, now: &Setup) -> Result<(), Jour
 }
 
 fn recorded_placement(dir: &Path, then: &Environment, hosts: &Hosts) -> Result<Placement, JournalError> {
-    for (role, host) in [(Role::Client, hosts.client()), (Role::Origin, &hosts.origin), (Role::Proxy, &hosts.proxy)] {
+    for (role, host) in [(Role::Client, hosts.client()), (Role::Origin, hosts.origin()), (Role::Proxy, &hosts.proxy)] {
         let allowed = &host.facts().cpus;
         if let Some(cpu) = then.placement.of(role).iter().find(|cpu| !allowed.contains(cpu)) {
             return Err(changed(

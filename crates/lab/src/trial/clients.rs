@@ -12,6 +12,7 @@ use weir_host::role::{ClientProcess, ClientReport, ClientSpec};
 use weir_load::{ClientOutput, Outputs, merge};
 use weir_model::At;
 use weir_model::load::{LoadResult, LoadSecond, LoadSpec, Part};
+use weir_model::record::Role;
 
 use super::{TrialContext, TrialSpec, client_folder};
 use crate::hosts::there;
@@ -227,14 +228,15 @@ fn orders(context: &TrialContext, trial: &TrialSpec<'_>, spec: &ClientSpec) -> V
     if hosts.len() < 2 {
         return vec![Some(spec.clone())];
     }
-    let wished: Vec<u32> = hosts.iter().map(|host| host.facts().cpus.len().max(1) as u32).collect();
+    let cpus_of = |host: &Arc<dyn Host>| context.hosts.cpus(Role::Client, host, &context.placement);
+    let wished: Vec<u32> = hosts.iter().map(|host| cpus_of(host).len().max(1) as u32).collect();
     let threads = wished.iter().sum::<u32>().min(spec.spec.connections);
     let parts = Part::deal(&wished, spec.spec.connections);
     let order = |(host, part): (&Arc<dyn Host>, Part)| {
         (part.threads > 0).then(|| {
             let tls = spec.spec.tls.is_some();
             let tls = tls.then(|| context.launcher.tls.client_spec(&client_folder(host.as_ref(), trial)));
-            let cpus = host.facts().cpus.clone();
+            let cpus = cpus_of(host);
             ClientSpec { spec: LoadSpec { part: Some(part), threads, cpus, tls, ..spec.spec.clone() }, ..spec.clone() }
         })
     };

@@ -79,7 +79,7 @@ impl TrialContext {
             remedy: "see that it runs, and continue with `weir run --resume`".to_owned(),
         })?;
         self.launcher.host = Arc::clone(&self.hosts.proxy);
-        self.origin_launcher.host = Arc::clone(&self.hosts.origin);
+        self.origin_launcher.host = Arc::clone(self.hosts.origin());
         Ok(())
     }
 
@@ -289,17 +289,21 @@ fn set_up<'a>(
     Ok(RunningTrial { context, trial, product, origin, running, requester, target, expect })
 }
 
-/// Free addresses for the product and for so many origins. Those of one host are asked for together, so that they differ.
+/// Free addresses for the product and for so many origins, which are dealt to the origins' hosts in turn. Those of one host are asked
+/// for together, so that they differ.
 fn ports(hosts: &Hosts, origins: usize) -> Result<(SocketAddr, Vec<SocketAddr>), NoPort> {
-    let free = |host: &Arc<dyn Host>, count| host.free_ports(host.facts().traffic(), count);
-    let (proxy, origins) = match hosts::same(&hosts.proxy, &hosts.origin) {
-        true => {
-            let mut all = free(&hosts.proxy, origins + 1)?;
-            (all.pop(), all)
+    let mut wanted: Vec<&Arc<dyn Host>> = hosts.origins.iter().cycle().take(origins).collect();
+    wanted.push(&hosts.proxy);
+    let mut found: Vec<Option<SocketAddr>> = vec![None; wanted.len()];
+    for host in hosts.each() {
+        let places: Vec<usize> = (0..wanted.len()).filter(|place| hosts::same(wanted[*place], host)).collect();
+        for (place, addr) in places.iter().zip(host.free_ports(host.facts().traffic(), places.len())?) {
+            found[*place] = Some(addr);
         }
-        false => (free(&hosts.proxy, 1)?.pop(), free(&hosts.origin, origins)?),
-    };
-    Ok((proxy.ok_or(NoPort { at: hosts.proxy.facts().traffic(), top: 0 })?, origins))
+    }
+    let none = NoPort { at: hosts.proxy.facts().traffic(), top: 0 };
+    let mut all = found.into_iter().collect::<Option<Vec<SocketAddr>>>().ok_or(none.clone())?;
+    Ok((all.pop().ok_or(none)?, all))
 }
 
 /// A process for weir's own requests from a host.

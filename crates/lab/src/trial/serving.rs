@@ -6,15 +6,17 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use weir_model::counters::OriginCounters;
 use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
-use weir_model::record::Finding;
+use weir_model::record::{Finding, Role};
 use weir_model::suite::Protocol;
 use weir_vitals::Watched;
 
 use super::{TrialContext, TrialSpec, request_timeout, requester};
-use crate::hosts::there;
+use crate::hosts::{same, there};
+use weir_host::Host;
 use weir_host::role::{OriginProcess, OriginSpec, OriginTls};
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
@@ -36,12 +38,19 @@ pub struct RunningOrigin {
 
 #[derive(Debug)]
 enum OriginKind {
-    /// weir's own.
-    Own(OriginProcess),
+    /// weir's own: one on each host that has addresses.
+    Own(Vec<OwnOrigin>),
     /// None: the product holds the data itself.
     Absent,
     /// A product.
     Product { running: Box<Running>, product: Box<Product> },
+}
+
+/// weir's own origin on one host.
+#[derive(Debug)]
+struct OwnOrigin {
+    host: Arc<dyn Host>,
+    process: OriginProcess,
 }
 
 /// Starts the origin that the suite asks for, and waits until it serves. weir's own speaks `protocol`; over plain TCP it speaks
@@ -56,11 +65,11 @@ pub fn start(
 ) -> Result<RunningOrigin, Failure> {
     let own = own(context, trial, addrs, protocol)?;
     let Some(name) = &context.origin else {
-        return Ok(RunningOrigin { addrs: own.addrs.clone(), kind: OriginKind::Own(own) });
+        return Ok(RunningOrigin { addrs: addrs.to_vec(), kind: OriginKind::Own(own) });
     };
     let listen = addrs[0];
     let product = context.product(name, "origin")?;
-    let folder = there(context.hosts.origin.as_ref(), trial.folder, &trial.folder.join("origin"));
+    let folder = there(context.hosts.origin().as_ref(), trial.folder, &trial.folder.join("origin"));
     let from = Server { addr: listen, protocol: Protocol::default(), timeout: request_timeout(trial.load) };
     write_response(context, trial, from, &folder.join(FILES))?;
     // The product listens on the same port.
@@ -91,21 +100,30 @@ fn own(
     trial: &TrialSpec<'_>,
     listen: &[SocketAddr],
     protocol: Protocol,
-) -> Result<OriginProcess, Failure> {
-    let host = &context.hosts.origin;
-    let at = |name: &str| there(host.as_ref(), trial.folder, &trial.folder.join(name));
-    let log = at("origin.log");
-    host.create_dir(&at(""))?;
-    let tls = protocol.is_tls().then(|| certified(context, &at("origin"))).transpose()?;
-    let spec =
-        OriginSpec { listen, protocol, cpus: &context.placement.origin, driver: context.driver, tls, output: &log };
-    OriginProcess::start(host, &spec)
-        .map_err(|e| Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says"))
+) -> Result<Vec<OwnOrigin>, Failure> {
+    let hosts = &context.hosts.origins;
+    let several = hosts.len() > 1;
+    let mut own = Vec::new();
+    for (nth, host) in hosts.iter().enumerate().take(listen.len()) {
+        // Addresses were dealt to the hosts in turn.
+        let listen: Vec<SocketAddr> = listen.iter().skip(nth).step_by(hosts.len()).copied().collect();
+        let at = |name: &str| there(host.as_ref(), trial.folder, &trial.folder.join(name));
+        let log = if several { at(&format!("origin-{}.log", host.facts().name)) } else { at("origin.log") };
+        host.create_dir(&at(""))?;
+        let tls = protocol.is_tls().then(|| certified(context, host, &at("origin"))).transpose()?;
+        let cpus = context.hosts.cpus(Role::Origin, host, &context.placement);
+        let spec = OriginSpec { listen: &listen, protocol, cpus: &cpus, driver: context.driver, tls, output: &log };
+        let process = OriginProcess::start(host, &spec).map_err(|e| {
+            Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says")
+        })?;
+        own.push(OwnOrigin { host: Arc::clone(host), process });
+    }
+    Ok(own)
 }
 
 /// Writes the run's certificate into a folder of the origin's own.
-fn certified(context: &TrialContext, folder: &Path) -> Result<OriginTls, Failure> {
-    context.launcher.tls.write(context.hosts.origin.as_ref(), folder)?;
+fn certified(context: &TrialContext, host: &Arc<dyn Host>, folder: &Path) -> Result<OriginTls, Failure> {
+    context.launcher.tls.write(host.as_ref(), folder)?;
     let tls = context.launcher.tls.settings();
     let client_ca = tls.client_certificates.then(|| folder.join(CLIENT_CA));
     Ok(OriginTls { cert: folder.join(CERT), key: folder.join(KEY), client_ca, tls })
@@ -127,7 +145,7 @@ fn write_response(context: &TrialContext, trial: &TrialSpec<'_>, own: Server, fi
         return Err(cannot("only GET without a body can"));
     }
     let path = file_of(&request.path).ok_or_else(|| cannot("its path is no plain path, such as /bytes/128"))?;
-    requester(&context.hosts.origin, context, trial)?.save(request, own, files.join(path)).map_err(|e| cannot(&e))
+    requester(context.hosts.origin(), context, trial)?.save(request, own, files.join(path)).map_err(|e| cannot(&e))
 }
 
 /// The relative path of the file that a web server serves for a request path; `None` where it would serve none, or another.
@@ -144,33 +162,34 @@ impl RunningOrigin {
         RunningOrigin { kind: OriginKind::Absent, addrs: Vec::new() }
     }
 
-    /// Its process tree, for vitals.
-    pub fn watched(&self) -> Vec<Watched> {
-        use weir_model::record::Role::Origin;
+    /// Its process trees on a host, for vitals.
+    pub fn watched(&self, host: &Arc<dyn Host>) -> Vec<Watched> {
         match &self.kind {
-            OriginKind::Own(own) => vec![Watched::process(Origin, own.pid())],
-            OriginKind::Absent => Vec::new(),
-            OriginKind::Product { running, .. } => running.watched(Origin),
+            OriginKind::Own(own) => {
+                let there = own.iter().filter(|one| same(&one.host, host));
+                there.map(|one| Watched::process(Role::Origin, one.process.pid())).collect()
+            }
+            OriginKind::Product { running, .. } if same(running.host(), host) => running.watched(Role::Origin),
+            OriginKind::Absent | OriginKind::Product { .. } => Vec::new(),
         }
     }
 
-    /// Its pid, where it can say how many connections it has open: a product cannot.
-    pub fn counted(&self) -> Option<u32> {
-        match &self.kind {
-            OriginKind::Own(own) => Some(own.pid()),
-            OriginKind::Product { .. } | OriginKind::Absent => None,
-        }
+    /// Those on a host that can say how many connections they have open, by pid: a product cannot.
+    pub fn counted(&self, host: &Arc<dyn Host>) -> Vec<(Role, u32)> {
+        let OriginKind::Own(own) = &self.kind else { return Vec::new() };
+        let there = own.iter().filter(|one| same(&one.host, host));
+        there.map(|one| (Role::Origin, one.process.pid())).collect()
     }
 
     /// Fails when it has ended.
     pub fn still_runs(&mut self) -> Result<(), Failure> {
         match &mut self.kind {
-            OriginKind::Own(own) => match own.alive() {
-                true => Ok(()),
-                false => Err(Failure::at(
+            OriginKind::Own(own) => match own.iter().find(|one| !one.process.alive()) {
+                None => Ok(()),
+                Some(gone) => Err(Failure::at(
                     "load",
                     "the origin went away in mid-trial",
-                    own.last_lines(),
+                    gone.process.last_lines(),
                     "see origin.log in the trial's folder; the kernel's log shows an OOM kill",
                 )),
             },
@@ -184,14 +203,22 @@ impl RunningOrigin {
         let OriginKind::Own(own) = &self.kind else {
             return Ok(None);
         };
-        own.counters().map(Some).map_err(|e| {
-            Failure::at(
-                "settle",
-                format!("the origin's counters cannot be read: {e}"),
-                own.last_lines(),
-                "see origin.log in the trial's folder",
-            )
-        })
+        let several = own.len() > 1;
+        let mut all: Option<OriginCounters> = None;
+        for OwnOrigin { process, .. } in own {
+            let counters = process.counters().map_err(|e| {
+                Failure::at(
+                    "settle",
+                    format!("the origin's counters cannot be read: {e}"),
+                    process.last_lines(),
+                    "see origin.log in the trial's folder",
+                )
+            })?;
+            let address = process.addrs.first().map(ToString::to_string).unwrap_or_default();
+            let counters = if several { counters.of_address(address) } else { counters };
+            all = Some(all.map_or(counters.clone(), |all| all.plus(&counters)));
+        }
+        Ok(all)
     }
 
     /// Ends it. Returns a finding when it had to be killed.

@@ -264,15 +264,11 @@ fn samplers(
     let sampler = |host: &Arc<dyn Host>| {
         let own = clients.processes().filter(|(of, _)| same(of, host));
         let mut watched: Vec<Watched> = own.map(|(_, pid)| Watched::process(Role::Client, pid)).collect();
-        let mut counted = Vec::new();
-        if same(&hosts.origin, host) {
-            watched.extend(origin.watched());
-            counted.extend(origin.counted().map(|pid| (Role::Origin, pid)));
-        }
+        watched.extend(origin.watched(host));
         if same(&hosts.proxy, host) {
             watched.extend(running.iter().flat_map(|running| running.watched(Role::Proxy)));
         }
-        Ok((Arc::clone(host), host.watch(watched, counted)?))
+        Ok((Arc::clone(host), host.watch(watched, origin.counted(host))?))
     };
     hosts.each().into_iter().map(sampler).collect()
 }

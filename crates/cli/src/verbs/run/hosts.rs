@@ -121,7 +121,7 @@ pub fn reach(topology: &Topology, run: &Path, placement: &Placement) -> Result<(
         hosts.map(|(_, host)| Arc::clone(host)).collect::<Vec<_>>()
     };
     let one = |role| of(role).into_iter().next().ok_or_else(|| Failure::missing(format!("no host is the {role:?}")));
-    let hosts = Hosts { clients: of(Role::Client), proxy: one(Role::Proxy)?, origin: one(Role::Origin)? };
+    let hosts = Hosts { clients: of(Role::Client), proxy: one(Role::Proxy)?, origins: of(Role::Origin) };
     Ok((reached, hosts))
 }
 
@@ -208,7 +208,7 @@ pub fn placement(topology: &Topology, hosts: &Hosts, here: &Placement) -> Result
         return Ok(here.clone());
     }
     let mut placement = Placement::default();
-    for (role, host) in [(Role::Client, hosts.client()), (Role::Origin, &hosts.origin), (Role::Proxy, &hosts.proxy)] {
+    for (role, host) in [(Role::Client, hosts.client()), (Role::Origin, hosts.origin()), (Role::Proxy, &hosts.proxy)] {
         let cpus = cpus(topology, host.as_ref())?;
         let roles = hosts.roles(host).len();
         let divided = if roles == 1 { cpus } else { Placement::automatic(&cpus).of(role).to_vec() };
@@ -219,19 +219,23 @@ pub fn placement(topology: &Topology, hosts: &Hosts, here: &Placement) -> Result
         }
         placement.machines.insert(role, host.facts().machine.clone());
     }
+    for other in hosts.clients.iter().chain(&hosts.origins) {
+        cpus(topology, other.as_ref())?;
+    }
     Ok(placement)
 }
 
+/// The CPUs of a host, checked against those that the topology wants of it.
 fn cpus(topology: &Topology, host: &dyn Host) -> Result<Vec<u32>, Failure> {
     let has = &host.facts().cpus;
     let spec = topology.hosts().iter().find(|spec| spec.name == host.facts().name);
-    let Some(wanted) = spec.and_then(|spec| spec.cpus.clone()) else { return Ok(has.clone()) };
+    let wanted = spec.and_then(|spec| spec.cpus.clone()).unwrap_or_default();
     match wanted.iter().find(|cpu| !has.contains(cpu)) {
-        None => Ok(wanted),
+        None => Ok(has.clone()),
         Some(cpu) => Err(Failure::input(InputError::of(
             format!("host {}: cpus", host.facts().name),
-            format!("CPU {cpu}, which weir may not use there"),
-            format!("some of {has:?}"),
+            format!("CPU {cpu}, which it does not have or weir may not use"),
+            format!("CPUs of its {}, that `taskset` leaves to weir there", host.facts().environment.cpus),
         ))),
     }
 }
