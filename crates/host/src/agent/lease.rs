@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,14 @@ impl std::fmt::Display for Holder {
         let minutes = self.since_unix_s / 60;
         let (hour, minute) = (minutes / 60 % 24, minutes % 60);
         write!(f, "run {run} of {who} since {hour:02}:{minute:02} UTC (agent {agent})")
+    }
+}
+
+impl Holder {
+    /// This process, from now on.
+    pub fn this(run: &str, who: &str, work: Option<PathBuf>) -> Holder {
+        let since_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Holder { run: run.to_owned(), who: who.to_owned(), agent: std::process::id(), since_unix_s, work }
     }
 }
 

@@ -5,7 +5,6 @@ use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -70,14 +69,7 @@ fn open(hello: &Hello, host: LocalHost) -> Result<Opened, String> {
 }
 
 fn lease(hello: &Hello, work: Option<&Path>) -> Result<Lease, String> {
-    let since_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let holder = Holder {
-        run: hello.run.clone(),
-        who: hello.who.clone(),
-        agent: std::process::id(),
-        since_unix_s,
-        work: work.map(Path::to_owned),
-    };
+    let holder = Holder::this(&hello.run, &hello.who, work.map(Path::to_owned));
     let taken = file_of_this_host().map_err(LeaseError::File);
     let taken = taken.and_then(|file| Lease::take(&file, &holder, TAKES_OVER_WITHIN));
     let (lease, left) = taken.map_err(|error| match error {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_host::agent::connect::{Agents, Connect};
+use weir_host::agent::lease::{Holder, Lease, LeaseError, TAKES_OVER_WITHIN, file_of_this_host};
 use weir_host::kubernetes::{Cluster, PodSpec, Pods};
 use weir_host::netns::Network;
 use weir_host::placement::restrict_to;
@@ -82,6 +83,8 @@ pub struct Reached {
     own_cpus: Vec<u32>,
     /// Dropped after all that runs in it.
     _made: Place,
+    /// This machine's, where its namespaces are the hosts: they share its CPUs with whatever else runs.
+    _lease: Option<Lease>,
 }
 
 /// What was made for a run.
@@ -100,11 +103,15 @@ const LONGEST: Duration = Duration::from_secs(48 * 3600);
 pub fn reach(topology: &Topology, run: &Path, placement: &Placement) -> Result<(Reached, Hosts), Failure> {
     let weir = std::env::current_exe().map_err(Failure::missing)?;
     let agents = Agents { weir: Binary::of(&weir).map_err(Failure::missing)?, run: name(run), who: who(), lease: true };
+    let lease = match topology.made() {
+        Some(Made::Netns(_)) => Some(lease(&agents)?),
+        _ => None,
+    };
     let made = make(topology, &agents.run)?;
     let specs: Vec<HostSpec> = topology.hosts().iter().map(|host| spec(host, &made)).collect();
     // weir's own work and its agents stay off the product's CPUs where those are this machine's.
     let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
-    let reached = Reached { agents, specs, own_cpus, _made: made };
+    let reached = Reached { agents, specs, own_cpus, _made: made, _lease: lease };
     let each: Vec<Arc<dyn Host>> =
         reached.specs.iter().map(|spec| reached.connect(spec)).collect::<Result<_, _>>().map_err(Failure::missing)?;
     if let Place::Pods(pods) = &reached._made {
@@ -142,6 +149,14 @@ impl Reach for Reached {
         let none = || HostError::Failed(format!("the topology has no host {name}"));
         self.connect(self.specs.iter().find(|spec| spec.name == name).ok_or_else(none)?)
     }
+}
+
+/// Keeps this machine to the run.
+fn lease(agents: &Agents) -> Result<Lease, Failure> {
+    let holder = Holder::this(&agents.run, &agents.who, None);
+    let taken = file_of_this_host().map_err(LeaseError::File);
+    let taken = taken.and_then(|file| Lease::take(&file, &holder, TAKES_OVER_WITHIN));
+    taken.map(|(lease, _)| lease).map_err(|error| Failure::missing(format!("this machine is {error}")))
 }
 
 /// Makes what a topology has weir make.
