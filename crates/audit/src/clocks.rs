@@ -15,11 +15,8 @@ const MOST_MS: f64 = 50.0;
 
 /// `window_s`: the shortest window, seconds.
 pub fn check(clocks: &[HostClock], clients: usize, window_s: f64) -> Option<Finding> {
-    let mut wrong: Vec<(f64, &str)> =
-        clocks.iter().map(|clock| ((clock.error_us + clock.drift_us) / 1e3, clock.host.as_str())).collect();
-    wrong.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let [(first_ms, first), (second_ms, second), ..] = wrong.as_slice() else { return None };
-    let disagree_ms = first_ms + second_ms;
+    let (disagree_us, first, second) = HostClock::furthest(clocks)?;
+    let disagree_ms = disagree_us / 1e3;
     if clients < 2 || disagree_ms <= MOST_MS.min(window_s * 1e3 * SHARE) {
         return None;
     }

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use weir_model::record::{CaseId, Environment, ProductFacts};
+use weir_model::Topology;
+use weir_model::record::{CaseId, Environment, ProductFacts, Role};
 use weir_model::suite::{Load, Suite};
 use weir_model::text::unique;
 use weir_model::units::HumanDuration;
@@ -12,7 +13,8 @@ use weir_model::units::HumanDuration;
 use super::ComparedRun;
 use weir_report::files;
 use weir_report::run::Trial;
-use weir_report::tables::machine_facts;
+use weir_report::summary::host_words;
+use weir_report::tables::{host_facts, machine_facts, run_facts};
 
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,6 +38,7 @@ pub(super) fn differences(before: &ComparedRun, after: &ComparedRun, cases: &[Ca
     let mut all = Differences::default();
     match (&before.run.environment, &after.run.environment) {
         (Some(a), Some(b)) => {
+            all.push("topology", &topology(before, a), &topology(after, b));
             machine(&mut all, a, b);
             products(&mut all, a, b, cases);
             findings(&mut all, a, b);
@@ -74,17 +77,76 @@ impl Differences {
 }
 
 fn machine(all: &mut Differences, a: &Environment, b: &Environment) {
-    let (old, new) = (machine_facts(a), machine_facts(b));
-    for name in unique(old.iter().chain(&new).map(|(name, _)| name)) {
-        let of = |facts: &[(String, String)]| {
-            let fact = facts.iter().find(|(known, _)| known == name);
-            fact.map(|(_, value)| value.clone()).unwrap_or_default()
-        };
-        all.push(name.as_str(), &of(&old), &of(&new));
+    if a.hosts.is_empty() && b.hosts.is_empty() {
+        facts(all, &machine_facts(a), &machine_facts(b));
+    } else {
+        hosts(all, a, b);
+        facts(all, &run_facts(a), &run_facts(b));
     }
     // Of one version there may be several programs.
     if a.weir_version == b.weir_version {
         all.push("weir", &short_hash(&a.weir_sha256), &short_hash(&b.weir_sha256));
+    }
+}
+
+type Facts = Vec<(String, String)>;
+
+fn facts(all: &mut Differences, old: &Facts, new: &Facts) {
+    for name in unique(old.iter().chain(new).map(|(name, _)| name)) {
+        all.push(name.as_str(), &of(old, name), &of(new, name));
+    }
+}
+
+fn of(facts: &Facts, name: &str) -> String {
+    facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap_or_default()
+}
+
+/// The hosts of each role. What differs alike for all roles is listed once.
+fn hosts(all: &mut Differences, a: &Environment, b: &Environment) {
+    let by_role = [Role::Proxy, Role::Client, Role::Origin].map(|role| (role, of_role(a, role), of_role(b, role)));
+    let names = unique(by_role.iter().flat_map(|(_, old, new)| old.iter().chain(new)).map(|(name, _)| name));
+    for name in names {
+        let differ = by_role.each_ref().map(|(role, old, new)| (role, of(old, name), of(new, name)));
+        let [(_, old, new), ..] = &differ;
+        if differ.iter().all(|(_, before, after)| before == old && after == new) {
+            all.push(name.as_str(), old, new);
+            continue;
+        }
+        for (role, old, new) in &differ {
+            all.push(format!("{name} of {}", role.as_str()), old, new);
+        }
+    }
+}
+
+/// What a role's machines are: of several hosts each value once.
+fn of_role(environment: &Environment, role: Role) -> Facts {
+    let of_machine = |machine: &Environment| {
+        let mut facts = host_facts(machine);
+        facts.extend(machine.sysctls.clone());
+        facts
+    };
+    if environment.hosts.is_empty() {
+        return of_machine(environment);
+    }
+    let hosts: Facts =
+        environment.hosts.iter().filter(|host| host.has(role)).flat_map(|host| of_machine(&host.facts)).collect();
+    let values = |name: &String| {
+        let values = unique(hosts.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str()));
+        values.join(" and ")
+    };
+    unique(hosts.iter().map(|(name, _)| name)).into_iter().map(|name| (name.clone(), values(name))).collect()
+}
+
+/// `netns, 3 hosts on one machine: ...`. Runs of older weirs have no file for it, and were on one machine.
+fn topology(run: &ComparedRun, environment: &Environment) -> String {
+    let file = run.run.folder.join("topology.toml");
+    let known = std::fs::read_to_string(file).ok().and_then(|text| Topology::parse("topology.toml", &text).ok());
+    match (known, environment.hosts.is_empty()) {
+        (_, true) => "one machine, over loopback".to_owned(),
+        (known, false) => {
+            let kind = known.map_or("hosts", |topology| topology.kind());
+            format!("{kind}, {}", host_words(&environment.hosts))
+        }
     }
 }
 

@@ -212,6 +212,17 @@ pub struct HostClock {
     pub drift_us: f64,
 }
 
+impl HostClock {
+    /// By how much two of the hosts may disagree, µs, and which two: those whose clocks were known worst. `None` below two.
+    pub fn furthest(clocks: &[HostClock]) -> Option<(f64, &str, &str)> {
+        let mut wrong: Vec<(f64, &str)> =
+            clocks.iter().map(|clock| (clock.error_us + clock.drift_us, clock.host.as_str())).collect();
+        wrong.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let [(first_us, first), (second_us, second), ..] = wrong.as_slice() else { return None };
+        Some((first_us + second_us, first, second))
+    }
+}
+
 /// What one role's process tree used during the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoleUsage {

@@ -135,8 +135,7 @@ impl Markdown<'_> {
             tables::broken_files(&summary.broken),
         ];
         if let Some(environment) = &self.drawing.run.environment {
-            let (machine, products) = tables::environment(environment);
-            tables.extend([products, machine]);
+            tables.extend(tables::environment(environment));
         }
         tables.retain(|table| !table.rows.is_empty());
         tables

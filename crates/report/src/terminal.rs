@@ -1,6 +1,7 @@
 //! Writes the text that `weir run` and `weir report` print after a run. [`short_answer`] fits a screen of 80 x 24, and
 //! [`full_answer`] has every table and finding.
 
+use std::iter::once;
 use std::path::Path;
 
 use weir_model::record::Severity;
@@ -70,6 +71,7 @@ impl Ranking {
             Some(overall) => (overall_from(summary), overall.all_rows().cloned().collect()),
             None => unranked(summary)?,
         };
+        let from = if summary.hosts.is_empty() { from } else { format!("{from} {}.", summary.hosts) };
         Some(Ranking { from, rows: rows.into_iter().map(|row| (row.clone(), mark(summary, &row))).collect() })
     }
 
@@ -237,7 +239,9 @@ pub fn full_answer(summary: &Summary, width: usize, colour: bool) -> String {
     if many {
         all.push(tables::matrix(summary));
     } else {
-        all.extend(summary.sections.iter().map(tables::ranking));
+        all.extend(
+            summary.sections.iter().flat_map(|section| once(tables::ranking(section)).chain(tables::clients(section))),
+        );
     }
     let failures = [tables::errors(&summary.errors), tables::broken_files(&summary.broken)];
     all.extend(failures.into_iter().filter(|table| !table.rows.is_empty()));

@@ -10,7 +10,7 @@ use golden::golden;
 use made::{BUSY, Made, Noise, QUIET, VIRTUAL};
 use weir_compare::{Change, ComparedRun, Comparison, FailIf, Options, Verdict, compare, markdown, text};
 use weir_model::metric::Metric;
-use weir_model::record::{TrialError, Verdict as TrialVerdict};
+use weir_model::record::{Environment, HostRecord, Role, TrialError, Verdict as TrialVerdict};
 use weir_report::Part;
 
 fn asking(conditions: &[&str]) -> Options {
@@ -358,4 +358,52 @@ fn texts_are_the_reviewed_ones() {
     let json = serde_json::to_string_pretty(&comparison).expect("JSON");
     golden("compare.json", &format!("{json}\n"));
     assert!(text(&comparison, 100, true).contains('\u{1b}'));
+}
+
+/// Hosts are compared by role, and what differs on all of them is said once.
+#[test]
+fn hosts_are_compared_by_role() {
+    let (mut before, mut after) = (Made::default().side(5), Made::default().side(6));
+    let facts = |kernel: &str, cpu_model: &str| Environment {
+        kernel: kernel.to_owned(),
+        cpu_model: cpu_model.to_owned(),
+        cpus: 8,
+        ..Environment::default()
+    };
+    let host = |name: &str, role, facts: &Environment| HostRecord {
+        name: name.to_owned(),
+        roles: vec![role],
+        machine: name.to_owned(),
+        facts: facts.clone(),
+        ..HostRecord::default()
+    };
+    let hosts = |client: &Environment, others: &Environment| {
+        [
+            ("p", Role::Proxy, others),
+            ("o", Role::Origin, others),
+            ("c1", Role::Client, others),
+            ("c2", Role::Client, client),
+        ]
+        .map(|(name, role, facts)| host(name, role, facts))
+        .to_vec()
+    };
+    let differences = |before: &ComparedRun, after: &ComparedRun| -> Vec<String> {
+        let all = compare(before, after, &Options::default()).expect("compared").differences;
+        all.iter().map(|d| format!("{}: {} -> {}", d.what, d.before, d.after)).collect()
+    };
+    let (old, new) = (facts("Linux 6.12.0", "A"), facts("Linux 6.13.0", "A"));
+    let set = |run: &mut ComparedRun, hosts| run.run.environment.as_mut().expect("it has one").hosts = hosts;
+    set(&mut before, hosts(&old, &old));
+    assert_eq!(differences(&before, &before), [""; 0]);
+    set(&mut after, hosts(&new, &new));
+    assert_eq!(differences(&before, &after), ["Kernel: Linux 6.12.0 -> Linux 6.13.0"]);
+    set(&mut after, hosts(&facts("Linux 6.12.0", "B"), &old));
+    assert_eq!(differences(&before, &after), ["CPU of client: A -> A and B"]);
+    set(&mut before, Vec::new());
+    let found = differences(&before, &after);
+    assert_eq!(
+        found[0],
+        "topology: one machine, over loopback -> hosts, 4 hosts: client on c1 and c2, proxy on p, origin on o"
+    );
+    assert!(found.contains(&"CPU of client: none -> A and B".to_owned()), "{found:?}");
 }

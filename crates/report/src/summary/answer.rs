@@ -71,6 +71,9 @@ fn soonest(overall: &Overall) -> String {
 /// Further remarks beside the answer.
 pub(super) fn remarks(summary: &Summary) -> Vec<String> {
     let mut remarks = Vec::new();
+    if !summary.hosts.is_empty() {
+        remarks.push(format!("{}.", summary.hosts));
+    }
     if !summary.shown.is_empty() {
         remarks.push(format!("A part of the run: {}.", summary.shown));
     }

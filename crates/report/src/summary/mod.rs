@@ -5,6 +5,7 @@
 mod answer;
 mod cost;
 mod curve;
+mod hosts;
 mod how;
 mod metric;
 mod origin;
@@ -28,6 +29,7 @@ use crate::run::{BASELINE, Broken, Run, Trial};
 
 pub use cost::{Memory, WarmupSummary};
 pub use curve::PointRow;
+pub use hosts::{ClientSummary, host_words};
 pub use metric::Estimates;
 pub(crate) use metric::window_of;
 pub use overall::{Overall, OverallRow};
@@ -57,6 +59,9 @@ pub struct Summary {
     pub question: String,
     /// The answer, one sentence.
     pub answer: String,
+    /// The hosts and their roles, in words; empty: one machine.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hosts: String,
     /// What else belongs beside the answer, one sentence each.
     pub remarks: Vec<String>,
     /// Trials that ended, failed ones included.
@@ -128,6 +133,9 @@ pub struct Section {
     pub invalid: usize,
     /// Failed trials: no number.
     pub failed: usize,
+    /// How each client did, where several made the load.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<ClientSummary>,
     /// How the numbers of a table were obtained, in sentences.
     pub how: Vec<String>,
     /// How those of a picture were, in fewer.
@@ -380,6 +388,7 @@ pub fn summary(run: &Run) -> Summary {
         title,
         question: suite.question.clone(),
         answer: String::new(),
+        hosts: hosts::of(run),
         remarks: Vec::new(),
         trials: run.trials.len(),
         trials_planned: (suite.blocks > 0).then(|| suite.trials(skipped(run))),
@@ -393,6 +402,7 @@ pub fn summary(run: &Run) -> Summary {
     };
     summary.answer = answer::answer(&summary);
     summary.remarks = answer::remarks(&summary);
+    summary.remarks.extend(hosts::clock_words(run));
     summary
 }
 

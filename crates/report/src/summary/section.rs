@@ -10,7 +10,7 @@ use weir_stats::{detectable_difference, paired_noise, paired_ratio, relative_noi
 
 use super::rank::sorted;
 use super::row::Cases;
-use super::{LEVEL, Metric, Row, SEED, Section, curve, how, origin};
+use super::{LEVEL, Metric, Row, SEED, Section, curve, hosts, how, origin};
 use crate::run::{BASELINE, Run, Trial};
 
 /// `None` when no trial of the section has ended.
@@ -69,6 +69,7 @@ pub(super) fn section(run: &Run, workload: &Workload, load: &Load) -> Option<Sec
         detectable_ratio: detectable,
         invalid: verdict_count(Verdict::Invalid),
         failed: verdict_count(Verdict::Error),
+        clients: Vec::new(),
         how: Vec::new(),
         how_drawn: Vec::new(),
         origin_spoke: origin::spoken(run, &trials),
@@ -77,6 +78,7 @@ pub(super) fn section(run: &Run, workload: &Workload, load: &Load) -> Option<Sec
         places,
         block_numbers: blocks,
     };
+    section.clients = hosts::clients(run, &section);
     section.how = how::how(&section);
     section.how_drawn = how::how_drawn(&section);
     Some(section)

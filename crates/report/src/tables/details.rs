@@ -2,9 +2,10 @@
 //! and `terminal`.
 
 use weir_model::metric::{Metric, Window};
-use weir_model::record::{Environment, ProductFacts, Severity};
+use weir_model::record::{Environment, HostClock, ProductFacts, Severity};
 use weir_model::text::{Unit, count, short};
 
+use super::hosts::hosts;
 use super::{Cell, Column, RowKind, Table, TableOf};
 use crate::run::{Broken, Run, Trial};
 use crate::summary::{FailedTrial, FindingGroup, Section};
@@ -29,6 +30,12 @@ pub fn trials(run: &Run, section: &Section) -> Table {
         let window = &trial.measurement.load.as_ref()?.window;
         Some(Cell::count(window.error_count() + if unsent_is_error { window.unsent } else { 0 }))
     });
+    let disagree = |trial: &Trial| Some(HostClock::furthest(&trial.measurement.clocks)?.0 / 1e3);
+    if section.trials(run).any(|trial| disagree(trial).is_some()) {
+        let column =
+            Column::number("Clocks", Unit::MILLIS.name).help("By how much the clocks of two hosts may disagree.");
+        table.add(column, move |trial| disagree(trial).map(Cell::short));
+    }
     table.add(Column::text("Folder"), |trial| trial.folder.clone());
     table.table(format!("trials-{}", section.slug()), "Every trial, ranked or not", section.trials(run), |trial| {
         trial.measurement.verdict.into()
@@ -81,16 +88,19 @@ pub fn broken_files(broken: &[Broken]) -> Table {
         .with_notes(["What they hold is missing from this report; the rest stands."])
 }
 
-/// The machine, and the products as they were run.
-pub fn environment(environment: &Environment) -> (Table, Table) {
+/// The products as they were run, and the machine; of several hosts these, and what holds for the whole run.
+pub fn environment(environment: &Environment) -> Vec<Table> {
     let mut machine = TableOf::<(String, String)>::new();
     machine.add(Column::text("Fact"), |(name, _)| name.clone());
     machine.add(Column::text("Value"), |(_, value)| value.clone());
     let mut facts = vec![("Started".to_string(), environment.started.clone())];
-    facts.extend(machine_facts(environment));
+    if environment.hosts.is_empty() {
+        facts.extend(machine_facts(environment));
+    } else {
+        facts.extend(run_facts(environment));
+    }
     facts.push(("weir SHA-256".to_string(), environment.weir_sha256.clone()));
     facts.push(("Seed of the order".to_string(), environment.seed.to_string()));
-    let machine = machine.table("machine", "Machine", &facts, |_| RowKind::Plain);
     let mut products = TableOf::<ProductFacts>::new();
     products.add(Column::text("Product"), |facts| facts.title.clone());
     products.add(Column::text("Version"), |facts| facts.version.clone());
@@ -98,16 +108,30 @@ pub fn environment(environment: &Environment) -> (Table, Table) {
     products.add(Column::text("Binary"), |facts| facts.binary.clone());
     products.add(Column::text("SHA-256"), |facts| facts.sha256.clone());
     let rows = &environment.products;
-    (machine, products.table("products", "Products as they were run", rows, |_| RowKind::Plain))
+    let mut tables = vec![products.table("products", "Products as they were run", rows, |_| RowKind::Plain)];
+    let (id, title) = if environment.hosts.is_empty() {
+        ("machine", "Machine")
+    } else {
+        tables.push(hosts(&environment.hosts));
+        ("settings", "The run's settings")
+    };
+    tables.push(machine.table(id, title, &facts, |_| RowKind::Plain));
+    tables
 }
 
 /// What a machine and its settings are: names and values. `weir-compare` compares those of two runs.
 pub fn machine_facts(environment: &Environment) -> Vec<(String, String)> {
+    let mut facts = host_facts(environment);
+    facts.extend(run_facts(environment));
+    facts.extend(environment.sysctls.clone());
+    facts
+}
+
+/// What a machine is.
+pub fn host_facts(environment: &Environment) -> Vec<(String, String)> {
     let (soft, hard) = environment.descriptors;
     let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "not known".to_string());
-    let scaled = if environment.scaled.is_empty() { "nothing".to_string() } else { environment.scaled.join("; ") };
-    let origin = environment.origin.as_ref();
-    let mut facts: Vec<(String, String)> = [
+    [
         ("Host", environment.host.clone()),
         ("Kernel", environment.kernel.clone()),
         ("Architecture", environment.arch.clone()),
@@ -118,6 +142,16 @@ pub fn machine_facts(environment: &Environment) -> Vec<(String, String)> {
         ("Virtualization", known(&environment.virtualization)),
         ("CPU governor", known(&environment.governor)),
         ("Descriptors", format!("{} soft, {} hard", count(soft), count(hard))),
+    ]
+    .map(|(name, value)| (name.to_string(), value))
+    .into()
+}
+
+/// What holds for a whole run, whichever its hosts are.
+pub fn run_facts(environment: &Environment) -> Vec<(String, String)> {
+    let scaled = if environment.scaled.is_empty() { "nothing".to_string() } else { environment.scaled.join("; ") };
+    let origin = environment.origin.as_ref();
+    let mut facts: Vec<(String, String)> = [
         ("weir", environment.weir_version.clone()),
         ("Scaled", scaled),
         ("Origin", origin.map_or("weir's own".to_string(), |origin| format!("{origin}, which has no counters"))),
@@ -125,10 +159,13 @@ pub fn machine_facts(environment: &Environment) -> Vec<(String, String)> {
     .map(|(name, value)| (name.to_string(), value))
     .into();
     for (role, cpus) in environment.placement.by_role() {
-        let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
-        let pinned = if cpus.is_empty() { "not pinned".to_string() } else { cpus.join(", ") };
+        let pinned = if cpus.is_empty() { "not pinned".to_string() } else { cpu_list(cpus) };
         facts.push((format!("CPUs of the {}", role.as_str()), pinned));
     }
-    facts.extend(environment.sysctls.clone());
     facts
+}
+
+/// CPUs by number.
+pub(super) fn cpu_list(cpus: &[u32]) -> String {
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
