@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use weir_model::record::HostRecord;
 use weir_model::suite::Entry;
 use weir_model::text::grouped;
 
@@ -68,8 +69,11 @@ fn own_name(trial: &Trial) -> &str {
 pub fn of_trial(run: &Run, trial: &Trial) -> Vec<(String, String)> {
     let folder = run.folder.join(&trial.folder).join(FOLDER);
     let own = own_name(trial);
-    let cleaned =
-        |path: &PathBuf| Some((relative(&folder, path), without_ports(&without_folder(&read_text(path)?, own))));
+    let hosts = run.environment.as_ref().map(|environment| environment.hosts.as_slice()).unwrap_or_default();
+    let cleaned = |path: &PathBuf| {
+        let text = without_folder(&read_text(path)?, own);
+        Some((relative(&folder, path), without_ports(&with_hosts(&text, hosts))))
+    };
     files(&folder).iter().filter_map(cleaned).collect()
 }
 
@@ -79,6 +83,15 @@ fn without_folder(text: &str, own: &str) -> String {
     let mut parts: Vec<&str> = text.split(own).collect();
     let last = parts.pop().unwrap_or_default();
     parts.into_iter().map(|part| part.trim_end_matches(before_path)).chain([last]).collect()
+}
+
+/// The text with the names of hosts instead of their addresses, which another network has otherwise.
+fn with_hosts(text: &str, hosts: &[HostRecord]) -> String {
+    let mut addresses: Vec<(String, &str)> =
+        hosts.iter().filter_map(|host| Some((host.address?.to_string(), host.name.as_str()))).collect();
+    // 10.0.0.1 is the beginning of 10.0.0.12.
+    addresses.sort_by_key(|(address, _)| std::cmp::Reverse(address.len()));
+    addresses.iter().fold(text.to_owned(), |text, (address, name)| text.replace(address, name))
 }
 
 /// The text without numbers of 4 or 5 digits after a colon, because each trial listens on other ports. Within one profile
@@ -156,7 +169,7 @@ fn without_pem(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{read_text, without_folder, without_ports};
+    use super::*;
 
     #[test]
     fn a_key_is_never_shown() {
@@ -182,6 +195,16 @@ mod tests {
             |run: &str| format!("pid \"/srv/{run}/trials/1-a/product/x.pid\";\nroot=/srv/{run}/trials/1-a;\nthe end");
         assert_eq!(without_folder(&of("one"), "1-a"), without_folder(&of("another"), "1-a"));
         assert_eq!(without_folder("listen 1", "1-a"), "listen 1");
+    }
+
+    #[test]
+    fn addresses_of_hosts_do_not_make_files_differ() {
+        let hosts = [("proxy", [10, 0, 0, 1]), ("origin-1", [10, 0, 0, 12])].map(|(name, address)| HostRecord {
+            name: name.into(),
+            address: Some(address.into()),
+            ..HostRecord::default()
+        });
+        assert_eq!(with_hosts("listen 10.0.0.1:80; to 10.0.0.12:81", &hosts), "listen proxy:80; to origin-1:81");
     }
 
     #[test]

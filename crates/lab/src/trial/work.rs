@@ -35,12 +35,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// second, and the way there the rest.
 const AHEAD: Duration = Duration::from_millis(150);
 
+/// What samples each host.
+type Samplers = Vec<(Arc<dyn Host>, Box<dyn Sampler>)>;
+
 /// A running load.
 #[derive(Debug)]
 pub struct Work<'a> {
     hosts: &'a Hosts,
     clients: Clients,
-    samplers: Vec<(Arc<dyn Host>, Box<dyn Sampler>)>,
+    samplers: Samplers,
     most: Duration,
     deadline: Instant,
     /// What a load that waits for its start does after it; `None`: a search.
@@ -260,7 +263,7 @@ fn samplers(
     clients: &Clients,
     origin: &RunningOrigin,
     running: Option<&Running>,
-) -> std::io::Result<Vec<(Arc<dyn Host>, Box<dyn Sampler>)>> {
+) -> std::io::Result<Samplers> {
     let sampler = |host: &Arc<dyn Host>| {
         let own = clients.processes().filter(|(of, _)| same(of, host));
         let mut watched: Vec<Watched> = own.map(|(_, pid)| Watched::process(Role::Client, pid)).collect();
