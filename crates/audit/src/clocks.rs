@@ -24,7 +24,7 @@ pub fn check(clocks: &[HostClock], clients: usize, window_s: f64) -> Option<Find
         "the clocks of {first} and {second} may disagree by {disagree_ms:.1} ms, so that clients may not have measured the same \
          {window_s:.1} s"
     );
-    let remedy = "see with `weir hosts check` which connection is slow or which clock drifts; a longer `duration` makes it matter less";
+    let remedy = "see in `clocks` of measurement.json which host is slow to ask or drifts; a longer `duration` makes it matter less";
     finding("clocks", Severity::Warning, message, remedy)
 }
 

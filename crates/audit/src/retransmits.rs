@@ -30,7 +30,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         named(&machine),
         percent(again as f64, sent as f64)
     );
-    let remedy = "see with `weir hosts check` and the interfaces\' counters what loses them; their requests are in the tail of \
+    let remedy = "see in the interfaces' counters (`ip -s link`) what loses them; their requests are in the tail of \
                   every latency";
     finding("retransmits", Severity::Warning, message, remedy)
 }

@@ -1,5 +1,5 @@
 //! `hosts.toml`: its keys, what a schema cannot say of them (one proxy, names and addresses that differ), and writing it.
-//! `weir run --topology FILE` and `weir hosts` call [`Topology::parse`]; the journal writes [`Topology::to_toml`] into the
+//! `weir run --topology FILE` calls [`Topology::parse`]; the journal writes [`Topology::to_toml`] into the
 //! run's folder.
 
 use std::collections::BTreeMap;

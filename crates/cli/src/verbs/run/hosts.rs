@@ -11,7 +11,7 @@ use weir_host::agent::connect::{Agents, Connect};
 use weir_host::agent::lease::{Holder, Lease, LeaseError, TAKES_OVER_WITHIN, file_of_this_host};
 use weir_host::kubernetes::{Cluster, PodSpec, Pods};
 use weir_host::netns::Network;
-use weir_host::placement::restrict_to;
+use weir_host::placement::{allowed_cpus, restrict_to};
 use weir_host::transport::{Binary, shares_disk};
 use weir_host::{Host, HostError};
 use weir_lab::hosts::{Hosts, Reach};
@@ -81,6 +81,8 @@ pub struct Reached {
     specs: Vec<HostSpec>,
     /// CPUs of this machine that agents keep to.
     own_cpus: Vec<u32>,
+    /// CPUs that weir could use when it began.
+    cpus: Vec<u32>,
     /// Dropped after all that runs in it.
     _made: Place,
     /// This machine's, where its namespaces are the hosts: they share its CPUs with whatever else runs.
@@ -111,7 +113,7 @@ pub fn reach(topology: &Topology, run: &Path, placement: &Placement) -> Result<(
     let specs: Vec<HostSpec> = topology.hosts().iter().map(|host| spec(host, &made)).collect();
     // weir's own work and its agents stay off the product's CPUs where those are this machine's.
     let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
-    let reached = Reached { agents, specs, own_cpus, _made: made, _lease: lease };
+    let reached = Reached { agents, specs, own_cpus, cpus: allowed_cpus(), _made: made, _lease: lease };
     let each: Vec<Arc<dyn Host>> =
         reached.specs.iter().map(|spec| reached.connect(spec)).collect::<Result<_, _>>().map_err(Failure::missing)?;
     if let Place::Pods(pods) = &reached._made {
@@ -147,7 +149,15 @@ impl Reached {
 impl Reach for Reached {
     fn again(&self, name: &str) -> Result<Arc<dyn Host>, HostError> {
         let none = || HostError::Failed(format!("the topology has no host {name}"));
-        self.connect(self.specs.iter().find(|spec| spec.name == name).ok_or_else(none)?)
+        let spec = self.specs.iter().find(|spec| spec.name == name).ok_or_else(none)?;
+        // From a thread that may use all CPUs, as weir could at first: an agent says which it may use.
+        let wide = || {
+            let _ = restrict_to(&self.cpus);
+            self.connect(spec)
+        };
+        std::thread::scope(|threads| {
+            threads.spawn(wide).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 }
 
