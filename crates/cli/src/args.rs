@@ -74,7 +74,7 @@ pub enum Verb {
     Man(verbs::help::ManArgs),
     /// weir on another host, at the other end of a transport
     #[command(hide = true)]
-    Agent(verbs::agent::Args),
+    Agent,
     /// The client process of a trial
     #[command(hide = true)]
     Client(verbs::client::Args),

@@ -30,7 +30,7 @@ impl From<Exit> for ExitCode {
 #[error("{message}")]
 pub struct Failure {
     exit: Exit,
-    pub message: String,
+    message: String,
 }
 
 /// What every verb returns.

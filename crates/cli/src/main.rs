@@ -24,7 +24,7 @@ fn main() -> std::process::ExitCode {
         args::Verb::Help(args) => verbs::help::main(&args),
         args::Verb::Completions(args) => verbs::help::completions(&args),
         args::Verb::Man(args) => verbs::help::man(&args),
-        args::Verb::Agent(args) => verbs::agent::main(&args),
+        args::Verb::Agent => verbs::agent::main(),
         args::Verb::Client(args) => verbs::client::main(&args),
         args::Verb::Requester => verbs::client::requester(),
         args::Verb::Supervise => verbs::client::supervise(),

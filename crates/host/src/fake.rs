@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -21,6 +21,7 @@ use crate::files::FileError;
 use crate::host::{
     Disturbance, Ended, Host, HostError, HostFacts, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec, Sampler,
 };
+use crate::lock::locked;
 use crate::ports::{self, NoPort};
 use crate::role::RoleError;
 use crate::supervisor::StartError;
@@ -63,10 +64,6 @@ pub struct FakeHost {
     offset_ns: i64,
     /// After which call it is lost, and why.
     lost_after: Option<(String, String)>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for FakeHost {

@@ -13,6 +13,7 @@ pub mod files;
 mod host;
 pub mod kubernetes;
 mod local;
+mod lock;
 pub mod netns;
 pub mod placement;
 pub mod ports;

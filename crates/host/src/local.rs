@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -16,6 +16,7 @@ use weir_vitals::{Connections, Watch, Watched, Window};
 
 use crate::files::FileError;
 use crate::host::{Host, HostError, HostFacts, Process, ProgramSpec, RoleProcess, RoleSpec, Sampler};
+use crate::lock::locked;
 use crate::ports::{self, NoPort};
 use crate::role::{LocalRole, OpenCount, RoleError};
 use crate::supervisor::{self, StartError, Supervised};
@@ -63,7 +64,7 @@ impl LocalHost {
 
     /// A role of this host.
     fn role(&self, pid: u32) -> Option<Arc<LocalRole>> {
-        let roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
+        let roles = locked(&self.roles);
         roles.iter().filter_map(Weak::upgrade).find(|role| role.pid() == pid)
     }
 }
@@ -104,7 +105,7 @@ impl Host for LocalHost {
     fn start_role(&self, spec: &RoleSpec) -> Result<Arc<dyn RoleProcess>, RoleError> {
         let failed = |error| RoleError::Start { role: spec.name.clone(), error };
         let role = Arc::new(LocalRole::start(&self.weir, &spec.args, &spec.output).map_err(failed)?);
-        let mut roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut roles = locked(&self.roles);
         roles.retain(|role| role.strong_count() > 0);
         roles.push(Arc::downgrade(&role));
         Ok(role)

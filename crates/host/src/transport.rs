@@ -79,7 +79,7 @@ pub fn vector(reach: &Reach, weir: &Binary) -> Vec<String> {
             vector.extend(SSH_OPTIONS.iter().flat_map(|option| words(&["-o", option])));
             vector.extend(option("-F", &config.as_ref().map(|file| file.display().to_string())));
             // The login shell over there reads what ssh joins with blanks; so it gets one word for one word.
-            vector.extend(words(&["--", destination, &quoted(&bootstrap())]));
+            vector.extend(words(&["--", destination, &command_line(&bootstrap())]));
             vector
         }
         Reach::Pod { name, namespace, container, context } => [
@@ -102,8 +102,8 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// An argument vector as one line for a shell.
-pub fn quoted(argv: &[String]) -> String {
+/// An argument vector as one line that a shell reads back as the same words, and that a person can paste.
+pub fn command_line(argv: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
     let word = |argument: &String| match argument.chars().all(plain) && !argument.is_empty() {
         true => argument.clone(),
@@ -141,6 +141,12 @@ mod tests {
 
     fn binary() -> Binary {
         Binary { path: "/opt/weir".into(), sha256: "ab12".into(), size: 7, machine: "Linux x86_64".into() }
+    }
+
+    #[test]
+    fn command_lines_can_be_pasted() {
+        let argv = ["nginx", "-g", "daemon off;", "it's"].map(String::from);
+        assert_eq!(command_line(&argv), r"nginx -g 'daemon off;' 'it'\''s'");
     }
 
     #[test]
@@ -189,7 +195,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_shell_reads_the_words_that_were_quoted(argv in proptest::collection::vec("[^\0]{0,20}", 1..5)) {
-            let line = format!("printf '%s\\0' {}", quoted(&argv));
+            let line = format!("printf '%s\\0' {}", command_line(&argv));
             let output = Command::new("sh").args(["-c", &line]).output().expect("sh runs");
             let read = String::from_utf8(output.stdout).expect("text");
             let read: Vec<&str> = read.split_terminator('\0').collect();

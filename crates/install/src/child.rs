@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, kill_process_group};
 use weir_host::stop::Stop;
+pub(super) use weir_host::transport::command_line;
 use weir_host::{Ended, Host, Process, ProgramSpec};
 use weir_model::product::Signal;
-pub(super) use weir_product::launch::command_line;
 
 use super::{InstallError, Notify, Progress};
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use weir_host::ports;
 use weir_host::stop::Stop;
+use weir_host::transport::command_line;
 use weir_host::{Disk, Host, ProgramSpec};
 use weir_model::fault::{Fault, FaultKind};
 use weir_model::product::{Product, ProductKind, Program};
@@ -224,25 +225,4 @@ pub(crate) fn environment(host: &dyn Host, own: &BTreeMap<String, String>) -> BT
     let mut env = host.facts().env.clone();
     env.extend(own.clone());
     env
-}
-
-/// An argument vector as a line that a person can paste.
-pub fn command_line(argv: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
-    let quoted = |argument: &String| match argument.chars().all(plain) && !argument.is_empty() {
-        true => argument.clone(),
-        false => format!("'{}'", argument.replace('\'', r"'\''")),
-    };
-    argv.iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn command_lines_can_be_pasted() {
-        let argv = ["nginx", "-g", "daemon off;", "it's"].map(String::from);
-        assert_eq!(command_line(&argv), r"nginx -g 'daemon off;' 'it'\''s'");
-    }
 }

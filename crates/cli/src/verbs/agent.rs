@@ -10,21 +10,9 @@ use weir_host::agent::serve::End;
 
 use crate::exit::{Exit, Failure, VerbResult};
 
-/// Flags of `weir agent`.
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    /// Only copy weir to this file, for a container whose image has no weir.
-    #[arg(long, value_name = "FILE")]
-    copy_to: Option<PathBuf>,
-}
-
 /// Runs it.
-pub fn main(args: &Args) -> VerbResult {
+pub fn main() -> VerbResult {
     let weir = std::env::current_exe().map_err(Failure::missing)?;
-    if let Some(to) = &args.copy_to {
-        let failed = |error| Failure::missing(format!("{}: {error}", to.display()));
-        return std::fs::copy(&weir, to).map(|_| Exit::Ok).map_err(failed);
-    }
     Ok(match process::run(weir, Arc::new(offer)).map_err(Failure::missing)? {
         End::Goodbye => Exit::Ok,
         End::Refused => Exit::Missing,

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use weir_model::topology::{HostSpec, Reach};
 
-use super::locked;
 use super::message::Hello;
 use super::remote::{Carrier, RemoteHost};
 use super::serve::GREETING;
 use super::watchdog::{Ears, SILENCE, Watchdog};
 use crate::host::{Host, HostError};
+use crate::lock::locked;
 use crate::transport::{self, BOOTSTRAP_WORD, Binary};
 
 /// Lines of a transport's standard error that are kept.

@@ -17,11 +17,4 @@ pub mod remote;
 pub mod serve;
 pub mod watchdog;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub use message::Hello;
-
-/// Locks even if a thread panicked with the lock: the data stays valid.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -24,14 +24,15 @@ use weir_vitals::clock::mono_ns;
 use weir_vitals::{Watched, Window};
 
 use super::channel::{Inbox, Outbox, SignsOfLife};
+use super::clock;
 use super::message::{Hello, PART, Refusal, Request, ToAgent, ToWeir};
 use super::serve::GREETING;
 use super::watchdog::{Ears, Watchdog};
-use super::{clock, locked};
 use crate::files::FileError;
 use crate::host::{
     Disturbance, Ended, Host, HostError, HostFacts, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec, Sampler,
 };
+use crate::lock::locked;
 use crate::ports::NoPort;
 use crate::role::RoleError;
 use crate::supervisor::StartError;

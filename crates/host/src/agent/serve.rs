@@ -16,10 +16,10 @@ use weir_vitals::clock::now;
 
 use super::channel::{Inbox, Outbox, SignsOfLife};
 use super::frame::FrameError;
-use super::locked;
 use super::message::{Hello, Refusal, Request, ToAgent, ToWeir};
 use super::watchdog::{Ears, Watchdog};
 use crate::host::{Ended, Host, Process, ReceiveError, RoleProcess, Sampler};
+use crate::lock::locked;
 use crate::role::ClientReport;
 
 /// How long a connection may be silent before it has begun: logins and copies take time.

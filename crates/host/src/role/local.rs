@@ -6,12 +6,13 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::de::IgnoredAny;
 
 use crate::host::{ReceiveError, RoleProcess};
+use crate::lock::locked;
 
 /// How long a role may take to end when its standard input is closed, before it is killed.
 pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(2);
@@ -40,11 +41,6 @@ struct Asked {
     answers: BTreeMap<u64, String>,
     /// No answer will come any more.
     ended: bool,
-}
-
-/// Locks even if a thread panicked with the lock: the data stays valid.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl LocalRole {

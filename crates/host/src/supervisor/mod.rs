@@ -23,7 +23,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,7 @@ use weir_model::product::Signal;
 use weir_vitals::clock;
 
 use crate::host::{Disturbance, Ended, Process, ProgramSpec};
+use crate::lock::locked;
 use crate::tail::last_lines;
 
 pub use inside::supervise;
@@ -195,11 +196,6 @@ impl Process for Supervised {
 fn order(control: &Mutex<Option<ChildStdin>>, line: &str) -> std::io::Result<()> {
     let mut control = locked(control);
     writeln!(control.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?, "{line}")
-}
-
-/// Locks even if a thread panicked with the lock: the data stays valid.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn number(signal: Signal) -> i32 {

@@ -124,7 +124,6 @@ pub struct Attempt {
 /// # Errors
 /// When the user says no, or stops it.
 pub fn attempt(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt, Failure> {
-    let one_line = |error: &InstallError| error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     let mut attempt = Attempt::default();
     let (mut possible, mut steps) = (Vec::new(), Vec::new());
     for product in proxies(products.iter().copied()) {
@@ -153,6 +152,11 @@ pub fn attempt(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt,
         }
     }
     Ok(attempt)
+}
+
+/// An error as a reason in one line.
+pub(super) fn one_line(error: &InstallError) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// One product, installed if it is not.

@@ -17,7 +17,7 @@ use crate::args::LibraryArgs;
 use crate::exit::{Exit, Failure, VerbResult};
 
 pub use install::{Attempt, attempt, confirm, ensure};
-pub use offer::offer;
+pub use offer::{There, offer};
 
 /// Flags of `weir products`.
 #[derive(Debug, clap::Args)]

@@ -15,7 +15,7 @@ use weir_install::{self as install, InstallContext, InstallError, Installed, Pro
 use weir_model::product::Product;
 use weir_product::catalogue::Catalogue;
 
-use super::install::usable;
+use super::install::{one_line, usable};
 use super::proxies;
 
 /// Which products.
@@ -28,13 +28,13 @@ struct Wanted {
     libraries: Vec<PathBuf>,
 }
 
-/// What is there.
-#[derive(Debug, Default, Serialize)]
-struct There {
-    /// By product name.
-    here: BTreeMap<String, Installed>,
-    /// Products that are not there, by name, each with the reason in one line.
-    missing: BTreeMap<String, String>,
+/// What a host has of the products that were wanted.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct There {
+    /// What is installed, by product name.
+    pub here: BTreeMap<String, Installed>,
+    /// What is not, by name, each with the reason in one line.
+    pub missing: BTreeMap<String, String>,
 }
 
 /// `find` says what is there. `plan` lists in words what has to be done for what is missing. `install` does it, tells what it does,
@@ -72,8 +72,7 @@ fn there(products: &[&Product], mut one: impl FnMut(&Product) -> Result<Installe
         match one(product) {
             Ok(installed) => drop(there.here.insert(product.name.clone(), installed)),
             Err(error) => {
-                let why = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-                there.missing.insert(product.name.clone(), why);
+                there.missing.insert(product.name.clone(), one_line(&error));
             }
         }
     }

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use weir_host::{Host, HostError};
@@ -15,24 +14,16 @@ use weir_model::record::Finding;
 use weir_vitals::doctor::Check;
 
 use crate::exit::Failure;
-use crate::verbs::{doctor, products};
-
-/// What a host has of the products that were wanted.
-#[derive(Debug, Default, Deserialize)]
-pub struct Has {
-    /// What is installed, by product name.
-    pub here: BTreeMap<String, Installed>,
-    /// What is not, each with the reason.
-    pub missing: BTreeMap<String, String>,
-}
+use crate::verbs::doctor;
+use crate::verbs::products::{self, There};
 
 /// The products of a run on a host with a disk of its own. What is missing is installed there, after the same question as here.
 ///
 /// # Errors
 /// When the user says no, or the host is lost.
-pub fn install(host: &Arc<dyn Host>, products: &[&Product], yes: bool) -> Result<Has, Failure> {
+pub fn install(host: &Arc<dyn Host>, products: &[&Product], yes: bool) -> Result<There, Failure> {
     let names: Vec<&str> = products.iter().map(|product| product.name.as_str()).collect();
-    let found: Has = call(host, "find", json!({ "products": names }), &mut |_| {})?;
+    let found: There = call(host, "find", json!({ "products": names }), &mut |_| {})?;
     let (mut steps, mut possible, mut missing) = (Vec::new(), Vec::new(), BTreeMap::new());
     for name in found.missing.into_keys() {
         match host.call("plan", json!({ "products": [name] }), &mut |_| {}) {
@@ -44,18 +35,18 @@ pub fn install(host: &Arc<dyn Host>, products: &[&Product], yes: bool) -> Result
         }
     }
     if possible.is_empty() {
-        return Ok(Has { here: found.here, missing });
+        return Ok(There { here: found.here, missing });
     }
     let on = &host.facts().name;
     remark!("Not all products are installed on {on} yet. weir will there:");
     products::confirm(&steps, yes)?;
-    let installed: Has = call(host, "install", json!({ "products": possible }), &mut |line| {
+    let installed: There = call(host, "install", json!({ "products": possible }), &mut |line| {
         remark!("    {on}: {}", line.as_str().unwrap_or_default());
     })?;
     let (mut here, more) = (found.here, installed.missing);
     here.extend(installed.here);
     missing.extend(more);
-    Ok(Has { here, missing })
+    Ok(There { here, missing })
 }
 
 fn call<T: DeserializeOwned>(
@@ -72,7 +63,7 @@ fn call<T: DeserializeOwned>(
 ///
 /// # Errors
 /// The first that it has not, and why.
-pub fn all(has: Has) -> Result<BTreeMap<String, Installed>, Failure> {
+pub fn all(has: There) -> Result<BTreeMap<String, Installed>, Failure> {
     match has.missing.into_iter().next() {
         None => Ok(has.here),
         Some((name, why)) => Err(Failure::missing(format!("{name}: {why}"))),

@@ -84,7 +84,7 @@ pub struct Reached {
     /// CPUs that weir could use when it began.
     cpus: Vec<u32>,
     /// Dropped after all that runs in it.
-    _made: Place,
+    made: Place,
     /// This machine's, where its namespaces are the hosts: they share its CPUs with whatever else runs.
     _lease: Option<Lease>,
 }
@@ -113,10 +113,10 @@ pub fn reach(topology: &Topology, run: &Path, placement: &Placement) -> Result<(
     let specs: Vec<HostSpec> = topology.hosts().iter().map(|host| spec(host, &made)).collect();
     // weir's own work and its agents stay off the product's CPUs where those are this machine's.
     let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
-    let reached = Reached { agents, specs, own_cpus, cpus: allowed_cpus(), _made: made, _lease: lease };
+    let reached = Reached { agents, specs, own_cpus, cpus: allowed_cpus(), made, _lease: lease };
     let each: Vec<Arc<dyn Host>> =
         reached.specs.iter().map(|spec| reached.connect(spec)).collect::<Result<_, _>>().map_err(Failure::missing)?;
-    if let Place::Pods(pods) = &reached._made {
+    if let Place::Pods(pods) = &reached.made {
         for (pod, host) in pods.pods().iter().zip(&each) {
             pod.has_own(&host.facts().cpus).map_err(Failure::missing)?;
         }
