@@ -13,3 +13,4 @@ pub mod products;
 pub mod report;
 pub mod run;
 pub mod suites;
+pub mod topology;

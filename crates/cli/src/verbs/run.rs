@@ -4,7 +4,6 @@ mod available;
 pub mod budget;
 mod dry_run;
 pub mod elsewhere;
-mod hosts;
 mod progress;
 pub mod resolve;
 
@@ -12,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hosts::Reached;
 use progress::RunProgress;
 use resolve::{ResolvedSuite, SuiteRequest};
 use weir_host::Host;
@@ -36,6 +34,7 @@ use crate::args::{driver_values, parse_cpus, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use crate::library::catalogue;
 use crate::progress::minutes;
+use crate::verbs::topology::{self, PodArgs, Reached};
 
 /// Flags of `weir run`.
 #[derive(Debug, clap::Args)]
@@ -56,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "TOPOLOGY", default_value = "local")]
     topology: String,
     #[command(flatten)]
-    pods: hosts::PodArgs,
+    pods: PodArgs,
     /// I/O driver of client and origin.
     #[arg(long, default_value = "auto", value_parser = driver_values())]
     driver: DriverChoice,
@@ -95,7 +94,7 @@ fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
     let catalogue = catalogue(&args.library)?;
-    let topology = topology(args)?;
+    let topology = chosen(args)?;
     let placement = placement(args);
     let resolved = match &args.resume {
         Some(folder) => ResolvedSuite::recorded(folder, &catalogue)?,
@@ -109,10 +108,10 @@ pub fn main(args: &Args) -> VerbResult {
     let folder =
         args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&resolved.suite.name));
     preflight::folder(&folder).map_err(Failure::input)?;
-    let (reached, run_hosts) = hosts::reach(&topology, &folder, &placement)?;
+    let (reached, run_hosts) = topology::reach(&topology, &folder, &placement)?;
     let least = run_hosts.each().into_iter().map(|host| host.facts().environment.descriptors.1).min();
     preflight::descriptors(&resolved.suite, least.unwrap_or(descriptors).min(descriptors)).map_err(Failure::input)?;
-    let placement = hosts::placement(&topology, &run_hosts, &placement)?;
+    let placement = topology::placement(&topology, &run_hosts, &placement)?;
     let expected = resolved.takes();
     let setup = setup(args, resolved, placement, &folder, &topology, (reached, run_hosts))?;
     let suite = setup.suite.clone();
@@ -223,11 +222,11 @@ fn install(
 }
 
 /// The topology that was asked for; of a run that is resumed, its own.
-fn topology(args: &Args) -> Result<Topology, Failure> {
+fn chosen(args: &Args) -> Result<Topology, Failure> {
     let recorded = args.resume.as_ref().map(|folder| folder.join(TOPOLOGY));
     match recorded.filter(|file| file.is_file()) {
-        Some(file) => hosts::topology(&file.display().to_string(), &args.pods),
-        None => hosts::topology(&args.topology, &args.pods),
+        Some(file) => topology::read(&file.display().to_string(), &args.pods),
+        None => topology::read(&args.topology, &args.pods),
     }
 }
 

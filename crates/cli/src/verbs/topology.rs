@@ -1,15 +1,17 @@
-//! The hosts of a run: chosen by `--topology`, each reached by an agent, and reached again when one was lost. `verbs::run` calls it.
+//! The hosts of a run: chosen by `--topology`, each reached by an agent, and reached again when one was lost. `verbs::run` and
+//! `verbs::hosts` call it.
 //!
 //! This machine is reached in the same way as any other host: by `weir agent`, behind an empty argument vector.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use weir_host::agent::connect::{Agents, Connect};
 use weir_host::agent::lease::{Holder, Lease, LeaseError, TAKES_OVER_WITHIN, file_of_this_host};
-use weir_host::kubernetes::{Cluster, PodSpec, Pods};
+use weir_host::kubernetes::{Cluster, KubernetesError, PodSpec, Pods};
 use weir_host::netns::Network;
 use weir_host::placement::{allowed_cpus, restrict_to};
 use weir_host::transport::{Binary, shares_disk};
@@ -57,7 +59,7 @@ impl PodArgs {
 }
 
 /// Reads what `--topology` chose.
-pub fn topology(choice: &str, pods: &PodArgs) -> Result<Topology, Failure> {
+pub fn read(choice: &str, pods: &PodArgs) -> Result<Topology, Failure> {
     if choice == "kubernetes" {
         return Ok(pods.topology());
     }
@@ -100,30 +102,26 @@ enum Place {
 /// Longest run in pods: they end by themselves afterwards.
 const LONGEST: Duration = Duration::from_secs(48 * 3600);
 
-/// Reaches every host of a topology. `run` names the run on hosts that refuse a second one, and `placement` says which CPUs of this
-/// machine agents keep to.
+/// What came of reaching a host.
+pub type Answer = Result<Arc<dyn Host>, HostError>;
+
+/// Hosts that are reached at the same time: a jump host's sshd refuses more of them by chance (`MaxStartups` is 10).
+const AT_ONCE: usize = 8;
+
+/// Reaches every host of a topology, each once: see [`reach_each`].
+///
+/// # Errors
+/// Every host that cannot be reached, and why.
 pub fn reach(topology: &Topology, run: &Path, placement: &Placement) -> Result<(Reached, Hosts), Failure> {
-    let weir = std::env::current_exe().map_err(Failure::missing)?;
-    let agents = Agents { weir: Binary::of(&weir).map_err(Failure::missing)?, run: name(run), who: who(), lease: true };
-    let lease = match topology.made() {
-        Some(Made::Netns(_)) => Some(lease(&agents)?),
-        _ => None,
-    };
-    let made = make(topology, &agents.run)?;
-    let specs: Vec<HostSpec> = topology.hosts().iter().map(|host| spec(host, &made)).collect();
-    // weir's own work and its agents stay off the product's CPUs where those are this machine's.
-    let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
-    let reached = Reached { agents, specs, own_cpus, cpus: allowed_cpus(), made, _lease: lease };
-    let each: Vec<Arc<dyn Host>> =
-        reached.specs.iter().map(|spec| reached.connect(spec)).collect::<Result<_, _>>().map_err(Failure::missing)?;
-    if let Place::Pods(pods) = &reached.made {
-        for (pod, host) in pods.pods().iter().zip(&each) {
-            pod.has_own(&host.facts().cpus).map_err(Failure::missing)?;
-        }
+    let (reached, answers) = reach_each(topology, &name(run), placement)?;
+    let unreached: Vec<String> =
+        answers.iter().filter_map(|answer| answer.as_ref().err()).map(ToString::to_string).collect();
+    if !unreached.is_empty() {
+        return Err(Failure::missing(unreached.join("\n")));
     }
-    if reached.specs.iter().any(|spec| shares_disk(&spec.reach)) {
-        // Not before: agents say which CPUs they may use. A failure is ignored: `doctor` reports missing CPUs.
-        let _ = restrict_to(&reached.own_cpus);
+    let each: Vec<Arc<dyn Host>> = answers.into_iter().filter_map(Result::ok).collect();
+    if let Some(error) = each.iter().find_map(|host| reached.shared_cpus(host.as_ref())) {
+        return Err(Failure::missing(error));
     }
     let of = |role| {
         let hosts = topology.hosts().iter().zip(&each).filter(move |(host, _)| host.roles.contains(&role));
@@ -134,10 +132,52 @@ pub fn reach(topology: &Topology, run: &Path, placement: &Placement) -> Result<(
     Ok((reached, hosts))
 }
 
+/// Makes what a topology has weir make, and tries to reach each of its hosts: the answers are in their order. `run` names the run
+/// on hosts that refuse a second one, and `placement` says which CPUs of this machine agents keep to.
+///
+/// # Errors
+/// When the hosts cannot be made.
+pub fn reach_each(topology: &Topology, run: &str, placement: &Placement) -> Result<(Reached, Vec<Answer>), Failure> {
+    let weir = std::env::current_exe().map_err(Failure::missing)?;
+    let weir = Binary::of(&weir).map_err(Failure::missing)?;
+    let agents = Agents { weir, run: run.to_owned(), who: who(), lease: true };
+    let lease = match topology.made() {
+        Some(Made::Netns(_)) => Some(lease(&agents)?),
+        _ => None,
+    };
+    let made = make(topology, &agents.run)?;
+    let specs: Vec<HostSpec> = topology.hosts().iter().map(|host| spec(host, &made)).collect();
+    // weir's own work and its agents stay off the product's CPUs where those are this machine's.
+    let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
+    let reached = Reached { agents, specs, own_cpus, cpus: allowed_cpus(), made, _lease: lease };
+    let answers = reached.specs.chunks(AT_ONCE).flat_map(|specs| reached.connect_all(specs)).collect();
+    if reached.specs.iter().any(|spec| shares_disk(&spec.reach)) {
+        // Not before: agents say which CPUs they may use. A failure is ignored: `doctor` reports missing CPUs.
+        let _ = restrict_to(&reached.own_cpus);
+    }
+    Ok((reached, answers))
+}
+
 impl Reached {
     fn connect(&self, spec: &HostSpec) -> Result<Arc<dyn Host>, HostError> {
         let own_cpus: &[u32] = if shares_disk(&spec.reach) { &self.own_cpus } else { &[] };
         self.agents.connect(spec, own_cpus)
+    }
+
+    /// Connects to hosts at the same time.
+    fn connect_all(&self, specs: &[HostSpec]) -> Vec<Answer> {
+        std::thread::scope(|threads| {
+            let begun: Vec<_> = specs.iter().map(|spec| threads.spawn(|| self.connect(spec))).collect();
+            let ended = begun.into_iter().map(ScopedJoinHandle::join);
+            ended.map(|answer| answer.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        })
+    }
+
+    /// What is wrong with a host that is a pod made for the run, and whose CPUs are not its own.
+    pub fn shared_cpus(&self, host: &dyn Host) -> Option<KubernetesError> {
+        let Place::Pods(pods) = &self.made else { return None };
+        let facts = host.facts();
+        pods.pods().iter().find(|pod| pod.host == facts.name)?.has_own(&facts.cpus).err()
     }
 
     /// SHA-256 of the weir that runs on all of them.
