@@ -185,6 +185,14 @@ pub trait Process: Debug + Send {
         self.wait(Duration::ZERO)
     }
 
+    /// What blocks until the program has ended or was dropped, while others speak to it. Where nobody needs that it returns at once.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn until_ended(&self) -> std::io::Result<Box<dyn FnOnce() + Send>> {
+        Ok(Box::new(|| ()))
+    }
+
     /// Sends it a signal.
     ///
     /// # Errors

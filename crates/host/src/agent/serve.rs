@@ -18,15 +18,15 @@ use super::channel::{Inbox, Outbox, SignsOfLife};
 use super::frame::FrameError;
 use super::message::{Hello, Refusal, Request, ToAgent, ToWeir};
 use super::watchdog::{Ears, Watchdog};
-use crate::host::{Ended, Host, Process, ReceiveError, RoleProcess, Sampler};
+use crate::host::{Host, Process, ReceiveError, RoleProcess, Sampler};
 use crate::lock::locked;
 use crate::role::ClientReport;
 
 /// How long a connection may be silent before it has begun: logins and copies take time.
 pub(super) const GREETING: Duration = Duration::from_secs(60);
 
-/// How often a program is looked at for its end.
-const LOOKS_EVERY: Duration = Duration::from_millis(20);
+/// How long the report of a program's end may take when its supervisor has ended.
+const REPORTED_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long a role's line is waited for at a time.
 const LINE_WITHIN: Duration = Duration::from_secs(60);
@@ -243,10 +243,14 @@ impl Agent {
     fn start(self: &Arc<Agent>, process: u32, spec: &crate::ProgramSpec) -> Outcome {
         let it = self.host.start(spec)?;
         let root = it.root();
+        let until_ended = it.until_ended()?;
         let slot = Arc::new(Mutex::new(Some(it)));
         locked(&self.processes).insert(process, Arc::clone(&slot));
         self.spawn(move |agent| {
-            if let Some(ended) = wait_end(&slot) {
+            until_ended();
+            // It may have been taken out to be ended.
+            let ended = locked(&slot).as_mut().and_then(|it| it.wait(REPORTED_WITHIN));
+            if let Some(ended) = ended {
                 agent.out.send(ToWeir::ProcessEnded { process, ended });
             }
         })?;
@@ -325,16 +329,6 @@ impl Agent {
                 scope.spawn(move || role.end());
             }
         });
-    }
-}
-
-/// Waits until a program has ended by itself; `None` when it was taken out.
-fn wait_end(slot: &Slot<Box<dyn Process>>) -> Option<Ended> {
-    loop {
-        if let Some(ended) = locked(slot).as_mut()?.ended() {
-            return Some(ended);
-        }
-        std::thread::sleep(LOOKS_EVERY);
     }
 }
 

@@ -26,6 +26,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 use weir_model::At;
 use weir_model::product::Signal;
@@ -154,6 +157,12 @@ impl Process for Supervised {
             }
         }
         self.ended
+    }
+
+    /// The supervisor ends with its program.
+    fn until_ended(&self) -> std::io::Result<Box<dyn FnOnce() + Send>> {
+        let supervisor = pidfd_open(Pid::from_child(&self.supervisor), PidfdFlags::empty())?;
+        Ok(Box::new(move || while poll(&mut [PollFd::new(&supervisor, PollFlags::IN)], None) == Err(Errno::INTR) {}))
     }
 
     /// Through the supervisor, because only it knows that the pid still belongs to this process.
