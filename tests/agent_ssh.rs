@@ -29,6 +29,7 @@ fn connect(machines: &Machines, machine: &Machine, run: &str) -> Result<Arc<dyn 
         reach: Reach::Ssh { destination: machine.name.clone(), config: Some(machines.config()) },
         address: Some(machine.address.into()),
         cpus: None,
+        rate: None,
     };
     machines.inside(|| agents.connect(&spec, &[])).map_err(|error| error.to_string())
 }

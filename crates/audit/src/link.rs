@@ -2,19 +2,25 @@
 //!
 //! Threshold: 90 % of what the interface of the traffic carries, either way. Of Ethernet with frames of 1,500 bytes, preamble, gap
 //! and checksum, which no counter has, take 1.6 %, and a queue before a link grows without bound towards its limit (see
-//! `client_room`). Interfaces that do not know what they carry, as many of virtual machines, are not judged, nor machines with
-//! several hosts, whose counters are sums.
+//! `client_room`). Interfaces that do not know what they carry, as many of virtual machines, are judged only where the topology does.
+//! Hosts that share a machine are judged by the rows of their own network.
 
-use weir_model::record::{Finding, ResourceSecond, Severity};
+use weir_model::record::{Finding, HostRecord, ResourceSecond, Severity};
 
 use super::{Evidence, finding};
 
 const FULL: f64 = 0.90;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let fullest = e.machines().into_iter().filter_map(|(machine, rows)| {
-        let [host] = machine.as_slice() else { return None };
-        let (name, link) = (&host.name, host.link()?);
+    let machines = e.machines();
+    let rows_of = |host: &HostRecord| {
+        let who = ResourceSecond::who_of_network(&host.name);
+        let own: Vec<&ResourceSecond> = e.series.iter().filter(|row| row.who == who).collect();
+        let alone = || machines.iter().find(|(on, _)| matches!(on.as_slice(), [one] if one.name == host.name));
+        if own.is_empty() { alone().map(|(_, rows)| rows.clone()) } else { Some(own) }
+    };
+    let fullest = e.hosts.iter().filter_map(|host| {
+        let (name, link, rows) = (&host.name, host.link()?, rows_of(host)?);
         let length_s: f64 = rows.iter().map(|row| row.length_s).sum();
         let rate = |of: fn(&ResourceSecond) -> Option<u64>| {
             let bytes: u64 = rows.iter().filter_map(|row| of(row)).sum();
@@ -40,6 +46,8 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use weir_model::record::ResourceSecond;
+
     use crate::fixture::three_hosts;
 
     #[test]
@@ -52,6 +60,10 @@ mod tests {
         assert_eq!(message, "client-1 received 920 Mbit/s, 92 % of what eth0 carries");
         trial.hosts[2].machine = trial.hosts[1].machine.clone();
         assert_eq!(trial.check(super::check), None, "a sum of two hosts");
+        let network = ResourceSecond { who: ResourceSecond::who_of_network("client-1"), ..trial.series[1].clone() };
+        trial.series.push(network);
+        let message = trial.check(super::check).expect("fires").message;
+        assert_eq!(message, "client-1 received 920 Mbit/s, 92 % of what eth0 carries", "a network of its own");
         let mut trial = three_hosts();
         trial.series[1].net_in_bytes = Some(115_000_000);
         trial.hosts[1].facts.links[0].bits_per_s = None;

@@ -63,6 +63,7 @@ fn hello() -> Hello {
         name: "m1".into(),
         address: Some(Ipv4Addr::LOCALHOST.into()),
         cpus: Vec::new(),
+        rate: None,
         own_cpus: Vec::new(),
         own_disk: true,
         lease: false,

@@ -296,7 +296,8 @@ pub struct ResourceSecond {
     pub time_ms: u64,
     /// Seconds covered.
     pub length_s: f64,
-    /// `client`, `proxy`, `origin` or `host`; `proxy/<part>` for a part of a product that has several.
+    /// `client`, `proxy`, `origin` or `host`; `proxy/<part>` for a part of a product that has several, and see `docs/records.md`
+    /// for several hosts.
     pub who: String,
     /// CPU in user mode, cores.
     pub cpu_user: Option<f64>,
@@ -358,6 +359,11 @@ impl ResourceSecond {
     /// `who` of the rows of a role's part.
     pub fn who_of_part(role: Role, part: &str) -> String {
         format!("{}/{part}", role.as_str())
+    }
+
+    /// `who` of the rows of a host's network, where its machine has several.
+    pub fn who_of_network(host: &str) -> String {
+        format!("network/{host}")
     }
 
     /// Whether the row is of a part, whose numbers are in its role's row too.

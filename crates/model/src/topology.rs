@@ -33,6 +33,8 @@ pub struct HostSpec {
     pub address: Option<IpAddr>,
     /// The CPUs that its roles may use, ascending; `None`: all that it has.
     pub cpus: Option<Vec<u32>>,
+    /// What the link of its address carries at most, either way; `None`: what its interface says.
+    pub rate: Option<BitRate>,
 }
 
 /// How a host is reached.
@@ -104,7 +106,8 @@ impl Topology {
     /// All roles on this machine, over loopback.
     pub fn local() -> Topology {
         let roles = vec![Role::Client, Role::Proxy, Role::Origin];
-        let host = HostSpec { name: "local".to_owned(), roles, reach: Reach::Local, address: None, cpus: None };
+        let host =
+            HostSpec { name: "local".to_owned(), roles, reach: Reach::Local, address: None, cpus: None, rate: None };
         Topology { hosts: vec![host], made: None }
     }
 
@@ -119,8 +122,18 @@ impl Topology {
     }
 
     fn to_make(clients: u32, origins: u32, made: Made) -> Topology {
-        let host =
-            |name: String, role| HostSpec { name, roles: vec![role], reach: Reach::Made, address: None, cpus: None };
+        let rate = match &made {
+            Made::Netns(netns) => netns.rate,
+            Made::Pods(_) => None,
+        };
+        let host = |name: String, role| HostSpec {
+            name,
+            roles: vec![role],
+            reach: Reach::Made,
+            address: None,
+            cpus: None,
+            rate,
+        };
         let several =
             |role: Role, n: u32| (1..=n.clamp(1, MOST_MADE)).map(move |k| host(format!("{}-{k}", role.as_str()), role));
         let hosts = several(Role::Client, clients)

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use weir_model::topology::{HostSpec, Reach};
+use weir_model::units::BitRate;
 
 use super::message::Hello;
 use super::remote::{Carrier, RemoteHost};
@@ -83,6 +84,7 @@ impl Connect for Agents {
             name: spec.name.clone(),
             address: spec.address,
             cpus: spec.cpus.clone().unwrap_or_default(),
+            rate: spec.rate.map(BitRate::per_second),
             own_cpus: own_cpus.to_vec(),
             own_disk: !transport::shares_disk(&spec.reach),
             lease: self.lease,

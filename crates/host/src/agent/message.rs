@@ -34,6 +34,9 @@ pub struct Hello {
     /// CPUs that roles may use; empty for all.
     #[serde(default)]
     pub cpus: Vec<u32>,
+    /// What the link of its address carries, bits a second, where weir knows it and its interface may not.
+    #[serde(default)]
+    pub rate: Option<u64>,
     /// CPUs that the agent keeps to; empty for all.
     pub own_cpus: Vec<u32>,
     /// Whether the host has a disk of its own, so that the agent makes a folder for the run.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use weir_model::record::Link;
 
 use super::lease::{Holder, Lease, LeaseError, TAKES_OVER_WITHIN, file_of_this_host};
 use super::message::Hello;
@@ -64,6 +65,10 @@ fn open(hello: &Hello, host: LocalHost) -> Result<Opened, String> {
         facts.address = hello.address;
         facts.cpus.retain(|cpu| hello.cpus.is_empty() || hello.cpus.contains(cpu));
         facts.work = work;
+        let of_traffic = |link: &&mut Link| hello.address.is_some_and(|address| link.addresses.contains(&address));
+        if let Some(link) = facts.environment.links.iter_mut().find(of_traffic) {
+            link.bits_per_s = hello.rate.or(link.bits_per_s);
+        }
     });
     Ok(Opened { host: Arc::new(host), kept: Box::new((folder, lease)) })
 }

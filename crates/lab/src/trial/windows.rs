@@ -2,7 +2,8 @@
 //!
 //! A role on one host keeps its rows. The rows of a role on several are added, and each host's own follow as those of parts do. The
 //! machine's rows are those of the proxy's machine. Namespaces of one machine have its CPUs and memory in common and networks of
-//! their own, so that its CPU counts once and network counters are added. Another machine has rows by its name: `host/m2`.
+//! their own, so that its CPU counts once, network counters are added, and each network has rows: `network/client-1`. Another
+//! machine has rows by its name: `host/m2`.
 
 use weir_host::HostFacts;
 use weir_model::record::{ResourceSecond, RoleUsage};
@@ -103,11 +104,15 @@ fn roles(now: &[(&HostFacts, &[ResourceSecond])]) -> Vec<ResourceSecond> {
     rows
 }
 
-/// The machines' rows of one second: the first host's machine first.
+/// The machines' rows of one second, the first host's machine first, and those of the networks of a machine with several.
 fn machines(now: &[(&HostFacts, &[ResourceSecond])]) -> Vec<ResourceSecond> {
     let mut rows: Vec<(&str, ResourceSecond)> = Vec::new();
+    let mut networks = Vec::new();
     for (facts, seen) in now {
         let Some(row) = seen.iter().find(|row| row.who == MACHINE) else { continue };
+        if now.iter().filter(|(other, _)| other.machine == facts.machine).count() > 1 {
+            networks.push(network(row, &facts.name));
+        }
         match rows.iter_mut().find(|(machine, _)| *machine == facts.machine) {
             Some((_, all)) => *all = with_network(all, row),
             None => {
@@ -116,7 +121,25 @@ fn machines(now: &[(&HostFacts, &[ResourceSecond])]) -> Vec<ResourceSecond> {
             }
         }
     }
-    rows.into_iter().map(|(_, row)| row).collect()
+    rows.into_iter().map(|(_, row)| row).chain(networks).collect()
+}
+
+/// What of a machine's row is of the network of one of its hosts.
+fn network(row: &ResourceSecond, host: &str) -> ResourceSecond {
+    ResourceSecond {
+        who: ResourceSecond::who_of_network(host),
+        time_ms: row.time_ms,
+        length_s: row.length_s,
+        tcp_established: row.tcp_established,
+        tcp_time_wait: row.tcp_time_wait,
+        tcp_retransmits: row.tcp_retransmits,
+        listen_overflows: row.listen_overflows,
+        net_in_bytes: row.net_in_bytes,
+        net_out_bytes: row.net_out_bytes,
+        tcp_segments_sent: row.tcp_segments_sent,
+        net_drops: row.net_drops,
+        ..ResourceSecond::default()
+    }
 }
 
 /// A machine's row with the counters of another of its networks.
@@ -207,7 +230,13 @@ mod tests {
         .expect("a window");
         assert_eq!(
             seen(&both),
-            [("proxy", Some(0.5), Some(0)), ("client", Some(0.9), Some(0)), ("host", Some(1.5), Some(17))]
+            [
+                ("proxy", Some(0.5), Some(0)),
+                ("client", Some(0.9), Some(0)),
+                ("host", Some(1.5), Some(17)),
+                ("network/p", None, Some(10)),
+                ("network/c", None, Some(7))
+            ]
         );
         assert_eq!((both.length_s, both.own_cpu_us, both.usage.len()), (2.0, 14, 2));
     }

@@ -88,6 +88,10 @@ struct HostForm {
     /// The CPUs that its roles may use, such as "0-7". Left out, all.
     #[serde(skip_serializing_if = "Option::is_none")]
     cpus: Option<String>,
+    /// What the link of its address carries at most, such as "10Gbit/s". Left out, what its interface says, which those of many
+    /// virtual machines do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<BitRate>,
 }
 
 /// Keys of which a host has exactly one.
@@ -190,6 +194,7 @@ impl HostForm {
             roles: host.roles.clone(),
             address: host.address.map(|address| address.to_string()),
             cpus: host.cpus.as_deref().map(CpuList::text),
+            rate: host.rate,
             ..HostForm::default()
         };
         match host.reach.clone() {
@@ -299,7 +304,7 @@ impl Checks<'_, '_> {
             }
         });
         let (_, reach) = reach.filter(|_| self.errors.count() == before)?;
-        Some(HostSpec { name: form.name.clone(), roles: form.roles.clone(), reach, address, cpus })
+        Some(HostSpec { name: form.name.clone(), roles: form.roles.clone(), reach, address, cpus, rate: form.rate })
     }
 
     fn address(&mut self, index: usize, text: Option<&str>, several: bool) -> Option<IpAddr> {
