@@ -5,6 +5,7 @@ mod common;
 #[path = "common/machines.rs"]
 mod machines;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -25,43 +26,34 @@ fn short() -> String {
     suite(head, &closed) + &open
 }
 
-fn hosts_toml(machines: &Machines, roles: &[(&Machine, &str)]) -> String {
-    let host = |(machine, role): &(&Machine, &str)| {
-        let (name, config) = (&machine.name, machines.config().display().to_string());
-        format!(
-            "[[host]]\nname = \"{name}\"\nroles = [\"{role}\"]\nssh = \"{name}\"\nssh_config = \"{config}\"\naddress = \"{}\"\n\n",
-            machine.address
-        )
+/// Machines that have this machine's products and clocks so many seconds ahead, and the topology with a role on each.
+fn with_roles(folder: &Path, roles: &[(&str, i64)]) -> Option<(Machines, String)> {
+    let setup = |(_, clock_ahead_s): &(&str, i64)| Setup {
+        weir_home: Some(home()),
+        clock_ahead_s: *clock_ahead_s,
+        ..Setup::default()
     };
-    roles.iter().map(host).collect()
-}
-
-/// Three machines that have this machine's products, and the topology with a role on each.
-fn three(folder: &Path) -> Option<(Machines, String)> {
-    let setup = |clock_ahead_s| Setup { weir_home: Some(home()), clock_ahead_s, ..Setup::default() };
-    let machines = Machines::start(&[setup(0), setup(5_000), setup(-3)])?;
-    let roles = [(machines.get(0), "client"), (machines.get(1), "proxy"), (machines.get(2), "origin")];
+    let machines = Machines::start(&roles.iter().map(setup).collect::<Vec<_>>())?;
+    let toml = machines.topology(&roles.iter().map(|(role, _)| (*role, [].as_slice())).collect::<Vec<_>>());
     let hosts = folder.join("hosts.toml");
-    std::fs::write(folder.join("suite.toml"), short()).expect("written");
-    std::fs::write(&hosts, hosts_toml(&machines, &roles)).expect("written");
+    std::fs::write(&hosts, toml).expect("written");
     Some((machines, hosts.display().to_string()))
 }
 
+/// A machine for each role, and the short suite.
+fn three(folder: &Path) -> Option<(Machines, String)> {
+    std::fs::write(folder.join("suite.toml"), short()).expect("written");
+    with_roles(folder, &[("client", 0), ("proxy", 5_000), ("origin", -3)])
+}
+
 fn command(machines: &Machines, folder: &Path, hosts: &str) -> Command {
-    let (suite, out) = (folder.join("suite.toml"), folder.join("run"));
-    let path = |path: &Path| path.display().to_string();
-    machines.weir(&[
-        "run",
-        &path(&suite),
-        "--yes",
-        "--quiet",
-        "--scale",
-        "full",
-        "--topology",
-        hosts,
-        "--out",
-        &path(&out),
-    ])
+    let suite = folder.join("suite.toml").display().to_string();
+    command_of(&suite, "full", machines, folder, hosts)
+}
+
+fn command_of(suite: &str, scale: &str, machines: &Machines, folder: &Path, hosts: &str) -> Command {
+    let out = folder.join("run").display().to_string();
+    machines.weir(&["run", suite, "--yes", "--quiet", "--scale", scale, "--topology", hosts, "--out", &out])
 }
 
 fn clean(machines: &Machines, count: usize) {
@@ -83,9 +75,9 @@ fn pool() -> String {
 }
 
 /// Every trial measured, by the right number of hosts, and the same requests on both sides.
-fn measured(run: &Path, hosts: usize) -> Vec<Value> {
+fn measured(run: &Path, trials: usize, hosts: usize) -> Vec<Value> {
     let all: Vec<Value> = measurements(run).into_iter().map(|(_, measurement)| measurement).collect();
-    assert_eq!(all.len(), 4);
+    assert_eq!(all.len(), trials);
     for m in &all {
         assert!(m["error"].is_null(), "{}", m["error"]);
         assert_ne!(m["verdict"], "invalid", "{}", m["findings"]);
@@ -101,16 +93,26 @@ fn measured(run: &Path, hosts: usize) -> Vec<Value> {
     all
 }
 
+/// A published benchmark, whole: all its products are had everywhere.
 #[test]
-fn the_same_suite_runs_on_machines_over_ssh_and_nothing_is_left_there() {
+fn a_published_suite_runs_on_machines_over_ssh_and_nothing_is_left_there() {
     let folder = scratch();
-    let Some((machines, hosts)) = three(folder.path()) else { return };
-    let ended = run_within(&mut command(&machines, folder.path(), &hosts), LONG);
-    ended.expect(0);
+    let Some((machines, hosts)) = with_roles(folder.path(), &[("client", 0), ("proxy", 5_000), ("origin", -3)]) else {
+        return;
+    };
+    // The machines have no way to the outside, and this machine's folder of products.
+    let install = ["products", "install", "--yes", "haproxy", "nginx", "caddy", "envoy", "traefik"];
+    run_within(&mut weir(&install), 3 * LONG).expect(0);
+    run_within(&mut command_of("loggly", "smoke", &machines, folder.path(), &hosts), LONG).expect(0);
     let run = folder.path().join("run");
-    measured(&run, 3);
-    let product = std::fs::read_dir(run.join("trials")).expect("trials").flatten();
-    let of_nginx = product.map(|entry| entry.path()).filter(|path| path.display().to_string().contains("nginx"));
+    for m in measured(&run, 11, 3) {
+        let (sent, reached) = (number(&m, "/load/total/sent"), number(&m, "/origin/requests"));
+        assert_eq!((sent, reached), (1_000.0, 1_000.0), "{}", m["case"]);
+    }
+    let trials = std::fs::read_dir(run.join("trials")).expect("trials").flatten();
+    let of_nginx: Vec<_> =
+        trials.map(|entry| entry.path()).filter(|path| path.display().to_string().contains("nginx")).collect();
+    assert_eq!(of_nginx.len(), 2, "two profiles");
     for trial in of_nginx {
         for file in ["client.log", "latency.hlog", "load.csv", "origin.log", "product/nginx.conf", "resources.csv"] {
             assert!(trial.join(file).is_file(), "{} was not brought back", trial.join(file).display());
@@ -121,6 +123,94 @@ fn the_same_suite_runs_on_machines_over_ssh_and_nothing_is_left_there() {
         serde_json::from_slice(&std::fs::read(run.join("environment.json")).expect("there")).expect("JSON");
     assert_eq!(environment["hosts"].as_array().map_or(0, Vec::len), 3, "{}", environment["hosts"]);
     assert!(run.join("report/report.html").is_file());
+}
+
+/// Two clients whose clocks differ by an hour and a half make one load: what each says of a second is of the same second.
+#[test]
+fn clients_with_other_clocks_are_on_one_time_axis() {
+    let folder = scratch();
+    let head = "title = \"Short\"\nproducts = [\"nginx\"]\nprofile = \"tuned\"\nblocks = 1";
+    let load = "name = \"open\"\nkind = \"open\"\nrate = 1000\narrivals = \"constant\"\nconnections = 8\nwarmup = \"300ms\"\n\
+                duration = \"4s\"";
+    std::fs::write(folder.path().join("suite.toml"), suite(head, load)).expect("written");
+    let roles = [("client", 5_000), ("client", -3), ("proxy", 0), ("origin", 77)];
+    let Some((machines, hosts)) = with_roles(folder.path(), &roles) else { return };
+    run_within(&mut command(&machines, folder.path(), &hosts), LONG).expect(0);
+    let run = folder.path().join("run");
+    let m = measured(&run, 1, 4).remove(0);
+    for clock in m["clocks"].as_array().expect("clocks") {
+        assert!(number(clock, "/error_us") + number(clock, "/drift_us") < 50_000.0, "{clock}");
+    }
+    let trial = measurements(&run).remove(0).0;
+    let [all, one, two] = ["", "clients/m1", "clients/m2"].map(|of| csv_file(&trial.join(of).join("load.csv")));
+    assert_eq!(all.len(), 4);
+    for (second, (all, (one, two))) in all.iter().zip(one.iter().zip(&two)).enumerate() {
+        for column in ["second", "length_s"] {
+            assert_eq!((&all[column], &all[column]), (&one[column], &two[column]));
+        }
+        for column in ["due", "sent", "right"] {
+            let [all, one, two] = [all, one, two].map(|row| row[column].parse::<u32>().expect("a number"));
+            assert_eq!(all, one + two, "{column} of second {second}");
+            assert!(column != "due" || (one.abs_diff(500) <= 2 && two.abs_diff(500) <= 2), "{one} and {two} were due");
+        }
+    }
+    // Each client says when its window began, by the clock of the machine where weir runs.
+    let began = [trial.clone(), trial.join("clients/m1"), trial.join("clients/m2")].map(|folder| start_of_log(&folder));
+    assert!(began.iter().all(|start| (start - began[0]).abs() < 0.02), "{began:?}");
+    // The proxy's network says when their requests came: as many in each second. It asks nobody's clock but its own.
+    let rows: Vec<_> =
+        csv_file(&trial.join("resources.csv")).into_iter().filter(|row| row["who"] == "network/m3").collect();
+    let column = |name: &str| rows.iter().map(|row| row[name].parse::<f64>().expect("a number")).collect::<Vec<_>>();
+    let rates: Vec<f64> = column("net_in_bytes").iter().zip(column("length_s")).map(|(bytes, s)| bytes / s).collect();
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    assert!(rates.len() >= 4 && rates.iter().all(|rate| (rate / mean - 1.0).abs() < 0.15), "bytes a second: {rates:?}");
+    for (second, end_ms) in column("time_ms").iter().enumerate().take(4) {
+        let end = began[0] + second as f64 + 1.0;
+        assert!((end_ms / 1e3 - end).abs() < 0.2, "second {second} ends at {end}, and the proxy's at {end_ms} ms");
+    }
+    clean(&machines, 4);
+}
+
+fn csv_file(path: &Path) -> Vec<BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_path(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    reader.deserialize().map(|row| row.expect("a whole row")).collect()
+}
+
+/// Unix time at which an interval log begins, s.
+fn start_of_log(folder: &Path) -> f64 {
+    let log = std::fs::read_to_string(folder.join("latency.hlog")).expect("a log");
+    let (_, rest) = log.split_once("#[StartTime: ").unwrap_or_else(|| panic!("no start in {log}"));
+    rest.split_once(' ').and_then(|(seconds, _)| seconds.parse().ok()).unwrap_or_else(|| panic!("no seconds in {log}"))
+}
+
+/// The audit says that a link was full where weir limits it, and not where it does not.
+#[test]
+fn a_full_link_of_a_made_network_is_seen() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root can make network namespaces");
+        return;
+    }
+    let head = "title = \"Large\"\nproducts = [\"nginx\"]\nprofile = \"tuned\"\nblocks = 1";
+    let load = "name = \"closed\"\nkind = \"closed\"\nconnections = 8\nwarmup = \"500ms\"\nduration = \"2s\"";
+    let large = suite(head, load).replace("/bytes/128", "/bytes/65536").replace("size = 128", "size = 65536");
+    for (rate, full) in [("rate = \"40Mbit/s\"\n", true), ("", false)] {
+        let folder = scratch();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(path("suite.toml"), &large).expect("written");
+        std::fs::write(path("hosts.toml"), format!("[netns]\n{rate}")).expect("written");
+        let (suite, hosts, out) = (path("suite.toml"), path("hosts.toml"), path("run"));
+        run_within(&mut weir(&["run", &suite, "-yq", "--scale", "full", "--topology", &hosts, "--out", &out]), LONG)
+            .expect(0);
+        let m = measurements(Path::new(&out)).remove(0).1;
+        let findings = m["findings"].as_array().expect("findings");
+        let of_link: Vec<&Value> = findings.iter().filter(|finding| finding["check"] == "link").collect();
+        assert_eq!(of_link.len(), usize::from(full), "{rate}: {findings:#?}");
+        for finding in of_link {
+            let message = finding["message"].as_str().expect("a text");
+            assert!(message.ends_with(" % of what eth0 carries"), "{message}");
+            assert_eq!(m["verdict"], "suspect");
+        }
+    }
 }
 
 #[test]
@@ -147,7 +237,7 @@ fn each_role_has_a_namespace_and_two_clients_make_one_load_on_a_pool_of_two_host
         &path("run"),
     ];
     run_within(&mut weir(&args), LONG).expect(0);
-    for m in measured(&folder.path().join("run"), 5) {
+    for m in measured(&folder.path().join("run"), 4, 5) {
         let hosts: Vec<&str> =
             m["load"]["hosts"].as_array().expect("hosts").iter().filter_map(|host| host["host"].as_str()).collect();
         assert_eq!(hosts, ["client-1", "client-2"]);

@@ -9,11 +9,13 @@ use std::fs;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use weir_host::netns::{Namespace, Network};
+use weir_model::units::CpuList;
 
 use crate::common::{processes_touching, scratch, until, weir};
 
@@ -87,9 +89,28 @@ impl Machines {
         &self.machines[index]
     }
 
+    /// A folder that goes with them.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// `-F` of ssh.
     pub fn config(&self) -> PathBuf {
-        self.folder.path().join("ssh_config")
+        self.folder().join("ssh_config")
+    }
+
+    /// A topology of them: the role of each, and the CPUs for it (none: all).
+    pub fn topology(&self, roles: &[(&str, &[u32])]) -> String {
+        let config = self.config().display().to_string();
+        let host = |(machine, (role, cpus)): (&Machine, &(&str, &[u32]))| {
+            let (name, address) = (&machine.name, machine.address);
+            let cpus = if cpus.is_empty() { String::new() } else { format!("cpus = \"{}\"\n", CpuList::text(cpus)) };
+            format!(
+                "[[host]]\nname = \"{name}\"\nroles = [\"{role}\"]\nssh = \"{name}\"\nssh_config = \"{config}\"\n\
+                 address = \"{address}\"\n{cpus}\n"
+            )
+        };
+        self.machines.iter().zip(roles).map(host).collect()
     }
 
     /// weir with arguments, in the namespace from which the machines are reached. The `ssh` in its PATH uses [`Machines::config`].
@@ -135,7 +156,8 @@ impl Machines {
         control.inside(|| Ok(work())).expect("the namespace is there")
     }
 
-    fn control(&self, program: &str) -> Command {
+    /// A program where the machines are reached. It has no input.
+    pub fn control(&self, program: &str) -> Command {
         let enter = self.network.hosts().last().expect("control").enter();
         let mut command = Command::new(&enter[0]);
         let path =
@@ -222,6 +244,8 @@ impl Machine {
             command.args(["--time", "--monotonic", &ahead, "--boottime", &ahead]);
         }
         command.args(["--", "sh", "-c", &start]).stdin(Stdio::null()).stdout(Stdio::null());
+        // Ctrl-C at a terminal is none of its business.
+        command.process_group(0);
         let above = command.spawn().expect("setpriv, nsenter and unshare are there");
         let (name, address) = (namespace.host.clone(), namespace.address);
         Machine { name, address, home, namespace: namespace.clone(), programs, above }

@@ -35,14 +35,19 @@ impl Ended {
 
 /// weir with arguments. Products installed by weir go to one folder for all tests, so that each is got only once.
 pub fn weir(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    let mut command = Command::new(binary());
     command.args(args).env("WEIR_HOME", home()).stdin(Stdio::null());
     command
 }
 
 /// weir's own folder during tests, inside the target folder.
 pub fn home() -> PathBuf {
-    Path::new(env!("CARGO_BIN_EXE_weir")).parent().expect("the binary is in a folder").join("weir-test-home")
+    binary().parent().expect("the binary is in a folder").join("weir-test-home")
+}
+
+/// Cargo tells it to tests, and not to an example, which uses a part of this.
+fn binary() -> &'static Path {
+    option_env!("CARGO_BIN_EXE_weir").map_or_else(|| unreachable!("this is a test"), Path::new)
 }
 
 /// Runs to the end, at most `within`.
