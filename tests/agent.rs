@@ -129,7 +129,17 @@ impl Speaker {
 
 fn hello(lease: bool) -> Hello {
     let (run, who) = ("by-hand".into(), "tester@here".into());
-    Hello { run, who, name: "m1".into(), address: None, cpus: Vec::new(), own_cpus: Vec::new(), own_disk: true, lease }
+    Hello {
+        run,
+        who,
+        name: "m1".into(),
+        address: None,
+        cpus: Vec::new(),
+        rate: None,
+        own_cpus: Vec::new(),
+        own_disk: true,
+        lease,
+    }
 }
 
 /// Neither side's pipe is closed, and nobody reads what it says: only its watchdog can end it.
