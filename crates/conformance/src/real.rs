@@ -279,6 +279,7 @@ impl Testbed for RealTestbed<'_> {
         let spec = OriginSpec {
             listen: &self.origin_addrs,
             protocol: self.protocol.upstream(),
+            connections: 64,
             cpus: &[],
             driver,
             tls: None,

@@ -193,6 +193,8 @@ pub struct OriginSpec<'a> {
     pub listen: &'a [SocketAddr],
     /// What it speaks there.
     pub protocol: Protocol,
+    /// Connections to prepare for; it takes more if it can.
+    pub connections: u32,
     /// Its CPUs; empty for all.
     pub cpus: &'a [u32],
     /// Its I/O driver.
@@ -226,7 +228,8 @@ impl OriginProcess {
                 if spec.protocol.is_keyvalue() { format!("{}://", spec.protocol.scheme()) } else { String::new() };
             args.extend(["--listen".to_owned(), format!("{scheme}{addr}")]);
         }
-        args.extend(["--threads", &threads, "--driver", driver].map(String::from));
+        let connections = spec.connections.to_string();
+        args.extend(["--threads", &threads, "--connections", &connections, "--driver", driver].map(String::from));
         if !spec.cpus.is_empty() {
             args.extend(["--cpus".to_owned(), cpu_list(spec.cpus)]);
         }
@@ -543,13 +546,14 @@ mod tests {
             let driver = DriverChoice::Epoll;
             let protocol = if tls.is_some() { Protocol::Rediss } else { Protocol::default() };
             let (listen, tls) = (&[listen, SocketAddr::from(([127, 0, 0, 1], 15_002))][..], tls.cloned());
-            let spec = OriginSpec { listen, protocol, cpus: &[2, 5], driver, tls, output: &output };
+            let spec = OriginSpec { listen, protocol, connections: 64, cpus: &[2, 5], driver, tls, output: &output };
             OriginProcess::start(&host(weir), &spec).expect_err("no origin").to_string()
         };
         assert_eq!(
             start("/bin/echo", None),
             "the origin ended by itself; its last words:\n\
-             origin --with-parent --listen 127.0.0.1:15001 --listen 127.0.0.1:15002 --threads 2 --driver epoll --cpus 2,5"
+             origin --with-parent --listen 127.0.0.1:15001 --listen 127.0.0.1:15002 --threads 2 --connections 64 \
+             --driver epoll --cpus 2,5"
         );
         let tls = OriginTls { cert: "/c.pem".into(), key: "/k.pem".into(), client_ca: None, tls: Tls::default() };
         let said = start("/bin/echo", Some(&tls));

@@ -1,9 +1,11 @@
 //! Checks before anything is started: file descriptors, and a folder name that products can use. `weir run`
 //! calls them, so that a run that cannot succeed fails at once and says what would be right.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use weir_model::InputError;
+use weir_model::product::{Product, ProductKind};
 use weir_model::suite::{Load, Suite};
 
 use weir_product::render::quotable;
@@ -11,12 +13,17 @@ use weir_product::render::quotable;
 /// Descriptors a role needs beside its connections: files, rings, listeners, pipes.
 const OTHER_DESCRIPTORS: u64 = 256;
 
-/// Checks that the suite's connections fit the descriptors: a proxy holds each downstream, and one upstream for each request
-/// that can be in flight on it.
+/// Checks that the suite's connections fit the descriptors that a process may have on the proxy's host: a proxy holds each
+/// downstream, and one upstream for each request that can be in flight on it. weir's own client and origin check theirs by
+/// themselves; they need none for most of their connections.
 ///
 /// # Errors
 /// The load that does not fit, and what would.
-pub fn descriptors(suite: &Suite, limit: u64) -> Result<(), InputError> {
+pub fn descriptors(suite: &Suite, products: &BTreeMap<String, Product>, limit: u64) -> Result<(), InputError> {
+    let is_direct = |name: &str| products.get(name).is_some_and(|product| product.kind == ProductKind::Direct);
+    if suite.entries.iter().all(|entry| is_direct(&entry.product)) {
+        return Ok(());
+    }
     for load in &suite.loads {
         // Upstream is HTTP/1.1: each request in flight has a connection of its own.
         let streams = suite.workloads.iter().map(|w| load.streams_of(w.protocol)).max().unwrap_or(1);
@@ -28,7 +35,7 @@ pub fn descriptors(suite: &Suite, limit: u64) -> Result<(), InputError> {
             return Err(InputError::of(
                 format!("suite {}: load {name}: connections", suite.name),
                 format!(
-                    "{connections} connections need {needed} descriptors in the proxy, and this machine allows {limit} a process"
+                    "{connections} connections need {needed} descriptors in the proxy, and its machine allows {limit} a process"
                 ),
                 format!("at most {most} connections, or a higher hard limit (`ulimit -Hn`, /etc/security/limits.conf)"),
             ));
@@ -72,17 +79,23 @@ mod tests {
         let mut suite = suite(1, 1, 1);
         suite.loads[0].connections = 22;
         suite.loads[1].connections = 500;
-        assert_eq!(descriptors(&suite, 2 * 500 + OTHER_DESCRIPTORS), Ok(()));
-        let refused = descriptors(&suite, 300).expect_err("too few");
+        let none = BTreeMap::new();
+        let of = |suite: &Suite, limit| descriptors(suite, &none, limit);
+        assert_eq!(of(&suite, 2 * 500 + OTHER_DESCRIPTORS), Ok(()));
+        let refused = of(&suite, 300).expect_err("too few");
         assert_eq!(
             refused.to_string(),
-            "suite suite: load half: connections: 500 connections need 1256 descriptors in the proxy, and this machine \
+            "suite suite: load half: connections: 500 connections need 1256 descriptors in the proxy, and its machine \
              allows 300 a process\n  expected: at most 22 connections, or a higher hard limit (`ulimit -Hn`, \
              /etc/security/limits.conf)"
         );
         suite.loads[1].connections = 22;
-        assert_eq!(descriptors(&suite, 300), Ok(()), "what was said to be right is right");
-        assert!(descriptors(&suite, 0).expect_err("none").to_string().contains("at most 0 connections"));
+        assert_eq!(of(&suite, 300), Ok(()), "what was said to be right is right");
+        assert!(of(&suite, 0).expect_err("none").to_string().contains("at most 0 connections"));
+        let text = include_str!("../../../products/direct/product.toml");
+        let direct =
+            Product::parse("p0", "product.toml", text, BTreeMap::new(), Default::default()).expect("it is right");
+        assert_eq!(descriptors(&suite, &[("p0".into(), direct)].into(), 0), Ok(()), "there is no proxy");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! many connections to one target as `net.ipv4.ip_local_port_range` has ports, about 28,000 by default. All of
 //! 127.0.0.0/8 is this host, so a load on a loopback target can use more source addresses.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use weir_net::{Capacity, DescriptorKind, DriverKind};
 
@@ -18,6 +18,9 @@ const DEFAULT_RANGE: (u16, u16) = (32768, 60999);
 
 /// Descriptors that each thread's driver needs, beside what `weir_net` keeps for the rest of the process.
 const DESCRIPTORS_A_THREAD: u32 = 8;
+
+/// Most threads that a client of several takes for each that was wished.
+const MOST_TIMES: u32 = 64;
 
 /// With a new connection for every request, sockets that are still closing overlap with the next ones.
 const CLOSING_AT_ONCE: u32 = 1024;
@@ -63,6 +66,23 @@ fn hold_in(
     }
 }
 
+/// The threads of each of several clients that make one load together: as many as wished, or for all the same multiple of that
+/// where the connections of one would not fit its host's descriptors. `hosts` has the wished threads of each, and the limit of
+/// descriptors that a process has there.
+pub fn threads_of_clients(hosts: &[(u32, u64)], connections: u32, close: bool) -> Vec<u32> {
+    let all: u64 = hosts.iter().map(|(threads, _)| u64::from(*threads)).sum();
+    let fits = |times: u32| {
+        hosts.iter().all(|&(threads, descriptors)| {
+            let capacity = Capacity { descriptors, per_ring: u32::try_from(descriptors).unwrap_or(u32::MAX) };
+            let share = (u64::from(connections) * u64::from(threads)).div_ceil(all.max(1)) as u32;
+            // What fits no number of threads is refused there, with what would be right.
+            hold_in(capacity, share, threads * times, close).is_ok_and(|(needed, _)| needed <= threads * times)
+        })
+    };
+    let times = (1..=MOST_TIMES).find(|times| fits(*times)).unwrap_or(1);
+    hosts.iter().map(|(threads, _)| threads * times).collect()
+}
+
 /// The range of ports that the kernel hands out, both ends included.
 pub(crate) fn port_range() -> (u16, u16) {
     std::fs::read_to_string(RANGE_FILE).ok().and_then(|text| parse_range(&text)).unwrap_or(DEFAULT_RANGE)
@@ -76,7 +96,8 @@ fn parse_range(text: &str) -> Option<(u16, u16)> {
 }
 
 /// Source addresses for this many connections to one target, used in turn: those given, otherwise as many as needed.
-/// `None` leaves the choice to the kernel.
+/// `None` leaves the choice to the kernel, and so does the unspecified address, for which the kernel tries all ports alike: the
+/// better way when many are taken.
 ///
 /// A tenth of the ports is left to other programs on this host and to sockets that are still closing. With a new
 /// connection for every request (`close`), each connection blocks its port for at least a second (`TIME_WAIT`). So one
@@ -106,8 +127,15 @@ pub(crate) fn sources(
             let first = u32::from(Ipv4Addr::LOCALHOST);
             Ok((0..needed).map(|i| Some(IpAddr::V4(Ipv4Addr::from(first + i)))).collect())
         }
-        _ if connections <= ports => Ok(vec![None]),
+        ip if connections <= ports => Ok(vec![(connections > all / 3).then(|| unspecified(ip))]),
         _ => Err(LoadError::Ports { connections, target, ports }),
+    }
+}
+
+fn unspecified(like: IpAddr) -> IpAddr {
+    match like {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     }
 }
 
@@ -149,6 +177,14 @@ mod tests {
     }
 
     #[test]
+    fn for_many_connections_elsewhere_all_ports_are_tried_alike() {
+        let got = |target, n| sources(addr(target), &[], n, false, (32768, 60999)).unwrap();
+        assert_eq!(got("192.0.2.1:80", 9_000), vec![None]);
+        assert_eq!(got("192.0.2.1:80", 25_000), vec![Some("0.0.0.0".parse().unwrap())]);
+        assert_eq!(got("[::1]:80", 25_000), vec![Some("::".parse().unwrap())]);
+    }
+
+    #[test]
     fn many_connections_elsewhere_are_refused_with_a_remedy() {
         for target in ["192.0.2.1:80", "[::1]:80"] {
             let error = sources(addr(target), &[], 26_000, false, (32768, 60999)).unwrap_err();
@@ -171,6 +207,15 @@ mod tests {
         assert_eq!(hold_in(here, 10_000, 2, false).unwrap(), (2, DescriptorKind::Regular));
         assert_eq!(hold_in(here, 200_000, 2, false).unwrap(), (11, DescriptorKind::Direct));
         assert_eq!(hold_in(here, 200_000, 16, false).unwrap(), (16, DescriptorKind::Direct));
+    }
+
+    #[test]
+    fn several_clients_take_threads_for_the_connections_of_each() {
+        let four = [(1, 20_000); 4];
+        assert_eq!(threads_of_clients(&four, 64, false), [1; 4]);
+        assert_eq!(threads_of_clients(&four, 200_000, false), [3; 4]);
+        assert_eq!(threads_of_clients(&[(1, 1 << 20), (3, 20_000)], 80_000, false), [2, 6], "60,000 on the second");
+        assert_eq!(threads_of_clients(&[(2, 0)], 10, false), [2], "refused there");
     }
 
     #[test]

@@ -87,6 +87,7 @@ mod tls;
 mod validate;
 mod worker;
 
+pub use capacity::threads_of_clients;
 pub use detail::{Detail, Distributions};
 pub use error::LoadError;
 pub use gate::Gate;

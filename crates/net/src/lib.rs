@@ -85,7 +85,8 @@ pub enum Event<'a> {
 /// Operations on a connection that is gone are ignored, so a handler need not track what the kernel knows better.
 pub trait Io {
     /// Begins a connection. [`Event::Connected`] or [`Event::Failed`] follows. `from` binds the source address (for
-    /// spreading over 127.0.0.0/8 when ports run short); a Unix socket ignores it.
+    /// spreading over 127.0.0.0/8 when ports run short); the unspecified address leaves it to the kernel, which then tries
+    /// all ports alike, for when most are taken. A Unix socket ignores it.
     ///
     /// # Errors
     /// When no socket can be made (descriptors, memory), with the kernel's error, and when `to` is a path too long

@@ -15,6 +15,9 @@ use crate::{Address, Listener};
 /// How long to wait before accepting again after descriptors or memory ran out.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
+/// ip(7); `libc` lacks it.
+const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
+
 /// Whether accepting failed because descriptors or memory ran out: the connection still waits, and will for a while.
 pub(crate) fn is_out_of_resources(error: i32) -> bool {
     // ENOSPC: the limit of epoll watches.
@@ -143,18 +146,27 @@ fn bind(fd: RawFd, addr: &SocketAddr) -> io::Result<()> {
 /// socket, which has neither.
 ///
 /// With a source address the port is chosen only when connecting (`IP_BIND_ADDRESS_NO_PORT`), so that one
-/// source port can serve several destinations.
+/// source port can serve several destinations. With the unspecified address nothing is bound, and all ports are tried alike.
 pub(crate) fn client_socket(to: &Address, from: Option<IpAddr>, nonblocking: bool) -> io::Result<OwnedFd> {
     let Address::Tcp(to) = to else {
         return stream_socket(libc::AF_UNIX, nonblocking);
     };
     let fd = tcp_socket(to, nonblocking)?;
     no_delay(fd.as_raw_fd())?;
-    if let Some(ip) = from {
+    if from.is_some_and(|ip| ip.is_unspecified()) {
+        try_every_port(fd.as_raw_fd());
+    } else if let Some(ip) = from {
         set_option(fd.as_raw_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
         bind(fd.as_raw_fd(), &SocketAddr::new(ip, 0))?;
     }
     Ok(fd)
+}
+
+/// Makes the kernel look for a free port among all, and not first among every second one. As long as few are taken that is no
+/// better; beyond half of them each connection would search all of the taken half in vain. Linux does so from 6.8 on for sockets
+/// that have a range of their own, here the system's (ip(7), `IP_LOCAL_PORT_RANGE`). Others find their port more slowly.
+fn try_every_port(fd: RawFd) {
+    let _ = set_option(fd, libc::IPPROTO_IP, IP_LOCAL_PORT_RANGE, (u32::from(u16::MAX) << 16) as i32);
 }
 
 /// Prepares a listener for a driver: it is non-blocking, and accepted sockets inherit `TCP_NODELAY`.

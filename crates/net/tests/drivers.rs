@@ -104,4 +104,5 @@ on_both_drivers! {
     waits::until_in_the_past_returns_at_once,
     waits::the_waker_ends_a_wait,
     waits::source_addresses_are_bound,
+    waits::ports_are_tried_alike_on_request,
 }

@@ -104,13 +104,13 @@ pub fn main(args: &Args) -> VerbResult {
     if args.dry_run {
         return dry_run::show(&resolved, args.resume.as_deref(), args.json);
     }
-    let descriptors = weir_net::raise_descriptor_limit().0;
+    weir_net::raise_descriptor_limit();
     let folder =
         args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&resolved.suite.name));
     preflight::folder(&folder).map_err(Failure::input)?;
     let (reached, run_hosts) = topology::reach(&topology, &folder, &placement)?;
-    let least = run_hosts.each().into_iter().map(|host| host.facts().environment.descriptors.1).min();
-    preflight::descriptors(&resolved.suite, least.unwrap_or(descriptors).min(descriptors)).map_err(Failure::input)?;
+    let limit = run_hosts.proxy.facts().environment.descriptors.1;
+    preflight::descriptors(&resolved.suite, &resolved.products, limit).map_err(Failure::input)?;
     let placement = topology::placement(&topology, &run_hosts, &placement)?;
     let expected = resolved.takes();
     let setup = setup(args, resolved, placement, &folder, &topology, (reached, run_hosts))?;

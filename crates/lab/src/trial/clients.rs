@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use weir_host::Host;
 use weir_host::role::{ClientProcess, ClientReport, ClientSpec};
-use weir_load::{ClientOutput, Outputs, merge};
+use weir_load::{ClientOutput, Outputs, merge, threads_of_clients};
 use weir_model::At;
 use weir_model::load::{LoadResult, LoadSecond, LoadSpec, Part};
 use weir_model::record::Role;
@@ -229,9 +229,11 @@ fn orders(context: &TrialContext, trial: &TrialSpec<'_>, spec: &ClientSpec) -> V
         return vec![Some(spec.clone())];
     }
     let cpus_of = |host: &Arc<dyn Host>| context.hosts.cpus(Role::Client, host, &context.placement);
-    let wished: Vec<u32> = hosts.iter().map(|host| cpus_of(host).len().max(1) as u32).collect();
-    let threads = wished.iter().sum::<u32>().min(spec.spec.connections);
-    let parts = Part::deal(&wished, spec.spec.connections);
+    let (connections, close) = (spec.spec.connections, spec.spec.connection_close);
+    let wish = |host| (cpus_of(host).len().max(1) as u32, host.facts().environment.descriptors.1);
+    let wished = threads_of_clients(&hosts.iter().map(wish).collect::<Vec<_>>(), connections, close);
+    let threads = wished.iter().sum::<u32>().min(connections);
+    let parts = Part::deal(&wished, connections);
     let order = |(host, part): (&Arc<dyn Host>, Part)| {
         (part.threads > 0).then(|| {
             let tls = spec.spec.tls.is_some();

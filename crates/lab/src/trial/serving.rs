@@ -112,7 +112,8 @@ fn own(
         host.create_dir(&at(""))?;
         let tls = protocol.is_tls().then(|| certified(context, host, &at("origin"))).transpose()?;
         let cpus = context.hosts.cpus(Role::Origin, host, &context.placement);
-        let spec = OriginSpec { listen: &listen, protocol, cpus: &cpus, driver: context.driver, tls, output: &log };
+        let (connections, driver) = (trial.load.connections, context.driver);
+        let spec = OriginSpec { listen: &listen, protocol, connections, cpus: &cpus, driver, tls, output: &log };
         let process = OriginProcess::start(host, &spec).map_err(|e| {
             Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says")
         })?;

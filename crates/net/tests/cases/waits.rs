@@ -82,3 +82,25 @@ pub fn source_addresses_are_bound<D: Driver>(make: fn() -> io::Result<D>) {
     assert!(driver.connect(&addr.into(), Some(foreign)).is_err());
     assert_eq!(driver.open(), 10, "no slot is taken for it");
 }
+
+pub fn ports_are_tried_alike_on_request<D: Driver>(make: fn() -> io::Result<D>) {
+    const CONNECTIONS: usize = 40;
+    let (listener, addr) = peer_listener();
+    let mut odd_ports = |from| {
+        let mut driver = make().unwrap();
+        let mut record = Record::default();
+        for _ in 0..CONNECTIONS {
+            driver.connect(&addr.into(), from).unwrap();
+        }
+        run_until(&mut driver, &mut record, |record, _| record.count(|seen| *seen == Seen::Connected) == CONNECTIONS);
+        (0..CONNECTIONS).filter(|_| listener.accept().unwrap().1.port() % 2 == 1).count()
+    };
+    let alike = odd_ports(Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED)));
+    // Linux 6.8 is the first that does so.
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let version: Vec<u32> = release.split(['.', '-']).map_while(|part| part.parse().ok()).take(2).collect();
+    if version >= vec![6, 8] {
+        assert!((1..CONNECTIONS).contains(&alike), "{alike} of {CONNECTIONS} ports are odd");
+        assert!(odd_ports(None) < CONNECTIONS / 4, "then the kernel's own way is no other any more");
+    }
+}
