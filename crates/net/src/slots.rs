@@ -146,6 +146,11 @@ impl Slots {
             .filter(|slot| slot.generation == conn.generation() && slot.is(Flag::Used) && !slot.is(Flag::Dead))
     }
 
+    /// Slots that there are, in use or not; they have the numbers below.
+    pub(crate) fn made(&self) -> u32 {
+        self.all.len() as u32
+    }
+
     /// Slots in use.
     pub(crate) fn used(&self) -> usize {
         self.all.len() - self.free.len()

@@ -374,10 +374,10 @@ impl Driver for UringDriver {
 impl Drop for UringDriver {
     fn drop(&mut self) {
         if !self.over {
-            // Queued closes are done; a ring that refuses is closed below with everything in it.
-            let _ = self.ring.submit_all();
+            // Queued closes are done, too; a ring that refuses is closed below with everything in it.
+            let _ = self.shut_down();
         }
-        // This ends all operations, so that none keeps a socket open after its descriptor is closed.
+        // This ends all other operations, so that none keeps a socket open after its descriptor is closed.
         let _ = self
             .ring
             .ring()
