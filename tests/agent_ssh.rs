@@ -100,6 +100,29 @@ fn weir_is_brought_once_and_works_there() {
     until("an empty machine", LONG, || is_clean(machine));
 }
 
+/// Clusters have one home for all machines, and process numbers that repeat.
+#[test]
+fn machines_with_one_home_are_brought_weir_at_the_same_time() {
+    let home = scratch();
+    let setup = Setup { weir_home: Some(home.path().to_owned()), ..Setup::default() };
+    let Some(machines) = Machines::start(&vec![setup; 4]) else { return };
+    let reached: Vec<_> = std::thread::scope(|threads| {
+        let connect = |index| {
+            threads.spawn({
+                let machines = &machines;
+                move || connect(machines, machines.get(index), "a")
+            })
+        };
+        let threads: Vec<_> = (0..4).map(connect).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    for host in reached {
+        drop(host.expect("reached"));
+    }
+    let left: Vec<_> = std::fs::read_dir(home.path().join("bin")).expect("a folder").flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
 #[test]
 fn a_killed_ssh_is_a_lost_host_and_leaves_nothing_there() {
     let Some(machines) = Machines::start(&[Setup::default()]) else { return };

@@ -119,13 +119,15 @@ pub const BOOTSTRAP_WORD: &str = "weir-bootstrap";
 /// `want` and then reads the binary; `weir-bootstrap ready`; and becomes the agent. Nothing may be sent to it before that word
 /// but the binary, because what reads it may read ahead.
 ///
+/// The name of what is being copied is nobody else's: machines of a cluster may have one home, and equal process numbers.
+///
 /// One line without single quotes and exclamation marks, because the login shell that hands it to `sh` may be csh or fish.
 pub const BOOTSTRAP: &str = concat!(
-    r#"d=${WEIR_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/weir}/bin; f=$d/weir-$1; t=$f.$$; "#,
+    r#"d=${WEIR_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/weir}/bin; f=$d/weir-$1; t=; "#,
     r#"same() { test "$(sha256sum <"$1" 2>/dev/null | cut -c1-64)" = "$2"; }; "#,
     r#"if test -x "$f" && same "$f" "$1"; then echo "weir-bootstrap have $(uname -sm)"; else "#,
     r#"echo "weir-bootstrap want $(uname -sm)"; umask 077; "#,
-    r#"mkdir -p "$d" && head -c "$2" >"$t" && same "$t" "$1" && chmod 700 "$t" && mv "$t" "$f" || "#,
+    r#"mkdir -p "$d" && t=$(mktemp "$f.XXXXXX") && head -c "$2" >"$t" && same "$t" "$1" && chmod 700 "$t" && mv "$t" "$f" || "#,
     r#"{ rm -f "$t"; echo "weir was not copied whole to $f" >&2; exit 3; }; fi; "#,
     r#"echo "weir-bootstrap ready"; exec "$f" agent"#
 );
