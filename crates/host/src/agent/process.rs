@@ -53,7 +53,8 @@ fn end_now(groups: &[u32]) {
 }
 
 fn open(hello: &Hello, host: LocalHost) -> Result<Opened, String> {
-    let work = hello.own_disk.then(|| std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id())));
+    // Machines of a cluster may have one folder for temporary files, and equal process numbers.
+    let work = hello.own_disk.then(|| std::env::temp_dir().join(format!("{FOLDER}{:016x}", rand::random::<u64>())));
     let lease = match hello.lease {
         true => Some(lease(hello, work.as_deref())?),
         false => None,
