@@ -320,3 +320,30 @@ fn a_second_run_on_a_host_is_refused_and_told_who_has_it() {
     assert!(!folder.path().join("second").exists());
     assert_eq!(wait_within(&mut child, LONG).code(), Some(0), "the first is not disturbed");
 }
+
+/// Four clients, because one address has 58,061 ports for a target; and more connections than a process may have descriptors, on
+/// either side.
+#[test]
+fn two_hundred_thousand_connections_are_held_without_other_addresses() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root can make network namespaces");
+        return;
+    }
+    let folder = scratch();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let head = "title = \"Many\"\nproducts = [\"direct\"]\nprofile = \"tuned\"\nblocks = 1";
+    let load =
+        "name = \"held\"\nkind = \"open\"\nrate = 4000\nconnections = 200_000\nwarmup = \"1s\"\nduration = \"4s\"";
+    std::fs::write(path("suite.toml"), suite(head, load)).expect("written");
+    std::fs::write(path("hosts.toml"), "[netns]\nclients = 4\n").expect("written");
+    let (suite, hosts, out) = (path("suite.toml"), path("hosts.toml"), path("run"));
+    let args = ["run", &suite, "-y", "-q", "--scale", "full", "--topology", &hosts, "--out", &out];
+    run_within(&mut weir(&args), 2 * LONG).expect(0);
+    let all = measurements(&folder.path().join("run"));
+    let m = &all[0].1;
+    assert!(m["error"].is_null(), "{}", m["error"]);
+    assert!(number(m, "/origin/max_connections_open") >= 200_000.0, "{}", m["origin"]);
+    assert_eq!(number(m, "/load/total/connections"), 200_000.0, "none was made twice");
+    assert_eq!(m["load"]["total"]["errors"], serde_json::json!({}));
+    assert!(number(m, "/load/window/right") > 8_000.0);
+}

@@ -2,6 +2,7 @@
 //!
 //! A run with all roles on this machine has one host, three times. It does not know how a host is reached.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,13 +48,9 @@ impl Hosts {
 
     /// Each of them once: the proxy's first.
     pub fn each(&self) -> Vec<&Arc<dyn Host>> {
-        let mut each: Vec<&Arc<dyn Host>> = Vec::new();
-        for host in [&self.proxy].into_iter().chain(&self.origins).chain(&self.clients) {
-            if !each.iter().any(|one| same(one, host)) {
-                each.push(host);
-            }
-        }
-        each
+        let mut names = BTreeSet::new();
+        let all = [&self.proxy].into_iter().chain(&self.origins).chain(&self.clients);
+        all.filter(|host| names.insert(host.facts().name.as_str())).collect()
     }
 
     /// The host from which weir's own requests come, and the one of a single client.

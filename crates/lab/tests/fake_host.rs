@@ -2,11 +2,15 @@
 //! everything has ended when the trial is over.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use weir_host::agent::Hello;
+use weir_host::agent::remote::{Carrier, RemoteHost};
+use weir_host::agent::serve::{Opened, serve};
 use weir_host::fake::{FakeHost, FakeProgram, FakeRole};
 use weir_host::role::{ClientReport, CountersReport, OriginReport};
 use weir_host::stop::Stop;
@@ -14,8 +18,9 @@ use weir_host::{Ended, Host, HostFacts, ProgramSpec, RoleSpec};
 use weir_lab::hosts::Hosts;
 use weir_lab::plan::Planned;
 use weir_lab::trial::{self, TrialContext, TrialSpec};
+use weir_load::{Outputs, StopFlag};
 use weir_model::Placement;
-use weir_model::load::{Counts, DriverChoice, LoadResult};
+use weir_model::load::{Counts, DriverChoice, LoadResult, LoadSpec, Part, Target};
 use weir_model::product::Product;
 use weir_model::record::{CaseId, Measurement, Verdict};
 use weir_model::suite::{Expect, Load, LoadKind, Protocol, Request, Series, Tls, Workload};
@@ -25,7 +30,7 @@ use weir_product::launch::{Installed, Launcher};
 use weir_product::requester::Answers;
 use weir_product::tls::RunTls;
 
-fn serve(listen: SocketAddr) -> Origin {
+fn origin_at(listen: SocketAddr) -> Origin {
     Origin::start(Options { listen, ..Options::default() }).expect("an origin")
 }
 
@@ -45,7 +50,7 @@ fn role(spec: &RoleSpec) -> FakeRole {
         return FakeRole { reports, ..FakeRole::default() };
     }
     let listen = spec.args.iter().skip_while(|arg| *arg != "--listen").nth(1).expect("an address");
-    let origin = serve(listen.parse().expect("an address"));
+    let origin = origin_at(listen.parse().expect("an address"));
     let listens = OriginReport::Listens { listening: origin.addr(), also: Vec::new(), driver: "epoll".into() };
     let reports = [serde_json::to_string(&listens).expect("JSON")].into();
     let origin = Arc::new(origin);
@@ -102,6 +107,10 @@ fn shared(host: &FakeHost) -> Arc<dyn Host> {
 }
 
 fn run_on(hosts: &Hosts, folder: &Path) -> Measurement {
+    run_with(hosts, folder, 4)
+}
+
+fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
     let installed = Installed {
         binary: "/opt/echo-proxy".into(),
         version: "1.0".into(),
@@ -139,7 +148,7 @@ fn run_on(hosts: &Hosts, folder: &Path) -> Measurement {
         name: "closed".into(),
         title: "closed".into(),
         kind: LoadKind::Closed,
-        connections: 4,
+        connections,
         series: Series::Once,
         streams: 1,
         steady: None,
@@ -165,7 +174,7 @@ fn calls(host: &FakeHost) -> Vec<String> {
 }
 
 fn serves(spec: &ProgramSpec) -> FakeProgram {
-    let origin = serve(spec.argv[1].parse().expect("an address"));
+    let origin = origin_at(spec.argv[1].parse().expect("an address"));
     FakeProgram { running: Some(Box::new(origin)), ..FakeProgram::default() }
 }
 
@@ -270,4 +279,118 @@ fn a_product_that_does_not_get_ready_fails_the_trial_and_everything_ends() {
             ["start requester", "start origin", "start echo-proxy", "end echo-proxy", "end origin", "end requester"]
         );
     }
+}
+
+/// Clients of the largest load.
+const CLIENTS: u64 = 1_000;
+
+/// A load of one connection, as a client makes it: what it reports at the end, and the log that it writes.
+fn one_load(folder: &Path) -> (LoadResult, Vec<u8>) {
+    let origin = origin_at(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let request = Request { method: "GET".into(), path: "/bytes/128".into(), headers: Vec::new(), body: Vec::new() };
+    let spec = LoadSpec {
+        connections: 1,
+        warmup_s: 0.1,
+        duration_s: 0.3,
+        part: Some(Part { first_thread: 0, threads: 1 }),
+        ..LoadSpec::new(Target::tcp(origin.addr(), "localhost"), request, Expect::default())
+    };
+    let outputs = Outputs { hlog: Some(folder.join("one.hlog")), series: None };
+    let result = weir_load::run(&spec, &outputs, &StopFlag::new(), &mut |_| {}).expect("a load");
+    (result, std::fs::read(folder.join("one.hlog")).expect("written"))
+}
+
+struct Ends(UnixStream);
+
+impl Carrier for Ends {
+    fn end(&self) -> String {
+        let _ = self.0.shutdown(Shutdown::Both);
+        String::new()
+    }
+}
+
+/// The host behind an agent, over a socket pair.
+fn behind_an_agent(host: FakeHost) -> Arc<dyn Host> {
+    let name = host.facts().name.clone();
+    let hello = Hello {
+        run: "many".into(),
+        who: "root@ctl".into(),
+        name,
+        address: None,
+        cpus: Vec::new(),
+        rate: None,
+        own_cpus: Vec::new(),
+        own_disk: true,
+        lease: false,
+    };
+    let copy = |stream: &UnixStream| stream.try_clone().expect("another descriptor");
+    let (weir, agent) = UnixStream::pair().expect("a socket pair");
+    let (input, output) = (copy(&agent), agent);
+    let opened = move |_: &Hello| Ok(Opened { host: Arc::new(host) as Arc<dyn Host>, kept: Box::new(()) });
+    let serves = move || drop(serve(input, output, opened, SILENCE, Arc::new(|_| {})));
+    std::thread::Builder::new().stack_size(128 * 1024).spawn(serves).expect("a thread");
+    let ends = Box::new(Ends(copy(&weir)));
+    Arc::new(RemoteHost::greet(copy(&weir), weir, hello, SILENCE, ends).expect("welcomed"))
+}
+
+/// Longer than anything here takes.
+const SILENCE: Duration = Duration::from_secs(60);
+
+fn resident_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("read");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
+}
+
+/// How long it takes and how much memory is printed, because the numbers of a busy machine are no test.
+#[test]
+fn a_thousand_clients_behind_agents_make_one_load() {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let folder = scratch.path().join("001-echo");
+    std::fs::create_dir(&folder).expect("a folder");
+    let (one, log) = one_load(scratch.path());
+    let (right, latencies) = (one.window.right, log.len());
+    assert!(right > 100, "{right}");
+
+    let (before, begun) = (resident_mib(), Instant::now());
+    let client = |number: u64| {
+        let name = format!("c{number}");
+        let done = one.clone();
+        let on_role = move |spec: &RoleSpec| match spec.name.as_str() {
+            "client" => {
+                let reports = [
+                    ClientReport::Ready,
+                    ClientReport::WindowStart { unix_ms: 0 },
+                    ClientReport::WindowEnd,
+                    ClientReport::Done(Box::new(done.clone())),
+                ];
+                let reports = reports.iter().map(|report| serde_json::to_string(report).expect("JSON")).collect();
+                FakeRole { reports, ..FakeRole::default() }
+            }
+            _ => role(spec),
+        };
+        let facts = HostFacts {
+            name: name.clone(),
+            work: Some(format!("/tmp/weir-{name}").into()),
+            cpus: vec![0],
+            ..HostFacts::default()
+        };
+        let host = FakeHost::new(serves, on_role).with_facts(facts, number as i64 * 1_000_000_007);
+        let file = format!("/tmp/weir-{name}/001-echo/clients/{name}/latency.hlog");
+        host.write(Path::new(&file), &log, false).expect("memory");
+        behind_an_agent(host)
+    };
+    let clients: Vec<Arc<dyn Host>> = (0..CLIENTS).map(client).collect();
+    let hosts = Hosts { clients, proxy: shared(&host_named("p", 0)), origins: vec![shared(&host_named("o", 0))] };
+    let reached = begun.elapsed();
+    let measured = run_with(&hosts, &folder, CLIENTS as u32);
+    let load = measured.load.unwrap_or_else(|| panic!("{:?}", measured.error));
+    assert_eq!((load.hosts.len() as u64, load.window.right), (CLIENTS, right * CLIENTS));
+    assert_eq!(measured.clocks.len() as u64, CLIENTS + 2);
+    println!(
+        "{CLIENTS} hosts: reached in {:.1} s, a trial in {:.1} s, {} MiB for both sides; a client's log has {latencies} bytes",
+        reached.as_secs_f64(),
+        (begun.elapsed() - reached).as_secs_f64(),
+        resident_mib() - before,
+    );
 }
