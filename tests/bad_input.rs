@@ -30,6 +30,25 @@ fn unknown_names_are_refused_with_those_that_exist() {
 }
 
 #[test]
+fn flags_of_pods_are_for_pods_and_need_kubectl() {
+    for (flag, value) in [("--image", "weir:2"), ("--namespace", "bench"), ("--context", "kind")] {
+        for topology in ["local", "netns"] {
+            let args = ["run", "quick", "--topology", topology, flag, value];
+            refused(&args, 2, &[&format!("{flag}: found {value:?}"), "together with --topology kubernetes"]);
+        }
+        assert!(run(&["run", "--help"]).stdout.contains(&format!("{flag} <")), "{flag}");
+    }
+    let scratch = scratch();
+    let out = scratch.path().join("run");
+    let mut command = weir(&["run", "quick", "--scale", "smoke", "--yes", "--topology", "kubernetes", "--out"]);
+    command.arg(&out).env("PATH", scratch.path());
+    let ended = run_within(&mut command, std::time::Duration::from_secs(30));
+    let said = ended.expect(3);
+    assert!(said.contains("no kubectl in PATH") && said.contains("reaches the cluster"), "{said}");
+    assert!(!out.exists(), "nothing was started");
+}
+
+#[test]
 fn a_wrong_suite_file_is_refused_with_line_and_key() {
     let scratch = scratch();
     let path = scratch.path().join("wrong.toml");

@@ -6,12 +6,17 @@ mod common;
 mod kubernetes;
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{measurements, nothing_left, run_within, scratch, until, weir};
-use kubernetes::{Cluster, IMAGE};
+use common::{
+    measurements, nothing_left, number, processes_touching, run_within, scratch, signal, suite, until, wait_within,
+    weir,
+};
+use kubernetes::{Cluster, IMAGE, PRODUCT, STATIC};
+use rustix::process::Signal;
+use serde_json::Value;
 use weir_host::kubernetes::{Cluster as Place, KubernetesError, Pod, PodSpec, Pods, remove_leftovers};
 use weir_host::transport::{Binary, WEIR_IN_POD, vector};
 
@@ -39,8 +44,9 @@ fn pods_have_nodes_and_cpus_of_their_own_and_leave_nothing() {
     pods_are_placed_and_deleted(&cluster, &place);
     what_cannot_start_is_said(&cluster, &place);
     what_a_killed_weir_left_is_deleted(&cluster, &place);
-    a_suite_runs(&cluster);
-    the_job_is_accepted(&cluster);
+    the_job_runs_a_suite(&cluster);
+    what_is_lost_costs_its_trial_and_is_made_anew(&cluster);
+    a_killed_run_and_an_interrupted_one_leave_nothing(&cluster);
 
     let folder = cluster.folder().to_owned();
     drop(cluster);
@@ -120,11 +126,23 @@ fn what_cannot_start_is_said(cluster: &Cluster, place: &Place) {
     assert!(error.to_string().contains("ImagePull"), "{error}");
     assert_eq!(objects(cluster), "", "nothing stays");
 
+    // weir as the tests build it needs libraries of C.
+    let without = PodSpec { image: Some(STATIC.into()), ..spec("proxy") };
+    let error = Pods::create(place, "run", IMAGE, &[without], LONG).expect_err("no libraries").to_string();
+    assert!(error.contains("/weir/weir: no such file or directory"), "{error}");
+    assert_eq!(objects(cluster), "", "nothing stays");
+
     let nowhere = Place { context: Some("no-such-context".into()), namespace: "weir".into() };
     let error = Pods::create(&nowhere, "run", IMAGE, &[spec("proxy")], LONG).expect_err("refused").to_string();
     let (command, said) = error.split_once("`: ").expect("a command and what it said");
     assert!(command.contains("`kubectl --context no-such-context -n weir get"), "{error}");
     assert!(said.contains("no-such-context"), "{error}");
+    let args = ["run", "quick", "--yes", "--topology", "kubernetes", "--context", "no-such-context", "--out"];
+    let folder = scratch();
+    let out = folder.path().join("run");
+    let refused = run_within(weir(&args).arg(&out), Duration::from_secs(30));
+    assert!(refused.expect(3).contains("context \"no-such-context\" does not exist"), "{refused:?}");
+    assert!(!out.exists());
 }
 
 fn what_a_killed_weir_left_is_deleted(cluster: &Cluster, place: &Place) {
@@ -151,17 +169,37 @@ fn what_a_killed_weir_left_is_deleted(cluster: &Cluster, place: &Place) {
     drop(lives);
 }
 
-/// A suite with client, product and origin in pods. Its numbers mean nothing, because all nodes share this machine.
-fn a_suite_runs(cluster: &Cluster) {
-    let folder = scratch();
-    let (topology, out) = (folder.path().join("pods.toml"), folder.path().join("run"));
-    let text =
-        format!("[kubernetes]\nimage = \"{IMAGE}\"\nnamespace = \"weir\"\ncontext = \"least\"\nmemory_mib = 512\n");
-    std::fs::write(&topology, text).expect("written");
-    let mut command = weir(&["run", "quick", "--scale", "smoke", "--yes", "-q"]);
-    command.arg("--topology").arg(&topology).arg("--out").arg(&out);
-    run_within(&mut command, Duration::from_secs(180)).expect(0);
-    let measured = measurements(&out);
+/// `deploy/kubernetes/job.yaml` with the names of this cluster: the whole of `quick` in pods, from within. Its numbers mean nothing,
+/// because all nodes share this machine.
+fn the_job_runs_a_suite(cluster: &Cluster) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes/job.yaml");
+    let text = std::fs::read_to_string(file).expect("read");
+    // Nodes here have one CPU to give, and all of them are asked for by the pods of the run.
+    let changes = [("weir:latest", IMAGE), ("quick, --yes", "quick, --yes, --scale, smoke"), ("cpu: 200m", "cpu: 0")];
+    let text = changes.iter().fold(text, |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    });
+    let runs = cluster.folder().join("runs");
+    std::fs::create_dir(&runs).expect("made");
+    let volume = format!(
+        "apiVersion: v1\nkind: PersistentVolume\nmetadata: {{name: runs}}\nspec:\n  accessModes: [ReadWriteOnce]\n  \
+         capacity: {{storage: 1Gi}}\n  hostPath: {{path: \"{}\"}}\n---\n",
+        runs.display()
+    );
+    let job = cluster.folder().join("job.yaml");
+    std::fs::write(&job, volume + &text).expect("written");
+    cluster.kubectl(&["-n", "weir", "apply", "-f", job.to_str().expect("UTF-8")]);
+    let done = || cluster.kubectl(&["-n", "weir", "get", "job", "weir", "-o", "jsonpath={.status.conditions[*].type}"]);
+    until("the Job's end", Duration::from_secs(180), || {
+        std::thread::sleep(Duration::from_millis(300));
+        !done().is_empty()
+    });
+    let said = cluster.kubectl(&["-n", "weir", "logs", "job/weir"]);
+    assert!(done().contains("Complete"), "{said}");
+    let run = runs.join("quick");
+    assert!(run.join("report/report.html").is_file(), "{said}");
+    let measured = measurements(&run);
     assert_eq!(measured.len(), 8, "two products, workloads and loads");
     for (at, measurement) in &measured {
         assert!(measurement["error"].is_null(), "{}: {}", at.display(), measurement["error"]);
@@ -169,11 +207,150 @@ fn a_suite_runs(cluster: &Cluster) {
         assert!(measurement["load"]["window"]["right"].as_u64() > Some(0), "{}", at.display());
     }
     assert_eq!(objects(cluster), "", "weir deletes its pods");
+    cluster.kubectl(&["-n", "weir", "delete", "job", "weir"]);
 }
 
-/// The API checks it; there is no volume for it here.
-fn the_job_is_accepted(cluster: &Cluster) {
-    let job = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes/job.yaml");
-    let said = cluster.kubectl(&["-n", "weir", "apply", "--dry-run=server", "-f", job.to_str().expect("UTF-8")]);
-    assert!(said.contains("job.batch/weir created (server dry run)"), "{said}");
+/// A run in pods that the test interferes with.
+struct InPods {
+    folder: tempfile::TempDir,
+    products: &'static str,
+}
+
+impl InPods {
+    fn new(products: &'static str) -> InPods {
+        let folder = scratch();
+        let text =
+            format!("[kubernetes]\nimage = \"{IMAGE}\"\nnamespace = \"weir\"\ncontext = \"least\"\nmemory_mib = 512\n");
+        std::fs::write(folder.path().join("pods.toml"), text).expect("written");
+        let load = "name = \"closed\"\nkind = \"closed\"\nconnections = 8\nwarmup = \"300ms\"\nduration = \"3s\"";
+        let head = format!("title = \"In pods\"\nproducts = [{products}]\nprofile = \"tuned\"\nblocks = 2");
+        std::fs::write(folder.path().join("suite.toml"), suite(&head, load)).expect("written");
+        InPods { folder, products }
+    }
+
+    fn out(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    fn start(&self, args: &[&str]) -> Child {
+        let mut command = weir(&["run", "--yes", "-q"]);
+        command.args(args).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().unwrap_or_else(|error| panic!("{}: {error}", self.products))
+    }
+
+    fn begin(&self, more: &[&str]) -> Child {
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        let (suite, topology, out) = (path("suite.toml"), path("pods.toml"), path("run"));
+        self.start(&[&[&*suite, "--scale", "full", "--topology", &topology, "--out", &out], more].concat())
+    }
+
+    /// Waits until the client of a trial makes its load. Pods' processes are this machine's.
+    fn until_load_of(&self, trial: u32) -> String {
+        let start = format!("{trial:03}-");
+        let mut folder = String::new();
+        until(&format!("the load of trial {trial}"), Duration::from_secs(90), || {
+            let names = std::fs::read_dir(self.out().join("trials")).into_iter().flatten().flatten();
+            let mut names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+            let Some(name) = names.find(|name| name.starts_with(&start)) else { return false };
+            folder = name;
+            processes_touching(Path::new(&folder)).iter().any(|(_, argv)| argv.contains(" client "))
+        });
+        // Into its window, which is 3 s: a pod that is deleted lives for a second more.
+        std::thread::sleep(Duration::from_millis(300));
+        folder
+    }
+}
+
+/// `kubectl exec` killed, a pod deleted that has an origin, a pod deleted that has the product, and a product in an image of its own.
+fn what_is_lost_costs_its_trial_and_is_made_anew(cluster: &Cluster) {
+    let run = InPods::new(r#""direct", "nginx", "boxed""#);
+    let library = run.folder.path().join("library");
+    boxed_nginx(&library.join("products/boxed"));
+    let mut child = run.begin(&["--library", library.to_str().expect("UTF-8")]);
+
+    run.until_load_of(1);
+    let exec = processes_touching(Path::new("-origin-1 -c host -- /weir/weir agent"));
+    assert_eq!(exec.len(), 1, "{exec:?}");
+    signal(exec[0].0, Signal::KILL);
+    let pod = |host: &str| {
+        let label = format!("weir.run,weir.host={host}");
+        let what = "jsonpath={.items[*].metadata.name} {.items[*].spec.nodeName} {.items[*].metadata.uid}";
+        let said = cluster.kubectl(&["-n", "weir", "get", "pods", "-l", &label, "-o", what]);
+        let words: Vec<String> = said.split_whitespace().map(str::to_owned).collect();
+        <[String; 3]>::try_from(words).unwrap_or_else(|words| panic!("{host}: {words:?}"))
+    };
+    for (trial, host) in [(2, "origin-1"), (3, "proxy")] {
+        run.until_load_of(trial);
+        let [name, node, uid] = pod(host);
+        cluster.kubectl(&["-n", "weir", "delete", "pod", &name, "--wait=false"]);
+        run.until_load_of(trial + 1);
+        let [again, there, other] = pod(host);
+        assert_eq!((&again, &there), (&name, &node), "it is made anew on its node");
+        assert_ne!(uid, other);
+    }
+    let status = wait_within(&mut child, Duration::from_secs(90));
+    let measured = measurements(&run.out());
+    assert_eq!((status.code(), measured.len()), (Some(1), 6), "{:?}", common::said(&mut child));
+    let what =
+        [("origin-1", "kubectl ended with signal: 9"), ("origin-1", "it was deleted"), ("proxy", "it was deleted")];
+    for ((at, m), (host, why)) in measured.iter().zip(what) {
+        let (message, evidence) = (&m["error"]["message"], &m["error"]["evidence"]);
+        assert_eq!(message, &format!("the host {host} was lost in mid-trial"), "{}: {m}", at.display());
+        assert!(evidence.as_str().is_some_and(|text| text.contains(why)), "{}: {evidence}", at.display());
+    }
+    for (at, m) in &measured[3..] {
+        assert!(m["error"].is_null(), "{}: {}", at.display(), m["error"]);
+        let (right, reached) = (number(m, "/load/total/right"), number(m, "/origin/requests"));
+        assert!(right > 100.0 && (right - reached).abs() <= 8.0, "{}: {right}, {reached}", at.display());
+    }
+    let environment = std::fs::read(run.out().join("environment.json")).expect("there");
+    let environment: Value = serde_json::from_slice(&environment).expect("JSON");
+    let products = environment["products"].as_array().expect("products").iter();
+    let found: BTreeSet<(&str, &str)> =
+        products.filter_map(|p| Some((p["name"].as_str()?, p["binary"].as_str()?))).collect();
+    assert_eq!(found, BTreeSet::from([("boxed", "/bin/nginx"), ("nginx", "/usr/sbin/nginx")]));
+    assert_eq!(objects(cluster), "");
+}
+
+/// nginx as a product that comes in an image of its own.
+fn boxed_nginx(folder: &Path) {
+    std::fs::create_dir_all(folder).expect("made");
+    let nginx = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../products/nginx");
+    for entry in std::fs::read_dir(nginx).expect("read").flatten().filter(|entry| entry.path().is_file()) {
+        std::fs::copy(entry.path(), folder.join(entry.file_name())).expect("copied");
+    }
+    let file = folder.join("product.toml");
+    let text = std::fs::read_to_string(&file).expect("read");
+    let boxed = text.replacen("[product]\n", &format!("[product]\nimage = \"{PRODUCT}\"\n"), 1);
+    assert_ne!(boxed, text);
+    std::fs::write(&file, boxed).expect("written");
+}
+
+fn a_killed_run_and_an_interrupted_one_leave_nothing(cluster: &Cluster) {
+    let run = InPods::new(r#""direct""#);
+    let mut child = run.begin(&[]);
+    let trial = run.until_load_of(1);
+    signal(child.id(), Signal::KILL);
+    wait_within(&mut child, Duration::from_secs(5));
+    nothing_left(Path::new(&trial), Duration::from_secs(15));
+    let phases = || {
+        let what = "jsonpath={.items[*].status.phase}";
+        cluster.kubectl(&["-n", "weir", "get", "pods", "-l", "weir.run", "-o", what])
+    };
+    until("the end of the killed run's pods", Duration::from_secs(60), || {
+        std::thread::sleep(Duration::from_millis(300));
+        phases() == "Succeeded Succeeded Succeeded"
+    });
+    let left = objects(cluster);
+    assert_eq!(left.lines().count(), 4, "{left}");
+
+    let mut child = run.start(&["--resume", run.out().to_str().expect("UTF-8")]);
+    run.until_load_of(1);
+    let now = objects(cluster);
+    assert_eq!(now.lines().count(), 4, "{now}");
+    assert!(now.lines().all(|name| !left.contains(name)), "the next run deletes what the killed one left: {now}");
+    signal(child.id(), Signal::INT);
+    let status = wait_within(&mut child, Duration::from_secs(30));
+    assert_eq!((status.code(), objects(cluster).as_str()), (Some(130), ""), "{:?}", common::said(&mut child));
+    nothing_left(Path::new(&trial), Duration::from_secs(5));
 }

@@ -7,8 +7,14 @@ use std::time::Duration;
 
 use crate::common::{home, run_within, scratch, wait_within};
 
-/// weir's image on the nodes. It also has `/bin/busybox` and nginx.
+/// weir's image on the nodes. It also has kubectl, `/bin/busybox` and nginx.
 pub const IMAGE: &str = "weir.test/weir:1";
+
+/// An image of a product, nginx, as others make them: it has no weir, and its folders are its own.
+pub const PRODUCT: &str = "weir.test/product:1";
+
+/// An image without any library: what is in it is static.
+pub const STATIC: &str = "weir.test/pause:1";
 
 /// How long a build may take that finds Go's cache warm. A cold one takes 5 1/2 minutes: `make kubernetes`.
 const WARM: Duration = Duration::from_secs(60);
@@ -35,12 +41,12 @@ impl Cluster {
 
     fn with(program: &Path) -> Cluster {
         let folder = scratch();
-        let image = folder.path().join("weir.tar");
-        write_image(folder.path(), &image);
+        let images = ["weir.tar", "product.tar"].map(|name| folder.path().join(name));
+        write_images(folder.path(), program, &images);
         let mut script = Command::new(scripts().join("cluster"))
             .arg(program)
             .arg(folder.path().join("cluster"))
-            .arg(&image)
+            .args(&images)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -110,20 +116,29 @@ fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kubernetes")
 }
 
-/// weir's image, by the script of `deploy/`. The nodes keep it in memory, three times: so without symbols.
-fn write_image(folder: &Path, image: &Path) {
-    let weir = folder.join("weir");
+/// weir's image and a product's, by the script of `deploy/`. The nodes keep them in memory, three times: so without symbols.
+fn write_images(folder: &Path, kubernetes: &Path, [weir, product]: &[PathBuf; 2]) {
+    let stripped = folder.join("weir");
     let done = |command: &mut Command| {
         let ended = run_within(command, Duration::from_secs(60));
         assert!(ended.status.success(), "{ended:#?}");
+        ended.stdout
     };
-    done(Command::new("strip").arg("-o").arg(&weir).arg(env!("CARGO_BIN_EXE_weir")));
-    done(
-        Command::new(scripts().join("../../deploy/kubernetes/image"))
-            .args([image.as_os_str(), IMAGE.as_ref()])
-            .arg(format!("/bin/weir={}", weir.display()))
-            // The product of the suite that runs in pods, and the user that it asks for.
-            .args(["/usr/sbin/nginx=/usr/sbin/nginx", "/etc/passwd=/etc/passwd", "/etc/group=/etc/group"])
-            .args(["/bin/busybox=/bin/busybox", "--", "/bin/weir"]),
-    );
+    done(Command::new("strip").arg("-o").arg(&stripped).arg(env!("CARGO_BIN_EXE_weir")));
+    let image = |file: &Path, name: &str, contents: &[String], entrypoint: &str| {
+        let mut command = Command::new(scripts().join("../../deploy/kubernetes/image"));
+        // The user that nginx asks for.
+        let common = ["/etc/passwd=/etc/passwd", "/etc/group=/etc/group", "/bin/busybox=/bin/busybox"];
+        done(command.arg(file).arg(name).args(contents).args(common).args(["--", entrypoint]));
+    };
+    let own = |path: &Path, there: &str| format!("{there}={}", path.display());
+    let of_weir =
+        [own(&stripped, "/bin/weir"), own(kubernetes, "/bin/kubectl"), "/usr/sbin/nginx=/usr/sbin/nginx".into()];
+    image(weir, IMAGE, &of_weir, "/bin/weir");
+    // weir as the tests build it needs libraries of C; a static one needs nothing.
+    let libraries = done(Command::new("ldd").arg(&stripped));
+    let libraries =
+        libraries.split_whitespace().filter(|word| word.starts_with('/')).map(|path| format!("{path}={path}"));
+    let of_product: Vec<String> = libraries.chain(["/bin/nginx=/usr/sbin/nginx".to_owned()]).collect();
+    image(product, PRODUCT, &of_product, "/bin/nginx");
 }

@@ -88,6 +88,13 @@ pub fn wait_within(child: &mut Child, within: Duration) -> ExitStatus {
     }
 }
 
+/// What a child that has ended said on its standard error.
+pub fn said(child: &mut Child) -> String {
+    let mut text = String::new();
+    let _ = child.stderr.take().expect("piped").read_to_string(&mut text);
+    text
+}
+
 /// Waits until `done` says so; fails the test after `within`.
 pub fn until(what: &str, within: Duration, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + within;

@@ -12,15 +12,22 @@ use weir_host::files::FileError;
 use weir_host::{Host, HostError};
 use weir_model::Placement;
 use weir_model::clock::ClockReading;
+use weir_model::product::Product;
 use weir_model::record::{HostClock, HostRecord, Role};
 
 /// Reaches hosts again.
 pub trait Reach: Debug {
-    /// Reaches a host that was lost.
+    /// Reaches a host that was lost. It may have been made anew, and then has another address and other CPUs.
     ///
     /// # Errors
     /// Why it cannot be reached.
-    fn again(&self, name: &str) -> Result<Arc<dyn Host>, HostError>;
+    fn again(&mut self, name: &str) -> Result<Arc<dyn Host>, HostError>;
+
+    /// The host of this name for a product that cannot run on what is there now; `None` where it can.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn for_product(&mut self, name: &str, product: &Product) -> Result<Option<Arc<dyn Host>>, HostError>;
 }
 
 /// How often a lost host is tried before a trial that needs it.
@@ -92,22 +99,58 @@ impl Hosts {
         self.each().into_iter().find_map(|host| Some((host.facts().name.clone(), host.lost()?)))
     }
 
-    /// Reaches those again that were lost.
+    /// Reaches those again that were lost, and sees that the proxy's is one for this product. Says whether a host now has other CPUs
+    /// than before.
     ///
     /// # Errors
     /// Which could not be reached, and why.
-    pub fn restore(&mut self, reach: &dyn Reach) -> Result<(), (String, HostError)> {
+    pub fn restore(&mut self, reach: &mut dyn Reach, product: Option<&Product>) -> Result<bool, (String, HostError)> {
+        let mut moved = false;
+        if let Some(product) = product {
+            let proxy = self.proxy.facts().name.clone();
+            match reach.for_product(&proxy, product) {
+                Ok(Some(other)) => moved |= self.replace(&other),
+                Ok(None) => {}
+                Err(error) => return Err((proxy, error)),
+            }
+        }
         let lost = self.each().into_iter().filter(|host| host.lost().is_some());
         let lost: Vec<String> = lost.map(|host| host.facts().name.clone()).collect();
         for name in lost {
-            let again = tried(reach, &name).map_err(|error| (name.clone(), error))?;
-            for host in [&mut self.proxy].into_iter().chain(&mut self.origins).chain(&mut self.clients) {
-                if host.facts().name == name {
-                    *host = Arc::clone(&again);
-                }
+            let again = tried(reach, &name).map_err(|error| (name, error))?;
+            moved |= self.replace(&again);
+        }
+        Ok(moved)
+    }
+
+    /// Puts a host in the place of the one that has its name. Says whether it has other CPUs.
+    fn replace(&mut self, by: &Arc<dyn Host>) -> bool {
+        let mut moved = false;
+        for host in [&mut self.proxy].into_iter().chain(&mut self.origins).chain(&mut self.clients) {
+            if same(host, by) {
+                let (old, new) = (host.facts(), by.facts());
+                moved |= (&old.machine, &old.cpus) != (&new.machine, &new.cpus);
+                *host = Arc::clone(by);
             }
         }
-        Ok(())
+        moved
+    }
+
+    /// The CPUs of the roles where each host has its own: all that it has, divided where it has several roles.
+    pub fn placement(&self) -> Placement {
+        let mut placement = Placement::default();
+        for (role, host) in self.first() {
+            let cpus = &host.facts().cpus;
+            let whole = self.roles(host).len() == 1;
+            placement.set(role, if whole { cpus.clone() } else { Placement::automatic(cpus).of(role).to_vec() });
+            placement.machines.insert(role, host.facts().machine.clone());
+        }
+        placement
+    }
+
+    /// The host of each role: its first.
+    pub fn first(&self) -> [(Role, &Arc<dyn Host>); 3] {
+        [(Role::Client, self.client()), (Role::Origin, self.origin()), (Role::Proxy, &self.proxy)]
     }
 
     /// Reads the clock of each, so that times can be sent to it: how far it is from this machine's. What cannot be read shows as a
@@ -167,7 +210,7 @@ impl Hosts {
 }
 
 /// A lost host, tried a few times.
-fn tried(reach: &dyn Reach, name: &str) -> Result<Arc<dyn Host>, HostError> {
+fn tried(reach: &mut dyn Reach, name: &str) -> Result<Arc<dyn Host>, HostError> {
     let mut tried = reach.again(name);
     for _ in 1..TRIES {
         if tried.is_ok() {
@@ -220,6 +263,54 @@ mod tests {
             roles,
             [("a".to_owned(), vec![Role::Client, Role::Proxy]), ("b".to_owned(), vec![Role::Client, Role::Origin])]
         );
+    }
+
+    /// Hosts that come back with another address and other CPUs, as pods that were made anew do.
+    #[derive(Debug)]
+    struct Anew;
+
+    impl Reach for Anew {
+        fn again(&mut self, name: &str) -> Result<Arc<dyn Host>, HostError> {
+            Ok(with(name, vec![3], Some("10.0.0.9")))
+        }
+
+        fn for_product(&mut self, name: &str, product: &Product) -> Result<Option<Arc<dyn Host>>, HostError> {
+            Ok(product.image.is_some().then(|| with(name, vec![5, 6], Some("10.0.0.8"))))
+        }
+    }
+
+    fn with(name: &str, cpus: Vec<u32>, address: Option<&str>) -> Arc<dyn Host> {
+        let address = address.map(|address| address.parse().expect("an address"));
+        let facts = HostFacts { name: name.into(), cpus, address, ..HostFacts::default() };
+        Arc::new(FakeHost::new(|_| Default::default(), |_| Default::default()).with_facts(facts, 0))
+    }
+
+    #[test]
+    fn a_host_that_was_made_anew_takes_the_place_of_the_old_one_with_its_cpus() {
+        let lost = FakeHost::new(|_| Default::default(), |_| Default::default())
+            .with_facts(HostFacts { name: "c".into(), cpus: vec![0], ..HostFacts::default() }, 0)
+            .lost_after("call doctor", "its pod was deleted");
+        let _ = lost.call("doctor", serde_json::Value::Null, &mut |_| {});
+        let (client, others) = (Arc::new(lost) as Arc<dyn Host>, ["p", "o"].map(|name| with(name, vec![0], None)));
+        let [proxy, origin] = others;
+        let mut hosts = Hosts { clients: vec![client], proxy, origins: vec![origin] };
+        let restored =
+            |hosts: &mut Hosts, product: Option<&Product>| hosts.restore(&mut Anew, product).expect("reached");
+        assert!(restored(&mut hosts, None));
+        assert_eq!(hosts.client().facts().address, Some("10.0.0.9".parse().expect("an address")));
+        let placement = hosts.placement();
+        assert_eq!((placement.client, placement.proxy, placement.origin), (vec![3], vec![0], vec![0]));
+
+        assert!(!restored(&mut hosts, Some(&product(None))), "nothing is lost, and it fits");
+        assert!(restored(&mut hosts, Some(&product(Some("gateway:2")))));
+        assert_eq!(hosts.placement().proxy, [5, 6]);
+    }
+
+    fn product(image: Option<&str>) -> Product {
+        let text = "[product]\ntitle = \"x\"\nabout = \"x\"\nhome = \"https://x.test/\"\nspeaks = [\"http/1.1\"]\n\
+                    kind = \"direct\"\n[profile.stock]\nabout = \"x\"\n";
+        let product = Product::parse("x", "x", text, Default::default(), Default::default()).expect("valid");
+        Product { image: image.map(str::to_owned), ..product }
     }
 
     #[test]

@@ -214,7 +214,7 @@ impl Run {
         let folder = self.journal.trial_folder(&planned.folder())?;
         let rate = rates::rate_for(&self.chosen, &load, &planned.case);
         let spec = TrialSpec { planned, workload: &workload, load: &load, rate, folder: &folder };
-        let unreached = self.context.restore(self.reach.as_ref()).err();
+        let unreached = self.context.restore(self.reach.as_mut(), &planned.case.product).err();
         let result = match unreached.or_else(|| skip::reason(&self.measured, &planned.case, &load, rate)) {
             Some(error) => Ok(trial::not_tried(&self.context, &spec, error)),
             None => trial::run(&self.context, &spec, stop, observer),

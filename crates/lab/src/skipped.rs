@@ -92,6 +92,7 @@ mod tests {
             caches: false,
             store: false,
             replicates: false,
+            image: None,
             notes: Vec::new(),
             kind,
             profiles: [("tuned".to_owned(), profile)].into(),

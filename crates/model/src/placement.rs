@@ -61,6 +61,15 @@ impl Placement {
         }
     }
 
+    /// Gives CPUs to a role.
+    pub fn set(&mut self, role: Role, cpus: Vec<u32>) {
+        match role {
+            Role::Client => self.client = cpus,
+            Role::Proxy => self.proxy = cpus,
+            Role::Origin => self.origin = cpus,
+        }
+    }
+
     /// CPUs that two roles share.
     pub fn shared(&self, one: Role, other: Role) -> Vec<u32> {
         let same_machine = self.machines.get(&one) == self.machines.get(&other);

@@ -33,6 +33,8 @@ pub struct Product {
     pub store: bool,
     /// It asks several origins for one request, as a proxy that keeps copies does.
     pub replicates: bool,
+    /// The container image that it comes in; `None`: it is installed in weir's.
+    pub image: Option<String>,
     /// Traps, one a line, for people.
     pub notes: Vec<String>,
     /// A proxy, or no proxy at all.

@@ -17,7 +17,7 @@ pub enum Args {
         /// The path.
         to: PathBuf,
     },
-    /// Stay until no agent has run for a minute
+    /// Stay until agents are gone
     Idle,
 }
 

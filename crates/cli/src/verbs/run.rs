@@ -9,11 +9,9 @@ pub mod resolve;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use progress::RunProgress;
 use resolve::{ResolvedSuite, SuiteRequest};
-use weir_host::Host;
 use weir_host::placement::allowed_cpus;
 use weir_install::Installed;
 use weir_install::home::Home;
@@ -111,7 +109,6 @@ pub fn main(args: &Args) -> VerbResult {
     let (reached, run_hosts) = topology::reach(&topology, &folder, &placement)?;
     let limit = run_hosts.proxy.facts().environment.descriptors.1;
     preflight::descriptors(&resolved.suite, &resolved.products, limit).map_err(Failure::input)?;
-    let placement = topology::placement(&topology, &run_hosts, &placement)?;
     let expected = resolved.takes();
     let setup = setup(args, resolved, placement, &folder, &topology, (reached, run_hosts))?;
     let suite = setup.suite.clone();
@@ -154,14 +151,16 @@ fn setup(
     placement: Placement,
     folder: &Path,
     topology: &Topology,
-    (reached, hosts): (Reached, Hosts),
+    (mut reached, mut hosts): (Reached, Hosts),
 ) -> Result<Setup, Failure> {
     weir_net::probe(args.driver).map_err(Failure::missing)?;
-    let (resolved, installed) = install(args, resolved, &hosts.proxy)?;
+    let (resolved, installed) = install(args, resolved, &mut reached, &mut hosts)?;
+    // Not before: a pod of a product's own image may have other CPUs.
+    let placement = topology::placement(topology, &hosts, &placement)?;
     let origin_installed = match &resolved.suite.origin {
         Some(name) if hosts.origin().facts().work.is_some() => {
             let product: Vec<&Product> = resolved.products.get(name).into_iter().collect();
-            elsewhere::all(elsewhere::install(hosts.origin(), &product, args.yes)?)?
+            elsewhere::all(reached.install_on(hosts.origin(), &product, &args.library, args.yes)?)?
         }
         _ => installed.clone(),
     };
@@ -200,17 +199,18 @@ fn parent(folder: &Path) -> &Path {
 fn install(
     args: &Args,
     resolved: ResolvedSuite,
-    proxy: &Arc<dyn Host>,
+    reached: &mut Reached,
+    hosts: &mut Hosts,
 ) -> Result<(ResolvedSuite, BTreeMap<String, Installed>), Failure> {
     let home = Home::from_env().map_err(Failure::missing)?;
     let products: Vec<&Product> = resolved.products.values().collect();
-    match (proxy.facts().work.is_some(), resolved.lenient) {
+    match (hosts.proxy.facts().work.is_some(), resolved.lenient) {
         (true, true) => {
-            let has = elsewhere::install(proxy, &products, args.yes)?;
+            let has = reached.install(hosts, &products, &args.library, args.yes)?;
             available::without(resolved, has.missing).map(|resolved| (resolved, has.here))
         }
         (true, false) => {
-            let installed = elsewhere::all(elsewhere::install(proxy, &products, args.yes)?)?;
+            let installed = elsewhere::all(reached.install(hosts, &products, &args.library, args.yes)?)?;
             Ok((resolved, installed))
         }
         (false, true) => available::install(resolved, &home, args.yes),

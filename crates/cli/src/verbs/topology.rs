@@ -3,6 +3,8 @@
 //!
 //! This machine is reached in the same way as any other host: by `weir agent`, behind an empty argument vector.
 
+mod again;
+
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,11 +18,12 @@ use weir_host::netns::Network;
 use weir_host::placement::{allowed_cpus, restrict_to};
 use weir_host::transport::{Binary, shares_disk};
 use weir_host::{Host, HostError};
-use weir_lab::hosts::{Hosts, Reach};
+use weir_lab::hosts::Hosts;
 use weir_model::record::Role;
 use weir_model::topology::{self, HostSpec, Made, Topology};
 use weir_model::{InputError, Placement};
 
+use self::again::Kept;
 use crate::exit::Failure;
 
 /// The topologies that have a name; anything else is a file.
@@ -87,6 +90,8 @@ pub struct Reached {
     cpus: Vec<u32>,
     /// Dropped after all that runs in it.
     made: Place,
+    /// What was found or installed on hosts with a disk of their own.
+    kept: Vec<Kept>,
     /// This machine's, where its namespaces are the hosts: they share its CPUs with whatever else runs.
     _lease: Option<Lease>,
 }
@@ -149,7 +154,7 @@ pub fn reach_each(topology: &Topology, run: &str, placement: &Placement) -> Resu
     let specs: Vec<HostSpec> = topology.hosts().iter().map(|host| spec(host, &made)).collect();
     // weir's own work and its agents stay off the product's CPUs where those are this machine's.
     let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
-    let reached = Reached { agents, specs, own_cpus, cpus: allowed_cpus(), made, _lease: lease };
+    let reached = Reached { agents, specs, own_cpus, cpus: allowed_cpus(), made, kept: Vec::new(), _lease: lease };
     let answers = reached.specs.chunks(AT_ONCE).flat_map(|specs| reached.connect_all(specs)).collect();
     if reached.specs.iter().any(|spec| shares_disk(&spec.reach)) {
         // Not before: agents say which CPUs they may use. A failure is ignored: `doctor` reports missing CPUs.
@@ -183,21 +188,6 @@ impl Reached {
     /// SHA-256 of the weir that runs on all of them.
     pub fn weir_sha256(&self) -> String {
         self.agents.weir.sha256.clone()
-    }
-}
-
-impl Reach for Reached {
-    fn again(&self, name: &str) -> Result<Arc<dyn Host>, HostError> {
-        let none = || HostError::Failed(format!("the topology has no host {name}"));
-        let spec = self.specs.iter().find(|spec| spec.name == name).ok_or_else(none)?;
-        // From a thread that may use all CPUs, as weir could at first: an agent says which it may use.
-        let wide = || {
-            let _ = restrict_to(&self.cpus);
-            self.connect(spec)
-        };
-        std::thread::scope(|threads| {
-            threads.spawn(wide).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
     }
 }
 
@@ -272,31 +262,17 @@ pub fn placement(topology: &Topology, hosts: &Hosts, here: &Placement) -> Result
     if topology.is_local() || matches!(topology.made(), Some(Made::Netns(_))) {
         return Ok(here.clone());
     }
-    let mut placement = Placement::default();
-    for (role, host) in [(Role::Client, hosts.client()), (Role::Origin, hosts.origin()), (Role::Proxy, &hosts.proxy)] {
-        let cpus = cpus(topology, host.as_ref())?;
-        let roles = hosts.roles(host).len();
-        let divided = if roles == 1 { cpus } else { Placement::automatic(&cpus).of(role).to_vec() };
-        match role {
-            Role::Client => placement.client = divided,
-            Role::Proxy => placement.proxy = divided,
-            Role::Origin => placement.origin = divided,
-        }
-        placement.machines.insert(role, host.facts().machine.clone());
-    }
-    for other in hosts.clients.iter().chain(&hosts.origins) {
-        cpus(topology, other.as_ref())?;
-    }
-    Ok(placement)
+    hosts.each().into_iter().try_for_each(|host| has_cpus(topology, host.as_ref()))?;
+    Ok(hosts.placement())
 }
 
-/// The CPUs of a host, checked against those that the topology wants of it.
-fn cpus(topology: &Topology, host: &dyn Host) -> Result<Vec<u32>, Failure> {
+/// Whether a host has the CPUs that the topology wants of it.
+fn has_cpus(topology: &Topology, host: &dyn Host) -> Result<(), Failure> {
     let has = &host.facts().cpus;
     let spec = topology.hosts().iter().find(|spec| spec.name == host.facts().name);
     let wanted = spec.and_then(|spec| spec.cpus.clone()).unwrap_or_default();
     match wanted.iter().find(|cpu| !has.contains(cpu)) {
-        None => Ok(has.clone()),
+        None => Ok(()),
         Some(cpu) => Err(Failure::input(InputError::of(
             format!("host {}: cpus", host.facts().name),
             format!("CPU {cpu}, which it does not have or weir may not use"),

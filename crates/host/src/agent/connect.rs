@@ -18,6 +18,7 @@ use super::remote::{Carrier, RemoteHost};
 use super::serve::GREETING;
 use super::watchdog::{Ears, SILENCE, Watchdog};
 use crate::host::{Host, HostError};
+use crate::kubernetes::{self, Cluster};
 use crate::lock::locked;
 use crate::transport::{self, BOOTSTRAP_WORD, Binary};
 
@@ -57,9 +58,10 @@ impl Connect for Agents {
         let vector = transport::vector(&spec.reach, &self.weir);
         let not_made = || HostError::Failed(format!("the host {} was not made", spec.name));
         let (program, arguments) = vector.split_first().ok_or_else(not_made)?;
-        let (carried, mut streams) = Carried::start(program, arguments).map_err(|error| {
+        let (mut carried, mut streams) = Carried::start(program, arguments).map_err(|error| {
             HostError::Failed(format!("the host {} was not reached: {} did not start: {error}", spec.name, program))
         })?;
+        carried.pod = kubernetes::pod(&spec.reach);
         if transport::copies(&spec.reach) {
             let brought = self.bring(&carried, &mut streams);
             if let Err(unreached) = brought {
@@ -175,6 +177,8 @@ impl Streams {
 struct Carried {
     program: String,
     group: Option<Pid>,
+    /// Of which Kubernetes may say more than kubectl does.
+    pod: Option<(Cluster, String)>,
     child: Mutex<Child>,
     words: Arc<Mutex<VecDeque<String>>>,
     listener: Mutex<Option<JoinHandle<()>>>,
@@ -193,7 +197,8 @@ impl Carried {
         let listener = listen(errors, Arc::clone(&words))?;
         let group = Some(Pid::from_child(&child));
         let program = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let carried = Carried { program, group, child: Mutex::new(child), words, listener: Mutex::new(Some(listener)) };
+        let (child, listener) = (Mutex::new(child), Mutex::new(Some(listener)));
+        let carried = Carried { program, group, pod: None, child, words, listener };
         Ok((carried, Streams { input, output }))
     }
 
@@ -242,6 +247,9 @@ impl Carrier for Carried {
             Some(status) => format!("; {} ended with {status}", self.program),
             None => format!("; {} was killed", self.program),
         };
+        let failed = status.is_none_or(|status| !status.success());
+        let fate = self.pod.as_ref().filter(|_| failed).and_then(|(cluster, pod)| kubernetes::fate(cluster, pod));
+        let end = fate.map_or_else(|| end.clone(), |fate| format!("{end}; Kubernetes says of its pod: {fate}"));
         let words = locked(&self.words);
         match words.is_empty() {
             true => end,

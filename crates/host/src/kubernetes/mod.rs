@@ -2,8 +2,9 @@
 //! `objects` writes and reads what Kubernetes keeps, `inside` is what a pod's first processes do.
 //!
 //! All pods of a run belong to a Lease object: deleting that deletes them. They are deleted when [`Pods`] is dropped. After a
-//! kill of weir each ends by itself (its first process when no agent has run for a minute, and a deadline), and
-//! [`remove_leftovers`], which each new run calls, deletes what has ended. This module does not know roles, and does not speak to agents: [`crate::transport`] does.
+//! kill of weir each ends by itself (its first process when agents are gone, and a deadline), and [`remove_leftovers`], which each
+//! new run calls, deletes what has ended. A pod that is gone, or that shall have another image, is made anew on the same node. This
+//! module does not know roles, and does not speak to agents: [`crate::transport`] does.
 
 mod inside;
 mod objects;
@@ -23,6 +24,9 @@ pub use self::inside::{copy_weir, idle};
 /// How long pods may take to be ready: an image has to be fetched the first time.
 const START: Duration = Duration::from_secs(180);
 
+/// The same for a pod that is made anew from an image that its node has.
+const AGAIN: Duration = Duration::from_secs(60);
+
 /// How long the pods of a run are deleted and waited for.
 const END: &str = "30s";
 
@@ -36,12 +40,10 @@ const CREATE: [&str; 3] = ["create", "-f", "-"];
 #[derive(Debug, thiserror::Error)]
 pub enum KubernetesError {
     /// There is no `kubectl`.
-    #[error(
-        "--topology kubernetes: no kubectl in PATH\n  expected: kubectl, with a configuration that reaches the cluster"
-    )]
+    #[error("pods: there is no kubectl in PATH\n  expected: kubectl, with a configuration that reaches the cluster")]
     NoKubectl,
     /// `kubectl` refused.
-    #[error("--topology kubernetes: `{command}`: {said}")]
+    #[error("pods: `{command}`: {said}")]
     Refused {
         /// Its argument vector, joined with blanks.
         command: String,
@@ -49,7 +51,7 @@ pub enum KubernetesError {
         said: String,
     },
     /// A pod does not become ready.
-    #[error("--topology kubernetes: pod {pod} does not start: {why}")]
+    #[error("pod {pod} does not start: {why}")]
     Pod {
         /// Its name.
         pod: String,
@@ -58,7 +60,7 @@ pub enum KubernetesError {
     },
     /// A pod may use other CPUs than its own.
     #[error(
-        "--topology kubernetes: pod {pod} asked for {asked} CPUs of its own and may use {found}\n  \
+        "pod {pod} asked for {asked} CPUs of its own and may use {found}\n  \
          expected: nodes whose kubelet has cpuManagerPolicy: static"
     )]
     Shared {
@@ -100,6 +102,8 @@ pub struct Pod {
     pub host: String,
     /// The pod's name.
     pub name: String,
+    /// What no other pod has, not even a later one of this name.
+    pub uid: String,
     /// Its node.
     pub node: String,
     /// Its address for traffic.
@@ -126,6 +130,13 @@ impl Pod {
 pub struct Pods {
     cluster: Cluster,
     id: String,
+    /// The Lease object.
+    owner: Value,
+    /// weir's image.
+    image: String,
+    /// When their time is up.
+    ends: Instant,
+    specs: Vec<PodSpec>,
     pods: Vec<Pod>,
 }
 
@@ -145,9 +156,10 @@ impl Pods {
         remove_leftovers(cluster)?;
         let id = format!("{:08x}", rand::random::<u32>());
         let owner = cluster.json(&CREATE, &objects::lease(&id, run, at_most).to_string())?;
-        let mut made = Pods { cluster: cluster.clone(), id, pods: Vec::new() };
-        cluster.kubectl(&CREATE, &objects::pods(&made.id, &owner, image, specs, at_most).to_string())?;
-        made.pods = made.wait_ready(specs)?;
+        let (cluster, image, specs) = (cluster.clone(), image.to_owned(), specs.to_vec());
+        let mut made = Pods { cluster, id, owner, image, ends: Instant::now() + at_most, specs, pods: Vec::new() };
+        made.apply(&made.specs, None)?;
+        made.pods = made.wait_ready(&made.specs, START)?;
         Ok(made)
     }
 
@@ -156,20 +168,65 @@ impl Pods {
         &self.pods
     }
 
+    /// The image that a host's pod has; `None`: weir's own, or no such host.
+    pub fn image(&self, host: &str) -> Option<&str> {
+        self.specs.iter().find(|spec| spec.host == host)?.image.as_deref()
+    }
+
     /// Where they are.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    fn wait_ready(&self, specs: &[PodSpec]) -> Result<Vec<Pod>, KubernetesError> {
-        let deadline = Instant::now() + START;
+    /// Sees that a host has a pod that runs, with this image (`None`: weir's own). Where it has not, the pod is made anew, on the
+    /// same node, so that trials before and after it can be compared: it has another address then, and nothing of what was written
+    /// into the old one. Says whether it was.
+    ///
+    /// # Errors
+    /// See [`KubernetesError`].
+    pub fn ensure(&mut self, host: &str, image: Option<&str>) -> Result<bool, KubernetesError> {
+        let Some(at) = self.pods.iter().position(|pod| pod.host == host) else { return Ok(false) };
+        let spec = PodSpec { image: image.map(str::to_owned), ..self.specs[at].clone() };
+        let same = spec == self.specs[at];
+        if same && let State::Ready(now) = self.state(&self.found()?, &spec) {
+            let other = now != self.pods[at];
+            self.pods[at] = now;
+            return Ok(other);
+        }
+        let (Pod { name, node, .. }, among) = (self.pods[at].clone(), std::slice::from_ref(&spec));
+        // Before the pod is there, because one that comes too late is looked at the next time.
+        self.specs[at] = spec.clone();
+        self.cluster.kubectl(&["delete", "pod", &name, "--ignore-not-found", "--wait=true", &wait()], "")?;
+        self.apply(among, Some(&node))?;
+        let made = self.wait_ready(among, if same { AGAIN } else { START })?;
+        self.pods.splice(at..=at, made);
+        Ok(true)
+    }
+
+    /// Makes pods, on this node where one is named.
+    fn apply(&self, specs: &[PodSpec], node: Option<&str>) -> Result<(), KubernetesError> {
+        let left = self.ends.saturating_duration_since(Instant::now());
+        let pods = objects::pods(&self.id, &self.owner, &self.image, specs, node, left);
+        self.cluster.kubectl(&CREATE, &pods.to_string()).map(drop)
+    }
+
+    fn found(&self) -> Result<Value, KubernetesError> {
+        self.cluster.json(&["get", "pods", "-l", &objects::label(&self.id)], "")
+    }
+
+    fn state(&self, found: &Value, spec: &PodSpec) -> State {
+        objects::state(found, &self.id, spec)
+    }
+
+    fn wait_ready(&self, specs: &[PodSpec], within: Duration) -> Result<Vec<Pod>, KubernetesError> {
+        let deadline = Instant::now() + within;
         loop {
-            let found = self.cluster.json(&["get", "pods", "-l", &objects::label(&self.id)], "")?;
+            let found = self.found()?;
             let late = Instant::now() > deadline;
-            let states = specs.iter().map(|spec| objects::state(&found, &self.id, spec));
+            let states = specs.iter().map(|spec| self.state(&found, spec));
             let states = states.map(|state| match state {
                 State::Waits { pod, why } if late => {
-                    State::Failed { pod, why: format!("{why}, after {} s", START.as_secs()) }
+                    State::Failed { pod, why: format!("{why}, after {} s", within.as_secs()) }
                 }
                 other => other,
             });
@@ -177,7 +234,10 @@ impl Pods {
                 .map(|state| match state {
                     State::Ready(pod) => Ok(Some(pod)),
                     State::Waits { .. } => Ok(None),
-                    State::Failed { pod, why } => Err(KubernetesError::Pod { pod, why }),
+                    State::Failed { pod, why } => {
+                        let said = self.cluster.log(&pod);
+                        Err(KubernetesError::Pod { pod, why: why + &said })
+                    }
                 })
                 .collect::<Result<_, _>>()?;
             match ready {
@@ -206,6 +266,28 @@ pub fn remove_leftovers(cluster: &Cluster) -> Result<Vec<String>, KubernetesErro
         cluster.delete(id)?;
     }
     Ok(ended)
+}
+
+/// The cluster and the name of a host that is a pod.
+pub fn pod(reach: &Reach) -> Option<(Cluster, String)> {
+    let Reach::Pod { name, namespace, context, .. } = reach else { return None };
+    Some((Cluster { context: context.clone(), namespace: namespace.clone() }, name.clone()))
+}
+
+/// What became of a pod whose agent is gone, as Kubernetes says it: `it was deleted`, or how it ended. `None` where it runs, or where
+/// nobody says.
+pub fn fate(cluster: &Cluster, pod: &str) -> Option<String> {
+    let said =
+        cluster.kubectl(&["get", "pod", pod, "--ignore-not-found", "-o", "json", "--request-timeout=5s"], "").ok()?;
+    match said.trim() {
+        "" => Some(objects::DELETED.to_owned()),
+        object => objects::end(&serde_json::from_str(object).ok()?),
+    }
+}
+
+/// An option of `kubectl delete`: how long it waits.
+fn wait() -> String {
+    format!("--timeout={END}")
 }
 
 impl Cluster {
@@ -253,9 +335,15 @@ impl Cluster {
         serde_json::from_str(&text).map_err(refused)
     }
 
+    /// The end of what a pod's containers said: it is deleted, and nobody could look later.
+    fn log(&self, pod: &str) -> String {
+        let said = self.kubectl(&["logs", pod, "--all-containers", "--tail=5", "--request-timeout=5s"], "");
+        let said = said.unwrap_or_default();
+        if said.trim().is_empty() { String::new() } else { format!("; its log ends:\n{}", said.trim_end()) }
+    }
+
     fn delete(&self, id: &str) -> Result<(), KubernetesError> {
-        let (labels, timeout) = (objects::label(id), format!("--timeout={END}"));
-        self.kubectl(&["delete", "pods,leases.coordination.k8s.io", "-l", &labels, "--wait=true", &timeout], "")
-            .map(drop)
+        let what = ["delete", "pods,leases.coordination.k8s.io", "-l"];
+        self.kubectl(&[&what[..], &[&objects::label(id), "--wait=true", &wait()]].concat(), "").map(drop)
     }
 }

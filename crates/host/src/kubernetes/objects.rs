@@ -15,11 +15,17 @@ pub(super) const CONTAINER: &str = "host";
 /// Where weir is in its image.
 const IN_IMAGE: &str = "/bin/weir";
 
+/// Where both containers of a pod have the folder with weir's binary.
+const SHARED: &str = "/weir";
+
 /// The label of all that weir makes; its value is the run's id.
 pub(super) const RUN: &str = "weir.run";
 
 /// The label of a pod with the host's name in the topology.
 const HOST: &str = "weir.host";
+
+/// What is said of a pod that is not there any more, or not for long.
+pub(super) const DELETED: &str = "it was deleted";
 
 /// States of a container that do not become better by themselves.
 const FINAL: [&str; 6] = [
@@ -63,9 +69,26 @@ pub(super) fn lease(id: &str, run: &str, at_most: Duration) -> Value {
     })
 }
 
-/// The pods of a run.
-pub(super) fn pods(id: &str, owner: &Value, image: &str, specs: &[PodSpec], at_most: Duration) -> Value {
-    let items: Vec<Value> = specs.iter().map(|spec| pod(id, owner, image, spec, at_most)).collect();
+/// Pods of a run, on this node where one is named.
+pub(super) fn pods(
+    id: &str,
+    owner: &Value,
+    image: &str,
+    specs: &[PodSpec],
+    node: Option<&str>,
+    at_most: Duration,
+) -> Value {
+    let on_node = |mut pod: Value| {
+        if let Some(node) = node {
+            // Not `nodeName`, which would pass over the scheduler: a node that is full would end the pod.
+            let is = json!([{ "key": "metadata.name", "operator": "In", "values": [node] }]);
+            pod["spec"]["affinity"]["nodeAffinity"] = json!({ "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{ "matchFields": is }],
+            } });
+        }
+        pod
+    };
+    let items: Vec<Value> = specs.iter().map(|spec| on_node(pod(id, owner, image, spec, at_most))).collect();
     json!({ "apiVersion": "v1", "kind": "List", "items": items })
 }
 
@@ -102,7 +125,7 @@ fn pod(id: &str, owner: &Value, image: &str, spec: &PodSpec, at_most: Duration) 
                 "image": image,
                 "imagePullPolicy": "IfNotPresent",
                 "command": [IN_IMAGE, "pod", "copy", WEIR_IN_POD],
-                "volumeMounts": [{ "name": "weir", "mountPath": "/weir" }],
+                "volumeMounts": [{ "name": "weir", "mountPath": SHARED }],
                 "resources": resources,
             }],
             "containers": [{
@@ -110,7 +133,9 @@ fn pod(id: &str, owner: &Value, image: &str, spec: &PodSpec, at_most: Duration) 
                 "image": spec.image.as_deref().unwrap_or(image),
                 "imagePullPolicy": "IfNotPresent",
                 "command": [WEIR_IN_POD, "pod", "idle"],
-                "volumeMounts": [{ "name": "weir", "mountPath": "/weir" }],
+                // A product's image may have no folder that its user can write to.
+                "env": [{ "name": "TMPDIR", "value": SHARED }],
+                "volumeMounts": [{ "name": "weir", "mountPath": SHARED }],
                 "resources": resources,
             }],
         },
@@ -121,17 +146,16 @@ fn pod(id: &str, owner: &Value, image: &str, spec: &PodSpec, at_most: Duration) 
 pub(super) fn state(found: &Value, id: &str, spec: &PodSpec) -> State {
     let pod = name(id, &spec.host);
     let Some(object) = items(found).find(|object| text(object, "/metadata/name") == pod) else {
-        return State::Failed { pod, why: "it was deleted".into() };
+        return State::Failed { pod, why: DELETED.into() };
     };
-    let phase = text(object, "/status/phase");
-    if matches!(phase, "Failed" | "Succeeded") || object.pointer("/metadata/deletionTimestamp").is_some() {
-        let why = [phase, text(object, "/status/reason"), text(object, "/status/message"), &ended(object)].join(" ");
-        return State::Failed { pod, why: why.split_whitespace().collect::<Vec<_>>().join(" ") };
+    if let Some(why) = end(object) {
+        return State::Failed { pod, why };
     }
     if let Some((reason, message)) = waiting(object) {
         let why = format!("{reason} {message}").trim().to_owned();
         return if FINAL.contains(&reason) { State::Failed { pod, why } } else { State::Waits { pod, why } };
     }
+    let phase = text(object, "/status/phase");
     let condition = |kind: &str| {
         let all = object.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
         all.into_iter().find(|condition| condition["type"] == kind)
@@ -145,12 +169,24 @@ pub(super) fn state(found: &Value, id: &str, spec: &PodSpec) -> State {
         Ok(address) => State::Ready(Pod {
             host: spec.host.clone(),
             name: pod,
+            uid: text(object, "/metadata/uid").to_owned(),
             node: text(object, "/spec/nodeName").to_owned(),
             address,
             cpus: spec.cpus,
         }),
         Err(_) => State::Waits { pod, why: "it has no address".into() },
     }
+}
+
+/// How a pod ended, if it has.
+pub(super) fn end(pod: &Value) -> Option<String> {
+    let phase = text(pod, "/status/phase");
+    if pod.pointer("/metadata/deletionTimestamp").is_some() {
+        return Some(DELETED.into());
+    }
+    let why = [phase, text(pod, "/status/reason"), text(pod, "/status/message"), &ended(pod)].join(" ");
+    let over = matches!(phase, "Failed" | "Succeeded");
+    over.then(|| why.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
@@ -220,7 +256,7 @@ mod tests {
         let mut owner = lease("0a", "20261122-quick of a@b", Duration::from_secs(900));
         assert_eq!(owner["spec"]["leaseDurationSeconds"], 900);
         owner["metadata"]["uid"] = "u-1".into();
-        let made = pods("0a", &owner, "weir:1", &[spec()], Duration::from_secs(900));
+        let made = pods("0a", &owner, "weir:1", &[spec()], None, Duration::from_secs(900));
         let pod = &made["items"][0];
         assert_eq!(pod["metadata"]["name"], "weir-0a-proxy");
         let reference = &pod["metadata"]["ownerReferences"][0];
@@ -252,6 +288,28 @@ mod tests {
             State::Waits { why, .. } => (false, why),
             State::Failed { why, .. } => (true, why),
         }
+    }
+
+    #[test]
+    fn a_pod_that_is_made_anew_comes_to_its_node() {
+        let on = |node| pods("0a", &json!({}), "weir:1", &[spec()], node, Duration::from_secs(9))["items"][0].clone();
+        let affinity = |pod: Value| pod["spec"]["affinity"].clone();
+        assert!(affinity(on(None))["nodeAffinity"].is_null());
+        let there = affinity(on(Some("n7")));
+        assert!(there["nodeAffinity"].to_string().contains(r#""values":["n7"]"#), "{there}");
+        assert!(!there["podAntiAffinity"].is_null());
+    }
+
+    #[test]
+    fn what_became_of_a_pod_is_said() {
+        let of = |metadata: Value, status: Value| end(&json!({ "metadata": metadata, "status": status }));
+        assert_eq!(of(json!({}), json!({ "phase": "Running" })), None);
+        let going = of(json!({ "deletionTimestamp": "2026-11-22T20:00:00Z" }), json!({ "phase": "Running" }));
+        assert_eq!(going.as_deref(), Some("it was deleted"));
+        let killed = json!({ "phase": "Failed", "containerStatuses": [
+            { "name": "host", "state": { "terminated": { "exitCode": 137, "reason": "OOMKilled" } } },
+        ] });
+        assert_eq!(of(json!({}), killed).as_deref(), Some("Failed (container host: OOMKilled exit status 137)"));
     }
 
     #[test]

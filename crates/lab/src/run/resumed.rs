@@ -8,10 +8,9 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use weir_host::files::FileError;
 use weir_model::Placement;
-use weir_model::record::{Environment, Measurement, Role};
+use weir_model::record::{Environment, Measurement};
 
 use super::Setup;
-use crate::hosts::Hosts;
 use crate::journal::{Journal, JournalError};
 use crate::plan::{Planned, plan};
 
@@ -37,7 +36,7 @@ pub fn check(journal: &Journal, setup: &mut Setup, measured: &[Measurement]) -> 
     setup.skipped.clone_from(&environment.skipped);
     let planned = same_suite(journal, setup)?;
     same_programs(dir, &environment, setup)?;
-    setup.placement = recorded_placement(dir, &environment, &setup.hosts)?;
+    setup.placement = recorded_placement(dir, &environment, setup)?;
     setup.driver = measured.iter().find_map(|m| m.load.as_ref()?.driver.parse().ok()).unwrap_or(setup.driver);
     Ok(planned)
 }
@@ -94,9 +93,24 @@ fn same_programs(dir: &Path, then: &Environment, now: &Setup) -> Result<(), Jour
     Ok(())
 }
 
-fn recorded_placement(dir: &Path, then: &Environment, hosts: &Hosts) -> Result<Placement, JournalError> {
-    for (role, host) in [(Role::Client, hosts.client()), (Role::Origin, hosts.origin()), (Role::Proxy, &hosts.proxy)] {
+/// The CPUs that the run began with. A host with a disk of its own may be another pod now, with as many others.
+fn recorded_placement(dir: &Path, then: &Environment, now: &Setup) -> Result<Placement, JournalError> {
+    let mut placement = then.placement.clone();
+    for (role, host) in now.hosts.first() {
         let allowed = &host.facts().cpus;
+        if host.facts().work.is_some() {
+            let (before, has) = (then.placement.of(role).len(), now.placement.of(role));
+            if has.len() != before {
+                let (role, has) = (role.as_str(), has.len());
+                return Err(changed(
+                    dir,
+                    format!("its {role} used {before} CPUs, and now has {has}\n  expected: as many CPUs, or a new run"),
+                ));
+            }
+            placement.set(role, has.to_vec());
+            placement.machines.insert(role, host.facts().machine.clone());
+            continue;
+        }
         if let Some(cpu) = then.placement.of(role).iter().find(|cpu| !allowed.contains(cpu)) {
             return Err(changed(
                 dir,
@@ -107,5 +121,5 @@ fn recorded_placement(dir: &Path, then: &Environment, hosts: &Hosts) -> Result<P
             ));
         }
     }
-    Ok(then.placement.clone())
+    Ok(placement)
 }

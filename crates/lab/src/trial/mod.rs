@@ -70,14 +70,17 @@ pub struct TrialContext {
 }
 
 impl TrialContext {
-    /// Reaches hosts again that were lost, before a trial. Returns why it cannot be tried.
-    pub fn restore(&mut self, reach: &dyn Reach) -> Result<(), TrialError> {
-        self.hosts.restore(reach).map_err(|(name, error)| TrialError {
+    /// Reaches hosts again that were lost, before a trial of a product. Returns why it cannot be tried.
+    pub fn restore(&mut self, reach: &mut dyn Reach, product: &str) -> Result<(), TrialError> {
+        let moved = self.hosts.restore(reach, self.products.get(product)).map_err(|(name, error)| TrialError {
             stage: "host".to_owned(),
             message: format!("the host {name} cannot be reached"),
             evidence: error.to_string(),
             remedy: "see that it runs, and continue with `weir run --resume`".to_owned(),
         })?;
+        if moved {
+            self.placement = self.hosts.placement();
+        }
         self.launcher.host = Arc::clone(&self.hosts.proxy);
         self.origin_launcher.host = Arc::clone(self.hosts.origin());
         Ok(())

@@ -35,6 +35,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// second, and the way there the rest.
 const AHEAD: Duration = Duration::from_millis(150);
 
+/// The same where a host is another machine: what stands between, such as the API server of a cluster, may take a moment.
+const FAR_AHEAD: Duration = Duration::from_millis(500);
+
 /// What samples each host.
 type Samplers = Vec<(Arc<dyn Host>, Box<dyn Sampler>)>;
 
@@ -176,7 +179,8 @@ impl<'a> Work<'a> {
     /// Sends the start ahead, with the window and the faults that follow from it.
     fn begin(&mut self) -> Result<(), Failure> {
         let Some(times) = self.times else { return Ok(()) };
-        let start = clock::now().plus(AHEAD);
+        let far = self.hosts.each().iter().any(|host| host.facts().work.is_some());
+        let start = clock::now().plus(if far { FAR_AHEAD } else { AHEAD });
         self.clients.begin(start).map_err(failed)?;
         if times.measured {
             let from = start.plus(times.warmup);

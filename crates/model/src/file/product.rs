@@ -63,6 +63,13 @@ struct Head {
     /// calling them retries.
     #[serde(default)]
     replicates: bool,
+    /// The container image that it comes in, such as `nginx:1.27`. With `--topology kubernetes` it then runs in a pod of that image,
+    /// where a way to get it has to find it. Left out, it is installed in weir's image.
+    #[schemars(
+        regex(pattern = r"^[a-z0-9][!-~]*$"),
+        extend("x-weir-wanted" = "the name of a container image, such as \"nginx:1.27\"")
+    )]
+    image: Option<String>,
     /// Traps, one a line, for people.
     #[serde(default)]
     notes: Vec<String>,
@@ -111,6 +118,7 @@ impl Product {
                         ("process", process.is_some()),
                         ("part", !part.is_empty()),
                         ("product.store", head.store),
+                        ("product.image", head.image.is_some()),
                         ("product.replicates", head.replicates),
                     ];
                     check_direct(sections, &profiles, errors);
@@ -123,7 +131,7 @@ impl Product {
                     ProductKind::Proxy(Box::new(Program { installs, version: version?, parts }))
                 }
             };
-            let Head { title, about, home, speaks, caches, store, replicates, notes, .. } = head;
+            let Head { title, about, home, speaks, caches, store, replicates, image, notes, .. } = head;
             let name = name.to_owned();
             Some(Product {
                 name,
@@ -134,6 +142,7 @@ impl Product {
                 caches,
                 store,
                 replicates,
+                image,
                 notes,
                 kind,
                 profiles,
@@ -168,7 +177,7 @@ fn check_speaks(product: &[Protocol], profiles: &BTreeMap<String, Profile>, erro
 }
 
 /// `direct` runs nothing, so its file may not say how to run it.
-fn check_direct(sections: [(&str, bool); 6], profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) {
+fn check_direct(sections: [(&str, bool); 7], profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) {
     for (section, _) in sections.into_iter().filter(|(_, given)| *given) {
         let found = format!("a product of kind \"direct\" has no {section}: the client talks to the origin");
         errors.add(section, found, format!("kind = \"proxy\" in [product], or no {section}"));

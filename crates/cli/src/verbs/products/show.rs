@@ -48,6 +48,7 @@ pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbR
         ("state", installed),
         ("why not", row.missing.join("\n")),
         ("install from", details.ways.join("\n")),
+        ("image", product.image.clone().unwrap_or_default()),
         ("speaks", row.speaks.join(", ")),
         ("caches", caches.to_owned()),
     ];

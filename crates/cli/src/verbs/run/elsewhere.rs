@@ -2,10 +2,12 @@
 //! agents there offer it. A namespace of this machine has this machine's products.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use weir_host::files::FileError;
 use weir_host::{Host, HostError};
 use weir_install::Installed;
 use weir_lab::hosts::Hosts;
@@ -21,12 +23,19 @@ use crate::verbs::products::{self, There};
 ///
 /// # Errors
 /// When the user says no, or the host is lost.
-pub fn install(host: &Arc<dyn Host>, products: &[&Product], yes: bool) -> Result<There, Failure> {
+pub fn install(
+    host: &Arc<dyn Host>,
+    products: &[&Product],
+    libraries: &[PathBuf],
+    yes: bool,
+) -> Result<There, Failure> {
     let names: Vec<&str> = products.iter().map(|product| product.name.as_str()).collect();
-    let found: There = call(host, "find", json!({ "products": names }), &mut |_| {})?;
+    let libraries = bring(host.as_ref(), products, libraries).map_err(Failure::missing)?;
+    let wanted = |names: &[&str]| json!({ "products": names, "libraries": libraries });
+    let found: There = call(host, "find", wanted(&names), &mut |_| {})?;
     let (mut steps, mut possible, mut missing) = (Vec::new(), Vec::new(), BTreeMap::new());
     for name in found.missing.into_keys() {
-        match host.call("plan", json!({ "products": [name] }), &mut |_| {}) {
+        match host.call("plan", wanted(&[&name]), &mut |_| {}) {
             Ok(more) => {
                 steps.extend(serde_json::from_value::<Vec<String>>(more).map_err(Failure::missing)?);
                 possible.push(name);
@@ -40,13 +49,47 @@ pub fn install(host: &Arc<dyn Host>, products: &[&Product], yes: bool) -> Result
     let on = &host.facts().name;
     remark!("Not all products are installed on {on} yet. weir will there:");
     products::confirm(&steps, yes)?;
-    let installed: There = call(host, "install", json!({ "products": possible }), &mut |line| {
+    let possible: Vec<&str> = possible.iter().map(String::as_str).collect();
+    let installed: There = call(host, "install", wanted(&possible), &mut |line| {
         remark!("    {on}: {}", line.as_str().unwrap_or_default());
     })?;
     let (mut here, more) = (found.here, installed.missing);
     here.extend(installed.here);
     missing.extend(more);
     Ok(There { here, missing })
+}
+
+/// The same products on a host that was reached again: found, or installed as they were before.
+///
+/// # Errors
+/// When the host is lost.
+pub fn again(host: &Arc<dyn Host>, products: &[Product], libraries: &[PathBuf]) -> Result<There, HostError> {
+    let failed = |error: &dyn std::fmt::Display| HostError::Failed(format!("the host {}: {error}", host.facts().name));
+    let products: Vec<&Product> = products.iter().collect();
+    let names: Vec<&str> = products.iter().map(|product| product.name.as_str()).collect();
+    let libraries = bring(host.as_ref(), &products, libraries).map_err(|error| failed(&error))?;
+    let there = host.call("install", json!({ "products": names, "libraries": libraries }), &mut |_| {})?;
+    serde_json::from_value(there).map_err(|error| failed(&error))
+}
+
+/// Brings those products to a host that come from folders of the user's. Returns the folder there that is laid over what is built in.
+fn bring(host: &dyn Host, products: &[&Product], libraries: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
+    let Some(work) = &host.facts().work else { return Ok(libraries.to_vec()) };
+    let (there, mut brought) = (work.join("library"), false);
+    for product in products {
+        let file = |library: &PathBuf| library.join("products").join(&product.name).join("product.toml");
+        let Some(file) = libraries.iter().rev().map(file).find(|file| file.is_file()) else { continue };
+        let toml = std::fs::read(&file).map_err(FileError::at(&file))?;
+        let templates = product.templates.iter().map(|(name, text)| (name.as_str(), text.as_bytes()));
+        let files = product.files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
+        for (name, bytes) in templates.chain(files).chain([("product.toml", toml.as_slice())]) {
+            let path = there.join("products").join(&product.name).join(name);
+            host.create_dir(path.parent().unwrap_or(&there))?;
+            host.write(&path, bytes, false)?;
+        }
+        brought = true;
+    }
+    Ok(if brought { vec![there] } else { Vec::new() })
 }
 
 fn call<T: DeserializeOwned>(

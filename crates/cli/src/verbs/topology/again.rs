@@ -1,0 +1,143 @@
+//! Hosts that are reached again in mid-run, pods that are made anew because they are gone or because the next product comes in
+//! another image, and the products on them: the same as before, or it is an error.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use weir_host::placement::restrict_to;
+use weir_host::{Host, HostError};
+use weir_install::Installed;
+use weir_lab::hosts::{Hosts, Reach};
+use weir_model::product::{Product, ProductKind};
+
+use super::{Answer, Place, Reached, spec};
+use crate::exit::Failure;
+use crate::verbs::products::There;
+use crate::verbs::run::elsewhere;
+
+/// Products that a host had when the run began.
+#[derive(Debug)]
+pub(super) struct Kept {
+    host: String,
+    /// The image of the pod in which they were found.
+    image: Option<String>,
+    products: Vec<Product>,
+    libraries: Vec<PathBuf>,
+    installed: BTreeMap<String, Installed>,
+}
+
+impl Reach for Reached {
+    fn again(&mut self, name: &str) -> Answer {
+        self.with_image(name, self.image(name))
+    }
+
+    fn for_product(&mut self, name: &str, product: &Product) -> Result<Option<Arc<dyn Host>>, HostError> {
+        let is_there = product.kind == ProductKind::Direct || self.image(name) == product.image;
+        if is_there || !matches!(self.made, Place::Pods(_)) {
+            return Ok(None);
+        }
+        self.with_image(name, product.image.clone()).map(Some)
+    }
+}
+
+impl Reached {
+    /// The products of a run on the proxy's host; of pods, on one for each image that they come in.
+    ///
+    /// # Errors
+    /// When the user says no, or a host is lost.
+    pub fn install(
+        &mut self,
+        hosts: &mut Hosts,
+        products: &[&Product],
+        libraries: &[PathBuf],
+        yes: bool,
+    ) -> Result<There, Failure> {
+        let mut by_image: BTreeMap<Option<&str>, Vec<&Product>> = BTreeMap::new();
+        for product in products {
+            let image = product.image.as_deref().filter(|_| matches!(self.made, Place::Pods(_)));
+            by_image.entry(image).or_default().push(product);
+        }
+        let mut all = There::default();
+        for products in by_image.values() {
+            if let Some(other) = self.for_product(&hosts.proxy.facts().name, products[0]).map_err(Failure::missing)? {
+                hosts.proxy = other;
+            }
+            let there = self.install_on(&hosts.proxy, products, libraries, yes)?;
+            all.here.extend(there.here);
+            all.missing.extend(there.missing);
+        }
+        Ok(all)
+    }
+
+    /// Products on a host with a disk of its own, now and whenever it is reached again.
+    ///
+    /// # Errors
+    /// When the user says no, or the host is lost.
+    pub fn install_on(
+        &mut self,
+        host: &Arc<dyn Host>,
+        products: &[&Product],
+        libraries: &[PathBuf],
+        yes: bool,
+    ) -> Result<There, Failure> {
+        let there = elsewhere::install(host, products, libraries, yes)?;
+        let host = host.facts().name.clone();
+        self.kept.push(Kept {
+            image: self.image(&host),
+            host,
+            products: products.iter().filter(|p| there.here.contains_key(&p.name)).map(|p| (*p).clone()).collect(),
+            libraries: libraries.to_vec(),
+            installed: there.here.clone(),
+        });
+        Ok(there)
+    }
+
+    fn image(&self, host: &str) -> Option<String> {
+        let Place::Pods(pods) = &self.made else { return None };
+        pods.image(host).map(str::to_owned)
+    }
+
+    /// Reaches a host, with this image where it is a pod that weir makes, and with the products that it had.
+    fn with_image(&mut self, name: &str, image: Option<String>) -> Answer {
+        let failed = |error: &dyn std::fmt::Display| HostError::Failed(error.to_string());
+        let at = self.specs.iter().position(|spec| spec.name == name);
+        let at = at.ok_or_else(|| failed(&format!("the topology has no host {name}")))?;
+        if let Place::Pods(pods) = &mut self.made {
+            pods.ensure(name, image.as_deref()).map_err(|error| failed(&error))?;
+            self.specs[at] = spec(&self.specs[at], &self.made);
+        }
+        // From a thread that may use all CPUs, as weir could at first: an agent says which it may use.
+        let wide = || {
+            let _ = restrict_to(&self.cpus);
+            self.connect(&self.specs[at])
+        };
+        let host = std::thread::scope(|threads| {
+            threads.spawn(wide).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })?;
+        if let Some(error) = self.shared_cpus(host.as_ref()) {
+            return Err(failed(&error));
+        }
+        for kept in self.kept.iter().filter(|kept| kept.host == name && kept.image == image) {
+            let there = elsewhere::again(&host, &kept.products, &kept.libraries)?;
+            same(&kept.installed, &there, name).map_err(|error| failed(&error))?;
+        }
+        Ok(host)
+    }
+}
+
+/// Whether all products are what they were.
+fn same(before: &BTreeMap<String, Installed>, now: &There, host: &str) -> Result<(), String> {
+    for (product, was) in before {
+        let is = now.here.get(product).ok_or_else(|| {
+            let why = now.missing.get(product).map_or("it is not there", String::as_str);
+            format!("{product} is no longer on the host {host}: {why}")
+        })?;
+        if (&is.binary, &is.sha256) != (&was.binary, &was.sha256) {
+            let was = format!("{} ({})", was.version, was.binary.display());
+            let is = format!("{} ({}) or another build", is.version, is.binary.display());
+            return Err(format!("{product} on the host {host} was {was} when the run began, and is now {is}"));
+        }
+    }
+    Ok(())
+}
