@@ -56,7 +56,10 @@ impl PodArgs {
         let given = [("--image", &self.image), ("--namespace", &self.namespace), ("--context", &self.context)];
         match given.into_iter().find_map(|(flag, value)| Some((flag, value.clone()?))) {
             None => Ok(()),
-            Some((flag, value)) => Err(Failure::wrong(flag, value, "this flag together with --topology kubernetes")),
+            Some((flag, value)) => {
+                let wanted = "this flag together with --topology kubernetes; in a file, a key of [kubernetes]";
+                Err(Failure::wrong(flag, value, wanted))
+            }
         }
     }
 }
