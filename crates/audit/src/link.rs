@@ -3,7 +3,8 @@
 //! Threshold: 90 % of what the interface of the traffic carries, either way. Of Ethernet with frames of 1,500 bytes, preamble, gap
 //! and checksum, which no counter has, take 1.6 %, and a queue before a link grows without bound towards its limit (see
 //! `client_room`). Interfaces that do not know what they carry, as many of virtual machines, are judged only where the topology does.
-//! Hosts that share a machine are judged by the rows of their own network.
+//! Hosts that share a machine are judged by the rows of their own network. The counters include loopback, so that a product whose
+//! parts speak much to each other may be named without need.
 
 use weir_model::record::{Finding, HostRecord, ResourceSecond, Severity};
 
