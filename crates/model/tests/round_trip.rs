@@ -16,7 +16,7 @@ use weir_model::suite::{
     Series, Suite, Tls, Workload,
 };
 use weir_model::topology::{HostSpec, Made, Pods, Reach};
-use weir_model::units::ByteCount;
+use weir_model::units::{BitRate, ByteCount};
 use weir_model::{Condition, Topology};
 
 /// Has every product, with the two profiles that suites may rely on.
@@ -358,6 +358,7 @@ ssh = "bench@10.0.0.5"
 ssh_config = "bench.config"
 address = "10.0.1.5"
 cpus = "0-3, 8"
+rate = "10Gbit/s"
 
 [[host]]
 name = "client-2"
@@ -392,6 +393,7 @@ fn hosts_are_as_the_file_says() {
     let [ssh, local, pod, namespace, command] = topology.hosts() else { panic!("{topology:?}") };
     assert_eq!(ssh.reach, Reach::Ssh { destination: "bench@10.0.0.5".into(), config: Some("bench.config".into()) });
     assert_eq!((ssh.address, ssh.cpus.clone()), (Some([10, 0, 1, 5].into()), Some(vec![0, 1, 2, 3, 8])));
+    assert_eq!((ssh.rate.map(BitRate::per_second), local.rate), (Some(10_000_000_000), None));
     assert_eq!((&local.reach, local.roles.as_slice()), (&Reach::Local, &[Role::Client, Role::Origin][..]));
     let (container, context) = (Some("product".to_owned()), Some("lab".to_owned()));
     assert_eq!(pod.reach, Reach::Pod { name: "proxy-0".into(), namespace: "bench".into(), container, context });
