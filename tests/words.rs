@@ -28,7 +28,7 @@ fn same(name: &str, said: &str) {
 
 #[test]
 fn help_is_as_kept_and_has_examples() {
-    let verbs: [&[&str]; 18] = [
+    let verbs: [&[&str]; 21] = [
         &[],
         &["run"],
         &["load"],
@@ -44,6 +44,9 @@ fn help_is_as_kept_and_has_examples() {
         &["suites", "list"],
         &["suites", "show"],
         &["doctor"],
+        &["hosts"],
+        &["hosts", "check"],
+        &["hosts", "clean"],
         &["help"],
         &["completions"],
         &["man"],

@@ -7,7 +7,12 @@ use weir_model::text::list;
 use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let clients: Vec<&HostRecord> = e.hosts.iter().filter(|host| host.has(Role::Client)).collect();
+    differ(e.hosts)
+}
+
+/// The same of hosts on which nothing was measured yet.
+pub fn differ(hosts: &[HostRecord]) -> Option<Finding> {
+    let clients: Vec<&HostRecord> = hosts.iter().filter(|host| host.has(Role::Client)).collect();
     let (first, others) = clients.split_first()?;
     type Fact = fn(&HostRecord) -> String;
     let facts: [(&str, Fact); 3] = [

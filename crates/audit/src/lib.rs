@@ -45,6 +45,7 @@ use weir_model::suite::{Protocol, Tls};
 use weir_model::text::{grouped, list};
 
 pub use clocks::check as clocks;
+pub use hosts_differ::differ as clients_differ;
 pub use never_steady::check as never_steady;
 
 /// The data of one trial for the checks.

@@ -62,6 +62,8 @@ pub enum Verb {
     Suites(verbs::suites::Args),
     /// Check this machine for what would spoil a measurement, and say how to fix it
     Doctor(verbs::doctor::Args),
+    /// Check the hosts of a topology and what lies between them, and clean them up
+    Hosts(verbs::hosts::Args),
     /// Make the report of a run again from its files
     Report(verbs::report::Args),
     /// Compare two runs: what changed, by how much, and how sure that is

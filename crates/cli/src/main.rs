@@ -19,6 +19,7 @@ fn main() -> std::process::ExitCode {
         args::Verb::Products(args) => verbs::products::main(&args),
         args::Verb::Suites(args) => verbs::suites::main(&args),
         args::Verb::Doctor(args) => verbs::doctor::main(&args),
+        args::Verb::Hosts(args) => verbs::hosts::main(&args),
         args::Verb::Report(args) => verbs::report::main(&args),
         args::Verb::Compare(args) => verbs::compare::main(&args),
         args::Verb::Help(args) => verbs::help::main(&args),

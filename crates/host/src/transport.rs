@@ -134,6 +134,13 @@ pub const BOOTSTRAP: &str = concat!(
     r#"echo "weir-bootstrap ready"; exec "$f" agent"#
 );
 
+/// Where the bootstrap puts weir on this machine, for this user.
+pub fn bin_folder() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    variable("WEIR_HOME").or_else(|| Some(cache()?.join("weir"))).map(|home| home.join("bin"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;

@@ -167,9 +167,7 @@ impl Hosts {
         }
         let since = |(host, now): (String, ClockReading)| {
             let (_, then) = before.iter().find(|(name, _)| *name == host)?;
-            let us = |ns: u64| ns as f64 / 1e3;
-            let error_us = us(then.error_ns.max(now.error_ns));
-            Some(HostClock { host, error_us, drift_us: us(now.offset_ns.abs_diff(then.offset_ns)) })
+            Some(HostClock::between(&host, then, &now))
         };
         self.read_clocks().into_iter().filter_map(since).collect()
     }

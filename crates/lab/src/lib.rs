@@ -10,6 +10,7 @@
 mod fixture;
 pub mod hosts;
 pub mod journal;
+pub mod network;
 pub mod plan;
 pub mod preflight;
 pub mod progress;

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::clock::ClockReading;
 use crate::counters::OriginCounters;
 use crate::fault::FaultRecord;
 use crate::load::{LoadResult, SearchResult};
@@ -213,6 +214,13 @@ pub struct HostClock {
 }
 
 impl HostClock {
+    /// What two readings say of a host's clock.
+    pub fn between(host: &str, before: &ClockReading, after: &ClockReading) -> HostClock {
+        let us = |ns: u64| ns as f64 / 1e3;
+        let error_us = us(before.error_ns.max(after.error_ns));
+        HostClock { host: host.to_owned(), error_us, drift_us: us(after.offset_ns.abs_diff(before.offset_ns)) }
+    }
+
     /// By how much two of the hosts may disagree, µs, and which two: those whose clocks were known worst. `None` below two.
     pub fn furthest(clocks: &[HostClock]) -> Option<(f64, &str, &str)> {
         let mut wrong: Vec<(f64, &str)> =

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
+use weir_host::agent::clean::remove_leftovers;
 use weir_host::agent::process;
 use weir_host::agent::serve::End;
+use weir_host::transport::bin_folder;
 
 use crate::exit::{Exit, Failure, VerbResult};
 
@@ -20,7 +22,8 @@ pub fn main() -> VerbResult {
     })
 }
 
-/// What can be called on a host. `doctor`, with a folder: checks of the machine. `find`, `plan`, `install`: its products.
+/// What can be called on a host. `doctor`, with a folder: checks of the machine. `list`, `find`, `plan`, `install`: its products.
+/// `clean`: removes what killed runs left there.
 fn offer(name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result<Value, String> {
     let said = |error: serde_json::Error| error.to_string();
     match name {
@@ -28,7 +31,11 @@ fn offer(name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result
             let runs: PathBuf = serde_json::from_value(argument).map_err(said)?;
             serde_json::to_value(super::doctor::examine(&runs)).map_err(said)
         }
-        "find" | "plan" | "install" => super::products::offer(name, argument, progress),
+        "clean" => {
+            let cleaned = remove_leftovers(bin_folder().as_deref()).map_err(|error| error.to_string())?;
+            serde_json::to_value(cleaned).map_err(said)
+        }
+        "list" | "find" | "plan" | "install" => super::products::offer(name, argument, progress),
         _ => Err(format!("weir offers no {name} on its hosts")),
     }
 }

@@ -6,6 +6,7 @@ pub mod client;
 pub mod compare;
 pub mod doctor;
 pub mod help;
+pub mod hosts;
 pub mod load;
 pub mod origin;
 pub mod pod;

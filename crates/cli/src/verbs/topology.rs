@@ -181,6 +181,11 @@ impl Reached {
         })
     }
 
+    /// The hosts as they are reached, in the topology's order.
+    pub fn specs(&self) -> &[HostSpec] {
+        &self.specs
+    }
+
     /// What is wrong with a host that is a pod made for the run, and whose CPUs are not its own.
     pub fn shared_cpus(&self, host: &dyn Host) -> Option<KubernetesError> {
         let Place::Pods(pods) = &self.made else { return None };

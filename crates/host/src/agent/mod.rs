@@ -2,11 +2,13 @@
 //!
 //! [`frame`] puts messages into frames with a checksum and a number, because transports cut streams short without saying so.
 //! [`serve`] is the agent's side and [`remote`] weir's; [`process`] is `weir agent`, and [`connect`] starts it somewhere.
-//! [`watchdog`] notices silence, [`clock`] reads the far clock over the same channel, and [`lease`] keeps a host to one run.
+//! [`watchdog`] notices silence, [`clock`] reads the far clock over the same channel, [`lease`] keeps a host to one run, and [`clean`]
+//! removes what killed agents left.
 //! `weir agent` and the lab call this module. It does not know how the bytes travel: that is an argument vector
 //! ([`crate::transport`]).
 
 mod channel;
+pub mod clean;
 pub mod clock;
 pub mod connect;
 pub mod frame;

@@ -89,7 +89,7 @@ fn lease(hello: &Hello, work: Option<&Path>) -> Result<Lease, String> {
 }
 
 /// Whether a path can be that of an agent's folder: a file said it, and what it says is removed.
-fn is_ours(folder: &Path) -> bool {
+pub(super) fn is_ours(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
     folder.parent() == Some(&std::env::temp_dir()) && name.is_some_and(|name| name.starts_with(FOLDER))
 }

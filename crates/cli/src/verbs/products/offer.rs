@@ -37,7 +37,7 @@ pub struct There {
     pub missing: BTreeMap<String, String>,
 }
 
-/// `find` says what is there. `plan` lists in words what has to be done for what is missing. `install` does it, tells what it does,
+/// `list` says which versions are there, by product name, and looks no further. `find` says what is there. `plan` lists in words what has to be done for what is missing. `install` does it, tells what it does,
 /// and says what is there.
 pub fn offer(name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result<Value, String> {
     let wanted: Wanted = serde_json::from_value(argument).map_err(text)?;
@@ -45,6 +45,15 @@ pub fn offer(name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Re
     let products = products(&catalogue, &wanted.products)?;
     let home = Home::from_env().map_err(text)?;
     match name {
+        "list" => {
+            let found = products.iter().zip(install::quick_find_all(&products, &home));
+            let version = |found| match found {
+                Ok(install::Found::Yes(install::FoundProgram { version, .. })) => Some(version),
+                Ok(install::Found::No { .. }) | Err(_) => None,
+            };
+            let versions = found.filter_map(|(product, found)| Some((product.name.clone(), version(found)?)));
+            done(versions.collect::<BTreeMap<_, _>>())
+        }
         "find" => {
             done(there(&products, |product| install::find(product, &home).and_then(|found| usable(product, found))))
         }

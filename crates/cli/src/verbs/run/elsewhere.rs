@@ -92,7 +92,11 @@ fn bring(host: &dyn Host, products: &[&Product], libraries: &[PathBuf]) -> Resul
     Ok(if brought { vec![there] } else { Vec::new() })
 }
 
-fn call<T: DeserializeOwned>(
+/// Calls what an agent offers.
+///
+/// # Errors
+/// What it says, or that the host is lost.
+pub fn call<T: DeserializeOwned>(
     host: &Arc<dyn Host>,
     name: &str,
     argument: Value,

@@ -1,0 +1,62 @@
+//! `weir hosts`: looks at the hosts of a topology before a run, and removes what killed runs left there. Called by `main`.
+
+mod check;
+mod clean;
+mod show;
+
+use clap::Subcommand;
+use weir_model::topology::Topology;
+
+use super::topology::{self, PodArgs};
+use crate::exit::{Failure, VerbResult};
+
+/// Flags of `weir hosts`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = include_str!("../../help/hosts.txt"))]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Say of each host and of each pair what a run would meet there: CPUs, limits, clocks, products, round trip, bandwidth
+    #[command(after_help = include_str!("../../help/hosts-check.txt"))]
+    Check {
+        #[command(flatten)]
+        which: Which,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove what killed runs left, and the copies of weir on other hosts
+    #[command(after_help = include_str!("../../help/hosts-clean.txt"))]
+    Clean {
+        #[command(flatten)]
+        which: Which,
+    },
+}
+
+/// Which hosts.
+#[derive(Debug, clap::Args)]
+struct Which {
+    /// Where the roles run: local (this machine), netns (a network namespace for each role), kubernetes (a pod for each role), or a file such as hosts.toml.
+    #[arg(long, value_name = "TOPOLOGY", default_value = "local")]
+    topology: String,
+    #[command(flatten)]
+    pods: PodArgs,
+}
+
+impl Which {
+    fn topology(&self) -> Result<Topology, Failure> {
+        topology::read(&self.topology, &self.pods)
+    }
+}
+
+/// Runs it.
+pub fn main(args: &Args) -> VerbResult {
+    match &args.verb {
+        Verb::Check { which, json } => check::main(&which.topology()?, *json),
+        Verb::Clean { which } => clean::main(&which.topology()?),
+    }
+}

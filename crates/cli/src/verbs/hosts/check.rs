@@ -1,0 +1,404 @@
+//! `weir hosts check`: reaches the hosts of a topology, asks each what it is, and has each pair that traffic uses measured.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
+
+use serde::Serialize;
+use serde_json::json;
+use weir_host::{Host, HostFacts};
+use weir_lab::network::{self, Pair, Unmeasured};
+use weir_model::Placement;
+use weir_model::clock::ClockReading;
+use weir_model::record::{Environment, Finding, HostClock, HostRecord, Role, Severity};
+use weir_model::text::list;
+use weir_model::topology::{HostSpec, Reach, Topology};
+use weir_vitals::doctor::Check;
+
+use super::show;
+use crate::args::stop_on_signal;
+use crate::exit::{Exit, Failure, VerbResult};
+use crate::out;
+use crate::progress::{Status, template};
+use crate::verbs::doctor;
+use crate::verbs::run::elsewhere::call;
+use crate::verbs::topology::{self, Answer, Reached};
+
+/// What this verb calls itself where a host is kept to it.
+const NAME: &str = "hosts-check";
+
+/// What is known of the hosts of a topology, and of what lies between them.
+#[derive(Debug, Default, Serialize)]
+pub struct Checked {
+    /// Kind of the topology.
+    pub topology: &'static str,
+    /// In the topology's order.
+    pub hosts: Vec<CheckedHost>,
+    /// Pairs that were measured.
+    pub pairs: Vec<Pair>,
+    /// Pairs that were not, in words.
+    pub not_measured: Vec<String>,
+    /// What would spoil a measurement.
+    pub findings: Vec<Finding>,
+}
+
+/// A host.
+#[derive(Debug, Default, Serialize)]
+pub struct CheckedHost {
+    pub name: String,
+    pub roles: Vec<Role>,
+    /// How it is reached, in words.
+    pub by: String,
+    /// Why it was not reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What it said.
+    #[serde(flatten)]
+    pub said: Option<HostAnswer>,
+}
+
+/// What a host that was reached says of itself.
+#[derive(Debug, Default, Serialize)]
+pub struct HostAnswer {
+    /// Equal where hosts share a machine.
+    pub machine: String,
+    /// The address that traffic uses.
+    pub address: Option<IpAddr>,
+    /// CPUs that roles may use.
+    pub cpus: Vec<u32>,
+    /// How well its clock is known, µs, either way.
+    pub clock_error_us: f64,
+    /// The shortest exchange over the control connection, µs.
+    pub control_us: f64,
+    /// Versions of the products that it has, where it runs any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub products: Option<BTreeMap<String, String>>,
+    /// What its machine's doctor says: of the hosts on a machine, one is asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doctor: Vec<Check>,
+    /// The machine, as it describes itself.
+    pub facts: Environment,
+}
+
+/// Runs it.
+pub fn main(topology: &Topology, json: bool) -> VerbResult {
+    // Until hosts are made nothing has to be removed, and nobody waits for one that does not answer.
+    let early = topology.made().map(|_| stop_on_signal()).transpose()?;
+    let status = Status::new(false, template("{spinner} {wide_msg}"), None);
+    status.show("reaching the hosts");
+    // There is no product whose CPUs anything has to keep off.
+    let (reached, answers) = topology::reach_each(topology, NAME, &Placement::default())?;
+    let stop = early.map_or_else(stop_on_signal, Ok)?;
+    let mut checked = Checked { topology: topology.kind(), ..Checked::default() };
+    let hosts: Vec<Option<Arc<dyn Host>>> = answers.iter().map(|answer| answer.as_ref().ok().cloned()).collect();
+    status.show("asking the hosts");
+    let clocks = clocks(&hosts);
+    checked.hosts = ask_all(reached.specs(), &answers, &clocks);
+    let (pairs, not_measured) = pairs(topology, &answers);
+    checked.not_measured = not_measured;
+    let scratch = tempfile::Builder::new().prefix("weir-hosts-").tempdir().map_err(Failure::missing)?;
+    for (number, (from, to)) in pairs.iter().enumerate() {
+        let names = (&from.facts().name, &to.facts().name);
+        status.show(format!("{} to {}, {} of {}", names.0, names.1, number + 1, pairs.len()));
+        let folder = scratch.path().join(format!("pair-{number}"));
+        match network::measure(from, to, &folder, &stop) {
+            Ok(pair) => checked.pairs.push(pair),
+            Err(Unmeasured::Stopped) => return Err(Failure::interrupted("stopped; nothing of weir's is left there")),
+            Err(why) => checked.findings.push(unmeasured(from.as_ref(), to.as_ref(), &why)),
+        }
+    }
+    for (checked, host) in checked.hosts.iter_mut().zip(&hosts) {
+        if let Some(why) = host.as_ref().and_then(|host| host.lost()) {
+            checked.error = Some(format!("the host {} was lost: {why}", checked.name));
+        }
+    }
+    let drifted = drifted(&hosts, &clocks);
+    let found = findings(&reached, &hosts, &checked, &drifted);
+    checked.findings.extend(found);
+    drop(status);
+    match json {
+        true => out::json(&checked).map(drop)?,
+        false => show::show(&checked)?,
+    }
+    Ok(exit(&checked))
+}
+
+fn exit(checked: &Checked) -> Exit {
+    if checked.hosts.iter().any(|host| host.error.is_some()) {
+        return Exit::Missing;
+    }
+    let bad = checked.findings.iter().any(|finding| finding.severity == Severity::Fatal);
+    if bad { Exit::Failed } else { Exit::Ok }
+}
+
+/// The clocks of those that were reached, by name.
+fn clocks(hosts: &[Option<Arc<dyn Host>>]) -> BTreeMap<String, ClockReading> {
+    let read = |host: &Arc<dyn Host>| Some((host.facts().name.clone(), host.read_clock().ok()?));
+    hosts.iter().flatten().filter_map(read).collect()
+}
+
+/// By how much each clock may be wrong since it was read first.
+fn drifted(hosts: &[Option<Arc<dyn Host>>], before: &BTreeMap<String, ClockReading>) -> Vec<HostClock> {
+    let since = |(host, now): (String, ClockReading)| Some(HostClock::between(&host, before.get(&host)?, &now));
+    clocks(hosts).into_iter().filter_map(since).collect()
+}
+
+/// Asks the hosts for their doctors, and then for the rest: a doctor would see others at work.
+fn ask_all(specs: &[HostSpec], answers: &[Answer], clocks: &BTreeMap<String, ClockReading>) -> Vec<CheckedHost> {
+    let doctors = at_once(specs, answers, |_, host| {
+        let folder = host.facts().work.clone().unwrap_or_else(|| ".".into());
+        match speaks_for_its_machine(specs, answers, host) {
+            true => call::<Vec<Check>>(host, "doctor", json!(folder), &mut |_| {}),
+            false => Ok(Vec::new()),
+        }
+    });
+    let products = at_once(specs, answers, products);
+    let asked = doctors.into_iter().zip(products);
+    let checked = |((spec, answer), (doctor, products)): ((&HostSpec, &Answer), _)| {
+        let (said, error) = match (answer, doctor, products) {
+            (Ok(host), Some(Ok(doctor)), Some(Ok(products))) => {
+                (Some(said(host.facts(), clocks.get(&spec.name), products, doctor)), None)
+            }
+            (Err(error), ..) => (None, Some(error.to_string())),
+            (_, Some(Err(failure)), _) | (.., Some(Err(failure))) => (None, Some(Failure::to_string(&failure))),
+            (Ok(_), ..) => (None, None),
+        };
+        CheckedHost { name: spec.name.clone(), roles: spec.roles.clone(), by: by(&spec.reach), error, said }
+    };
+    specs.iter().zip(answers).zip(asked).map(checked).collect()
+}
+
+/// Calls `ask` with all hosts that were reached at the same time. Others have no result.
+fn at_once<T: Send>(
+    specs: &[HostSpec],
+    answers: &[Answer],
+    ask: impl Fn(&HostSpec, &Arc<dyn Host>) -> T + Sync,
+) -> Vec<Option<T>> {
+    std::thread::scope(|threads| {
+        let ask = &ask;
+        let begun = specs
+            .iter()
+            .zip(answers)
+            .map(|(spec, answer)| answer.as_ref().ok().map(|host| threads.spawn(move || ask(spec, host))));
+        let begun: Vec<_> = begun.collect();
+        let ended = begun.into_iter().map(|one| one.map(ScopedJoinHandle::join));
+        ended.map(|one| one.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))).collect()
+    })
+}
+
+fn speaks_for_its_machine(specs: &[HostSpec], answers: &[Answer], host: &Arc<dyn Host>) -> bool {
+    let machine = &host.facts().machine;
+    let on_it = specs
+        .iter()
+        .zip(answers)
+        .filter(|(_, answer)| answer.as_ref().is_ok_and(|other| other.facts().machine == *machine));
+    let first = on_it.min_by_key(|(spec, _)| !spec.roles.contains(&Role::Proxy));
+    first.is_some_and(|(spec, _)| spec.name == host.facts().name)
+}
+
+/// Versions of the products that a host has, where it is not only a client.
+fn products(spec: &HostSpec, host: &Arc<dyn Host>) -> Result<Option<BTreeMap<String, String>>, Failure> {
+    if spec.roles == [Role::Client] {
+        return Ok(None);
+    }
+    let catalogue = crate::library::catalogue(&[])?;
+    let names: Vec<&String> = catalogue.products().keys().collect();
+    call(host, "list", json!({ "products": names }), &mut |_| {}).map(Some)
+}
+
+fn said(
+    facts: &HostFacts,
+    clock: Option<&ClockReading>,
+    products: Option<BTreeMap<String, String>>,
+    doctor: Vec<Check>,
+) -> HostAnswer {
+    let clock_error_us = clock.map_or(0, |clock| clock.error_ns) as f64 / 1e3;
+    HostAnswer {
+        machine: facts.machine.clone(),
+        address: facts.address,
+        cpus: facts.cpus.clone(),
+        clock_error_us,
+        // The error is half of it.
+        control_us: clock_error_us * 2.0,
+        products,
+        doctor,
+        facts: facts.environment.clone(),
+    }
+}
+
+/// How a host is reached, in words.
+fn by(reach: &Reach) -> String {
+    match reach {
+        Reach::Local => "this machine".to_owned(),
+        Reach::Namespace(name) => format!("namespace {name}"),
+        Reach::Ssh { destination, .. } => format!("ssh {destination}"),
+        Reach::Pod { name, .. } => format!("pod {name}"),
+        Reach::Command(command) => command.join(" "),
+        Reach::Made => "made by weir".to_owned(),
+    }
+}
+
+type Ends = (Arc<dyn Host>, Arc<dyn Host>);
+
+/// A host's name, and what came of reaching it.
+type Named<'a> = (&'a str, &'a Answer);
+
+/// Each of the first with each of the others.
+fn all<'a>(from: &[Named<'a>], to: &[Named<'a>]) -> Vec<(Named<'a>, Named<'a>)> {
+    from.iter().flat_map(|from| to.iter().map(move |to| (*from, *to))).collect()
+}
+
+/// The pairs that traffic uses: each client to the proxy, the proxy to each origin, and without a proxy the first client to the
+/// first origin. Hosts that are one are one pair. Also which were left out.
+fn pairs(topology: &Topology, answers: &[Answer]) -> (Vec<Ends>, Vec<String>) {
+    let of = |role| {
+        let hosts = topology.hosts().iter().zip(answers).filter(move |(host, _)| host.roles.contains(&role));
+        hosts.map(|(host, answer)| (host.name.as_str(), answer)).collect::<Vec<_>>()
+    };
+    let (clients, proxies, origins) = (of(Role::Client), of(Role::Proxy), of(Role::Origin));
+    let mut wanted = all(&clients, &proxies);
+    wanted.extend(all(&proxies, &origins));
+    wanted.extend(all(&clients[..1], &origins[..1]));
+    let (mut pairs, mut seen, mut not_measured) = (Vec::new(), Vec::new(), Vec::new());
+    for ((from, one), (to, other)) in wanted {
+        if seen.contains(&(from, to)) {
+            continue;
+        }
+        seen.push((from, to));
+        match (one, other) {
+            (Ok(one), Ok(other)) => pairs.push((Arc::clone(one), Arc::clone(other))),
+            _ => not_measured.push(format!("{from} to {to}: not both are reached")),
+        }
+    }
+    let direct = clients.len() * origins.len() - 1;
+    if direct > 0 {
+        not_measured.push(format!("{direct} more of clients to origins, which only `direct` uses"));
+    }
+    (pairs, not_measured)
+}
+
+/// Why a pair was not measured.
+fn unmeasured(from: &dyn Host, to: &dyn Host, why: &Unmeasured) -> Finding {
+    let (from, to) = (from.facts(), to.facts());
+    let (check, message, remedy) = match why {
+        Unmeasured::Unanswered(why) => (
+            "no-traffic",
+            format!("{} gets no answers from {} at {}: {why}", from.name, to.name, to.traffic()),
+            "let all TCP ports through between these addresses (firewall, security group, network policy)",
+        ),
+        why => ("not-measured", format!("{} to {}: {why}", from.name, to.name), "see the message"),
+    };
+    Finding { check: check.to_owned(), severity: Severity::Fatal, message, remedy: remedy.to_owned() }
+}
+
+/// What the doctors say, and what hosts, clocks and pairs show.
+fn findings(
+    reached: &Reached,
+    hosts: &[Option<Arc<dyn Host>>],
+    checked: &Checked,
+    clocks: &[HostClock],
+) -> Vec<Finding> {
+    let shared = hosts.iter().flatten().filter_map(|host| reached.shared_cpus(host.as_ref()));
+    let shared = shared.map(|error| Finding {
+        check: "shared-cpus".to_owned(),
+        severity: Severity::Fatal,
+        message: error.to_string(),
+        remedy: String::new(),
+    });
+    let records: Vec<HostRecord> = checked.hosts.iter().filter_map(record).collect();
+    let mut all: Vec<Finding> = shared.chain(network::findings(&records, clocks, &checked.pairs)).collect();
+    for host in &checked.hosts {
+        let Some(said) = &host.said else { continue };
+        let names = on_machine(checked, &said.machine);
+        let of_machine = |finding: Finding| Finding { message: format!("{names}: {}", finding.message), ..finding };
+        all.extend(doctor::findings(&said.doctor).into_iter().map(of_machine));
+    }
+    all
+}
+
+/// The hosts of a machine, in words.
+pub fn on_machine(checked: &Checked, machine: &str) -> String {
+    let on_it = checked.hosts.iter().filter(|host| host.said.as_ref().is_some_and(|said| said.machine == machine));
+    list(&on_it.map(|host| host.name.as_str()).collect::<Vec<_>>())
+}
+
+fn record(host: &CheckedHost) -> Option<HostRecord> {
+    let said = host.said.as_ref()?;
+    Some(HostRecord {
+        name: host.name.clone(),
+        roles: host.roles.clone(),
+        machine: said.machine.clone(),
+        address: said.address,
+        cpus: said.cpus.clone(),
+        facts: said.facts.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_host::HostError;
+    use weir_host::fake::FakeHost;
+
+    fn answer(name: &str, machine: &str) -> Answer {
+        let facts = HostFacts { name: name.into(), machine: machine.into(), ..HostFacts::default() };
+        Ok(Arc::new(FakeHost::new(|_| Default::default(), |_| Default::default()).with_facts(facts, 0)))
+    }
+
+    fn named(pairs: &[Ends]) -> Vec<(String, String)> {
+        pairs.iter().map(|(from, to)| (from.facts().name.clone(), to.facts().name.clone())).collect()
+    }
+
+    #[test]
+    fn pairs_are_those_of_the_traffic() {
+        let answers = ["client-1", "client-2", "proxy", "origin-1", "origin-2"].map(|name| answer(name, name));
+        let (found, not_measured) = pairs(&Topology::netns(2, 2, None), &answers);
+        let wanted = [
+            ("client-1", "proxy"),
+            ("client-2", "proxy"),
+            ("proxy", "origin-1"),
+            ("proxy", "origin-2"),
+            ("client-1", "origin-1"),
+        ];
+        assert_eq!(named(&found), wanted.map(|(from, to)| (from.to_owned(), to.to_owned())));
+        assert_eq!(not_measured, ["3 more of clients to origins, which only `direct` uses"]);
+        let (found, not_measured) = pairs(&Topology::local(), &[answer("local", "m")]);
+        assert_eq!((named(&found).len(), not_measured), (1, Vec::<String>::new()));
+    }
+
+    #[test]
+    fn pairs_of_a_host_that_is_not_reached_are_not_measured() {
+        let lost = Err(HostError::Failed("no".into()));
+        let (found, not_measured) =
+            pairs(&Topology::netns(1, 1, None), &[answer("client-1", "a"), lost, answer("origin-1", "b")]);
+        assert_eq!(named(&found), [("client-1".to_owned(), "origin-1".to_owned())]);
+        assert_eq!(
+            not_measured,
+            ["client-1 to proxy: not both are reached", "proxy to origin-1: not both are reached"]
+        );
+    }
+
+    #[test]
+    fn one_host_of_a_machine_asks_its_doctor() {
+        let topology = Topology::netns(2, 1, None);
+        let answers = [answer("client-1", "a"), answer("client-2", "b"), answer("proxy", "a"), answer("origin-1", "b")];
+        let speaks = answers.iter().map(|one| {
+            let host = one.as_ref().expect("reached");
+            speaks_for_its_machine(topology.hosts(), &answers, host)
+        });
+        assert_eq!(speaks.collect::<Vec<_>>(), [false, true, true, false]);
+    }
+
+    #[test]
+    fn the_status_follows_the_worst() {
+        let mut checked = Checked { hosts: vec![CheckedHost::default()], ..Checked::default() };
+        let finding = |severity| Finding { check: "x".into(), severity, message: "y".into(), remedy: String::new() };
+        checked.findings = vec![finding(Severity::Warning)];
+        assert_eq!(exit(&checked), Exit::Ok);
+        checked.findings.push(finding(Severity::Fatal));
+        assert_eq!(exit(&checked), Exit::Failed);
+        checked.hosts[0].error = Some("no".into());
+        assert_eq!(exit(&checked), Exit::Missing);
+    }
+}
