@@ -156,16 +156,6 @@ fn ctrl_c_ends_it_and_leaves_nothing() {
     assert_eq!(namespaces(), before, "a namespace is left");
 }
 
-fn hosts_toml(machines: &Machines, roles: &[(&Machine, &str)]) -> String {
-    let config = machines.config().display().to_string();
-    let host = |(Machine { name, address, .. }, role): &(&Machine, &str)| {
-        format!(
-            "[[host]]\nname = \"{name}\"\nroles = [\"{role}\"]\nssh = \"{name}\"\nssh_config = \"{config}\"\naddress = \"{address}\"\n"
-        )
-    };
-    roles.iter().map(host).collect()
-}
-
 /// The copies of weir on a machine.
 fn copies(machine: &Machine) -> usize {
     std::fs::read_dir(machine.home.join("weir/bin")).map_or(0, Iterator::count)
@@ -173,14 +163,11 @@ fn copies(machine: &Machine) -> usize {
 
 #[test]
 fn a_machine_that_does_not_answer_is_told_and_the_others_are_checked_and_cleaned() {
-    let Some(machines) = Machines::start(&[const { Setup { home_bytes: 0, clock_ahead_s: 0, weir_home: None } }; 3])
-    else {
-        return;
-    };
+    let Some(machines) = Machines::three() else { return };
     let all = [machines.get(0), machines.get(1), machines.get(2)];
     let folder = scratch();
-    let topology =
-        write(folder.path(), &hosts_toml(&machines, &[(all[0], "client"), (all[1], "proxy"), (all[2], "origin")]));
+    let roles: [(&str, &[u32]); 3] = [("client", &[]), ("proxy", &[]), ("origin", &[])];
+    let topology = write(folder.path(), &machines.topology(&roles));
     let hosts =
         |args: &[&str]| run_within(&mut machines.weir(&[&["hosts"], args, &["--topology", &topology]].concat()), LONG);
     machines.link(all[2], "down");
@@ -225,11 +212,9 @@ fn a_machine_that_does_not_answer_is_told_and_the_others_are_checked_and_cleaned
 fn a_host_in_use_stays_as_it_is() {
     let Some(machines) = Machines::start(&[Setup::default()]) else { return };
     let machine = machines.get(0);
-    let roles = "[[host]]\nname = \"m1\"\nroles = [\"client\", \"proxy\", \"origin\"]\nssh = \"m1\"\n";
+    let text = machines.topology(&[("client", &[])]).replace("[\"client\"]", "[\"client\", \"proxy\", \"origin\"]");
     let folder = scratch();
-    let config = machines.config().display().to_string();
-    let topology =
-        write(folder.path(), &format!("{roles}ssh_config = \"{config}\"\naddress = \"{}\"\n", machine.address));
+    let topology = write(folder.path(), &text);
     let mut busy =
         machines.weir(&["hosts", "check", "--topology", &topology]).stdout(Stdio::null()).spawn().expect("starts");
     until("the agent", LONG, || machine.processes().iter().any(|(_, arguments)| arguments.contains(" origin ")));

@@ -118,8 +118,15 @@ pub fn measure(from: &Arc<dyn Host>, to: &Arc<dyn Host>, scratch: &Path, stop: &
     let folder = there(to.as_ref(), scratch, scratch);
     to.create_dir(&folder).map_err(|e| failed(&e))?;
     let output = folder.join("origin.log");
-    let (protocol, driver) = (Protocol::default(), DriverChoice::Auto);
-    let spec = OriginSpec { listen: &listen, protocol, cpus: &origin_cpus, driver, tls: None, output: &output };
+    let spec = OriginSpec {
+        listen: &listen,
+        protocol: Protocol::default(),
+        connections: CONNECTIONS,
+        cpus: &origin_cpus,
+        driver: DriverChoice::Auto,
+        tls: None,
+        output: &output,
+    };
     let origin = OriginProcess::start(to, &spec).map_err(|e| failed(&e))?;
     let mut watched = vec![Watched::start(from)?];
     if !same(from, to) {

@@ -1,9 +1,9 @@
 //! What killed agents left on this host: folders of their runs, and copies of weir that were brought here. `weir hosts clean` calls
 //! it there.
 //!
-//! A lease whose lock is free was left behind. While another run has one, the copies stay: its agent starts roles from its own.
+//! A lease whose lock is free was left behind. While another run has one, the copies stay: its agent starts roles from its own. Of
+//! a run on another machine that has the same home nothing is known here.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::lease::{Holder, Lease, LeaseError, file_of_this_host};
 use super::process::is_ours;
 use crate::files::FileError;
+
+/// A copy that is being brought is written at least so often.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(600);
 
 /// What was removed from a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,26 +71,27 @@ fn remove_copies(bin: &Path) -> Result<Vec<(PathBuf, u64)>, FileError> {
     let mut removed = Vec::new();
     for path in entries(bin)? {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let Ok(about) = path.symlink_metadata() else { continue };
-        if !about.is_file() || !is_copy(name) {
+        let about = path.symlink_metadata().and_then(|about| Ok((about.modified()?, about)));
+        let Ok((time, about)) = about else { continue };
+        if !about.is_file() || !is_copy(name, time) {
             continue;
         }
         let own = std::env::current_exe().is_ok_and(|own| own == path);
-        let brought_now =
-            own && about.modified().is_ok_and(|time| time_since_start().is_some_and(|age| is_younger(time, age)));
+        let brought_now = own && time_since_start().is_some_and(|age| is_younger(time, age));
         if std::fs::remove_file(&path).is_ok() && !brought_now {
-            removed.push((path, about.size()));
+            removed.push((path, about.len()));
         }
     }
     Ok(removed)
 }
 
-/// Whether a file is a copy of weir by its name, or the part of one whose bootstrap is gone: `weir-<SHA-256>` and `.<pid>`.
-fn is_copy(name: &str) -> bool {
+/// Whether a file is a copy of weir by its name, `weir-<SHA-256>`, or the part of one, with `.` and six letters, that nobody
+/// writes any more.
+fn is_copy(name: &str, time: SystemTime) -> bool {
     let Some(rest) = name.strip_prefix("weir-") else { return false };
-    let (hash, pid) = rest.split_once('.').map_or((rest, None), |(hash, pid)| (hash, Some(pid)));
-    let runs = |pid: &str| pid.parse::<u32>().is_err() || Path::new("/proc").join(pid).exists();
-    hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) && !pid.is_some_and(runs)
+    let (hash, part) = rest.split_once('.').map_or((rest, None), |(hash, part)| (hash, Some(part)));
+    let left = |part: &str| part.len() == 6 && !is_younger(time, WRITTEN_WITHIN);
+    hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) && part.is_none_or(left)
 }
 
 /// How long ago this process began. The bootstrap, which brings weir, becomes the agent: it is one process (proc(5), field 22 of
@@ -121,19 +125,17 @@ mod tests {
     fn only_copies_of_weir_are_removed() {
         let bin = tempfile::tempdir().expect("a temporary folder");
         let hash = "0123456789abcdef".repeat(4);
-        let living = std::process::id();
-        let copies =
-            [format!("weir-{hash}"), format!("weir-{}", hash.replace('0', "f")), format!("weir-{hash}.4294967295")];
-        let others = [
-            "weir".to_owned(),
-            "weir-1.2".to_owned(),
-            format!("weir-{hash}x"),
-            format!("weir-{hash}.{living}"),
-            format!("other-{hash}"),
-        ];
+        let old = format!("weir-{hash}.aB3xyz");
+        let copies = [format!("weir-{hash}"), format!("weir-{}", hash.replace('0', "f")), old.clone()];
+        let others =
+            ["weir", "weir-1.2", &format!("weir-{hash}x"), &format!("weir-{hash}.aB3xyw"), &format!("x-{hash}")];
+        let others = others.map(str::to_owned);
         for name in copies.iter().chain(&others) {
             std::fs::write(bin.path().join(name), "12345").expect("written");
         }
+        let an_hour_ago = SystemTime::now() - Duration::from_secs(3600);
+        let part = std::fs::File::options().write(true).open(bin.path().join(old)).expect("there");
+        part.set_modified(an_hour_ago).expect("set");
         std::os::unix::fs::symlink("/etc/passwd", bin.path().join(format!("weir-{}", hash.replace('1', "e"))))
             .expect("linked");
         let removed = remove_copies(bin.path()).expect("read");
