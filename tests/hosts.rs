@@ -13,7 +13,10 @@ use common::{Ended, number, run_within, scratch, signal, until, wait_within, wei
 use machines::{Machine, Machines, Setup};
 use rustix::process::Signal;
 use serde_json::Value;
+use weir_host::agent::connect::{Agents, Connect};
 use weir_host::netns::Network;
+use weir_host::transport::Binary;
+use weir_model::topology::Topology;
 
 const LONG: Duration = Duration::from_secs(100);
 
@@ -215,13 +218,23 @@ fn a_host_in_use_stays_as_it_is() {
     let text = machines.topology(&[("client", &[])]).replace("[\"client\"]", "[\"client\", \"proxy\", \"origin\"]");
     let folder = scratch();
     let topology = write(folder.path(), &text);
-    let mut busy =
-        machines.weir(&["hosts", "check", "--topology", &topology]).stdout(Stdio::null()).spawn().expect("starts");
-    until("the agent", LONG, || machine.processes().iter().any(|(_, arguments)| arguments.contains(" origin ")));
-    let ended = run_within(&mut machines.weir(&["hosts", "clean", "--topology", &topology]), LONG);
-    assert!(ended.expect(3).contains("the host m1 is in use by run hosts-check of "), "{}", ended.stderr);
+    let weir = Binary::of(Path::new(env!("CARGO_BIN_EXE_weir"))).expect("a program");
+    let agents = Agents { weir, run: "a".into(), who: "tester@control".into(), lease: true };
+    let spec = Topology::parse("hosts.toml", &text).expect("read").hosts()[0].clone();
+    let held = machines.inside(|| agents.connect(&spec, &[])).expect("reached");
+    let clean = || run_within(&mut machines.weir(&["hosts", "clean", "--topology", &topology]), LONG);
+    let refused = clean();
+    assert!(
+        refused.expect(3).contains("the host m1 is in use by run a of tester@control since "),
+        "{}",
+        refused.stderr
+    );
     assert_eq!(copies(machine), 1);
-    checked(wait_within(&mut busy, LONG).code());
+    drop(held);
+    let cleaned = clean();
+    cleaned.expect(0);
+    assert!(cleaned.stdout.ends_with(" on m1\n"), "{}", cleaned.stdout);
+    assert_eq!(copies(machine), 0);
 }
 
 #[test]
