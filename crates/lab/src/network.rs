@@ -166,10 +166,10 @@ pub fn measure(from: &Arc<dyn Host>, to: &Arc<dyn Host>, scratch: &Path, stop: &
     })
 }
 
-/// The CPUs of client and origin: those of their hosts, divided where that is one machine.
+/// The CPUs of client and origin: those of their hosts, divided where these are the same.
 fn cpus(from: &dyn Host, to: &dyn Host) -> (Vec<u32>, Vec<u32>) {
     let (from, to) = (from.facts(), to.facts());
-    if from.machine == to.machine {
+    if from.machine == to.machine && from.cpus == to.cpus {
         let placement = Placement::automatic(&from.cpus);
         return (placement.client, placement.proxy);
     }
@@ -241,12 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_divided_and_two_are_not() {
+    fn cpus_are_divided_where_they_are_the_same() {
         let (a, b) = (host("a", "m1", &[0, 1]), host("b", "m1", &[0, 1]));
         let (own, other) = cpus(&a, &b);
         assert_eq!([own.len(), other.len()], [1, 1]);
         assert_ne!(own, other);
-        assert_eq!(cpus(&a, &host("c", "m2", &[4, 5, 6])), (vec![0, 1], vec![4, 5, 6]));
+        assert_eq!(cpus(&a, &host("c", "m2", &[0, 1])), (vec![0, 1], vec![0, 1]), "another machine");
+        // As pods have them.
+        assert_eq!(cpus(&host("d", "m1", &[1]), &host("e", "m1", &[0])), (vec![1], vec![0]));
     }
 
     #[test]
