@@ -43,6 +43,7 @@ fn pods_have_nodes_and_cpus_of_their_own_and_leave_nothing() {
     let place = with_least_rights(&cluster);
     pods_are_placed_and_deleted(&cluster, &place);
     what_a_killed_weir_left_is_deleted(&cluster, &place);
+    hosts_are_checked_and_cleaned(&cluster);
     the_job_runs_a_suite(&cluster);
     what_is_lost_costs_its_trial_and_is_made_anew(&cluster);
     a_killed_run_and_an_interrupted_one_leave_nothing(&cluster);
@@ -119,6 +120,27 @@ fn pods_are_placed_and_deleted(cluster: &Cluster, place: &Place) {
 }
 
 /// Runs that do not begin. Each looks for leftovers first.
+/// Pods are made to be checked, and nothing of them stays to be cleaned.
+fn hosts_are_checked_and_cleaned(cluster: &Cluster) {
+    let hosts = |args: &[&str]| {
+        let pods = ["--topology", "kubernetes", "--image", IMAGE, "--namespace", "weir", "--context", "least"];
+        run_within(&mut weir(&[&["hosts"], args, &pods].concat()), LONG)
+    };
+    let ended = hosts(&["check", "--json"]);
+    assert!(matches!(ended.code(), Some(0 | 1)), "{ended:#?}");
+    let checked = ended.json();
+    let pairs = checked["pairs"].as_array().expect("a list");
+    assert_eq!(pairs.len(), 3, "{checked}");
+    assert!(pairs.iter().all(|pair| number(pair, "/received_bits_per_s") > 1e6), "{pairs:?}");
+    for host in checked["hosts"].as_array().expect("a list") {
+        assert_eq!(host["cpus"].as_array().map_or(0, Vec::len), 1, "{host}");
+    }
+    assert_eq!(objects(cluster), "");
+    let ended = hosts(&["clean"]);
+    ended.expect(0);
+    assert!(!ended.stdout.contains("pods"), "{}", ended.stdout);
+}
+
 fn what_cannot_start_is_said(place: &Place) {
     let failed = |image: &str| {
         let spec = PodSpec { image: Some(image.to_owned()), ..spec("proxy") };
