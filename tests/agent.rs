@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use common::{nothing_left, processes_touching, scratch, signal, until, wait_within, weir};
 use rustix::process::Signal;
 use serde_json::json;
-use weir_host::agent::Hello;
 use weir_host::agent::connect::{Agents, Connect};
 use weir_host::agent::frame::{Frame, FrameReader, FrameWriter};
+use weir_host::agent::{Hello, VERSION};
 use weir_host::transport::Binary;
 use weir_host::{Host, HostError, ProgramSpec, RoleProcess, RoleSpec};
 use weir_model::topology::Topology;
@@ -130,6 +130,7 @@ impl Speaker {
 fn hello(lease: bool) -> Hello {
     let (run, who) = ("by-hand".into(), "tester@here".into());
     Hello {
+        version: VERSION.into(),
         run,
         who,
         name: "m1".into(),

@@ -252,3 +252,25 @@ fn namespaces_of_nobody_are_removed() {
     assert!(!namespaces().contains(&name.to_owned()));
     assert!(namespaces().contains(&kept.hosts()[0].name), "one in use stays");
 }
+
+#[test]
+fn another_weir_is_copied_there_where_one_is_given() {
+    let folder = scratch();
+    let other = folder.path().join("weir");
+    let mut bytes = std::fs::read(env!("CARGO_BIN_EXE_weir")).expect("read");
+    bytes.push(0);
+    std::fs::write(&other, bytes).expect("written");
+    let given = other.display().to_string();
+    let refused = hosts("check", &["--weir", &given]);
+    assert!(refused.expect(2).contains("weir is not copied to local"), "{}", refused.stderr);
+    let Some(machines) = Machines::start(&[Setup::default()]) else { return };
+    let text = machines.topology(&[("client", &[])]).replace("[\"client\"]", "[\"client\", \"proxy\", \"origin\"]");
+    let topology = write(folder.path(), &text);
+    let check =
+        |weir: &str| run_within(&mut machines.weir(&["hosts", "check", "--topology", &topology, "--weir", weir]), LONG);
+    assert!(check("/etc/passwd").expect(2).contains("it is no Linux program"), "its file is read first");
+    assert_eq!(copies(machines.get(0)), 0);
+    checked(check(&given).code());
+    let copy = format!("weir/bin/weir-{}", Binary::of(&other).expect("a program").sha256);
+    assert!(machines.get(0).home.join(copy).is_file());
+}

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use weir_host::agent::Hello;
 use weir_host::agent::frame::{Frame, FrameReader, FrameWriter};
 use weir_host::agent::remote::{Carrier, RemoteHost};
 use weir_host::agent::serve::{End, Opened, serve};
+use weir_host::agent::{Hello, VERSION};
 use weir_host::fake::{FakeHost, FakeProgram, FakeRole};
 use weir_host::role::ClientReport;
 use weir_host::{Disturbance, Host, HostError, HostFacts, LocalHost, ProgramSpec, ReceiveError, RoleProcess, RoleSpec};
@@ -58,6 +58,7 @@ impl Carrier for Ends {
 
 fn hello() -> Hello {
     Hello {
+        version: VERSION.into(),
         run: "a".into(),
         who: "root@ctl".into(),
         name: "m1".into(),
@@ -468,6 +469,25 @@ fn a_host_that_is_not_opened_says_why() {
     let refused = both.host.expect_err("refused").to_string();
     assert_eq!(refused, "the host m1 is in use by run b of root@other since 18:02 UTC (agent 4711)");
     assert!(matches!(both.end.recv_timeout(LONG), Ok(End::Refused)));
+}
+
+#[test]
+fn another_version_of_weir_is_refused() {
+    let (weir, agent) = UnixStream::pair().expect("a socket pair");
+    let copy = |stream: &UnixStream| stream.try_clone().expect("another descriptor");
+    let (input, output) = (copy(&agent), agent);
+    let served = std::thread::spawn(|| serve(input, output, |_| panic!("it is opened"), SILENCE, Arc::new(|_| {})));
+    let ends = Box::new(Ends(vec![copy(&weir)]));
+    let other = Hello { version: "99.0.0".into(), ..hello() };
+    let refused = RemoteHost::greet(copy(&weir), weir, other, SILENCE, ends).expect_err("refused").to_string();
+    assert_eq!(
+        refused,
+        format!(
+            "the host m1 is of weir {VERSION}, and this is weir 99.0.0\n  expected: the same version there, as its image or by \
+             --weir FILE"
+        )
+    );
+    assert!(matches!(served.join().expect("no panic"), Ok(End::Refused)));
 }
 
 #[test]

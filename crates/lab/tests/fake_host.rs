@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use weir_host::agent::Hello;
 use weir_host::agent::remote::{Carrier, RemoteHost};
 use weir_host::agent::serve::{Opened, serve};
+use weir_host::agent::{Hello, VERSION};
 use weir_host::fake::{FakeHost, FakeProgram, FakeRole};
 use weir_host::role::{ClientReport, CountersReport, OriginReport};
 use weir_host::stop::Stop;
@@ -313,6 +313,7 @@ impl Carrier for Ends {
 fn behind_an_agent(host: FakeHost) -> Arc<dyn Host> {
     let name = host.facts().name.clone();
     let hello = Hello {
+        version: VERSION.into(),
         run: "many".into(),
         who: "root@ctl".into(),
         name,

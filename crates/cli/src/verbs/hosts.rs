@@ -5,10 +5,9 @@ mod clean;
 mod show;
 
 use clap::Subcommand;
-use weir_model::topology::Topology;
 
-use super::topology::{self, PodArgs};
-use crate::exit::{Failure, VerbResult};
+use super::topology::TopologyArgs;
+use crate::exit::VerbResult;
 
 /// Flags of `weir hosts`.
 #[derive(Debug, clap::Args)]
@@ -24,7 +23,7 @@ enum Verb {
     #[command(after_help = include_str!("../../help/hosts-check.txt"))]
     Check {
         #[command(flatten)]
-        which: Which,
+        which: TopologyArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -33,30 +32,14 @@ enum Verb {
     #[command(after_help = include_str!("../../help/hosts-clean.txt"))]
     Clean {
         #[command(flatten)]
-        which: Which,
+        which: TopologyArgs,
     },
-}
-
-/// Which hosts.
-#[derive(Debug, clap::Args)]
-struct Which {
-    /// Where the roles run: local (this machine), netns (a network namespace for each role), kubernetes (a pod for each role), or a file such as hosts.toml.
-    #[arg(long, value_name = "TOPOLOGY", default_value = "local")]
-    topology: String,
-    #[command(flatten)]
-    pods: PodArgs,
-}
-
-impl Which {
-    fn topology(&self) -> Result<Topology, Failure> {
-        topology::read(&self.topology, &self.pods)
-    }
 }
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
     match &args.verb {
-        Verb::Check { which, json } => check::main(&which.topology()?, *json),
-        Verb::Clean { which } => clean::main(&which.topology()?),
+        Verb::Check { which, json } => check::main(which, *json),
+        Verb::Clean { which } => clean::main(which),
     }
 }

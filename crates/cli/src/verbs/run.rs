@@ -32,7 +32,7 @@ use crate::args::{driver_values, parse_cpus, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use crate::library::catalogue;
 use crate::progress::minutes;
-use crate::verbs::topology::{self, PodArgs, Reached};
+use crate::verbs::topology::{self, Reached, TopologyArgs};
 
 /// Flags of `weir run`.
 #[derive(Debug, clap::Args)]
@@ -49,11 +49,8 @@ pub struct Args {
     /// CPUs of a role, such as client=0, proxy=2-3 or origin=1. May be repeated [default: disjoint where possible].
     #[arg(long, value_name = "ROLE=LIST", value_parser = parse_role_cpus)]
     cpus: Vec<(Role, Vec<u32>)>,
-    /// Where the roles run: local (this machine), netns (a network namespace for each role), kubernetes (a pod for each role), or a file such as hosts.toml.
-    #[arg(long, value_name = "TOPOLOGY", default_value = "local")]
-    topology: String,
     #[command(flatten)]
-    pods: PodArgs,
+    topology: TopologyArgs,
     /// I/O driver of client and origin.
     #[arg(long, default_value = "auto", value_parser = driver_values())]
     driver: DriverChoice,
@@ -106,7 +103,7 @@ pub fn main(args: &Args) -> VerbResult {
     let folder =
         args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&resolved.suite.name));
     preflight::folder(&folder).map_err(Failure::input)?;
-    let (reached, run_hosts) = topology::reach(&topology, &folder, &placement)?;
+    let (reached, run_hosts) = topology::reach(&topology, args.topology.binary(&topology)?, &folder, &placement)?;
     let limit = run_hosts.proxy.facts().environment.descriptors.1;
     preflight::descriptors(&resolved.suite, &resolved.products, limit).map_err(Failure::input)?;
     let expected = resolved.takes();
@@ -225,8 +222,8 @@ fn install(
 fn chosen(args: &Args) -> Result<Topology, Failure> {
     let recorded = args.resume.as_ref().map(|folder| folder.join(TOPOLOGY));
     match recorded.filter(|file| file.is_file()) {
-        Some(file) => topology::read(&file.display().to_string(), &args.pods),
-        None => topology::read(&args.topology, &args.pods),
+        Some(file) => args.topology.read_again(&file),
+        None => args.topology.read(),
     }
 }
 

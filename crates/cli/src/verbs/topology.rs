@@ -16,7 +16,7 @@ use weir_host::agent::lease::{Holder, Lease, LeaseError, TAKES_OVER_WITHIN, file
 use weir_host::kubernetes::{Cluster, KubernetesError, PodSpec, Pods};
 use weir_host::netns::Network;
 use weir_host::placement::{allowed_cpus, restrict_to};
-use weir_host::transport::{Binary, shares_disk};
+use weir_host::transport::{Binary, copies, shares_disk};
 use weir_host::{Host, HostError};
 use weir_lab::hosts::Hosts;
 use weir_model::record::Role;
@@ -29,9 +29,58 @@ use crate::exit::Failure;
 /// The topologies that have a name; anything else is a file.
 const NAMED: &str = "local, netns, kubernetes, or a file such as hosts.toml";
 
+/// Where the roles run.
+#[derive(Debug, clap::Args)]
+pub struct TopologyArgs {
+    /// Where the roles run: local (this machine), netns (a network namespace for each role), kubernetes (a pod for each role), or a file such as hosts.toml.
+    #[arg(long, value_name = "TOPOLOGY", default_value = "local")]
+    topology: String,
+    #[command(flatten)]
+    pods: PodArgs,
+    /// The weir to copy to other machines, where they have other processors or an older C library [default: this one].
+    #[arg(long, value_name = "FILE")]
+    weir: Option<PathBuf>,
+}
+
+impl TopologyArgs {
+    /// Reads the topology.
+    ///
+    /// # Errors
+    /// What is wrong with the file, or with the flags.
+    pub fn read(&self) -> Result<Topology, Failure> {
+        read(&self.topology, &self.pods)
+    }
+
+    /// Reads that of a run that is resumed.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn read_again(&self, recorded: &Path) -> Result<Topology, Failure> {
+        read(&recorded.display().to_string(), &self.pods)
+    }
+
+    /// The weir that is to run on the hosts.
+    ///
+    /// # Errors
+    /// When it is no program for a machine, or another one was given for hosts to which weir is not copied.
+    pub fn binary(&self, topology: &Topology) -> Result<Binary, Failure> {
+        let Some(file) = &self.weir else {
+            let own = std::env::current_exe().map_err(Failure::missing)?;
+            return Binary::of(&own).map_err(Failure::missing);
+        };
+        if let Some(host) = topology.hosts().iter().find(|host| !copies(&host.reach)) {
+            let wanted = format!("a topology of hosts with ssh or command; weir is not copied to {}", host.name);
+            return Err(Failure::wrong("--weir", file.display().to_string(), wanted));
+        }
+        Binary::of(file).map_err(|error| {
+            Failure::wrong("--weir", error.to_string(), "a weir of this version, built for those machines")
+        })
+    }
+}
+
 /// Flags of `--topology kubernetes`. A file with `[kubernetes]` can say more.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub struct PodArgs {
+struct PodArgs {
     /// weir's image, with --topology kubernetes [default: weir:latest].
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
@@ -65,7 +114,7 @@ impl PodArgs {
 }
 
 /// Reads what `--topology` chose.
-pub fn read(choice: &str, pods: &PodArgs) -> Result<Topology, Failure> {
+fn read(choice: &str, pods: &PodArgs) -> Result<Topology, Failure> {
     if choice == "kubernetes" {
         return Ok(pods.topology());
     }
@@ -120,8 +169,13 @@ const AT_ONCE: usize = 8;
 ///
 /// # Errors
 /// Every host that cannot be reached, and why.
-pub fn reach(topology: &Topology, run: &Path, placement: &Placement) -> Result<(Reached, Hosts), Failure> {
-    let (reached, answers) = reach_each(topology, &name(run), placement)?;
+pub fn reach(
+    topology: &Topology,
+    weir: Binary,
+    run: &Path,
+    placement: &Placement,
+) -> Result<(Reached, Hosts), Failure> {
+    let (reached, answers) = reach_each(topology, weir, &name(run), placement)?;
     let unreached: Vec<String> =
         answers.iter().filter_map(|answer| answer.as_ref().err()).map(ToString::to_string).collect();
     if !unreached.is_empty() {
@@ -140,14 +194,17 @@ pub fn reach(topology: &Topology, run: &Path, placement: &Placement) -> Result<(
     Ok((reached, hosts))
 }
 
-/// Makes what a topology has weir make, and tries to reach each of its hosts: the answers are in their order. `run` names the run
+/// Makes what a topology has weir make, and tries to reach each of its hosts: the answers are in their order. `weir` runs there, `run` names the run
 /// on hosts that refuse a second one, and `placement` says which CPUs of this machine agents keep to.
 ///
 /// # Errors
 /// When the hosts cannot be made.
-pub fn reach_each(topology: &Topology, run: &str, placement: &Placement) -> Result<(Reached, Vec<Answer>), Failure> {
-    let weir = std::env::current_exe().map_err(Failure::missing)?;
-    let weir = Binary::of(&weir).map_err(Failure::missing)?;
+pub fn reach_each(
+    topology: &Topology,
+    weir: Binary,
+    run: &str,
+    placement: &Placement,
+) -> Result<(Reached, Vec<Answer>), Failure> {
     let agents = Agents { weir, run: run.to_owned(), who: who(), lease: true };
     let lease = match topology.made() {
         Some(Made::Netns(_)) => Some(lease(&agents)?),

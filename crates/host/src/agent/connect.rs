@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use weir_model::topology::{HostSpec, Reach};
 use weir_model::units::BitRate;
 
+use super::VERSION;
 use super::message::Hello;
 use super::remote::{Carrier, RemoteHost};
 use super::serve::GREETING;
@@ -81,6 +82,7 @@ impl Connect for Agents {
             }
         }
         let hello = Hello {
+            version: VERSION.to_owned(),
             run: self.run.clone(),
             who: self.who.clone(),
             name: spec.name.clone(),

@@ -23,6 +23,9 @@ pub(super) const PART: usize = 512 * 1024;
 /// The first message: who speaks, and what the agent is to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
+    /// [`super::VERSION`] of the weir that speaks. Older ones say none.
+    #[serde(default)]
+    pub version: String,
     /// Name of the run. The same run may take over its lease.
     pub run: String,
     /// Who runs it: `user@host`.

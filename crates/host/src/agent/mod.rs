@@ -20,3 +20,6 @@ pub mod serve;
 pub mod watchdog;
 
 pub use message::Hello;
+
+/// What both sides have to be.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

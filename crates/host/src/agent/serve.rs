@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use weir_vitals::clock::now;
 
+use super::VERSION;
 use super::channel::{Inbox, Outbox, SignsOfLife};
 use super::frame::FrameError;
 use super::message::{Hello, Refusal, Request, ToAgent, ToWeir};
@@ -77,7 +78,13 @@ pub fn serve(
         Ok(_) => return Ok(End::Lost(FrameError::Broken(std::io::Error::other("it does not begin with a hello")))),
         Err(error) => return Ok(End::Lost(error)),
     };
-    let opened = open(&hello);
+    let opened = match hello.version == VERSION {
+        true => open(&hello),
+        false => Err(format!(
+            "of weir {VERSION}, and this is weir {}\n  expected: the same version there, as its image or by --weir FILE",
+            hello.version
+        )),
+    };
     ears.hear();
     let _watchdog = watchdog(silence)?;
     drop(greeting);

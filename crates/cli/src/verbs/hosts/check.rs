@@ -23,7 +23,7 @@ use crate::out;
 use crate::progress::{Status, template};
 use crate::verbs::doctor;
 use crate::verbs::run::elsewhere::call;
-use crate::verbs::topology::{self, Answer, Reached};
+use crate::verbs::topology::{self, Answer, Reached, TopologyArgs};
 
 /// What this verb calls itself where a host is kept to it.
 const NAME: &str = "hosts-check";
@@ -82,13 +82,15 @@ pub struct HostAnswer {
 }
 
 /// Runs it.
-pub fn main(topology: &Topology, json: bool) -> VerbResult {
+pub fn main(which: &TopologyArgs, json: bool) -> VerbResult {
+    let topology = &which.read()?;
+    let weir = which.binary(topology)?;
     // Until hosts are made nothing has to be removed, and nobody waits for one that does not answer.
     let early = topology.made().map(|_| stop_on_signal()).transpose()?;
     let status = Status::new(false, template("{spinner} {wide_msg}"), None);
     status.show("reaching the hosts");
     // There is no product whose CPUs anything has to keep off.
-    let (reached, answers) = topology::reach_each(topology, NAME, &Placement::default())?;
+    let (reached, answers) = topology::reach_each(topology, weir, NAME, &Placement::default())?;
     let stop = early.map_or_else(stop_on_signal, Ok)?;
     let mut checked = Checked { topology: topology.kind(), ..Checked::default() };
     let hosts: Vec<Option<Arc<dyn Host>>> = answers.iter().map(|answer| answer.as_ref().ok().cloned()).collect();

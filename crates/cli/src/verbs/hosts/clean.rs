@@ -5,19 +5,22 @@ use serde_json::Value;
 use weir_host::agent::clean::Cleaned;
 use weir_host::kubernetes::{self, Cluster};
 use weir_host::netns::{self, NetworkError};
+use weir_host::transport::Binary;
 use weir_model::Placement;
 use weir_model::text::human_bytes;
 use weir_model::topology::{Made, Topology};
 
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::verbs::run::elsewhere::call;
-use crate::verbs::topology;
+use crate::verbs::topology::{self, TopologyArgs};
 
 /// What this verb calls itself where a host is kept to it.
 const NAME: &str = "hosts-clean";
 
 /// Runs it.
-pub fn main(topology: &Topology) -> VerbResult {
+pub fn main(which: &TopologyArgs) -> VerbResult {
+    let topology = &which.read()?;
+    let weir = which.binary(topology)?;
     let (mut removed, mut unclean) = (networks()?, Vec::new());
     match topology.made() {
         Some(Made::Pods(pods)) => {
@@ -25,8 +28,8 @@ pub fn main(topology: &Topology) -> VerbResult {
             let runs = kubernetes::remove_leftovers(&cluster).map_err(Failure::missing)?;
             removed.extend(runs.into_iter().map(|id| format!("pods and lease of run {id} in {}", cluster.namespace)));
         }
-        Some(Made::Netns(_)) => on_hosts(&Topology::local(), &mut removed, &mut unclean)?,
-        None => on_hosts(topology, &mut removed, &mut unclean)?,
+        Some(Made::Netns(_)) => on_hosts(&Topology::local(), weir, &mut removed, &mut unclean)?,
+        None => on_hosts(topology, weir, &mut removed, &mut unclean)?,
     }
     for line in &removed {
         output!("removed {line}");
@@ -50,8 +53,13 @@ fn networks() -> Result<Vec<String>, Failure> {
 }
 
 /// What is on the hosts themselves. Those that are not reached, or in use, go to `unclean`.
-fn on_hosts(topology: &Topology, removed: &mut Vec<String>, unclean: &mut Vec<String>) -> Result<(), Failure> {
-    let (_reached, answers) = topology::reach_each(topology, NAME, &Placement::default())?;
+fn on_hosts(
+    topology: &Topology,
+    weir: Binary,
+    removed: &mut Vec<String>,
+    unclean: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let (_reached, answers) = topology::reach_each(topology, weir, NAME, &Placement::default())?;
     for answer in &answers {
         let cleaned = match answer {
             Ok(host) => call::<Cleaned>(host, "clean", Value::Null, &mut |_| {}).map(|cleaned| (host, cleaned)),
