@@ -4,6 +4,8 @@
 mod common;
 #[path = "common/kubernetes.rs"]
 mod kubernetes;
+#[path = "kubernetes/served.rs"]
+mod served;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ use weir_host::transport::{Binary, WEIR_IN_POD, vector};
 const LONG: Duration = Duration::from_secs(600);
 
 fn spec(host: &str) -> PodSpec {
-    PodSpec { host: host.to_owned(), image: None, cpus: 1, memory_mib: 128 }
+    PodSpec { host: host.to_owned(), image: None, cpus: 1, memory_mib: 128, roles: Vec::new(), watches: None }
 }
 
 /// What the kubelet changes.
@@ -47,6 +49,7 @@ fn pods_have_nodes_and_cpus_of_their_own_and_leave_nothing() {
     the_job_runs_a_suite(&cluster);
     what_is_lost_costs_its_trial_and_is_made_anew(&cluster);
     a_killed_run_and_an_interrupted_one_leave_nothing(&cluster);
+    served::what_serves_in_the_cluster_is_measured(&cluster);
 
     let folder = cluster.folder().to_owned();
     drop(cluster);

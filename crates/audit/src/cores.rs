@@ -8,7 +8,8 @@ use super::{Evidence, finding};
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let given = e.placement.proxy.len() as f64;
     let used = e.role(Role::Proxy)?.cores_busy;
-    if !e.proxied || used <= given * 1.05 {
+    // A product that others have started has the CPUs that they gave it.
+    if !e.proxied || given == 0.0 || used <= given * 1.05 {
         return None;
     }
     let message = format!("the product used {used:.2} cores and was given {given:.0}");
@@ -25,5 +26,7 @@ mod tests {
         assert_eq!(trial.check(super::check), None);
         trial.usage[1].cores_busy = 1.2;
         assert!(trial.check(super::check).is_some());
+        trial.placement.proxy.clear();
+        assert_eq!(trial.check(super::check), None, "nobody knows what it was given");
     }
 }

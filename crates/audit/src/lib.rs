@@ -32,6 +32,7 @@ mod search;
 mod spread;
 mod steal;
 mod tls;
+mod unknown_usage;
 mod upstream;
 #[cfg(test)]
 mod wording;
@@ -147,10 +148,11 @@ impl Evidence<'_> {
 type Check = fn(&Evidence<'_>) -> Option<Finding>;
 
 /// Every check, in the order of the findings.
-const CHECKS: [Check; 26] = [
+const CHECKS: [Check; 27] = [
     cut_short::check,
     count::check,
     no_counters::check,
+    unknown_usage::check,
     wrong_data::check,
     answers::check,
     origin_requests::check,
@@ -305,10 +307,10 @@ pub(crate) mod fixture {
             cores_busy,
             rss_max_bytes: 0,
             pss_max_bytes: None,
-            threads_max: 1,
-            processes_max: 1,
+            threads_max: Some(1),
+            processes_max: Some(1),
             fds_max: None,
-            switches: (0, 0),
+            switches: Some((0, 0)),
             parts: Default::default(),
         }
     }

@@ -305,10 +305,10 @@ impl FakeTestbed {
             cores_busy: 0.0,
             rss_max_bytes: 9 << 20,
             pss_max_bytes: Some(8 << 20),
-            threads_max: 3,
-            processes_max: 2,
+            threads_max: Some(3),
+            processes_max: Some(2),
             fds_max: None,
-            switches: (0, 0),
+            switches: Some((0, 0)),
             parts: Default::default(),
         };
         FakeTestbed {

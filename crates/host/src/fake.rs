@@ -256,10 +256,10 @@ impl Sampler for FakeSampler {
             cores_busy: 0.0,
             rss_max_bytes: 0,
             pss_max_bytes: None,
-            threads_max: 1,
-            processes_max: 1,
+            threads_max: Some(1),
+            processes_max: Some(1),
             fds_max: None,
-            switches: (0, 0),
+            switches: Some((0, 0)),
             parts: BTreeMap::new(),
         };
         Ok(Window { usage: self.0.iter().map(usage).collect(), series: Vec::new(), length_s: 1.0, own_cpu_us: 0 })

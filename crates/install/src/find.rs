@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_model::product::{Install, Product, ProductKind, Program, Source};
+use weir_model::product::{Install, Product, Program, Source};
 
 use rayon::prelude::*;
 
@@ -77,10 +77,7 @@ fn at_once<R: Send>(products: &[&Product], ask: impl Fn(&Product) -> R + Send + 
 
 /// The program of a product that has one.
 pub(super) fn program_of(product: &Product) -> Result<&Program, InstallError> {
-    match &product.kind {
-        ProductKind::Proxy(program) => Ok(program),
-        ProductKind::Direct => Err(RenderError::NoProgram(product.name.clone()).into()),
-    }
+    product.program().ok_or_else(|| RenderError::NoProgram(product.name.clone()).into())
 }
 
 /// A source, in words.

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use weir_model::product::{Install, Product, ProductKind};
+use weir_model::product::{Install, Product};
 
 use super::find::{label, locate, probe, program_of};
 use super::{
@@ -44,7 +44,7 @@ impl fmt::Display for Step {
 pub fn plan(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
     let machine = Machine::default();
     let mut plans = Vec::new();
-    for product in products.iter().filter(|product| product.kind != ProductKind::Direct) {
+    for product in products.iter().filter(|product| product.program().is_some()) {
         plans.extend(pinned(product, home, &machine)?);
     }
     Ok(steps(plans, false))
@@ -58,7 +58,7 @@ pub fn plan(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallErro
 pub fn plan_latest(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
     let machine = Machine::default();
     let mut plans = Vec::new();
-    for product in products.iter().filter(|product| product.kind != ProductKind::Direct) {
+    for product in products.iter().filter(|product| product.program().is_some()) {
         plans.push(newest(product, home, &machine)?);
     }
     Ok(steps(plans, true))

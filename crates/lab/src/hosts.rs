@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use weir_model::Placement;
 use weir_model::clock::ClockReading;
 use weir_model::product::Product;
 use weir_model::record::{HostClock, HostRecord, Role};
+use weir_vitals::Watched;
 
 /// Reaches hosts again.
 pub trait Reach: Debug {
@@ -28,6 +30,14 @@ pub trait Reach: Debug {
     /// # Errors
     /// Why there is none.
     fn for_product(&mut self, name: &str, product: &Product) -> Result<Option<Arc<dyn Host>>, HostError>;
+
+    /// What can be watched, on the proxy's host, of a product that is served already; `None`: its use of CPU and memory is not known.
+    ///
+    /// # Errors
+    /// Why what should be there is not found.
+    fn watched(&self, _product: &Product) -> Result<Option<Watched>, HostError> {
+        Ok(None)
+    }
 }
 
 /// How often a lost host is tried before a trial that needs it.
@@ -92,6 +102,15 @@ impl Hosts {
             (Role::Origin, self.origins.iter().any(|one| same(one, host))),
         ];
         has.into_iter().filter(|(_, has)| *has).map(|(role, _)| role).collect()
+    }
+
+    /// An address (`host:port`) as the client's host resolves it: something there accepts connections from clients.
+    ///
+    /// # Errors
+    /// Why it is not reached.
+    pub fn resolve(&self, address: &str) -> Result<SocketAddr, String> {
+        let found = self.client().call("resolve", address.into(), &mut |_| {}).map_err(|error| error.to_string())?;
+        serde_json::from_value(found).map_err(|error| error.to_string())
     }
 
     /// The first host that can no longer be spoken to: its name, and why.

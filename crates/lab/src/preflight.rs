@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use weir_model::InputError;
-use weir_model::product::{Product, ProductKind};
+use weir_model::product::Product;
 use weir_model::suite::{Load, Suite};
 
 use weir_product::render::quotable;
@@ -20,8 +20,8 @@ const OTHER_DESCRIPTORS: u64 = 256;
 /// # Errors
 /// The load that does not fit, and what would.
 pub fn descriptors(suite: &Suite, products: &BTreeMap<String, Product>, limit: u64) -> Result<(), InputError> {
-    let is_direct = |name: &str| products.get(name).is_some_and(|product| product.kind == ProductKind::Direct);
-    if suite.entries.iter().all(|entry| is_direct(&entry.product)) {
+    let starts_none = |name: &str| products.get(name).is_some_and(|product| product.program().is_none());
+    if suite.entries.iter().all(|entry| starts_none(&entry.product)) {
         return Ok(());
     }
     for load in &suite.loads {

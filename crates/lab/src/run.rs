@@ -19,7 +19,7 @@ use weir_host::files::pretty;
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
 use weir_model::product::{Product, ProductKind};
-use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Skipped, Verdict};
+use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Skipped, TrialError, Verdict};
 use weir_model::suite::{Load, LoadKind, RateSpec, Suite};
 
 use crate::hosts::{Hosts, Reach};
@@ -30,6 +30,7 @@ use crate::trial::{self, Abort, TrialContext, TrialSpec};
 use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
 use weir_product::tls::RunTls;
+use weir_vitals::Watched;
 
 /// Everything that a run needs, already checked.
 #[derive(Debug)]
@@ -213,12 +214,18 @@ impl Run {
         observer.notify(RunEvent::Trial { planned, left });
         let folder = self.journal.trial_folder(&planned.folder())?;
         let rate = rates::rate_for(&self.chosen, &load, &planned.case);
-        let spec = TrialSpec { planned, workload: &workload, load: &load, rate, folder: &folder };
         let unreached = self.context.restore(self.reach.as_mut(), &planned.case.product).err();
-        let result = match unreached.or_else(|| skip::reason(&self.measured, &planned.case, &load, rate)) {
+        let (unfound, watched) = match self.watched(planned) {
+            Ok(watched) => (None, watched),
+            Err(error) => (Some(error), None),
+        };
+        let spec =
+            TrialSpec { planned, workload: &workload, load: &load, rate, folder: &folder, watched: watched.as_ref() };
+        let result = match unreached.or(unfound).or_else(|| skip::reason(&self.measured, &planned.case, &load, rate)) {
             Some(error) => Ok(trial::not_tried(&self.context, &spec, error)),
             None => trial::run(&self.context, &spec, stop, observer),
         };
+        let result = result.map(|measured| self.unless_changed(measured, planned, watched.as_ref()));
         let measurement = match result {
             Ok(measurement) => measurement,
             Err(abort) => {
@@ -229,6 +236,39 @@ impl Run {
         self.journal.finish(&folder, &measurement)?;
         observer.notify(RunEvent::Finished(&measurement));
         Ok(measurement)
+    }
+
+    /// What is watched of a trial's product, if it is served already.
+    fn watched(&self, planned: &Planned) -> Result<Option<Watched>, TrialError> {
+        let product = self.context.products.get(&planned.case.product).filter(|product| product.served().is_some());
+        let watched = product.map(|product| self.reach.watched(product)).transpose().map_err(|error| TrialError {
+            stage: "host".to_owned(),
+            message: format!("the pods of {} are not found", planned.case.product),
+            evidence: error.to_string(),
+            remedy: "correct `namespace` and `selector` of its [served], or leave both out".to_owned(),
+        })?;
+        Ok(watched.flatten())
+    }
+
+    /// A measurement, or its error when other pods served at its end than at its begin: then their CPU was not all counted.
+    fn unless_changed(&self, measured: Measurement, planned: &Planned, before: Option<&Watched>) -> Measurement {
+        if before.is_none() || measured.error.is_some() {
+            return measured;
+        }
+        match self.watched(planned) {
+            Ok(after) if after.as_ref() == before => measured,
+            after => {
+                let found =
+                    after.map_or_else(|error| error.evidence, |after| format!("before {before:?}, after {after:?}"));
+                let error = TrialError {
+                    stage: "host".to_owned(),
+                    message: format!("the pods of {} changed in mid-trial", planned.case.product),
+                    evidence: found,
+                    remedy: "keep their number fixed while weir runs".to_owned(),
+                };
+                Measurement { verdict: Verdict::Error, error: Some(error), ..measured }
+            }
+        }
     }
 
     /// Before the first trial of an open load: chooses its rates and records them.
@@ -273,6 +313,17 @@ fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>) {
 }
 
 fn environment(setup: &Setup, seed: u64) -> Environment {
+    let served = |product: &Product| {
+        let served = product.served()?;
+        Some(ProductFacts {
+            name: product.name.clone(),
+            title: product.title.clone(),
+            version: "not known".to_owned(),
+            binary: served.address.clone(),
+            sha256: String::new(),
+            from: "served already".to_owned(),
+        })
+    };
     let products = setup
         .installed
         .iter()
@@ -284,6 +335,7 @@ fn environment(setup: &Setup, seed: u64) -> Environment {
             sha256: installed.sha256.clone(),
             from: installed.from.clone(),
         })
+        .chain(setup.products.values().filter_map(served))
         .collect();
     let promise = |entry: &weir_model::suite::Entry| {
         let promise = setup.products.get(&entry.product)?.profiles.get(&entry.profile)?.promise.clone()?;

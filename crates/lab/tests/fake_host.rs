@@ -160,7 +160,7 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
         faults: Vec::new(),
     };
     let planned = Planned { trial: 1, block: 1, case };
-    let spec = TrialSpec { planned: &planned, workload: &workload, load: &load, rate: None, folder };
+    let spec = TrialSpec { planned: &planned, workload: &workload, load: &load, rate: None, folder, watched: None };
     trial::run(&context, &spec, &Stop::new(), &mut ()).expect("a measurement")
 }
 

@@ -555,10 +555,10 @@ mod tests {
             cores_busy: 0.0,
             rss_max_bytes: 0,
             pss_max_bytes: None,
-            threads_max: 0,
-            processes_max: 0,
+            threads_max: Some(0),
+            processes_max: Some(0),
             fds_max: None,
-            switches: (0, 0),
+            switches: Some((0, 0)),
             parts: Default::default(),
         }
     }

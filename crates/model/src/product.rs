@@ -37,7 +37,7 @@ pub struct Product {
     pub image: Option<String>,
     /// Traps, one a line, for people.
     pub notes: Vec<String>,
-    /// A proxy, or no proxy at all.
+    /// A proxy, one that is served already, or no proxy at all.
     pub kind: ProductKind,
     /// Profiles by name. `direct` has `stock` and `tuned` too, both empty, so that suites need no special case.
     pub profiles: BTreeMap<String, Profile>,
@@ -69,6 +69,22 @@ impl Product {
         self.profiles.contains_key(ORIGIN_PROFILE)
     }
 
+    /// Its program; `None` where weir starts none.
+    pub fn program(&self) -> Option<&Program> {
+        match &self.kind {
+            ProductKind::Proxy(program) => Some(program),
+            ProductKind::Direct | ProductKind::Served(_) => None,
+        }
+    }
+
+    /// Where it is served already.
+    pub fn served(&self) -> Option<&Served> {
+        match &self.kind {
+            ProductKind::Served(served) => Some(served),
+            ProductKind::Direct | ProductKind::Proxy(_) => None,
+        }
+    }
+
     /// The protocols under a profile: those of the profile, else those of the product. Empty for an unknown profile.
     pub fn spoken_under(&self, profile: &str) -> &[Protocol] {
         match self.profiles.get(profile) {
@@ -79,13 +95,50 @@ impl Product {
     }
 }
 
-/// A proxy, or no proxy at all.
+/// A proxy, one that is served already, or no proxy at all.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProductKind {
     /// The client talks to the origin.
     Direct,
     /// A program that weir starts.
     Proxy(Box<Program>),
+    /// One that others have started, and that is measured as it stands.
+    Served(Box<Served>),
+}
+
+/// A proxy that serves already, such as the ingress of a cluster. Whoever runs it has given it a route to the origin.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct Served {
+    /// Where clients reach it, as seen from their host: `gateway.ingress.svc:80`.
+    #[schemars(
+        regex(pattern = "^([^\\s/:\\[\\]]+|\\[[0-9a-fA-F:.]+\\]):[0-9]{1,5}$"),
+        extend("x-weir-wanted" = "a host and a port, such as \"gateway.ingress.svc:80\"")
+    )]
+    pub address: String,
+    /// The port of the origin, to which its route leads.
+    #[schemars(range(min = 1))]
+    pub origin_port: u16,
+    /// How long it may take to send a first request on to an origin that has just started.
+    #[serde(with = "units::human", default = "thirty_seconds")]
+    #[schemars(with = "HumanDuration", extend("x-weir-positive" = true))]
+    pub ready_within: Duration,
+    /// The namespace of its pods, for its CPU and memory; together with `selector`. Left out, these are unknown.
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = "the name of a namespace"))]
+    pub namespace: Option<String>,
+    /// The labels that select its pods there: `app=gateway`.
+    #[schemars(length(min = 1))]
+    pub selector: Option<String>,
+}
+
+impl Served {
+    /// Its pods: their namespace and the selector of their labels.
+    pub fn pods(&self) -> Option<(&str, &str)> {
+        self.namespace.as_deref().zip(self.selector.as_deref())
+    }
+}
+
+fn thirty_seconds() -> Duration {
+    Duration::from_secs(30)
 }
 
 /// How a proxy is installed, recognised and run.

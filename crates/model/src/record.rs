@@ -246,14 +246,14 @@ pub struct RoleUsage {
     pub rss_max_bytes: u64,
     /// Largest proportional set, bytes; `None` where the kernel would not say.
     pub pss_max_bytes: Option<u64>,
-    /// Most threads.
-    pub threads_max: u64,
-    /// Most processes.
-    pub processes_max: u64,
+    /// Most threads; `None` where they could not be counted.
+    pub threads_max: Option<u64>,
+    /// Most processes; `None` where they could not be counted.
+    pub processes_max: Option<u64>,
     /// Most open descriptors; `None` without permission.
     pub fds_max: Option<u64>,
-    /// Context switches: voluntary, involuntary.
-    pub switches: (u64, u64),
+    /// Context switches: voluntary, involuntary; `None` where they could not be read.
+    pub switches: Option<(u64, u64)>,
     /// The same of each part, by name, where a product has several. The role's own numbers are their sums; its memory, threads,
     /// processes and descriptors the most that all had together at one time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

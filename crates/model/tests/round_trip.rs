@@ -477,6 +477,25 @@ fn direct_is_no_program_and_has_both_profiles() {
 }
 
 #[test]
+fn a_product_that_is_served_has_an_address_and_perhaps_pods() {
+    let text = r#"
+        product = { title = "our gateway", about = "It is there.", home = "https://example.org/", speaks = ["http/1.1"] }
+        profile = { stock = { about = "As it stands." } }
+        [served]
+        address = "[::1]:8080"
+        origin_port = 9000
+    "#;
+    let read =
+        |text: &str| Product::parse("ours", "product.toml", text, BTreeMap::new(), BTreeMap::new()).expect("valid");
+    let ours = read(text);
+    let served = ours.served().expect("served");
+    assert_eq!((served.address.as_str(), served.origin_port, served.pods()), ("[::1]:8080", 9000, None));
+    assert_eq!((served.ready_within, ours.program()), (Duration::from_secs(30), None));
+    let ours = read(&format!("{text}\nnamespace = \"ingress\"\nselector = \"app=gateway\""));
+    assert_eq!(ours.served().expect("served").pods(), Some(("ingress", "app=gateway")));
+}
+
+#[test]
 fn a_product_is_read_whole() {
     let templates: BTreeMap<_, _> =
         ["stock.conf.j2", "tuned.conf.j2"].map(|name| (name.to_owned(), String::new())).into();

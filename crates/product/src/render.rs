@@ -16,7 +16,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, UndefinedBehavior, Value};
 use weir_host::Host;
-use weir_model::product::{self, Product, ProductKind, Profile, Program, Reload};
+use weir_model::product::{self, Product, Profile, Program, Reload};
 use weir_model::suite::{Protocol, Tls};
 
 /// The variables of a product's templates, except `dir` and the names in it. Every variable is always defined, so that a template
@@ -186,10 +186,7 @@ pub fn version_command(product: &Product, binary: &Path) -> Result<Vec<String>, 
 }
 
 fn program(product: &Product) -> Result<&Program, RenderError> {
-    match &product.kind {
-        ProductKind::Direct => Err(RenderError::NoProgram(product.name.clone())),
-        ProductKind::Proxy(program) => Ok(program),
-    }
+    product.program().ok_or_else(|| RenderError::NoProgram(product.name.clone()))
 }
 
 /// Every file of the profile as (relative name, text).

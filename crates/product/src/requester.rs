@@ -9,11 +9,12 @@ use std::io::{BufRead, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use weir_host::stop::Stop;
 use weir_host::{Host, ReceiveError, RoleProcess, RoleSpec};
 use weir_model::keyvalue::KeyValue;
 use weir_model::suite::{Expect, Protocol, Request, Workload};
@@ -29,6 +30,12 @@ const SPARE: Duration = Duration::from_secs(10);
 
 /// Requests that one question can cause, at most.
 const MOST_REQUESTS: u32 = 3 * 5 + 1;
+
+/// The longest time for one request for readiness.
+pub(crate) const LONGEST_TRY: Duration = Duration::from_secs(2);
+
+/// The shortest time for one, because little may be left of `ready_within`.
+const LEAST_TRY: Duration = Duration::from_millis(50);
 
 /// A question.
 #[derive(Debug, Serialize, Deserialize)]
@@ -99,6 +106,36 @@ impl Requester {
     /// What came instead.
     pub fn ready(&self, server: Server) -> Result<(), String> {
         self.ask(&Query::Ready(server), server.timeout)
+    }
+
+    /// Asks again until the origin answers through the server at `addr`; `still` is asked in between. The inner error is the last
+    /// try's.
+    ///
+    /// # Errors
+    /// A stop, and what `still` says.
+    pub fn wait_ready(
+        &self,
+        (addr, protocol): (SocketAddr, Protocol),
+        within: Duration,
+        stop: &Stop,
+        mut still: impl FnMut() -> Result<(), Failure>,
+    ) -> Result<Result<(), String>, Failure> {
+        let deadline = Instant::now() + within;
+        let mut last = String::from("no answer");
+        while Instant::now() < deadline {
+            if stop.is_requested() {
+                return Err(Failure::Stopped);
+            }
+            still()?;
+            // A product that accepts and never answers must not take longer than one that does not listen.
+            let timeout = deadline.saturating_duration_since(Instant::now()).clamp(LEAST_TRY, LONGEST_TRY);
+            match self.ready(Server { addr, protocol, timeout }) {
+                Ok(()) => return Ok(Ok(())),
+                Err(error) => last = error,
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(Err(last))
     }
 
     /// Verifies the answers of a server. Where there is an origin, its own answer is what the server's are compared with. Returns

@@ -20,13 +20,7 @@ use weir_vitals::Watched;
 use crate::failure::Failure;
 use crate::launch::{EVIDENCE_LINES, environment};
 use crate::render::RenderedPart;
-use crate::requester::{Requester, Server};
-
-/// The longest time for one request for readiness.
-const LONGEST_TRY: Duration = Duration::from_secs(2);
-
-/// The shortest time for one, because little may be left of `ready_within`.
-const LEAST_TRY: Duration = Duration::from_millis(50);
+use crate::requester::{LONGEST_TRY, Requester};
 
 /// How long a command that makes a product reload may take.
 const RELOADS_WITHIN: Duration = Duration::from_secs(10);
@@ -102,21 +96,9 @@ impl Running {
 
     /// Waits until a real request through the product is answered: by the origin, or from what it keeps itself.
     pub fn wait_ready(&mut self, requester: &Requester, within: Duration, stop: &Stop) -> Result<(), Failure> {
-        let deadline = Instant::now() + within;
-        let mut last = String::from("no answer");
-        while Instant::now() < deadline {
-            if stop.is_requested() {
-                return Err(Failure::Stopped);
-            }
-            self.still_runs("ready")?;
-            // A product that accepts and never answers must not take longer than one that does not listen.
-            let timeout = deadline.saturating_duration_since(Instant::now()).clamp(LEAST_TRY, LONGEST_TRY);
-            match requester.ready(Server { addr: self.addr, protocol: self.protocol, timeout }) {
-                Ok(()) => return Ok(()),
-                Err(error) => last = error,
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let to = (self.addr, self.protocol);
+        let ready = requester.wait_ready(to, within, stop, || self.still_runs("ready"))?;
+        let Err(last) = ready else { return Ok(()) };
         Err(Failure::at(
             "ready",
             format!("{} did not get ready within {} s; last try: {last}", self.title, within.as_secs_f64()),

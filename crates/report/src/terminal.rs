@@ -9,7 +9,7 @@ use weir_model::text::{Unit, count, grouped, list, unique, wrapped};
 
 use crate::summary::{FailedTrial, FindingGroup, Metric, OverallRow, Row, Section, Standing, Summary, Verdicts};
 use crate::tables::text::draw;
-use crate::tables::{self, Column, RowKind, Table, TableOf, estimate_cell, one_line, rank_words};
+use crate::tables::{self, Column, RowKind, Table, TableOf, metric_cell, one_line, rank_words, usage_cell};
 
 /// With more sections than this, [`full_answer`] shows one table of them all instead of one each.
 const MOST_SECTIONS: usize = 6;
@@ -87,11 +87,9 @@ impl Ranking {
             (Metric::P99, time, time.name, 0),
             (Metric::Cpu, Unit::MICROS_PER_REQUEST, "µs/req", 1),
         ] {
-            table.add(column(metric.entry().title, name, order, width), move |(row, _)| {
-                estimate_cell(row.of(metric), unit)
-            });
+            table.add(column(metric.entry().title, name, order, width), move |(row, _)| metric_cell(row, metric, unit));
         }
-        table.add(column("Memory", "KiB/conn", 2, width), |(row, _)| estimate_cell(row.memory, Unit::KIBIBYTES));
+        table.add(column("Memory", "KiB/conn", 2, width), |(row, _)| usage_cell(row, row.memory, Unit::KIBIBYTES));
         table.add(Column::text("Mark"), |(_, mark)| mark.clone());
         let more = self.rows.len().saturating_sub(rows);
         let table = table.table("", "", self.rows.iter().take(rows), |(row, mark)| match row.rank {

@@ -36,7 +36,7 @@ fn measure(threads: &str) -> std::io::Result<()> {
     }
     let rows = window.series.iter().filter(|row| row.who == "host").count();
     let usage = &window.usage[0];
-    println!("{threads}: {} processes, {} threads, {rows} rows", usage.processes_max, usage.threads_max);
+    println!("{threads}: {:?} processes, {:?} threads, {rows} rows", usage.processes_max, usage.threads_max);
     println!("  CPU in the window: {} us, {} us a row", window.own_cpu_us, window.own_cpu_us / rows.max(1) as u64);
     println!("  in all: {} µs, {} reads, {} samples", cost.cpu_us, cost.reads, cost.samples);
     Ok(())

@@ -13,6 +13,9 @@
 //! | context switches | `status` of every thread, summed; a thread that ends takes its last second's along | 1 |
 //! | descriptors | size of `/proc/<pid>/fd` | 1 |
 //! | connections | the role's own counter, read ([`Connections`]) when a row ends; none by default | 1 |
+//! | CPU time of control groups | v2: `cpu.stat`; v1: `cpuacct.usage`, divided as `cpuacct.stat` | 1 us; 1 ns |
+//! | their memory | `memory.stat`: anonymous and mapped pages, each counted once | page, lazily summed |
+//! | their threads | `pids.current`; processes, descriptors and switches are unknown | 1 |
 //! | the host's CPU by state | `/proc/stat` | 10 ms a CPU |
 //! | pressure | `total=` of `/proc/pressure/*`, differences | 1 us, booked by the kernel at its own pace |
 //! | established, TIME_WAIT | `CurrEstab` and `sockstat`: counters, sockets are never listed | 1 |
@@ -33,6 +36,7 @@
 //! This crate does not know what is measured, or why.
 
 mod account;
+mod cgroup;
 pub mod clock;
 pub mod doctor;
 mod environment;
@@ -49,6 +53,6 @@ mod window;
 
 pub use environment::environment;
 pub use sys::local_ports;
-pub use tree::Watched;
+pub use tree::{Watched, What};
 pub use watch::{Connections, Cost, Watch};
 pub use window::Window;

@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use weir_model::record::Role;
@@ -13,34 +14,56 @@ use crate::file::{Reader, is_gone};
 use crate::process::Process;
 use crate::task::ThreadScan;
 
-/// A role's process tree: all descendants of `root`.
-///
-/// The root is meant to be a *supervisor*: a process that waits for its children and has declared itself their
-/// subreaper (prctl(2)), so that orphans stay in the tree and their CPU time ends in the supervisor's accounts. The
-/// root's own time is left out unless `include_root`; the times of children it waited for are always in.
+/// The processes of a role, or of one of its parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
-    /// The role of the tree.
+    /// The role.
     pub role: Role,
-    /// Which of several trees of that role it is; `None` where the role has one. See [`RoleUsage::parts`].
+    /// Which of several of that role it is; `None` where the role has one. See [`RoleUsage::parts`].
     ///
     /// [`RoleUsage::parts`]: weir_model::record::RoleUsage::parts
     pub part: Option<String>,
-    /// The supervisor's process number.
-    pub root: u32,
-    /// Whether the root itself counts.
-    pub include_root: bool,
+    /// Which processes.
+    pub what: What,
+}
+
+/// How a role's processes are found.
+///
+/// The root of a tree is meant to be a *supervisor*: a process that waits for its children and has declared itself their
+/// subreaper (prctl(2)), so that orphans stay in the tree and their CPU time ends in the supervisor's accounts. The
+/// root's own time is left out unless `include_root`; the times of children it waited for are always in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum What {
+    /// All descendants of a process.
+    Tree {
+        /// The supervisor's process number.
+        root: u32,
+        /// Whether the root itself counts.
+        include_root: bool,
+    },
+    /// Control groups, with all below them.
+    Cgroups {
+        /// The folder where the kernel shows them: `/sys/fs/cgroup`, or where another container sees it.
+        below: PathBuf,
+        /// A part of the name of each one's folder, such as a pod's UID. One that is not there is an error.
+        named: Vec<String>,
+    },
 }
 
 impl Watched {
     /// A single process that is the whole role.
     pub fn process(role: Role, pid: u32) -> Watched {
-        Watched { role, part: None, root: pid, include_root: true }
+        Watched { role, part: None, what: What::Tree { root: pid, include_root: true } }
     }
 
     /// All processes below a supervisor.
     pub fn below(role: Role, supervisor: u32) -> Watched {
-        Watched { role, part: None, root: supervisor, include_root: false }
+        Watched { role, part: None, what: What::Tree { root: supervisor, include_root: false } }
+    }
+
+    /// Control groups below this folder, by a part of each one's name.
+    pub fn cgroups(role: Role, below: PathBuf, named: Vec<String>) -> Watched {
+        Watched { role, part: None, what: What::Cgroups { below, named } }
     }
 }
 
@@ -52,12 +75,12 @@ pub(crate) struct TreeSample {
     pub ticks: (u64, u64),
     pub rss_bytes: u64,
     pub pss_bytes: Option<u64>,
-    pub threads: u64,
-    pub processes: u64,
+    pub threads: Option<u64>,
+    pub processes: Option<u64>,
     pub descriptors: Option<u64>,
     /// Connections, if a counter was read.
     pub connections: Option<u64>,
-    pub switches: (u64, u64),
+    pub switches: Option<(u64, u64)>,
 }
 
 impl TreeSample {
@@ -70,12 +93,12 @@ impl TreeSample {
             ticks: pair(self.ticks, other.ticks),
             rss_bytes: self.rss_bytes + other.rss_bytes,
             pss_bytes: both(self.pss_bytes, other.pss_bytes),
-            threads: self.threads + other.threads,
-            processes: self.processes + other.processes,
+            threads: both(self.threads, other.threads),
+            processes: both(self.processes, other.processes),
             descriptors: both(self.descriptors, other.descriptors),
             // Known for the role, not for a tree.
             connections: self.connections.or(other.connections),
-            switches: pair(self.switches, other.switches),
+            switches: self.switches.zip(other.switches).map(|(own, other)| pair(own, other)),
         }
     }
 }
@@ -83,7 +106,9 @@ impl TreeSample {
 /// A tree, from sample to sample.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    pub watched: Watched,
+    role: Role,
+    root: u32,
+    include_root: bool,
     /// In order of discovery: a parent before its children, the root first.
     processes: Vec<Process>,
     account: Account,
@@ -98,14 +123,16 @@ impl Tree {
     ///
     /// # Errors
     /// When the root does not exist or may not be read.
-    pub fn open(watched: Watched, open_threads: usize) -> io::Result<Tree> {
-        let root = Process::open(watched.root).map_err(|e| {
-            let what = format!("cannot watch process {} ({}): {e}", watched.root, watched.role.as_str());
+    pub fn open(role: Role, root: u32, include_root: bool, open_threads: usize) -> io::Result<Tree> {
+        let process = Process::open(root).map_err(|e| {
+            let what = format!("cannot watch process {root} ({}): {e}", role.as_str());
             io::Error::new(e.kind(), what)
         })?;
         Ok(Tree {
-            watched,
-            processes: vec![root],
+            role,
+            root,
+            include_root,
+            processes: vec![process],
             account: Account::default(),
             switches: (0, 0),
             page_bytes: rustix::param::page_size() as u64,
@@ -119,9 +146,9 @@ impl Tree {
     /// `NotFound`, with the role and the process number.
     pub fn check_root(&self, reader: &mut Reader) -> io::Result<()> {
         match self.processes.first() {
-            Some(root) if root.pid == self.watched.root && root.lives(reader) => Ok(()),
+            Some(root) if root.pid == self.root && root.lives(reader) => Ok(()),
             _ => {
-                let what = format!("process {} ({}) has ended", self.watched.root, self.watched.role.as_str());
+                let what = format!("process {} ({}) has ended", self.root, self.role.as_str());
                 Err(io::Error::new(io::ErrorKind::NotFound, what))
             }
         }
@@ -135,7 +162,7 @@ impl Tree {
         let sample = self.sample(reader)?;
         self.account = Account::default();
         self.switches = (0, 0);
-        Ok(TreeSample { cpu_ns: 0, ticks: (0, 0), switches: (0, 0), ..sample })
+        Ok(TreeSample { cpu_ns: 0, ticks: (0, 0), switches: Some((0, 0)), ..sample })
     }
 
     /// Reads the whole tree.
@@ -144,13 +171,14 @@ impl Tree {
     /// When a living process could not be read (permission, descriptors): then the numbers are incomplete.
     pub fn sample(&mut self, reader: &mut Reader) -> io::Result<TreeSample> {
         self.read(reader).map_err(|error| {
-            let what = format!("cannot read the processes of the {}: {error}", self.watched.role.as_str());
+            let what = format!("cannot read the processes of the {}: {error}", self.role.as_str());
             io::Error::new(error.kind(), what)
         })
     }
 
     fn read(&mut self, reader: &mut Reader) -> io::Result<TreeSample> {
         let mut vanished = self.discover(reader)?;
+        let (mut threads, mut processes) = (0, 0);
         let mut sample = TreeSample { descriptors: Some(0), ..TreeSample::default() };
         let mut living = Vec::with_capacity(self.processes.len());
         let mut ended = Vec::new();
@@ -165,8 +193,8 @@ impl Tree {
                 }
                 Err(error) => return Err(error),
             };
-            let is_root = process.pid == self.watched.root && index == 0;
-            let counts = !is_root || self.watched.include_root;
+            let is_root = process.pid == self.root && index == 0;
+            let counts = !is_root || self.include_root;
             let mut used = seen.used;
             if !counts {
                 used = Used { own_ns: 0, user: 0, system: 0, ..used };
@@ -175,8 +203,8 @@ impl Tree {
             process.last = Some(used);
             if counts && !seen.ended {
                 sample.rss_bytes += seen.resident_pages.saturating_mul(self.page_bytes);
-                sample.threads += seen.threads;
-                sample.processes += 1;
+                threads += seen.threads;
+                processes += 1;
                 sample.descriptors = sample.descriptors.zip(seen.descriptors).map(|(sum, own)| sum + own);
             }
         }
@@ -189,7 +217,9 @@ impl Tree {
         Ok(TreeSample {
             cpu_ns: self.account.total_ns(),
             ticks: self.account.ticks(),
-            switches: self.switches,
+            switches: Some(self.switches),
+            threads: Some(threads),
+            processes: Some(processes),
             ..sample
         })
     }
@@ -198,7 +228,7 @@ impl Tree {
     pub fn proportional_bytes(&self, reader: &mut Reader) -> Option<u64> {
         let mut sum = 0;
         for process in &self.processes {
-            let counts = process.pid != self.watched.root || self.watched.include_root;
+            let counts = process.pid != self.root || self.include_root;
             if !counts {
                 continue;
             }
@@ -233,7 +263,7 @@ impl Tree {
                 }
                 Err(error) => return Err(error),
             }
-            if !(at == 0 && process.pid == self.watched.root) || self.watched.include_root {
+            if !(at == 0 && process.pid == self.root) || self.include_root {
                 self.switches.0 += self.scan.switches.0;
                 self.switches.1 += self.scan.switches.1;
             }

@@ -10,11 +10,12 @@ use rustix::process::Resource;
 use weir_model::At;
 use weir_model::record::Role;
 
+use crate::cgroup::Cgroups;
 use crate::clock::{mono_ns, own_cpu_us};
 use crate::file::Reader;
 use crate::host::Host;
 use crate::sys::limits;
-use crate::tree::{Tree, Watched};
+use crate::tree::{Tree, TreeSample, Watched, What};
 use crate::window::{Moment, Window, window};
 
 /// Length of a row.
@@ -127,12 +128,58 @@ fn thread_gone() -> io::Error {
 /// What the thread owns.
 struct Sampler {
     watched: Vec<Watched>,
-    trees: Vec<Tree>,
+    trees: Vec<Source>,
     counters: Vec<(Role, Box<dyn Connections>)>,
     host: Host,
     reader: Reader,
     samples: u64,
     state: State,
+}
+
+/// What is sampled.
+enum Source {
+    Tree(Tree),
+    Cgroups(Cgroups),
+}
+
+impl Source {
+    fn open(watched: &Watched, open_threads: usize) -> io::Result<Source> {
+        match &watched.what {
+            What::Tree { root, include_root } => {
+                Tree::open(watched.role, *root, *include_root, open_threads).map(Source::Tree)
+            }
+            What::Cgroups { below, named } => Cgroups::open(watched.role, below, named).map(Source::Cgroups),
+        }
+    }
+
+    fn check_root(&self, reader: &mut Reader) -> io::Result<()> {
+        match self {
+            Source::Tree(tree) => tree.check_root(reader),
+            // The first sample fails when one is gone.
+            Source::Cgroups(_) => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, reader: &mut Reader) -> io::Result<TreeSample> {
+        match self {
+            Source::Tree(tree) => tree.begin(reader),
+            Source::Cgroups(groups) => groups.begin(reader),
+        }
+    }
+
+    fn sample(&mut self, reader: &mut Reader) -> io::Result<TreeSample> {
+        match self {
+            Source::Tree(tree) => tree.sample(reader),
+            Source::Cgroups(groups) => groups.sample(reader),
+        }
+    }
+
+    fn proportional_bytes(&self, reader: &mut Reader) -> Option<u64> {
+        match self {
+            Source::Tree(tree) => tree.proportional_bytes(reader),
+            Source::Cgroups(groups) => groups.memory_bytes(reader).ok(),
+        }
+    }
 }
 
 /// Where the window is.
@@ -172,8 +219,7 @@ impl Sampler {
         // A twelfth of the descriptors this process may have, at three a thread and shared by the trees.
         let soft = limits(Resource::Nofile).0 / 12 / watched.len().max(1) as u64;
         let open_threads = usize::try_from(soft).unwrap_or(usize::MAX).min(OPEN_THREADS);
-        let trees =
-            watched.iter().map(|watched| Tree::open(watched.clone(), open_threads)).collect::<io::Result<_>>()?;
+        let trees = watched.iter().map(|watched| Source::open(watched, open_threads)).collect::<io::Result<_>>()?;
         let (host, reader) = (Host::open(), Reader::new());
         Ok(Sampler { watched, trees, counters, host, reader, samples: 0, state: State::Idle })
     }

@@ -152,12 +152,12 @@ fn tree_row(row: ResourceSecond, from: &TreeSample, to: &TreeSample) -> Resource
         cpu_system: Some(cores * share),
         rss_bytes: Some(to.rss_bytes),
         pss_bytes: to.pss_bytes,
-        threads: Some(to.threads),
-        processes: Some(to.processes),
+        threads: to.threads,
+        processes: to.processes,
         fds: to.descriptors,
         connections_open: to.connections,
-        switches_voluntary: Some(to.switches.0.saturating_sub(from.switches.0)),
-        switches_involuntary: Some(to.switches.1.saturating_sub(from.switches.1)),
+        switches_voluntary: grown(from.switches.map(|it| it.0), to.switches.map(|it| it.0)),
+        switches_involuntary: grown(from.switches.map(|it| it.1), to.switches.map(|it| it.1)),
         ..row
     }
 }
@@ -203,8 +203,9 @@ fn host_row(row: ResourceSecond, from: &HostSample, to: &HostSample) -> Resource
 mod tests {
     use super::*;
     use crate::parse::host::CpuTicks;
+    use crate::tree::What;
 
-    const PROXY: Watched = Watched { role: Role::Proxy, part: None, root: 1, include_root: false };
+    const PROXY: Watched = Watched { role: Role::Proxy, part: None, what: What::Tree { root: 1, include_root: false } };
     const MS: u64 = 1_000_000;
 
     fn moment(at_ms: u64, tree: TreeSample, host: HostSample) -> Moment {
@@ -217,9 +218,9 @@ mod tests {
 
     #[test]
     fn totals_and_rows_of_two_seconds() {
-        let first = TreeSample { rss_bytes: 50, threads: 2, descriptors: Some(9), ..tree(0, 0, 0) };
-        let second = TreeSample { rss_bytes: 90, pss_bytes: Some(70), switches: (5, 1), ..tree(500, 30, 20) };
-        let third = TreeSample { rss_bytes: 60, switches: (25, 2), processes: 3, ..tree(1500, 105, 45) };
+        let first = TreeSample { rss_bytes: 50, threads: Some(2), descriptors: Some(9), ..tree(0, 0, 0) };
+        let second = TreeSample { rss_bytes: 90, pss_bytes: Some(70), switches: Some((5, 1)), ..tree(500, 30, 20) };
+        let third = TreeSample { rss_bytes: 60, switches: Some((25, 2)), processes: Some(3), ..tree(1500, 105, 45) };
         let host = HostSample::default();
         let moments = vec![moment(0, first, host), moment(1000, second, host), moment(3000, third, host)];
         let window = window(&[PROXY], moments, 7);
@@ -227,7 +228,7 @@ mod tests {
         let usage = &window.usage[0];
         assert_eq!((usage.cpu_user_us, usage.cpu_system_us, usage.cores_busy), (1_050_000, 450_000, 0.5));
         assert_eq!((usage.rss_max_bytes, usage.pss_max_bytes, usage.fds_max), (90, Some(70), Some(9)));
-        assert_eq!((usage.threads_max, usage.processes_max, usage.switches), (2, 3, (25, 2)));
+        assert_eq!((usage.threads_max, usage.processes_max, usage.switches), (Some(2), Some(3), Some((25, 2))));
         let rows: Vec<&ResourceSecond> = window.series.iter().filter(|row| row.who == "proxy").collect();
         assert_eq!((rows.len(), window.series.len()), (2, 4));
         assert_eq!((rows[0].cpu_user, rows[0].cpu_system, rows[0].time_ms), (Some(0.3), Some(0.2), 1_001_000));
@@ -246,7 +247,7 @@ mod tests {
             trees: trees.to_vec(),
             ..moment(at_ms, tree(0, 0, 0), HostSample::default())
         };
-        let memory = |rss_bytes, tree| TreeSample { rss_bytes, threads: 2, pss_bytes: Some(rss_bytes), ..tree };
+        let memory = |rss_bytes, tree| TreeSample { rss_bytes, threads: Some(2), pss_bytes: Some(rss_bytes), ..tree };
         let moments = vec![
             at(0, [memory(50, tree(0, 0, 0)), tree(0, 0, 0), memory(10, tree(0, 0, 0))]),
             at(1000, [memory(20, tree(300, 3, 1)), tree(100, 1, 0), memory(30, tree(200, 1, 1))]),
@@ -257,7 +258,10 @@ mod tests {
         let cpu: Vec<f64> = window.series.iter().filter_map(|row| Some(row.cpu_user? + row.cpu_system?)).collect();
         assert_eq!(cpu, [0.5, 0.3, 0.2, 0.1]);
         let [proxy, origin] = &window.usage[..] else { panic!("{:?}", window.usage) };
-        assert_eq!((proxy.role, proxy.cpu_user_us + proxy.cpu_system_us, proxy.threads_max), (Role::Proxy, 500_000, 4));
+        assert_eq!(
+            (proxy.role, proxy.cpu_user_us + proxy.cpu_system_us, proxy.threads_max),
+            (Role::Proxy, 500_000, Some(4))
+        );
         // The most at one time, which is less than the sum of what each had at most.
         assert_eq!((proxy.rss_max_bytes, proxy.pss_max_bytes), (60, Some(60)));
         assert_eq!(proxy.parts.keys().collect::<Vec<_>>(), ["front", "store"]);

@@ -28,7 +28,8 @@ impl Supervisor {
     }
 
     fn watched(&self, include_root: bool) -> Watched {
-        Watched { include_root, ..Watched::below(Role::Proxy, self.child.id()) }
+        let of = if include_root { Watched::process } else { Watched::below };
+        of(Role::Proxy, self.child.id())
     }
 
     /// Runs a command line that prints `lines` lines, and returns them.
@@ -116,10 +117,10 @@ fn the_root_counts_only_when_asked_for() {
     let (without, with) = (without.end_window().unwrap(), with.end_window().unwrap());
     let truth = supervisor.times().0 - before;
     assert!(cpu_s(&without.usage[0]) < 0.01, "{:?}", without.usage[0]);
-    assert_eq!((without.usage[0].processes_max, without.usage[0].rss_max_bytes), (0, 0));
+    assert_eq!((without.usage[0].processes_max, without.usage[0].rss_max_bytes), (Some(0), 0));
     let seen = cpu_s(&with.usage[0]);
     assert!((seen - truth).abs() < 0.04, "seen {seen} s, the shell says {truth} s");
-    assert_eq!(with.usage[0].processes_max, 1);
+    assert_eq!(with.usage[0].processes_max, Some(1));
     // A loop of a shell is user time, mostly.
     assert!(with.usage[0].cpu_user_us > with.usage[0].cpu_system_us);
 }
@@ -131,7 +132,7 @@ fn a_tree_is_counted_whole() {
     let watch = Watch::start(vec![supervisor.watched(false)]).unwrap();
     watch.begin_window(now(), None).unwrap();
     let usage = watch.end_window().unwrap().usage.remove(0);
-    assert_eq!((usage.processes_max, usage.threads_max), (4, 4));
+    assert_eq!((usage.processes_max, usage.threads_max), (Some(4), Some(4)));
     assert!(usage.rss_max_bytes > 100_000, "{usage:?}");
     assert!(usage.pss_max_bytes.is_none_or(|pss| pss <= usage.rss_max_bytes), "{usage:?}");
     // Standard input, output and error, at least, of four processes.
@@ -157,7 +158,7 @@ fn rows_add_up_to_the_window() {
     let cpu: f64 = own.iter().map(|r| (r.cpu_user.unwrap() + r.cpu_system.unwrap()) * r.length_s).sum();
     assert!((cpu - cpu_s(&window.usage[0])).abs() < 1e-4, "{cpu} {:?}", window.usage[0]);
     let switches: u64 = own.iter().map(|r| r.switches_voluntary.unwrap() + r.switches_involuntary.unwrap()).sum();
-    assert_eq!(switches, window.usage[0].switches.0 + window.usage[0].switches.1);
+    assert_eq!(Some(switches), window.usage[0].switches.map(|(voluntary, involuntary)| voluntary + involuntary));
     let cost = watch.stop();
     assert!(cost.cpu_us >= window.own_cpu_us && cost.samples >= 4 && cost.reads > 20, "{cost:?}");
 }
@@ -191,10 +192,13 @@ fn a_root_that_is_not_there_is_named() {
     supervisor.child.wait().unwrap();
     watch.begin_window(now(), None).unwrap();
     let error = watch.end_window().unwrap_err();
-    assert_eq!(error.to_string(), format!("process {} (proxy) has ended", watched.root));
+    assert_eq!(error.to_string(), format!("process {} (proxy) has ended", supervisor.child.id()));
     let error = Watch::start(vec![watched.clone()]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
-    assert!(error.to_string().starts_with(&format!("cannot watch process {} (proxy)", watched.root)), "{error}");
+    assert!(
+        error.to_string().starts_with(&format!("cannot watch process {} (proxy)", supervisor.child.id())),
+        "{error}"
+    );
 }
 
 #[test]

@@ -103,7 +103,8 @@ pub fn main(args: &Args) -> VerbResult {
     let folder =
         args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&resolved.suite.name));
     preflight::folder(&folder).map_err(Failure::input)?;
-    let (reached, run_hosts) = topology::reach(&topology, args.topology.binary(&topology)?, &folder, &placement)?;
+    let weir = args.topology.binary(&topology)?;
+    let (reached, run_hosts) = topology::reach(&topology, weir, &folder, &placement, &resolved.products)?;
     let limit = run_hosts.proxy.facts().environment.descriptors.1;
     preflight::descriptors(&resolved.suite, &resolved.products, limit).map_err(Failure::input)?;
     let expected = resolved.takes();
@@ -151,6 +152,7 @@ fn setup(
     (mut reached, mut hosts): (Reached, Hosts),
 ) -> Result<Setup, Failure> {
     weir_net::probe(args.driver).map_err(Failure::missing)?;
+    elsewhere::check_served(&hosts, &resolved.products)?;
     let (resolved, installed) = install(args, resolved, &mut reached, &mut hosts)?;
     // Not before: a pod of a product's own image may have other CPUs.
     let placement = topology::placement(topology, &hosts, &placement)?;

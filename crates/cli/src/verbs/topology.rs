@@ -5,6 +5,7 @@
 
 mod again;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use weir_host::placement::{allowed_cpus, restrict_to};
 use weir_host::transport::{Binary, copies, shares_disk};
 use weir_host::{Host, HostError};
 use weir_lab::hosts::Hosts;
+use weir_model::product::{Product, Served};
 use weir_model::record::Role;
 use weir_model::topology::{self, HostSpec, Made, Topology};
 use weir_model::{InputError, Placement};
@@ -140,6 +142,8 @@ pub struct Reached {
     own_cpus: Vec<u32>,
     /// CPUs that weir could use when it began.
     cpus: Vec<u32>,
+    /// The node on which the proxy's pod watches pods of others.
+    watcher: Option<String>,
     /// Dropped after all that runs in it.
     made: Place,
     /// What was found or installed on hosts with a disk of their own.
@@ -174,8 +178,9 @@ pub fn reach(
     weir: Binary,
     run: &Path,
     placement: &Placement,
+    products: &BTreeMap<String, Product>,
 ) -> Result<(Reached, Hosts), Failure> {
-    let (reached, answers) = reach_each(topology, weir, &name(run), placement)?;
+    let (reached, answers) = reach_each(topology, weir, &name(run), placement, products)?;
     let unreached: Vec<String> =
         answers.iter().filter_map(|answer| answer.as_ref().err()).map(ToString::to_string).collect();
     if !unreached.is_empty() {
@@ -194,8 +199,9 @@ pub fn reach(
     Ok((reached, hosts))
 }
 
-/// Makes what a topology has weir make, and tries to reach each of its hosts: the answers are in their order. `weir` runs there, `run` names the run
-/// on hosts that refuse a second one, and `placement` says which CPUs of this machine agents keep to.
+/// Makes what a topology has weir make, and tries to reach each of its hosts: the answers are in their order. `weir` runs there, `run`
+/// names the run on hosts that refuse a second one, and `placement` says which CPUs of this machine agents keep to. Of the `products`, a
+/// pod watches those that are served already.
 ///
 /// # Errors
 /// When the hosts cannot be made.
@@ -204,17 +210,20 @@ pub fn reach_each(
     weir: Binary,
     run: &str,
     placement: &Placement,
+    products: &BTreeMap<String, Product>,
 ) -> Result<(Reached, Vec<Answer>), Failure> {
     let agents = Agents { weir, run: run.to_owned(), who: who(), lease: true };
     let lease = match topology.made() {
         Some(Made::Netns(_)) => Some(lease(&agents)?),
         _ => None,
     };
-    let made = make(topology, &agents.run)?;
+    let watcher = watcher(topology, products)?;
+    let made = make(topology, &agents.run, watcher.as_deref())?;
     let specs: Vec<HostSpec> = topology.hosts().iter().map(|host| spec(host, &made)).collect();
     // weir's own work and its agents stay off the product's CPUs where those are this machine's.
     let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
-    let reached = Reached { agents, specs, own_cpus, cpus: allowed_cpus(), made, kept: Vec::new(), _lease: lease };
+    let cpus = allowed_cpus();
+    let reached = Reached { agents, specs, own_cpus, cpus, watcher, made, kept: Vec::new(), _lease: lease };
     let answers = reached.specs.chunks(AT_ONCE).flat_map(|specs| reached.connect_all(specs)).collect();
     if reached.specs.iter().any(|spec| shares_disk(&spec.reach)) {
         // Not before: agents say which CPUs they may use. A failure is ignored: `doctor` reports missing CPUs.
@@ -264,8 +273,60 @@ fn lease(agents: &Agents) -> Result<Lease, Failure> {
     taken.map(|(lease, _)| lease).map_err(|error| Failure::missing(format!("this machine is {error}")))
 }
 
-/// Makes what a topology has weir make.
-fn make(topology: &Topology, run: &str) -> Result<Place, Failure> {
+/// The node of the pods of products that are served already, from where weir watches them; `None` where no pods are named, or none
+/// may be watched, which is said.
+fn watcher(topology: &Topology, products: &BTreeMap<String, Product>) -> Result<Option<String>, Failure> {
+    let Some(Made::Pods(made)) = topology.made() else { return Ok(None) };
+    let cluster = cluster(made);
+    let mut found: Option<(&str, String)> = None;
+    for product in products.values() {
+        let Some((namespace, labels)) = product.served().and_then(Served::pods) else { continue };
+        let node = cluster.served(namespace, labels).map_err(Failure::missing)?.node;
+        match &found {
+            Some((other, at)) if *at != node => {
+                let found = format!("the pods of {other} are on {at}, and those of {} on {node}", product.name);
+                return Err(Failure::missing(format!("{found}\n  expected: products on one node, or a run for each")));
+            }
+            _ => found = Some((&product.name, node)),
+        }
+    }
+    let Some((product, node)) = found else { return Ok(None) };
+    if let Some(other) = products.values().find(|product| product.program().is_some()) {
+        let found = format!("{product} is served already, and {} is to be started", other.name);
+        return Err(Failure::missing(format!(
+            "{found}: the pod that watches one cannot run the other\n  expected: a run for each"
+        )));
+    }
+    let pod = pod(made, topology.proxy(), Some(&node));
+    match Pods::try_watching(&cluster, &made.image, &pod) {
+        Ok(()) => Ok(Some(node)),
+        Err(error) if error.is_host_path_forbidden() => {
+            remark!(
+                "CPU and memory of {product} stay unknown, for the cluster lets no pod see its node's control groups:\n  {error}"
+            );
+            Ok(None)
+        }
+        Err(error) => Err(Failure::missing(error)),
+    }
+}
+
+fn cluster(made: &topology::Pods) -> Cluster {
+    Cluster { context: made.context.clone(), namespace: made.namespace.clone() }
+}
+
+fn pod(made: &topology::Pods, host: &HostSpec, watches: Option<&str>) -> PodSpec {
+    PodSpec {
+        host: host.name.clone(),
+        image: None,
+        cpus: made.cpus,
+        memory_mib: made.memory_mib,
+        roles: host.roles.iter().map(|role| role.as_str()).collect(),
+        watches: watches.map(ToOwned::to_owned),
+    }
+}
+
+/// Makes what a topology has weir make. The proxy's pod may have to watch others on a node.
+fn make(topology: &Topology, run: &str, watches: Option<&str>) -> Result<Place, Failure> {
     let names = topology.hosts().iter().map(|host| host.name.as_str());
     match topology.made() {
         None => Ok(Place::Nothing),
@@ -274,15 +335,9 @@ fn make(topology: &Topology, run: &str) -> Result<Place, Failure> {
             Network::create(names, rate).map(Place::Network).map_err(Failure::missing)
         }
         Some(Made::Pods(made)) => {
-            let cluster = Cluster { context: made.context.clone(), namespace: made.namespace.clone() };
-            let spec = |host: &str| PodSpec {
-                host: host.to_owned(),
-                image: None,
-                cpus: made.cpus,
-                memory_mib: made.memory_mib,
-            };
-            let specs: Vec<PodSpec> = names.map(spec).collect();
-            Pods::create(&cluster, run, &made.image, &specs, LONGEST).map(Place::Pods).map_err(Failure::missing)
+            let watches = |host: &HostSpec| watches.filter(|_| host.roles.contains(&Role::Proxy));
+            let specs: Vec<PodSpec> = topology.hosts().iter().map(|host| pod(made, host, watches(host))).collect();
+            Pods::create(&cluster(made), run, &made.image, &specs, LONGEST).map(Place::Pods).map_err(Failure::missing)
         }
     }
 }

@@ -157,10 +157,10 @@ fn trial(
         cores_busy: 1.0,
         rss_max_bytes: about(14.0 * 1_048_576.0, 0.0, 0.01) as u64,
         pss_max_bytes: None,
-        threads_max: 2,
-        processes_max: 1,
+        threads_max: Some(2),
+        processes_max: Some(1),
         fds_max: None,
-        switches: (0, 0),
+        switches: Some((0, 0)),
         parts: Default::default(),
     };
     let window = Counts { due: 100_000, sent: 100_000, right: 100_000, right_in_window: 100_000, ..Counts::default() };

@@ -86,7 +86,8 @@ fn memory_with(bed: &mut dyn Testbed, clients: usize) -> Result<Cell, Cell> {
 
 fn processes(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let usage = bed.under_load().map_err(Cell::unknown)?.usage;
-    Ok(Cell::reading(format!("{} / {}", usage.processes_max, usage.threads_max)))
+    let count = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());
+    Ok(Cell::reading(format!("{} / {}", count(usage.processes_max), count(usage.threads_max))))
 }
 
 fn cores(bed: &mut dyn Testbed) -> Result<Cell, Cell> {

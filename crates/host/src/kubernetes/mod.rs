@@ -8,6 +8,7 @@
 
 mod inside;
 mod objects;
+mod served;
 
 use std::io::{ErrorKind, Write};
 use std::net::IpAddr;
@@ -20,6 +21,7 @@ use weir_model::topology::Reach;
 use self::objects::{CONTAINER, State};
 
 pub use self::inside::{copy_weir, idle};
+pub use self::served::{CGROUPS, Served};
 
 /// How long pods may take to be ready: an image has to be fetched the first time.
 const START: Duration = Duration::from_secs(180);
@@ -58,6 +60,19 @@ pub enum KubernetesError {
         /// What Kubernetes says of it.
         why: String,
     },
+    /// The pods of a product that is served already are not as they have to be.
+    #[error(
+        "[served]: namespace {namespace}, labels {selector}: {found}\n  \
+         expected: its pods on one node, whose control groups weir reads from a pod beside them"
+    )]
+    Served {
+        /// Their namespace.
+        namespace: String,
+        /// The selector of their labels.
+        selector: String,
+        /// What was found.
+        found: String,
+    },
     /// A pod may use other CPUs than its own.
     #[error(
         "pod {pod} asked for {asked} CPUs of its own and may use {found}\n  \
@@ -71,6 +86,15 @@ pub enum KubernetesError {
         /// How many it may use.
         found: usize,
     },
+}
+
+impl KubernetesError {
+    /// Whether the cluster does not allow a pod to see its node's files: by its pod security, or by another policy.
+    pub fn is_host_path_forbidden(&self) -> bool {
+        let KubernetesError::Refused { said, .. } = self else { return false };
+        let said = said.to_lowercase();
+        said.contains("forbidden") && said.contains("hostpath")
+    }
 }
 
 /// The cluster and namespace in which pods are made.
@@ -93,6 +117,10 @@ pub struct PodSpec {
     pub cpus: u32,
     /// Memory, MiB.
     pub memory_mib: u64,
+    /// Its roles, as a label that selectors can name: `weir.role.origin`.
+    pub roles: Vec<&'static str>,
+    /// The node on which it watches pods of others. It runs no product then, and asks for nearly nothing.
+    pub watches: Option<String>,
 }
 
 /// A pod that is ready.
@@ -108,7 +136,7 @@ pub struct Pod {
     pub node: String,
     /// Its address for traffic.
     pub address: IpAddr,
-    /// CPUs that it asked for.
+    /// CPUs that it asked for; 0: none of its own.
     pub cpus: u32,
 }
 
@@ -118,7 +146,7 @@ impl Pod {
     /// # Errors
     /// When there are more, or fewer: then its node shares them among all pods.
     pub fn has_own(&self, cpus: &[u32]) -> Result<(), KubernetesError> {
-        if cpus.len() == self.cpus as usize {
+        if self.cpus == 0 || cpus.len() == self.cpus as usize {
             return Ok(());
         }
         Err(KubernetesError::Shared { pod: self.name.clone(), asked: self.cpus, found: cpus.len() })
@@ -161,6 +189,15 @@ impl Pods {
         made.apply(&made.specs, None)?;
         made.pods = made.wait_ready(&made.specs, START)?;
         Ok(made)
+    }
+
+    /// Whether the cluster lets a pod watch others: nothing is made.
+    ///
+    /// # Errors
+    /// What `kubectl` says; see [`KubernetesError::is_host_path_forbidden`].
+    pub fn try_watching(cluster: &Cluster, image: &str, spec: &PodSpec) -> Result<(), KubernetesError> {
+        let object = objects::pods("try", &Value::Null, image, std::slice::from_ref(spec), None, START);
+        cluster.kubectl(&[&CREATE[..], &["--dry-run=server"]].concat(), &object.to_string()).map(drop)
     }
 
     /// They, in the order in which they were asked for.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::served::{CGROUPS, ON_NODE};
 use super::{Pod, PodSpec};
 use crate::transport::WEIR_IN_POD;
 
@@ -26,6 +27,9 @@ const HOST: &str = "weir.host";
 
 /// What is said of a pod that is not there any more, or not for long.
 pub(super) const DELETED: &str = "it was deleted";
+
+/// Labels of a pod with its roles, for the selectors of services: `weir.role.origin=true`.
+const ROLE: &str = "weir.role";
 
 /// States of a container that do not become better by themselves.
 const FINAL: [&str; 6] = [
@@ -78,8 +82,9 @@ pub(super) fn pods(
     node: Option<&str>,
     at_most: Duration,
 ) -> Value {
-    let on_node = |mut pod: Value| {
-        if let Some(node) = node {
+    let on_node = |spec: &PodSpec| {
+        let mut pod = pod(id, owner, image, spec, at_most);
+        if let Some(node) = spec.watches.as_deref().or(node) {
             // Not `nodeName`, which would pass over the scheduler: a node that is full would end the pod.
             let is = json!([{ "key": "metadata.name", "operator": "In", "values": [node] }]);
             pod["spec"]["affinity"]["nodeAffinity"] = json!({ "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -88,15 +93,18 @@ pub(super) fn pods(
         }
         pod
     };
-    let items: Vec<Value> = specs.iter().map(|spec| on_node(pod(id, owner, image, spec, at_most))).collect();
+    let items: Vec<Value> = specs.iter().map(on_node).collect();
     json!({ "apiVersion": "v1", "kind": "List", "items": items })
 }
 
 fn pod(id: &str, owner: &Value, image: &str, spec: &PodSpec, at_most: Duration) -> Value {
     // Requests that equal the limits, in whole CPUs: only then does a kubelet give CPUs to one pod alone.
     let amounts = json!({ "cpu": spec.cpus.to_string(), "memory": format!("{}Mi", spec.memory_mib) });
-    let resources = json!({ "requests": amounts, "limits": amounts });
-    json!({
+    let resources = match spec.watches {
+        None => json!({ "requests": amounts, "limits": amounts }),
+        Some(_) => json!({ "requests": { "cpu": "20m", "memory": "32Mi" } }),
+    };
+    let mut pod = json!({
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
@@ -139,7 +147,26 @@ fn pod(id: &str, owner: &Value, image: &str, spec: &PodSpec, at_most: Duration) 
                 "resources": resources,
             }],
         },
-    })
+    });
+    for role in &spec.roles {
+        pod["metadata"]["labels"][format!("{ROLE}.{role}")] = "true".into();
+    }
+    if owner.is_null() {
+        pod["metadata"]["ownerReferences"] = Value::Null;
+    }
+    if spec.watches.is_some() {
+        watch(&mut pod["spec"]);
+    }
+    pod
+}
+
+/// Lets a pod onto its node, whatever that refuses, with the node's control groups to read.
+fn watch(pod: &mut Value) {
+    pod["tolerations"] = json!([{ "operator": "Exists" }]);
+    let add = |list: &mut Value, one: Value| list.as_array_mut().into_iter().for_each(|all| all.push(one.clone()));
+    add(&mut pod["volumes"], json!({ "name": "cgroup", "hostPath": { "path": ON_NODE, "type": "Directory" } }));
+    let mount = json!({ "name": "cgroup", "mountPath": CGROUPS, "readOnly": true });
+    add(&mut pod["containers"][0]["volumeMounts"], mount);
 }
 
 /// How far the pod of a spec is, among the pods of a run.
@@ -172,7 +199,7 @@ pub(super) fn state(found: &Value, id: &str, spec: &PodSpec) -> State {
             uid: text(object, "/metadata/uid").to_owned(),
             node: text(object, "/spec/nodeName").to_owned(),
             address,
-            cpus: spec.cpus,
+            cpus: if spec.watches.is_some() { 0 } else { spec.cpus },
         }),
         Err(_) => State::Waits { pod, why: "it has no address".into() },
     }
@@ -235,11 +262,11 @@ fn is_expired(lease: &Value, now: Timestamp) -> bool {
     ends.is_some_and(|ends| ends < now)
 }
 
-fn items(list: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list["items"].as_array().into_iter().flatten()
 }
 
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -248,7 +275,31 @@ mod tests {
     use super::*;
 
     fn spec() -> PodSpec {
-        PodSpec { host: "proxy".into(), image: Some("gateway:2".into()), cpus: 3, memory_mib: 512 }
+        PodSpec {
+            host: "proxy".into(),
+            image: Some("gateway:2".into()),
+            cpus: 3,
+            memory_mib: 512,
+            roles: vec!["proxy"],
+            watches: None,
+        }
+    }
+
+    #[test]
+    fn a_pod_that_watches_is_on_its_node_sees_control_groups_and_asks_for_little() {
+        let spec = PodSpec { watches: Some("n7".into()), ..spec() };
+        let made = pods("0a", &json!({ "kind": "Lease" }), "weir:1", &[spec], None, Duration::from_secs(900));
+        let pod = &made["items"][0];
+        assert_eq!(pod["metadata"]["labels"]["weir.role.proxy"], "true");
+        let affinity = &pod["spec"]["affinity"];
+        let at =
+            "/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
+        assert_eq!(affinity.pointer(at), Some(&"n7".into()));
+        assert!(affinity["podAntiAffinity"].is_object(), "no other of weir's is there");
+        assert_eq!(pod["spec"]["volumes"][1]["hostPath"]["path"], "/sys/fs/cgroup");
+        let mount = &pod["spec"]["containers"][0]["volumeMounts"][1];
+        assert_eq!((&mount["mountPath"], &mount["readOnly"]), (&CGROUPS.into(), &true.into()));
+        assert!(pod["spec"]["containers"][0]["resources"]["limits"].is_null(), "whole CPUs are for products");
     }
 
     #[test]

@@ -30,7 +30,7 @@ fn product(installs: Vec<Install>) -> Product {
 fn program_of(product: &mut Product) -> &mut Program {
     match &mut product.kind {
         ProductKind::Proxy(program) => program,
-        ProductKind::Direct => panic!("it has a program"),
+        ProductKind::Direct | ProductKind::Served(_) => panic!("it has a program"),
     }
 }
 

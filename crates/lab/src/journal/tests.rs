@@ -262,10 +262,10 @@ fn full() -> Measurement {
         cores_busy,
         rss_max_bytes: 4_096,
         pss_max_bytes: Some(2_048),
-        threads_max: 1,
-        processes_max: 1,
+        threads_max: Some(1),
+        processes_max: Some(1),
         fds_max: None,
-        switches: (0, 0),
+        switches: Some((0, 0)),
         parts: Default::default(),
     };
     let finding = |check: &str| Finding {

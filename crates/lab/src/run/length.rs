@@ -20,7 +20,7 @@ const OVERHEAD: Duration = Duration::from_millis(900);
 /// in about a fifteenth of the time that their file allows.
 pub fn overhead(product: &Product) -> Duration {
     match &product.kind {
-        ProductKind::Direct => STARTED,
+        ProductKind::Direct | ProductKind::Served(_) => STARTED,
         ProductKind::Proxy(program) => STARTED.saturating_add(program.ready_within() / 15),
     }
 }

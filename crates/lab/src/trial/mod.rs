@@ -13,6 +13,7 @@ mod measure;
 mod points;
 mod search;
 mod series;
+mod served;
 mod serving;
 mod spec;
 mod warm;
@@ -43,6 +44,7 @@ use weir_product::failure::Failure;
 use weir_product::launch::{LaunchSpec, Launcher, launch};
 use weir_product::requester::{Requester, Server};
 use weir_product::running::Running;
+use weir_vitals::Watched;
 
 pub use points::Part;
 use series::RunningTrial;
@@ -106,6 +108,8 @@ pub struct TrialSpec<'a> {
     pub rate: Option<f64>,
     /// The trial's empty folder, absolute.
     pub folder: &'a Path,
+    /// What is watched, on the proxy's host, of a product that is served already, where that is known.
+    pub watched: Option<&'a Watched>,
 }
 
 /// Why a trial has no measurement, not even an error row.
@@ -185,6 +189,12 @@ pub fn not_tried(context: &TrialContext, trial: &TrialSpec<'_>, error: TrialErro
     failed(blank(context, trial), error)
 }
 
+/// CPUs of the product; 0 where others gave it its own.
+fn cores(context: &TrialContext, product: &str) -> u32 {
+    let served = context.products.get(product).is_some_and(|product| product.served().is_some());
+    if served { 0 } else { context.placement.proxy.len() as u32 }
+}
+
 fn failed(measurement: Measurement, error: TrialError) -> Measurement {
     Measurement { verdict: Verdict::Error, error: Some(error), ..measurement }
 }
@@ -203,7 +213,7 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
         error: None,
         product_version: installed.map(|i| i.version.clone()),
         product_sha256: installed.map(|i| i.sha256.clone()),
-        cores: context.placement.proxy.len() as u32,
+        cores: cores(context, &trial.planned.case.product),
         load: None,
         origin: None,
         usage: Vec::new(),
@@ -243,17 +253,20 @@ fn set_up<'a>(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<RunningTrial<'a>, Failure> {
-    let pool = match &product.kind {
-        ProductKind::Direct => 1,
-        ProductKind::Proxy(_) => trial.workload.origin_count() as usize,
-    };
     let hosts = &context.hosts;
-    let (proxy_addr, origin_addrs) = ports(hosts, pool)
-        .map_err(|e| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine"))?;
+    let no_port =
+        |e: NoPort| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine");
+    let (front, origin_addrs) = match &product.kind {
+        ProductKind::Direct => ports(hosts, 1).map_err(no_port)?,
+        ProductKind::Proxy(_) => ports(hosts, trial.workload.origin_count() as usize).map_err(no_port)?,
+        ProductKind::Served(served) => {
+            (served::reached(hosts, served)?, served::origins(hosts, served, trial.workload)?)
+        }
+    };
     observer.notify(RunEvent::Stage("starting"));
     let at_origin = match &product.kind {
         ProductKind::Direct => trial.workload.protocol,
-        ProductKind::Proxy(_) => trial.workload.protocol.upstream(),
+        ProductKind::Proxy(_) | ProductKind::Served(_) => trial.workload.protocol.upstream(),
     };
     for client in &hosts.clients {
         context.launcher.tls.write_client(client.as_ref(), &client_folder(client.as_ref(), trial))?;
@@ -263,11 +276,18 @@ fn set_up<'a>(
         true => RunningOrigin::absent(),
         false => serving::start(context, trial, &origin_addrs, at_origin, &requester, stop)?,
     };
-    let mut running = start_product(context, trial, product, &origin.addrs, proxy_addr, stop)?;
-    let target = running.as_ref().map(|r| r.addr).or(origin.addrs.first().copied()).unwrap_or(proxy_addr);
-    if let (Some(running), ProductKind::Proxy(program)) = (&mut running, &product.kind) {
-        running.wait_ready(&requester, program.front().process.ready_within, stop)?;
-    }
+    let mut running = start_product(context, trial, product, &origin.addrs, front, stop)?;
+    let target = match (&product.kind, &mut running) {
+        (ProductKind::Proxy(program), Some(running)) => {
+            running.wait_ready(&requester, program.front().process.ready_within, stop)?;
+            running.addr
+        }
+        (ProductKind::Served(served), _) => {
+            served::wait_ready(served, &product.title, (front, trial.workload.protocol), &requester, stop)?;
+            front
+        }
+        _ => origin.addrs.first().copied().unwrap_or(front),
+    };
 
     observer.notify(RunEvent::Stage("verifying"));
     let at_origin = if context.origin.is_some() { Protocol::default() } else { at_origin };
@@ -279,10 +299,16 @@ fn set_up<'a>(
     let to_origin = origin.addrs.first().filter(|_| !at_origin.is_keyvalue());
     let to_origin = to_origin.map(|addr| Server { addr: *addr, protocol: at_origin, timeout });
     let evidence = || running.as_ref().map_or_else(String::new, Running::evidence);
-    let remedy = format!("correct the templates of {}; they are in the trial's folder as rendered", product.title);
+    let proxied = product.kind != ProductKind::Direct;
+    let remedy = match product.served() {
+        Some(_) => {
+            format!("correct the route of {}: it has to send every request to weir's origin unchanged", product.title)
+        }
+        None => format!("correct the templates of {}; they are in the trial's folder as rendered", product.title),
+    };
     let wrong = |found: String| Failure::at("verify", found, evidence(), remedy.clone());
     let expect = requester
-        .verify(trial.workload, to, to_origin, running.is_some())
+        .verify(trial.workload, to, to_origin, proxied)
         .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?
         .map_err(wrong)?;
     if requester.serves_strangers(trial.workload, to).map_err(wrong)? {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use weir_model::Condition;
 use weir_model::counters::OriginCounters;
 use weir_model::load::SearchResult;
-use weir_model::product::{Product, is_levelled};
+use weir_model::product::{Product, ProductKind, is_levelled};
 use weir_model::record::{Measurement, Point, Warmup};
 use weir_model::suite::{Expect, Load, LoadKind, Series};
 
@@ -164,13 +164,18 @@ impl RunningTrial<'_> {
     fn audited(&self, point: &PointSpec, measured: Measured, search: Option<&SearchResult>) -> Point {
         let Measured { load, window, counters, .. } = measured;
         let trial_load = self.trial.load;
+        let mut placement = self.context.placement.clone();
+        if self.product.served().is_some() {
+            // weir's CPUs there are not the product's.
+            placement.proxy.clear();
+        }
         let findings = audit::audit(&Evidence {
             load: &load,
             origin: counters.as_ref(),
             usage: &window.usage,
             series: &window.series,
             hosts: &self.context.hosts.records(),
-            placement: &self.context.placement,
+            placement: &placement,
             connections: point.connections,
             requests: match trial_load.kind {
                 LoadKind::Count { requests } => Some(requests),
@@ -179,7 +184,7 @@ impl RunningTrial<'_> {
             rate_intent: rate_intent(trial_load),
             warming_round: is_warming_round(trial_load, point),
             search,
-            proxied: self.running.is_some(),
+            proxied: self.product.kind != ProductKind::Direct,
             caches: self.product.caches,
             store: self.product.store,
             replicates: self.product.replicates,

@@ -52,10 +52,10 @@ fn added(all: &RoleUsage, one: &RoleUsage, host: &str) -> RoleUsage {
         cores_busy: all.cores_busy + one.cores_busy,
         rss_max_bytes: all.rss_max_bytes + one.rss_max_bytes,
         pss_max_bytes: sum(all.pss_max_bytes, one.pss_max_bytes),
-        threads_max: all.threads_max + one.threads_max,
-        processes_max: all.processes_max + one.processes_max,
+        threads_max: sum(all.threads_max, one.threads_max),
+        processes_max: sum(all.processes_max, one.processes_max),
         fds_max: sum(all.fds_max, one.fds_max),
-        switches: (all.switches.0 + one.switches.0, all.switches.1 + one.switches.1),
+        switches: all.switches.zip(one.switches).map(|(all, one)| (all.0 + one.0, all.1 + one.1)),
         parts,
     }
 }
@@ -207,10 +207,10 @@ mod tests {
             cores_busy: 0.5,
             rss_max_bytes: 10,
             pss_max_bytes: None,
-            threads_max: 2,
-            processes_max: 1,
+            threads_max: Some(2),
+            processes_max: Some(1),
             fds_max: Some(3),
-            switches: (1, 2),
+            switches: Some((1, 2)),
             parts: Default::default(),
         };
         Window { usage: vec![usage], series: rows.to_vec(), length_s: 2.0, own_cpu_us: 7 }
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(names, ["proxy", "client", "client/c1", "client/c2", "host", "host/c1", "host/c2"]);
         assert!((all.series[1].cpu_user.expect("known") - 1.7).abs() < 1e-9);
         let clients = all.usage.iter().find(|usage| usage.role == Role::Client).expect("there");
-        assert_eq!((clients.cpu_user_us, clients.threads_max, clients.pss_max_bytes), (10, 4, None));
+        assert_eq!((clients.cpu_user_us, clients.threads_max, clients.pss_max_bytes), (10, Some(4), None));
         assert_eq!(clients.parts.keys().collect::<Vec<_>>(), ["c1", "c2"]);
     }
 

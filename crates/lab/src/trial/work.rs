@@ -125,7 +125,7 @@ impl<'a> Work<'a> {
         let spec = ClientSpec { waits: times.is_some(), ..spec.clone() };
         let hold = times.is_some_and(|times| times.measured);
         let clients = Clients::start(context, trial, &spec, folder, hold).map_err(failed)?;
-        let samplers = samplers(&context.hosts, &clients, origin, running.as_ref()).or_else(|e| {
+        let samplers = samplers(&context.hosts, &clients, origin, (running.as_ref(), trial.watched)).or_else(|e| {
             // Vitals may be the first to see that a process has ended; the error must name that process.
             all_alive(origin, running)?;
             Err(failed((format!("vitals did not start: {e}"), clients.last_lines())))
@@ -266,7 +266,7 @@ fn samplers(
     hosts: &Hosts,
     clients: &Clients,
     origin: &RunningOrigin,
-    running: Option<&Running>,
+    (running, served): (Option<&Running>, Option<&Watched>),
 ) -> std::io::Result<Samplers> {
     let sampler = |host: &Arc<dyn Host>| {
         let own = clients.processes().filter(|(of, _)| same(of, host));
@@ -274,6 +274,7 @@ fn samplers(
         watched.extend(origin.watched(host));
         if same(&hosts.proxy, host) {
             watched.extend(running.iter().flat_map(|running| running.watched(Role::Proxy)));
+            watched.extend(served.cloned());
         }
         Ok((Arc::clone(host), host.watch(watched, origin.counted(host))?))
     };

@@ -12,7 +12,7 @@ use super::install::{self, Files, InstallTable};
 use super::locate::{child, item};
 use super::{NAME_WANTED, is_name, schema};
 use crate::InputError;
-use crate::product::{Part, ProcessSpec, Product, ProductKind, Profile, Program, Reload, VersionProbe};
+use crate::product::{Part, ProcessSpec, Product, ProductKind, Profile, Program, Reload, Served, VersionProbe};
 use crate::suite::Protocol;
 use crate::text::{one_of, suggestion};
 
@@ -32,6 +32,8 @@ pub(super) struct ProductFile {
     /// How it is run, when it is several: one `[[part]]` each, in the order in which they start. Clients talk to the last.
     #[serde(default)]
     part: Vec<Part>,
+    /// Where it is served already, in place of all that says how to get and run it.
+    served: Option<Served>,
     /// Named configurations: `[profile.stock]` is what its documentation shows first, `[profile.tuned]` what its own
     /// experts would run.
     #[schemars(extend("x-weir-wanted" = "at least [profile.stock]"))]
@@ -107,24 +109,30 @@ impl Product {
             if !is_name(name) {
                 errors.add_about_file(format!("a product's folder is named {name:?}"), NAME_WANTED);
             }
-            let ProductFile { product: head, install, version, process, part, profile: mut profiles } = file;
+            let ProductFile { product: head, install, version, process, part, served, profile: mut profiles } = file;
             check_profiles(&mut profiles, &templates, errors);
             check_speaks(&head.speaks, &profiles, errors);
-            let kind = match head.kind {
-                Kind::Direct => {
-                    let sections = [
-                        ("install", !install.is_empty()),
-                        ("version", version.is_some()),
-                        ("process", process.is_some()),
-                        ("part", !part.is_empty()),
-                        ("product.store", head.store),
-                        ("product.image", head.image.is_some()),
-                        ("product.replicates", head.replicates),
-                    ];
-                    check_direct(sections, &profiles, errors);
+            let sections = [
+                ("install", !install.is_empty()),
+                ("version", version.is_some()),
+                ("process", process.is_some()),
+                ("part", !part.is_empty()),
+                ("product.store", head.store),
+                ("product.image", head.image.is_some()),
+                ("product.replicates", head.replicates),
+                ("served", served.is_some()),
+            ];
+            let kind = match (head.kind, served) {
+                (Kind::Direct, _) => {
+                    check_no_program(&NoProgram::DIRECT, &sections, &profiles, errors);
                     ProductKind::Direct
                 }
-                Kind::Proxy => {
+                (Kind::Proxy, Some(served)) => {
+                    check_no_program(&NoProgram::SERVED, &sections[..7], &profiles, errors);
+                    check_served(&served, &head.speaks, errors);
+                    ProductKind::Served(Box::new(served))
+                }
+                (Kind::Proxy, None) => {
                     let installs = installs(install, &files, errors);
                     let version = version_probe(version, errors);
                     let parts = parts(name, process, part, errors)?;
@@ -176,15 +184,59 @@ fn check_speaks(product: &[Protocol], profiles: &BTreeMap<String, Profile>, erro
     }
 }
 
-/// `direct` runs nothing, so its file may not say how to run it.
-fn check_direct(sections: [(&str, bool); 7], profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) {
-    for (section, _) in sections.into_iter().filter(|(_, given)| *given) {
-        let found = format!("a product of kind \"direct\" has no {section}: the client talks to the origin");
-        errors.add(section, found, format!("kind = \"proxy\" in [product], or no {section}"));
+/// What a product without a program is, for messages.
+struct NoProgram {
+    what: &'static str,
+    why: &'static str,
+    instead: &'static str,
+}
+
+impl NoProgram {
+    const DIRECT: NoProgram = NoProgram {
+        what: "a product of kind \"direct\"",
+        why: "the client talks to the origin",
+        instead: "kind = \"proxy\" in [product]",
+    };
+    const SERVED: NoProgram =
+        NoProgram { what: "a product that is served already", why: "weir does not start it", instead: "no [served]" };
+}
+
+/// weir runs nothing for it, so its file may not say how to run it.
+fn check_no_program(
+    of: &NoProgram,
+    sections: &[(&str, bool)],
+    profiles: &BTreeMap<String, Profile>,
+    errors: &mut Errors<'_>,
+) {
+    let NoProgram { what, why, instead } = of;
+    for (section, _) in sections.iter().filter(|(_, given)| *given) {
+        errors.add(section, format!("{what} has no {section}: {why}"), format!("{instead}, or no {section}"));
     }
     for (name, _) in profiles.iter().filter(|(_, profile)| !profile.files.is_empty()) {
         let path = child(&child("profile", name), "files");
-        errors.add(&path, "a product of kind \"direct\" has no files", "no files");
+        errors.add(&path, format!("{what} has no files"), "no files");
+    }
+}
+
+fn check_served(served: &Served, speaks: &[Protocol], errors: &mut Errors<'_>) {
+    let port = served.address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+    if port.is_none_or(|port| port == 0) {
+        let found = format!("found {:?}", served.address);
+        errors.add("served.address", found, "a port from 1 to 65535, as in \"gateway.ingress.svc:80\"");
+    }
+    if served.namespace.is_some() != served.selector.is_some() {
+        let (given, missing) =
+            if served.selector.is_some() { ("selector", "namespace") } else { ("namespace", "selector") };
+        let found = format!("there is a {given} and no {missing}");
+        errors.add(&child("served", given), found, "both, to find its pods, or neither");
+    }
+    // Its certificates are its own, and the client trusts the run's alone.
+    for (index, protocol) in speaks.iter().enumerate().filter(|(_, protocol)| protocol.is_tls()) {
+        let found = format!(
+            "{:?} needs a certificate of the run, which a product that is served does not have",
+            protocol.as_str()
+        );
+        errors.add(&item("product.speaks", index), found, "protocols without TLS");
     }
 }
 

@@ -7,7 +7,7 @@ use weir_model::text::{Unit, count, percent, short};
 use weir_stats::Estimate;
 
 use super::{Cell, Column, RowKind, TableOf};
-use crate::summary::{Standing, Verdicts};
+use crate::summary::{Metric, Standing, Verdicts};
 
 pub(super) fn row_kind(row: &Standing) -> RowKind {
     match row.rank {
@@ -60,6 +60,23 @@ const BOUNDLESS: f64 = 1_000.0;
 pub fn estimate_cell(estimate: Option<Estimate>, unit: Unit) -> Cell {
     let number = |estimate: &Estimate| Cell::number(short(estimate.value / unit.size), estimate.value);
     estimate.map(|estimate| number(&estimate).detail(interval(&estimate, unit))).into()
+}
+
+/// What the product itself used: where it carried requests and its processes were not read, that is said, because an empty cell is what
+/// the baseline has.
+pub fn usage_cell(row: &Standing, estimate: Option<Estimate>, unit: Unit) -> Cell {
+    match estimate {
+        None if !row.is_baseline() && row.of(Metric::Rate).is_some() => Cell::from("unknown"),
+        estimate => estimate_cell(estimate, unit),
+    }
+}
+
+/// That of a metric in a table that also has metrics of other things.
+pub fn metric_cell(row: &Standing, metric: Metric, unit: Unit) -> Cell {
+    match metric {
+        Metric::Cpu | Metric::PerCore => usage_cell(row, row.of(metric), unit),
+        _ => estimate_cell(row.of(metric), unit),
+    }
 }
 
 /// "0.80-0.90". Empty for one block, for a value compared with itself, and where both ends look the same.

@@ -3,7 +3,7 @@
 
 use weir_model::text::{Unit, short};
 
-use super::cells::{add_product, estimate_cell, row_kind};
+use super::cells::{add_product, estimate_cell, metric_cell, row_kind, usage_cell};
 use super::{Cell, Column, Table, TableOf};
 use crate::summary::{Metric, Row, Section};
 
@@ -20,10 +20,10 @@ pub fn cost(section: &Section) -> Option<Table> {
         let Some(order) = entry.columns.cost else { continue };
         let proxy = metric == Metric::Cpu;
         let column = Column::number(if proxy { "Proxy CPU" } else { entry.title }, unit.name).with_details_if(proxy);
-        table.add(column.dispensable(order).help(entry.help), move |row| estimate_cell(row.of(metric), unit));
+        table.add(column.dispensable(order).help(entry.help), move |row| metric_cell(row, metric, unit));
     }
     let memory = Column::number("Memory", Unit::MEBIBYTES.name).help("Largest memory of the proxy's processes.");
-    table.add(memory, |row| estimate_cell(row.memory.map(|memory| memory.bytes), Unit::MEBIBYTES));
+    table.add(memory, |row| usage_cell(row, row.memory.map(|memory| memory.bytes), Unit::MEBIBYTES));
     let memory = Column::number("Memory", "KiB/connection").help("The same by the client's connections.");
     table.add(memory, |row| estimate_cell(row.memory.and_then(|memory| memory.by_connection), Unit::KIBIBYTES));
     let measure = Column::text("Memory is").dispensable(4).help("Which measure of memory the kernel gave.");

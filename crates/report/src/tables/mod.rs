@@ -17,8 +17,8 @@ mod points;
 mod ranking;
 pub mod text;
 
-pub use cells::estimate_cell;
 pub(crate) use cells::rank_words;
+pub use cells::{estimate_cell, metric_cell, usage_cell};
 pub use cost::cost;
 pub use details::{broken_files, environment, errors, findings, host_facts, machine_facts, run_facts, trials};
 pub use faults::faults;

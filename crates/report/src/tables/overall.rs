@@ -4,7 +4,7 @@
 use weir_model::metric::Quantity;
 use weir_model::text::{Unit, least, short};
 
-use super::cells::{add_product, add_rank, errors_cell, estimate_cell, row_kind, verdict_words};
+use super::cells::{add_product, add_rank, errors_cell, metric_cell, row_kind, usage_cell, verdict_words};
 use super::{Column, Table, TableOf};
 use crate::summary::{Metric, Overall, OverallRow, Summary};
 
@@ -25,12 +25,12 @@ pub fn overall(summary: &Summary) -> Option<Table> {
         let help = format!("{}{at}", entry.help.trim_end_matches('.'));
         // One interval in a terminal and a README; the page has them all.
         let column = Column::number(entry.title, unit.name).with_details_if(metric == overall.ranked_by);
-        table.add(column.dispensable(order).help(&help), move |row| estimate_cell(row.of(metric), unit));
+        table.add(column.dispensable(order).help(&help), move |row| metric_cell(row, metric, unit));
     }
     let measure = if overall.rows.iter().all(|row| row.proportional) { "proportional" } else { "resident" };
     let help = format!("Largest {measure} set of the proxy's processes by the client's connections.");
     let memory = Column::number("Memory", "KiB/connection").dispensable(5).help(&help);
-    table.add(memory, |row| estimate_cell(row.memory, Unit::KIBIBYTES));
+    table.add(memory, |row| usage_cell(row, row.memory, Unit::KIBIBYTES));
     let errors = Column::number("Errors", "requests").dispensable(1).help("Requests without a right answer.");
     table.add(errors, |row| errors_cell(row, false));
     let trials = Column::text("Trials").dispensable(3);

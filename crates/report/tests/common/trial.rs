@@ -204,10 +204,10 @@ fn measurement(
         cores_busy: cpu / 1e6 / f64::from(WINDOW_S),
         rss_max_bytes: (nature.rss_mib * 1_048_576.0) as u64,
         pss_max_bytes: None,
-        threads_max: 2,
-        processes_max: 1,
+        threads_max: Some(2),
+        processes_max: Some(1),
         fds_max: None,
-        switches: (1_000, 100),
+        switches: Some((1_000, 100)),
         parts: Default::default(),
     };
     let proxied = case.product != "direct";

@@ -6,6 +6,7 @@
 //!
 //! Nothing here opens a file.
 
+pub(crate) mod cgroup;
 pub(crate) mod host;
 pub(crate) mod process;
 

@@ -90,7 +90,8 @@ pub fn main(which: &TopologyArgs, json: bool) -> VerbResult {
     let status = Status::new(false, template("{spinner} {wide_msg}"), None);
     status.show("reaching the hosts");
     // There is no product whose CPUs anything has to keep off.
-    let (reached, answers) = topology::reach_each(topology, weir, NAME, &Placement::default())?;
+    let placement = Placement::default();
+    let (reached, answers) = topology::reach_each(topology, weir, NAME, &placement, &BTreeMap::new())?;
     let stop = early.map_or_else(stop_on_signal, Ok)?;
     let mut checked = Checked { topology: topology.kind(), ..Checked::default() };
     let hosts: Vec<Option<Arc<dyn Host>>> = answers.iter().map(|answer| answer.as_ref().ok().cloned()).collect();

@@ -2,6 +2,7 @@
 //! What belongs to a run that goes on stays: its host, network or pods are kept to it.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use weir_host::agent::clean::Cleaned;
 use weir_host::kubernetes::{self, Cluster};
 use weir_host::netns::{self, NetworkError};
@@ -59,7 +60,7 @@ fn on_hosts(
     removed: &mut Vec<String>,
     unclean: &mut Vec<String>,
 ) -> Result<(), Failure> {
-    let (_reached, answers) = topology::reach_each(topology, weir, NAME, &Placement::default())?;
+    let (_reached, answers) = topology::reach_each(topology, weir, NAME, &Placement::default(), &BTreeMap::new())?;
     for answer in &answers {
         let cleaned = match answer {
             Ok(host) => call::<Cleaned>(host, "clean", Value::Null, &mut |_| {}).map(|cleaned| (host, cleaned)),

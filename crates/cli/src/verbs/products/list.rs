@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use weir_install::home::Home;
 use weir_install::{Found, FoundProgram, InstallError, quick_find_all};
-use weir_model::product::{Product, ProductKind};
+use weir_model::product::Product;
 use weir_product::catalogue::Catalogue;
 
 use super::proxies;
@@ -76,9 +76,9 @@ pub fn show(products: &[&Product], home: &Home, json: bool) -> VerbResult {
 /// Asks several binaries at once for their versions. An error of one product stays with that product.
 fn rows(products: &[&Product], home: &Home) -> Vec<Row> {
     let mut found = quick_find_all(&proxies(products.iter().copied()), home).into_iter();
-    let row = |product: &&Product| match product.kind {
-        ProductKind::Direct => Row::of(product, None),
-        ProductKind::Proxy(_) => Row::of(product, found.next()),
+    let row = |product: &&Product| match product.program() {
+        None => Row::of(product, None),
+        Some(_) => Row::of(product, found.next()),
     };
     products.iter().map(row).collect()
 }

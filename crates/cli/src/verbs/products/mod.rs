@@ -85,24 +85,24 @@ fn path(catalogue: &Catalogue, home: &Home, name: &str) -> VerbResult {
 /// A product that has a binary.
 fn with_program<'c>(catalogue: &'c Catalogue, name: &str, asked_in: &str) -> Result<&'c Product, Failure> {
     let product = catalogue.product(name, asked_in).map_err(Failure::input)?;
-    match product.kind {
-        ProductKind::Proxy(_) => Ok(product),
-        ProductKind::Direct => {
-            let found = format!("{name} is not a proxy and has no binary");
-            Err(Failure::wrong(asked_in, found, "a product with a version in `weir products list`"))
-        }
+    if product.program().is_none() {
+        let found = match product.kind {
+            ProductKind::Served(_) => format!("{name} is served already, and weir has no binary of it"),
+            _ => format!("{name} is not a proxy and has no binary"),
+        };
+        return Err(Failure::wrong(asked_in, found, "a product with a version in `weir products list`"));
     }
+    Ok(product)
 }
 
 /// Those with a program of their own.
 fn proxies<'p>(products: impl IntoIterator<Item = &'p Product>) -> Vec<&'p Product> {
-    products.into_iter().filter(|product| product.kind != ProductKind::Direct).collect()
+    products.into_iter().filter(|product| product.program().is_some()).collect()
 }
 
 /// Where the vendor's release is, when weir cannot install it.
 fn release_elsewhere(product: &Product) -> Option<String> {
-    let ProductKind::Proxy(program) = &product.kind else { return None };
-    program.installs.iter().find_map(|install| match install {
+    product.program()?.installs.iter().find_map(|install| match install {
         Install::Own { at, about } => Some(format!("{about}, from {at}")),
         _ => None,
     })

@@ -26,7 +26,7 @@ struct ProductDetails<'a> {
 
 pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbResult {
     let product = catalogue.product(name, "weir products show").map_err(Failure::input)?;
-    let found = (product.kind != ProductKind::Direct).then(|| quick_find(product, home));
+    let found = product.program().map(|_| quick_find(product, home));
     let details = ProductDetails {
         row: Row::of(product, found.transpose().map_err(Failure::missing)?.map(Ok)),
         home: &product.home,
@@ -49,6 +49,7 @@ pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbR
         ("why not", row.missing.join("\n")),
         ("install from", details.ways.join("\n")),
         ("image", product.image.clone().unwrap_or_default()),
+        ("served at", product.served().map(|served| served.address.clone()).unwrap_or_default()),
         ("speaks", row.speaks.join(", ")),
         ("caches", caches.to_owned()),
     ];
@@ -70,7 +71,7 @@ pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbR
 
 fn ways(product: &Product) -> Vec<String> {
     match &product.kind {
-        ProductKind::Direct => Vec::new(),
+        ProductKind::Direct | ProductKind::Served(_) => Vec::new(),
         ProductKind::Proxy(program) => program.installs.iter().map(|way| describe(way, &product.name)).collect(),
     }
 }

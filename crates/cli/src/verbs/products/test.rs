@@ -13,7 +13,7 @@ use weir_conformance::{self as conformance, CHECKS, Kind, ProductReport, TestSpe
 use weir_host::LocalHost;
 use weir_install::Found;
 use weir_install::home::Home;
-use weir_model::product::{Product, ProductKind};
+use weir_model::product::Product;
 use weir_model::text::{one_of, suggestion};
 use weir_product::catalogue::Catalogue;
 
@@ -163,9 +163,13 @@ fn wanted<'a>(args: &Args, catalogue: &'a Catalogue) -> Result<Vec<&'a Product>,
     let mut products = Vec::new();
     for name in &args.products {
         let product = catalogue.product(name, "weir products test").map_err(Failure::input)?;
-        if product.kind == ProductKind::Direct {
+        if product.program().is_none() {
             let wanted = one_of(proxies.iter().map(|product| product.name.as_str()));
-            return Err(Failure::wrong("weir products test", format!("{name} is not a proxy"), wanted));
+            return Err(Failure::wrong(
+                "weir products test",
+                format!("{name} is not a proxy that weir starts"),
+                wanted,
+            ));
         }
         if !products.iter().any(|other: &&Product| other.name == product.name) {
             products.push(product);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use weir_install::home::Home;
 use weir_install::{self as install, Installed};
 use weir_lab::skipped;
-use weir_model::product::{Product, ProductKind};
+use weir_model::product::Product;
 use weir_model::record::Skipped;
 use weir_model::suite::Suite;
 use weir_product::catalogue::Catalogue;
@@ -76,9 +76,7 @@ pub fn without_profile(suite: &Suite, catalogue: &Catalogue) -> Vec<Skipped> {
 
 /// Why a product cannot be installed on this machine, in a line.
 fn why_unavailable(product: &Product, home: &Home) -> Option<String> {
-    if product.kind == ProductKind::Direct {
-        return None;
-    }
+    product.program()?;
     let error = install::plan(&[product], home).err()?;
     let said = error.to_string();
     // The other lines say what was tried.

@@ -19,6 +19,21 @@ use crate::exit::Failure;
 use crate::verbs::doctor;
 use crate::verbs::products::{self, There};
 
+/// Checks that clients reach what is served already, before anything is started for it.
+///
+/// # Errors
+/// The first that they do not reach, and why.
+pub fn check_served(hosts: &Hosts, products: &BTreeMap<String, Product>) -> Result<(), Failure> {
+    for (product, served) in products.values().filter_map(|product| Some((product, product.served()?))) {
+        hosts.resolve(&served.address).map_err(|why| {
+            let on = &hosts.client().facts().name;
+            let found = format!("{}: {} is not reached from {on}: {why}", product.name, served.address);
+            Failure::to_fix(found, "start it, or correct `address` of [served] in its product.toml")
+        })?;
+    }
+    Ok(())
+}
+
 /// The products of a run on a host with a disk of its own. What is missing is installed there, after the same question as here.
 ///
 /// # Errors
@@ -29,8 +44,9 @@ pub fn install(
     libraries: &[PathBuf],
     yes: bool,
 ) -> Result<There, Failure> {
+    let products: Vec<&Product> = products.iter().copied().filter(|product| product.program().is_some()).collect();
     let names: Vec<&str> = products.iter().map(|product| product.name.as_str()).collect();
-    let libraries = bring(host.as_ref(), products, libraries).map_err(Failure::missing)?;
+    let libraries = bring(host.as_ref(), &products, libraries).map_err(Failure::missing)?;
     let wanted = |names: &[&str]| json!({ "products": names, "libraries": libraries });
     let found: There = call(host, "find", wanted(&names), &mut |_| {})?;
     let (mut steps, mut possible, mut missing) = (Vec::new(), Vec::new(), BTreeMap::new());

@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use weir_host::kubernetes::CGROUPS;
 use weir_host::placement::restrict_to;
 use weir_host::{Host, HostError};
 use weir_install::Installed;
 use weir_lab::hosts::{Hosts, Reach};
-use weir_model::product::{Product, ProductKind};
+use weir_model::product::{Product, Served};
+use weir_model::record::Role;
+use weir_vitals::Watched;
 
 use super::{Answer, Place, Reached, spec};
 use crate::exit::Failure;
@@ -33,11 +36,22 @@ impl Reach for Reached {
     }
 
     fn for_product(&mut self, name: &str, product: &Product) -> Result<Option<Arc<dyn Host>>, HostError> {
-        let is_there = product.kind == ProductKind::Direct || self.image(name) == product.image;
+        let is_there = product.program().is_none() || self.image(name) == product.image;
         if is_there || !matches!(self.made, Place::Pods(_)) {
             return Ok(None);
         }
         self.with_image(name, product.image.clone()).map(Some)
+    }
+
+    fn watched(&self, product: &Product) -> Result<Option<Watched>, HostError> {
+        let (Some(node), Place::Pods(pods)) = (&self.watcher, &self.made) else { return Ok(None) };
+        let Some((namespace, labels)) = product.served().and_then(Served::pods) else { return Ok(None) };
+        let failed = |error: String| HostError::Failed(error);
+        let found = pods.cluster().served(namespace, labels).map_err(|error| failed(error.to_string()))?;
+        if found.node != *node {
+            return Err(failed(format!("they are on {}, and weir watches {node}", found.node)));
+        }
+        Ok(Some(Watched::cgroups(Role::Proxy, PathBuf::from(CGROUPS), found.uids)))
     }
 }
 

@@ -1,0 +1,31 @@
+//! Notes that the product's CPU and memory were not measured: others have started it, and where its processes are was not said, or
+//! could not be read. Listed in `CHECKS`. There is no threshold.
+
+use weir_model::record::{Finding, Role, Severity};
+
+use super::{Evidence, finding};
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    if !e.proxied || e.role(Role::Proxy).is_some() {
+        return None;
+    }
+    let message = "CPU and memory of the product are unknown: weir did not start it and does not read its processes";
+    let remedy = "name its pods in [served] (namespace, selector) and run it with --topology kubernetes";
+    finding("unknown-usage", Severity::Note, message.to_owned(), remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::good;
+
+    #[test]
+    fn a_product_without_usage_is_noted_and_the_baseline_is_not() {
+        let mut trial = good();
+        assert_eq!(trial.check(check), None);
+        trial.usage.retain(|usage| usage.role != Role::Proxy);
+        assert!(trial.check(check).expect("says so").message.contains("CPU and memory of the product are unknown"));
+        trial.proxied = false;
+        assert_eq!(trial.check(check), None);
+    }
+}
