@@ -218,7 +218,7 @@ pub fn reach_each(
         _ => None,
     };
     let watcher = watcher(topology, products)?;
-    let made = make(topology, &agents.run, watcher.as_deref())?;
+    let made = make(topology, &agents.run, watcher.as_deref(), products)?;
     let specs: Vec<HostSpec> = topology.hosts().iter().map(|host| spec(host, &made)).collect();
     // weir's own work and its agents stay off the product's CPUs where those are this machine's.
     let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
@@ -297,7 +297,7 @@ fn watcher(topology: &Topology, products: &BTreeMap<String, Product>) -> Result<
             "{found}: the pod that watches one cannot run the other\n  expected: a run for each"
         )));
     }
-    let pod = pod(made, topology.proxy(), Some(&node));
+    let pod = pod(made, topology.proxy(), Some(&node), 0);
     match Pods::try_watching(&cluster, &made.image, &pod) {
         Ok(()) => Ok(Some(node)),
         Err(error) if error.is_host_path_forbidden() => {
@@ -314,11 +314,11 @@ fn cluster(made: &topology::Pods) -> Cluster {
     Cluster { context: made.context.clone(), namespace: made.namespace.clone() }
 }
 
-fn pod(made: &topology::Pods, host: &HostSpec, watches: Option<&str>) -> PodSpec {
+fn pod(made: &topology::Pods, host: &HostSpec, watches: Option<&str>, cpus: u32) -> PodSpec {
     PodSpec {
         host: host.name.clone(),
         image: None,
-        cpus: made.cpus,
+        cpus,
         memory_mib: made.memory_mib,
         roles: host.roles.iter().map(|role| role.as_str()).collect(),
         watches: watches.map(ToOwned::to_owned),
@@ -326,7 +326,12 @@ fn pod(made: &topology::Pods, host: &HostSpec, watches: Option<&str>) -> PodSpec
 }
 
 /// Makes what a topology has weir make. The proxy's pod may have to watch others on a node.
-fn make(topology: &Topology, run: &str, watches: Option<&str>) -> Result<Place, Failure> {
+fn make(
+    topology: &Topology,
+    run: &str,
+    watches: Option<&str>,
+    products: &BTreeMap<String, Product>,
+) -> Result<Place, Failure> {
     let names = topology.hosts().iter().map(|host| host.name.as_str());
     match topology.made() {
         None => Ok(Place::Nothing),
@@ -335,8 +340,14 @@ fn make(topology: &Topology, run: &str, watches: Option<&str>) -> Result<Place, 
             Network::create(names, rate).map(Place::Network).map_err(Failure::missing)
         }
         Some(Made::Pods(made)) => {
-            let watches = |host: &HostSpec| watches.filter(|_| host.roles.contains(&Role::Proxy));
-            let specs: Vec<PodSpec> = topology.hosts().iter().map(|host| pod(made, host, watches(host))).collect();
+            // Where all products are served already, none runs in the proxy's pod.
+            let served = products.values().any(|product| product.served().is_some());
+            let idle = served && products.values().all(|product| product.program().is_none());
+            let spec = |host: &HostSpec| match host.roles.contains(&Role::Proxy) {
+                true => pod(made, host, watches, if idle { 0 } else { made.cpus }),
+                false => pod(made, host, None, made.cpus),
+            };
+            let specs: Vec<PodSpec> = topology.hosts().iter().map(spec).collect();
             Pods::create(&cluster(made), run, &made.image, &specs, LONGEST).map(Place::Pods).map_err(Failure::missing)
         }
     }

@@ -113,13 +113,13 @@ pub struct PodSpec {
     pub host: String,
     /// Image with the product; `None`: weir's own.
     pub image: Option<String>,
-    /// CPUs, which no other pod may use.
+    /// CPUs, which no other pod may use; 0: it runs no product, and asks for nearly nothing.
     pub cpus: u32,
     /// Memory, MiB.
     pub memory_mib: u64,
     /// Its roles, as a label that selectors can name: `weir.role.origin`.
     pub roles: Vec<&'static str>,
-    /// The node on which it watches pods of others. It runs no product then, and asks for nearly nothing.
+    /// The node on which it watches pods of others.
     pub watches: Option<String>,
 }
 

@@ -100,9 +100,9 @@ pub(super) fn pods(
 fn pod(id: &str, owner: &Value, image: &str, spec: &PodSpec, at_most: Duration) -> Value {
     // Requests that equal the limits, in whole CPUs: only then does a kubelet give CPUs to one pod alone.
     let amounts = json!({ "cpu": spec.cpus.to_string(), "memory": format!("{}Mi", spec.memory_mib) });
-    let resources = match spec.watches {
-        None => json!({ "requests": amounts, "limits": amounts }),
-        Some(_) => json!({ "requests": { "cpu": "20m", "memory": "32Mi" } }),
+    let resources = match spec.cpus {
+        0 => json!({ "requests": { "cpu": "20m", "memory": "32Mi" } }),
+        _ => json!({ "requests": amounts, "limits": amounts }),
     };
     let mut pod = json!({
         "apiVersion": "v1",
@@ -199,7 +199,7 @@ pub(super) fn state(found: &Value, id: &str, spec: &PodSpec) -> State {
             uid: text(object, "/metadata/uid").to_owned(),
             node: text(object, "/spec/nodeName").to_owned(),
             address,
-            cpus: if spec.watches.is_some() { 0 } else { spec.cpus },
+            cpus: spec.cpus,
         }),
         Err(_) => State::Waits { pod, why: "it has no address".into() },
     }
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_pod_that_watches_is_on_its_node_sees_control_groups_and_asks_for_little() {
-        let spec = PodSpec { watches: Some("n7".into()), ..spec() };
+        let spec = PodSpec { cpus: 0, watches: Some("n7".into()), ..spec() };
         let made = pods("0a", &json!({ "kind": "Lease" }), "weir:1", &[spec], None, Duration::from_secs(900));
         let pod = &made["items"][0];
         assert_eq!(pod["metadata"]["labels"]["weir.role.proxy"], "true");
