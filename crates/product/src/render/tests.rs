@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use tempfile::TempDir;
 use weir_model::load::TlsVersion;
-use weir_model::product::Signal;
+use weir_model::product::{ProductKind, Signal};
 use weir_model::suite::KeyType;
 
 use super::*;
