@@ -43,13 +43,13 @@ fn pods_have_nodes_and_cpus_of_their_own_and_leave_nothing() {
     unsafe { std::env::set_var("PATH", format!("{}:{path}", cluster.programs().display())) };
 
     let place = with_least_rights(&cluster);
+    served::what_serves_in_the_cluster_is_measured(&cluster);
     pods_are_placed_and_deleted(&cluster, &place);
     what_a_killed_weir_left_is_deleted(&cluster, &place);
     hosts_are_checked_and_cleaned(&cluster);
     the_job_runs_a_suite(&cluster);
     what_is_lost_costs_its_trial_and_is_made_anew(&cluster);
     a_killed_run_and_an_interrupted_one_leave_nothing(&cluster);
-    served::what_serves_in_the_cluster_is_measured(&cluster);
 
     let folder = cluster.folder().to_owned();
     drop(cluster);

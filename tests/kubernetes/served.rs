@@ -137,7 +137,6 @@ pub fn what_serves_in_the_cluster_is_measured(cluster: &Cluster) {
                 scratch.path(),
                 &uid,
             );
-            without_the_nodes_files_its_use_is_unknown(cluster, scratch.path());
             pods_that_are_not_there_are_said(&library(scratch.path(), &address, "app=none"), scratch.path());
         }));
         ends.store(true, Ordering::Relaxed);
@@ -165,25 +164,6 @@ fn it_is_measured_with_its_control_group(library: &Path, folder: &Path, uid: &st
     // The windows are a part of the loads, and most of what the gateway did.
     assert!(sum_us <= all_us && sum_us * 4 > all_us, "{sum_us} us in windows, {all_us} us in all");
     eprintln!("the gateway used {sum_us} us in the windows of four trials, {all_us} us in all");
-}
-
-fn without_the_nodes_files_its_use_is_unknown(cluster: &Cluster, folder: &Path) {
-    let enforce = |level: &str| {
-        cluster.kubectl(&[
-            "label",
-            "namespace",
-            "weir",
-            "--overwrite",
-            &format!("pod-security.kubernetes.io/enforce{level}"),
-        ])
-    };
-    enforce("=baseline");
-    let out = folder.join("forbidden");
-    let ended = run(&folder.join("library"), &out, &["--only", "workload=tiny", "--only", "load=capacity"]);
-    enforce("-");
-    let said = ended.expect(0);
-    assert!(said.contains("CPU and memory of ours stay unknown"), "{said}");
-    assert_eq!(usages(&out), [None]);
 }
 
 fn pods_that_are_not_there_are_said(library: &Path, folder: &Path) {
