@@ -137,6 +137,7 @@ pub fn what_serves_in_the_cluster_is_measured(cluster: &Cluster) {
                 scratch.path(),
                 &uid,
             );
+            a_forbidden_mount_is_refused(cluster, &library(scratch.path(), &address, "app=gateway"), scratch.path());
             pods_that_are_not_there_are_said(&library(scratch.path(), &address, "app=none"), scratch.path());
         }));
         ends.store(true, Ordering::Relaxed);
@@ -164,6 +165,18 @@ fn it_is_measured_with_its_control_group(library: &Path, folder: &Path, uid: &st
     // The windows are a part of the loads, and most of what the gateway did.
     assert!(sum_us <= all_us && sum_us * 4 > all_us, "{sum_us} us in windows, {all_us} us in all");
     eprintln!("the gateway used {sum_us} us in the windows of four trials, {all_us} us in all");
+}
+
+fn a_forbidden_mount_is_refused(cluster: &Cluster, library: &Path, folder: &Path) {
+    let enforce = |level: &str| {
+        cluster.kubectl(&["label", "namespace", "weir", &format!("pod-security.kubernetes.io/enforce{level}")]);
+    };
+    enforce("=baseline");
+    let ended = run(library, &folder.join("forbidden"), &[]);
+    enforce("-");
+    let said = ended.expect(3);
+    assert!(said.contains("hostPath") && said.contains("a file of ours without `namespace` and `selector`"), "{said}");
+    assert!(!folder.join("forbidden").exists(), "nothing was begun");
 }
 
 fn pods_that_are_not_there_are_said(library: &Path, folder: &Path) {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use weir_host::agent::connect::{Agents, Connect};
 use weir_host::agent::lease::{Holder, Lease, LeaseError, TAKES_OVER_WITHIN, file_of_this_host};
-use weir_host::kubernetes::{Cluster, KubernetesError, PodSpec, Pods};
+use weir_host::kubernetes::{CGROUPS, Cluster, KubernetesError, PodSpec, Pods};
 use weir_host::netns::Network;
 use weir_host::placement::{allowed_cpus, restrict_to};
 use weir_host::transport::{Binary, copies, shares_disk};
@@ -273,8 +273,7 @@ fn lease(agents: &Agents) -> Result<Lease, Failure> {
     taken.map(|(lease, _)| lease).map_err(|error| Failure::missing(format!("this machine is {error}")))
 }
 
-/// The node of the pods of products that are served already, from where weir watches them; `None` where no pods are named, or none
-/// may be watched, which is said.
+/// The node of the pods of products that are served already, from where weir watches them; `None` where no pods are named.
 fn watcher(topology: &Topology, products: &BTreeMap<String, Product>) -> Result<Option<String>, Failure> {
     let Some(Made::Pods(made)) = topology.made() else { return Ok(None) };
     let cluster = cluster(made);
@@ -298,16 +297,13 @@ fn watcher(topology: &Topology, products: &BTreeMap<String, Product>) -> Result<
         )));
     }
     let pod = pod(made, topology.proxy(), Some(&node), 0);
-    match Pods::try_watching(&cluster, &made.image, &pod) {
-        Ok(()) => Ok(Some(node)),
-        Err(error) if error.is_host_path_forbidden() => {
-            remark!(
-                "CPU and memory of {product} stay unknown, for the cluster lets no pod see its node's control groups:\n  {error}"
-            );
-            Ok(None)
-        }
-        Err(error) => Err(Failure::missing(error)),
-    }
+    Pods::try_watching(&cluster, &made.image, &pod).map_err(|error| {
+        Failure::missing(format!(
+            "{error}\n  expected: a namespace whose pods may mount their node's {CGROUPS}, or a file of {product} without \
+             `namespace` and `selector`: its CPU and memory are unknown then"
+        ))
+    })?;
+    Ok(Some(node))
 }
 
 fn cluster(made: &topology::Pods) -> Cluster {

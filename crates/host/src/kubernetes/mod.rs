@@ -88,15 +88,6 @@ pub enum KubernetesError {
     },
 }
 
-impl KubernetesError {
-    /// Whether the cluster does not allow a pod to see its node's files: by its pod security, or by another policy.
-    pub fn is_host_path_forbidden(&self) -> bool {
-        let KubernetesError::Refused { said, .. } = self else { return false };
-        let said = said.to_lowercase();
-        said.contains("forbidden") && said.contains("hostpath")
-    }
-}
-
 /// The cluster and namespace in which pods are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
@@ -194,7 +185,7 @@ impl Pods {
     /// Whether the cluster lets a pod watch others: nothing is made.
     ///
     /// # Errors
-    /// What `kubectl` says; see [`KubernetesError::is_host_path_forbidden`].
+    /// What `kubectl` says.
     pub fn try_watching(cluster: &Cluster, image: &str, spec: &PodSpec) -> Result<(), KubernetesError> {
         let object = objects::pods("try", &Value::Null, image, std::slice::from_ref(spec), None, START);
         cluster.kubectl(&[&CREATE[..], &["--dry-run=server"]].concat(), &object.to_string()).map(drop)

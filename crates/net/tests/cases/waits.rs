@@ -86,7 +86,7 @@ pub fn source_addresses_are_bound<D: Driver>(make: fn() -> io::Result<D>) {
 pub fn ports_are_tried_alike_on_request<D: Driver>(make: fn() -> io::Result<D>) {
     const CONNECTIONS: usize = 40;
     let (listener, addr) = peer_listener();
-    let mut odd_ports = |from| {
+    let odd_ports = |from| {
         let mut driver = make().unwrap();
         let mut record = Record::default();
         for _ in 0..CONNECTIONS {
