@@ -127,7 +127,7 @@ pub(crate) fn sources(
             let first = u32::from(Ipv4Addr::LOCALHOST);
             Ok((0..needed).map(|i| Some(IpAddr::V4(Ipv4Addr::from(first + i)))).collect())
         }
-        ip if connections <= ports => Ok(vec![(connections > all / 3).then(|| unspecified(ip))]),
+        ip if connections <= ports => Ok(vec![(connections > all / 5 * 2).then(|| unspecified(ip))]),
         _ => Err(LoadError::Ports { connections, target, ports }),
     }
 }
