@@ -16,13 +16,14 @@ OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build dist demo test test-setup kubernetes lint deny unit e2e products quorum fuzz schema bench bench-many bench-profile bench-instructions
+.PHONY: help build dist demo test test-setup kubernetes lint deny unit e2e faults products quorum fuzz schema bench bench-many bench-profile bench-instructions
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the answer (about 4 minutes)"
 	@echo "make test        format, lint, licences, and every test, against real products and a real browser"
 	@echo "make build       build target/release/weir"
 	@echo "make dist        build a weir that runs on any Linux of this kind of processor, for other machines"
+	@echo "make faults      inject every fault into real runs, and print what weir calls it (about 8 minutes, quiet machine)"
 	@echo "make quorum      test the store in products/quorum/program: its parts are killed and frozen under a load (2 minutes the first time)"
 	@echo "make fuzz        run each fuzz target for two minutes (needs a nightly toolchain and cargo-fuzz)"
 	@echo "make bench       compare what weir costs with wrk, h2load, hey, ab, oha, fortio and nginx (about 25 minutes, quiet machine)"
@@ -67,6 +68,11 @@ unit:
 # One at a time: they measure, and measurements share CPUs.
 e2e:
 	cargo test --locked -p weir --test '*' -- --test-threads=1
+
+# Each fault with the finding that has to name it, and honest products without one. A short part of it is among the end-to-end tests.
+faults:
+	@scripts/apt-packages nginx-light
+	cargo test --locked -p weir --test faults -- --all
 
 # What every product does with what its protocols ask of it: a matrix, and a failure only for those that do not work at all.
 products:

@@ -180,3 +180,119 @@ fn folders_that_cannot_be_used_are_refused() {
     refused(&["run", "--resume", scratch.path().to_str().expect("UTF-8")], 2, &["not a run folder"]);
     refused(&["report", scratch.path().to_str().expect("UTF-8")], 2, &[scratch.path().to_str().expect("UTF-8")]);
 }
+
+/// What stands in the place of a run's file may be no file: a reader of a FIFO waits for ever, and a device has no end.
+#[test]
+fn a_run_whose_files_are_none_is_read_and_said_to_be_broken() {
+    let scratch = scratch();
+    let folder = scratch.path().join("run");
+    let out = folder.to_str().expect("UTF-8");
+    let only = ["--only", "workload=tiny", "--only", "load=capacity"];
+    let args =
+        ["run", "quick", "--scale", "smoke", "--blocks", "2", "--products", "direct", "--yes", "-q", "--out", out];
+    run(&[&args[..], &only].concat()).expect(0);
+    let measured = common::measurements(&folder);
+    let fifo = |path: &Path| {
+        std::fs::remove_file(path).expect("removed");
+        nix_fifo(path);
+    };
+    fifo(&measured[0].0.join("load.csv"));
+    fifo(&measured[0].0.join("latency.hlog"));
+    let zero = measured[1].0.join("measurement.json");
+    std::fs::remove_file(&zero).expect("removed");
+    std::os::unix::fs::symlink("/dev/zero", &zero).expect("linked");
+    for args in [&["report", out][..], &["compare", out, out]] {
+        let mut limited = std::process::Command::new("prlimit");
+        limited.arg("--as=2000000000").arg(env!("CARGO_BIN_EXE_weir")).args(args).env("WEIR_HOME", common::home());
+        let ended = run_within(&mut limited, std::time::Duration::from_secs(30));
+        assert!(matches!(ended.code(), Some(0..=3)), "{args:?}: {ended:#?}");
+    }
+    let report = std::fs::read_to_string(folder.join("report/report.md")).expect("a report");
+    assert!(report.contains("not a regular file"), "{report}");
+    fifo(&folder.join("run.toml"));
+    fifo(&folder.join("environment.json"));
+    run_within(&mut weir(&["report", out]), std::time::Duration::from_secs(30)).expect(0);
+    for verb in [&["compare", out, out][..], &["run", "--resume", out, "--yes"]] {
+        let ended = run_within(&mut weir(verb), std::time::Duration::from_secs(30));
+        assert!(matches!(ended.code(), Some(0..=3)), "{verb:?}: {ended:#?}");
+    }
+}
+
+fn nix_fifo(path: &Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo runs");
+    assert!(made.success(), "{}", path.display());
+}
+
+const OWN: &str = r#"[product]
+title = "Ours"
+about = "a product of our own"
+home = "https://example.org/"
+speaks = ["http/1.1"]
+[[install]]
+method = "own"
+where = "our build server, the newest job"
+about = "the file ours"
+[version]
+command = ["{{ binary }}", "--version"]
+pattern = '(\d+)'
+[process]
+command = ["{{ binary }}"]
+[profile.stock]
+about = "as it is"
+files = { "a" = "a.j2" }
+"#;
+
+/// `where` is for people. A product whose file is wrong stands in the way of nothing but itself.
+#[test]
+fn a_broken_product_breaks_itself_alone() {
+    let scratch = scratch();
+    common::add_product(scratch.path(), "ours", OWN, ("a.j2", ""));
+    common::add_product(scratch.path(), "broken", "[product]\ntitel = 1\n", ("a.j2", ""));
+    let library = scratch.path().join("library");
+    let library = library.to_str().expect("UTF-8");
+    let ended = run(&["products", "show", "ours", "--library", library]);
+    ended.expect(0);
+    assert!(ended.stdout.contains("the file ours, from our build server, the newest job"), "{}", ended.stdout);
+    let ended = run(&["products", "list", "--library", library]);
+    assert!(ended.expect(0).contains("not listed:") && ended.stdout.contains("ours"), "{ended:#?}");
+    refused(&["products", "show", "broken", "--library", library], 2, &["broken/product.toml", "titel"]);
+    refused(&["run", "quick", "--dry-run", "--library", library], 2, &["broken/product.toml", "titel"]);
+}
+
+#[test]
+fn a_relative_folder_of_weirs_own_is_refused() {
+    let ended = run_within(weir(&["products", "list"]).env("WEIR_HOME", "here"), std::time::Duration::from_secs(30));
+    let said = ended.expect(2);
+    assert!(said.contains("WEIR_HOME: here is a relative path") && said.contains("absolute path"), "{said}");
+}
+
+#[test]
+fn yes_needs_nothing_to_be_asked() {
+    let ended = run(&["products", "test", "-y", "--checks"]);
+    ended.expect(0);
+}
+
+/// Where the user may have few processes, weir says what it could not do. Root may have as many as there are.
+#[test]
+fn a_limit_of_processes_is_said_and_no_panic() {
+    let scratch = scratch();
+    let binary = scratch.path().join("weir");
+    std::fs::copy(env!("CARGO_BIN_EXE_weir"), &binary).expect("copied");
+    let home = scratch.path().join("home");
+    std::fs::create_dir(&home).expect("made");
+    for path in [scratch.path(), &home, &binary] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("open to all");
+    }
+    for limit in 1..=10 {
+        // A user of no other process.
+        let script = format!("ulimit -u {limit}; exec setpriv --reuid=54321 --regid=54321 --clear-groups \"$@\"");
+        let mut command = std::process::Command::new("sh");
+        command
+            .args(["-c", &script, "sh"])
+            .arg(&binary)
+            .args(["products", "install", "nginx", "caddy", "haproxy", "-y"]);
+        let ended = run_within(command.env("WEIR_HOME", &home).env("HOME", &home), std::time::Duration::from_secs(60));
+        assert!(matches!(ended.code(), Some(0..=3)), "limit {limit}: {ended:#?}");
+        assert!(!ended.stderr.contains("panicked"), "limit {limit}: {}", ended.stderr);
+    }
+}

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use weir_model::suite::{Arrivals, LoadKind};
 
-use crate::load::recorder::Interval;
+use crate::load::recorder::{Interval, Kinds};
 use crate::load::schedule::Timetable;
 
 /// One sample between 20 us and 1 ms, of a request sent when it was due: all those of closed loads.
@@ -18,10 +18,10 @@ pub fn record_late(count: u64) -> anyhow::Result<()> {
 }
 
 fn record(count: u64, lag: u64) -> anyhow::Result<()> {
-    let mut interval = Interval::new(0);
+    let mut interval = Interval::new(Kinds::default());
     for at in 0..count {
         let latency = 20_000 + at * 7_919 % 980_000;
-        interval.sample(0, black_box(at), black_box(at + lag), black_box(at + latency));
+        interval.sample(0, black_box(at), black_box(at + lag), black_box(at + latency), false);
     }
     black_box(&interval);
     Ok(())

@@ -1,12 +1,21 @@
-//! Downstream keep-alive: detects a product that closes the client's connections, so that handshakes are measured, too.
-//! Listed in `CHECKS`.
-//!
-//! Threshold: one extra connection per hundred requests costs a few per cent of a small request, because a TCP handshake and
-//! teardown costs the kernel about as much as three requests. Less than that is not visible.
+//! Keep-alive on the client's side.
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Evidence, finding};
+use super::{Check, Evidence, Kind};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Fairness,
+    names: &["downstream-keepalive"],
+    sees: "a product that closes the client's connections, so that handshakes are measured, too",
+    threshold: "one extra connection for a hundred requests",
+    source: "a handshake and a teardown of TCP cost the kernel about as much as three small requests; one in a \
+         hundred is a few per cent",
+    remedy: "raise the product's limit of requests a connection, or say in the suite that connections are short",
+    blind: "fewer than that",
+    provoked: true,
+    run: Some(check),
+};
 
 /// Requests per reconnection below which it matters.
 const REQUESTS_PER_RECONNECT: u64 = 100;
@@ -21,12 +30,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         "{extra} connections had to be opened again for {} requests; {} were closed by the peer between answers",
         total.sent, total.closed_by_peer
     );
-    finding(
-        "downstream-keepalive",
-        Severity::Warning,
-        message,
-        "raise the product's limit of requests a connection, or say in the suite that connections are short",
-    )
+    CHECK.finding(Severity::Warning, message)
 }
 
 #[cfg(test)]

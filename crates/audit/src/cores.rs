@@ -1,9 +1,21 @@
-//! Fairness: did the product use only its cores? Pinning normally enforces that, but a product that pins its own
-//! threads can use others. Threshold: 5 % more than given, the error of the accounting. Listed in `CHECKS`.
+//! A product that used more than its CPUs.
 
 use weir_model::record::{Finding, Role, Severity};
 
-use super::{Evidence, finding};
+use super::{Check, Evidence, Kind};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Fairness,
+    names: &["cores"],
+    sees: "a product that used more CPU than it was given. Pinning normally forbids that, but a product that pins its \
+         own threads can use others'",
+    threshold: "5 % more than given",
+    source: "the error of the accounting",
+    remedy: "turn off the product's own CPU pinning",
+    blind: "a product that is below its total, and uses others' CPUs",
+    provoked: true,
+    run: Some(check),
+};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let given = e.placement.proxy.len() as f64;
@@ -13,7 +25,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!("the product used {used:.2} cores and was given {given:.0}");
-    finding("cores", Severity::Fatal, message, "turn off the product's own CPU pinning")
+    CHECK.finding(Severity::Fatal, message)
 }
 
 #[cfg(test)]

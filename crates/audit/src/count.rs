@@ -1,11 +1,21 @@
-//! Detects a load of a fixed number of requests that ran out of time. Threshold: any request that was not sent. Listed
-//! in `CHECKS`.
-//!
-//! The measurement of the sent requests is valid. Only the time for all of them is unknown.
+//! A fixed number of requests that ran out of time.
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Evidence, finding};
+use super::{Check, Evidence, Kind};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Load,
+    names: &["count"],
+    sees: "a load of a fixed number of requests that ran out of time. What was sent is measured well; only the time \
+         for all is unknown",
+    threshold: "any request that was not sent",
+    source: "",
+    remedy: "a longer `duration`, or fewer requests",
+    blind: "",
+    provoked: true,
+    run: Some(check),
+};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let ordered = e.requests?;
@@ -14,7 +24,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!("only {sent} of {ordered} requests within the limit of {:.0} s", e.load.window_s);
-    finding("count", Severity::Note, message, "a longer `duration`, or fewer requests")
+    CHECK.finding(Severity::Note, message)
 }
 
 #[cfg(test)]

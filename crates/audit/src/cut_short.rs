@@ -1,15 +1,27 @@
-//! Detects a load that was ended early on request. Threshold: any. Listed in `CHECKS`.
+//! A load that was ended early.
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Evidence, finding};
+use super::{Check, Evidence, Kind};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Load,
+    names: &["cut-short"],
+    sees: "a load that was ended early on request",
+    threshold: "any",
+    source: "",
+    remedy: "let the trial run to its end",
+    blind: "",
+    provoked: true,
+    run: Some(check),
+};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if !e.load.cut_short {
         return None;
     }
     let message = format!("the load was cut short after {:.1} s of its window", e.load.window_s);
-    finding("cut-short", Severity::Fatal, message, "let the trial run to its end")
+    CHECK.finding(Severity::Fatal, message)
 }
 
 #[cfg(test)]

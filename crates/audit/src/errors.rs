@@ -1,31 +1,54 @@
-//! Detects requests without a right response. Listed in `CHECKS`.
-//!
-//! Thresholds: k6 and fortio users commonly fail a test at 1 % of errors. A comparison of products must be stricter, because an
-//! error is often cheaper than a response. Any error is noted, from 0.1 % the result is suspect, and from 1 % it is invalid.
-//!
-//! A load that is too high on purpose ends with requests in flight, at most one for each connection or stream. The client gives
-//! them up one timeout after the window. These timeouts are no errors of the product.
+//! Requests without a right response.
 
 use weir_model::load::ErrorKind;
 use weir_model::record::{Finding, Severity};
 
-use super::{Evidence, RateIntent, finding, percent};
+use super::{Check, Evidence, Kind, RateIntent, finding, percent};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Answers,
+    names: &["errors", "refusals"],
+    sees: "requests without an answer, and requests that the product refused (statuses 429 and 5xx, resets, connections \
+           refused or ended early); the finding is `refusals` where these are the most of them. A load that is too high on \
+           purpose ends with requests in flight, at most one for each connection or stream; the client gives them up one \
+           timeout after the window, and these timeouts are no errors of the product",
+    threshold: "any is noted, from 0.1 % of the requests of the window the result is suspect, from 1 % invalid; with \
+                `expect.errors` of the workload: from that share on, and from ten times as many",
+    source: "users of k6 and fortio commonly fail a test at 1 %; a comparison of products must be stricter, because an \
+             error is often cheaper than a response",
+    remedy: "see the product's output in the trial's folder; offer less",
+    blind: "whether the product or the origin behind it refused",
+    provoked: true,
+    run: Some(check),
+};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let window = &e.load.window;
-    let failed = window.error_count().saturating_sub(given_up(e));
+    let failed = window.error_count().saturating_sub(window.wrong_answers() + given_up(e));
     if failed == 0 {
         return None;
     }
     let share = percent(failed as f64, window.due as f64);
+    let allowed = e.errors_allowed.percent();
     let severity = match share {
-        s if s >= 1.0 => Severity::Fatal,
-        s if s >= 0.1 => Severity::Warning,
+        s if s >= allowed * 10.0 => Severity::Fatal,
+        s if s >= allowed => Severity::Warning,
         _ => Severity::Note,
     };
     let kinds = ErrorKind::listed(&window.errors);
-    let message = format!("{failed} of {} requests ({share:.2} %) got no right answer: {kinds}", window.due);
-    finding("errors", severity, message, "see the product's output in the trial's folder; offer less")
+    let refused = window.refusals();
+    if refused * 2 < failed {
+        let message = format!("{failed} of {} requests ({share:.2} %) got no right answer: {kinds}", window.due);
+        return CHECK.finding(severity, message);
+    }
+    let statuses = window.refused_by_status();
+    let statuses: Vec<String> = statuses.iter().map(|(status, n)| format!("{n} by {status}")).collect();
+    let statuses = if statuses.is_empty() { String::new() } else { format!(" ({})", statuses.join(", ")) };
+    let message =
+        format!("{failed} of {} requests ({share:.2} %) were refused or failed: {kinds}{statuses}", window.due);
+    let remedy = "see in the product's output what it refuses: a limit of rate or connections, an origin that it holds for dead; \
+                  offer less, or say in the workload how many may be refused (`expect.errors`)";
+    finding(CHECK.names[1], severity, message, remedy)
 }
 
 /// Timeouts of requests that the client gave up at the end of the load.
@@ -53,6 +76,31 @@ mod tests {
             assert_eq!(found.severity, severity);
             assert!(found.message.contains(&format!("reset {n}")), "{}", found.message);
         }
+    }
+
+    #[test]
+    fn what_a_workload_allows_is_noted() {
+        let mut trial = good();
+        trial.errors_allowed = "0.5 %".parse().expect("a share");
+        for (n, severity) in [(49, Severity::Note), (50, Severity::Warning), (500, Severity::Fatal)] {
+            trial.load.window.errors = [(ErrorKind::Timeout, n)].into();
+            assert_eq!(trial.check(super::check).expect("fires").severity, severity, "{n}");
+        }
+    }
+
+    #[test]
+    fn refusals_have_their_name_and_wrong_answers_are_not_counted() {
+        let mut trial = good();
+        let named = |trial: &crate::fixture::Trial| trial.check(super::check).map(|found| (found.check, found.message));
+        trial.load.window.errors = [(ErrorKind::BadStatus, 6), (ErrorKind::Timeout, 4)].into();
+        trial.load.window.statuses = [(200, 9_994), (503, 6)].into();
+        let (name, message) = named(&trial).expect("fires");
+        assert!(name == "refusals" && message.contains("6 by 503"), "{message}");
+        trial.load.window.errors = [(ErrorKind::Reset, 2), (ErrorKind::Timeout, 4)].into();
+        assert_eq!(named(&trial).expect("fires").0, "errors");
+        trial.load.window.errors = [(ErrorKind::WrongBody, 6), (ErrorKind::BadStatus, 3)].into();
+        trial.load.window.statuses = [(200, 9_997), (404, 3)].into();
+        assert_eq!(named(&trial), None, "another check counts them");
     }
 
     /// 64 connections, one request each.

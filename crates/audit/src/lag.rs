@@ -1,72 +1,92 @@
-//! Headroom: did the client send in time? Detects lag (due to sent) that is a visible part of the reported latency.
-//! Listed in `CHECKS`.
-//!
-//! Threshold: a tenth of the latency, both at the 99th percentile, and at least 20 µs. That is the median by which a thread with
-//! the finest timer slack overslept on the 2-core virtual machine on which weir was built (20,000 sleeps of 0.2 ms: median 21 to
-//! 24 µs, 99th percentile 50 to 54 µs). A client that sleeps until a request is due cannot send it sooner.
-//!
-//! Under a load that the product cannot carry, every request waits for a free connection, and the product causes the lag. Where
-//! such a load is intended, lag counts only while connections were free: when, in the mean, less than half of the possible
-//! requests were in flight.
+//! Whether the client sent in time.
 
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_us;
 
-use super::{Evidence, RateIntent, finding};
+use super::{Check, Evidence, Kind, finding};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Headroom,
+    names: &["client-lag"],
+    sees: "an open load whose latencies are higher because the client itself sent late: the percentiles of the latency are compared \
+         with those without the client's own lag. A request that waits for a free connection waits for the product, and is not late \
+         because of the client",
+    threshold: "a tenth of the latency, at the median or the 99th percentile, and at least 20 us. For `direct` it is only noted, \
+         because client and origin are all there is",
+    source: "20 us is the median by which a thread with the finest timer slack overslept on the 2-core virtual \
+         machine on which weir was built (20,000 sleeps of 0.2 ms: median 21 to 24 us, 99th percentile 50 to 54 us). \
+         A client that sleeps until a request is due cannot send it sooner",
+    remedy: "give the client a CPU of its own, or offer less",
+    blind: "closed loads, in which nothing is due at a time; answers that are read late. While all connections are taken because \
+         the client stood still, the requests due meanwhile count as waiting for the product (`stalls` shows that)",
+    provoked: true,
+    run: Some(check),
+};
 
 const SHARE: f64 = 0.1;
 const LEAST_US: f64 = 20.0;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    e.load.offered_rate?;
-    let (lag, latency) = (e.load.lag.p99_us, e.load.latency.p99_us);
-    // A client that waits for a free connection lags because of the product.
-    let queued = e.load.window.unsent > 0 || e.load.service.p99_us * 2.0 < latency && lag * 2.0 > latency;
-    if lag <= LEAST_US || lag <= latency * SHARE {
-        return None;
-    }
-    if e.rate_intent != RateIntent::Carried && e.mean_in_flight() >= e.in_flight() as f64 / 2.0 {
-        return None;
-    }
-    let message =
-        format!("requests left {} late at p99, where the latency reported is {}", human_us(lag), human_us(latency));
-    let remedy = if queued {
-        "more connections: requests waited for a free one (the wait is part of the latency, as it must be)"
-    } else {
-        "give the client a CPU of its own, or offer less"
-    };
-    finding("client-lag", Severity::Warning, message, remedy)
+    let late = e.load.lateness.as_ref()?;
+    let quantiles = [
+        ("the median", e.load.latency.p50_us, late.latency.p50_us),
+        ("p99", e.load.latency.p99_us, late.latency.p99_us),
+    ];
+    let added = |(_, latency, without): &(&str, f64, f64)| latency - without;
+    let visible = quantiles.into_iter().filter(|one| added(one) >= LEAST_US && added(one) > one.1 * SHARE);
+    let (name, latency, without) = visible.max_by(|a, b| (added(a) / a.1).total_cmp(&(added(b) / b.1)))?;
+    let message = format!(
+        "the client sent late (by {} at p99 while connections were free): {name} of the latency is {}, and {} without that",
+        human_us(late.lag.p99_us),
+        human_us(latency),
+        human_us(without)
+    );
+    let severity = if e.proxied { Severity::Warning } else { Severity::Note };
+    finding(CHECK.names[0], severity, message, CHECK.remedy)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::RateIntent;
-    use crate::fixture::good;
+    use weir_model::load::{Lateness, Quantiles};
+    use weir_model::record::Severity;
 
-    /// 64 connections; 10,000 requests in a second, each of which took 6 ms: 60 were in flight in the mean.
-    #[test]
-    fn beyond_what_is_carried_only_a_client_that_had_free_connections_was_late() {
-        for intent in [RateIntent::Carried, RateIntent::Either, RateIntent::TooMuch] {
-            let mut trial = good();
-            trial.rate_intent = intent;
-            trial.load.offered_rate = Some(20_000.0);
-            (trial.load.lag.p99_us, trial.load.latency.p99_us) = (400_000.0, 406_000.0);
-            trial.load.service.mean_us = 6_000.0;
-            assert_eq!(trial.check(super::check).is_some(), intent == RateIntent::Carried, "{intent:?}");
-            trial.load.service.mean_us = 600.0;
-            assert!(trial.check(super::check).is_some(), "{intent:?}: the client did not get round to it");
-        }
+    use crate::fixture::{Trial, good};
+
+    /// Latency and latency without the client's own lag, at the median and at p99.
+    fn late(latency: (f64, f64), without: (f64, f64)) -> Trial {
+        let micros = |(p50_us, p99_us): (f64, f64)| Quantiles { p50_us, p99_us, ..Quantiles::default() };
+        let mut trial = good();
+        trial.load.offered_rate = Some(10_000.0);
+        trial.load.latency = micros(latency);
+        trial.load.lateness = Some(Lateness { lag: micros((10.0, 200.0)), latency: micros(without) });
+        trial
     }
 
     #[test]
-    fn fires_when_lag_is_a_visible_part() {
-        let mut trial = good();
-        trial.load.offered_rate = Some(10_000.0);
+    fn fires_when_the_clients_lag_is_a_visible_part() {
+        let found = |latency, without| late(latency, without).check(super::check);
+        assert_eq!(found((200.0, 1_000.0), (190.0, 950.0)), None);
+        assert_eq!(found((60.0, 150.0), (45.0, 140.0)), None, "a wake-up is no fault");
+        let at_p99 = found((200.0, 1_000.0), (190.0, 700.0)).expect("fires");
+        assert!(at_p99.message.contains("p99 of the latency is 1 ms, and 700"), "{}", at_p99.message);
+        let at_p50 = found((200.0, 1_000.0), (120.0, 950.0)).expect("fires");
+        assert!(at_p50.message.contains("the median"), "{}", at_p50.message);
+    }
+
+    #[test]
+    fn waits_for_a_connection_are_no_lag_of_the_client() {
+        let mut trial = late((200.0, 10_000.0), (195.0, 10_000.0));
+        trial.load.lag.p99_us = 9_000.0;
         assert_eq!(trial.check(super::check), None);
-        trial.load.lag.p99_us = 200.0;
-        assert!(trial.check(super::check).is_some());
-        trial.load.latency.p99_us = 15.0;
-        trial.load.lag.p99_us = 10.0;
-        assert_eq!(trial.check(super::check), None, "a wake-up is not a fault");
+        trial.load.lateness = None;
+        assert_eq!(trial.check(super::check), None, "a closed load, or an older record");
+    }
+
+    #[test]
+    fn without_a_product_it_is_noted() {
+        let mut trial = late((200.0, 1_000.0), (190.0, 700.0));
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Warning);
+        trial.proxied = false;
+        assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Note);
     }
 }

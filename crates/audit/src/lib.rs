@@ -1,7 +1,7 @@
 //! The audit: do the counters of client, origin and kernel agree, and did the client have headroom?
 //!
-//! Each check is one small file. It says what it detects, its threshold and the source of that, and the remedy. A check returns at
-//! most one finding. The most severe finding decides the verdict.
+//! Each check is one small file. Its [`Check`] says what it sees, its threshold and the source of that, the remedy, and what it cannot
+//! see; `docs/audit.md` is made from them. A check returns at most one finding. The most severe finding decides the verdict.
 //!
 //! `weir-lab` calls [`audit`] after each trial. Checks see one trial's [`Evidence`]. They do not know other trials, how the trial
 //! was measured, or how a finding is shown.
@@ -12,10 +12,13 @@ mod clocks;
 mod connections;
 mod cores;
 mod count;
+mod cpu_speed;
 mod cut_short;
+mod disk_writes;
 mod drift;
 mod drops;
 mod errors;
+mod headers;
 mod hosts_differ;
 mod lag;
 mod link;
@@ -27,15 +30,19 @@ mod origin_bytes;
 mod origin_connections;
 mod origin_requests;
 mod other_processes;
+#[cfg(test)]
+mod page;
 mod retransmits;
 mod search;
 mod spread;
+mod stalls;
 mod steal;
 mod tls;
 mod unknown_usage;
 mod upstream;
 #[cfg(test)]
 mod wording;
+mod wrong_answers;
 mod wrong_data;
 
 use weir_model::Placement;
@@ -44,8 +51,10 @@ use weir_model::load::{LoadResult, SearchResult};
 use weir_model::record::{Finding, HostRecord, ResourceSecond, Role, RoleUsage, Severity, Verdict};
 use weir_model::suite::{Protocol, Tls};
 use weir_model::text::{grouped, list};
+use weir_model::units::Share;
 
 pub use clocks::check as clocks;
+pub use cpu_speed::check as cpu_speed;
 pub use hosts_differ::differ as clients_differ;
 pub use never_steady::check as never_steady;
 
@@ -90,6 +99,8 @@ pub struct Evidence<'a> {
     pub tls: Tls,
     /// The product's profile makes it do what all others do.
     pub levelled: bool,
+    /// Share of the requests that may be refused or fail.
+    pub errors_allowed: Share,
     /// Faults were provoked in the product meanwhile.
     pub faults: bool,
 }
@@ -132,64 +143,115 @@ impl Evidence<'_> {
         u64::from(self.connections) * u64::from(self.load.streams.max(1))
     }
 
-    /// Requests that were in flight in the mean (Little's law: Little 1961, "A proof for the queuing formula L = lambda W",
-    /// Operations Research 9), by what was answered within the window: what was due in it may have been sent long after.
-    pub fn mean_in_flight(&self) -> f64 {
-        self.load.rate * self.load.service.mean_us / 1e6
-    }
-
     /// Requests of the client's whole life without any response. They may or may not have reached the origin.
     pub fn unanswered(&self) -> u64 {
         let answered: u64 = self.load.total.statuses.values().sum();
         self.load.total.sent.saturating_sub(answered)
     }
+
+    /// Requests of the client's whole life that may or may not have reached the origin: those without any response, and those that
+    /// were refused, by the product or by the origin.
+    pub fn maybe_not_forwarded(&self) -> u64 {
+        self.unanswered() + self.load.total.refused_by_status().values().sum::<u64>()
+    }
 }
 
-type Check = fn(&Evidence<'_>) -> Option<Finding>;
+/// What a check is about, in the order of `docs/audit.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Was the load what was asked for?
+    Load,
+    /// Were the answers right?
+    Answers,
+    /// Do the counters of client and origin agree?
+    Conservation,
+    /// Did the product do what the others do, with what it was given?
+    Fairness,
+    /// Had weir room, or did it measure itself?
+    Headroom,
+    /// Did the rate keep its level?
+    Steady,
+    /// Was the machine quiet, and the network?
+    Noise,
+}
+
+/// What one check does. The texts are sentences without their ends, of plain words.
+#[derive(Debug)]
+pub struct Check {
+    /// What it is about.
+    pub kind: Kind,
+    /// Names of its findings, the usual one first.
+    pub names: &'static [&'static str],
+    /// What it sees.
+    pub sees: &'static str,
+    /// From which value on, and how severe.
+    pub threshold: &'static str,
+    /// Where the threshold comes from; empty where there is nothing to choose.
+    pub source: &'static str,
+    /// What to do about the usual finding.
+    pub remedy: &'static str,
+    /// What it cannot see; empty where nothing is known.
+    pub blind: &'static str,
+    /// A fault that was provoked in the product may cause it: it is then only noted.
+    pub provoked: bool,
+    /// Judges one trial. `None`: the lab calls the check, before there is any evidence or after all of it.
+    pub run: Option<fn(&Evidence<'_>) -> Option<Finding>>,
+}
+
+impl Check {
+    /// The usual finding.
+    fn finding(&self, severity: Severity, message: String) -> Option<Finding> {
+        finding(self.names[0], severity, message, self.remedy)
+    }
+}
 
 /// Every check, in the order of the findings.
-const CHECKS: [Check; 27] = [
-    cut_short::check,
-    count::check,
-    no_counters::check,
-    unknown_usage::check,
-    wrong_data::check,
-    answers::check,
-    origin_requests::check,
-    origin_bytes::check,
-    origin_connections::check,
-    connections::check,
-    errors::check,
-    offered::check,
-    search::check,
-    drift::check,
-    client_room::check,
-    lag::check,
-    cores::check,
-    upstream::check,
-    spread::check,
-    tls::check,
-    steal::check,
-    other_processes::check,
-    retransmits::check,
-    drops::check,
-    link::check,
-    nic_queue::check,
-    hosts_differ::check,
+pub const CHECKS: &[&Check] = &[
+    &cut_short::CHECK,
+    &count::CHECK,
+    &no_counters::CHECK,
+    &unknown_usage::CHECK,
+    &wrong_data::CHECK,
+    &wrong_answers::CHECK,
+    &headers::CHECK,
+    &answers::CHECK,
+    &origin_requests::CHECK,
+    &origin_bytes::CHECK,
+    &origin_connections::CHECK,
+    &connections::CHECK,
+    &errors::CHECK,
+    &offered::CHECK,
+    &search::CHECK,
+    &drift::CHECK,
+    &client_room::CHECK,
+    &lag::CHECK,
+    &stalls::CHECK,
+    &cores::CHECK,
+    &disk_writes::CHECK,
+    &upstream::CHECK,
+    &spread::CHECK,
+    &tls::CHECK,
+    &steal::CHECK,
+    &cpu_speed::CHECK,
+    &other_processes::CHECK,
+    &retransmits::CHECK,
+    &drops::CHECK,
+    &link::CHECK,
+    &nic_queue::CHECK,
+    &hosts_differ::CHECK,
+    &never_steady::CHECK,
+    &clocks::CHECK,
 ];
 
 /// Runs every check.
 pub fn audit(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let findings = CHECKS.iter().filter_map(|check| check(evidence));
-    findings.map(|finding| if evidence.faults { provoked(finding) } else { finding }).collect()
+    let found = CHECKS.iter().filter_map(|check| Some((check, check.run?(evidence)?)));
+    found.map(|(check, found)| if evidence.faults && check.provoked { provoked(found) } else { found }).collect()
 }
-
-/// Checks of the machine and of the work itself, whose findings no fault in the product explains.
-const UNPROVOKED: [&str; 6] = ["client-room", "link", "other-processes", "steal", "tls", wrong_data::NAME];
 
 /// A finding of a load in which faults were provoked: what they explain is only noted.
 fn provoked(finding: Finding) -> Finding {
-    if UNPROVOKED.contains(&finding.check.as_str()) || finding.severity == Severity::Note {
+    if finding.severity == Severity::Note {
         return finding;
     }
     let message = format!("{} (faults were provoked meanwhile)", finding.message);
@@ -266,11 +328,16 @@ pub(crate) mod fixture {
         pub protocol: Protocol,
         pub tls: Tls,
         pub levelled: bool,
+        pub errors_allowed: Share,
     }
 
     impl Trial {
-        pub fn check(&self, check: Check) -> Option<Finding> {
-            check(&Evidence {
+        pub fn check(&self, check: fn(&Evidence<'_>) -> Option<Finding>) -> Option<Finding> {
+            check(&self.evidence())
+        }
+
+        fn evidence(&self) -> Evidence<'_> {
+            Evidence {
                 load: &self.load,
                 origin: self.has_counters.then_some(&self.origin),
                 usage: &self.usage,
@@ -290,12 +357,13 @@ pub(crate) mod fixture {
                 protocol: self.protocol,
                 tls: self.tls,
                 levelled: self.levelled,
+                errors_allowed: self.errors_allowed,
                 faults: false,
-            })
+            }
         }
 
         pub fn all(&self) -> Vec<Finding> {
-            CHECKS.iter().filter_map(|check| self.check(*check)).collect()
+            audit(&self.evidence())
         }
     }
 
@@ -307,6 +375,8 @@ pub(crate) mod fixture {
             cores_busy,
             rss_max_bytes: 0,
             pss_max_bytes: None,
+            disk_read_bytes: None,
+            disk_written_bytes: None,
             threads_max: Some(1),
             processes_max: Some(1),
             fds_max: None,
@@ -367,6 +437,7 @@ pub(crate) mod fixture {
             protocol: Protocol::Http11,
             tls: Tls::default(),
             levelled: true,
+            errors_allowed: Share::THOUSANDTH,
         }
     }
 
@@ -414,15 +485,13 @@ pub(crate) mod fixture {
 
     #[test]
     fn what_faults_explain_is_only_noted() {
-        let of = |check: &str| Finding {
-            check: check.to_owned(),
-            severity: Severity::Fatal,
-            message: "seen".into(),
-            remedy: String::new(),
-        };
-        assert_eq!(provoked(of("errors")).severity, Severity::Note);
-        assert!(provoked(of("errors")).message.contains("faults were provoked"));
-        assert!(UNPROVOKED.iter().all(|check| provoked(of(check)).severity == Severity::Fatal));
+        let mut trial = good();
+        trial.load.window.errors = [(weir_model::load::ErrorKind::Reset, 2_500)].into();
+        trial.load.thread_busy = vec![0.97];
+        let found = audit(&Evidence { faults: true, ..trial.evidence() });
+        let severities: Vec<_> = found.iter().map(|f| (f.check.as_str(), f.severity)).collect();
+        assert_eq!(severities, [("refusals", Severity::Note), ("client-room", Severity::Warning)]);
+        assert!(found[0].message.contains("faults were provoked"));
     }
 
     #[test]

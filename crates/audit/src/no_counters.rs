@@ -1,12 +1,23 @@
-//! Notes that there are no counters of an origin: it is a product, as in benchmarks that others published, or there is none,
-//! because the product holds the data itself. Listed in `CHECKS`.
-//!
-//! The note says what is not checked then: caches, retries, changed bodies, and connections to the origin that were not kept. What
-//! a store answers is checked by the client, which knows what it wrote. There is no threshold.
+//! An origin that counts nothing.
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Evidence, finding};
+use super::{Check, Evidence, Kind, finding};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Conservation,
+    names: &["no-counters"],
+    sees: "that there are no counters of an origin: it is a product, as in benchmarks that others published, or there \
+         is none, because the product holds the data itself. What a store answers is checked by the client, which \
+         knows what it wrote",
+    threshold: "none: it is noted",
+    source: "",
+    remedy: "run it with weir's own origin too, without `--origin`",
+    blind: "everything that counters would show: caches, retries, changed bodies, connections to the origin that were \
+         not kept",
+    provoked: true,
+    run: Some(check),
+};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if e.origin.is_some() {
@@ -17,12 +28,10 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
                        value stands alone";
         return finding("no-counters", Severity::Note, message.to_owned(), "nothing to do: it is so for every store");
     }
-    finding(
-        "no-counters",
+    CHECK.finding(
         Severity::Note,
         "the origin has no counters: caches, retries and lost keep-alive between proxy and origin would not be seen"
             .to_owned(),
-        "run it with weir's own origin too, without `--origin`",
     )
 }
 

@@ -1,14 +1,24 @@
-//! Detects an open load that was not carried: requests that were due and not sent, or responses that fell behind. Also
-//! notes a load that was meant to be too high, and was carried. Listed in `CHECKS`.
-//!
-//! Threshold: 2 % of the offered requests not answered rightly inside the window. Under a load that is not carried, latency is the
-//! length of a queue that grows with the window, and says nothing else about the product. If the load is meant to be too high, or
-//! is a point of a curve, this is only noted.
+//! An open load that was not carried.
 
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_rate;
 
-use super::{Evidence, RateIntent, finding, percent};
+use super::{Check, Evidence, Kind, RateIntent, finding, percent};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Load,
+    names: &["offered-load", "not-saturated"],
+    sees: "an open load that was not carried: requests that were due and not sent, or responses that fell behind. \
+         Also notes a load that was meant to be too high, and was carried. Where the load is meant to be too high, or \
+         is a point of a curve, the first is only noted, too",
+    threshold: "2 % of the offered requests not answered rightly inside the window",
+    source: "under a load that is not carried, latency is the length of a queue that grows with the window, and says \
+         nothing else about the product",
+    remedy: "offer less, or read this as: cannot carry that rate",
+    blind: "",
+    provoked: true,
+    run: Some(check),
+};
 
 /// Per cent of what was due.
 const NOT_CARRIED: f64 = 2.0;
@@ -28,9 +38,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         window.unsent
     );
     match e.rate_intent {
-        RateIntent::Carried => {
-            finding("offered-load", Severity::Warning, message, "offer less, or read this as: cannot carry that rate")
-        }
+        RateIntent::Carried => CHECK.finding(Severity::Warning, message),
         RateIntent::Either | RateIntent::TooMuch => {
             finding("offered-load", Severity::Note, message, "nothing: the load goes beyond what is carried on purpose")
         }

@@ -1,11 +1,22 @@
-//! Conservation of bytes: the client received the bodies that the origin sent. Listed in `CHECKS`.
-//!
-//! Detects compression, truncation, rewriting, and responses made by the product. The sums must be equal when every request was
-//! answered rightly. With failures they cannot be compared; other checks report the failures.
+//! Conservation of bytes.
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Evidence, finding};
+use super::{Check, Evidence, Kind};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Conservation,
+    names: &["conservation-bytes"],
+    sees: "whether the client received the bodies that the origin sent: compression, truncation, rewriting, and \
+         responses made by the product",
+    threshold: "any byte, where every request was answered rightly. With failures the sums cannot be compared; other \
+         checks report those",
+    source: "",
+    remedy: "turn off compression and rewriting in the product's configuration",
+    blind: "another body of the same length (the client's own check of bodies sees that)",
+    provoked: true,
+    run: Some(check),
+};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let origin = e.origin?;
@@ -15,12 +26,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!("the client received {received} bytes of bodies, the origin sent {sent}");
-    finding(
-        "conservation-bytes",
-        Severity::Fatal,
-        message,
-        "turn off compression and rewriting in the product's configuration",
-    )
+    CHECK.finding(Severity::Fatal, message)
 }
 
 #[cfg(test)]

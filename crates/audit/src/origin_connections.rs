@@ -1,12 +1,21 @@
-//! Conservation of connections: without a product, the connections that carried requests to the origin are the client's
-//! own. Listed in `CHECKS`.
-//!
-//! Detects another client of the origin during a trial of `direct`. The numbers must be equal; both sides count over the client's
-//! whole life. A product may use any number of connections to the origin; `upstream-keepalive` checks those.
+//! Conservation of connections without a product.
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Evidence, finding};
+use super::{Check, Evidence, Kind};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Conservation,
+    names: &["conservation-connections"],
+    sees: "another client of the origin during a trial of `direct`: the connections that carried requests to the \
+         origin are then the client's own",
+    threshold: "any connection more; both sides count over the client's whole life",
+    source: "",
+    remedy: "see that nobody else uses the origin",
+    blind: "trials of products, which may use any number of connections to the origin",
+    provoked: true,
+    run: Some(check),
+};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let (opened, used) = (e.load.total.connections, e.origin?.connections_used);
@@ -14,7 +23,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!("{used} connections carried requests to the origin, and the client opened {opened}");
-    finding("conservation-connections", Severity::Fatal, message, "see that nobody else uses the origin")
+    CHECK.finding(Severity::Fatal, message)
 }
 
 #[cfg(test)]

@@ -1,21 +1,30 @@
-//! Conservation of requests: the requests that the client sent reached the origin. Listed in `CHECKS`.
-//!
-//! Detects a cache, a short circuit or a wrong route (fewer requests reached the origin), and retries or mirrored traffic (more did).
-//! A cache is expected to answer itself: this is reported, and its results are not ranked with those of proxies. For a workload
-//! that products answer themselves, no request may reach the origin.
-//!
-//! A product that replicates asks several origins for one request, so that only fewer of them are wrong, and whether it
-//! answers some itself is told only when it answers most.
-//!
-//! Threshold: requests without a response may or may not have reached the origin, so the difference may be at most their number.
-//! Both sides count every request of the client's whole life.
+//! Conservation of requests.
 
 use weir_model::record::{ANSWERS_ITSELF, Finding, Severity};
 
-use super::{Evidence, finding, percent};
+use super::{Check, Evidence, Kind, finding, percent};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Conservation,
+    names: &["conservation-requests", ANSWERS_ITSELF],
+    sees: "whether the requests that the client sent reached the origin, over the client's whole life: a cache, a \
+         short circuit or a wrong route (fewer did), retries or mirrored traffic (more did). A cache is expected to \
+         answer itself: this is reported, and its results are not ranked with those of proxies. Of a workload that \
+         products answer themselves no request may reach the origin. A product that replicates asks several origins \
+         for one request, so that only fewer are wrong",
+    threshold: "any request more or less; requests that were refused or had no response may or may not have reached the origin, and are \
+         allowed for. Fewer than 0.1 % more are suspect, others invalid",
+    source: "proxies repeat a request when an upstream connection closes under it, which is rarer than one in a \
+         thousand",
+    remedy: "turn off caching and short circuits in the product's configuration, and check its route",
+    blind: "kinds whose sums agree, such as a tenth cached and a tenth sent twice, and a cache that revalidates \
+         behind its answers; of a product that replicates, whether it answers some itself, unless it answers most",
+    provoked: true,
+    run: Some(check),
+};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let (sent, reached, unknown) = (e.load.total.sent, e.origin?.requests, e.unanswered());
+    let (sent, reached, unknown) = (e.load.total.sent, e.origin?.requests, e.maybe_not_forwarded());
     let share = |n: u64| percent(n as f64, sent as f64);
     if e.by_product && e.proxied {
         return passed_on(reached, sent);
@@ -35,12 +44,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
             "{missing} of {sent} requests ({:.2} %) never reached the origin, and yet {answered} had an answer",
             share(missing)
         );
-        return finding(
-            "conservation-requests",
-            Severity::Fatal,
-            message,
-            "turn off caching and short circuits in the product's configuration, and check its route",
-        );
+        return CHECK.finding(Severity::Fatal, message);
     }
     if reached > sent && e.replicates {
         let message = format!(
@@ -143,6 +147,11 @@ mod tests {
         assert_eq!(trial.check(super::check), None);
         trial.origin.requests = 9_989;
         assert!(trial.check(super::check).is_some());
+        trial.load.total.statuses = [(200, 9_943), (503, 47)].into();
+        trial.load.total.errors = [(weir_model::load::ErrorKind::BadStatus, 47)].into();
+        assert_eq!(trial.check(super::check), None, "the product refused them itself: no cache");
+        trial.origin.requests = 9_942;
+        assert!(trial.check(super::check).is_some(), "one more than was refused or not answered");
     }
 
     #[test]

@@ -1,28 +1,29 @@
-//! Noise: detects other processes (neither client, product nor origin) that used a machine's CPUs during the window.
-//! Listed in `CHECKS`.
-//!
-//! Threshold: [`CROWDED`] of the machine, whose comment gives the measurements behind it. `weir compare` leaves such trials out. A
-//! proxy has half of the machine's CPUs unless `--cpus` says otherwise, so up to a tenth of its CPUs may have been taken.
-//!
-//! The finding reports a lower bound. Some kernels charge interrupts to the interrupted process
-//! ([`CpuTime::charges_interrupts`]). Then the time of the roles includes interrupts, the time of the host's processes does not,
-//! and the difference is too small. The share of the roles in one window is unknown. On a quiet virtual machine of 2 CPUs with
-//! such a kernel, interrupts took 2 to 38 % of the machine, and adding all of them would have reported up to 5.9 % of other
-//! processes that did not exist. So none are added: in 371 windows of at least 2 s there (three published suites and `quick`, at
-//! capacity and below), the result was at most -0.8 %. The price is that on such kernels other processes may go unseen up to the
-//! time of the interrupts: of 14 trials beside compilers, 13 were found. In the other one, other processes had up to 20 %.
-//! Another check reports steal.
-//!
-//! weir's sampling counts as another process. It took at most 0.2 % of the machine (`observer.json`).
-//!
-//! A window of less than a second is not judged. The host's CPU time has a resolution of 10 ms for each CPU, and five such ticks
-//! are the threshold for half a second of two CPUs. In 227 windows of 0.2 to 1.9 s on that machine while it was quiet, the result
-//! was at most 3.1 %.
+//! Other processes on the machine.
 
 use weir_model::cpu_time::{CROWDED, CpuTime, roles_on};
 use weir_model::record::{Finding, HostRecord, ResourceSecond, Severity};
 
-use super::{Evidence, finding, named};
+use super::{Check, Evidence, Kind, named};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Noise,
+    names: &["other-processes"],
+    sees: "other processes (neither client, product nor origin) that used a machine's CPUs during the window. The \
+         finding reports a lower bound. `weir compare` leaves such trials out",
+    threshold: "5 % of the machine (`CROWDED`). A proxy has half of the machine's CPUs unless `--cpus` says \
+         otherwise, so up to a tenth of its CPUs may have been taken",
+    source: "371 quiet windows of at least 2 s on a virtual machine of 2 CPUs (three published suites and `quick`, at \
+         capacity and below): at most -0.8 %. weir's own sampling is counted as another process; it took at most 0.2 \
+         % of the machine (`observer.json`)",
+    remedy: "end what runs beside weir (`top` and `ps` show it, and `weir doctor` names the busiest), and run again",
+    blind: "what interrupts hide. Some kernels charge them to the interrupted process: the time of the roles then \
+         includes them, that of the host's processes does not, and others may go unseen up to the time of the \
+         interrupts (2 to 38 % of that machine; adding them all would have reported up to 5.9 % that did not exist). \
+         Of 14 trials beside compilers, 13 were found; in the other, compilers had up to 20 %. Windows of less than a \
+         second, because the host's CPU time has a resolution of 10 ms a CPU",
+    provoked: false,
+    run: Some(check),
+};
 
 /// A second, less what a window's ends are late.
 const LEAST_S: f64 = 0.9;
@@ -44,9 +45,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         share * time.cpus(),
         time.cpus()
     );
-    let remedy =
-        "end what runs beside weir (`top` and `ps` show it, and `weir doctor` names the busiest), and run again";
-    finding("other-processes", Severity::Warning, message, remedy)
+    CHECK.finding(Severity::Warning, message)
 }
 
 fn of_machine(e: &Evidence<'_>, hosts: &[&HostRecord], rows: &[&ResourceSecond]) -> Option<(String, CpuTime)> {

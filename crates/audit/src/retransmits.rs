@@ -1,13 +1,22 @@
-//! Noise: detects a network that lost or delayed segments, so that they were sent again. Listed in `CHECKS`. Only between hosts:
-//! loopback loses nothing.
-//!
-//! Threshold: one segment in a thousand. Linux waits at least 200 ms (`TCP_RTO_MIN`) for what no later segment makes up for, far
-//! longer than requests take, so that as many requests are in the tail that percentiles like p99.9 describe. Fewer than
-//! [`LEAST`] are not judged.
+//! Segments sent again.
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Evidence, finding, named, percent};
+use super::{Check, Evidence, Kind, named, percent};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Noise,
+    names: &["retransmits"],
+    sees: "a network between hosts that lost or delayed segments, so that they were sent again",
+    threshold: "one segment in a thousand, and at least 10: the start of a few connections may cost as many",
+    source: "Linux waits at least 200 ms (`TCP_RTO_MIN`) for what no later segment makes up for, far longer than \
+         requests take, so that as many requests are in the tail that percentiles like p99.9 describe",
+    remedy: "see in the interfaces' counters (`ip -s link`) what loses them; their requests are in the tail of every \
+         latency",
+    blind: "loopback, which loses nothing",
+    provoked: true,
+    run: Some(check),
+};
 
 const SHARE: f64 = 0.001;
 
@@ -30,9 +39,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         named(&machine),
         percent(again as f64, sent as f64)
     );
-    let remedy = "see in the interfaces' counters (`ip -s link`) what loses them; their requests are in the tail of \
-                  every latency";
-    finding("retransmits", Severity::Warning, message, remedy)
+    CHECK.finding(Severity::Warning, message)
 }
 
 #[cfg(test)]

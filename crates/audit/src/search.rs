@@ -1,22 +1,31 @@
-//! Headroom of a search for a rate: was the product the limit, and was there enough time? Listed in `CHECKS`.
-//!
-//! Detects a search whose rates failed because the client was at its own limit, as the search itself judged (a thread busy for 90 %
-//! of the window, or late with connections free; `weir_load` has the thresholds). Also notes a search that ran out of time before
-//! the interval was narrow enough. The rate found is still valid, because it was confirmed at full length.
+//! Headroom and time of a search.
 
 use weir_model::load::{SearchEnd, SearchLimit};
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_rate;
 
-use super::{Evidence, finding};
+use super::{Check, Evidence, Kind, finding};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Headroom,
+    names: &["search-room", "search-time"],
+    sees: "a search whose rates failed because the client was at its own limit, as the search itself judged. Also \
+         notes a search that ran out of time before the interval was narrow enough. The rate found is valid all the \
+         same, because it was confirmed at full length",
+    threshold: "a client's thread busy for 90 % of the window, or late with connections free",
+    source: "as for `client-room` and `client-lag`",
+    remedy: "give the client more CPUs (`--cpus`), or run it on another host; the product may carry more",
+    blind: "",
+    provoked: true,
+    run: Some(check),
+};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let search = e.search?;
     if search.limit == Some(SearchLimit::Client) {
         let severity = if e.proxied { Severity::Warning } else { Severity::Note };
         let message = "higher rates failed because the client was at its own limit".to_owned();
-        let remedy = "give the client more CPUs (`--cpus`), or run it on another host; the product may carry more";
-        return finding("search-room", severity, message, remedy);
+        return CHECK.finding(severity, message);
     }
     if search.end != SearchEnd::Budget {
         return None;

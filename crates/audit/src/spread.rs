@@ -1,13 +1,22 @@
-//! Fairness: does the product spread its requests over all origins of a pool? One that favours an origin has less to do, and its
-//! latencies are those of that origin. Listed in `CHECKS`.
-//!
-//! Threshold: an origin without a request is suspect, because the others then do its work. A share that is 20 % more or less
-//! than an even one is noted: hashes of keys spread unevenly, round robin does not. A load of fewer than 100 requests an origin
-//! says nothing.
+//! Requests over the origins of a pool.
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Evidence, finding, percent};
+use super::{Check, Evidence, Kind, finding, percent};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Fairness,
+    names: &["spread"],
+    sees: "a product that does not spread its requests over all origins of a pool: one that favours an origin has \
+         less to do, and its latencies are those of that origin",
+    threshold: "an origin without a request is suspect, because the others do its work; a share 20 % more or less \
+         than an even one is noted",
+    source: "hashes of keys spread unevenly, round robin does not",
+    remedy: "name all `origins` in the product's templates, or leave it out where there is a pool",
+    blind: "loads of fewer than 100 requests an origin",
+    provoked: true,
+    run: Some(check),
+};
 
 /// Requests an origin, at least.
 const REQUESTS: u64 = 100;
@@ -26,8 +35,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let without = origins.iter().filter(|origin| origin.requests == 0).count();
     if without > 0 {
         let message = format!("{without} of {count} origins got no request ({spread})");
-        let remedy = "name all `origins` in the product's templates, or leave it out where there is a pool";
-        return finding("spread", Severity::Warning, message, remedy);
+        return CHECK.finding(Severity::Warning, message);
     }
     let even = all as f64 / count as f64;
     let differs = |requests: u64| (percent(requests as f64, even) - 100.0).abs();

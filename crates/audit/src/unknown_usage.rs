@@ -1,17 +1,28 @@
-//! Notes that the product's CPU and memory were not measured: others have started it, and where its processes are was not said, or
-//! could not be read. Listed in `CHECKS`. There is no threshold.
+//! A product whose use of CPU is not known.
 
 use weir_model::record::{Finding, Role, Severity};
 
-use super::{Evidence, finding};
+use super::{Check, Evidence, Kind};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Fairness,
+    names: &["unknown-usage"],
+    sees: "that the product's CPU and memory were not measured: others have started it, and where its processes are \
+         was not said, or could not be read",
+    threshold: "none: it is noted",
+    source: "",
+    remedy: "name its pods in [served] (namespace, selector) and run it with --topology kubernetes",
+    blind: "",
+    provoked: true,
+    run: Some(check),
+};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if !e.proxied || e.role(Role::Proxy).is_some() {
         return None;
     }
     let message = "CPU and memory of the product are unknown: weir did not start it and does not read its processes";
-    let remedy = "name its pods in [served] (namespace, selector) and run it with --topology kubernetes";
-    finding("unknown-usage", Severity::Note, message.to_owned(), remedy)
+    CHECK.finding(Severity::Note, message.to_owned())
 }
 
 #[cfg(test)]

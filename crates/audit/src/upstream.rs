@@ -1,12 +1,21 @@
-//! Fairness: does the product keep its connections to the origin? This is the most common reason why one proxy reaches
-//! a third of the rate of another. Listed in `CHECKS`.
-//!
-//! Threshold: with fewer than 10 requests a connection, the result measures TCP handshakes and is suspect. Fewer than 100 are
-//! noted. A handshake and a teardown cost the kernel about as much as three small requests.
+//! Keep-alive between product and origin.
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Evidence, finding};
+use super::{Check, Evidence, Kind};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Fairness,
+    names: &["upstream-keepalive"],
+    sees: "a product that does not keep its connections to the origin. This is the most common reason why one proxy \
+         reaches a third of the rate of another",
+    threshold: "fewer than 10 requests a connection are suspect, fewer than 100 are noted",
+    source: "a handshake and a teardown of TCP cost the kernel about as much as three small requests",
+    remedy: "turn on the product's upstream keep-alive, as its tuned profile does",
+    blind: "",
+    provoked: true,
+    run: Some(check),
+};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let origin = e.origin?;
@@ -23,12 +32,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let message = format!(
         "the product opened {opened} connections to the origin for {requests} requests ({ratio:.1} requests a connection)"
     );
-    finding(
-        "upstream-keepalive",
-        severity,
-        message,
-        "turn on the product's upstream keep-alive, as its tuned profile does",
-    )
+    CHECK.finding(severity, message)
 }
 
 #[cfg(test)]

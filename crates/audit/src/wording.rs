@@ -1,20 +1,31 @@
 //! A test that prints the text of every finding into one golden file, so that the texts are reviewed together. It runs
 //! with this crate's tests; nothing else uses it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use weir_model::counters::AddressCounters;
-use weir_model::load::{ErrorKind, LoadSecond, SearchEnd, SearchLimit, SearchResult, TlsResult};
-use weir_model::record::{Finding, HostClock, Severity, Warmup};
+use weir_model::load::{
+    ErrorKind, HeaderChange, HeaderSamples, Lateness, Quantiles, SearchEnd, SearchLimit, SearchResult, Stalls,
+    TlsResult,
+};
+use weir_model::record::{Finding, HostClock, Role, Severity, Warmup};
 use weir_model::suite::Protocol;
 
+use super::cpu_speed::tests::at;
 use super::fixture::{Trial, good, search, three_hosts};
-use super::{RateIntent, clocks, never_steady, other_processes};
+use super::{RateIntent, clocks, cpu_speed, never_steady, other_processes};
 
 fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
     trial.protocol = Protocol::measured().last().expect("one");
     let (versions, suites) = ([(version.to_owned(), 64)].into(), [(suite.to_owned(), 64)].into());
     trial.load.tls = Some(TlsResult { handshakes: 64, versions, suites, ..TlsResult::default() });
+}
+
+fn late(trial: &mut Trial) {
+    let micros = |p50_us, p99_us| Quantiles { p50_us, p99_us, ..Quantiles::default() };
+    trial.load.latency = micros(300.0, 1_500.0);
+    trial.load.lateness = Some(Lateness { lag: micros(12.0, 900.0), latency: micros(290.0, 1_000.0) });
 }
 
 /// Origins with so many requests each.
@@ -25,11 +36,12 @@ fn pool(requests: &[u64]) -> Vec<AddressCounters> {
 #[test]
 fn every_finding_says_what_was_reviewed() {
     type Fault = fn(&mut Trial);
-    let faults: [(&str, Fault); 39] = [
+    let faults: &[(&str, Fault)] = &[
         ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
         ("nothing was answered", |t| t.load.window.right_in_window = 0),
         ("another origin", |t| t.has_counters = false),
         ("no origin", |t| (t.has_counters, t.store) = (false, true)),
+        ("a product that others have started", |t| t.usage.retain(|usage| usage.role != Role::Proxy)),
         ("wrong data", |t| t.load.total.errors = [(ErrorKind::Lost, 3), (ErrorKind::Stale, 1)].into()),
         ("a cache", |t| t.origin.requests = 12),
         ("a cache, and requests without an answer", |t| {
@@ -51,7 +63,18 @@ fn every_finding_says_what_was_reviewed() {
         ("short connections downstream", |t| (t.load.total.connections, t.load.total.closed_by_peer) = (1_064, 990)),
         ("one error", |t| t.load.window.errors = [(ErrorKind::Reset, 1)].into()),
         ("some errors", |t| t.load.window.errors = [(ErrorKind::Reset, 10), (ErrorKind::Timeout, 5)].into()),
-        ("many errors", |t| t.load.window.errors = [(ErrorKind::BadStatus, 2_500)].into()),
+        ("many errors", |t| t.load.window.errors = [(ErrorKind::Timeout, 2_500)].into()),
+        ("refusals", |t| {
+            t.load.window.errors = [(ErrorKind::BadStatus, 47), (ErrorKind::Reset, 2)].into();
+            t.load.window.statuses = [(200, 9_951), (429, 7), (503, 40)].into();
+        }),
+        ("a wrong answer", |t| t.load.total.errors = [(ErrorKind::WrongBody, 1)].into()),
+        ("wrong answers", |t| t.load.total.errors = [(ErrorKind::WrongBody, 6), (ErrorKind::BadStatus, 3)].into()),
+        ("a header that came", |t| {
+            let (name, is) = ("x-cache".to_owned(), Some("HIT".to_owned()));
+            let change = HeaderChange { name, was: None, is, at_s: 1.2, samples: 9 };
+            t.load.headers = Some(HeaderSamples { sampled: 20, changes: vec![change] });
+        }),
         ("an open load not carried", |t| {
             (t.load.offered_rate, t.load.window.right_in_window, t.load.window.unsent) = (Some(12_345.0), 9_000, 7);
         }),
@@ -72,13 +95,9 @@ fn every_finding_says_what_was_reviewed() {
             t.search = Some(SearchResult { failed_from: None, ..search(SearchEnd::Budget, None) });
         }),
         ("a level that changes", |t| {
-            let row = |second: u32| LoadSecond {
-                length_s: 1.0,
-                right: if second < 6 { 700 } else { 1_000 },
-                ..LoadSecond::default()
-            };
-            t.load.series = (0..20).map(row).collect();
+            t.load.tenths = (0..200).map(|tenth| if tenth < 60 { 700 } else { 1_000 }).collect()
         }),
+        ("pauses", |t| t.load.tenths = (0..20).map(|tenth| if tenth % 10 < 2 { 3 } else { 1_000 }).collect()),
         ("a full client", |t| t.load.thread_busy = vec![0.2, 0.97]),
         ("a full client, direct", |t| (t.load.thread_busy, t.proxied) = (vec![0.97], false)),
         ("a full CPU of client and origin", |t| (t.usage[0].cores_busy, t.usage[2].cores_busy) = (0.5, 0.45)),
@@ -86,12 +105,19 @@ fn every_finding_says_what_was_reviewed() {
             (t.placement.client, t.placement.origin) = (vec![0, 2], vec![0, 2]);
             (t.usage[0].cores_busy, t.usage[2].cores_busy) = (1.0, 0.9);
         }),
-        ("a late client", |t| (t.load.offered_rate, t.load.lag.p99_us) = (Some(10_000.0), 1_234.0)),
-        ("no free connection", |t| {
-            (t.load.offered_rate, t.load.lag.p99_us, t.load.latency.p99_us) =
-                (Some(10_000.0), 2_400_000.0, 2_500_000.0);
+        ("a late client", late),
+        ("a late client, direct", |t| {
+            late(t);
+            t.proxied = false;
+        }),
+        ("a client that was stopped", |t| t.load.stalls = Stalls { count: 3, total_us: 620_000, longest_us: 210_000 }),
+        ("an origin that was stopped", |t| t.origin.stalls = Stalls { count: 1, total_us: 24_000, longest_us: 24_000 }),
+        ("a machine that stood still", |t| {
+            t.load.stalls = Stalls { count: 3, total_us: 92_000, longest_us: 41_000 };
+            t.origin.stalls = Stalls { count: 2, total_us: 80_000, longest_us: 45_000 };
         }),
         ("a product beyond its cores", |t| t.usage[1].cores_busy = 1.5),
+        ("an access log", |t| t.usage[1].disk_written_bytes = Some(1_234_567)),
         ("a connection a request upstream", |t| t.origin.connections_accepted = 9_000),
         ("an idle origin", |t| t.origin.addresses = pool(&[6_000, 0, 4_000])),
         ("an uneven pool", |t| t.origin.addresses = pool(&[5_000, 2_000, 3_000])),
@@ -108,7 +134,7 @@ fn every_finding_says_what_was_reviewed() {
             text.push_str(&format!("  {severity} {}: {}\n    {}\n", f.check, f.message, f.remedy));
         }
     };
-    for (name, inject) in faults {
+    for &(name, inject) in faults {
         let mut trial = good();
         inject(&mut trial);
         add(name, trial.all());
@@ -153,29 +179,42 @@ fn every_finding_says_what_was_reviewed() {
         "clocks that disagree",
         clocks(&[clock("client-1", 900.0), clock("client-2", 21_000.0)], 2, 2.0).into_iter().collect(),
     );
+    add("a slow CPU", cpu_speed(&at(500.0), &[at(400.0), at(405.0)]).into_iter().collect());
     for (name, seconds) in [("never steady", 30), ("never steady, in too short a time", 6)] {
         let warmup = Warmup { seconds: seconds as f64, steady: false };
         add(name, never_steady(Some(&warmup), Duration::from_secs(seconds)).into_iter().collect());
     }
-    assert_eq!(text, include_str!("../tests/golden/findings.txt"), "\n{text}");
+    are_of_listed_checks(&text);
+    super::page::same(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/findings.txt"), &text);
 }
 
 /// `CONTRIBUTING.md` says what a new check needs: a file, its lines in `lib.rs`, and a fault in the list above.
 #[test]
-fn every_file_is_a_check_that_is_run() {
+fn every_file_is_a_check_that_is_listed() {
     let lib = include_str!("lib.rs");
     let mut checks = 0;
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        // The lab makes the last two apart, before there is any evidence and after all of it.
-        if ["lib", "wording", "never_steady", "clocks"].contains(&name.as_str()) {
+        if ["lib", "page", "wording"].contains(&name.as_str()) {
             continue;
         }
         checks += 1;
         let declared = lib.lines().any(|line| line.trim_start_matches("pub ") == format!("mod {name};"));
         assert!(declared, "lib.rs does not declare {name}");
-        assert!(lib.contains(&format!("    {name}::check,\n")), "CHECKS does not list {name}");
+        assert!(lib.contains(&format!("    &{name}::CHECK,\n")), "CHECKS does not list {name}");
     }
     assert_eq!(checks, super::CHECKS.len());
+}
+
+/// Each name of a check has a fault above, and each finding is named.
+fn are_of_listed_checks(text: &str) {
+    let severities = ["  note ", "  warning ", "  fatal "];
+    let name = |line: &'_ str| {
+        severities.iter().find_map(|severity| line.strip_prefix(severity)?.split(':').next().map(str::to_owned))
+    };
+    let seen: BTreeSet<String> = text.lines().filter_map(name).collect();
+    let names = super::CHECKS.iter().flat_map(|check| check.names);
+    let named: BTreeSet<String> = names.map(|name| (*name).to_owned()).collect();
+    assert_eq!(seen, named);
 }

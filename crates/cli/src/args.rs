@@ -68,6 +68,8 @@ pub enum Verb {
     Report(verbs::report::Args),
     /// Compare two runs: what changed, by how much, and how sure that is
     Compare(verbs::compare::Args),
+    /// Compare two products in short slices in turn: finds three per cent
+    Duet(Box<verbs::duet::Args>),
     /// Print the help of a verb, or of a topic: weir help load tls
     Help(verbs::help::Args),
     /// Print a completion script for a shell
@@ -130,6 +132,16 @@ impl LibraryArgs {
     /// What is wrong in a folder.
     pub fn catalogue(&self) -> Result<Catalogue, Failure> {
         crate::library::catalogue(&self.library)
+    }
+
+    /// The same for a verb that is about these products alone: the files of others may be wrong.
+    ///
+    /// # Errors
+    /// What is wrong in a folder or in the files of these.
+    pub fn catalogue_for(&self, products: &[String]) -> Result<Catalogue, Failure> {
+        let catalogue = crate::library::with_broken(&self.library)?;
+        catalogue.sound_are(products).map_err(Failure::input)?;
+        Ok(catalogue)
     }
 }
 

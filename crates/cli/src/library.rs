@@ -18,6 +18,16 @@ static SUITES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
 /// # Errors
 /// What is wrong in an overlay (what is built in was checked by the tests).
 pub fn catalogue(overlays: &[PathBuf]) -> Result<Catalogue, Failure> {
+    let catalogue = with_broken(overlays)?;
+    catalogue.sound().map_err(Failure::input)?;
+    Ok(catalogue)
+}
+
+/// The same, without the products whose files are wrong ([`Catalogue::broken`]).
+///
+/// # Errors
+/// When a folder cannot be read.
+pub fn with_broken(overlays: &[PathBuf]) -> Result<Catalogue, Failure> {
     let mut catalogue = built_in().map_err(Failure::input)?;
     for dir in overlays {
         if !dir.is_dir() {
@@ -25,7 +35,7 @@ pub fn catalogue(overlays: &[PathBuf]) -> Result<Catalogue, Failure> {
             let wanted = "a folder that contains products/<name>/product.toml or suites/<name>.toml";
             return Err(Failure::wrong("--library", found, wanted));
         }
-        catalogue.overlay(dir).map_err(Failure::input)?;
+        catalogue.overlay_with_broken(dir).map_err(Failure::input)?;
     }
     Ok(catalogue)
 }

@@ -10,6 +10,19 @@ use weir_stats::{Estimate, detectable_change, unpaired_ratio};
 use super::compared_run::Blocks;
 use super::{ComparedRun, Options};
 
+/// Of the direct path's change from run to run, this share may have affected a product and not be divided out, or the other way: what
+/// slows a machine down does not slow all work alike. Source: of the difference between real runs of one product on a virtual
+/// machine, half was of whole runs (`docs/compare.md`).
+const NOT_DIVIDED_OUT: f64 = 0.5;
+
+/// What two whole runs of one program may differ by although the direct path did not change: each run starts other processes at
+/// other places of the memory, which no block shows. A ratio.
+const OF_A_RUN: f64 = 1.02;
+
+/// The same where the direct path does not show how the machine changed. Runs of one program were 7 % apart on virtual machines, and
+/// 9 % at one time.
+const OF_A_MACHINE: f64 = 1.10;
+
 /// A number in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Median {
@@ -54,7 +67,8 @@ pub struct Change {
     pub divided: bool,
     /// After over before, with an interval at the level asked for.
     pub ratio: Estimate,
-    /// The same ratio with the wider interval that each claim needs so that all of them together keep the level.
+    /// The same ratio with the wider interval that each claim needs so that all of them together keep the level, wider still by what
+    /// may be of the runs and not of the product.
     pub sure_ratio: Estimate,
     /// The smallest ratio above 1 that blocks such as these detect as sure in four comparisons of five; `None` if there
     /// is none.
@@ -83,6 +97,8 @@ pub(super) struct Samples {
     raw: (Vec<f64>, Vec<f64>),
     used: (Vec<f64>, Vec<f64>),
     pub divided: bool,
+    /// What may be of the runs and not of the product, as a ratio: a sure change is larger.
+    of_runs: f64,
 }
 
 impl Samples {
@@ -94,12 +110,14 @@ impl Samples {
         if a.is_empty() || b.is_empty() {
             return None;
         }
-        let (divided_a, divided_b) = (divided_by(&a, &direct_values(runs.0)), divided_by(&b, &direct_values(runs.1)));
+        let direct = (direct_values(runs.0), direct_values(runs.1));
+        let (divided_a, divided_b) = (divided_by(&a, &direct.0), divided_by(&b, &direct.1));
         // Both are divided or neither is. Neither is divided if too few blocks would be left for an interval.
         let divided = !how.absolute && enough(&divided_a, &a) && enough(&divided_b, &b);
         let raw: (Vec<f64>, Vec<f64>) = (a.values().copied().collect(), b.values().copied().collect());
         let used = if divided { (divided_a, divided_b) } else { raw.clone() };
-        Some(Samples { metric, asked: false, raw, used, divided })
+        let of_runs = of_runs(metric, divided.then_some(&direct));
+        Some(Samples { metric, asked: false, raw, used, divided, of_runs })
     }
 
     /// True when both runs have the two blocks that an interval needs.
@@ -110,8 +128,9 @@ impl Samples {
     /// The change, with an interval at `level` and one at `sure`, the level that a sure change needs.
     pub fn evaluate(&self, level: f64, sure: f64, machine: bool) -> Option<Change> {
         let median = |blocks: &[f64]| Some(Median { median: weir_stats::median(blocks)?, blocks: blocks.len() });
-        let (ratio, sure_ratio) = (self.ratio(&self.used, level)?, self.ratio(&self.used, sure)?);
-        let detectable = detectable_change(&self.used.1, &self.used.0, sure) * self.widening();
+        let (ratio, own) = (self.ratio(&self.used, level)?, self.ratio(&self.used, sure)?);
+        let sure_ratio = Estimate { low: own.low / self.of_runs, high: own.high * self.of_runs, ..own };
+        let detectable = detectable_change(&self.used.1, &self.used.0, sure) * self.widening() * self.of_runs;
         let verdict = match () {
             () if machine => Verdict::Machine,
             () if !self.claimable() => Verdict::Unclaimable,
@@ -160,6 +179,18 @@ fn compared_name<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok,
 /// The side of "no change" on which the whole interval lies; 0 when it includes "no change".
 fn direction(ratio: &Estimate) -> i8 {
     i8::from(ratio.low > 1.0) - i8::from(ratio.high < 1.0)
+}
+
+/// What may be of the runs and not of the product, as a ratio. What does not depend on the machine's speed has nothing of it.
+fn of_runs(metric: Metric, direct: Option<&(Blocks, Blocks)>) -> f64 {
+    if metric.entry().compared.is_none_or(|compared| compared.direct.is_none()) {
+        return 1.0;
+    }
+    let median = |blocks: &Blocks| weir_stats::median(&blocks.values().copied().collect::<Vec<_>>());
+    let change = direct.and_then(|(before, after)| Some((median(after)? / median(before)?).ln().abs()));
+    change
+        .filter(|change| change.is_finite())
+        .map_or(OF_A_MACHINE, |change| (NOT_DIVIDED_OUT * change).exp().max(OF_A_RUN))
 }
 
 /// The number of each block divided by the direct path's number of the same block.

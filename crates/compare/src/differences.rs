@@ -140,7 +140,8 @@ fn of_role(environment: &Environment, role: Role) -> Facts {
 /// `netns, 3 hosts on one machine: ...`. Runs of older weirs have no file for it, and were on one machine.
 fn topology(run: &ComparedRun, environment: &Environment) -> String {
     let file = run.run.folder.join("topology.toml");
-    let known = std::fs::read_to_string(file).ok().and_then(|text| Topology::parse("topology.toml", &text).ok());
+    let known =
+        weir_model::regular::read_text(&file).ok().and_then(|text| Topology::parse("topology.toml", &text).ok());
     match (known, environment.hosts.is_empty()) {
         (_, true) => "one machine, over loopback".to_owned(),
         (known, false) => {

@@ -182,7 +182,7 @@ fn signed(ratio: f64) -> String {
 fn notes(comparison: &Comparison, hidden: usize) -> Vec<String> {
     let mut notes = vec![format!(
         "Intervals are at {}. Likely: the interval excludes 0. Sure: it does so even at the level at which all claims \
-         together are right in {} of comparisons: {}.",
+         together are right in {} of comparisons ({}), and by more than whole runs of one program differ by.",
         percent(comparison.level),
         percent(comparison.level),
         family(comparison)

@@ -305,6 +305,8 @@ impl FakeTestbed {
             cores_busy: 0.0,
             rss_max_bytes: 9 << 20,
             pss_max_bytes: Some(8 << 20),
+            disk_read_bytes: None,
+            disk_written_bytes: None,
             threads_max: Some(3),
             processes_max: Some(2),
             fds_max: None,

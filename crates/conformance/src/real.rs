@@ -281,6 +281,7 @@ impl Testbed for RealTestbed<'_> {
             protocol: self.protocol.upstream(),
             connections: 64,
             cpus: &[],
+            real_time: false,
             driver,
             tls: None,
             output: &log,

@@ -256,6 +256,8 @@ impl Sampler for FakeSampler {
             cores_busy: 0.0,
             rss_max_bytes: 0,
             pss_max_bytes: None,
+            disk_read_bytes: None,
+            disk_written_bytes: None,
             threads_max: Some(1),
             processes_max: Some(1),
             fds_max: None,

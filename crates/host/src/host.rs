@@ -18,6 +18,7 @@ use weir_model::At;
 use weir_model::clock::ClockReading;
 use weir_model::product::Signal;
 use weir_model::record::{Environment, Role};
+use weir_model::speed::CpuSpeed;
 use weir_vitals::{Watched, Window};
 
 use crate::files::FileError;
@@ -53,6 +54,14 @@ pub trait Host: Debug + Send + Sync {
     /// # Errors
     /// When it cannot be executed.
     fn start_role(&self, spec: &RoleSpec) -> Result<Arc<dyn RoleProcess>, RoleError>;
+
+    /// Measures how fast CPUs of the host are, by a calculation of some 10 ms for each of them.
+    ///
+    /// # Errors
+    /// When one of them may not be used, or the host cannot do that.
+    fn speeds(&self, _cpus: &[u32]) -> std::io::Result<Vec<CpuSpeed>> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
 
     /// Samples process trees and the host, once a second within a window. `counted` are origins that run on this host, by
     /// pid: at the end of each second they are asked how many connections they have open.

@@ -1,5 +1,6 @@
 //! This machine as a host: the implementation of [`Host`] that `weir` uses.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -11,7 +12,8 @@ use std::time::Duration;
 use serde_json::Value;
 use weir_model::At;
 use weir_model::clock::ClockReading;
-use weir_model::record::Role;
+use weir_model::record::{Environment, Role};
+use weir_model::speed::CpuSpeed;
 use weir_vitals::{Connections, Watch, Watched, Window};
 
 use crate::files::FileError;
@@ -22,8 +24,10 @@ use crate::role::{LocalRole, OpenCount, RoleError};
 use crate::supervisor::{self, StartError, Supervised};
 use crate::{placement, tail};
 
-/// Variables that products may see: enough to find their libraries and helpers.
-const VARIABLES: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+/// Variables of the user that products may see: enough to find their libraries and helpers.
+const VARIABLES: [&str; 3] = ["PATH", "HOME", "TMPDIR"];
+/// The language of products: that of the user could change what they do.
+const LANGUAGE: (&str, &str) = ("LANG", "C.UTF-8");
 
 /// What a program offers on its host besides, for [`Host::call`]: its name, argument and progress in, its result out.
 pub type Offer = dyn Fn(&str, Value, &mut dyn FnMut(Value)) -> Result<Value, String> + Send + Sync;
@@ -70,12 +74,14 @@ impl LocalHost {
 }
 
 fn facts() -> HostFacts {
+    let of_user = VARIABLES.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
+    let env: BTreeMap<String, String> = of_user.chain([(LANGUAGE.0.to_owned(), LANGUAGE.1.to_owned())]).collect();
     HostFacts {
         name: "local".to_owned(),
-        environment: weir_vitals::environment(),
+        environment: Environment { product_env: env.clone(), ..weir_vitals::environment() },
         machine: std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned(),
         cpus: placement::allowed_cpus(),
-        env: VARIABLES.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect(),
+        env,
         address: None,
         work: None,
     }
@@ -109,6 +115,10 @@ impl Host for LocalHost {
         roles.retain(|role| role.strong_count() > 0);
         roles.push(Arc::downgrade(&role));
         Ok(role)
+    }
+
+    fn speeds(&self, cpus: &[u32]) -> std::io::Result<Vec<CpuSpeed>> {
+        weir_vitals::speeds(cpus)
     }
 
     fn watch(&self, trees: Vec<Watched>, counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>> {

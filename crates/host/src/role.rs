@@ -197,6 +197,8 @@ pub struct OriginSpec<'a> {
     pub connections: u32,
     /// Its CPUs; empty for all.
     pub cpus: &'a [u32],
+    /// It runs before all ordinary processes of its CPUs, where the kernel allows it.
+    pub real_time: bool,
     /// Its I/O driver.
     pub driver: DriverChoice,
     /// TLS settings; with them, the origin accepts only TLS.
@@ -232,6 +234,9 @@ impl OriginProcess {
         args.extend(["--threads", &threads, "--connections", &connections, "--driver", driver].map(String::from));
         if !spec.cpus.is_empty() {
             args.extend(["--cpus".to_owned(), cpu_list(spec.cpus)]);
+        }
+        if spec.real_time {
+            args.push("--real-time".to_owned());
         }
         args.extend(spec.tls.iter().flat_map(OriginTls::args));
         let link = Link::start(
@@ -546,7 +551,16 @@ mod tests {
             let driver = DriverChoice::Epoll;
             let protocol = if tls.is_some() { Protocol::Rediss } else { Protocol::default() };
             let (listen, tls) = (&[listen, SocketAddr::from(([127, 0, 0, 1], 15_002))][..], tls.cloned());
-            let spec = OriginSpec { listen, protocol, connections: 64, cpus: &[2, 5], driver, tls, output: &output };
+            let spec = OriginSpec {
+                listen,
+                protocol,
+                connections: 64,
+                cpus: &[2, 5],
+                real_time: false,
+                driver,
+                tls,
+                output: &output,
+            };
             OriginProcess::start(&host(weir), &spec).expect_err("no origin").to_string()
         };
         assert_eq!(

@@ -69,12 +69,17 @@ fn ask_for(command: &[String], limit: Duration, most: u64) -> Result<String, NoA
         [child.stdout.take().map(|s| Box::new(s) as _), child.stderr.take().map(|s| Box::new(s) as _)];
     for (i, stream) in streams.into_iter().flatten().enumerate() {
         let sender = sender.clone();
-        thread::spawn(move || {
+        let read = move || {
             let mut bytes = Vec::new();
             // An error here is an end of the output like another; what was read before it counts.
             let _ = stream.take(most).read_to_end(&mut bytes);
             let _ = sender.send((i, bytes));
-        });
+        };
+        // Fails where the user may have no more threads.
+        if let Err(error) = thread::Builder::new().spawn(read) {
+            kill_group(&mut child);
+            return Err(NoAnswer::Io(error));
+        }
     }
     drop(sender);
     let mut parts = [Vec::new(), Vec::new()];

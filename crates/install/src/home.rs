@@ -11,16 +11,22 @@ pub struct Home(PathBuf);
 
 /// No folder can be named.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "no folder for weir's own files: neither WEIR_HOME nor XDG_DATA_HOME nor HOME is set to an absolute path\n  expected: WEIR_HOME=/some/folder"
-)]
-pub struct HomeError;
+pub enum HomeError {
+    /// It would mean another folder for each place that weir is started from.
+    #[error("WEIR_HOME: {} is a relative path\n  expected: an absolute path, such as WEIR_HOME=/some/folder", .0.display())]
+    Relative(PathBuf),
+    /// None is set.
+    #[error(
+        "no folder for weir's own files: neither WEIR_HOME nor XDG_DATA_HOME nor HOME is set to an absolute path\n  expected: WEIR_HOME=/some/folder"
+    )]
+    None,
+}
 
 impl Home {
     /// The folder that the environment names.
     ///
     /// # Errors
-    /// When it names none.
+    /// When it names none, or a relative one as weir's own.
     pub fn from_env() -> Result<Home, HomeError> {
         Home::resolve(|name| std::env::var_os(name))
     }
@@ -40,15 +46,18 @@ impl Home {
         self.0.join("products").join(name)
     }
 
-    /// A relative path in any of the three is passed over, as the XDG base directory specification asks: it would
-    /// mean another folder for each place that weir is started from.
+    /// A relative path in the other two is passed over, as the XDG base directory specification asks.
     fn resolve(variable: impl Fn(&str) -> Option<OsString>) -> Result<Home, HomeError> {
+        let own = variable("WEIR_HOME").map(PathBuf::from).filter(|path| !path.as_os_str().is_empty());
+        if let Some(path) = own {
+            return if path.is_absolute() { Ok(Home(path)) } else { Err(HomeError::Relative(path)) };
+        }
         let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        absolute("WEIR_HOME")
-            .or_else(|| absolute("XDG_DATA_HOME").map(|data| data.join("weir")))
+        absolute("XDG_DATA_HOME")
+            .map(|data| data.join("weir"))
             .or_else(|| absolute("HOME").map(|home| home.join(".local/share/weir")))
             .map(Home)
-            .ok_or(HomeError)
+            .ok_or(HomeError::None)
     }
 }
 
@@ -66,7 +75,8 @@ mod tests {
         assert_eq!(resolve(&all), Ok(Home::at("/w")));
         assert_eq!(resolve(&all[..2]), Ok(Home::at("/x/weir")));
         assert_eq!(resolve(&all[..1]), Ok(Home::at("/h/.local/share/weir")));
-        assert_eq!(resolve(&[("WEIR_HOME", "here"), ("XDG_DATA_HOME", ""), ("HOME", "/h")]), resolve(&all[..1]));
-        assert_eq!(resolve(&[]), Err(HomeError));
+        assert_eq!(resolve(&[("WEIR_HOME", ""), ("XDG_DATA_HOME", "here"), ("HOME", "/h")]), resolve(&all[..1]));
+        assert_eq!(resolve(&[("WEIR_HOME", "here"), ("HOME", "/h")]), Err(HomeError::Relative("here".into())));
+        assert_eq!(resolve(&[]), Err(HomeError::None));
     }
 }

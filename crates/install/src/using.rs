@@ -104,6 +104,17 @@ fn unreadable(path: &Path, why: &str) -> InstallError {
 /// # Errors
 /// When it does not, or the choice cannot be written down.
 pub fn use_binary(product: &Product, binary: &Path, home: &Home) -> Result<Installed, InstallError> {
+    let Installed { binary, version, sha256, from } = own_binary(product, binary)?;
+    let own = Own { binary: binary.clone(), version: version.clone(), sha256: sha256.clone() };
+    change(&product.name, home, |chosen| chosen.own = Some(own))?;
+    Ok(Installed { binary, version, sha256, from })
+}
+
+/// The user's binary as `product`; it must run and say an acceptable version.
+///
+/// # Errors
+/// When it does not.
+pub fn own_binary(product: &Product, binary: &Path) -> Result<Installed, InstallError> {
     let program = program_of(product)?;
     let refuse = |why: String, wanted: &str| {
         let (path, name) = (binary.display(), &product.name);
@@ -126,8 +137,6 @@ pub fn use_binary(product: &Product, binary: &Path, home: &Home) -> Result<Insta
         refuse(why, &wanted)
     })?;
     let sha256 = digest::read(&binary).map_err(InstallError::io(&binary))?;
-    let own = Own { binary: binary.clone(), version: version.clone(), sha256: sha256.clone() };
-    change(&product.name, home, |chosen| chosen.own = Some(own))?;
     let from = format!("own {}", binary.display());
     Ok(Installed { binary, version, sha256, from })
 }

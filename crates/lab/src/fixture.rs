@@ -116,6 +116,7 @@ pub fn measured(trial: u32, product: &str, workload: &str, rate: f64) -> Measure
         search: None,
         faults: Vec::new(),
         clocks: Vec::new(),
+        speed: Vec::new(),
     }
 }
 

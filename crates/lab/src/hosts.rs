@@ -15,6 +15,7 @@ use weir_model::Placement;
 use weir_model::clock::ClockReading;
 use weir_model::product::Product;
 use weir_model::record::{HostClock, HostRecord, Role};
+use weir_model::speed::HostSpeed;
 use weir_vitals::Watched;
 
 /// Reaches hosts again.
@@ -92,6 +93,20 @@ impl Hosts {
             true => placement.of(role).to_vec(),
             false => host.facts().cpus.clone(),
         }
+    }
+
+    /// How fast the roles' CPUs are now, each machine's once; a host that cannot say it is left out.
+    pub fn speeds(&self, placement: &Placement) -> Vec<HostSpeed> {
+        let mut machines = BTreeSet::new();
+        let each = self.each().into_iter().filter(|host| machines.insert(host.facts().machine.clone()));
+        let of = |host: &Arc<dyn Host>| {
+            let on_machine = self.each().into_iter().filter(|one| one.facts().machine == host.facts().machine);
+            let roles = on_machine.flat_map(|one| self.roles(one).into_iter().map(move |role| (role, one)));
+            let cpus: BTreeSet<u32> = roles.flat_map(|(role, one)| self.cpus(role, one, placement)).collect();
+            let cpus: Vec<u32> = cpus.into_iter().collect();
+            Some(HostSpeed { host: host.facts().name.clone(), cpus: host.speeds(&cpus).ok()? })
+        };
+        each.filter_map(of).collect()
     }
 
     /// The roles of a host.

@@ -123,6 +123,7 @@ pub fn measure(from: &Arc<dyn Host>, to: &Arc<dyn Host>, scratch: &Path, stop: &
         protocol: Protocol::default(),
         connections: CONNECTIONS,
         cpus: &origin_cpus,
+        real_time: false,
         driver: DriverChoice::Auto,
         tls: None,
         output: &output,

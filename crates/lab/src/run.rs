@@ -12,7 +12,7 @@ pub use length::overhead;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use weir_host::Host;
 use weir_host::files::pretty;
@@ -296,7 +296,7 @@ fn rates_file(load: &Load) -> String {
     format!("rates-{}.json", load.name)
 }
 
-fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>) {
+pub(crate) fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>) {
     let launcher =
         |host: &Arc<dyn Host>, installed| Launcher { host: Arc::clone(host), tls: setup.tls.clone(), installed };
     let context = TrialContext {
@@ -308,11 +308,12 @@ fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>) {
         driver: setup.driver,
         products: setup.products,
         seed,
+        speed: OnceLock::new(),
     };
     (context, setup.reach)
 }
 
-fn environment(setup: &Setup, seed: u64) -> Environment {
+pub(crate) fn environment(setup: &Setup, seed: u64) -> Environment {
     let served = |product: &Product| {
         let served = product.served()?;
         Some(ProductFacts {

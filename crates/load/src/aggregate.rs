@@ -12,7 +12,7 @@ use crate::clock::to_secs;
 use crate::counts::happened;
 use crate::detail::Detail;
 use crate::output::LogInterval;
-use crate::recorder::{EventCounts, Histo, Interval, Merged, Phase, quantiles};
+use crate::recorder::{EventCounts, Histo, Interval, Merged, Own, Phase, TENTH, TENTHS, quantiles};
 
 /// One second of one phase, over all workers.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ struct PartialSecond {
     start: u64,
     end: u64,
     counts: EventCounts,
+    tenths: [u64; TENTHS],
     /// Connections open at its end, if every worker has reported its number.
     open: Option<u32>,
     merged: Merged,
@@ -36,11 +37,15 @@ pub(crate) struct Aggregate {
     pub samples: Merged,
     /// Their latency by kind of request, where kinds are recorded.
     pub requests: Vec<Histo>,
+    /// The client's own lateness, in an open load.
+    pub own: Option<Own>,
     /// What happened in the window, and in all of the load.
     pub window: EventCounts,
     pub total: EventCounts,
     /// The window's rows.
     pub series: Vec<LoadSecond>,
+    /// Right answers in each whole tenth of a second of the window.
+    pub tenths: Vec<u64>,
     /// The errors of those rows that had any, by their second.
     pub errors: BTreeMap<u32, BTreeMap<ErrorKind, u64>>,
     /// The state after the last completed second.
@@ -50,16 +55,19 @@ pub(crate) struct Aggregate {
 }
 
 impl Aggregate {
-    pub(crate) fn new(workers: u32, log: bool) -> Aggregate {
+    /// `open`: the load is.
+    pub(crate) fn new(workers: u32, log: bool, open: bool) -> Aggregate {
         Aggregate {
             workers,
             partial: BTreeMap::new(),
             spare: vec![Merged::new()],
             samples: Merged::new(),
             requests: Vec::new(),
+            own: open.then(Own::new),
             window: EventCounts::default(),
             total: EventCounts::default(),
             series: Vec::new(),
+            tenths: Vec::new(),
             errors: BTreeMap::new(),
             last: Quantiles::default(),
             log: log.then(Vec::new),
@@ -74,6 +82,9 @@ impl Aggregate {
         }
         if matches!(interval.phase, Phase::Window | Phase::Drain) {
             interval.add_kinds(&mut self.requests);
+            if let Some(own) = &mut self.own {
+                own.take(interval);
+            }
         }
         let key = (interval.phase, interval.second);
         let spare = &mut self.spare;
@@ -82,12 +93,14 @@ impl Aggregate {
             start: interval.start,
             end: interval.end,
             counts: EventCounts::default(),
+            tenths: [0; TENTHS],
             open: Some(0),
             merged: spare.pop().unwrap_or_else(Merged::new),
         });
         so_far.intervals += 1;
         so_far.end = so_far.end.max(interval.end);
         so_far.counts.add(&interval.counts);
+        so_far.tenths.iter_mut().zip(interval.tenths).for_each(|(sum, n)| *sum += u64::from(n));
         so_far.open = so_far.open.zip(interval.open).map(|(sum, n)| sum + n);
         so_far.merged.take(interval);
         if so_far.intervals < self.workers {
@@ -108,6 +121,7 @@ impl Aggregate {
         let length = to_secs(end.saturating_sub(window));
         // Seconds that some threads began after the last response are empty.
         self.series.retain(|row| f64::from(row.second) < length || !is_empty(row));
+        self.tenths.truncate((end.saturating_sub(window) / TENTH) as usize);
         if let Some(last) = self.series.last_mut() {
             last.length_s = (length - f64::from(last.second)).clamp(0.0, 1.0);
         }
@@ -138,6 +152,7 @@ impl Aggregate {
         match phase {
             Phase::Window => {
                 self.series.push(row.clone());
+                self.tenths.extend(so_far.tenths);
                 if so_far.counts.errors > 0 {
                     self.errors.insert(second, happened(&so_far.counts.by_kind).collect());
                 }
@@ -162,6 +177,7 @@ fn row(second: u32, so_far: &PartialSecond, latency: &Quantiles) -> LoadSecond {
         p99_us: latency.p99_us,
         max_us: latency.max_us,
         lag_max_us: quantiles(&so_far.merged.lag).max_us,
+        stalled_us: so_far.counts.stalls.total_us,
         connections_open: so_far.open,
     }
 }
@@ -174,21 +190,23 @@ fn is_empty(row: &LoadSecond) -> bool {
 mod tests {
     use super::*;
     use crate::clock::SECOND;
+    use crate::recorder::Kinds;
 
     fn interval(phase: Phase, second: u32, right: u64) -> Box<Interval> {
-        let mut interval = Interval::new(0);
+        let mut interval = Interval::new(Kinds::default());
         interval.phase = phase;
         interval.second = second;
         interval.start = u64::from(second) * SECOND;
         interval.end = interval.start + SECOND;
         interval.counts.right = right;
-        interval.sample(0, 1, 1, 1_000_001);
+        interval.tenths[9] = right as u32;
+        interval.sample(0, 1, 1, 1_000_001, false);
         interval
     }
 
     #[test]
     fn a_row_comes_when_every_worker_has_handed_in() {
-        let mut aggregate = Aggregate::new(2, true);
+        let mut aggregate = Aggregate::new(2, true, false);
         assert!(aggregate.take(&interval(Phase::Warmup, 0, 1)).is_none());
         let (phase, row) = aggregate.take(&interval(Phase::Warmup, 0, 2)).unwrap();
         assert_eq!((phase, row.right, row.length_s), (Phase::Warmup, 3, 1.0));
@@ -200,6 +218,7 @@ mod tests {
         aggregate.close(0, SECOND + SECOND / 2);
         let rows: Vec<_> = aggregate.series.iter().map(|r| (r.second, r.right, r.length_s)).collect();
         assert_eq!(rows, [(0, 10, 1.0), (1, 5, 0.5)]);
+        assert_eq!(aggregate.tenths, [0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0], "whole ones");
         assert_eq!((aggregate.window.right, aggregate.total.right), (15, 25));
         // Warm-up's samples are left out, the drain's are in.
         assert_eq!(aggregate.samples.latency.len(), 4);
@@ -208,7 +227,7 @@ mod tests {
 
     #[test]
     fn connections_open_are_those_of_all_workers_or_not_known() {
-        let mut aggregate = Aggregate::new(2, false);
+        let mut aggregate = Aggregate::new(2, false, false);
         let of = |second: u32, open: Option<u32>| {
             let mut interval = interval(Phase::Window, second, 1);
             interval.open = open;
@@ -228,9 +247,9 @@ mod tests {
 
     #[test]
     fn empty_seconds_past_the_end_are_dropped() {
-        let mut aggregate = Aggregate::new(1, false);
+        let mut aggregate = Aggregate::new(1, false, false);
         aggregate.take(&interval(Phase::Window, 0, 1));
-        let mut empty = Interval::new(0);
+        let mut empty = Interval::new(Kinds::default());
         (empty.phase, empty.second) = (Phase::Window, 1);
         aggregate.take(&empty);
         aggregate.close(0, SECOND);

@@ -34,6 +34,12 @@ impl Expectation {
         }
     }
 
+    /// Whether an answer with this status may be right.
+    #[inline]
+    pub(crate) fn is_right_status(&self, status: u16) -> bool {
+        self.statuses.contains(&status)
+    }
+
     /// Whether headers have to be looked at.
     #[inline]
     pub(crate) fn checks_headers(&self) -> bool {
@@ -52,7 +58,7 @@ impl Expectation {
     /// What is wrong with a complete response, the most serious thing first.
     #[inline]
     pub(crate) fn validate(&self, response: &Response) -> Result<(), ErrorKind> {
-        if !self.statuses.contains(&response.status) {
+        if !self.is_right_status(response.status) {
             return Err(ErrorKind::BadStatus);
         }
         if let Some(kind) = response.wrong {
@@ -164,7 +170,7 @@ mod tests {
     use super::*;
 
     fn check(status: Option<u16>, size: Option<u64>, hash: Option<u64>) -> Expectation {
-        Expectation::new(&Expect { status, size, hash, headers: vec![] }, true, 200..400)
+        Expectation::new(&Expect { status, size, hash, ..Expect::default() }, true, 200..400)
     }
 
     fn validate(
@@ -221,7 +227,7 @@ mod tests {
     #[test]
     fn headers_are_asked_for_by_name_and_perhaps_by_value() {
         let header = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));
-        let expect = |headers| Expect { status: None, size: None, hash: None, headers };
+        let expect = |headers| Expect { headers, ..Expect::default() };
         let came: [(&[u8], &[u8]); 3] = [(b"Via", b"1.1 a"), (b"via", b"1.1 b"), (b"Server", b"weir")];
         for (asked, right) in [
             (vec![], true),
@@ -248,7 +254,7 @@ mod tests {
 
     #[test]
     fn size_is_checked_and_head_answers_are_not() {
-        let expect = Expect { status: None, size: Some(3), hash: Some(1), headers: vec![] };
+        let expect = Expect { status: None, size: Some(3), hash: Some(1), ..Expect::default() };
         let mut response = Response::default();
         let get = Expectation::new(&expect, true, 200..400);
         assert_eq!(validate(&get, &mut response, 200, Some(2), &[b"ab"]), Err(ErrorKind::WrongBody));

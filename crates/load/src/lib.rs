@@ -66,6 +66,7 @@ mod drivers;
 mod error;
 mod gate;
 mod generator;
+mod headers;
 mod keyvalue;
 mod merge;
 mod output;

@@ -20,8 +20,8 @@ use crate::clock::MILLI;
 use crate::error::LoadError;
 use crate::output::{self, LogInterval, Outputs, TAGS};
 use crate::preload::add_tls;
-use crate::recorder::{Histo, Merged, add, histo, quantiles};
-use crate::result::request_tag;
+use crate::recorder::{Histo, Merged, Own, add, histo, quantiles};
+use crate::result::{OWN_LAG, OWN_LATENCY, request_tag};
 
 /// What one of the clients left.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ pub fn merge(clients: &[ClientOutput], outputs: &Outputs) -> Result<LoadResult, 
     let mut sinks = outputs.open()?;
     let mut result = counts(clients)?;
     let logs: Vec<Vec<u8>> = clients.iter().map(read).collect::<Result<_, _>>()?;
-    let mut distributions = Distributions::new(result.by_request.len());
+    let mut distributions = Distributions::new(&result);
     let mut seconds = BTreeMap::new();
     for (number, (client, log)) in clients.iter().zip(&logs).enumerate() {
         distributions.begin_client();
@@ -153,6 +153,13 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
         let sum = sum.errors_by_second.entry(*second).or_default();
         errors.iter().for_each(|(kind, n)| *sum.entry(*kind).or_default() += n);
     }
+    sum.tenths.truncate(other.tenths.len());
+    sum.tenths.iter_mut().zip(&other.tenths).for_each(|(sum, n)| *sum += n);
+    if let Some(headers) = &other.headers {
+        sum.headers.get_or_insert_default().add(headers);
+    }
+    sum.real_time &= other.real_time;
+    sum.stalls.add(&other.stalls);
     sum.thread_busy.extend(&other.thread_busy);
     sum.cpu_us = (sum.cpu_us.0 + other.cpu_us.0, sum.cpu_us.1 + other.cpu_us.1);
     sum.busy_poll_us += other.busy_poll_us;
@@ -164,6 +171,7 @@ fn of_host(client: &ClientOutput) -> ClientOfHost {
     ClientOfHost {
         host: client.host.clone(),
         lag: result.lag.clone(),
+        stalls: result.stalls,
         thread_busy: result.thread_busy.clone(),
         sent: result.window.sent,
         right: result.window.right,
@@ -183,6 +191,7 @@ fn rows(clients: &[ClientOutput]) -> BTreeMap<u32, LoadSecond> {
         sum.right += row.right;
         sum.errors += row.errors;
         sum.bytes_in += row.bytes_in;
+        sum.stalled_us += row.stalled_us;
     }
     for row in rows.values_mut() {
         let open = |client| row_of(client, row.second).and_then(|row| row.connections_open);
@@ -206,17 +215,20 @@ struct Distributions {
     connect: Histo,
     handshake: Histo,
     by_request: Vec<Histo>,
+    /// Of an open load.
+    own: Option<Own>,
     /// What came of them from the client under way.
     of_client: BTreeMap<String, u64>,
 }
 
 impl Distributions {
-    fn new(requests: usize) -> Distributions {
+    fn new(counted: &LoadResult) -> Distributions {
         Distributions {
             samples: Merged::new(),
             connect: histo(),
             handshake: histo(),
-            by_request: (0..requests).map(|_| histo()).collect(),
+            by_request: counted.by_request.iter().map(|_| histo()).collect(),
+            own: counted.lateness.is_some().then(Own::new),
             of_client: BTreeMap::new(),
         }
     }
@@ -231,6 +243,8 @@ impl Distributions {
         let sum = match tag {
             "connect" => Some(&mut self.connect),
             "handshake" => Some(&mut self.handshake),
+            OWN_LAG => self.own.as_mut().map(|own| &mut own.lag),
+            OWN_LATENCY => self.own.as_mut().map(|own| &mut own.latency),
             _ => (0..).zip(&mut self.by_request).find(|(n, _)| request_tag(*n) == tag).map(|(_, histo)| histo),
         };
         let Some(sum) = sum else { return Err(wrong(client, &format!("it has a tag \"{tag}\""))) };
@@ -245,7 +259,9 @@ impl Distributions {
         let result = &client.result;
         let whole = [("connect".to_owned(), &result.connect), ("handshake".to_owned(), &result.handshake)];
         let by_request = (0..).zip(&result.by_request).map(|(n, one)| (request_tag(n), &one.latency));
-        whole.into_iter().chain(by_request).try_for_each(|(tag, counted)| {
+        let own = result.lateness.iter().flat_map(|late| [(OWN_LAG, &late.lag), (OWN_LATENCY, &late.latency)]);
+        let own = own.map(|(tag, counted)| (tag.to_owned(), counted));
+        whole.into_iter().chain(by_request).chain(own).try_for_each(|(tag, counted)| {
             same(client, &tag, self.of_client.get(&tag).copied().unwrap_or_default(), counted)
         })
     }
@@ -254,6 +270,7 @@ impl Distributions {
         result.latency = quantiles(&self.samples.latency);
         result.service = quantiles(&self.samples.service);
         result.lag = quantiles(&self.samples.lag);
+        result.lateness = self.own.as_ref().map(Own::quantiles);
         result.first_byte = quantiles(&self.samples.first_byte);
         result.connect = quantiles(&self.connect);
         result.handshake = quantiles(&self.handshake);

@@ -26,7 +26,8 @@ pub struct Outputs {
     /// `lag` and `first_byte`; values are **nanoseconds**; only requests due in the window are in it, in the second in which they
     /// ended, and one last interval has those that ended after the window. All intervals of a tag together are the
     /// histogram of the result. The log of a part of a load also has, once, what [`crate::merge()`] needs beside: `connect`,
-    /// `handshake`, and `request-<n>` (the latency of the n-th of the load's requests, from 0).
+    /// `handshake`, `request-<n>` (the latency of the n-th of the load's requests, from 0), and of open loads `own-lag` and
+    /// `own-latency` (the result's `lateness`).
     pub hlog: Option<PathBuf>,
     /// The window's [`LoadSecond`]s as CSV with a header line, `load.csv` in a trial's folder.
     pub series: Option<PathBuf>,
@@ -205,10 +206,10 @@ mod tests {
         let window = 7 * SECOND;
         let mut intervals = Vec::new();
         for second in 0..3 {
-            let mut interval = Interval::new(0);
+            let mut interval = Interval::new(crate::recorder::Kinds::default());
             let start = window + second * SECOND;
             for i in 0..100 {
-                interval.sample(0, start, start + i, start + 1_000_000 * (i + 1));
+                interval.sample(0, start, start + i, start + 1_000_000 * (i + 1), false);
             }
             let mut merged = Merged::new();
             merged.take(&interval);
@@ -248,8 +249,8 @@ mod tests {
         let row = LoadSecond { second: 3, length_s: 1.0, right: 9, ..LoadSecond::default() };
         write_series(&mut Sink::open(&path).unwrap(), std::slice::from_ref(&row)).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        let header = "second,length_s,due,sent,right,errors,bytes_in,p50_us,p99_us,max_us,lag_max_us,connections_open";
-        assert!(text.starts_with(&format!("{header}\n3,1.0,")), "{text}");
+        let header = "second,length_s,due,sent,right,errors,bytes_in,p50_us,p99_us,max_us,lag_max_us,connections_open,";
+        assert!(text.starts_with(&format!("{header}stalled_us\n3,1.0,")), "{text}");
         let mut reader = csv::Reader::from_path(&path).unwrap();
         let back: Vec<LoadSecond> = reader.deserialize().collect::<Result<_, _>>().unwrap();
         assert_eq!(back, [row]);

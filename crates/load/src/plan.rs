@@ -14,6 +14,7 @@ use crate::clock::from_secs;
 use crate::error::LoadError;
 use crate::generator::Choices;
 use crate::protocol::Protocol;
+use crate::recorder::Kinds;
 use crate::schedule::Timetable;
 use crate::tls::TlsPlan;
 use crate::validate;
@@ -81,6 +82,8 @@ pub(crate) struct Share {
     pub more: u32,
     /// Requests of a counted load.
     pub requests: u64,
+    /// It is of the real-time class. A plan does not know what the kernel allows: false there.
+    pub real_time: bool,
 }
 
 impl Share {
@@ -140,9 +143,10 @@ impl Plan {
         })
     }
 
-    /// How many kinds of requests have a histogram of their own: all, where there are several and not too many.
-    pub(crate) fn request_histograms(&self) -> usize {
-        Some(self.spec.requests.len()).filter(|kinds| (2..=MOST_HISTOGRAMS).contains(kinds)).unwrap_or(0)
+    /// Which histograms are recorded: of all kinds of requests, where there are several and not too many.
+    pub(crate) fn histograms(&self) -> Kinds {
+        let kinds = Some(self.spec.requests.len()).filter(|kinds| (2..=MOST_HISTOGRAMS).contains(kinds));
+        Kinds { requests: kinds.unwrap_or(0), open: self.timetable.is_some() }
     }
 
     /// Where a connection goes, by its number among all.
@@ -175,7 +179,8 @@ fn shares(spec: &LoadSpec, all_threads: u32, part: Part) -> Vec<Share> {
         let slice = |all: u64| slice(all, u64::from(thread));
         let (connections, more) = (slice(spec.connections.into()) as u32, slice(extra.into()) as u32);
         let local = thread.saturating_sub(part.first_thread);
-        let share = Share { local, thread, first, connections, first_more, more, requests: slice(requests) };
+        let share =
+            Share { local, thread, first, connections, first_more, more, requests: slice(requests), real_time: false };
         first += connections;
         first_more += more;
         share

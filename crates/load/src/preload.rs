@@ -73,9 +73,12 @@ pub(crate) fn add_tls(tls: &mut TlsResult, more: TlsResult) {
     tls.handshakes += more.handshakes;
     tls.resumed += more.resumed;
     tls.failed += more.failed;
-    for (to, from) in
-        [(&mut tls.versions, more.versions), (&mut tls.suites, more.suites), (&mut tls.groups, more.groups)]
-    {
+    for (to, from) in [
+        (&mut tls.versions, more.versions),
+        (&mut tls.suites, more.suites),
+        (&mut tls.groups, more.groups),
+        (&mut tls.keys, more.keys),
+    ] {
         for (name, n) in from {
             *to.entry(name).or_default() += n;
         }

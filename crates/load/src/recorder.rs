@@ -10,13 +10,17 @@
 //! of 0. In a closed load this is always so, unless a connection was lost. Such a request is recorded once, in
 //! [`Interval::prompt`]; [`Merged`] adds it to all three distributions.
 //!
+//! A request that waited for a free connection was late because of the product. In open loads [`Waited`] has the times of those
+//! once more, so that [`Own`] can tell the client's own lateness from theirs.
+//!
 //! The time to the first byte is recorded only where it differs from the time to the last byte. A response that arrives at
 //! once has a service time equal to both. [`Interval::first_byte`] records the others, together with the service time that
 //! [`Merged`] then removes from the distribution of first bytes.
 
 use hdrhistogram::Histogram;
-use weir_model::load::{ErrorKind, Quantiles};
+use weir_model::load::{ErrorKind, Lateness, Quantiles, Stalls};
 
+use crate::clock::SECOND;
 use crate::counts::ErrorCounts;
 
 /// A histogram of nanoseconds.
@@ -96,6 +100,7 @@ pub(crate) struct EventCounts {
     pub connections: u64,
     pub closed_by_peer: u64,
     pub connect_failures: u64,
+    pub stalls: Stalls,
 }
 
 impl EventCounts {
@@ -117,8 +122,13 @@ impl EventCounts {
         self.connections += other.connections;
         self.closed_by_peer += other.closed_by_peer;
         self.connect_failures += other.connect_failures;
+        self.stalls.add(&other.stalls);
     }
 }
+
+/// Tenths of a second in an interval, and the length of one, nanoseconds.
+pub(crate) const TENTHS: usize = 10;
+pub(crate) const TENTH: u64 = SECOND / TENTHS as u64;
 
 /// The counts and samples of one worker for a second, or less at the end of a phase.
 #[derive(Debug)]
@@ -130,6 +140,8 @@ pub(crate) struct Interval {
     pub start: u64,
     pub end: u64,
     pub counts: EventCounts,
+    /// Right answers by the tenth of a second in which they came.
+    pub tenths: [u32; TENTHS],
     /// The worker's open connections at the end; `None` for an interval that ended with its load.
     pub open: Option<u32>,
     /// The latency of requests sent at their due time. It is also their service time, and their lag is 0. One for each kind
@@ -144,17 +156,45 @@ pub(crate) struct Interval {
     late_service: Histo,
     /// The latency of requests that were sent late, for each kind of request; empty where all kinds are recorded as one.
     late: Box<[Histo]>,
+    /// Of requests that waited for a free connection, in open loads.
+    waited: Option<Box<Waited>>,
+}
+
+/// The times of requests that waited for a free connection. The lag of one that was never sent is its latency, and it has no
+/// service time.
+#[derive(Debug)]
+struct Waited {
+    lag: Histo,
+    service: Histo,
+    latency: Histo,
+}
+
+impl Waited {
+    fn all(&mut self) -> [&mut Histo; 3] {
+        [&mut self.lag, &mut self.service, &mut self.latency]
+    }
+}
+
+/// Which histograms an interval has.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Kinds {
+    /// So many kinds of requests have a histogram of their own.
+    pub requests: usize,
+    /// The load is open: what waited for a connection is recorded.
+    pub open: bool,
 }
 
 impl Interval {
-    /// `requests`: so many kinds of requests have a histogram of their own.
-    pub(crate) fn new(requests: usize) -> Box<Interval> {
+    /// An empty one.
+    pub(crate) fn new(kinds: Kinds) -> Box<Interval> {
+        let Kinds { requests, open } = kinds;
         Box::new(Interval {
             phase: Phase::Connect,
             second: 0,
             start: 0,
             end: 0,
             counts: EventCounts::default(),
+            tenths: [0; TENTHS],
             open: None,
             prompt: (0..requests.max(1)).map(|_| histo()).collect(),
             latency: histo(),
@@ -163,24 +203,35 @@ impl Interval {
             first: histo(),
             late_service: histo(),
             late: (0..requests).map(|_| histo()).collect(),
+            waited: open.then(|| Box::new(Waited { lag: histo(), service: histo(), latency: histo() })),
         })
     }
 
     /// Clears an interval for reuse. The thread that read it does this.
     pub(crate) fn clear(&mut self) {
         self.counts = EventCounts::default();
+        self.tenths = [0; TENTHS];
         self.open = None;
         let all = [&mut self.latency, &mut self.service, &mut self.lag, &mut self.first, &mut self.late_service];
-        for histo in all.into_iter().chain(&mut self.prompt).chain(&mut self.late) {
+        let waited = self.waited.iter_mut().flat_map(|waited| waited.all());
+        for histo in all.into_iter().chain(&mut self.prompt).chain(&mut self.late).chain(waited) {
             if !histo.is_empty() {
                 histo.reset();
             }
         }
     }
 
-    /// Records one request, of that kind, that ended at `now`, or was given up then.
+    /// A right answer came.
     #[inline]
-    pub(crate) fn sample(&mut self, kind: u32, due: u64, sent: u64, now: u64) {
+    pub(crate) fn right(&mut self, now: u64) {
+        self.counts.right += 1;
+        let tenth = now.saturating_sub(self.start) / TENTH;
+        self.tenths[(tenth as usize).min(TENTHS - 1)] += 1;
+    }
+
+    /// Records one request, of that kind, that ended at `now`, or was given up then. `waited`: for a free connection.
+    #[inline]
+    pub(crate) fn sample(&mut self, kind: u32, due: u64, sent: u64, now: u64, waited: bool) {
         let latency = now.saturating_sub(due);
         let kind = kind as usize;
         if sent == due {
@@ -194,6 +245,11 @@ impl Interval {
         if let Some(of_kind) = self.late.get_mut(kind) {
             of_kind.saturating_record(latency);
         }
+        if waited && let Some(waited) = &mut self.waited {
+            waited.lag.saturating_record(sent.saturating_sub(due));
+            waited.service.saturating_record(now.saturating_sub(sent));
+            waited.latency.saturating_record(latency);
+        }
     }
 
     /// Records one request that was never sent until `now`. It waited all its time to be sent: its latency equals its lag, and
@@ -202,6 +258,10 @@ impl Interval {
         let latency = now.saturating_sub(due);
         self.latency.saturating_record(latency);
         self.lag.saturating_record(latency);
+        if let Some(waited) = &mut self.waited {
+            waited.lag.saturating_record(latency);
+            waited.latency.saturating_record(latency);
+        }
     }
 
     /// Adds the latency of requests that were sent, by kind, where kinds are recorded.
@@ -220,6 +280,41 @@ impl Interval {
         if first != 0 {
             self.first.saturating_record(first.saturating_sub(sent));
         }
+    }
+}
+
+/// What the client itself was late, and the latency without that. Only of open loads.
+#[derive(Debug)]
+pub(crate) struct Own {
+    pub lag: Histo,
+    pub latency: Histo,
+}
+
+impl Own {
+    pub(crate) fn new() -> Own {
+        Own { lag: histo(), latency: histo() }
+    }
+
+    /// Adds an interval.
+    pub(crate) fn take(&mut self, interval: &Interval) {
+        add(&mut self.lag, &interval.lag);
+        add(&mut self.latency, &interval.service);
+        for prompt in interval.prompt.iter().filter(|prompt| !prompt.is_empty()) {
+            self.lag.saturating_record_n(0, prompt.len());
+            add(&mut self.latency, prompt);
+        }
+        if let Some(waited) = interval.waited.as_ref().filter(|waited| !waited.lag.is_empty()) {
+            let within = "what waited is in the interval too";
+            self.lag.subtract(&waited.lag).expect(within);
+            self.lag.saturating_record_n(0, waited.lag.len());
+            self.latency.subtract(&waited.service).expect(within);
+            add(&mut self.latency, &waited.latency);
+        }
+    }
+
+    /// For people.
+    pub(crate) fn quantiles(&self) -> Lateness {
+        Lateness { lag: quantiles(&self.lag), latency: quantiles(&self.latency) }
     }
 }
 
@@ -291,9 +386,9 @@ mod tests {
 
     #[test]
     fn prompt_requests_count_in_all_three() {
-        let mut interval = Interval::new(0);
-        interval.sample(0, 100, 100, 2_000_100);
-        interval.sample(0, 0, 1_000_000, 3_000_000);
+        let mut interval = Interval::new(Kinds::default());
+        interval.sample(0, 100, 100, 2_000_100, false);
+        interval.sample(0, 0, 1_000_000, 3_000_000, false);
         interval.sample_unsent(0, 5_000_000);
         let mut merged = Merged::new();
         merged.take(&interval);
@@ -312,14 +407,14 @@ mod tests {
 
     #[test]
     fn first_bytes_are_those_of_the_service_unless_told_apart() {
-        let mut interval = Interval::new(0);
+        let mut interval = Interval::new(Kinds::default());
         // At once; in pieces, sent when due and late; and not at all.
-        interval.sample(0, 0, 0, 1_000_000);
-        interval.sample(0, 0, 0, 9_000_000);
+        interval.sample(0, 0, 0, 1_000_000, false);
+        interval.sample(0, 0, 0, 9_000_000, false);
         interval.first_byte(0, 2_000_000, 9_000_000);
-        interval.sample(0, 0, 1, 9_000_001);
+        interval.sample(0, 0, 1, 9_000_001, false);
         interval.first_byte(1, 3_000_001, 9_000_001);
-        interval.sample(0, 0, 0, 9_000_000);
+        interval.sample(0, 0, 0, 9_000_000, false);
         interval.first_byte(0, 0, 9_000_000);
         let mut merged = Merged::new();
         merged.take(&interval);
@@ -332,8 +427,8 @@ mod tests {
 
     #[test]
     fn a_lag_of_zero_reads_as_zero() {
-        let mut interval = Interval::new(0);
-        interval.sample(0, 5, 5, 1_000_005);
+        let mut interval = Interval::new(Kinds::default());
+        interval.sample(0, 5, 5, 1_000_005, false);
         let mut merged = Merged::new();
         merged.take(&interval);
         let lag = quantiles(&merged.lag);
@@ -357,12 +452,32 @@ mod tests {
     }
 
     #[test]
+    fn what_waited_for_a_connection_is_not_the_clients_lateness() {
+        let mut interval = Interval::new(Kinds { requests: 0, open: true });
+        // At its due time; 1 ms late by itself; 8 ms late for want of a connection; never sent.
+        interval.sample(0, 0, 0, 2_000_000, false);
+        interval.sample(0, 0, 1_000_000, 3_000_000, false);
+        interval.sample(0, 0, 8_000_000, 10_000_000, true);
+        interval.sample_unsent(0, 20_000_000);
+        let mut own = Own::new();
+        own.take(&interval);
+        let Lateness { lag, latency } = own.quantiles();
+        assert_eq!((lag.count, latency.count), (4, 4));
+        let ms = |us: f64| (us / 100.0).round() / 10.0;
+        assert_eq!((ms(lag.p75_us), ms(lag.max_us)), (0.0, 1.0), "{lag:?}");
+        assert_eq!((ms(latency.p50_us), ms(latency.p75_us), ms(latency.max_us)), (2.0, 10.0, 20.0), "{latency:?}");
+        interval.clear();
+        own.take(&interval);
+        assert_eq!(own.lag.len(), 4);
+    }
+
+    #[test]
     fn a_cleared_slab_is_as_new() {
-        let mut interval = Interval::new(0);
+        let mut interval = Interval::new(Kinds::default());
         interval.counts.right = 1;
         interval.open = Some(7);
-        interval.sample(0, 1, 2, 3);
-        interval.sample(0, 1, 1, 3);
+        interval.sample(0, 1, 2, 3, false);
+        interval.sample(0, 1, 1, 3, false);
         interval.clear();
         let mut merged = Merged::new();
         merged.take(&interval);

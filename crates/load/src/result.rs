@@ -8,9 +8,10 @@ use weir_net::DriverKind;
 
 use crate::aggregate::Aggregate;
 use crate::counts::happened;
+use crate::headers::HeaderWatch;
 use crate::output::{LogInterval, span_s};
 use crate::plan::Plan;
-use crate::recorder::{EventCounts, Histo, add, histo, quantiles};
+use crate::recorder::{EventCounts, Histo, Own, add, histo, quantiles};
 use crate::shared::WorkerResult;
 
 /// The time of the window.
@@ -70,8 +71,13 @@ pub(crate) fn result(
         latency: quantiles(&aggregate.samples.latency),
         service: quantiles(&aggregate.samples.service),
         lag: quantiles(&aggregate.samples.lag),
+        real_time: outcomes.iter().all(|outcome| outcome.real_time),
+        lateness: aggregate.own.as_ref().map(Own::quantiles),
+        headers: Some(HeaderWatch::result(outcomes.iter().map(|o| &o.headers), span.window)).filter(|h| h.sampled > 0),
+        stalls: aggregate.window.stalls,
         connect: quantiles(&connects(outcomes)),
         series: aggregate.series,
+        tenths: aggregate.tenths,
         errors_by_second: aggregate.errors,
         thread_busy: outcomes.iter().map(|outcome| outcome.busy).collect(),
         cpu_us: (sum(|o| o.cpu_us.0), sum(|o| o.cpu_us.1)),
@@ -96,16 +102,22 @@ fn tls(outcomes: &[WorkerResult]) -> Option<TlsResult> {
         add(&mut sum.versions, &counters.versions);
         add(&mut sum.suites, &counters.suites);
         add(&mut sum.groups, &counters.groups);
+        add(&mut sum.keys, &counters.keys);
         Some(sum)
     })
 }
 
 /// What the log of a part has beside what is recorded by second: the histograms behind the rest of its result's distributions.
-pub(crate) fn for_the_merge(span: &Span, outcomes: &[WorkerResult], requests: &[Histo]) -> LogInterval {
+pub(crate) fn for_the_merge(span: &Span, outcomes: &[WorkerResult], aggregate: &Aggregate) -> LogInterval {
     let whole = [("connect".into(), &connects(outcomes)), ("handshake".into(), &handshakes(outcomes))];
-    let by_request = (0..).zip(requests).map(|(n, histo)| (request_tag(n).into(), histo));
-    LogInterval::of(span.window, span.end, whole.into_iter().chain(by_request))
+    let by_request = (0..).zip(&aggregate.requests).map(|(n, histo)| (request_tag(n).into(), histo));
+    let own = aggregate.own.iter().flat_map(|own| [(OWN_LAG.into(), &own.lag), (OWN_LATENCY.into(), &own.latency)]);
+    LogInterval::of(span.window, span.end, whole.into_iter().chain(by_request).chain(own))
 }
+
+/// The tags of [`crate::recorder::Own`].
+pub(crate) const OWN_LAG: &str = "own-lag";
+pub(crate) const OWN_LATENCY: &str = "own-latency";
 
 /// The tag of the latency of one of the load's requests.
 pub(crate) fn request_tag(request: usize) -> String {

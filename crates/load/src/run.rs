@@ -195,11 +195,11 @@ impl Job<'_> {
         load.aggregate.close(span.window, span.end);
 
         load.outcomes.sort_by_key(|outcome| outcome.thread);
-        if let (Some(sink), Some(log)) = (&mut sinks.hlog, &mut load.aggregate.log) {
+        if let (Some(sink), Some(mut log)) = (&mut sinks.hlog, load.aggregate.log.take()) {
             if spec.part.is_some() {
-                log.push(result::for_the_merge(&span, &load.outcomes, &load.aggregate.requests));
+                log.push(result::for_the_merge(&span, &load.outcomes, &load.aggregate));
             }
-            output::write_log(sink, log, span.window, span.unix)?;
+            output::write_log(sink, &log, span.window, span.unix)?;
         }
         if let Some(sink) = &mut sinks.series {
             output::write_series(sink, &load.aggregate.series)?;
@@ -233,19 +233,21 @@ impl Load {
             messages,
             spares: Vec::new(),
             threads: Vec::new(),
-            aggregate: Aggregate::new(plan.threads, log),
+            aggregate: Aggregate::new(plan.threads, log, plan.timetable.is_some()),
             outcomes: Vec::new(),
         };
         for share in plan.shares.iter().copied() {
             let (give, take) = channel();
             for _ in 0..2 {
                 // The other end is in this scope.
-                let _ = give.send(Interval::new(plan.request_histograms()));
+                let _ = give.send(Interval::new(plan.histograms()));
             }
             load.spares.push(give);
             let (plan, protocol) = (plan.clone(), protocol.clone());
             let (shared, sender) = (shared.clone(), sender.clone());
             let thread = std::thread::Builder::new().name(format!("weir-load-{}", share.thread)).spawn(move || {
+                // Where it is not allowed the result says so.
+                let share = Share { real_time: plan.spec.real_time && weir_net::real_time().is_ok(), ..share };
                 let worker = |sender| Worker::new(plan.clone(), protocol, shared, share, clock, sender, take);
                 let done =
                     pin(&plan, share).and_then(|()| drivers::work(kind, plan.descriptors, worker(sender.clone())));

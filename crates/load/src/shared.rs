@@ -10,6 +10,7 @@ use weir_model::load::ErrorKind;
 
 use crate::clock::NEVER;
 use crate::counts::RequestCounts;
+use crate::headers::HeaderWatch;
 use crate::recorder::{Histo, Interval};
 use crate::worker::TlsCounters;
 
@@ -166,10 +167,14 @@ pub(crate) struct WorkerResult {
     pub min_streams: u32,
     /// The TLS statistics, if TLS was used.
     pub tls: Option<TlsCounters>,
+    /// The samples of headers.
+    pub headers: HeaderWatch,
     /// CPU time in the window, microseconds: user, system.
     pub cpu_us: (u64, u64),
     /// The part of it spent on busy-polling.
     pub busy_poll_us: u64,
+    /// It was of the real-time class.
+    pub real_time: bool,
     /// Share of the window on the CPU, busy-polling not counted.
     pub busy: f64,
 }

@@ -23,7 +23,7 @@ fn order(origin: &Origin, kind: LoadKind<OfferedRate>) -> LoadSpec {
     let target = Target::tcp(origin.addr(), "localhost");
     let request = Request { method: "GET".into(), path: "/bytes/11268".into(), headers: vec![], body: vec![] };
     let hash = Some(payload_hash(11_268));
-    let expect = Expect { status: Some(200), size: Some(11_268), hash, headers: vec![] };
+    let expect = Expect { status: Some(200), size: Some(11_268), hash, ..Expect::default() };
     // A counted load ends by itself; a busy machine must not cut it short.
     let duration_s = if matches!(kind, LoadKind::Count { .. }) { 60.0 } else { 1.0 };
     LoadSpec {

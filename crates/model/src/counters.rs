@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::load::Stalls;
+
 /// A snapshot of the origin's counters, as `GET /_weir/counters` answers it. Counters only grow while the origin
 /// lives; subtract two snapshots for a window. (`keys` and `connections_open` are the present state.) Requests to `/_weir/…` and their connections' bytes are the
 /// lab's own and are counted apart, in `own_requests`.
@@ -76,6 +78,9 @@ pub struct OriginCounters {
     /// What was agreed with those that spoke TLS.
     #[serde(default)]
     pub tls: TlsCounters,
+    /// How long the origin's process stood still. `longest_us` is over its life.
+    #[serde(default)]
+    pub stalls: Stalls,
 }
 
 /// What reached one of several addresses of an origin.
@@ -166,6 +171,11 @@ impl OriginCounters {
                 versions: counts(&self.tls.versions, &earlier.tls.versions),
                 suites: counts(&self.tls.suites, &earlier.tls.suites),
             },
+            stalls: Stalls {
+                count: self.stalls.count.saturating_sub(earlier.stalls.count),
+                total_us: self.stalls.total_us.saturating_sub(earlier.stalls.total_us),
+                longest_us: self.stalls.longest_us,
+            },
         }
     }
 
@@ -205,6 +215,11 @@ impl OriginCounters {
                 failed: self.tls.failed + other.tls.failed,
                 versions: sums(&self.tls.versions, &other.tls.versions),
                 suites: sums(&self.tls.suites, &other.tls.suites),
+            },
+            stalls: {
+                let mut both = self.stalls;
+                both.add(&other.stalls);
+                both
             },
         }
     }

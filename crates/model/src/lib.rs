@@ -25,10 +25,12 @@ pub mod placement;
 pub mod product;
 pub mod protocol;
 pub mod record;
+pub mod regular;
 #[cfg(test)]
 mod sample;
 mod scale;
 pub mod select;
+pub mod speed;
 pub mod suite;
 pub mod text;
 pub mod topology;

@@ -555,6 +555,8 @@ mod tests {
             cores_busy: 0.0,
             rss_max_bytes: 0,
             pss_max_bytes: None,
+            disk_read_bytes: None,
+            disk_written_bytes: None,
             threads_max: Some(0),
             processes_max: Some(0),
             fds_max: None,

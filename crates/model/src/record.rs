@@ -14,6 +14,7 @@ use crate::counters::OriginCounters;
 use crate::fault::FaultRecord;
 use crate::load::{LoadResult, SearchResult};
 use crate::placement::Placement;
+use crate::speed::HostSpeed;
 use crate::suite::{Entry, Protocol, Workload};
 
 /// Version of [`Measurement`]. 2 added `protocol`; 3 `points`, `warmup` and `search`.
@@ -104,6 +105,9 @@ pub struct Measurement {
     /// By how much the clocks of the hosts may disagree, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clocks: Vec<HostClock>,
+    /// How fast the roles' CPUs were before the first window and after each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub speed: Vec<Vec<HostSpeed>>,
 }
 
 impl Measurement {
@@ -242,10 +246,18 @@ pub struct RoleUsage {
     pub cpu_system_us: u64,
     /// Mean cores busy over the window.
     pub cores_busy: f64,
-    /// Largest resident set, bytes.
+    /// Largest resident set, bytes: the sum of the processes' largest ones in each second, by the kernel's own mark where weir may set
+    /// that back.
     pub rss_max_bytes: u64,
-    /// Largest proportional set, bytes; `None` where the kernel would not say.
+    /// Largest proportional set, bytes; `None` where the kernel would not say. It is read at begin and end and seldom between; what the
+    /// resident set had more at its largest is added.
     pub pss_max_bytes: Option<u64>,
+    /// Bytes read from disk; `None` where not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_read_bytes: Option<u64>,
+    /// Bytes of files made dirty, to be written to disk; `None` where not known. Sockets, pipes and files in memory do not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_written_bytes: Option<u64>,
     /// Most threads; `None` where they could not be counted.
     pub threads_max: Option<u64>,
     /// Most processes; `None` where they could not be counted.
@@ -415,6 +427,9 @@ pub struct Environment {
     pub sysctls: BTreeMap<String, String>,
     /// CPUs by role.
     pub placement: Placement,
+    /// The variables that every product sees; those of its own file come on top, and nothing else.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub product_env: BTreeMap<String, String>,
     /// Products by name: version, binary, SHA-256, how it was got.
     pub products: Vec<ProductFacts>,
     /// Seed of the order within blocks.

@@ -16,7 +16,7 @@ use crate::file::{NAME_WANTED, forms};
 use crate::keyvalue::KeyValue;
 use crate::load::TlsVersion;
 pub use crate::protocol::Protocol;
-use crate::units::{self, ByteCount, HumanDuration, Rate};
+use crate::units::{self, ByteCount, HumanDuration, Rate, Share};
 
 /// A suite: the questions, and everything needed to ask them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -259,6 +259,11 @@ impl Tls {
         }
     }
 
+    /// The key exchange that products are to choose: the fastest, which every product has.
+    pub fn group(&self) -> &'static str {
+        "X25519"
+    }
+
     /// Those of TLS 1.3, whose names are the same everywhere.
     pub fn suites13(&self) -> &'static [&'static str] {
         &["TLS_AES_128_GCM_SHA256"]
@@ -356,6 +361,10 @@ pub struct Expect {
         extend("x-weir-wanted" = "the XXH3-64 of the body, 16 hexadecimal digits in quotes")
     )]
     pub hash: Option<u64>,
+    /// Share of the requests that may be refused or fail; below it a trial is valid, from ten times as many on it is invalid.
+    /// Left out, 0.1 %. A wrong answer is never allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Share>,
     /// Headers that must be there; a value of `None` accepts any. Names in lower case. Suites have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(skip)]

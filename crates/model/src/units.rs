@@ -1,4 +1,4 @@
-//! Durations, sizes, rates and CPU lists as people write them (`10ms`, `1KiB`, `5000/s`, `0-3`). Suite files and flags
+//! Durations, sizes, rates, shares and CPU lists as people write them (`10ms`, `1KiB`, `5000/s`, `0.1 %`, `0-3`). Suite files and flags
 //! are parsed with these types. `FromStr` reads what `Display` writes as exactly the same value, and Serde uses the
 //! same text; rounded text for people is in [`text`](crate::text). The errors say what was found and what would be
 //! right. The caller adds the file, line and key.
@@ -9,12 +9,14 @@ mod cpus;
 pub(crate) mod duration;
 mod number;
 pub(crate) mod rate;
+pub(crate) mod share;
 
 pub use bits::BitRate;
 pub use bytes::ByteCount;
 pub use cpus::CpuList;
 pub use duration::HumanDuration;
 pub use rate::Rate;
+pub use share::Share;
 
 /// The error for a text that is not the expected quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -16,7 +16,7 @@ use weir_model::suite::{
     Series, Suite, Tls, Workload,
 };
 use weir_model::topology::{HostSpec, Made, Pods, Reach};
-use weir_model::units::{BitRate, ByteCount};
+use weir_model::units::{BitRate, ByteCount, Share};
 use weir_model::{Condition, Topology};
 
 /// Has every product, with the two profiles that suites may rely on.
@@ -99,6 +99,7 @@ prop_compose! {
         status in proptest::option::of(200u16..=599),
         size in any::<Option<u64>>(),
         hash in any::<Option<u64>>(),
+        errors in proptest::sample::select(vec![None, Some(Share::THOUSANDTH)]),
         by_product in any::<bool>(),
         (keyvalue, origins) in (keyvalue(), proptest::option::of(1u32..=64)),
     ) -> Workload {
@@ -113,7 +114,7 @@ prop_compose! {
             title,
             protocol,
             request: Request { method: method.to_owned(), path, headers, body },
-            expect: Expect { status, size, hash, headers: vec![] },
+            expect: Expect { status, size, hash, errors, headers: vec![] },
             loads: None,
             products: None,
             by_product,

@@ -30,8 +30,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use weir_model::counters::{AddressCounters, COUNTERS_SCHEMA, OriginCounters, TlsCounters};
+use weir_model::load::Stalls;
 use weir_model::protocol::Application;
 use weir_wire::http1::{ConnectionHeader, Version};
 
@@ -179,6 +181,8 @@ pub(crate) struct AllCounters {
     readers: AtomicU64,
     /// Locked once per handshake.
     tls: Mutex<TlsCounters>,
+    /// Locked when the process has stood still.
+    stalls: Mutex<Stalls>,
 }
 
 impl AllCounters {
@@ -192,6 +196,7 @@ impl AllCounters {
             max_open: AtomicU64::new(0),
             readers: AtomicU64::new(0),
             tls: Mutex::default(),
+            stalls: Mutex::default(),
         }
     }
 
@@ -228,6 +233,12 @@ impl AllCounters {
     /// Changes the counters of TLS.
     pub(crate) fn tls(&self, change: impl FnOnce(&mut TlsCounters)) {
         change(&mut self.tls.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The process stood still for so long.
+    pub(crate) fn stalled(&self, length: Duration) {
+        let us = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
+        self.stalls.lock().unwrap_or_else(PoisonError::into_inner).record(us);
     }
 
     /// Connections open, over all workers.
@@ -277,6 +288,7 @@ impl AllCounters {
             connections_reaching: self.reaching(),
             max_requests_per_connection: max(|w| &w.max_requests).unwrap_or(0),
             tls: self.tls.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            stalls: *self.stalls.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
 

@@ -39,6 +39,7 @@ mod response;
 mod response_faults;
 mod route;
 mod session;
+mod stall_watch;
 mod state;
 mod timer_wheel;
 mod timers;

@@ -23,6 +23,8 @@ pub struct Options {
     pub threads: u32,
     /// CPUs to pin the workers to, in turn; empty = not pinned.
     pub cpus: Vec<u32>,
+    /// The workers run before all ordinary processes of their CPUs, where the kernel allows it.
+    pub real_time: bool,
     /// Driver.
     pub driver: DriverChoice,
     /// Delay and faults of responses whose target does not specify them.
@@ -70,6 +72,7 @@ impl Default for Options {
             protocol: Protocol::default(),
             threads: 1,
             cpus: Vec::new(),
+            real_time: false,
             driver: DriverChoice::Auto,
             responses: ResponseOptions::default(),
             unix: None,

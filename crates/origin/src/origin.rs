@@ -26,6 +26,7 @@ use crate::keyvalue::{self, Dialect, Juno, KeyValueSession, Memcached, Redis};
 use crate::options::{Options, OriginError};
 use crate::pause::Pause;
 use crate::session::Session;
+use crate::stall_watch::StallWatch;
 use crate::state::WorkerState;
 use crate::worker;
 
@@ -46,6 +47,7 @@ pub struct Origin {
     unix: Option<UnixSocket>,
     limit: ConnectionLimit,
     keys: Option<KeyCount>,
+    stall_watch: Option<StallWatch>,
 }
 
 /// Counts the keys in the store.
@@ -131,6 +133,7 @@ impl Origin {
             unix,
             limit,
             keys: None,
+            stall_watch: None,
         };
         let mut listeners: Vec<_> = listeners.into_iter().map(Vec::into_iter).collect();
         for number in 0..limit.workers {
@@ -138,6 +141,8 @@ impl Origin {
             // On an error `origin` is dropped, which stops the running threads.
             origin.launch::<S>(number, own, &options, tls.clone(), shared.clone())?;
         }
+        let watch = StallWatch::start(Arc::clone(&origin.all_counters), options.cpu(0), options.real_time);
+        origin.stall_watch = Some(watch.map_err(OriginError::Thread)?);
         Ok(origin)
     }
 
@@ -241,10 +246,14 @@ impl Origin {
         let (sender, started) = mpsc::channel();
         let (all_counters, shared) = (Arc::clone(&self.all_counters), Arc::clone(&self.shared));
         let (kind, descriptors) = (self.kind, self.limit.descriptors);
-        let cpu = options.cpu(number);
+        let (cpu, real_time) = (options.cpu(number), options.real_time);
         let body = move || {
             let state = WorkerState::new(all_counters, number, sessions_shared(number));
             let serving = Serving::<S> { sender: &sender, listeners, state, tls, shared: &shared };
+            if real_time {
+                // Where it is not allowed, the client is not either, and its result says so.
+                let _ = weir_net::real_time();
+            }
             run(cpu, kind, descriptors, serving);
         };
         let thread = Builder::new().name(format!("weir-origin-{number}")).spawn(body).map_err(OriginError::Thread)?;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use weir_model::InputError;
 use weir_model::product::{Product, ProductKind};
+use weir_model::regular;
 use weir_model::suite::Suite;
 use weir_model::text::{one_of, suggestion};
 
@@ -74,6 +75,8 @@ pub struct SuiteText {
 pub struct Catalogue {
     products: BTreeMap<String, Product>,
     suites: BTreeMap<String, SuiteText>,
+    /// Errors of the products whose files are wrong.
+    broken: BTreeMap<String, Vec<InputError>>,
 }
 
 /// Why a catalogue could not be read.
@@ -109,8 +112,9 @@ impl Catalogue {
         suites: BTreeMap<String, SuiteText>,
     ) -> Result<Catalogue, CatalogueError> {
         let mut catalogue = Catalogue::default();
-        catalogue.add_products(products)?;
+        catalogue.add_products(products);
         catalogue.suites.extend(suites);
+        catalogue.sound()?;
         Ok(catalogue)
     }
 
@@ -119,24 +123,55 @@ impl Catalogue {
     /// # Errors
     /// When a file cannot be read or has errors.
     pub fn overlay(&mut self, dir: &Path) -> Result<(), CatalogueError> {
+        self.overlay_with_broken(dir)?;
+        self.sound()
+    }
+
+    /// The same, without the products whose files are wrong: see [`Catalogue::broken`].
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn overlay_with_broken(&mut self, dir: &Path) -> Result<(), CatalogueError> {
         if !dir.join("products").is_dir() && !dir.join("suites").is_dir() {
             return Err(CatalogueError::at(dir)(std::io::ErrorKind::NotFound.into()));
         }
-        self.add_products(read_products(&dir.join("products"))?)?;
+        self.add_products(read_products(&dir.join("products"))?);
         self.suites.extend(read_suites(&dir.join("suites"))?);
         Ok(())
     }
 
-    fn add_products(&mut self, texts: BTreeMap<String, ProductText>) -> Result<(), CatalogueError> {
-        let mut errors = Vec::new();
+    fn add_products(&mut self, texts: BTreeMap<String, ProductText>) {
         for (name, text) in texts {
+            // What was there of that name is replaced, by an error if need be.
+            self.products.remove(&name);
+            self.broken.remove(&name);
             match Product::parse(&name, &text.source, &text.toml, text.templates, text.files) {
-                Ok(product) => {
-                    self.products.insert(name, product);
-                }
-                Err(more) => errors.extend(more),
+                Ok(product) => drop(self.products.insert(name, product)),
+                Err(errors) => drop(self.broken.insert(name, errors)),
             }
         }
+    }
+
+    /// Products whose files are wrong, and what is wrong in each.
+    pub fn broken(&self) -> &BTreeMap<String, Vec<InputError>> {
+        &self.broken
+    }
+
+    /// Checks that no product's file is wrong.
+    ///
+    /// # Errors
+    /// What is wrong in all of them.
+    pub fn sound(&self) -> Result<(), CatalogueError> {
+        self.sound_are(self.broken.keys())
+    }
+
+    /// Checks that the files of these products, of which some may be unknown, are not wrong.
+    ///
+    /// # Errors
+    /// What is wrong in theirs.
+    pub fn sound_are<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Result<(), CatalogueError> {
+        let errors: Vec<InputError> =
+            names.into_iter().filter_map(|name| self.broken.get(name)).flatten().cloned().collect();
         if errors.is_empty() { Ok(()) } else { Err(CatalogueError::Input(errors)) }
     }
 
@@ -165,7 +200,7 @@ impl Catalogue {
     pub fn suite(&self, name: &str) -> Result<Suite, CatalogueError> {
         let text = if name.ends_with(".toml") {
             let path = Path::new(name);
-            let toml = std::fs::read_to_string(path).map_err(CatalogueError::at(path))?;
+            let toml = regular::read_text(path).map_err(CatalogueError::at(path))?;
             SuiteText { source: name.to_owned(), toml }
         } else {
             self.suites
@@ -237,7 +272,7 @@ fn read_folder(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Vec<u8>
 fn read_suites(dir: &Path) -> Result<BTreeMap<String, SuiteText>, CatalogueError> {
     let mut suites = BTreeMap::new();
     for file in entries(dir)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "toml")) {
-        let toml = std::fs::read_to_string(&file).map_err(CatalogueError::at(&file))?;
+        let toml = regular::read_text(&file).map_err(CatalogueError::at(&file))?;
         let name = file.file_stem().and_then(|s| s.to_str()).unwrap_or_default().to_owned();
         suites.insert(name, SuiteText { source: file.display().to_string(), toml });
     }

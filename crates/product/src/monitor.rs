@@ -33,7 +33,7 @@ impl Monitors {
             // A full disk shows when the measurement itself is written.
             let mut rows = csv::Writer::from_path(folder.join(format!("monitor-{part}.csv"))).ok()?;
             let (stop, stopped) = channel::<()>();
-            let thread = std::thread::spawn(move || {
+            let ask = move || {
                 let _ = rows.write_record(["time_ms", "name", "value"]);
                 loop {
                     write(&mut rows, &http, &path);
@@ -41,8 +41,8 @@ impl Monitors {
                         return;
                     }
                 }
-            });
-            Some((stop, thread))
+            };
+            Some((stop, std::thread::Builder::new().spawn(ask).ok()?))
         };
         Monitors { threads: parts.iter().filter_map(start).collect() }
     }

@@ -29,7 +29,7 @@ pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Response
     if let Some(difference) = differences.into_iter().flatten().next() {
         return Err(format!("the origin answers {} with {difference}", workload.request.path));
     }
-    let complete = Expect { status: Some(status), size: Some(size), hash: Some(hash), headers: Vec::new() };
+    let complete = Expect { status: Some(status), size: Some(size), hash: Some(hash), ..Expect::default() };
     Ok((complete, answer))
 }
 

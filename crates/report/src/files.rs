@@ -2,6 +2,7 @@
 //! them. The module knows where a trial keeps them, but not their syntax.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use weir_model::record::HostRecord;
@@ -134,7 +135,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// `None` for a file that is not text, such as a key store or a cache, and for files of certificates and keys. Certificates
 /// and keys inside a configuration are removed from it, because a report may be published.
 fn read_text(path: &Path) -> Option<String> {
-    let bytes = fs::read(path).ok()?;
+    let mut bytes = Vec::new();
+    fs::File::open(path).ok()?.take(LONGEST as u64 + 1).read_to_end(&mut bytes).ok()?;
     if bytes.is_empty() || bytes.contains(&0) {
         return None;
     }

@@ -1,7 +1,6 @@
 //! Reads an HdrHistogram interval log. The latency charts (`charts::section`) call it for each trial.
 //! The module knows the format, but not what a log is used for.
 
-use std::fs;
 use std::path::Path;
 
 use hdrhistogram::Histogram;
@@ -25,7 +24,7 @@ pub struct Merged {
 ///
 /// A message when the file cannot be read, or holds no readable interval of that tag.
 pub fn read(file: &Path, tag: &str) -> Result<Merged, String> {
-    let bytes = fs::read(file).map_err(|error| error.to_string())?;
+    let bytes = weir_model::regular::read(file).map_err(|error| error.to_string())?;
     merge(&bytes, tag)
 }
 

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use weir_model::record::{Environment, Measurement, Verdict};
+use weir_model::regular;
 use weir_model::suite::{Entry, Suite};
 
 use crate::error::ReportError;
@@ -162,7 +163,7 @@ fn number_first(path: &Path) -> (u64, String) {
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T, String> {
-    let text = fs::read(file).map_err(|error| error.to_string())?;
+    let text = regular::read(file).map_err(|error| error.to_string())?;
     serde_json::from_slice(&text).map_err(|error| error.to_string())
 }
 

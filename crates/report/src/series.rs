@@ -76,7 +76,8 @@ pub fn window_folders(run: &Run, trial: &Trial) -> Vec<PathBuf> {
 /// All rows up to the first that cannot be read, because the last line of a file that was cut off is not a complete row.
 fn read<T: serde::de::DeserializeOwned>(run: &Path, file: &Path) -> Result<Vec<T>, Broken> {
     let broken = |error: csv::Error| Broken { file: relative(run, file), why: error.to_string() };
-    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_path(file).map_err(broken)?;
+    let opened = weir_model::regular::open(file).map_err(|error| broken(error.into()))?;
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(opened);
     let mut rows = Vec::new();
     for row in reader.deserialize() {
         match row {

@@ -50,6 +50,7 @@ fn write_run_on_hosts(run: &Path) {
             sent: 1_000,
             right: 1_000,
             connections: 32,
+            ..ClientOfHost::default()
         };
         if let Some(load) = &mut measurement.load {
             load.hosts = vec![client("client-1", 50.0 + n, 0.31), client("client-2", 1_900.0 + n, 0.94)];

@@ -31,6 +31,7 @@
 //!
 //! This crate does not know files, the clock, or what the numbers measure.
 
+mod change;
 mod detect;
 mod estimate;
 mod knee;
@@ -39,17 +40,20 @@ mod order;
 mod rank;
 mod ratio;
 mod resample;
+mod sequential;
 mod steady;
 mod student;
 mod tau;
 mod unpaired;
 
+pub use change::{Stretch, other_level};
 pub use detect::detectable_change;
 pub use estimate::{Estimate, median, median_interval};
 pub use knee::{Bend, knee};
 pub use noise::{detectable_difference, paired_noise, relative_noise};
 pub use rank::{Ranked, shared_ranks};
 pub use ratio::paired_ratio;
+pub use sequential::anytime_ratio;
 pub use steady::{SteadyPart, steady_part};
 pub use tau::{Agreement, agreement};
 pub use unpaired::unpaired_ratio;

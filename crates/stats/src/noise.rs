@@ -5,7 +5,7 @@ use crate::ratio::log_ratios;
 use crate::student;
 
 /// Makes the median absolute deviation estimate the standard deviation of normal noise: 1 / Phi^-1(3/4).
-const MAD_TO_SIGMA: f64 = 1.482_602_218_505_602;
+pub(crate) const MAD_TO_SIGMA: f64 = 1.482_602_218_505_602;
 
 /// Factors that undo the MAD's bias in samples of 2 to 9 (Croux and Rousseeuw 1992, "Time-efficient algorithms
 /// for two highly robust estimators of scale"); from 10 on n / (n - 0.8).

@@ -35,6 +35,17 @@ pub(crate) struct Used {
     pub children_user: u64,
     /// Kernel time of children waited for, ticks.
     pub children_system: u64,
+    /// Disk traffic, with that of children waited for; `None` where the kernel would not say.
+    pub disk: Option<Disk>,
+}
+
+/// Disk traffic, bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Disk {
+    /// Read from disk: what was in memory already does not count.
+    pub read: u64,
+    /// Of pages of files that were made dirty, which will be written. Sockets, pipes and files in memory do not count.
+    pub written: u64,
 }
 
 impl Used {
@@ -52,6 +63,9 @@ pub(crate) struct Account {
     total_ns: u64,
     user_ticks: i64,
     system_ticks: i64,
+    /// Read and written. As with times, a parent takes over what a child had that it waited for.
+    disk: (i64, i64),
+    disk_unknown: bool,
 }
 
 /// The differences of this crate fit easily: 2^63 ns are 292 years.
@@ -71,8 +85,12 @@ impl Account {
             self.system_ticks +=
                 signed(now.system + now.children_system) - signed(before.system + before.children_system);
             rounding += 2 * signed(TICK_NS);
+            self.disk_unknown |= now.disk.is_none();
+            self.disk(now.disk, 1);
+            self.disk(before.disk, -1);
         }
         for last in vanished {
+            self.disk(last.disk, -1);
             self.ended_ns -= signed(last.own_ns) + signed(last.children_ns());
             self.user_ticks -= signed(last.user + last.children_user);
             self.system_ticks -= signed(last.system + last.children_system);
@@ -84,6 +102,18 @@ impl Account {
         }
         let now = self.living_ns + u64::try_from(self.ended_ns).unwrap_or(0);
         self.total_ns = self.total_ns.max(now);
+    }
+
+    fn disk(&mut self, disk: Option<Disk>, sign: i64) {
+        let Disk { read, written } = disk.unwrap_or_default();
+        self.disk.0 += sign * signed(read);
+        self.disk.1 += sign * signed(written);
+    }
+
+    /// Disk traffic since the account was opened; `None` when that of some process is not known.
+    pub fn disk_traffic(&self) -> Option<Disk> {
+        let bytes = |signed| u64::try_from(signed).unwrap_or(0);
+        (!self.disk_unknown).then(|| Disk { read: bytes(self.disk.0), written: bytes(self.disk.1) })
     }
 
     /// CPU time since the account was opened, ns. Never falls.
@@ -143,6 +173,18 @@ mod tests {
         account.sample([(own(5), with_children(5, 650))].into_iter(), [own(400)].into_iter());
         assert_eq!(account.total_ns(), 650 * MS);
         assert_eq!(account.ticks(), (65, 0));
+    }
+
+    #[test]
+    fn disk_traffic_of_a_child_passes_to_its_parent_once() {
+        let wrote = |written| Used { disk: Some(Disk { read: 0, written }), ..Used::default() };
+        let mut account = Account::default();
+        account.sample([(wrote(5), wrote(5)), (wrote(0), wrote(400))].into_iter(), [].into_iter());
+        assert_eq!(account.disk_traffic(), Some(Disk { read: 0, written: 400 }));
+        account.sample([(wrote(5), wrote(655))].into_iter(), [wrote(400)].into_iter());
+        assert_eq!(account.disk_traffic(), Some(Disk { read: 0, written: 650 }));
+        account.sample([(wrote(655), Used::default())].into_iter(), [].into_iter());
+        assert_eq!(account.disk_traffic(), None, "not known of one process");
     }
 
     #[test]

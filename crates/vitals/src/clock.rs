@@ -18,7 +18,12 @@ pub fn mono_ns() -> u64 {
 
 /// CPU time of the calling thread, µs.
 pub(crate) fn own_cpu_us() -> u64 {
-    clock_ns(ClockId::ThreadCPUTime) / 1000
+    own_cpu_ns() / 1000
+}
+
+/// The same, ns.
+pub(crate) fn own_cpu_ns() -> u64 {
+    clock_ns(ClockId::ThreadCPUTime)
 }
 
 fn clock_ns(clock: ClockId) -> u64 {

@@ -9,7 +9,9 @@
 //! | CPU time of processes that ended in the window | `cutime`, `cstime` of those that waited for them | 10 ms a parent |
 //! | its user and kernel part | the exact total, divided as `utime` to `stime` | proportion of 10 ms ticks |
 //! | resident set | `/proc/<pid>/stat`, summed: shared pages count in every process | page, but the kernel sums per-CPU counters lazily |
-//! | proportional set | `smaps_rollup` at begin and end, and every 5 s while reading it takes less than 5 ms | 1 KiB |
+//! | largest resident set | the kernel's own mark (`VmHWM`), set back at each sample and summed over processes; a process that came and went between two samples is not in it | page |
+//! | proportional set | `smaps_rollup` at begin and end, and every 5 s while reading it takes less than 5 ms; the largest: and what the largest resident set had more than the one at that time | 1 KiB |
+//! | disk traffic | `/proc/<pid>/io`: pages of files made dirty, not sockets, pipes, or files in memory; unknown where a process shares memory through a mapped file | page |
 //! | context switches | `status` of every thread, summed; a thread that ends takes its last second's along | 1 |
 //! | descriptors | size of `/proc/<pid>/fd` | 1 |
 //! | connections | the role's own counter, read ([`Connections`]) when a row ends; none by default | 1 |
@@ -45,6 +47,7 @@ mod host;
 mod links;
 mod parse;
 mod process;
+mod speed;
 mod sys;
 mod task;
 mod tree;
@@ -52,6 +55,7 @@ mod watch;
 mod window;
 
 pub use environment::environment;
+pub use speed::speeds;
 pub use sys::local_ports;
 pub use tree::{Watched, What};
 pub use watch::{Connections, Cost, Watch};

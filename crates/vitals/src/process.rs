@@ -11,9 +11,12 @@ use procfs::FromRead;
 use procfs::process::Stat;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use crate::account::{TICK_NS, Used};
+use crate::account::{Disk, TICK_NS, Used};
 use crate::file::{OpenFile, Reader};
 use crate::task::{Tasks, ThreadScan};
+
+/// Written to `clear_refs`: sets the mark of the largest resident set to the present one (proc_pid_clear_refs(5)), nothing else.
+const RESET_PEAK: &[u8] = b"5";
 
 /// A watched process. Its files stay open, so that its number cannot come to mean another process.
 #[derive(Debug)]
@@ -80,14 +83,16 @@ impl Process {
             Some(t) => nanoseconds(t.tv_sec(), t.tv_nsec()),
             None => stat.utime.saturating_add(stat.stime).saturating_mul(TICK_NS),
         };
+        let ended = has_ended(&stat);
+        let disk = self.disk(reader).or(self.last.filter(|_| ended).and_then(|last| last.disk));
         let used = Used {
+            disk,
             own_ns,
             user: stat.utime,
             system: stat.stime,
             children_user: unsigned(stat.cutime),
             children_system: unsigned(stat.cstime),
         };
-        let ended = has_ended(&stat);
         let descriptors = if ended { Some(0) } else { self.descriptors(reader) };
         Ok(ProcessSample { used, ended, threads: unsigned(stat.num_threads), resident_pages: stat.rss, descriptors })
     }
@@ -113,6 +118,30 @@ impl Process {
         let file = OpenFile::open_at(&self.home, "smaps_rollup").ok()?;
         let text = reader.whole(&file).ok()?;
         crate::parse::keyed(text, b"Pss:")?.checked_mul(1024)
+    }
+
+    /// The largest resident set since the call before (at first: since its start), bytes, by the kernel's own mark, which is then
+    /// set back. `None` when the process is gone, or this may not be done. Costs two calls, whatever the size is.
+    pub fn take_peak_bytes(&self, reader: &mut Reader) -> Option<u64> {
+        let file = OpenFile::open_at(&self.home, "status").ok()?;
+        let peak = crate::parse::keyed(reader.whole(&file).ok()?, b"VmHWM:")?.checked_mul(1024)?;
+        let reset = openat(&self.home, "clear_refs", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        rustix::io::write(&reset, RESET_PEAK).ok().map(|_| peak)
+    }
+
+    /// Disk traffic over its life; `None` when the process is gone or the kernel would not say, or when what it wrote may as well be
+    /// memory that it shares through a mapped file: the kernel counts both alike.
+    fn disk(&self, reader: &mut Reader) -> Option<Disk> {
+        let file = OpenFile::open_at(&self.home, "io").ok()?;
+        let text = reader.whole(&file).ok()?;
+        let bytes = |key| crate::parse::keyed(text, key);
+        let disk = Disk { read: bytes(b"read_bytes:")?, written: bytes(b"write_bytes:")? };
+        let before = self.last.and_then(|last| last.disk).unwrap_or_default();
+        if disk.written == before.written {
+            return Some(disk);
+        }
+        let maps = OpenFile::open_at(&self.home, "maps").ok()?;
+        (!crate::parse::process::shares_a_file(reader.pieces(&maps).ok()?)).then_some(disk)
     }
 
     /// Whether the process runs or could run: it is neither gone nor a zombie.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use weir_model::record::Role;
 
-use crate::account::{Account, Used};
+use crate::account::{Account, Disk, Used};
 use crate::file::{Reader, is_gone};
 use crate::process::Process;
 use crate::task::ThreadScan;
@@ -74,6 +74,9 @@ pub(crate) struct TreeSample {
     /// User and kernel ticks, good for a proportion only.
     pub ticks: (u64, u64),
     pub rss_bytes: u64,
+    /// Sum of each process's largest resident set since the sample before.
+    pub peak_bytes: Option<u64>,
+    pub disk: Option<Disk>,
     pub pss_bytes: Option<u64>,
     pub threads: Option<u64>,
     pub processes: Option<u64>,
@@ -92,6 +95,11 @@ impl TreeSample {
             cpu_ns: self.cpu_ns + other.cpu_ns,
             ticks: pair(self.ticks, other.ticks),
             rss_bytes: self.rss_bytes + other.rss_bytes,
+            peak_bytes: both(self.peak_bytes, other.peak_bytes),
+            disk: self
+                .disk
+                .zip(other.disk)
+                .map(|(own, other)| Disk { read: own.read + other.read, written: own.written + other.written }),
             pss_bytes: both(self.pss_bytes, other.pss_bytes),
             threads: both(self.threads, other.threads),
             processes: both(self.processes, other.processes),
@@ -162,7 +170,15 @@ impl Tree {
         let sample = self.sample(reader)?;
         self.account = Account::default();
         self.switches = (0, 0);
-        Ok(TreeSample { cpu_ns: 0, ticks: (0, 0), switches: Some((0, 0)), ..sample })
+        Ok(TreeSample {
+            cpu_ns: 0,
+            ticks: (0, 0),
+            switches: Some((0, 0)),
+            // What was before is not the window's.
+            peak_bytes: sample.peak_bytes.map(|_| sample.rss_bytes),
+            disk: sample.disk.map(|_| Disk::default()),
+            ..sample
+        })
     }
 
     /// Reads the whole tree.
@@ -179,7 +195,7 @@ impl Tree {
     fn read(&mut self, reader: &mut Reader) -> io::Result<TreeSample> {
         let mut vanished = self.discover(reader)?;
         let (mut threads, mut processes) = (0, 0);
-        let mut sample = TreeSample { descriptors: Some(0), ..TreeSample::default() };
+        let mut sample = TreeSample { descriptors: Some(0), peak_bytes: Some(0), ..TreeSample::default() };
         let mut living = Vec::with_capacity(self.processes.len());
         let mut ended = Vec::new();
         // Children before parents: when a child is found to have ended, its parent, read later, has its time already.
@@ -203,6 +219,9 @@ impl Tree {
             process.last = Some(used);
             if counts && !seen.ended {
                 sample.rss_bytes += seen.resident_pages.saturating_mul(self.page_bytes);
+                let peak = process.take_peak_bytes(reader);
+                let peak = peak.or_else(|| (!process.lives(reader)).then_some(0));
+                sample.peak_bytes = sample.peak_bytes.zip(peak).map(|(sum, own)| sum + own);
                 threads += seen.threads;
                 processes += 1;
                 sample.descriptors = sample.descriptors.zip(seen.descriptors).map(|(sum, own)| sum + own);
@@ -217,6 +236,7 @@ impl Tree {
         Ok(TreeSample {
             cpu_ns: self.account.total_ns(),
             ticks: self.account.ticks(),
+            disk: self.account.disk_traffic(),
             switches: Some(self.switches),
             threads: Some(threads),
             processes: Some(processes),

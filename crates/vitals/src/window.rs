@@ -57,6 +57,7 @@ fn drop_short_last(moments: &mut Vec<Moment>) {
     {
         for (last, before) in last.trees.iter_mut().zip(&before.trees) {
             last.pss_bytes = last.pss_bytes.max(before.pss_bytes);
+            last.peak_bytes = last.peak_bytes.max(before.peak_bytes);
         }
         moments.remove(moments.len() - 2);
     }
@@ -97,9 +98,13 @@ fn role_usage(role: Role, watched: &[Watched], moments: &[Moment], length_s: f64
 fn usage(role: Role, samples: impl Iterator<Item = TreeSample>, length_s: f64) -> RoleUsage {
     let mut most = TreeSample { descriptors: None, ..TreeSample::default() };
     let mut last = TreeSample::default();
+    // The resident set when the proportional one was largest.
+    let mut rss_then = 0;
     for sample in samples {
-        most.rss_bytes = most.rss_bytes.max(sample.rss_bytes);
-        most.pss_bytes = most.pss_bytes.max(sample.pss_bytes);
+        most.rss_bytes = most.rss_bytes.max(sample.rss_bytes).max(sample.peak_bytes.unwrap_or(0));
+        if sample.pss_bytes > most.pss_bytes {
+            (most.pss_bytes, rss_then) = (sample.pss_bytes, sample.rss_bytes);
+        }
         most.threads = most.threads.max(sample.threads);
         most.processes = most.processes.max(sample.processes);
         most.descriptors = most.descriptors.max(sample.descriptors);
@@ -113,7 +118,10 @@ fn usage(role: Role, samples: impl Iterator<Item = TreeSample>, length_s: f64) -
         cpu_system_us,
         cores_busy: if length_s > 0.0 { cpu_us as f64 / 1e6 / length_s } else { 0.0 },
         rss_max_bytes: most.rss_bytes,
-        pss_max_bytes: most.pss_bytes,
+        // It is read seldom. What came and went between belongs to one process, nearly always.
+        pss_max_bytes: most.pss_bytes.map(|pss| pss + most.rss_bytes.saturating_sub(rss_then)),
+        disk_read_bytes: last.disk.map(|disk| disk.read),
+        disk_written_bytes: last.disk.map(|disk| disk.written),
         threads_max: most.threads,
         processes_max: most.processes,
         fds_max: most.descriptors,

@@ -90,6 +90,40 @@ fn a_child_that_ends_in_the_window_keeps_its_cpu() {
 }
 
 #[test]
+fn a_spike_of_memory_between_two_samples_is_seen() {
+    const SPIKE: usize = 200 << 20;
+    let watch = Watch::start(vec![Watched::process(Role::Client, std::process::id())]).unwrap();
+    // What was before is not the window's.
+    drop(std::hint::black_box(vec![1_u8; 2 * SPIKE]));
+    watch.begin_window(now(), None).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    drop(std::hint::black_box(vec![1_u8; SPIKE]));
+    std::thread::sleep(Duration::from_millis(100));
+    let usage = watch.end_window().unwrap().usage.remove(0);
+    for bytes in [usage.rss_max_bytes, usage.pss_max_bytes.expect("known")] {
+        assert!((SPIKE as u64..SPIKE as u64 * 3 / 2).contains(&bytes), "{usage:?}");
+    }
+    watch.stop();
+}
+
+#[test]
+fn what_is_written_to_disk_is_told_from_what_is_sent() {
+    let mut supervisor = Supervisor::start();
+    let file = tempfile::Builder::new().tempfile_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let watch = Watch::start(vec![supervisor.watched(false)]).unwrap();
+    let written = |watch: &Watch, supervisor: &mut Supervisor, to: &str| {
+        watch.begin_window(now(), None).unwrap();
+        supervisor.run(&format!("head -c 3000000 /dev/zero | cat > {to}; echo"), 1);
+        let usage = watch.end_window().unwrap().usage.remove(0);
+        usage.disk_written_bytes.expect("known of own processes")
+    };
+    assert_eq!(written(&watch, &mut supervisor, "/dev/null"), 0);
+    let seen = written(&watch, &mut supervisor, &file.path().display().to_string());
+    assert!((3_000_000..3_200_000).contains(&seen), "{seen}");
+    watch.stop();
+}
+
+#[test]
 fn a_child_that_ends_after_some_rows_is_counted_once() {
     let mut supervisor = Supervisor::start();
     let before = supervisor.times().1;

@@ -119,12 +119,13 @@ fn failure(error: &LoadError) -> Failure {
 fn watch_signals() -> Result<StopFlag, Failure> {
     let (stop, requested) = (StopFlag::new(), stop_on_signal()?);
     let set = stop.clone();
-    std::thread::spawn(move || {
+    let watch = move || {
         while !requested.is_requested() {
             std::thread::sleep(Duration::from_millis(50));
         }
         set.set();
-    });
+    };
+    std::thread::Builder::new().spawn(watch).map_err(Failure::missing)?;
     Ok(stop)
 }
 

@@ -5,6 +5,7 @@ pub mod agent;
 pub mod client;
 pub mod compare;
 pub mod doctor;
+pub mod duet;
 pub mod help;
 pub mod hosts;
 pub mod load;

@@ -35,6 +35,9 @@ pub struct Args {
     /// CPUs to pin the workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
     cpus: Option<std::vec::Vec<u32>>,
+    /// Run the workers before all ordinary processes of their CPUs, where that is allowed.
+    #[arg(long, hide = true)]
+    real_time: bool,
     /// I/O driver.
     #[arg(long, default_value = "auto", value_parser = driver_values())]
     driver: DriverChoice,
@@ -136,6 +139,7 @@ pub fn main(args: &Args) -> VerbResult {
         // With 0 the number follows from --cpus and --connections.
         threads: args.threads.unwrap_or(u32::from(args.cpus.is_none() && args.connections.is_none())),
         cpus: args.cpus.clone().unwrap_or_default(),
+        real_time: args.real_time,
         driver: args.driver,
         responses: ResponseOptions { delay: args.delay, faults, seed: args.seed },
     };

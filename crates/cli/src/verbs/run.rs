@@ -74,7 +74,8 @@ pub struct Args {
     quiet: bool,
 }
 
-fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
+/// Reads `proxy=2-3`.
+pub fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
     let (role, list) =
         text.split_once('=').ok_or_else(|| wrong_value("it has no =", "ROLE=LIST, such as proxy=2-3"))?;
     let role = match role {
@@ -90,7 +91,7 @@ fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
 pub fn main(args: &Args) -> VerbResult {
     let catalogue = catalogue(&args.library)?;
     let topology = chosen(args)?;
-    let placement = placement(args);
+    let placement = placement(&args.cpus);
     let resolved = match &args.resume {
         Some(folder) => ResolvedSuite::recorded(folder, &catalogue)?,
         None => ResolvedSuite::resolve(&args.request, placement.proxy.len(), &catalogue)?,
@@ -138,7 +139,8 @@ pub fn main(args: &Args) -> VerbResult {
     conclude(args, &outcome)
 }
 
-fn default_folder(suite: &str) -> PathBuf {
+/// Where a run goes whose user named no folder.
+pub fn default_folder(suite: &str) -> PathBuf {
     let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
     PathBuf::from("runs").join(format!("{now}-{suite}"))
 }
@@ -189,7 +191,7 @@ fn setup(
 }
 
 /// The folder, which is there, that the run's folder will be in.
-fn parent(folder: &Path) -> &Path {
+pub fn parent(folder: &Path) -> &Path {
     folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."))
 }
 
@@ -201,7 +203,7 @@ fn install(
     reached: &mut Reached,
     hosts: &mut Hosts,
 ) -> Result<(ResolvedSuite, BTreeMap<String, Installed>), Failure> {
-    let home = Home::from_env().map_err(Failure::missing)?;
+    let home = Home::from_env().map_err(Failure::input)?;
     let products: Vec<&Product> = resolved.products.values().collect();
     match (hosts.proxy.facts().work.is_some(), resolved.lenient) {
         (true, true) => {
@@ -229,9 +231,10 @@ fn chosen(args: &Args) -> Result<Topology, Failure> {
     }
 }
 
-fn placement(args: &Args) -> Placement {
+/// The CPUs of the roles, where the user named some of them.
+pub fn placement(named: &[(Role, Vec<u32>)]) -> Placement {
     let mut placement = Placement::automatic(&allowed_cpus());
-    for (role, cpus) in &args.cpus {
+    for (role, cpus) in named {
         match role {
             Role::Client => placement.client = cpus.clone(),
             Role::Proxy => placement.proxy = cpus.clone(),
@@ -242,7 +245,7 @@ fn placement(args: &Args) -> Placement {
 }
 
 /// Prints where the roles run and what the doctor found, before the first trial.
-fn print_machine(setup: &Setup) {
+pub fn print_machine(setup: &Setup) {
     let p = &setup.placement;
     remark!(
         "CPUs: client {}, proxy {}, origin {}",

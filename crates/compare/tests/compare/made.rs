@@ -24,16 +24,18 @@ pub struct Noise {
     pub own: f64,
     /// Share of trials that something else took up to nine tenths of the machine from.
     pub wild: f64,
+    /// Between whole runs, of each product and not of the direct path: no block shows it.
+    pub apart: f64,
 }
 
 /// What was measured on virtual machines of two cores: runs of the same product some 7 % apart, and blocks as much.
-pub const VIRTUAL: Noise = Noise { run: 0.07, drift: 0.05, own: 0.03, wild: 0.0 };
+pub const VIRTUAL: Noise = Noise { run: 0.07, drift: 0.05, own: 0.03, wild: 0.0, apart: 0.0 };
 
 /// The same where others compile beside it.
 pub const BUSY: Noise = Noise { own: 0.08, wild: 0.1, ..VIRTUAL };
 
 /// A machine of one's own.
-pub const QUIET: Noise = Noise { run: 0.02, drift: 0.01, own: 0.01, wild: 0.0 };
+pub const QUIET: Noise = Noise { run: 0.02, drift: 0.01, own: 0.01, wild: 0.0, apart: 0.0 };
 
 /// How much of its drift a machine keeps from one trial to the next.
 const KEPT: f64 = 0.9;
@@ -63,6 +65,9 @@ impl Made<'_> {
     pub fn side(&self, seed: u64) -> ComparedRun {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9));
         let between = self.noise.run * random.normal();
+        let mut of_runs = Random(!seed);
+        let apart: BTreeMap<&str, f64> =
+            self.products.iter().map(|product| (*product, self.noise.apart * of_runs.normal())).collect();
         let mut drift = self.noise.drift * random.normal();
         let mut trials = Vec::new();
         for block in 1..=self.blocks {
@@ -77,7 +82,8 @@ impl Made<'_> {
             for (product, workload) in order {
                 drift = KEPT * drift + (1.0 - KEPT * KEPT).sqrt() * self.noise.drift * random.normal();
                 let taken = if random.share() < self.noise.wild { (1.0 - 0.9 * random.share()).ln() } else { 0.0 };
-                let shared = (between + drift + taken, self.noise.own);
+                let apart = apart.get(product).copied().unwrap_or_default();
+                let shared = (between + drift + taken + apart, self.noise.own);
                 let speed = if self.products.first() == Some(&product) { self.speed } else { 1.0 };
                 trials.push(trial(trials.len() as u32 + 1, block, product, workload, shared, speed, &mut random));
             }
@@ -157,6 +163,8 @@ fn trial(
         cores_busy: 1.0,
         rss_max_bytes: about(14.0 * 1_048_576.0, 0.0, 0.01) as u64,
         pss_max_bytes: None,
+        disk_read_bytes: None,
+        disk_written_bytes: None,
         threads_max: Some(2),
         processes_max: Some(1),
         fds_max: None,
@@ -192,6 +200,7 @@ fn trial(
         search: None,
         faults: Vec::new(),
         clocks: Vec::new(),
+        speed: Vec::new(),
         case,
     };
     Trial { folder: format!("trials/{number}"), measurement }

@@ -54,6 +54,21 @@ fn the_same_product_against_itself_is_found_changed_once_in_twenty_at_most() {
     }
 }
 
+/// What befell one whole run and spared the direct path: the blocks do not show it, and it is not called sure.
+#[test]
+fn a_state_of_whole_runs_is_called_sure_once_in_twenty_at_most() {
+    for blocks in [3, 8] {
+        let same = Made { blocks, noise: Noise { apart: 0.02, ..VIRTUAL }, ..Made::default() };
+        let (sure, failed) = [Options::default(), asking(&["capacity -0%"])]
+            .map(|options| count(200, &same, &same, &options, any_sure))
+            .into();
+        assert!(sure <= 10 && failed <= 10, "{blocks} blocks: {sure} and {failed} of 200");
+        let likely = |one: &Comparison| change(one, "alder", Metric::Rate).verdict == Verdict::Likely;
+        let likely = count(200, &same, &same, &Options::default(), likely);
+        assert!(blocks == 3 || likely > 10, "it is there to be seen: {likely} of 200");
+    }
+}
+
 /// Of so many comparisons of four cases with themselves: how many call any of their twenty numbers surely changed, and how
 /// many would fail a build that tolerates nothing.
 fn false_alarms(pairs: u64, blocks: u32, noise: Noise) -> (usize, usize) {
@@ -63,18 +78,19 @@ fn false_alarms(pairs: u64, blocks: u32, noise: Noise) -> (usize, usize) {
     (sure, count(pairs, &same, &same, &options, |comparison| alarms(comparison) > 0))
 }
 
-/// Without the direct path's help the machine's drift between runs looks like a change: the check above can fire.
+/// Without the direct path's help the machine's drift between runs looks like a change, in spite of what is allowed for it: the check
+/// above can fire.
 #[test]
 fn without_dividing_the_machine_is_taken_for_the_product() {
     let same = Made { blocks: 8, ..Made::default() };
     let options = Options { absolute: true, ..asking(&["capacity -0%", "capacity -0%"]) };
     let failed = count(200, &same, &same, &options, |comparison| alarms(comparison) > 0);
-    assert!(failed > 40, "only {failed} of 200");
+    assert!(failed > 10, "only {failed} of 200");
 }
 
 #[test]
 fn a_product_made_ten_per_cent_slower_is_found() {
-    for (blocks, noise, least) in [(5, QUIET, 196), (8, VIRTUAL, 150), (12, VIRTUAL, 180)] {
+    for (blocks, noise, least) in [(5, QUIET, 196), (8, VIRTUAL, 100), (12, VIRTUAL, 120)] {
         let found = slower_found(200, blocks, noise);
         assert!(found >= least, "{blocks} blocks: {found} of 200");
     }
@@ -102,7 +118,7 @@ fn figures() {
 
 #[test]
 fn a_change_that_is_sure_and_small_is_no_alarm() {
-    let quiet = Noise { run: 0.0, drift: 0.0, own: 0.001, wild: 0.0 };
+    let quiet = Noise { run: 0.0, drift: 0.0, own: 0.001, wild: 0.0, apart: 0.0 };
     let before = Made { noise: quiet, ..Made::default() }.side(1);
     let after = Made { noise: quiet, speed: 0.97, ..Made::default() }.side(2);
     let comparison = compare(&before, &after, &asking(&["capacity -5%"])).expect("compared");
@@ -158,7 +174,7 @@ fn without_the_direct_path_numbers_are_as_measured_and_that_is_said() {
 /// Where weir itself became faster by some microseconds, the direct path's time fell by a larger share than the products'.
 #[test]
 fn what_the_direct_path_alone_saved_is_no_change_of_a_product() {
-    let quiet = Made { noise: Noise { run: 0.0, drift: 0.0, own: 0.005, wild: 0.0 }, ..Made::default() };
+    let quiet = Made { noise: Noise { run: 0.0, drift: 0.0, own: 0.005, wild: 0.0, apart: 0.0 }, ..Made::default() };
     let (before, mut after) = (quiet.side(1), quiet.side(2));
     let faster = |after: &mut ComparedRun, product: &str, times: f64| {
         for trial in after.run.trials.iter_mut().filter(|trial| trial.measurement.case.product == product) {

@@ -101,6 +101,10 @@ pub(super) enum ToWeir {
 pub(super) enum Request {
     /// The host's monotonic clock, ns.
     Clock,
+    /// Each CPU's speed.
+    Speeds {
+        cpus: Vec<u32>,
+    },
     /// The root's pid.
     Start {
         process: u32,

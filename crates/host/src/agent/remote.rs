@@ -20,6 +20,7 @@ use weir_model::At;
 use weir_model::clock::ClockReading;
 use weir_model::product::Signal;
 use weir_model::record::Role;
+use weir_model::speed::CpuSpeed;
 use weir_vitals::clock::mono_ns;
 use weir_vitals::{Watched, Window};
 
@@ -354,6 +355,10 @@ impl Host for RemoteHost {
         };
         let (line, pid) = (Arc::clone(&self.line), started.map_err(error)?);
         Ok(Arc::new(RemoteRole { line, number, pid, lines: Mutex::new(lines), ended: Mutex::new(false) }))
+    }
+
+    fn speeds(&self, cpus: &[u32]) -> std::io::Result<Vec<CpuSpeed>> {
+        self.line.ask_io(Request::Speeds { cpus: cpus.to_vec() })
     }
 
     fn watch(&self, trees: Vec<Watched>, counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>> {

@@ -175,6 +175,7 @@ impl Agent {
         let host = &self.host;
         match what {
             Request::Clock => done(host.at(now()).mono_ns),
+            Request::Speeds { cpus } => done(host.speeds(&cpus)?),
             Request::Start { process, spec } => self.start(process, &spec),
             Request::Signal { process, signal } => done(self.process(process, |it| it.signal(signal))??),
             Request::Disturb { process, what, at } => done(self.process(process, |it| it.disturb(what, at))??),

@@ -64,7 +64,7 @@ impl LocalRole {
         let asked = Arc::<Questions>::default();
         let answered = Arc::clone(&asked);
         if let Some(stdout) = child.stdout.take() {
-            std::thread::spawn(move || {
+            let pass = move || {
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                     if serde_json::from_str::<IgnoredAny>(&line).is_err() {
                         // Lines that are not JSON go to the log.
@@ -77,7 +77,12 @@ impl LocalRole {
                 }
                 locked(&answered.0).ended = true;
                 answered.1.notify_all();
-            });
+            };
+            if let Err(error) = std::thread::Builder::new().name("weir-lines".into()).spawn(pass) {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(error);
+            }
         }
         Ok(LocalRole {
             pid: child.id(),

@@ -22,7 +22,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -104,10 +104,12 @@ impl Supervised {
             .spawn()
             .map_err(StartError::Supervisor)?;
         let control = Arc::new(Mutex::new(supervisor.stdin.take()));
-        let reports = listen(supervisor.stdout.take());
+        let (sender, reports) = channel();
+        let stdout = supervisor.stdout.take();
         // From here on drop ends the supervisor, whatever goes wrong.
         let disturbed = Arc::default();
         let mut supervised = Supervised { supervisor, control, disturbed, reports, pid: 0, ended: None };
+        stdout.map_or(Ok(()), |stdout| listen(stdout, sender)).map_err(StartError::Supervisor)?;
         order(&supervised.control, &line).map_err(StartError::Supervisor)?;
         let silent = |what: String| {
             let last = last_lines(&spec.output, 5);
@@ -245,17 +247,15 @@ fn append_to(path: &Path) -> std::io::Result<std::fs::File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-fn listen(stdout: Option<std::process::ChildStdout>) -> Receiver<Report> {
-    let (sender, reports) = channel();
-    if let Some(stdout) = stdout {
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let Ok(report) = serde_json::from_str(&line) else { continue };
-                if sender.send(report).is_err() {
-                    return;
-                }
+/// Passes on what the supervisor reports, in a thread.
+fn listen(stdout: std::process::ChildStdout, reports: Sender<Report>) -> std::io::Result<()> {
+    let pass = move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            let Ok(report) = serde_json::from_str(&line) else { continue };
+            if reports.send(report).is_err() {
+                return;
             }
-        });
-    }
-    reports
+        }
+    };
+    std::thread::Builder::new().name("weir-reports".into()).spawn(pass).map(drop)
 }

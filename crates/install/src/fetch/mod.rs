@@ -59,7 +59,8 @@ pub(super) fn fetch(
     let (sender, result) = channel();
     let (reading, told_to_stop) = (transfer.clone(), stop.clone());
     // It ends with the download, or soon after a request to stop.
-    std::thread::spawn(move || sender.send(read(&uri, &route, file, &reading, &told_to_stop)));
+    let transfers = move || sender.send(read(&uri, &route, file, &reading, &told_to_stop));
+    std::thread::Builder::new().spawn(transfers).map_err(|error| fails(error.to_string()))?;
     let mut shown = 0;
     loop {
         let result = result.recv_timeout(POLL_INTERVAL);

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use weir_host::files::{FileError, pretty};
 use weir_model::record::Measurement;
+use weir_model::regular;
 
 use row::{COLUMNS, TRIAL, row};
 
@@ -156,7 +157,7 @@ impl Journal {
         if !path.exists() {
             return Ok(None);
         }
-        let bytes = std::fs::read(&path).map_err(|e| io(&path, e))?;
+        let bytes = regular::read(&path).map_err(|e| io(&path, e))?;
         serde_json::from_slice(&bytes).map(Some).map_err(|e| JournalError::Broken { path, why: e.to_string() })
     }
 
@@ -206,7 +207,7 @@ impl Journal {
             if !path.is_file() {
                 continue;
             }
-            let bytes = std::fs::read(&path).map_err(|e| io(&path, e))?;
+            let bytes = regular::read(&path).map_err(|e| io(&path, e))?;
             let measurement: Measurement = serde_json::from_slice(&bytes)
                 .map_err(|e| JournalError::Broken { path: path.clone(), why: e.to_string() })?;
             finished.insert(measurement.trial, measurement);

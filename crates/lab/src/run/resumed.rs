@@ -52,7 +52,7 @@ fn same_suite(journal: &Journal, setup: &Setup) -> Result<Vec<Planned>, JournalE
         .ok_or_else(|| JournalError::Broken { path: dir.join("plan.json"), why: "it is missing".to_owned() })?;
     let read = |name: &str| {
         let path = dir.join(name);
-        std::fs::read(&path).map_err(FileError::at(&path))
+        weir_model::regular::read(&path).map_err(FileError::at(&path))
     };
     let same_text = read(SUITE_SUM)? == suite_sum(&read("run.toml")?);
     if same_text && planned == plan(&setup.suite, setup.suite.seed.unwrap_or_default(), &setup.skipped) {

@@ -15,6 +15,7 @@ mod search;
 mod series;
 mod served;
 mod serving;
+mod side;
 mod spec;
 mod warm;
 mod windows;
@@ -23,13 +24,14 @@ mod work;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError, Verdict};
+use weir_model::speed::HostSpeed;
 use weir_model::suite::{Load, Protocol, Series, Workload};
 
 use crate::hosts::{self, Hosts, Reach, there};
@@ -49,6 +51,7 @@ use weir_vitals::Watched;
 pub use points::Part;
 use series::RunningTrial;
 use serving::RunningOrigin;
+pub use side::Side;
 
 /// What all trials of a run share.
 #[derive(Debug)]
@@ -69,6 +72,8 @@ pub struct TrialContext {
     pub origin: Option<String>,
     /// Seed of the run.
     pub seed: u64,
+    /// How fast the CPUs were before the first window.
+    pub speed: OnceLock<Vec<HostSpeed>>,
 }
 
 impl TrialContext {
@@ -223,6 +228,7 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
         search: None,
         faults: Vec::new(),
         clocks: Vec::new(),
+        speed: Vec::new(),
     }
 }
 
@@ -240,6 +246,9 @@ fn attempt(
     let RunningTrial { origin, running, .. } = running_trial;
     let steady = trial.load.steady.unwrap_or_default();
     let mut findings: Vec<Finding> = audit::never_steady(measurement.warmup.as_ref(), steady).into_iter().collect();
+    if let Some(first) = context.speed.get() {
+        findings.extend(audit::cpu_speed(first, &measurement.speed));
+    }
     findings.extend(running.and_then(|r| r.stop(product)));
     findings.extend(origin.stop());
     Ok(findings)

@@ -12,6 +12,7 @@ use weir_model::load::SearchResult;
 use weir_model::product::{Product, ProductKind, is_levelled};
 use weir_model::record::{Measurement, Point, Warmup};
 use weir_model::suite::{Expect, Load, LoadKind, Series};
+use weir_model::units::Share;
 
 use super::faults::Faults;
 use super::measure::{Measured, longest, measure, write_files};
@@ -69,14 +70,19 @@ pub fn measure_points(
     if let Some(most) = running_trial.trial.load.steady {
         measurement.warmup = Some(running_trial.warm_up(most, stop, observer)?);
     }
+    running_trial.read_speed(measurement);
     for point in points(running_trial.trial.load, running_trial.trial.rate) {
         if let Some(part) = part(running_trial.trial.load, &point) {
             observer.notify(RunEvent::Part(part));
         }
         let mut measured = match &running_trial.trial.load.kind {
             LoadKind::Search { objective } => running_trial.search(&point, objective, stop, observer, measurement)?,
-            _ => running_trial.measure_load(&point, stop, observer)?,
+            _ => {
+                let folder = point.folder(running_trial.trial.folder);
+                running_trial.measure_load(&point, folder, stop, observer)?
+            }
         };
+        running_trial.read_speed(measurement);
         connections::add(&mut measured.window.series, &measured.load);
         let folder = point.folder(running_trial.trial.folder);
         write_files(&folder, &measured.window)?;
@@ -88,6 +94,13 @@ pub fn measure_points(
 }
 
 impl RunningTrial<'_> {
+    /// Reads how fast the CPUs are, between windows.
+    fn read_speed(&self, measurement: &mut Measurement) {
+        let speeds = self.context.hosts.speeds(&self.context.placement);
+        let _ = self.context.speed.get_or_init(|| speeds.clone());
+        measurement.speed.push(speeds);
+    }
+
     /// Starts a client in `folder`, which may take `most`.
     fn work<'w>(
         &'w mut self,
@@ -117,14 +130,15 @@ impl RunningTrial<'_> {
         Ok(warmup)
     }
 
-    /// Measures a load.
-    fn measure_load(
+    /// Measures a load, with its files in `folder`.
+    pub fn measure_load(
         &mut self,
         point: &PointSpec,
+        folder: PathBuf,
         stop: &Stop,
         observer: &mut dyn Observer,
     ) -> Result<Measured, Failure> {
-        let folder = make_folder(point.folder(self.trial.folder))?;
+        let folder = make_folder(folder)?;
         let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
         // The last answer of the verification may still be on its way out.
         let before = settled_counters(&self.origin)?;
@@ -161,7 +175,8 @@ impl RunningTrial<'_> {
         found.confirmed.map_err(Failure::Trial)
     }
 
-    fn audited(&self, point: &PointSpec, measured: Measured, search: Option<&SearchResult>) -> Point {
+    /// The point with what the audit found.
+    pub fn audited(&self, point: &PointSpec, measured: Measured, search: Option<&SearchResult>) -> Point {
         let Measured { load, window, counters, .. } = measured;
         let trial_load = self.trial.load;
         let mut placement = self.context.placement.clone();
@@ -192,6 +207,7 @@ impl RunningTrial<'_> {
             protocol: self.trial.workload.protocol,
             tls: self.context.launcher.tls.settings(),
             levelled: is_levelled(&self.trial.planned.case.profile),
+            errors_allowed: self.trial.workload.expect.errors.unwrap_or(Share::THOUSANDTH),
             faults: !trial_load.faults.is_empty(),
         });
         Point {

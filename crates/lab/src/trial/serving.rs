@@ -14,6 +14,7 @@ use weir_model::record::{Finding, Role};
 use weir_model::suite::Protocol;
 use weir_vitals::Watched;
 
+use super::spec::is_real_time;
 use super::{TrialContext, TrialSpec, request_timeout, requester};
 use crate::hosts::{same, there};
 use weir_host::Host;
@@ -113,7 +114,9 @@ fn own(
         let tls = protocol.is_tls().then(|| certified(context, host, &at("origin"))).transpose()?;
         let cpus = context.hosts.cpus(Role::Origin, host, &context.placement);
         let (connections, driver) = (trial.load.connections, context.driver);
-        let spec = OriginSpec { listen: &listen, protocol, connections, cpus: &cpus, driver, tls, output: &log };
+        let real_time = is_real_time(context, trial.load);
+        let spec =
+            OriginSpec { listen: &listen, protocol, connections, cpus: &cpus, real_time, driver, tls, output: &log };
         let process = OriginProcess::start(host, &spec).map_err(|e| {
             Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says")
         })?;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use weir_model::load::{LoadProtocol, LoadSpec, RequestSpec, Target};
-use weir_model::suite::{Expect, LoadKind};
+use weir_model::suite::{Expect, Load, LoadKind};
 
 use super::points::PointSpec;
 use super::{TrialContext, TrialSpec, client_folder};
@@ -43,6 +43,7 @@ pub fn load_spec(
         connections: point.connections,
         threads: (context.placement.client.len() as u32).min(point.connections),
         cpus: context.placement.client.clone(),
+        real_time: is_real_time(context, trial.load),
         duration_s: trial.load.duration.as_secs_f64(),
         timeout_s: trial.load.timeout.as_secs_f64(),
         leave_queue: trial.load.leaves_queue(),
@@ -50,6 +51,14 @@ pub fn load_spec(
         driver: context.driver,
         ..plain
     })
+}
+
+/// Whether client and origin run before the ordinary processes of their CPUs: in open loads, in which both have time to spare, and
+/// only where the proxy has CPUs of its own. Closed loads may use all of a CPU that weir's other threads need, too.
+pub fn is_real_time(context: &TrialContext, load: &Load) -> bool {
+    let placement = &context.placement;
+    let pinned = !placement.client.is_empty() && !placement.origin.is_empty() && !placement.proxy.is_empty();
+    matches!(load.kind, LoadKind::Open { .. }) && pinned && placement.sharing_with_proxy().is_empty()
 }
 
 /// The seed of the arrivals: the same for every product of a block, so that all get the same load; another one at every point.

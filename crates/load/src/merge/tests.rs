@@ -9,9 +9,10 @@ use super::*;
 use crate::aggregate::Aggregate;
 use crate::clock::SECOND;
 use crate::counts::RequestCounts;
+use crate::headers::HeaderWatch;
 use crate::plan::Plan;
 use crate::protocol::Http1;
-use crate::recorder::{Interval, Phase};
+use crate::recorder::{Interval, Kinds, Phase};
 use crate::result::{Span, for_the_merge, result};
 use crate::shared::WorkerResult;
 
@@ -38,13 +39,13 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
     let spec = LoadSpec { part, ..spec(whole) };
     let plan = Plan::new::<Http1>(&spec, DriverKind::Epoll, (32_768, 60_999)).unwrap();
     let window = 5 * SECOND;
-    let mut aggregate = Aggregate::new(plan.threads, true);
+    let mut aggregate = Aggregate::new(plan.threads, true, true);
     let mut outcomes = Vec::new();
     for (number, sent) in (0..).zip(threads) {
         let mut counts = RequestCounts::new(2);
         let mut connect = histo();
         for second in 0..=SECONDS {
-            let mut interval = Interval::new(2);
+            let mut interval = Interval::new(Kinds { requests: 2, open: true });
             (interval.phase, interval.second) = match second {
                 SECONDS => (Phase::Drain, 0),
                 _ => (Phase::Window, second as u32),
@@ -54,9 +55,9 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
             interval.open = Some(2);
             for (_, kind, lag, first, took) in sent.iter().filter(|sample| sample.0 == second) {
                 let due = interval.start;
-                interval.sample(*kind, due, due + lag, due + lag + took);
+                interval.sample(*kind, due, due + lag, due + lag + took, lag % 3 == 0);
                 interval.first_byte(due + lag, due + lag + first.min(took), due + lag + took);
-                interval.counts.right += 1;
+                interval.right(due + took % SECOND);
                 interval.counts.bytes_in += took % 1_000;
                 counts.right += 1;
                 counts.of_request(*kind).unwrap().right += 1;
@@ -76,8 +77,10 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
             used: 3,
             min_streams: 1,
             tls: None,
+            headers: HeaderWatch::new(2),
             cpu_us: (sent.len() as u64, 7),
             busy_poll_us: 2,
+            real_time: true,
             busy: sent.len() as f64 / 100.0,
         });
     }
@@ -87,7 +90,7 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
     let files = Outputs { hlog: Some(folder.join(format!("{host}.hlog"))), series: None };
     let mut log = aggregate.log.take().unwrap();
     if part.is_some() {
-        log.push(for_the_merge(&span, &outcomes, &aggregate.requests));
+        log.push(for_the_merge(&span, &outcomes, &aggregate));
     }
     output::write_log(files.open().unwrap().hlog.as_mut().unwrap(), &log, window, unix).unwrap();
     let result = result(&plan, DriverKind::Epoll, &span, aggregate, &outcomes, 4 * plan.threads);

@@ -227,10 +227,10 @@ mod tests {
         let mut session = Session::default();
         assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
         let expectations = [Http1::expectation(&spec().requests[0])];
-        let mut streams = [Stream::default()];
+        let (mut streams, mut watch) = ([Stream::default()], crate::headers::HeaderWatch::new(1));
         let mut generator = Generator::for_tests(&spec());
         let mut receive = |session: &mut Session, mut input: &[u8]| {
-            let mut responses = Responses::new(&mut streams, &expectations, 5);
+            let mut responses = Responses::new(&mut streams, &expectations, &mut watch, 5);
             protocol.receive(session, &mut input, &mut responses, &mut Vec::new())
         };
         let sent = protocol.encode(&mut session, 0, 0, &mut generator, &mut Vec::new()).unwrap();

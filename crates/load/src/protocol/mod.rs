@@ -19,6 +19,7 @@ use weir_model::load::{ErrorKind, LoadSpec, RequestSpec};
 
 use crate::check::Expectation;
 use crate::generator::Generator;
+use crate::headers::HeaderWatch;
 use crate::worker::Stream;
 
 pub(crate) use http1::Http1;
@@ -178,13 +179,19 @@ pub(crate) enum Event {
 pub(crate) struct Responses<'a> {
     streams: &'a mut [Stream],
     expectations: &'a [Expectation],
+    watch: &'a mut HeaderWatch,
     now: u64,
 }
 
 impl<'a> Responses<'a> {
     #[inline]
-    pub(crate) fn new(streams: &'a mut [Stream], expectations: &'a [Expectation], now: u64) -> Responses<'a> {
-        Responses { streams, expectations, now }
+    pub(crate) fn new(
+        streams: &'a mut [Stream],
+        expectations: &'a [Expectation],
+        watch: &'a mut HeaderWatch,
+        now: u64,
+    ) -> Responses<'a> {
+        Responses { streams, expectations, watch, now }
     }
 
     /// The time, of the run's clock.
@@ -198,7 +205,7 @@ impl<'a> Responses<'a> {
     pub(crate) fn of(&mut self, stream: u32) -> PartialResponse<'_> {
         let stream = &mut self.streams[stream as usize];
         let expectation = &self.expectations[stream.request as usize];
-        PartialResponse { stream, expectation, now: self.now }
+        PartialResponse { stream, expectation, watch: &mut *self.watch, now: self.now }
     }
 }
 
@@ -207,6 +214,7 @@ impl<'a> Responses<'a> {
 pub(crate) struct PartialResponse<'a> {
     stream: &'a mut Stream,
     expectation: &'a Expectation,
+    watch: &'a mut HeaderWatch,
     now: u64,
 }
 
@@ -233,9 +241,12 @@ impl PartialResponse<'_> {
         self.stream.response.checked(size);
     }
 
-    /// Its headers came, which are looked at if one is expected.
+    /// Its headers came, which are looked at if one is expected, and in samples.
     #[inline]
     pub(crate) fn headers<'h>(&mut self, headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
+        if self.expectation.is_right_status(self.stream.response.status()) {
+            self.watch.answer(self.stream.request, self.now, headers.clone());
+        }
         if self.expectation.checks_headers() {
             let right = self.expectation.headers_match(headers);
             if !right {

@@ -55,7 +55,7 @@ pub(super) fn judge(result: &LoadResult, conditions: &[Condition], streams: u64,
         met,
         near,
         busiest,
-        client_limited: busiest > BUSY || late_by_itself(result, streams),
+        client_limited: busiest > BUSY || late_by_itself(result),
     }
 }
 
@@ -82,9 +82,9 @@ fn in_flight(result: &LoadResult) -> f64 {
 }
 
 /// Whether requests were sent late although connections were free: the client itself was too slow.
-fn late_by_itself(result: &LoadResult, streams: u64) -> bool {
-    let late = result.lag.p99_us > LAG_US.max(result.latency.p99_us / 2.0);
-    late && in_flight(result) < streams as f64 / 2.0
+fn late_by_itself(result: &LoadResult) -> bool {
+    let own_us = result.lateness.as_ref().map_or(0.0, |late| late.lag.p99_us);
+    own_us > LAG_US.max(result.latency.p99_us / 2.0)
 }
 
 /// The number of requests that a trial needs for meaningful values: five beyond each percentile, and four errors when
@@ -103,7 +103,7 @@ pub(super) fn samples(conditions: &[Condition]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_model::load::{Counts, Quantiles};
+    use weir_model::load::{Counts, Lateness, Quantiles};
 
     /// A trial of 5 s at 10,000/s that went well.
     fn good() -> LoadResult {
@@ -191,14 +191,15 @@ mod tests {
         let mut result = good();
         result.thread_busy[1] = 0.95;
         assert!(judged(&result, "p99<5ms").client_limited);
-        // Late, although two of three connections were free.
+        // Late because all connections were in use: the target is the cause.
         let mut result = good();
         result.lag.p99_us = 2_000.0;
-        result.service.mean_us = 2_000.0;
-        assert!(judged(&result, "p99<5ms").client_limited);
-        // Late because all were in use: the target is the cause.
-        result.service.mean_us = 6_400.0;
+        result.lateness = Some(Lateness::default());
         assert!(!judged(&result, "p99<5ms").client_limited);
+        // Late, although some were free.
+        let late = Lateness { lag: result.lag.clone(), ..Lateness::default() };
+        result.lateness = Some(late);
+        assert!(judged(&result, "p99<5ms").client_limited);
     }
 
     #[test]

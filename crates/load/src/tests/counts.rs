@@ -276,6 +276,21 @@ fn bodies_and_statuses_are_checked() {
 }
 
 #[test]
+fn a_header_that_comes_during_the_load_is_named() {
+    let server = Server::start(|asked| {
+        let header = if asked.number < 1_500 { "" } else { "X-Cache: HIT\r\n" };
+        let varies = asked.number;
+        Do::Send(format!("HTTP/1.1 200 OK\r\n{header}X-Id: {varies}\r\nContent-Length: 2\r\n\r\nok").into_bytes())
+    });
+    let mut spec = order(&server, LoadKind::Count { requests: 2_500 });
+    (spec.connections, spec.threads) = (1, 1);
+    let headers = load(&spec).unwrap().headers.unwrap();
+    assert!(headers.sampled >= 3, "{headers:?}");
+    let [change] = &headers.changes[..] else { panic!("{headers:?}") };
+    assert_eq!((change.name.as_str(), &change.was, change.is.as_deref()), ("x-cache", &None, Some("HIT")));
+}
+
+#[test]
 fn bodies_in_pieces_and_in_chunks_are_right_too() {
     let server = Server::start(|asked| {
         let pause = Duration::from_millis(2);

@@ -121,7 +121,7 @@ fn serve_tls(mut stream: TcpStream, config: &ServerConfig, answer: fn(&str) -> S
 fn load(addr: SocketAddr, tls: bool, kind: LoadKind<OfferedRate>) -> LoadResult {
     let request = Request { method: String::new(), path: String::new(), headers: vec![], body: b"hello".to_vec() };
     let expect =
-        Expect { status: None, size: Some(5), hash: Some(xxhash_rust::xxh3::xxh3_64(b"hello")), headers: vec![] };
+        Expect { status: None, size: Some(5), hash: Some(xxhash_rust::xxh3::xxh3_64(b"hello")), ..Expect::default() };
     let spec = LoadSpec {
         kind,
         connections: 4,

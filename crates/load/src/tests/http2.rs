@@ -35,6 +35,8 @@ fn streams_carry_every_kind_of_load() {
             assert_eq!(server.requests(), result.total.sent, "{kind:?}");
             assert_eq!(result.total.right, result.total.sent, "{:?}", result.total);
             assert_eq!((result.streams, result.protocol.as_str()), (7, "h2"));
+            let headers = result.headers.as_ref().unwrap();
+            assert!(headers.sampled > 0 && headers.changes.is_empty(), "{headers:?}");
             assert_eq!((server.connections(), result.connections_used), (2, 2));
         }
     });

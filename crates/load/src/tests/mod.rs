@@ -73,6 +73,11 @@ fn balanced(result: &LoadResult) {
     assert_eq!(sum(|row| row.due), result.window.due);
     assert_eq!(sum(|row| row.right), result.window.right_in_window);
     assert_eq!(sum(|row| row.bytes_in), result.window.bytes_in);
+    assert!(result.tenths.iter().sum::<u64>() <= result.window.right_in_window);
+    let whole = (result.window_s * 10.0 + 1e-6).floor() as usize;
+    // Of several clients, until the first was done.
+    let part = result.window.due == 0 || !result.hosts.is_empty();
+    assert!(result.tenths.len() == whole || part, "{} {}", result.tenths.len(), result.window_s);
     let length: f64 = result.series.iter().map(|row| row.length_s).sum();
     assert!((length - result.window_s).abs() < 1e-6, "{length} {}", result.window_s);
 }

@@ -6,7 +6,13 @@
 //! its ring and yields the CPU to others, such as an origin on a small machine. The CPU time of polling is counted
 //! apart from work, so that a waiting thread does not look full.
 //!
-//! Rejected: sleeping all the way with real-time priority (it needs root, and does not shorten the exit from idle);
+//! Yielding does not help against a busy neighbour, who keeps the CPU for a time slice of milliseconds. So the lab puts the threads of
+//! client and origin into the real-time class, where that is allowed. Direct path, client and origin on one CPU, 12,000/s, two
+//! builds beside: 99th percentile of the lag 3.6 ms and of the latency 4.5 ms; with both in the class 0.05 and 0.2 ms. With the client
+//! alone in it, the origin starves beside the polling. A short slice (`sched_setattr`) and a nice value of -20 changed nothing.
+//! Such a thread must leave its CPU some time: when it was busy for nine tenths of a sweep it sleeps all the way in the next.
+//!
+//! Rejected: sleeping all the way with real-time priority (the exit from idle stays: 24 µs in the median, not 10);
 //! polling all the time (it takes a shared CPU from the origin even when nothing is due soon).
 
 use std::io;
@@ -25,12 +31,39 @@ const SPIN: u64 = 50_000;
 pub(super) struct BusyPoll {
     /// The current poll found something: it was work.
     disturbed: bool,
+    /// The thread is of the real-time class.
+    real_time: bool,
+    /// It sleeps all the way until the next sweep.
+    rests: bool,
+    /// When the last sweep was.
+    swept: u64,
     /// The thread's CPU time at the end of the last poll that found nothing; `None` after work or sleep.
     idle_since: Option<u64>,
     spent: u64,
 }
 
 impl BusyPoll {
+    /// Nothing polled yet.
+    pub(super) fn new(real_time: bool) -> BusyPoll {
+        BusyPoll { real_time, ..BusyPoll::default() }
+    }
+
+    /// A sweep: since the last one the thread had the CPU for so long, nanoseconds.
+    pub(super) fn swept(&mut self, now: u64, worked: u64) {
+        let passed = now - std::mem::replace(&mut self.swept, now);
+        self.rests = self.real_time && !self.rests && worked > passed / 10 * 9;
+    }
+
+    /// How long before a due time to stay awake.
+    fn awake_before(&self) -> u64 {
+        if self.rests { 0 } else { SPIN }
+    }
+
+    /// Whether the thread is of the real-time class.
+    pub(super) fn real_time(&self) -> bool {
+        self.real_time
+    }
+
     /// Something came.
     pub(super) fn disturb(&mut self) {
         self.disturbed = true;
@@ -55,7 +88,7 @@ impl<P: Protocol> Worker<P> {
     /// One turn of the driver: sleeps while no request is due soon, and polls when one is about to fall due.
     pub(super) fn wait<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
         let due = self.next_due();
-        let asleep_until = due.saturating_sub(SPIN).min(self.next_wakeup());
+        let asleep_until = due.saturating_sub(self.busy_poll.awake_before()).min(self.next_wakeup());
         let now = self.clock.now();
         if asleep_until > now {
             self.busy_poll.idle_since = None;
@@ -70,5 +103,27 @@ impl<P: Protocol> Worker<P> {
         std::thread::yield_now();
         self.busy_poll.found_nothing();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_real_time_thread_that_was_always_busy_rests_every_second_time() {
+        let mut poll = BusyPoll::new(true);
+        let awake: Vec<u64> = (1..5_u64)
+            .map(|nth| {
+                poll.swept(nth * 1_000, 950);
+                poll.awake_before()
+            })
+            .collect();
+        assert_eq!(awake, [0, SPIN, 0, SPIN]);
+        poll.swept(5_000, 800);
+        assert_eq!(poll.awake_before(), SPIN);
+        let mut ordinary = BusyPoll::new(false);
+        ordinary.swept(1_000, 1_000);
+        assert_eq!(ordinary.awake_before(), SPIN);
     }
 }

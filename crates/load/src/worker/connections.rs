@@ -106,7 +106,7 @@ impl<P: Protocol> Worker<P> {
                 return;
             }
             match self.pool.take_pending(id, stream) {
-                Some(due) => self.send_request(io, id, stream, due, now),
+                Some(due) => self.send_request(io, id, stream, due, now, true),
                 None if self.pool.stream(stream).state == StreamState::Idle => self.assign_next(io, id, stream, now),
                 None => {}
             }

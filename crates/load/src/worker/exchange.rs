@@ -22,15 +22,25 @@ impl<P: Protocol> Worker<P> {
     /// A stream of a connection that is up has nothing to do: it gets the next request, or stands by.
     #[inline]
     pub(super) fn assign_next<I: Io>(&mut self, io: &mut I, id: SlotId, stream: StreamId, now: u64) {
+        // Had another one been free, the request would have left with it.
+        let waited = self.pool.none_free();
         match self.next_request(now) {
-            Some(due) => self.send_request(io, id, stream, due, now),
+            Some(due) => self.send_request(io, id, stream, due, now, waited),
             None => self.pool.release(id, stream),
         }
     }
 
-    /// A stream of a connection that is up sends a request.
+    /// A stream of a connection that is up sends a request. `waited`: for a free connection.
     #[inline]
-    pub(super) fn send_request<I: Io>(&mut self, io: &mut I, id: SlotId, stream: StreamId, due: u64, now: u64) {
+    pub(super) fn send_request<I: Io>(
+        &mut self,
+        io: &mut I,
+        id: SlotId,
+        stream: StreamId,
+        due: u64,
+        now: u64,
+        waited: bool,
+    ) {
         if self.transport.gathering != id && !self.transport.out.is_empty() {
             // Bytes of another connection are not to be mixed with this one's.
             self.flush(io, self.transport.gathering);
@@ -57,7 +67,7 @@ impl<P: Protocol> Worker<P> {
         if let Some(refusal) = refusal {
             return self.refused(io, id, stream, due, refusal, now);
         }
-        self.pool.begin(id, stream, due, now, self.plan.timeout);
+        self.pool.begin(id, stream, due, now, waited, self.plan.timeout);
         self.pool.stream(stream).request = request;
         self.recorder.sent(due, request);
     }
@@ -96,7 +106,9 @@ impl<P: Protocol> Worker<P> {
         // As long as it is the same connection, and still there.
         while self.pool.slots[id as usize].conn == conn {
             let session = &mut self.pool.slots[id as usize].session;
-            let mut responses = Responses::new(&mut self.pool.streams[streams.clone()], &self.plan.expectations, now);
+            let expectations = &self.plan.expectations;
+            let streams = &mut self.pool.streams[streams.clone()];
+            let mut responses = Responses::new(streams, expectations, &mut self.headers, now);
             match self.protocol.receive(session, &mut rest, &mut responses, &mut self.transport.out) {
                 Ok(None) => break,
                 Ok(Some(Event::Progress)) => {}

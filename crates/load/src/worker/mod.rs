@@ -29,7 +29,9 @@ use weir_model::load::ErrorKind;
 use weir_net::{Conn, Driver, Event, Handler, Io};
 
 use crate::clock::{Clock, MILLI, NEVER};
+use crate::cpu::thread_cpu_ns;
 use crate::generator::Generator;
+use crate::headers::HeaderWatch;
 use crate::plan::{Plan, Share};
 use crate::protocol::Protocol;
 use crate::recorder::{Interval, Phase};
@@ -46,6 +48,10 @@ use transport::Transport;
 /// How often timeouts, backoffs and the calling thread's requests are checked. A timeout may be late by this much.
 const SWEEP_INTERVAL: u64 = 10 * MILLI;
 
+/// A sweep that comes so much too late, without the thread having been at work, shows that the thread stood still: it was stopped,
+/// or had no CPU. A time slice of a neighbour is shorter ([`weir_model::load::Stalls`]).
+const STALL: u64 = 20 * MILLI;
+
 /// The worker. See the module.
 #[derive(Debug)]
 pub(crate) struct Worker<P: Protocol> {
@@ -60,8 +66,11 @@ pub(crate) struct Worker<P: Protocol> {
     connector: Connector,
     transport: Transport,
     recorder: Recorder,
+    headers: HeaderWatch,
     busy_poll: BusyPoll,
     next_sweep: u64,
+    /// The thread's CPU time at the last sweep, nanoseconds.
+    cpu_at_sweep: u64,
     /// All of this worker's share of a counted load is done.
     finished: bool,
 }
@@ -86,8 +95,10 @@ impl<P: Protocol> Worker<P> {
             connector: Connector::new(&plan, &share, now),
             transport: Transport::new(&plan),
             recorder: Recorder::new(&plan, share.local, clock, messages, spares),
-            busy_poll: BusyPoll::default(),
+            headers: HeaderWatch::new(plan.expectations.len()),
+            busy_poll: BusyPoll::new(share.real_time),
             next_sweep: 0,
+            cpu_at_sweep: 0,
             finished: false,
             plan,
             shared,
@@ -206,7 +217,7 @@ impl<P: Protocol> Worker<P> {
                 return;
             }
             if let Some(due) = self.pool.take_pending(id, stream) {
-                self.send_request(io, id, stream, due, self.clock.now());
+                self.send_request(io, id, stream, due, self.clock.now(), true);
             }
         }
     }
@@ -315,7 +326,7 @@ impl<P: Protocol> Worker<P> {
                 SlotState::Up if slot.remaining > 0 => {
                     // Nothing is pending if its connection came up in the meantime.
                     if let Some(due) = self.pool.take_pending(id, stream) {
-                        self.send_request(io, id, stream, due, now);
+                        self.send_request(io, id, stream, due, now, false);
                     }
                 }
                 SlotState::OnDemand => self.enqueue(id),
@@ -328,7 +339,7 @@ impl<P: Protocol> Worker<P> {
             && let Some(due) = self.pacing.oldest()
         {
             if self.pool.slot(id).state == SlotState::Up {
-                self.send_request(io, id, stream, due, now);
+                self.send_request(io, id, stream, due, now, false);
             } else {
                 self.pool.set_pending(id, stream, due);
                 self.enqueue(id);
@@ -340,11 +351,23 @@ impl<P: Protocol> Worker<P> {
         self.connect_some(io);
     }
 
+    /// Records how late this sweep is, if the thread was not at work meanwhile.
+    fn count_stall(&mut self, now: u64) {
+        let cpu = thread_cpu_ns();
+        let worked = cpu - std::mem::replace(&mut self.cpu_at_sweep, cpu);
+        self.busy_poll.swept(now, worked);
+        let late = now.saturating_sub(self.next_sweep).saturating_sub(worked);
+        if late >= STALL && self.next_sweep > 0 {
+            self.recorder.counts().stalls.record(late / 1_000);
+        }
+    }
+
     /// Checks timeouts and backoffs, a hundred times a second.
     fn sweep<I: Io>(&mut self, io: &mut I, now: u64) {
         if now < self.next_sweep {
             return;
         }
+        self.count_stall(now);
         self.next_sweep = now + SWEEP_INTERVAL;
         while let Some(stream) = self.pool.timeouts.take(now) {
             self.check_response_timeout(io, stream, now);

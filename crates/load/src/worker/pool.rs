@@ -93,6 +93,8 @@ pub(crate) enum StreamState {
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     pub(super) state: StreamState,
+    /// The request waited for a free connection before it was sent.
+    pub(super) waited: bool,
     /// Which of the load's requests it carries.
     pub(crate) request: u32,
     /// The next free stream of its slot.
@@ -258,7 +260,7 @@ impl<S> Pool<S> {
 
     /// The request of a stream is sent.
     #[inline]
-    pub(super) fn begin(&mut self, id: SlotId, stream_id: StreamId, due: u64, now: u64, timeout: u64) {
+    pub(super) fn begin(&mut self, id: SlotId, stream_id: StreamId, due: u64, now: u64, waited: bool, timeout: u64) {
         let slot = self.slot(id);
         slot.remaining = slot.remaining.saturating_sub(1);
         slot.in_flight += 1;
@@ -266,6 +268,7 @@ impl<S> Pool<S> {
         stream.state = StreamState::InFlight;
         stream.due = due;
         stream.sent = now;
+        stream.waited = waited;
         stream.first = 0;
         self.in_flight += 1;
         self.timeouts.watch(stream_id, now + timeout);

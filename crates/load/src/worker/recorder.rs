@@ -10,7 +10,7 @@ use crate::clock::{Clock, NEVER, SECOND};
 use crate::counts::RequestCounts;
 use crate::cpu::CpuTime;
 use crate::plan::Plan;
-use crate::recorder::{EventCounts, Interval, Phase};
+use crate::recorder::{EventCounts, Interval, Kinds, Phase};
 use crate::shared::Message;
 
 /// See the module.
@@ -25,8 +25,7 @@ pub(super) struct Recorder {
     /// The second, or the part of one, that is under way, and when it is over.
     interval: Box<Interval>,
     interval_end: u64,
-    /// How many kinds of requests have a histogram.
-    histograms: usize,
+    histograms: Kinds,
     /// Warm-up's end, which is the window's start; and the window's end.
     window: u64,
     end: u64,
@@ -48,7 +47,7 @@ impl Recorder {
         spares: Receiver<Box<Interval>>,
     ) -> Recorder {
         let counts = || RequestCounts::new(plan.expectations.len());
-        let mut interval = Interval::new(plan.request_histograms());
+        let mut interval = Interval::new(plan.histograms());
         interval.start = clock.now();
         Recorder {
             thread,
@@ -58,7 +57,7 @@ impl Recorder {
             warmup: plan.warmup,
             timeout: plan.timeout,
             interval,
-            histograms: plan.request_histograms(),
+            histograms: plan.histograms(),
             interval_end: NEVER,
             window: NEVER,
             end: NEVER,
@@ -154,7 +153,7 @@ impl Recorder {
     /// Hands over the last interval.
     pub(super) fn finish(&mut self, now: u64) {
         self.interval.end = now.max(self.interval.start);
-        let last = std::mem::replace(&mut self.interval, Interval::new(0));
+        let last = std::mem::replace(&mut self.interval, Interval::new(Kinds::default()));
         self.send(Message::Interval(self.thread, last));
     }
 
@@ -218,18 +217,18 @@ impl Recorder {
                 if let Some(of_request) = counts.of_request(stream.request) {
                     of_request.right += 1;
                 }
-                self.interval.counts.right += 1;
+                self.interval.right(now);
                 self.interval.counts.right_body_bytes += size;
             }
             Err(kind) => self.count_error(due, Some(stream.request), kind),
         }
         let first = if stream.first == 0 { now } else { stream.first };
-        self.sample(due, stream.sent, stream.request, first, now);
+        self.sample(stream, first, now);
     }
 
     /// It was sent and ended without a response.
     pub(super) fn failed(&mut self, stream: &Stream, kind: ErrorKind, now: u64) {
-        self.sample(stream.due, stream.sent, stream.request, stream.first, now);
+        self.sample(stream, stream.first, now);
         self.count_error(stream.due, Some(stream.request), kind);
     }
 
@@ -259,12 +258,12 @@ impl Recorder {
 
     /// Records a request that ended, and of whose response the first byte came at `first` (0: none came).
     #[inline]
-    fn sample(&mut self, due: u64, sent: u64, request: u32, first: u64, now: u64) {
+    fn sample(&mut self, stream: &Stream, first: u64, now: u64) {
         self.last = now;
-        if self.is_sampled(due) {
-            self.interval.sample(request, due, sent, now);
+        if self.is_sampled(stream.due) {
+            self.interval.sample(stream.request, stream.due, stream.sent, now, stream.waited);
             if first != now {
-                self.interval.first_byte(sent, first, now);
+                self.interval.first_byte(stream.sent, first, now);
             }
         }
     }

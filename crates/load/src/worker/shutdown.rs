@@ -91,8 +91,10 @@ impl<P: Protocol> Worker<P> {
             used: self.connector.used,
             min_streams: self.pool.min_streams,
             tls: self.transport.tls.as_ref().map(|layer| layer.counters.clone()),
+            headers: self.headers.clone(),
             cpu_us: (cpu.user_us, cpu.system_us),
             busy_poll_us,
+            real_time: self.busy_poll.real_time(),
             busy,
         };
         self.recorder.send(Message::Done(Box::new(result)));

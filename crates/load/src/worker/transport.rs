@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use weir_model::load::ErrorKind;
 use weir_net::Io;
-use weir_wire::tls::{ClientConfig, Scratch, Session, TlsError, TlsEvent};
+use weir_wire::tls::{ClientConfig, KeyKind, Scratch, Session, TlsError, TlsEvent};
 
 use super::Worker;
 use super::pool::{ConnSlot, NO_SLOT, SlotId, SlotState};
@@ -48,6 +48,7 @@ pub(crate) struct TlsCounters {
     pub versions: BTreeMap<&'static str, u64>,
     pub suites: BTreeMap<&'static str, u64>,
     pub groups: BTreeMap<&'static str, u64>,
+    pub keys: BTreeMap<&'static str, u64>,
     /// Times from connected to negotiated.
     pub times: Histo,
 }
@@ -61,6 +62,7 @@ impl Transport {
             versions: BTreeMap::new(),
             suites: BTreeMap::new(),
             groups: BTreeMap::new(),
+            keys: BTreeMap::new(),
             times: histo(),
         };
         let layer = |tls: &crate::tls::TlsPlan| TlsLayer {
@@ -214,6 +216,7 @@ impl<P: Protocol> Worker<P> {
         if let Some(group) = negotiated.group {
             *counters.groups.entry(group).or_default() += 1;
         }
+        *counters.keys.entry(negotiated.peer_key.map_or("other", KeyKind::as_str)).or_default() += 1;
         self.begin_session(io, id, now);
     }
 

@@ -135,9 +135,9 @@ pub(super) enum InstallTable {
     },
     /// A binary that the user brings: `weir products use <name> --binary <path>`.
     Own {
-        /// Where the vendor's release is.
+        /// Where it comes from, for people: the address of the vendor's release, or in words such as "our build server".
         #[serde(rename = "where")]
-        #[schemars(regex(pattern = "^https?://[!-~]+$"), extend("x-weir-wanted" = "an address that begins with https://"))]
+        #[schemars(length(min = 1))]
         at: String,
         /// What to take there, and which file in it is the program.
         #[schemars(length(min = 1))]

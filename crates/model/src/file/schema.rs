@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use super::product::ProductFile;
 use super::suite::SuiteFile;
 use super::topology::TopologyFile;
-use crate::units::{BitRate, ByteCount, HumanDuration, Rate};
+use crate::units::{BitRate, ByteCount, HumanDuration, Rate, Share};
 
 /// JSON schema (draft 7) of `suites/<name>.toml`.
 pub fn suite_schema() -> Json {
@@ -178,6 +178,25 @@ impl JsonSchema for Rate {
             "pattern": r"^\s*[0-9]+(\.[0-9]*)?\s*[kM]?\s*(/s)?\s*$",
             "examples": [5000, "20k/s"],
             "x-weir-unit": "rate",
+        })
+    }
+}
+
+impl JsonSchema for Share {
+    fn schema_name() -> Cow<'static, str> {
+        "Share".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$",
+            "examples": ["0.1 %"],
+            "x-weir-unit": "share",
         })
     }
 }

@@ -12,7 +12,7 @@ use super::locate::{child, item};
 use crate::condition::Condition;
 use crate::keyvalue::{KeyChoice, Mix, ValueSize};
 use crate::text::{list, one_of, suggestion};
-use crate::units::{self, BitRate, ByteCount, HumanDuration, Rate, UnitError};
+use crate::units::{self, BitRate, ByteCount, HumanDuration, Rate, Share, UnitError};
 
 /// Checks a file, and adds to `errors` what is wrong.
 ///
@@ -306,6 +306,7 @@ fn quantity(text: &str, unit: &str, schema: &Json) -> Result<String, UnitError> 
     let text = match unit {
         "duration" => text.parse::<HumanDuration>().map_err(error)?.to_string(),
         "bits" => text.parse::<BitRate>().map_err(error)?.to_string(),
+        "share" => text.parse::<Share>().map_err(error)?.to_string(),
         "rate" => text.parse::<Rate>().map_err(error)?.to_string(),
         "conditions" => Condition::list(text).map(|_| text.to_owned())?,
         "operations" => text.parse::<Mix>()?.to_string(),
@@ -333,6 +334,7 @@ fn describe(schema: &Json) -> String {
             "duration" => units::duration::WANTED,
             "bytes" => units::bytes::WANTED,
             "bits" => units::bits::WANTED,
+            "share" => units::share::WANTED,
             _ => units::rate::WANTED,
         };
         let more_than_zero = schema["x-weir-positive"] == Json::Bool(true);

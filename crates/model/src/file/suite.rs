@@ -125,7 +125,7 @@ impl Suite {
     /// # Errors
     /// What is wrong with the file, the first thing alone.
     pub fn read_run(file: &Path) -> Result<Suite, String> {
-        let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+        let text = crate::regular::read_text(file).map_err(|error| error.to_string())?;
         Suite::parse("run.toml", &text, &own_catalogue(&text)?)
             .map_err(|errors| errors.first().map_or("is not a suite".to_owned(), ToString::to_string))
     }

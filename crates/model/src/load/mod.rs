@@ -118,6 +118,12 @@ impl ErrorKind {
         matches!(self, ErrorKind::Stale | ErrorKind::Lost | ErrorKind::WrongValue | ErrorKind::Resurrected)
     }
 
+    /// The server said no, or hung up.
+    fn is_refusal(self) -> bool {
+        use ErrorKind::{Busy, ClosedEarly, ConnectRefused, Refused, Reset, StreamReset};
+        matches!(self, ConnectRefused | Reset | ClosedEarly | StreamReset | Busy | Refused)
+    }
+
     /// No connection was made.
     pub fn is_connect(self) -> bool {
         matches!(
@@ -191,6 +197,18 @@ pub struct LoadResult {
     pub service: Quantiles,
     /// Due to sent.
     pub lag: Quantiles,
+    /// All worker threads ran before the ordinary processes of their CPUs ([`LoadSpec::real_time`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub real_time: bool,
+    /// What of `lag` was the client's own. `None` for loads that are not open, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Lateness>,
+    /// Samples of the headers of right answers, where the protocol has headers. Older records do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<HeaderSamples>,
+    /// How long the client's threads stood still in the window, of all threads together.
+    #[serde(default)]
+    pub stalls: Stalls,
     /// Time to connect, all connections of the client's life.
     pub connect: Quantiles,
     /// Time from connected to the end of the TLS handshake, all connections of the client's life.
@@ -201,6 +219,9 @@ pub struct LoadResult {
     pub first_byte: Quantiles,
     /// One row a second of the window.
     pub series: Vec<LoadSecond>,
+    /// Right answers in each whole tenth of a second of the window. Older records do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenths: Vec<u64>,
     /// The errors of each row of `series` that had any, by its second.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors_by_second: BTreeMap<u32, BTreeMap<ErrorKind, u64>>,
@@ -219,6 +240,80 @@ pub struct LoadResult {
     pub hosts: Vec<ClientOfHost>,
 }
 
+/// Samples of the headers of right answers, over the client's whole life.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HeaderSamples {
+    /// How many answers were looked at.
+    pub sampled: u64,
+    /// How they differed from the first.
+    pub changes: Vec<HeaderChange>,
+}
+
+impl HeaderSamples {
+    /// Adds those of another thread or client.
+    pub fn add(&mut self, other: &HeaderSamples) {
+        self.sampled += other.sampled;
+        for change in &other.changes {
+            let same =
+                |one: &&mut HeaderChange| (&one.name, &one.was, &one.is) == (&change.name, &change.was, &change.is);
+            match self.changes.iter_mut().find(same) {
+                Some(one) => (one.samples, one.at_s) = (one.samples + change.samples, one.at_s.min(change.at_s)),
+                None => self.changes.push(change.clone()),
+            }
+        }
+    }
+}
+
+/// A header that came, went or changed during a load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HeaderChange {
+    /// Its name in lower case.
+    pub name: String,
+    /// Its value in the first answer; `None`: it was not there.
+    pub was: Option<String>,
+    /// Its value later; `None`: it was not there.
+    pub is: Option<String>,
+    /// When it was first seen so, seconds from the window's start.
+    pub at_s: f64,
+    /// Samples in which it was seen so.
+    pub samples: u64,
+}
+
+/// How late the client itself was in an open load. A request that is due while every connection is taken waits for the product,
+/// and not for the client.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Lateness {
+    /// Due to sent, where a connection was free; 0 for requests that waited for one.
+    pub lag: Quantiles,
+    /// The latency without that: sent to answered, and due to answered of requests that waited for a connection.
+    pub latency: Quantiles,
+}
+
+/// Times at which a thread was neither at work nor asleep by its own will for 20 ms and more: stopped, or without a CPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stalls {
+    /// How many.
+    pub count: u64,
+    /// Their length together, µs.
+    pub total_us: u64,
+    /// The longest, µs.
+    pub longest_us: u64,
+}
+
+impl Stalls {
+    /// One more.
+    pub fn record(&mut self, us: u64) {
+        self.add(&Stalls { count: 1, total_us: us, longest_us: us });
+    }
+
+    /// Adds those of another thread or time.
+    pub fn add(&mut self, other: &Stalls) {
+        self.count += other.count;
+        self.total_us += other.total_us;
+        self.longest_us = self.longest_us.max(other.longest_us);
+    }
+}
+
 /// One of several clients that made a load together. What it did wrong as a client stays its own: one that was late or busy must
 /// not vanish among others that were not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -227,6 +322,9 @@ pub struct ClientOfHost {
     pub host: String,
     /// Due to sent, of its requests.
     pub lag: Quantiles,
+    /// As [`LoadResult::stalls`], of its threads.
+    #[serde(default)]
+    pub stalls: Stalls,
     /// As [`LoadResult::thread_busy`], of its threads.
     pub thread_busy: Vec<f64>,
     /// Requests due in the window that it sent.
@@ -238,8 +336,8 @@ pub struct ClientOfHost {
 }
 
 /// Version of [`LoadResult`]. 2 added `protocol`, `streams`, `tls`, `by_request`, `most_open`, `connections_used`, `handshake`
-/// and `first_byte`.
-pub const LOAD_SCHEMA: u32 = 2;
+/// and `first_byte`; 3 `lateness`, `stalls`, `tenths` and `headers`.
+pub const LOAD_SCHEMA: u32 = 3;
 
 fn http11() -> String {
     "http/1.1".to_owned()
@@ -265,6 +363,9 @@ pub struct TlsResult {
     pub suites: BTreeMap<String, u64>,
     /// Connections by key exchange group (`X25519`).
     pub groups: BTreeMap<String, u64>,
+    /// Connections by the kind of the key in the peer's certificate (`P-256`, `RSA`, `other`). Older records do not have it.
+    #[serde(default)]
+    pub keys: BTreeMap<String, u64>,
 }
 
 /// What became of one kind of request: of those due in the window.
@@ -325,6 +426,33 @@ impl Counts {
     /// Requests without a right answer, all kinds; unsent ones are not among them.
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
+    }
+
+    /// Answers that refused the request, by status (429 and 5xx), unless such a status is the right one.
+    pub fn refused_by_status(&self) -> BTreeMap<u16, u64> {
+        let mut bad = self.errors.get(&ErrorKind::BadStatus).copied().unwrap_or(0);
+        let refused = self.statuses.iter().filter(|(status, _)| **status == 429 || **status >= 500);
+        let of_bad = refused.map(|(status, n)| {
+            let refused = bad.min(*n);
+            bad -= refused;
+            (*status, refused)
+        });
+        of_bad.filter(|(_, n)| *n > 0).collect()
+    }
+
+    /// Requests that the server refused: by an answer, by a reset, or by ending the connection early.
+    pub fn refusals(&self) -> u64 {
+        let hung_up = self.errors.iter().filter(|(kind, _)| kind.is_refusal()).map(|(_, n)| n);
+        hung_up.sum::<u64>() + self.refused_by_status().values().sum::<u64>()
+    }
+
+    /// Requests that got a wrong answer: a wrong body, header or status, or what is no answer by the protocol. Data of key-value
+    /// servers that cannot be right is not among them, nor is what was refused.
+    pub fn wrong_answers(&self) -> u64 {
+        let of = |kind| self.errors.get(&kind).copied().unwrap_or(0);
+        let refused: u64 = self.refused_by_status().values().sum();
+        of(ErrorKind::WrongBody) + of(ErrorKind::WrongHeader) + of(ErrorKind::Protocol) + of(ErrorKind::BadStatus)
+            - refused
     }
 
     /// Adds another thread's or window's counts.
@@ -410,4 +538,7 @@ pub struct LoadSecond {
     /// go on) and which have not been closed or lost. `None`: not recorded, or not every thread came to the row's end.
     #[serde(default)]
     pub connections_open: Option<u32>,
+    /// How long the client's threads stood still, of all threads together, µs ([`Stalls`]). Older rows do not say.
+    #[serde(default)]
+    pub stalled_us: u64,
 }

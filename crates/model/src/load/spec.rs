@@ -62,6 +62,10 @@ pub struct LoadSpec {
     pub part: Option<Part>,
     /// CPUs to pin the worker threads to, in turn; empty = not pinned.
     pub cpus: Vec<u32>,
+    /// The worker threads run before all ordinary processes of their CPUs, where the kernel allows it. Only for loads that leave the
+    /// CPU some time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub real_time: bool,
     /// Seconds not measured, before the window. An open load whose rate changes is constant at its first rate meanwhile.
     pub warmup_s: f64,
     /// Seconds measured. For [`LoadKind::Count`] the upper bound.
@@ -100,6 +104,7 @@ impl LoadSpec {
             threads: 1,
             part: None,
             cpus: Vec::new(),
+            real_time: false,
             warmup_s: 0.0,
             duration_s: 1.0,
             timeout_s: 10.0,

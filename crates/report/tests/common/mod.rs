@@ -134,6 +134,7 @@ fn environment() -> Environment {
         from: if *name == "direct" { String::new() } else { "system".to_string() },
     };
     Environment {
+        product_env: Default::default(),
         links: Vec::new(),
         hosts: Vec::new(),
         promises: Default::default(),

@@ -49,7 +49,7 @@ fn workload(name: &str, title: &str, size: u64) -> Workload {
             headers: Vec::new(),
             body: Vec::new(),
         },
-        expect: Expect { status: Some(200), size: Some(size), hash: None, headers: vec![] },
+        expect: Expect { status: Some(200), size: Some(size), hash: None, ..Expect::default() },
         ..Workload::default()
     }
 }

@@ -106,13 +106,13 @@ fn record(folder: &Path, random: &mut Random, rate: f64, p50_us: f64, spread: f6
             due: per_second,
             sent: per_second,
             right: per_second,
-            errors: 0,
             bytes_in: per_second * 200,
             p50_us: us(0.5),
             p99_us: us(0.99),
             max_us: us(1.0),
             lag_max_us: 40.0,
             connections_open: Some(64),
+            ..LoadSecond::default()
         });
         all.add(&histogram).unwrap();
     }
@@ -204,6 +204,8 @@ fn measurement(
         cores_busy: cpu / 1e6 / f64::from(WINDOW_S),
         rss_max_bytes: (nature.rss_mib * 1_048_576.0) as u64,
         pss_max_bytes: None,
+        disk_read_bytes: None,
+        disk_written_bytes: None,
         threads_max: Some(2),
         processes_max: Some(1),
         fds_max: None,
@@ -253,6 +255,7 @@ fn measurement(
         search: None,
         faults: Vec::new(),
         clocks: Vec::new(),
+        speed: Vec::new(),
         case,
     }
 }

@@ -28,6 +28,21 @@ pub(crate) fn children(text: &[u8]) -> impl Iterator<Item = u32> {
     words(text).filter_map(|word| u32::try_from(number(word)?).ok())
 }
 
+/// Whether a `maps` file has a file on disk that is mapped to be written to and shared.
+pub(crate) fn shares_a_file(maps: &[u8]) -> bool {
+    lines(maps).any(|line| {
+        let mut words = words(line).skip(1);
+        let shared = words.next().is_some_and(|rights| rights.get(1) == Some(&b'w') && rights.get(3) == Some(&b's'));
+        // Offset, device and inode stand between. A file in memory has no path on disk, or none any more.
+        let path = words.nth(3).unwrap_or_default();
+        let memory: [&[u8]; 3] = [b"/dev/", b"/memfd:", b"/SYSV"];
+        shared
+            && path.starts_with(b"/")
+            && !memory.iter().any(|of| path.starts_with(of))
+            && !line.ends_with(b"(deleted)")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -41,6 +56,15 @@ mod tests {
         assert_eq!(switches(text), Some((41, 7)));
         assert_eq!(switches(b"voluntary_ctxt_switches:\t41\n"), None);
         assert_eq!(switches(b""), None);
+    }
+
+    #[test]
+    fn files_that_are_shared_memory() {
+        let anonymous = b"7f0-7f1 rw-s 00000000 00:01 1031 /dev/zero (deleted)\n\
+            7f1-7f2 rw-s 00000000 00:01 7 /memfd:x\n7f2-7f3 rw-p 00000000 fe:00 9 /lib/libc.so\n7f3-7f4 rw-s 0 00:01 0\n";
+        assert!(!shares_a_file(anonymous));
+        assert!(!shares_a_file(b"7f1-7f2 r--s 00000000 fe:00 7 /usr/lib/gconv-modules.cache\n"), "read only");
+        assert!(shares_a_file(b"7f1-7f2 rw-s 00000000 fe:00 7      /run/work/_.vsm_child/_.Arg\n"));
     }
 
     #[test]

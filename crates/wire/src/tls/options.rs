@@ -36,6 +36,16 @@ pub enum KeyKind {
     P256,
 }
 
+impl KeyKind {
+    /// The name used in records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            KeyKind::Rsa => "RSA",
+            KeyKind::P256 => "P-256",
+        }
+    }
+}
+
 /// A certificate chain and its key, both as PEM.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {

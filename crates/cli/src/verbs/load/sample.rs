@@ -151,6 +151,7 @@ pub fn everything() -> Sample {
         versions: [("TLS 1.3".to_owned(), 128)].into(),
         suites: [("TLS_AES_128_GCM_SHA256".to_owned(), 128)].into(),
         groups: [("X25519".to_owned(), 128)].into(),
+        keys: [("P-256".to_owned(), 128)].into(),
     });
     result.handshake = quantiles(&histo((0..128).map(|i| 400_000 + i * 5_000)));
     result.by_request = [("GET /bytes/128", 18_000, 17_200, 800), ("POST /echo", 1_900, 1_800, 100)]

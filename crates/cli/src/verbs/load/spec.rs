@@ -71,6 +71,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         threads: args.connections.threads.unwrap_or(0).min(args.load.connections),
         part: None,
         cpus: args.connections.cpus.clone().unwrap_or_default(),
+        real_time: false,
         warmup_s,
         duration_s,
         timeout_s: args.answers.timeout.0.as_secs_f64(),

@@ -16,7 +16,7 @@ use crate::out;
 #[command(group(clap::ArgGroup::new("choice").required(true).args(["binary", "none", "pinned"])))]
 pub struct Args {
     /// The product's name (see `weir products list`)
-    product: String,
+    pub(super) product: String,
     /// Measure this binary from now on.
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,

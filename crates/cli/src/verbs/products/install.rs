@@ -23,7 +23,7 @@ use crate::progress::{Status, minutes, template};
 pub struct Args {
     /// The products' names; without names, all that can be installed here
     #[arg(required_if_eq("latest", "true"))]
-    products: Vec<String>,
+    pub(super) products: Vec<String>,
     /// Do not ask
     #[arg(long, short = 'y')]
     yes: bool,

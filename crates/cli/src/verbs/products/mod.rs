@@ -54,10 +54,39 @@ enum Verb {
     },
 }
 
+impl Verb {
+    /// The products that it is about; none for all.
+    fn named(&self) -> &[String] {
+        match self {
+            Verb::List => &[],
+            Verb::Show { product } | Verb::Path { product } => std::slice::from_ref(product),
+            Verb::Use(args) => std::slice::from_ref(&args.product),
+            Verb::Install(args) => &args.products,
+            Verb::Test(args) => &args.products,
+        }
+    }
+}
+
+/// All products but those whose files are wrong, which standard error names.
+fn listed(library: &LibraryArgs) -> Result<Catalogue, Failure> {
+    let catalogue = library.catalogue_for(&[])?;
+    for error in catalogue.broken().values().flatten() {
+        remark!("weir: not listed: {error}");
+    }
+    Ok(catalogue)
+}
+
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let (catalogue, json) = (args.library.catalogue()?, args.library.json);
-    let home = Home::from_env().map_err(Failure::missing)?;
+    let json = args.library.json;
+    let catalogue = match &args.verb {
+        Verb::List => listed(&args.library)?,
+        verb => match verb.named() {
+            [] => args.library.catalogue()?,
+            named => args.library.catalogue_for(named)?,
+        },
+    };
+    let home = Home::from_env().map_err(Failure::input)?;
     match &args.verb {
         Verb::List => list::main(&catalogue, &home, json),
         Verb::Show { product } => show::main(&catalogue, &home, product, json),

@@ -30,7 +30,7 @@ use record::{Absent, Record};
 #[command(after_help = include_str!("../../../help/products-test.txt"))]
 pub struct Args {
     /// The products' names; without names, all that are installed
-    products: Vec<String>,
+    pub(super) products: Vec<String>,
     /// Profiles, separated by commas: stock, tuned, any other of a product, or all.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tuned")]
     profile: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long)]
     install: bool,
     /// Do not ask.
-    #[arg(long, short = 'y', requires = "install")]
+    #[arg(long, short = 'y')]
     yes: bool,
     /// Show no progress.
     #[arg(long, short = 'q')]

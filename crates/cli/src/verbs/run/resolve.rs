@@ -167,7 +167,7 @@ fn absent(
     suite: &mut Suite,
     catalogue: &Catalogue,
 ) -> Result<Vec<Skipped>, Failure> {
-    let home = Home::from_env().map_err(Failure::missing)?;
+    let home = Home::from_env().map_err(Failure::input)?;
     let mut skipped = Vec::new();
     // A product that a filter removed is not missing.
     let by_filter = |key| matches!(key, FilterKey::Product | FilterKey::Profile);
@@ -232,6 +232,6 @@ fn recorded_suite(folder: &Path, catalogue: &Catalogue) -> Result<Suite, Failure
 
 /// What the run skipped. A folder without this record is refused later, when the run is resumed.
 fn recorded_skipped(folder: &Path) -> Vec<Skipped> {
-    let bytes = std::fs::read(folder.join("environment.json")).unwrap_or_default();
+    let bytes = weir_model::regular::read(&folder.join("environment.json")).unwrap_or_default();
     serde_json::from_slice::<Environment>(&bytes).map(|environment| environment.skipped).unwrap_or_default()
 }

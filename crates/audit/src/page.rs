@@ -1,0 +1,51 @@
+//! A test that makes `docs/audit.md` from the checks. It runs with this crate's tests; nothing else uses it.
+
+use super::{CHECKS, Kind};
+
+const HEAD: &str = "# The audit
+
+After each trial checks compare what client, origin and kernel counted. A finding is a note (the trial stays *valid*), a warning
+(*suspect*: ranked with a mark) or fatal (*invalid*: shown, never ranked). Where faults were provoked in the product on purpose, what they
+explain is only noted. This page is made from `crates/audit/src` (`WEIR_BLESS=1 cargo test -p weir-audit`).
+";
+
+const KINDS: [(Kind, &str); 7] = [
+    (Kind::Load, "Was the load what was asked for?"),
+    (Kind::Answers, "Were the answers right?"),
+    (Kind::Conservation, "Do the counters of client and origin agree?"),
+    (Kind::Fairness, "Did the product do what the others do, with what it was given?"),
+    (Kind::Headroom, "Had weir room, or did it measure itself?"),
+    (Kind::Steady, "Did the rate keep its level?"),
+    (Kind::Noise, "Was the machine quiet, and the network?"),
+];
+
+#[test]
+fn the_page_has_every_check() {
+    let mut page = HEAD.to_owned();
+    for (kind, title) in KINDS {
+        page.push_str(&format!("\n## {title}\n"));
+        for check in CHECKS.iter().filter(|check| check.kind == kind) {
+            let names: Vec<String> = check.names.iter().map(|name| format!("`{name}`")).collect();
+            page.push_str(&format!("\n**{}** sees {}.\n\n", names.join(", "), check.sees));
+            let lines = [
+                ("Threshold", check.threshold),
+                ("Why that", check.source),
+                ("Remedy", check.remedy),
+                ("Cannot see", check.blind),
+            ];
+            for (title, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
+                page.push_str(&format!("- {title}: {text}.\n"));
+            }
+        }
+    }
+    same(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/audit.md"), &page);
+}
+
+/// Compares with a kept file; `WEIR_BLESS=1` writes it instead.
+pub fn same(path: &str, text: &str) {
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        std::fs::write(path, text).expect("the kept file is written");
+    }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(text, kept, "{path} differs; WEIR_BLESS=1 writes it anew");
+}

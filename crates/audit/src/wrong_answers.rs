@@ -1,0 +1,65 @@
+//! Answers that are wrong.
+
+use weir_model::load::ErrorKind;
+use weir_model::record::{Finding, Severity};
+
+use super::{Check, Evidence, Kind};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Answers,
+    names: &["wrong-answers"],
+    sees: "answers with a wrong body, header or status, or that break the protocol, in the client's whole life. What a \
+           product refuses (statuses 429 and 5xx, resets) is not among them: see `refusals`",
+    threshold: "one is suspect, more than 1 in 10,000 are invalid",
+    source: "a proxy that changes answers at times has a defect, and its rate is that of other work; transports do not \
+             do it (the checksums of TCP and TLS, and the client compares a hash of every body). Where a proxy spoils \
+             answers because of a race, they are far fewer than 1 in 10,000 and the rate can still be read",
+    remedy: "do not trust the product with this configuration: find in its output and versions why it spoils answers",
+    blind: "headers that nobody expects (`headers` samples those)",
+    provoked: true,
+    run: Some(check),
+};
+
+/// One of so many is invalid.
+const INVALID: u64 = 10_000;
+
+pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    let total = &e.load.total;
+    let wrong = total.wrong_answers();
+    if wrong == 0 {
+        return None;
+    }
+    let severity = if wrong.saturating_mul(INVALID) > total.sent { Severity::Fatal } else { Severity::Warning };
+    let kinds = [ErrorKind::WrongBody, ErrorKind::WrongHeader, ErrorKind::BadStatus, ErrorKind::Protocol];
+    let kinds = ErrorKind::listed(total.errors.iter().filter(|(kind, n)| kinds.contains(kind) && **n > 0));
+    CHECK.finding(severity, format!("{wrong} of {} answers were wrong: {kinds}", total.sent))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::good;
+    use weir_model::load::ErrorKind;
+    use weir_model::record::Severity;
+
+    #[test]
+    fn one_is_suspect_and_more_than_one_in_ten_thousand_are_invalid() {
+        let mut trial = good();
+        assert_eq!(trial.check(super::check), None);
+        for kind in [ErrorKind::WrongBody, ErrorKind::WrongHeader, ErrorKind::BadStatus, ErrorKind::Protocol] {
+            for (n, severity) in [(1, Severity::Warning), (2, Severity::Fatal)] {
+                trial.load.total.errors = [(kind, n)].into();
+                assert_eq!(trial.check(super::check).expect("fires").severity, severity, "{kind:?} {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn refusals_and_failures_are_not_meant() {
+        let mut trial = good();
+        trial.load.total.errors = [(ErrorKind::BadStatus, 47), (ErrorKind::Reset, 9), (ErrorKind::Stale, 1)].into();
+        trial.load.total.statuses = [(200, 9_953), (429, 7), (503, 40)].into();
+        assert_eq!(trial.check(super::check), None);
+        trial.load.total.statuses = [(200, 9_953), (404, 1), (503, 46)].into();
+        assert!(trial.check(super::check).expect("fires").message.starts_with("1 of 10000"));
+    }
+}

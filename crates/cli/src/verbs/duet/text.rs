@@ -1,0 +1,99 @@
+//! A duet in words: what is asked, and what came of it. Called by `verbs::duet`.
+
+use weir_lab::duet::judged::{Change, Verdict};
+use weir_lab::duet::{Asked, Ended, Outcome};
+use weir_model::metric::{Metric, Quantity};
+use weir_model::suite::{LoadKind, RateSpec, Suite};
+use weir_model::text::{counted, human_rate, human_us, list, percent};
+
+use crate::out::columns;
+use crate::progress::minutes_s;
+
+/// What is asked, before it begins.
+pub fn question(asked: &Asked, suite: &Suite) -> String {
+    let (workload, load) = (&suite.workloads[0], &suite.loads[0]);
+    let how = match &load.kind {
+        LoadKind::Open { rate: RateSpec::Fixed(rate), .. } => format!("at {}", human_rate(*rate)),
+        _ => "as fast as answers come".to_owned(),
+    };
+    let [a, b] = &asked.labels;
+    format!(
+        "{a} (A) and {b} (B): {}, {how} over {}, until {} is found or excluded, at most {}",
+        workload.title,
+        counted(u64::from(load.connections), "connection"),
+        percent(asked.find),
+        minutes_s(asked.budget_s)
+    )
+}
+
+/// The table and how it ended.
+pub fn result(outcome: &Outcome) -> String {
+    let [a, b] = &outcome.labels;
+    let mut lines = vec![format!("A {a}   B {b}")];
+    let rows: Vec<Vec<String>> = outcome.changes.iter().map(row).collect();
+    if !rows.is_empty() {
+        lines.push(columns("lrrll", usize::MAX, &rows));
+    }
+    lines.push(ended(outcome));
+    lines.extend(omitted(outcome));
+    let seen: Vec<String> =
+        outcome.findings.iter().map(|(check, [a, b])| format!("{check} in {a} slices of A and {b} of B")).collect();
+    if !seen.is_empty() {
+        lines.push(format!("suspect: {}", seen.join("; ")));
+    }
+    lines.push(format!("files: {}", outcome.folder.display()));
+    lines.join("\n")
+}
+
+fn row(change: &Change) -> Vec<String> {
+    let said = match change.verdict {
+        Verdict::Sure if change.worse() => "sure: worse",
+        Verdict::Sure => "sure: better",
+        Verdict::Same => "sure: no such difference",
+        Verdict::Open => "open",
+    };
+    let (a, b) = (number(change.metric, change.a), number(change.metric, change.b));
+    vec![format!("  {}", change.metric.compared_name()), a, b, ratio(change), said.to_owned()]
+}
+
+fn number(metric: Metric, value: f64) -> String {
+    match metric.entry().quantity {
+        Quantity::Rate => human_rate(value),
+        Quantity::CpuTime => format!("{value:.2} us"),
+        _ => human_us(value),
+    }
+}
+
+/// `+3.1 % [+1.2, +5.0]`.
+fn ratio(change: &Change) -> String {
+    let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
+    let ratio = &change.ratio;
+    match ratio.high.is_finite() {
+        true => format!("{} % [{}, {}]", percent(ratio.value), percent(ratio.low), percent(ratio.high)),
+        false => format!("{} % [not known yet]", percent(ratio.value)),
+    }
+}
+
+/// `cpu +3.1 % [+1.2, +5.0]`.
+pub fn change(change: &Change) -> String {
+    format!("{} {}", change.metric.compared_name(), ratio(change))
+}
+
+fn ended(outcome: &Outcome) -> String {
+    let why = match outcome.ended {
+        Some(Ended::Sure) => "the difference is sure".to_owned(),
+        Some(Ended::Same) => format!("a difference of {} or more is excluded", percent(outcome.find)),
+        Some(Ended::Budget) => "the budget ended".to_owned(),
+        Some(Ended::Failed) => "a product failed".to_owned(),
+        Some(Ended::Stopped) | None => "stopped".to_owned(),
+    };
+    let quads = counted(outcome.quads as u64, "quad");
+    let starts = counted(u64::from(outcome.starts), "start");
+    format!("ended after {}: {why} ({quads} of four slices, {starts} of both)", minutes_s(outcome.took_s))
+}
+
+/// Which quads do not count.
+pub fn omitted(outcome: &Outcome) -> Option<String> {
+    let each: Vec<String> = outcome.omitted.iter().map(|(check, n)| format!("{n} for {check}")).collect();
+    (!each.is_empty()).then(|| format!("quads left out: {}", list(&each)))
+}

@@ -1,0 +1,68 @@
+//! Notices when the origin's process stands still: it was stopped, or its CPU was taken. Requests that wait meanwhile look as if
+//! the product were slow.
+//!
+//! A thread sleeps on the CPU of the first worker and looks how late it wakes, fifty times a second (less than 0.1 % of that CPU). The
+//! workers themselves read no clock while nothing has a delay. [`crate::origin`] starts it. A worker that alone stands still is not
+//! seen, such as one on another CPU that is taken.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use weir_net::pin_to_cpu;
+
+use crate::counters::AllCounters;
+
+/// How long it sleeps.
+const SLEEP: Duration = Duration::from_millis(20);
+
+/// What it may be late, as for the client's threads ([`weir_model::load::Stalls`]): a neighbour's time slice is shorter.
+const STALL: Duration = Duration::from_millis(20);
+
+/// The thread. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct StallWatch {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl StallWatch {
+    /// Starts it, on this CPU if one is given, and in the class of the workers.
+    ///
+    /// # Errors
+    /// When no thread can be made.
+    pub(crate) fn start(counters: Arc<AllCounters>, cpu: Option<u32>, real_time: bool) -> io::Result<StallWatch> {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let thread = Builder::new().name("weir-stalls".into()).spawn(move || {
+            if let Some(cpu) = cpu {
+                // The workers say that they may not run there.
+                let _ = pin_to_cpu(cpu);
+            }
+            if real_time {
+                let _ = weir_net::real_time();
+            }
+            let mut asleep_since = Instant::now();
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(SLEEP) {
+                let woken = Instant::now();
+                let late = woken.duration_since(asleep_since).saturating_sub(SLEEP);
+                if late >= STALL {
+                    counters.stalled(late);
+                }
+                asleep_since = woken;
+            }
+        })?;
+        Ok(StallWatch { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for StallWatch {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // It does nothing that could panic.
+            let _ = thread.join();
+        }
+    }
+}
