@@ -10,9 +10,9 @@ use weir_model::load::{
     TlsResult,
 };
 use weir_model::record::{Finding, HostClock, Role, Severity, Warmup};
+use weir_model::speed::Change;
 use weir_model::suite::Protocol;
 
-use super::cpu_speed::tests::at;
 use super::fixture::{Trial, good, search, three_hosts};
 use super::{RateIntent, clocks, cpu_speed, never_steady, other_processes};
 
@@ -179,7 +179,7 @@ fn every_finding_says_what_was_reviewed() {
         "clocks that disagree",
         clocks(&[clock("client-1", 900.0), clock("client-2", 21_000.0)], 2, 2.0).into_iter().collect(),
     );
-    add("a slow CPU", cpu_speed(&at(500.0), &[at(400.0), at(405.0)]).into_iter().collect());
+    add("a slow CPU", cpu_speed(&Change { host: "local".into(), cpu: 1, ratio: 0.8 }, 1).into_iter().collect());
     for (name, seconds) in [("never steady", 30), ("never steady, in too short a time", 6)] {
         let warmup = Warmup { seconds: seconds as f64, steady: false };
         add(name, never_steady(Some(&warmup), Duration::from_secs(seconds)).into_iter().collect());

@@ -101,10 +101,12 @@ impl Hosts {
         let each = self.each().into_iter().filter(|host| machines.insert(host.facts().machine.clone()));
         let of = |host: &Arc<dyn Host>| {
             let on_machine = self.each().into_iter().filter(|one| one.facts().machine == host.facts().machine);
-            let roles = on_machine.flat_map(|one| self.roles(one).into_iter().map(move |role| (role, one)));
-            let cpus: BTreeSet<u32> = roles.flat_map(|(role, one)| self.cpus(role, one, placement)).collect();
+            let each = on_machine.flat_map(|one| self.roles(one).into_iter().map(move |role| (role, one)));
+            let roles: BTreeMap<Role, Vec<u32>> =
+                each.map(|(role, one)| (role, self.cpus(role, one, placement))).collect();
+            let cpus: BTreeSet<u32> = roles.values().flatten().copied().collect();
             let cpus: Vec<u32> = cpus.into_iter().collect();
-            Some(HostSpeed { host: host.facts().name.clone(), cpus: host.speeds(&cpus).ok()? })
+            Some(HostSpeed { host: host.facts().name.clone(), roles, cpus: host.speeds(&cpus).ok()? })
         };
         each.filter_map(of).collect()
     }

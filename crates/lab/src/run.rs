@@ -12,7 +12,7 @@ pub use length::overhead;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use weir_host::Host;
 use weir_host::files::pretty;
@@ -141,6 +141,9 @@ impl Run {
         }
         let suite = setup.suite.clone();
         let (context, reach) = context(setup, seed);
+        for trial in &measured {
+            context.add_speeds(trial);
+        }
         Ok(Run { journal, context, reach, suite, plan, chosen, measured })
     }
 
@@ -308,7 +311,7 @@ pub(crate) fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>)
         driver: setup.driver,
         products: setup.products,
         seed,
-        speed: OnceLock::new(),
+        speeds: Mutex::default(),
     };
     (context, setup.reach)
 }

@@ -3,7 +3,7 @@
 //!
 //! The first answer of each kind of request is what the others are compared with. Headers of the connection and of the moment
 //! ([`UNSEEN`]) are not looked at. A value that goes back and forth, or takes more than two forms, varies by nature (a time, an
-//! identifier): it is no change. A sample that differs in nothing allocates nothing.
+//! identifier), and so do numbers, such as how long the product took: they are no change. A sample that differs in nothing allocates nothing.
 
 use weir_model::load::{HeaderChange, HeaderSamples};
 
@@ -179,11 +179,16 @@ impl Usual {
         }
         match &mut self.other {
             None if value == self.value => {}
+            None if is_number(value) && is_number(&self.value) => self.varies = true,
             None => self.other = Some((value.to_vec(), now, 1)),
             Some((other, _, samples)) if value == other => *samples += 1,
             Some(_) => self.varies = true,
         }
     }
+}
+
+fn is_number(value: &[u8]) -> bool {
+    !value.is_empty() && value.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
 }
 
 #[cfg(test)]
@@ -243,6 +248,9 @@ mod tests {
         let two: &[Header] = &[("x-time", "1"), ("x-id", "2")];
         let three: &[Header] = &[("x-time", "0"), ("x-id", "3")];
         assert_eq!(changes(&[one, two, two, two, three, one, two]), []);
+        let slow: &[Header] = &[("x-upstream-time", "1.5")];
+        let fast: &[Header] = &[("x-upstream-time", "0")];
+        assert_eq!(changes(&[slow, fast, fast, fast]), [], "a number that stays");
     }
 
     #[test]

@@ -120,6 +120,10 @@ pub enum Quantity {
     Requests,
     /// A share of the requests that were due.
     Share,
+    /// Calculations for 1,000 responses.
+    Work,
+    /// Responses in the time of a calculation.
+    BySpeed,
 }
 
 impl Quantity {
@@ -134,6 +138,8 @@ impl Quantity {
             Quantity::Duration => Unit::SECONDS,
             Quantity::Requests => Unit { name: "requests", size: 1.0 },
             Quantity::Share => Unit { name: "%", size: 0.01 },
+            Quantity::Work => Unit { name: "calc/1,000 requests", size: 1.0 },
+            Quantity::BySpeed => Unit { name: "requests/calc", size: 1.0 },
         }
     }
 }
@@ -149,6 +155,9 @@ pub struct Window<'a> {
     pub origin: Option<&'a OriginCounters>,
     /// What the roles used.
     pub usage: &'a [RoleUsage],
+    /// How fast the product's CPUs were (of the direct path the origin's), calculations a second; `None` where it is not known. One
+    /// reading says little ([`crate::speed::BlockSpeeds`]): it is to be the mean of a block.
+    pub speed: Option<f64>,
 }
 
 impl<'a> Window<'a> {
@@ -156,17 +165,18 @@ impl<'a> Window<'a> {
     pub fn of_trial(measurement: &'a Measurement) -> Option<Window<'a>> {
         let load = measurement.load.as_ref()?;
         let rate = measurement.search.as_ref().map_or(Some(load.rate), |search| search.rate);
-        Some(Window { rate, load, origin: measurement.origin.as_ref(), usage: &measurement.usage })
+        Some(Window { rate, load, origin: measurement.origin.as_ref(), usage: &measurement.usage, speed: None })
     }
 
     /// One window of a series.
     pub fn of_point(point: &'a Point) -> Window<'a> {
-        Window { rate: Some(point.load.rate), load: &point.load, origin: point.origin.as_ref(), usage: &point.usage }
+        let rate = Some(point.load.rate);
+        Window { rate, load: &point.load, origin: point.origin.as_ref(), usage: &point.usage, speed: None }
     }
 
     /// What only the client's account says of a window.
     pub fn of_load(load: &'a LoadResult) -> Window<'a> {
-        Window { rate: (load.window_s > 0.0).then_some(load.rate), load, origin: None, usage: &[] }
+        Window { rate: (load.window_s > 0.0).then_some(load.rate), load, origin: None, usage: &[], speed: None }
     }
 
     /// What a role's process tree used; `None` where it had none.
@@ -396,6 +406,23 @@ metrics! {
             window.all_cpu_us(Role::Proxy).map(|us| 1e6 / us).filter(|rate| rate.is_finite())
         })
     };
+    /// The same whatever the CPU's speed: calculations that could have been made meanwhile.
+    CpuWork = Entry {
+        help: "CPU time of the proxy in calculations of a fixed length, for 1,000 answers: for machines, or days, of another speed.",
+        columns: Columns { cost: Some(5), csv: Some("cpu_calculations_per_1000_requests"), ..JSON },
+        ..window("cpu_calculations", "Proxy CPU", "Work of the proxy", Quantity::Work, |window| {
+            Some(window.all_cpu_us(Role::Proxy)? * 1_000.0 / 1e6 * window.speed?)
+        })
+    };
+    /// The rate whatever the CPU's speed: right responses in the time of one calculation.
+    RateBySpeed = Entry {
+        help: "Right answers in the time that one of the proxy's CPUs takes for a calculation of a fixed length.",
+        higher_is_better: true,
+        columns: Columns { cost: Some(6), csv: Some("rate_per_calculation"), ..JSON },
+        ..window("rate_by_speed", "Rate", "Answers by calculation", Quantity::BySpeed, |window| {
+            Some(window.rate? / window.speed?)
+        })
+    };
     /// CPU time of the client for one response.
     ClientCpu = Entry {
         help: "CPU time of the client, weir's own, for one answer.",
@@ -583,12 +610,15 @@ mod tests {
         };
         let load = LoadResult { window, ..LoadResult::default() };
         let used = [usage(Role::Origin, 50, 50), usage(Role::Proxy, 3_000, 1_000)];
-        let window = Window { rate: None, load: &load, origin: None, usage: &used };
+        let window = Window { rate: None, load: &load, origin: None, usage: &used, speed: Some(500.0) };
         assert_eq!(window.cpu_us(Role::Proxy), Some((30.0, 10.0)));
         assert_eq!(
-            [Metric::Cpu, Metric::OriginCpu, Metric::ClientCpu].map(|m| m.value(&window)),
-            [Some(40.0), Some(1.0), None]
+            [Metric::Cpu, Metric::OriginCpu, Metric::ClientCpu, Metric::CpuWork].map(|m| m.value(&window)),
+            [Some(40.0), Some(1.0), None, Some(20.0)]
         );
+        let fast = Window { rate: Some(1_000.0), ..window };
+        assert_eq!(Metric::RateBySpeed.value(&fast), Some(2.0));
+        assert_eq!(Metric::RateBySpeed.value(&Window { speed: None, ..fast }), None, "nobody knows how fast it was");
         assert_eq!(Window { usage: &used[..1], ..window }.cpu_us(Role::Proxy), None, "the direct path has no proxy");
         assert_eq!(Window { load: &LoadResult::default(), ..window }.cpu_us(Role::Proxy), None, "no response");
     }

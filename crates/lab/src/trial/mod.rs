@@ -24,14 +24,14 @@ mod work;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError, Verdict};
-use weir_model::speed::HostSpeed;
+use weir_model::speed::{self, BlockSpeeds};
 use weir_model::suite::{Load, Protocol, Series, Workload};
 
 use crate::hosts::{self, Hosts, Reach, there};
@@ -72,8 +72,8 @@ pub struct TrialContext {
     pub origin: Option<String>,
     /// Seed of the run.
     pub seed: u64,
-    /// How fast the CPUs were before the first window.
-    pub speed: OnceLock<Vec<HostSpeed>>,
+    /// How fast the CPUs were, block after block.
+    pub speeds: Mutex<BlockSpeeds>,
 }
 
 impl TrialContext {
@@ -91,6 +91,13 @@ impl TrialContext {
         self.launcher.host = Arc::clone(&self.hosts.proxy);
         self.origin_launcher.host = Arc::clone(self.hosts.origin());
         Ok(())
+    }
+
+    /// Adds a trial's readings of how fast the CPUs were. Returns the largest change of its block.
+    pub fn add_speeds(&self, measurement: &Measurement) -> Option<speed::Change> {
+        let mut speeds = self.speeds.lock().unwrap_or_else(PoisonError::into_inner);
+        speeds.add(measurement.block, &measurement.speed);
+        speeds.change()
     }
 
     /// A product of the run, or a failure at this stage.
@@ -246,9 +253,7 @@ fn attempt(
     let RunningTrial { origin, running, .. } = running_trial;
     let steady = trial.load.steady.unwrap_or_default();
     let mut findings: Vec<Finding> = audit::never_steady(measurement.warmup.as_ref(), steady).into_iter().collect();
-    if let Some(first) = context.speed.get() {
-        findings.extend(audit::cpu_speed(first, &measurement.speed));
-    }
+    findings.extend(context.add_speeds(measurement).and_then(|change| audit::cpu_speed(&change, context.hosts.each().len())));
     findings.extend(running.and_then(|r| r.stop(product)));
     findings.extend(origin.stop());
     Ok(findings)

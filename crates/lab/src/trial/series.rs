@@ -96,9 +96,7 @@ pub fn measure_points(
 impl RunningTrial<'_> {
     /// Reads how fast the CPUs are, between windows.
     fn read_speed(&self, measurement: &mut Measurement) {
-        let speeds = self.context.hosts.speeds(&self.context.placement);
-        let _ = self.context.speed.get_or_init(|| speeds.clone());
-        measurement.speed.push(speeds);
+        measurement.speed.push(self.context.hosts.speeds(&self.context.placement));
     }
 
     /// Starts a client in `folder`, which may take `most`.

@@ -1,28 +1,33 @@
 //! Summarises one product in one section: the estimates of its trials over blocks. Called by `section`, which sets
 //! ranks and ratios because it sees all products.
 
+use std::collections::BTreeMap;
+
 use weir_model::metric::Window;
-use weir_model::record::{ANSWERS_ITSELF, Finding, Measurement, Severity, Verdict};
+use weir_model::record::{ANSWERS_ITSELF, Finding, Measurement, Role, Severity, Verdict};
+use weir_model::speed::mean_of_role;
 use weir_model::suite::{Entry, Load};
 use weir_model::text::grouped;
 use weir_stats::median_interval;
 
 use super::metric::{Estimates, window_of};
 use super::{LEVEL, Row, SEED, Standing, cost, curve, search};
-use crate::run::{Run, Trial, displayed};
+use crate::run::{BASELINE, Run, Trial, displayed};
 
 /// The trials of one entry in one section.
 pub(crate) struct Cases<'a> {
     pub entry: &'a Entry,
     pub load: &'a Load,
     all: Vec<&'a Trial>,
+    /// How fast the product's CPUs were in each block.
+    speeds: BTreeMap<u32, f64>,
 }
 
 impl<'a> Cases<'a> {
     /// `None` when the entry has no trial among `trials`.
     pub fn of(entry: &'a Entry, load: &'a Load, trials: &[&'a Trial]) -> Option<Cases<'a>> {
         let all: Vec<&Trial> = trials.iter().copied().filter(|trial| trial.is_of(entry)).collect();
-        (!all.is_empty()).then_some(Cases { entry, load, all })
+        (!all.is_empty()).then(|| Cases { entry, load, all, speeds: speeds(entry, trials) })
     }
 
     /// True when at least one trial may be ranked, and none answered from a cache: that is other work than a proxy's.
@@ -43,7 +48,10 @@ impl<'a> Cases<'a> {
 
     /// One value a block, NaN where a block has none.
     pub fn by_block(&self, blocks: &[u32], value: impl Fn(&Window<'_>) -> Option<f64>) -> Vec<f64> {
-        self.of_measurements(blocks, |measurement| value(&window_of(measurement, self.load)?))
+        self.of_measurements(blocks, |measurement| {
+            let speed = self.speeds.get(&measurement.block).copied();
+            value(&Window { speed, ..window_of(measurement, self.load)? })
+        })
     }
 
     /// The same of what is no window's.
@@ -106,6 +114,14 @@ impl<'a> Cases<'a> {
         };
         grouped(all).into_iter().map(sentence).collect()
     }
+}
+
+/// Mean speed of the product's CPUs in each block, over the trials of all products: one reading says little.
+fn speeds(entry: &Entry, trials: &[&Trial]) -> BTreeMap<u32, f64> {
+    let role = if entry.product == BASELINE { Role::Origin } else { Role::Proxy };
+    let readings = trials.iter().map(|trial| (trial.measurement.block, trial.measurement.speed.iter().flatten()));
+    let blocks = grouped(readings).into_iter();
+    blocks.filter_map(|(block, readings)| Some((block, mean_of_role(readings.into_iter().flatten(), role)?))).collect()
 }
 
 /// Why a trial is marked, left out or missing: the verdict with the check or the stage, and what was seen; empty when the
