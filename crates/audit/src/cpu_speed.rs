@@ -34,7 +34,8 @@ pub fn check(change: &Change, hosts: usize) -> Option<Finding> {
         _ => return None,
     };
     let of = if hosts > 1 { format!(" of {host}") } else { String::new() };
-    let message = format!("in this block CPU {cpu}{of} calculated at {:.0} % of its speed in the blocks before", ratio * 100.0);
+    let message =
+        format!("in this block CPU {cpu}{of} calculated at {:.0} % of its speed in the blocks before", ratio * 100.0);
     CHECK.finding(severity, message)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A run with all roles on this machine has one host, three times. It does not know how a host is reached.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

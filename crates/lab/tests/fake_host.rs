@@ -123,7 +123,7 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
         installed: BTreeMap::from([("echo".to_owned(), installed)]),
     };
     let context = TrialContext {
-        speed: Default::default(),
+        speeds: Default::default(),
         origin_launcher: launcher.clone(),
         launcher,
         hosts: hosts.clone(),

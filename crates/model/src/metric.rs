@@ -410,7 +410,7 @@ metrics! {
     CpuWork = Entry {
         help: "CPU time of the proxy in calculations of a fixed length, for 1,000 answers: for machines, or days, of another speed.",
         columns: Columns { cost: Some(5), csv: Some("cpu_calculations_per_1000_requests"), ..JSON },
-        ..window("cpu_calculations", "Proxy CPU", "Work of the proxy", Quantity::Work, |window| {
+        ..window("cpu_calculations", "Proxy work", "Work of the proxy", Quantity::Work, |window| {
             Some(window.all_cpu_us(Role::Proxy)? * 1_000.0 / 1e6 * window.speed?)
         })
     };
@@ -419,7 +419,7 @@ metrics! {
         help: "Right answers in the time that one of the proxy's CPUs takes for a calculation of a fixed length.",
         higher_is_better: true,
         columns: Columns { cost: Some(6), csv: Some("rate_per_calculation"), ..JSON },
-        ..window("rate_by_speed", "Rate", "Answers by calculation", Quantity::BySpeed, |window| {
+        ..window("rate_by_speed", "Rate by speed", "Answers by calculation", Quantity::BySpeed, |window| {
             Some(window.rate? / window.speed?)
         })
     };

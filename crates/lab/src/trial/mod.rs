@@ -253,7 +253,9 @@ fn attempt(
     let RunningTrial { origin, running, .. } = running_trial;
     let steady = trial.load.steady.unwrap_or_default();
     let mut findings: Vec<Finding> = audit::never_steady(measurement.warmup.as_ref(), steady).into_iter().collect();
-    findings.extend(context.add_speeds(measurement).and_then(|change| audit::cpu_speed(&change, context.hosts.each().len())));
+    findings.extend(
+        context.add_speeds(measurement).and_then(|change| audit::cpu_speed(&change, context.hosts.each().len())),
+    );
     findings.extend(running.and_then(|r| r.stop(product)));
     findings.extend(origin.stop());
     Ok(findings)

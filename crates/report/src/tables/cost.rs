@@ -38,18 +38,25 @@ pub fn cost(section: &Section) -> Option<Table> {
         section.all_rows(),
         |row| row_kind(row),
     );
-    Some(table.with_notes(NOTES).with_notes(with_warmup.then_some(WARMUP_NOTE)))
+    let with_speed = section.all_rows().any(|row| row.of(Metric::RateBySpeed).is_some());
+    Some(
+        table
+            .with_notes(NOTES)
+            .with_notes(with_speed.then_some(SPEED_NOTE))
+            .with_notes(with_warmup.then_some(WARMUP_NOTE)),
+    )
 }
 
-const NOTES: [&str; 3] = [
+const NOTES: [&str; 2] = [
     "CPU: user and system time of a role's processes in the window, by the answers that the client got in the window. Per core: \
      answers a second of the proxy's CPU time.",
-    "Calc: a calculation of a fixed length (see cpu-speed in docs/audit.md), by which runs on machines, or days, of another speed \
-     compare better than by time. The speed is the mean of the block.",
     "Memory: the largest in the window. PSS counts a page that several processes share once, RSS once for each of them, so that RSS \
      is too much where a product has many processes. By connection: all of it over the client's connections, the product's own \
      needs included.",
 ];
+
+const SPEED_NOTE: &str = "Calc: a calculation of a fixed length, by which runs on machines, or days, of another speed compare better than by \
+                          time. The speed is the mean of the block.";
 
 const WARMUP_NOTE: &str = "Warm-up: how long the product was kept busy until what it carried each second kept its level; \
                            \u{201c}never\u{201d}: it had not when the time allowed was over, and what was measured then is of a \
