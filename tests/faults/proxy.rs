@@ -360,7 +360,7 @@ fn with_header(mut answer: Vec<u8>, line: &[u8]) -> Vec<u8> {
 
 /// The header by which the origin says which request it answered, and the one with the request's name.
 const ANSWER: &str = "x-weir-answer";
-const REQUEST: &str = "x-weir-request";
+const REQUEST: &str = "x-weir-name";
 
 /// An answer without its name.
 fn stripped(answer: Vec<u8>) -> Vec<u8> {

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use weir_model::counters::AddressCounters;
+use weir_model::counters::{AddressCounters, NameCounters};
 use weir_model::load::{
-    ErrorKind, HeaderChange, HeaderSamples, Lateness, Quantiles, SearchEnd, SearchLimit, SearchResult, Stalls,
-    TlsResult,
+    ErrorKind, HeaderChange, HeaderSamples, Lateness, NameCounts, Quantiles, SearchEnd, SearchLimit, SearchResult,
+    Stalls, TlsResult,
 };
 use weir_model::record::{Finding, HostClock, Role, Severity, Warmup};
 use weir_model::speed::Change;
@@ -31,6 +31,15 @@ fn late(trial: &mut Trial) {
 /// Origins with so many requests each.
 fn pool(requests: &[u64]) -> Vec<AddressCounters> {
     requests.iter().map(|requests| AddressCounters { requests: *requests, ..AddressCounters::default() }).collect()
+}
+
+/// What the answers were named, the others with their own name; and how many names came to the origin, and again.
+fn names(trial: &mut Trial, answers: NameCounts, (distinct, again): (u64, u64)) {
+    let own = 10_000 - answers.of_another() - answers.forged - answers.without;
+    trial.load.names = Some(NameCounts { own, ..answers });
+    let named = distinct + again;
+    trial.origin.names = NameCounters { named, distinct, repeated: again, ..NameCounters::default() };
+    trial.origin.requests = named;
 }
 
 #[test]
@@ -58,6 +67,35 @@ fn every_finding_says_what_was_reviewed() {
         }),
         ("a retry", |t| t.origin.requests = 10_001),
         ("mirroring", |t| t.origin.requests = 20_000),
+        ("a tenth cached and a tenth sent twice", |t| {
+            names(t, NameCounts { cached: 1_000, ..NameCounts::default() }, (9_000, 1_000));
+        }),
+        ("a cache that revalidates", |t| names(t, NameCounts { cached: 9_999, ..NameCounts::default() }, (10_000, 0))),
+        ("answers shared", |t| names(t, NameCounts { shared: 4_000, ..NameCounts::default() }, (6_000, 0))),
+        ("another's answers, clocks apart", |t| {
+            names(t, NameCounts { anothers: 4_000, ..NameCounts::default() }, (6_000, 0));
+        }),
+        ("forged names", |t| names(t, NameCounts { forged: 9_999, ..NameCounts::default() }, (1, 0))),
+        ("names taken from answers", |t| {
+            names(t, NameCounts { without: 10_000, ..NameCounts::default() }, (10_000, 0))
+        }),
+        ("names taken from requests", |t| {
+            names(t, NameCounts { without: 10_000, ..NameCounts::default() }, (0, 0));
+            t.origin.requests = 10_000;
+        }),
+        ("the product's own answers, by name", |t| {
+            names(t, NameCounts { without: 10_000, ..NameCounts::default() }, (0, 0));
+        }),
+        ("mirroring, by name", |t| names(t, NameCounts::default(), (10_000, 10_000))),
+        ("a retry, by name", |t| names(t, NameCounts::default(), (10_000, 1))),
+        ("a product that is a cache, by name", |t| {
+            t.caches = true;
+            names(t, NameCounts { cached: 9_988, ..NameCounts::default() }, (12, 0));
+        }),
+        ("a stranger at the origin, by name", |t| {
+            names(t, NameCounts::default(), (10_000, 0));
+            t.origin.requests = 10_007;
+        }),
         ("a stranger at the origin", |t| (t.proxied, t.origin.connections_used) = (false, 70)),
         ("compression", |t| t.load.total.body_bytes = 400_000),
         ("short connections downstream", |t| (t.load.total.connections, t.load.total.closed_by_peer) = (1_064, 990)),

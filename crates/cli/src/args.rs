@@ -203,6 +203,11 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, String> {
     }
 }
 
+/// Reads the name of a header in which names of requests may stand.
+pub fn parse_header_name(text: &str) -> Result<String, String> {
+    weir_model::load::name_header(text).map_err(|(found, wanted)| wrong_value(found, wanted))
+}
+
 /// A request to stop that the first Ctrl-C or SIGTERM makes; a second one ends weir at once (supervisors and roles then clean
 /// up).
 ///

@@ -284,6 +284,7 @@ impl Testbed for RealTestbed<'_> {
             real_time: false,
             driver,
             tls: None,
+            names: None,
             output: &log,
         };
         let origin = OriginProcess::start(&self.spec.launcher.host, &spec);

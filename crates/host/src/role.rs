@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weir_model::counters::OriginCounters;
-use weir_model::load::{DriverChoice, LoadResult, LoadSecond, LoadSpec, Probe, ProbeKind, SearchOptions, SearchResult};
+use weir_model::load::{
+    DriverChoice, LoadResult, LoadSecond, LoadSpec, NAME_HEADER, Probe, ProbeKind, SearchOptions, SearchResult,
+};
 use weir_model::protocol::Protocol;
 use weir_model::suite::Tls;
 use weir_model::{At, Condition};
@@ -203,6 +205,8 @@ pub struct OriginSpec<'a> {
     pub driver: DriverChoice,
     /// TLS settings; with them, the origin accepts only TLS.
     pub tls: Option<OriginTls>,
+    /// The header with the names of requests, if not the usual one.
+    pub names: Option<&'a str>,
     /// Where its output goes.
     pub output: &'a Path,
 }
@@ -237,6 +241,9 @@ impl OriginProcess {
         }
         if spec.real_time {
             args.push("--real-time".to_owned());
+        }
+        if let Some(names) = spec.names.filter(|names| *names != NAME_HEADER) {
+            args.extend(["--names".to_owned(), names.to_owned()]);
         }
         args.extend(spec.tls.iter().flat_map(OriginTls::args));
         let link = Link::start(
@@ -559,6 +566,7 @@ mod tests {
                 real_time: false,
                 driver,
                 tls,
+                names: Some("x-id"),
                 output: &output,
             };
             OriginProcess::start(&host(weir), &spec).expect_err("no origin").to_string()
@@ -567,7 +575,7 @@ mod tests {
             start("/bin/echo", None),
             "the origin ended by itself; its last words:\n\
              origin --with-parent --listen 127.0.0.1:15001 --listen 127.0.0.1:15002 --threads 2 --connections 64 \
-             --driver epoll --cpus 2,5"
+             --driver epoll --cpus 2,5 --names x-id"
         );
         let tls = OriginTls { cert: "/c.pem".into(), key: "/k.pem".into(), client_ca: None, tls: Tls::default() };
         let said = start("/bin/echo", Some(&tls));

@@ -81,6 +81,12 @@ impl Hosts {
         &self.origins[0]
     }
 
+    /// Whether clients and origins are on one machine, and so read one clock.
+    pub fn one_clock(&self) -> bool {
+        let machine = &self.client().facts().machine;
+        self.clients.iter().chain(&self.origins).all(|host| host.facts().machine == *machine)
+    }
+
     /// The CPUs that a role has on one of its hosts. `placement` has those of its first one; another host of that machine, such as a
     /// namespace, has the same, and another machine all of its own.
     pub fn cpus(&self, role: Role, host: &Arc<dyn Host>, placement: &Placement) -> Vec<u32> {

@@ -126,6 +126,7 @@ pub fn measure(from: &Arc<dyn Host>, to: &Arc<dyn Host>, scratch: &Path, stop: &
         real_time: false,
         driver: DriverChoice::Auto,
         tls: None,
+        names: None,
         output: &output,
     };
     let origin = OriginProcess::start(to, &spec).map_err(|e| failed(&e))?;

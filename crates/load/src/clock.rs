@@ -1,10 +1,11 @@
 //! The time of the workers: nanoseconds since one instant that all threads of a run share. Used by the whole crate.
 //!
 //! It reads `CLOCK_MONOTONIC`. On Linux this is a call into the vDSO (about 25 ns, no system call), so every event gets
-//! its own reading and nothing is batched or cached. It does not go through [`Instant`], which reads the same clock and
-//! spends some 60 more instructions on converting to seconds and nanoseconds.
+//! its own reading and nothing is batched or cached.
 
 use std::time::{Duration, Instant};
+
+use weir_net::monotonic_ns;
 
 /// One second.
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -27,12 +28,12 @@ impl Clock {
     /// A clock that reads 0 now.
     pub(crate) fn start() -> Clock {
         // `instant` is earlier than `now` by the time between the two readings (some 50 ns).
-        Clock { zero: monotonic(), base: Instant::now() }
+        Clock { zero: monotonic_ns(), base: Instant::now() }
     }
 
     /// Nanoseconds since the clock started.
     pub(crate) fn now(&self) -> u64 {
-        monotonic() - self.zero
+        monotonic_ns() - self.zero
     }
 
     /// A time of this clock as a reading of `CLOCK_MONOTONIC`, nanoseconds.
@@ -49,15 +50,6 @@ impl Clock {
     pub(crate) fn instant(&self, at: u64) -> Instant {
         self.base + Duration::from_nanos(at)
     }
-}
-
-/// The reading of `CLOCK_MONOTONIC`, nanoseconds. A u64 lasts 584 years, and the clock starts at boot.
-#[inline]
-fn monotonic() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a live timespec. Every Linux has this clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
 /// Converts seconds to nanoseconds. Negative values and NaN become 0, values that are too large [`NEVER`].

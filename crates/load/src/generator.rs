@@ -12,6 +12,7 @@ use std::sync::Arc;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_model::load::RequestSpec;
+use weir_wire::names::{NAME_LENGTH, Name};
 
 /// Random streams with lower numbers are for arrivals, one per thread.
 const STREAM: u64 = 1 << 40;
@@ -89,6 +90,8 @@ pub(crate) struct Generator {
     text: Vec<u8>,
     body: Vec<u8>,
     ends: Vec<usize>,
+    /// For each kind of request that never changes but for its name: the worker's own copy, once there is one.
+    copies: Vec<Vec<u8>>,
 }
 
 impl Generator {
@@ -97,6 +100,7 @@ impl Generator {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(STREAM + u64::from(thread));
         let numbers = vec![u64::from(thread); choices.kinds];
+        let copies = vec![Vec::new(); choices.kinds];
         Generator {
             choices,
             random,
@@ -105,6 +109,7 @@ impl Generator {
             text: Vec::new(),
             body: Vec::new(),
             ends: Vec::new(),
+            copies,
         }
     }
 
@@ -124,6 +129,17 @@ impl Generator {
         self.body.clear();
         self.ends.clear();
         Fields { number, random: &mut self.random, text: &mut self.text, body: &mut self.body, ends: &mut self.ends }
+    }
+
+    /// A request of a kind that is always `bytes`, but for its name at this place.
+    #[inline]
+    pub(crate) fn named(&mut self, kind: u32, bytes: &[u8], at: usize, name: Name) -> &[u8] {
+        let copy = &mut self.copies[kind as usize];
+        if copy.is_empty() {
+            copy.extend_from_slice(bytes);
+        }
+        copy[at..at + NAME_LENGTH].copy_from_slice(&name.text());
+        copy
     }
 
     fn next_number(&mut self, kind: u32) -> u64 {

@@ -5,15 +5,15 @@
 //! ([`UNSEEN`]) are not looked at. A value that goes back and forth, or takes more than two forms, varies by nature (a time, an
 //! identifier), and so do numbers, such as how long the product took: they are no change. A sample that differs in nothing allocates nothing.
 
-use weir_model::load::{HeaderChange, HeaderSamples};
+use weir_model::load::{ANSWER_HEADER, HeaderChange, HeaderSamples};
 
 use crate::clock::{SECOND, to_secs};
 
 /// One answer of so many is sampled.
 const ONE_IN: u32 = 1_000;
 
-/// Headers of the connection, and of the moment.
-const UNSEEN: [&str; 5] = ["age", "connection", "date", "keep-alive", "transfer-encoding"];
+/// Headers of the connection and of the moment, and that of names, which [`crate::names`] looks at.
+const UNSEEN: [&str; 6] = ["age", "connection", "date", "keep-alive", "transfer-encoding", ANSWER_HEADER];
 
 /// Samples in a row with a new value from which on it has changed.
 const STAYS: u64 = 3;
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn the_same_headers_are_no_change() {
         let same: &[Header] =
-            &[("content-type", "text/plain"), ("date", "later"), ("server", "a"), ("Connection", "close")];
+            &[("content-type", "text/plain"), ("date", "later"), ("server", "a"), ("X-Weir-Answer", "0")];
         let samples = watched(&[USUAL, same, USUAL]);
         assert_eq!((samples.sampled, samples.changes), (3, vec![]));
     }

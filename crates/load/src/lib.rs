@@ -69,6 +69,7 @@ mod generator;
 mod headers;
 mod keyvalue;
 mod merge;
+mod names;
 mod output;
 mod plan;
 mod preload;

@@ -158,6 +158,9 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
     if let Some(headers) = &other.headers {
         sum.headers.get_or_insert_default().add(headers);
     }
+    if let Some(names) = &other.names {
+        sum.names.get_or_insert_default().add(names);
+    }
     sum.real_time &= other.real_time;
     sum.stalls.add(&other.stalls);
     sum.thread_busy.extend(&other.thread_busy);

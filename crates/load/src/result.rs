@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, RequestResult, RequestSpec, TlsResult};
+use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, NameCounts, RequestResult, RequestSpec, TlsResult};
 use weir_net::DriverKind;
 
 use crate::aggregate::Aggregate;
@@ -73,7 +73,9 @@ pub(crate) fn result(
         lag: quantiles(&aggregate.samples.lag),
         real_time: outcomes.iter().all(|outcome| outcome.real_time),
         lateness: aggregate.own.as_ref().map(Own::quantiles),
-        headers: Some(HeaderWatch::result(outcomes.iter().map(|o| &o.headers), span.window)).filter(|h| h.sampled > 0),
+        headers: Some(HeaderWatch::result(outcomes.iter().map(|o| &o.watches.headers), span.window))
+            .filter(|h| h.sampled > 0),
+        names: names(outcomes),
         stalls: aggregate.window.stalls,
         connect: quantiles(&connects(outcomes)),
         series: aggregate.series,
@@ -85,6 +87,15 @@ pub(crate) fn result(
         cut_short: span.cut_short,
         hosts: Vec::new(),
     }
+}
+
+/// The names that all threads' answers had.
+fn names(outcomes: &[WorkerResult]) -> Option<NameCounts> {
+    outcomes.iter().filter_map(|outcome| outcome.watches.names.as_ref()).fold(None, |sum, names| {
+        let mut sum: NameCounts = sum.unwrap_or_default();
+        sum.add(&names.counts);
+        Some(sum)
+    })
 }
 
 /// The TLS statistics of all threads.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use weir_model::Condition;
 use weir_model::load::{
-    LoadResult, LoadSpec, Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult,
+    LoadResult, LoadSpec, Names, Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult,
 };
 use weir_model::suite::{Arrivals, LoadKind};
 
@@ -102,6 +102,8 @@ struct Search<'a> {
     strategy: Strategy,
     begun: Instant,
     probes: Vec<Probe>,
+    /// Loads that were begun.
+    loads: u16,
     confirmation: Option<Box<LoadResult>>,
     /// The pause before the retry of a target that refuses connections after a trial.
     recovery: Duration,
@@ -122,6 +124,7 @@ impl<'a> Search<'a> {
             strategy: Strategy::new(options, spec.duration_s, judge::samples(conditions)),
             begun: Instant::now(),
             probes: Vec::new(),
+            loads: 0,
             confirmation: None,
             recovery: RECOVERY,
         })
@@ -142,12 +145,11 @@ impl<'a> Search<'a> {
             };
             progress(SearchProgress::Begins { number: self.probes.len(), kind, rate, window_s });
             let at_s = self.begun.elapsed().as_secs_f64();
-            let order = self.order(rate, window_s);
-            let mut result = run(&order, kind, progress);
+            let mut result = run(&self.order(rate, window_s), kind, progress);
             if matches!(result, Err(LoadError::NoConnection { .. })) && !self.probes.is_empty() {
                 // The target worked before. It may need a moment to recover from the last trial.
                 std::thread::sleep(self.recovery);
-                result = run(&order, kind, progress);
+                result = run(&self.order(rate, window_s), kind, progress);
             }
             let result = match result {
                 Ok(result) if !result.cut_short => result,
@@ -168,7 +170,9 @@ impl<'a> Search<'a> {
     }
 
     /// The specification of one trial.
-    fn order(&self, rate: Option<f64>, window_s: f64) -> LoadSpec {
+    fn order(&mut self, rate: Option<f64>, window_s: f64) -> LoadSpec {
+        let nth = self.loads;
+        self.loads = nth.wrapping_add(1);
         let arrivals = match self.spec.kind {
             LoadKind::Open { arrivals, .. } => arrivals,
             _ => Arrivals::Constant,
@@ -182,6 +186,7 @@ impl<'a> Search<'a> {
             // Each trial has its own arrivals: repeating them would repeat their random effects and make these look
             // systematic.
             seed: self.spec.seed.wrapping_add(self.probes.len() as u64),
+            names: self.spec.names.clone().map(|names| Names { load: names.load.wrapping_add(nth), ..names }),
             ..self.spec.clone()
         }
     }

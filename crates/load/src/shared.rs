@@ -10,7 +10,7 @@ use weir_model::load::ErrorKind;
 
 use crate::clock::NEVER;
 use crate::counts::RequestCounts;
-use crate::headers::HeaderWatch;
+use crate::protocol::Watches;
 use crate::recorder::{Histo, Interval};
 use crate::worker::TlsCounters;
 
@@ -167,8 +167,8 @@ pub(crate) struct WorkerResult {
     pub min_streams: u32,
     /// The TLS statistics, if TLS was used.
     pub tls: Option<TlsCounters>,
-    /// The samples of headers.
-    pub headers: HeaderWatch,
+    /// What it saw of the responses.
+    pub watches: Watches,
     /// CPU time in the window, microseconds: user, system.
     pub cpu_us: (u64, u64),
     /// The part of it spent on busy-polling.

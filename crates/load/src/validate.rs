@@ -39,6 +39,7 @@ pub(crate) fn check(spec: &LoadSpec) -> Result<(), String> {
     requests(spec)?;
     streams(spec)?;
     lives(spec)?;
+    names(spec)?;
     keys_and_values(spec)?;
     thinking(spec)?;
     sources(spec)
@@ -155,6 +156,16 @@ fn lives(spec: &LoadSpec) -> Result<(), String> {
     })
 }
 
+/// Names are of HTTP, and in a header of their own.
+fn names(spec: &LoadSpec) -> Result<(), String> {
+    let Some(names) = &spec.names else { return Ok(()) };
+    must(!spec.protocol.application().is_keyvalue(), || {
+        format!("names of requests are for HTTP; {} has no headers", spec.protocol.application().id())
+    })?;
+    let taken = spec.requests.iter().any(|request| request.request.header(&names.header).is_some());
+    must(!taken, || format!("a request has a header {} already; expected: another one for its name", names.header))
+}
+
 /// Keys and values are asked for in their protocols, and they fit the connections.
 fn keys_and_values(spec: &LoadSpec) -> Result<(), String> {
     let application = spec.protocol.application();
@@ -234,7 +245,7 @@ mod tests {
     use super::*;
     use crate::plan::tests::{keyvalue_spec, spec};
     use weir_model::keyvalue::{KeyChoice, KeyValue, ValueSize};
-    use weir_model::load::{Part, RequestSpec, Target};
+    use weir_model::load::{Names, Part, RequestSpec, Target};
     use weir_model::suite::{Arrivals, LoadKind};
 
     #[test]
@@ -300,6 +311,20 @@ mod tests {
                 "one or the other",
             ),
             (|s| s.requests_per_connection = Some(0), "0 requests a connection"),
+            (
+                |s| {
+                    s.names = Some(Names::new("x-id".into(), true));
+                    s.requests[0].request.headers = vec![("X-Id".into(), "1".into())];
+                },
+                "a header x-id already",
+            ),
+            (
+                |s| {
+                    s.names = Some(Names::new("x-id".into(), true));
+                    s.protocol = LoadProtocol::Redis { pipeline: 1 };
+                },
+                "redis has no headers",
+            ),
             (|s| s.recycle_s = Some(0.0), "connections of at most 0 s"),
             (|s| s.recycle_s = Some(f64::NAN), "connections of at most NaN s"),
             (

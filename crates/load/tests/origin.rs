@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use weir_load::{Outputs, StopFlag, run};
-use weir_model::counters::OriginCounters;
+use weir_model::counters::{NameCounters, OriginCounters};
 use weir_model::load::{
-    DriverChoice, Endpoint, LoadProtocol, LoadResult, LoadSpec, OfferedRate, Target, TlsSpec, TlsVersion,
+    DriverChoice, Endpoint, LoadProtocol, LoadResult, LoadSpec, NameCounts, Names, OfferedRate, Target, TlsSpec,
+    TlsVersion,
 };
 use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 use weir_origin::{Options, Origin, payload_hash};
@@ -197,6 +198,55 @@ fn requests_with_fields_are_sent_by_either_protocol() {
         assert_eq!((posts.sent + gets.sent, posts.right, gets.right), (300, posts.sent, gets.sent));
         // Two of three, give or take four standard deviations.
         assert!((gets.sent as f64 - 200.0).abs() < 33.0, "{}", gets.sent);
+    }
+}
+
+#[test]
+fn every_answer_has_the_name_of_its_request() {
+    let (pipelined, streams) = (LoadProtocol::Http1 { pipeline: 4 }, LoadProtocol::Http2 { streams: 8 });
+    let protocols =
+        [(LoadProtocol::Http1 { pipeline: 1 }, false), (pipelined, false), (streams, false), (streams, true)];
+    for (protocol, tls) in protocols {
+        for (kind, template, body) in [
+            (LoadKind::Closed, false, 0),
+            (LoadKind::open(2_000.0, Arrivals::Poisson), false, 0),
+            (LoadKind::Count { requests: 5_000 }, false, 10),
+            (LoadKind::Count { requests: 500 }, false, 10_000),
+            (LoadKind::Count { requests: 500 }, true, 10),
+        ] {
+            let name = format!("{protocol:?} tls: {tls} {kind:?} template: {template} {body}");
+            let tls_options = tls.then(|| ServerOptions {
+                identities: vec![Identity::generated(KeyKind::P256).unwrap()],
+                ..ServerOptions::default()
+            });
+            let origin =
+                Origin::start(Options { threads: 2, tls: tls_options, names: "x-id".into(), ..Options::default() })
+                    .unwrap();
+            let mut spec = LoadSpec {
+                protocol,
+                tls: tls.then(TlsSpec::default),
+                names: Some(Names::new("x-id".into(), true)),
+                ..order(&origin, kind)
+            };
+            if body > 0 {
+                let request = &mut spec.requests[0];
+                request.template = template;
+                request.request.method = "POST".into();
+                request.request.path = if template { "/echo?x={{random:1..9999}}" } else { "/echo" }.into();
+                request.request.headers = vec![("x-other".into(), "{{uuid}}".into())];
+                request.request.body = if template { b"{{seq:1000}}".to_vec() } else { payload(body) };
+                request.expect = Expect { status: Some(200), ..Expect::default() };
+            }
+            let (result, counters) = go(&spec, origin);
+            agree(&result, &counters, &name);
+            let sent = result.total.sent;
+            assert_eq!(result.names, Some(NameCounts { own: sent, ..NameCounts::default() }), "{name}");
+            assert_eq!(
+                counters.names,
+                NameCounters { named: sent, distinct: sent, ..NameCounters::default() },
+                "{name}"
+            );
+        }
     }
 }
 

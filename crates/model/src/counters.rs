@@ -40,6 +40,9 @@ pub struct OriginCounters {
     /// Keys stored now.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub keys: u64,
+    /// What the requests were named.
+    #[serde(default, skip_serializing_if = "NameCounters::is_none")]
+    pub names: NameCounters,
     /// What reached each of several addresses; empty where the origin listens on one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressCounters>,
@@ -98,6 +101,44 @@ pub struct AddressCounters {
     pub answered: u64,
 }
 
+/// The names that requests had. Those of several origins are not compared with each other: a name that came once to each of two is
+/// counted as two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameCounters {
+    /// Requests with a name.
+    pub named: u64,
+    /// Different names among them.
+    pub distinct: u64,
+    /// Names that came more than once.
+    pub repeated: u64,
+    /// Requests whose header has no name.
+    pub malformed: u64,
+    /// Requests with a name for which there was no more memory: it was not compared with the others.
+    pub unremembered: u64,
+}
+
+impl NameCounters {
+    /// Whether no request had one.
+    pub fn is_none(&self) -> bool {
+        *self == NameCounters::default()
+    }
+
+    /// Requests with a name that another had before.
+    pub fn again(&self) -> u64 {
+        self.named.saturating_sub(self.distinct + self.unremembered)
+    }
+
+    fn each(&self, other: &NameCounters, with: fn(u64, u64) -> u64) -> NameCounters {
+        NameCounters {
+            named: with(self.named, other.named),
+            distinct: with(self.distinct, other.distinct),
+            repeated: with(self.repeated, other.repeated),
+            malformed: with(self.malformed, other.malformed),
+            unremembered: with(self.unremembered, other.unremembered),
+        }
+    }
+}
+
 impl AddressCounters {
     /// What happened since an earlier snapshot of the same address.
     fn since(&self, earlier: &AddressCounters) -> AddressCounters {
@@ -150,6 +191,7 @@ impl OriginCounters {
             hits: self.hits.saturating_sub(earlier.hits),
             misses: self.misses.saturating_sub(earlier.misses),
             keys: self.keys,
+            names: self.names.each(&earlier.names, u64::saturating_sub),
             addresses: self.addresses_since(earlier),
             malformed: self.malformed.saturating_sub(earlier.malformed),
             body_bytes_in: self.body_bytes_in.saturating_sub(earlier.body_bytes_in),
@@ -195,6 +237,7 @@ impl OriginCounters {
             hits: self.hits + other.hits,
             misses: self.misses + other.misses,
             keys: self.keys + other.keys,
+            names: self.names.each(&other.names, u64::saturating_add),
             addresses: [self.addresses.as_slice(), &other.addresses].concat(),
             malformed: self.malformed + other.malformed,
             body_bytes_in: self.body_bytes_in + other.body_bytes_in,

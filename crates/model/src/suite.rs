@@ -14,7 +14,7 @@ use crate::condition::Condition;
 use crate::fault::Fault;
 use crate::file::{NAME_WANTED, forms};
 use crate::keyvalue::KeyValue;
-use crate::load::TlsVersion;
+use crate::load::{NAME_HEADER, TlsVersion};
 pub use crate::protocol::Protocol;
 use crate::units::{self, ByteCount, HumanDuration, Rate, Share};
 
@@ -123,6 +123,10 @@ pub struct Workload {
     /// What is asked of a key-value server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyvalue: Option<KeyValue>,
+    /// Whether each request has a name of its own, in a header that the origin answers: so caches, retries and more are told exactly.
+    /// A text is the header's name. Left out, requests of HTTP have names, in `x-weir-name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Naming>,
     /// How many origins stand behind the product. How it spreads connections and requests over them is its configuration's.
     /// Left out, one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,6 +153,16 @@ impl Workload {
         self.origins.unwrap_or(1)
     }
 
+    /// The header with the names of its requests, in lower case; `None`: they have no names.
+    pub fn name_header(&self) -> Option<String> {
+        match &self.names {
+            _ if self.protocol.is_keyvalue() => None,
+            Some(Naming::Given(false)) => None,
+            None | Some(Naming::Given(true)) => Some(NAME_HEADER.to_owned()),
+            Some(Naming::In(header)) => Some(header.to_ascii_lowercase()),
+        }
+    }
+
     /// Whether the workload runs under this load with this product and profile.
     pub fn runs(&self, load: &str, product: &str, profile: &str) -> bool {
         self.loads.as_ref().is_none_or(|loads| loads.iter().any(|name| name == load)) && self.asks(product, profile)
@@ -158,6 +172,16 @@ impl Workload {
     pub fn asks(&self, product: &str, profile: &str) -> bool {
         self.products.as_ref().is_none_or(|some| some.iter().any(|one| one.fits(product, profile)))
     }
+}
+
+/// Whether requests have names, and in which header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Naming {
+    /// Whether they do.
+    Given(bool),
+    /// They do, in this header.
+    In(String),
 }
 
 /// A product under one profile or under any: `name`, or `name:profile`.

@@ -12,8 +12,8 @@ use weir_model::load::TlsVersion;
 use weir_model::product::{BuildTool, Install, Need, Product, ProductKind, Reload, Signal, Source};
 use weir_model::record::Role;
 use weir_model::suite::{
-    Arrivals, Entry, Expect, KeyType, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Scale, ScaleOverride,
-    Series, Suite, Tls, Workload,
+    Arrivals, Entry, Expect, KeyType, Load, LoadKind, Naming, Protocol, RateBase, RateSpec, Request, Scale,
+    ScaleOverride, Series, Suite, Tls, Workload,
 };
 use weir_model::topology::{HostSpec, Made, Pods, Reach};
 use weir_model::units::{BitRate, ByteCount, Share};
@@ -102,6 +102,9 @@ prop_compose! {
         errors in proptest::sample::select(vec![None, Some(Share::THOUSANDTH)]),
         by_product in any::<bool>(),
         (keyvalue, origins) in (keyvalue(), proptest::option::of(1u32..=64)),
+        names in proptest::sample::select(vec![
+            None, Some(Naming::Given(true)), Some(Naming::Given(false)), Some(Naming::In("X-Unlikely-Id".to_owned()))
+        ]),
     ) -> Workload {
         if protocol.is_keyvalue() {
             let replicas = if protocol.has_replicas() { keyvalue.replicas } else { 0 };
@@ -118,6 +121,7 @@ prop_compose! {
             loads: None,
             products: None,
             by_product,
+            names,
             keyvalue: None,
             origins,
         }

@@ -25,7 +25,7 @@ use std::time::Instant;
 pub use address::{Address, Listener};
 pub use capacity::{Capacity, DescriptorKind, SocketPlan, capacity};
 pub use epoll::EpollDriver;
-pub use host::{pin_to_cpu, raise_descriptor_limit, real_time};
+pub use host::{monotonic_ns, pin_to_cpu, raise_descriptor_limit, real_time};
 pub use probe::{DriverKind, ProbeError, probe};
 pub use socket::listen_socket;
 pub use unix::{UnixError, UnixSocket, listen_unix};

@@ -21,6 +21,7 @@
 //!   *Bytes out*: those that the kernel has taken, checked whenever something happens on the connection. If a failure
 //!   cuts a response off, the bytes taken since the last event are unknown and not counted. Of a chunked response that
 //!   is cut off, chunk framing may count as body.
+//! - *names*: as the request with the name. Which names are different is found when the counters are read.
 //! - *faults*: when the origin begins the fault.
 //! - *resets*: connections that failed with ECONNRESET, EPIPE or ECONNABORTED.
 //!
@@ -32,12 +33,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use weir_model::counters::{AddressCounters, COUNTERS_SCHEMA, OriginCounters, TlsCounters};
+use weir_model::counters::{AddressCounters, COUNTERS_SCHEMA, NameCounters, OriginCounters, TlsCounters};
 use weir_model::load::Stalls;
 use weir_model::protocol::Application;
 use weir_wire::http1::{ConnectionHeader, Version};
 
 use crate::fault::{self, FaultKind};
+use crate::named::SeenNames;
 
 /// Names of [`WorkerCounters::versions`], in their order.
 const VERSIONS: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
@@ -88,6 +90,9 @@ pub(crate) struct WorkerCounters {
     versions: [Counter; 3],
     connection_headers: [Counter; 4],
     pub(crate) own_requests: Counter,
+    pub(crate) named: Counter,
+    pub(crate) misnamed: Counter,
+    pub(crate) unremembered: Counter,
     operations: [Counter; OPERATIONS],
     pub(crate) hits: Counter,
     pub(crate) misses: Counter,
@@ -179,6 +184,8 @@ pub(crate) struct AllCounters {
     max_open: AtomicU64,
     /// Open connections over which the counters were read.
     readers: AtomicU64,
+    /// The names that requests had.
+    pub(crate) names: SeenNames,
     /// Locked once per handshake.
     tls: Mutex<TlsCounters>,
     /// Locked when the process has stood still.
@@ -189,6 +196,7 @@ impl AllCounters {
     /// Makes empty counters for this number of workers, each of which listens on all addresses.
     pub(crate) fn new(workers: usize, addresses: Vec<SocketAddr>, operations: &'static [&'static str]) -> AllCounters {
         AllCounters {
+            names: SeenNames::new(workers),
             workers: (0..workers * addresses.len().max(1)).map(|_| WorkerCounters::default()).collect(),
             addresses,
             operations,
@@ -260,7 +268,13 @@ impl AllCounters {
         // Effects before their causes, so that no effect is seen without its cause.
         let answered = sum(|w| &w.answered);
         let connections_used = sum(|w| &w.connections_used);
+        let names = NameCounters {
+            malformed: sum(|w| &w.misnamed),
+            unremembered: sum(|w| &w.unremembered),
+            ..self.names.counters()
+        };
         OriginCounters {
+            names: NameCounters { named: sum(|w| &w.named), ..names },
             schema: COUNTERS_SCHEMA,
             answered,
             connections_used,

@@ -7,15 +7,17 @@
 use std::time::{Duration, Instant};
 
 use weir_net::Conn;
-use weir_wire::http2::{self, Detected};
+use weir_wire::http2::{self, Detected, Headers};
+use weir_wire::names::{Answered, HeaderFinder, NAME_LENGTH, Name};
 
 use crate::fault::Fault;
 use crate::http1::Http1;
 use crate::http2::Http2;
+use crate::named::NameMemory;
 use crate::options::ResponseOptions;
 use crate::random::Random;
 use crate::resolve::{Cache, Resolved, Source};
-use crate::response::{Response, Role, Writer, Written, counters_page};
+use crate::response::{Response, Role, Writer, Written, answered, counters_page};
 use crate::response_faults::Rendered;
 use crate::session::{Session, SessionEvent};
 use crate::state::WorkerState;
@@ -46,14 +48,23 @@ pub(crate) struct HttpShared {
     /// The options ask for a delay or a fault.
     special: bool,
     random: Random,
+    /// The header with the names of requests, in lower case, and the names that this worker has seen.
+    name_header: Box<str>,
+    name_finder: HeaderFinder,
+    names: NameMemory,
+    worker: usize,
 }
 
 impl HttpShared {
-    /// The shared state of the worker with this number.
-    pub(crate) fn new(options: ResponseOptions, worker: usize) -> HttpShared {
+    /// The shared state of the worker with this number. Names of requests are in the header `names`.
+    pub(crate) fn new(options: ResponseOptions, names: &str, worker: usize) -> HttpShared {
         HttpShared {
+            name_header: names.to_ascii_lowercase().into(),
+            name_finder: HeaderFinder::new(names, NAME_LENGTH),
+            names: NameMemory::default(),
+            worker,
             cache: Cache::default(),
-            writer: Writer::default(),
+            writer: Writer::new(worker as u16),
             spare: Vec::new(),
             frames: Vec::new(),
             special: options.is_special(),
@@ -93,6 +104,40 @@ impl HttpState {
             return (None, None);
         }
         self.shared.draw_delay_and_fault(resolved)
+    }
+
+    /// The name of a counted request of HTTP/1.1, from its head.
+    #[inline]
+    pub(crate) fn name_in(&mut self, head: &[u8]) -> Option<Name> {
+        let value = self.shared.name_finder.find(head)?;
+        self.named(value)
+    }
+
+    /// The name of a counted request of HTTP/2.
+    #[inline]
+    pub(crate) fn name_among(&mut self, headers: Headers<'_>) -> Option<Name> {
+        let value = headers.get(&self.shared.name_header)?;
+        self.named(value)
+    }
+
+    /// A counted request came with this value in the header of names.
+    #[inline]
+    fn named(&mut self, value: &[u8]) -> Option<Name> {
+        let Some(name) = Name::parse(value) else {
+            self.counters().misnamed.add(1);
+            return None;
+        };
+        self.counters().named.add(1);
+        let shared = &mut self.shared;
+        if !shared.names.saw(name, &self.all_counters.names, shared.worker) {
+            self.counters().unremembered.add(1);
+        }
+        Some(name)
+    }
+
+    /// What the answer to a request with a name says of itself, if it is written now.
+    pub(crate) fn answer_to(&self, name: Name) -> Answered {
+        answered(name, self.shared.worker as u16)
     }
 
     /// Counts a request of the lab's own. If it asks for the counters, its connection becomes a reader's: only the

@@ -27,6 +27,7 @@ mod http1;
 mod http2;
 mod in_flight;
 mod keyvalue;
+mod named;
 mod options;
 mod origin;
 mod page;

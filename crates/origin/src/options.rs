@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use weir_model::load::{DriverChoice, RandomDuration};
+use weir_model::load::{DriverChoice, NAME_HEADER, RandomDuration};
 use weir_model::protocol::Protocol;
 use weir_wire::tls::{ServerOptions, TlsError};
 
@@ -29,6 +29,8 @@ pub struct Options {
     pub driver: DriverChoice,
     /// Delay and faults of responses whose target does not specify them.
     pub responses: ResponseOptions,
+    /// The header with the names of requests.
+    pub names: String,
     /// A path of a Unix stream socket to listen on, too.
     pub unix: Option<PathBuf>,
     /// Connections to be ready for; `None`: as many as there are descriptors.
@@ -75,6 +77,7 @@ impl Default for Options {
             real_time: false,
             driver: DriverChoice::Auto,
             responses: ResponseOptions::default(),
+            names: NAME_HEADER.to_owned(),
             unix: None,
             connections: None,
             tls: None,

@@ -93,7 +93,9 @@ impl Origin {
             Application::Juno => Origin::start_keyvalue::<Juno>(options),
             Application::Memcached => Origin::start_keyvalue::<Memcached>(options),
             Application::Http1 | Application::Http2 | Application::Http3 => {
-                Origin::start_with::<HttpSession>(options, move |worker| HttpShared::new(responses.clone(), worker))
+                let names = options.names.clone();
+                let shared = move |worker| HttpShared::new(responses.clone(), &names, worker);
+                Origin::start_with::<HttpSession>(options, shared)
             }
         }
     }

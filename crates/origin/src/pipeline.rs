@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use weir_model::protocol::Application;
 use weir_net::Conn;
 use weir_wire::http1::{self, Framing, RequestHead, Version};
+use weir_wire::names::Name;
 
 use crate::fault::Fault;
 use crate::http::HttpState;
@@ -103,6 +104,7 @@ struct Current {
     resolved: Rc<Resolved>,
     echoed: Echoed,
     role: Role,
+    name: Option<Name>,
     version: Version,
     head_only: bool,
     /// Its body is too large to be echoed.
@@ -176,6 +178,7 @@ impl Pipeline {
         let role = if resolved.own { Role::Own } else { Role::Counted };
         let read = mem::take(&mut self.head_bytes) + read as u64;
         self.count(state, role, resolved.source, head, read);
+        let name = if role == Role::Counted { state.name_in(head.raw) } else { None };
         let echoed = match resolved.source {
             Source::Echo => Echoed::begin(state.buffer(), http1::header(head.raw, "content-type").unwrap_or_default()),
             Source::Headers => {
@@ -188,7 +191,7 @@ impl Pipeline {
         let announced = matches!(head.framing, Framing::Length(length) if length > MAX_PAYLOAD as u64);
         let too_large = resolved.source == Source::Echo && announced;
         let (version, head_only) = (head.version, head.method == b"HEAD");
-        self.current = Some(Current { resolved, echoed, role, version, head_only, too_large });
+        self.current = Some(Current { resolved, echoed, role, name, version, head_only, too_large });
         if head.expects_continue && head.framing != Framing::None {
             if too_large {
                 // The peer waits for permission to send the body. It is refused, and need not send it.
@@ -237,13 +240,17 @@ impl Pipeline {
         let Some(current) = self.current.take() else {
             return;
         };
-        let Current { resolved, echoed, role, version, head_only, too_large } = current;
+        let Current { resolved, echoed, role, name, version, head_only, too_large } = current;
         let resolved = if too_large { Rc::new(Resolved::too_large()) } else { resolved };
         let (due, fault) = state.delay_and_fault(&resolved, role);
         let plan = &resolved.plan;
         let ends_by_close = plan.chunked && version == Version::Http10;
         let close = !keep_alive || plan.close || ends_by_close;
-        self.enqueue(transport, state, Response { resolved, echoed, due, fault, role, head_only, version, close });
+        self.enqueue(
+            transport,
+            state,
+            Response { resolved, echoed, due, fault, role, name, head_only, version, close },
+        );
         if self.waiting.len() > MAX_WAITING || self.waiting_bytes > MAX_PAYLOAD {
             self.on_malformed(transport, state, 400, &"too many requests wait for their answers");
         }

@@ -8,6 +8,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
+use weir_model::load::ANSWER_HEADER;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 use weir_wire::http2::{EncodeError, Prepared};
 
@@ -223,7 +224,7 @@ impl Resolved {
         })
     }
 
-    /// The head of a response in HTTP/2 with this length. `chunked=1` omits the length.
+    /// The head of a response in HTTP/2 with this length. `chunked=1` omits the length. Its name may be filled in.
     ///
     /// # Errors
     /// When the content type is not allowed in a head.
@@ -231,10 +232,10 @@ impl Resolved {
         let status = self.plan.status;
         let typed = [("server", SERVER), ("content-type", content_type)];
         if bodiless(status) {
-            return Prepared::response(status, &typed[..1], None);
+            return Prepared::response_template(status, &typed[..1], None, &[ANSWER_HEADER]);
         }
         let length = length.filter(|_| !self.plan.chunked);
-        Prepared::response(status, &typed, if status == 205 { Some(0) } else { length })
+        Prepared::response_template(status, &typed, if status == 205 { Some(0) } else { length }, &[ANSWER_HEADER])
     }
 }
 

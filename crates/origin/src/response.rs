@@ -6,13 +6,17 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use weir_model::counters::OriginCounters;
+use weir_model::load::ANSWER_HEADER;
 use weir_wire::http1::Version;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
+use weir_wire::names::{ANSWER_LENGTH, Answered, Name};
 
 use crate::fault::Fault;
 use crate::resolve::{self, Body, Resolved, SMALL, Source};
 use crate::response_faults::Rendered;
 use crate::transport::Sink;
+
+const LINE_END: &[u8] = b"\r\n";
 
 /// The size of a chunk of a chunked response, in bytes.
 const CHUNK: usize = 16 << 10;
@@ -30,6 +34,8 @@ pub(crate) struct Response {
     pub(crate) fault: Option<Fault>,
     /// How it is counted.
     pub(crate) role: Role,
+    /// The name of its request.
+    pub(crate) name: Option<Name>,
     /// The request was HEAD: the head of what GET would get.
     pub(crate) head_only: bool,
     /// Version of the request.
@@ -103,12 +109,69 @@ pub(crate) struct Written {
 }
 
 /// Writes responses to a driver.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Writer {
     scratch: Vec<u8>,
+    worker: u16,
+    named: Named,
+}
+
+/// The usual response to a request with a name: that to the last one, in which the header is written anew.
+#[derive(Debug, Default)]
+struct Named {
+    of: Option<Rc<Resolved>>,
+    bytes: Vec<u8>,
+    /// Where the header's value begins, and where the head ends.
+    at: usize,
+    head: usize,
+}
+
+impl Named {
+    /// The whole of it with this header.
+    #[inline]
+    fn of(&mut self, resolved: &Rc<Resolved>, answered: Answered) -> &Named {
+        if !self.of.as_ref().is_some_and(|of| Rc::ptr_eq(of, resolved)) {
+            self.prepare(resolved);
+        }
+        self.bytes[self.at..self.at + ANSWER_LENGTH].copy_from_slice(&answered.text());
+        self
+    }
+
+    fn prepare(&mut self, resolved: &Rc<Resolved>) {
+        let (head, body) = resolved.ready.split_at(resolved.ready_head);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(head);
+        self.at = put_answer(&mut self.bytes, &[0; ANSWER_LENGTH]);
+        self.head = self.bytes.len();
+        self.bytes.extend_from_slice(body);
+        self.of = Some(Rc::clone(resolved));
+    }
+}
+
+/// Puts the header into a head before the empty line at its end. Returns where its value begins.
+fn put_answer(head: &mut Vec<u8>, value: &[u8; ANSWER_LENGTH]) -> usize {
+    head.truncate(head.len() - LINE_END.len());
+    head.extend_from_slice(ANSWER_HEADER.as_bytes());
+    head.extend_from_slice(b": ");
+    let at = head.len();
+    head.extend_from_slice(value);
+    head.extend_from_slice(LINE_END);
+    head.extend_from_slice(LINE_END);
+    at
+}
+
+/// What an answer says of itself that is written now.
+#[inline]
+pub(crate) fn answered(name: Name, worker: u16) -> Answered {
+    Answered { name, worker, at_us: weir_net::monotonic_ns() / 1_000 }
 }
 
 impl Writer {
+    /// For the worker with this number.
+    pub(crate) fn new(worker: u16) -> Writer {
+        Writer { scratch: Vec::new(), worker, named: Named::default() }
+    }
+
     /// Queues the whole response. `counters` is called if the response contains the counters.
     pub(crate) fn write(
         &mut self,
@@ -124,7 +187,13 @@ impl Writer {
         let usual = answer.version == Version::Http11 && !answer.close && resolved.source == Source::Fixed;
         let usual = usual && answer.fault.is_none();
         if usual && (answer.head_only || !resolved.plan.chunked) {
-            return send_ready(to, resolved, answer.head_only);
+            return match answer.name {
+                None => send_ready(to, resolved, (&resolved.ready, resolved.ready_head), answer.head_only),
+                Some(name) => {
+                    let named = self.named.of(&answer.resolved, answered(name, self.worker));
+                    send_ready(to, resolved, (&named.bytes, named.head), answer.head_only)
+                }
+            };
         }
         match resolved.source {
             Source::Fixed => match &resolved.body {
@@ -213,6 +282,9 @@ impl Writer {
         };
         self.scratch.clear();
         resolve::encode_head(&mut self.scratch, answer.resolved.plan.status, content_type, framing, persistence);
+        if let Some(name) = answer.name {
+            put_answer(&mut self.scratch, &answered(name, self.worker).text());
+        }
         framing
     }
 }
@@ -239,6 +311,7 @@ impl Response {
             due: None,
             fault: None,
             role: Role::Counted,
+            name: None,
             head_only: false,
             version: Version::Http11,
             close: true,
@@ -296,21 +369,20 @@ impl Sent {
     }
 }
 
-/// The usual response: bytes that were prepared when the target was first resolved.
-fn send_ready(to: &mut impl Sink, resolved: &Resolved, head_only: bool) -> Written {
-    let head = &resolved.ready[..resolved.ready_head];
-    let before_body = head.len() as u64;
+/// The usual response: bytes that were prepared when the target was first resolved, and how many of them are its head.
+fn send_ready(to: &mut impl Sink, resolved: &Resolved, (ready, head): (&[u8], usize), head_only: bool) -> Written {
+    let before_body = head as u64;
     match &resolved.body {
         _ if head_only => {
-            to.send(head);
+            to.send(&ready[..head]);
             Written { bytes: before_body, body: 0, before_body }
         }
         Body::Copied(body) => {
-            to.send(&resolved.ready);
-            Written { bytes: resolved.ready.len() as u64, body: body.len() as u64, before_body }
+            to.send(ready);
+            Written { bytes: ready.len() as u64, body: body.len() as u64, before_body }
         }
         Body::Static(body) => {
-            to.send_with(head, body);
+            to.send_with(&ready[..head], body);
             Written { bytes: before_body + body.len() as u64, body: body.len() as u64, before_body }
         }
     }

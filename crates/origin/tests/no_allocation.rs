@@ -10,7 +10,11 @@ use weir_model::load::DriverChoice;
 use weir_model::suite::Protocol;
 use weir_origin::{Options, Origin};
 use weir_wire::juno::{Message, Meta, Opcode, Payload};
+use weir_wire::names::Name;
 use weir_wire::redis::encode as redis_encode;
+
+/// The first request's name.
+const NAME: &str = "0001000000000000";
 
 struct Counting;
 
@@ -212,7 +216,8 @@ mod wire {
         let mut client = Client::new(&http2::Options::client());
         let (mut out, mut back) = (Vec::with_capacity(1 << 16), Vec::with_capacity(1 << 16));
         client.start(&mut out);
-        let request = Request { method: "GET", scheme: "http", authority: "o", path: target, headers: &[] };
+        let request =
+            Request { method: "GET", scheme: "http", authority: "o", path: target, headers: &[("x-weir-name", NAME)] };
         let request = Prepared::request(&request).expect("a request");
         let mut exchange = |times: usize| {
             for _ in 0..times {
@@ -242,13 +247,19 @@ mod wire {
 fn allocations(driver: DriverChoice, target: &str) -> u64 {
     let origin = Origin::start(Options { driver, ..Options::default() }).expect("an origin");
     let mut stream = TcpStream::connect(origin.addr()).expect("a connection");
-    let request = format!("POST {target} HTTP/1.1\r\nHost: o\r\nContent-Length: 5\r\n\r\nhello");
+    let mut request =
+        format!("POST {target} HTTP/1.1\r\nHost: o\r\nx-weir-name: {NAME}\r\nContent-Length: 5\r\n\r\nhello")
+            .into_bytes();
+    let name_at = request.windows(NAME.len()).position(|part| part == NAME.as_bytes()).expect("the name");
+    let mut number = 0;
     let mut answer = vec![0; 64 << 10];
     // All responses to a target have the same length. The first is complete when the origin sends nothing more.
     let length = origin_answer_length(&mut stream, &request, &mut answer);
     let mut exchange = |times: usize| {
         for _ in 0..times {
-            stream.write_all(request.as_bytes()).expect("a request");
+            number += 1;
+            request[name_at..name_at + NAME.len()].copy_from_slice(&Name::new(1, 0, number).text());
+            stream.write_all(&request).expect("a request");
             stream.read_exact(&mut answer[..length]).expect("an answer");
         }
     };
@@ -268,8 +279,8 @@ fn read(stream: &mut TcpStream, into: &mut [u8]) -> usize {
     }
 }
 
-fn origin_answer_length(stream: &mut TcpStream, request: &str, buffer: &mut [u8]) -> usize {
-    stream.write_all(request.as_bytes()).expect("a request");
+fn origin_answer_length(stream: &mut TcpStream, request: &[u8], buffer: &mut [u8]) -> usize {
+    stream.write_all(request).expect("a request");
     let mut have = 0;
     loop {
         have += read(stream, &mut buffer[have..]);

@@ -5,9 +5,10 @@ mod common;
 use std::io::Read;
 
 use common::{Client, counters_when, get, start};
-use weir_model::counters::OriginCounters;
+use weir_model::counters::{NameCounters, OriginCounters};
 use weir_model::load::DriverChoice;
 use weir_origin::payload;
+use weir_wire::names::{Answered, Name};
 
 on_each_driver!(
     every_path_answers,
@@ -24,7 +25,58 @@ on_each_driver!(
     the_lab_has_its_own_paths,
     a_slow_reader_gets_everything,
     requests_in_single_bytes,
+    names_are_answered_and_counted,
 );
+
+fn names_are_answered_and_counted(driver: DriverChoice) {
+    let origin = start(driver);
+    let name = |number| Name::new(9, 1, number);
+    let mut sent = 0;
+    let targets = [
+        "/bytes/128",
+        "/bytes/9000",
+        "/bytes/300000",
+        "/bytes/9?chunked=1",
+        "/echo",
+        "/headers",
+        "/status/204",
+        "/nowhere",
+        "/bytes/128?delay=1ms",
+        "/bytes/128?fault=status=503",
+        "/bytes/128?fault=drip=1MB/s",
+        "/bytes/128?close=1",
+    ];
+    let mut at_us = 0;
+    for target in targets {
+        for (method, version) in [("GET", "1.1"), ("HEAD", "1.1"), ("GET", "1.1"), ("GET", "1.0")] {
+            sent += 1;
+            let mut client = Client::new(&origin);
+            let text = String::from_utf8(name(sent).text().to_vec()).expect("digits");
+            client.send(format!("{method} {target} HTTP/{version}\r\nHost: o\r\nX-Weir-Name: {text}\r\n\r\n"));
+            let reply = if method == "HEAD" { client.reply_to(true) } else { client.reply() };
+            let answer = reply.header("x-weir-answer").and_then(|value| Answered::parse(value.as_bytes()));
+            let answer = answer.unwrap_or_else(|| panic!("{method} {target} {version}: {}", reply.head));
+            assert_eq!((answer.name, answer.worker), (name(sent), 0), "{target}");
+            assert!(answer.at_us >= at_us, "{target}: it was answered before the last one");
+            at_us = answer.at_us;
+        }
+    }
+    let mut client = Client::new(&origin);
+    for text in ["", "1", "000900100000000G", "00090010000000000"] {
+        client.send(format!("GET /bytes/1 HTTP/1.1\r\nHost: o\r\nx-weir-name: {text}\r\n\r\n"));
+        assert_eq!(client.reply().header("x-weir-answer"), None, "{text}");
+    }
+    assert_eq!(client.get("/bytes/1").header("x-weir-answer"), None);
+    client.send("GET /_weir/ready HTTP/1.1\r\nHost: o\r\nx-weir-name: 0009001000000001\r\n\r\n");
+    assert_eq!(client.reply().header("x-weir-answer"), None, "the lab's own");
+    for _ in 0..2 {
+        client.send("GET /bytes/1 HTTP/1.1\r\nHost: o\r\nx-weir-name: 0009001000000001\r\n\r\n");
+        assert!(client.reply().header("x-weir-answer").is_some());
+    }
+    let names = origin.counters().names;
+    let expected = NameCounters { named: sent + 2, distinct: sent, repeated: 1, malformed: 4, unremembered: 0 };
+    assert_eq!((names, names.again()), (expected, 2));
+}
 
 fn every_path_answers(driver: DriverChoice) {
     let origin = start(driver);

@@ -7,7 +7,8 @@
 use std::time::Duration;
 
 use weir_model::keyvalue::KeyValue;
-use weir_model::suite::{Expect, Protocol, Workload};
+use weir_model::suite::{Expect, Protocol, Request, Workload};
+use weir_wire::names::{Name, OWN};
 
 use crate::client::{Endpoint, KeyValueClient, RequestError, Response};
 use crate::http::Http;
@@ -45,12 +46,23 @@ pub fn product(workload: &Workload, product: &Http, reference: &Response) -> Res
     let version = workload.protocol.version().unwrap_or_default();
     for nth in 1..=REQUESTS {
         let answer = product
-            .send(&workload.request)
+            .send(&named(workload, nth))
             .map_err(|e| format!("request {nth} of {REQUESTS} through the product failed: {e}"))?;
         compare(&answer, reference, version)
             .map_err(|e| format!("answer {nth} of {REQUESTS} through the product: {e}"))?;
     }
     Ok(())
+}
+
+/// The workload's request with a name of weir's own, as those of the load have one. A cache that keeps an answer to it gives that name to
+/// the load's requests.
+fn named(workload: &Workload, nth: usize) -> Request {
+    let (load, thread) = OWN;
+    let name = Name::new(load, thread, nth as u64).text();
+    let header = workload.name_header().map(|header| (header, String::from_utf8_lossy(&name).into_owned()));
+    let mut request = workload.request.clone();
+    request.headers.extend(header);
+    request
 }
 
 /// Checks that a key-value server keeps values of the workload's largest size and time to live, returns them unchanged, and

@@ -12,6 +12,8 @@
 //! whole ([`messages`]): one that arrives in one piece is a slice of the caller's bytes, one that was split is copied into
 //! a bounded buffer.
 //!
+//! [`names`] are those of requests: what the client writes into a header, and what the origin answers.
+//!
 //! [`tls`] has sessions of TLS 1.2 and 1.3, client and server half, for use between the socket and any of them.
 //!
 //! The load and the origin call this crate. It does not know sockets, clocks or threads.
@@ -21,5 +23,6 @@ pub mod http2;
 pub mod juno;
 pub mod memcached;
 pub mod messages;
+pub mod names;
 pub mod redis;
 pub mod tls;

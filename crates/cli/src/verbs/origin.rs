@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weir_host::role::{COUNT_REQUEST, COUNTERS_REQUEST, CountersReport, FREEZE_REQUEST, OriginReport};
-use weir_model::load::{DriverChoice, RandomDuration};
+use weir_model::load::{DriverChoice, NAME_HEADER, RandomDuration};
 use weir_model::protocol::Protocol;
 use weir_origin::{Faults, Options, Origin, ResponseOptions, tls};
 
-use crate::args::{choice, driver_values, parse_cpus, stop_on_signal};
+use crate::args::{choice, driver_values, parse_cpus, parse_header_name, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use weir_model::text::{count, counted};
 use weir_model::units::HumanDuration;
@@ -47,6 +47,9 @@ pub struct Args {
     /// Faults of answers, unless the request says, such as reset=1%,status=503:2% (key-value: lose=0.01%,stale=0.1%).
     #[arg(long, value_name = "FAULTS")]
     fault: Option<Faults>,
+    /// Header with the names of requests, which answers repeat in x-weir-answer. [default: x-weir-name]
+    #[arg(long, value_name = "HEADER", value_parser = parse_header_name)]
+    names: Option<String>,
     /// Seed of delays and faults.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -142,6 +145,7 @@ pub fn main(args: &Args) -> VerbResult {
         real_time: args.real_time,
         driver: args.driver,
         responses: ResponseOptions { delay: args.delay, faults, seed: args.seed },
+        names: args.names.clone().unwrap_or_else(|| NAME_HEADER.to_owned()),
     };
     let origin = Origin::start(options).map_err(Failure::missing)?;
     if args.with_parent {

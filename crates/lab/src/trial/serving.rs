@@ -115,8 +115,18 @@ fn own(
         let cpus = context.hosts.cpus(Role::Origin, host, &context.placement);
         let (connections, driver) = (trial.load.connections, context.driver);
         let real_time = is_real_time(context, trial.load);
-        let spec =
-            OriginSpec { listen: &listen, protocol, connections, cpus: &cpus, real_time, driver, tls, output: &log };
+        let names = trial.workload.name_header();
+        let spec = OriginSpec {
+            listen: &listen,
+            protocol,
+            connections,
+            cpus: &cpus,
+            real_time,
+            driver,
+            tls,
+            names: names.as_deref(),
+            output: &log,
+        };
         let process = OriginProcess::start(host, &spec).map_err(|e| {
             Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says")
         })?;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use weir_model::load::{LoadProtocol, LoadSpec, RequestSpec, Target};
+use weir_model::load::{LoadProtocol, LoadSpec, Names, RequestSpec, Target};
 use weir_model::suite::{Expect, Load, LoadKind};
 
 use super::points::PointSpec;
@@ -40,6 +40,7 @@ pub fn load_spec(
         tls: protocol
             .is_tls()
             .then(|| context.launcher.tls.client_spec(&client_folder(context.hosts.client().as_ref(), trial))),
+        names: names(context, trial),
         connections: point.connections,
         threads: (context.placement.client.len() as u32).min(point.connections),
         cpus: context.placement.client.clone(),
@@ -51,6 +52,12 @@ pub fn load_spec(
         driver: context.driver,
         ..plain
     })
+}
+
+/// The names of the requests: only weir's own origin answers them.
+fn names(context: &TrialContext, trial: &TrialSpec<'_>) -> Option<Names> {
+    let header = trial.workload.name_header().filter(|_| context.origin.is_none() && !trial.workload.by_product)?;
+    Some(Names::new(header, context.hosts.one_clock()))
 }
 
 /// Whether client and origin run before the ordinary processes of their CPUs: in open loads, in which both have time to spare, and

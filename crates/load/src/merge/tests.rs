@@ -12,6 +12,7 @@ use crate::counts::RequestCounts;
 use crate::headers::HeaderWatch;
 use crate::plan::Plan;
 use crate::protocol::Http1;
+use crate::protocol::Watches;
 use crate::recorder::{Interval, Kinds, Phase};
 use crate::result::{Span, for_the_merge, result};
 use crate::shared::WorkerResult;
@@ -77,7 +78,7 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
             used: 3,
             min_streams: 1,
             tls: None,
-            headers: HeaderWatch::new(2),
+            watches: Watches { headers: HeaderWatch::new(2), names: None },
             cpu_us: (sent.len() as u64, 7),
             busy_poll_us: 2,
             real_time: true,

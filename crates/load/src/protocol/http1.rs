@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use weir_model::load::{LoadSpec, RequestSpec};
 use weir_wire::http1::{Framing, Limits, ParseError, ResponseEvent, ResponseParser, encode, headers};
+use weir_wire::names::{NAME_LENGTH, Name};
 
-use super::http_template::{BODY_IN_PLACE, HttpTemplate, header, headers_but};
+use super::http_template::{BODY_IN_PLACE, HttpTemplate, NO_NAME, header, headers_but};
 use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses, leak};
 use crate::generator::Generator;
 
@@ -29,8 +30,8 @@ struct Request {
 
 #[derive(Debug)]
 enum Content {
-    /// Always the same: all bytes, or the head when the body lies elsewhere.
-    Fixed(Vec<u8>, &'static [u8]),
+    /// Always the same but for its name, which stands at `name_at`: all bytes, or the head when the body lies elsewhere.
+    Fixed { bytes: Vec<u8>, body: &'static [u8], name_at: usize },
     /// With fields.
     Template(HttpTemplate),
 }
@@ -80,6 +81,7 @@ impl Protocol for Http1 {
         session: &mut Session,
         stream: u32,
         kind: u32,
+        name: Option<Name>,
         generator: &'a mut Generator,
         _out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {
@@ -89,9 +91,12 @@ impl Protocol for Http1 {
         }
         session.parser.request_sent(request.head);
         Ok(match &request.content {
-            Content::Fixed(bytes, body) => Encoded::Ready(bytes, body),
+            Content::Fixed { bytes, body, name_at } => match name {
+                None => Encoded::Ready(bytes, body),
+                Some(name) => Encoded::Ready(generator.named(kind, bytes, *name_at, name), body),
+            },
             Content::Template(template) => {
-                let (bytes, body) = template.render(generator.next(kind));
+                let (bytes, body) = template.render(generator.next(kind), name);
                 Encoded::Ready(bytes, body)
             }
         })
@@ -114,6 +119,7 @@ impl Protocol for Http1 {
             match session.parser.next(input) {
                 Ok(Some(ResponseEvent::Head(head))) => {
                     response.head(head.status, length(head.framing));
+                    response.name_in(head.raw);
                     response.headers(headers(head.raw));
                 }
                 Ok(Some(ResponseEvent::Body(piece))) => response.body(piece),
@@ -165,18 +171,33 @@ impl Request {
         }
         let head = request.request.method == "HEAD";
         if request.template {
-            return Ok(Request { head, content: Content::Template(HttpTemplate::new(&request.request, &all)?) });
+            let template = HttpTemplate::new(&request.request, &all, spec.names.as_ref())?;
+            return Ok(Request { head, content: Content::Template(template) });
+        }
+        if let Some(names) = &spec.names {
+            all.push((&names.header, NO_NAME));
         }
         let body = &request.request.body;
         let mut bytes = Vec::new();
         encode::request(&mut bytes, &request.request.method, &request.request.path, &all, body)
             .map_err(|error| format!("the request cannot be sent: {error}"))?;
-        if body.len() < BODY_IN_PLACE {
-            return Ok(Request { head, content: Content::Fixed(bytes, &[]) });
-        }
-        bytes.truncate(bytes.len() - body.len());
-        Ok(Request { head, content: Content::Fixed(bytes, leak(body.clone())) })
+        // The header with the name is the last of the given ones, so that nothing before it looks like it.
+        let name_at = spec.names.as_ref().map_or(0, |names| at_name(&bytes, &names.header));
+        let body = if body.len() < BODY_IN_PLACE {
+            &[]
+        } else {
+            bytes.truncate(bytes.len() - body.len());
+            leak(body.clone())
+        };
+        Ok(Request { head, content: Content::Fixed { bytes, body, name_at } })
     }
+}
+
+/// Where in a request's bytes the name stands.
+fn at_name(bytes: &[u8], header: &str) -> usize {
+    let line = format!("\r\n{header}: {NO_NAME}\r\n");
+    let at = bytes.windows(line.len()).position(|window| window == line.as_bytes()).unwrap_or(0);
+    at + line.len() - "\r\n".len() - NAME_LENGTH
 }
 
 #[cfg(test)]
@@ -186,7 +207,7 @@ mod tests {
 
     fn encoded(spec: &LoadSpec) -> (String, &'static [u8]) {
         let request = Request::new(spec, &spec.requests[0]).unwrap();
-        let Content::Fixed(bytes, body) = request.content else { panic!("{request:?}") };
+        let Content::Fixed { bytes, body, .. } = request.content else { panic!("{request:?}") };
         (String::from_utf8(bytes).unwrap(), body)
     }
 
@@ -227,13 +248,14 @@ mod tests {
         let mut session = Session::default();
         assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
         let expectations = [Http1::expectation(&spec().requests[0])];
-        let (mut streams, mut watch) = ([Stream::default()], crate::headers::HeaderWatch::new(1));
+        let mut streams = [Stream::default()];
+        let mut watches = Watches { headers: crate::headers::HeaderWatch::new(1), names: None };
         let mut generator = Generator::for_tests(&spec());
         let mut receive = |session: &mut Session, mut input: &[u8]| {
-            let mut responses = Responses::new(&mut streams, &expectations, &mut watch, 5);
+            let mut responses = Responses::new(&mut streams, &expectations, &mut watches, 5);
             protocol.receive(session, &mut input, &mut responses, &mut Vec::new())
         };
-        let sent = protocol.encode(&mut session, 0, 0, &mut generator, &mut Vec::new()).unwrap();
+        let sent = protocol.encode(&mut session, 0, 0, None, &mut generator, &mut Vec::new()).unwrap();
         assert!(matches!(sent, Encoded::Ready(b"GET /x?y=1 HTTP/1.1\r\nHost: origin.test\r\n\r\n", b"")));
         assert_eq!(receive(&mut session, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"), Ok(None));
         let complete = Event::Complete { stream: 0, reusable: true };
@@ -242,5 +264,27 @@ mod tests {
         assert_eq!((streams[0].first, streams[0].response.status(), streams[0].response.size()), (5, 200, 2));
     }
 
+    #[test]
+    fn each_request_has_its_name_in_its_place() {
+        let mut spec = spec();
+        spec.names = Some(Names { header: "x-n".into(), load: 1, one_clock: true });
+        for body in [&b""[..], b"\r\nx-n: 0000000000000000\r\n", &[7; 100_000]] {
+            spec.requests[0].request.method = "POST".into();
+            spec.requests[0].request.body = body.to_vec();
+            let protocol = Http1::new(&spec).unwrap();
+            let mut generator = Generator::for_tests(&spec);
+            for number in 0..3 {
+                let name = Name::new(1, 2, number);
+                let mut session = Session::default();
+                let encoded = protocol.encode(&mut session, 0, 0, Some(name), &mut generator, &mut Vec::new()).unwrap();
+                let Encoded::Ready(bytes, rest) = encoded else { panic!("{encoded:?}") };
+                assert_eq!(weir_wire::http1::header(bytes, "x-n"), Some(&name.text()[..]));
+                assert!(bytes.ends_with(body) || rest == body);
+            }
+        }
+    }
+
+    use crate::protocol::Watches;
     use crate::worker::Stream;
+    use weir_model::load::Names;
 }

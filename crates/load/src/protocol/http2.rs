@@ -4,10 +4,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec, RequestSpec};
+use weir_model::load::{ANSWER_HEADER, ErrorKind, LoadProtocol, LoadSpec, RequestSpec};
 use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared, ResetCause, SendError};
+use weir_wire::names::Name;
 
-use super::http_template::{HttpTemplate, header, headers_but};
+use super::http_template::{HttpTemplate, NO_NAME, header, headers_but};
 use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses, leak};
 use crate::generator::Generator;
 use crate::template::Template;
@@ -46,7 +47,8 @@ impl Protocol for Http2 {
             return Err("not a load of HTTP/2".into());
         };
         let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
-        let keep_headers = spec.requests.iter().any(|request| !request.expect.headers.is_empty());
+        let keep_headers =
+            spec.names.is_some() || spec.requests.iter().any(|request| !request.expect.headers.is_empty());
         Ok(Http2 { requests, options: Options { max_streams, keep_headers, ..Options::client() } })
     }
 
@@ -65,14 +67,19 @@ impl Protocol for Http2 {
         session: &mut Self::Session,
         stream: u32,
         kind: u32,
+        name: Option<Name>,
         generator: &'a mut Generator,
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {
         let Some(client) = session else { return Err(Refusal::Exhausted) };
+        let name = name.map(Name::text);
         let sent = match &self.requests[kind as usize] {
             Request::Fixed { head, body } => {
                 let body = if body.is_empty() { Body::None } else { Body::Static(body) };
-                client.request(stream, head, body, out)
+                match &name {
+                    None => client.request(stream, head, body, out),
+                    Some(name) => client.request_filled(stream, head, b"", &[name], body, out),
+                }
             }
             Request::Template { template, head, changing } => {
                 let parts = template.render_parts(generator.next(kind));
@@ -84,6 +91,10 @@ impl Protocol for Http2 {
                         values[filled] = value;
                         filled += 1;
                     }
+                }
+                if let Some(name) = &name {
+                    values[filled] = name;
+                    filled += 1;
                 }
                 let body = match parts.fixed {
                     None => Body::Copied(parts.filled),
@@ -122,6 +133,7 @@ impl Protocol for Http2 {
             ClientEvent::Head { tag, head } => {
                 let mut response = responses.of(tag);
                 response.head(head.status, head.length);
+                response.named(|| head.headers.get(ANSWER_HEADER));
                 response.headers(head.headers.iter());
                 Event::Progress
             }
@@ -158,7 +170,12 @@ impl Protocol for Http2 {
 impl Request {
     fn new(spec: &LoadSpec, request: &RequestSpec) -> Result<Request, String> {
         let authority = header(request, "host").unwrap_or(&spec.targets[request.target as usize].authority);
-        let all = headers_but(request, "host");
+        let mut all = headers_but(request, "host");
+        let given = all.len();
+        // Headers that change are sent last, and that with the name after those of the template.
+        if let Some(names) = &spec.names {
+            all.push((&names.header, NO_NAME));
+        }
         let parts = http2::Request {
             method: &request.request.method,
             scheme: if spec.tls.is_some() { "https" } else { "http" },
@@ -168,7 +185,7 @@ impl Request {
         };
         let wrong = |error: http2::EncodeError| format!("the request cannot be sent: {error}");
         if !request.template {
-            let head = Prepared::request(&parts).map_err(wrong)?;
+            let head = Prepared::template(&parts, false, &(given..all.len()).collect::<Vec<_>>()).map_err(wrong)?;
             return Ok(Request::Fixed { head, body: leak(request.request.body.clone()) });
         }
         let is_text = |text: &str| Template::parse(text.as_bytes()).is_ok_and(|template| template.is_text());
@@ -176,19 +193,19 @@ impl Request {
             return Err("the Host of a request of HTTP/2 cannot have fields".into());
         }
         // A template is checked as one of HTTP/1.1, which has a Host. It is last, where it changes no header's index.
-        let with_host: Vec<(&str, &str)> = all.iter().copied().chain([("Host", authority)]).collect();
-        let template = HttpTemplate::new(&request.request, &with_host)?;
-        let changing: Vec<usize> =
-            all.iter().enumerate().filter(|(_, (_, value))| !is_text(value)).map(|(index, _)| index).collect();
-        if changing.len() > MAX_CHANGING {
-            return Err(format!("{} headers with fields; expected: at most {MAX_CHANGING}", changing.len()));
+        let with_host: Vec<(&str, &str)> = all[..given].iter().copied().chain([("Host", authority)]).collect();
+        let template = HttpTemplate::new(&request.request, &with_host, None)?;
+        let changing: Vec<usize> = (0..given).filter(|index| !is_text(all[*index].1)).collect();
+        if changing.len() >= MAX_CHANGING {
+            return Err(format!("{} headers with fields; expected: at most {}", changing.len(), MAX_CHANGING - 1));
         }
         // What stands where the fields are does not matter, but has to be sendable.
         let constant: Vec<(&str, &str)> =
             all.iter().map(|(name, value)| (*name, if is_text(value) { *value } else { "x" })).collect();
         let path = if is_text(&request.request.path) { &request.request.path } else { "/" };
         let constant = http2::Request { path, headers: &constant, ..parts };
-        let head = Prepared::template(&constant, !is_text(&request.request.path), &changing).map_err(wrong)?;
+        let filled: Vec<usize> = changing.iter().copied().chain(given..all.len()).collect();
+        let head = Prepared::template(&constant, !is_text(&request.request.path), &filled).map_err(wrong)?;
         Ok(Request::Template { template, head, changing })
     }
 }

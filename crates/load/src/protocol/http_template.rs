@@ -3,9 +3,10 @@
 //! A template is checked when it is made: it can be sent whatever values its fields take. This module knows the layout
 //! of HTTP/1.1 and the parts that make up an HTTP/2 request. It knows neither connections nor the order of requests.
 
-use weir_model::load::RequestSpec;
+use weir_model::load::{Names, RequestSpec};
 use weir_model::suite::Request;
 use weir_wire::http1::encode;
+use weir_wire::names::{NAME_LENGTH, Name};
 
 use super::leak;
 use crate::generator::Fields;
@@ -13,6 +14,11 @@ use crate::template::Template;
 
 /// Bodies from this size are sent from where they lie; smaller ones are cheaper to copy behind the head.
 pub(super) const BODY_IN_PLACE: usize = 4096;
+
+/// What stands in the place of a name until a request is sent.
+pub(super) const NO_NAME: &str = "0000000000000000";
+
+const LINE_END: usize = 2;
 
 /// A request with fields.
 #[derive(Debug)]
@@ -23,6 +29,8 @@ pub(crate) struct HttpTemplate {
     /// HTTP/1.1: all up to the body, or up to where the body's length stands if that is not fixed; with the body, where
     /// that is short and fixed.
     head: Template,
+    /// How many bytes before the end of `head` the name begins, where requests have names.
+    name_before_end: Option<usize>,
 }
 
 /// A template's body.
@@ -38,11 +46,15 @@ enum Body {
 
 impl HttpTemplate {
     /// Makes a template of a request whose path, header values and body are templates. `headers` is all that is to be sent but
-    /// `Content-Length`, which is added as it comes out.
+    /// `Content-Length`, which is added as it comes out, and the header with the name, if there is one.
     ///
     /// # Errors
     /// A template that is none, or one that may render to what cannot be sent.
-    pub(crate) fn new(request: &Request, headers: &[(&str, &str)]) -> Result<HttpTemplate, String> {
+    pub(crate) fn new(
+        request: &Request,
+        headers: &[(&str, &str)],
+        named: Option<&Names>,
+    ) -> Result<HttpTemplate, String> {
         let parse = |what: &str, text: &[u8]| Template::parse(text).map_err(|error| format!("{what}: {error}"));
         let path = parse("the path", request.path.as_bytes())?;
         let headers: Vec<(String, Template)> = headers
@@ -53,13 +65,21 @@ impl HttpTemplate {
         check(&request.method, &path, &headers)?;
 
         let mut head = head(&request.method, &path, &headers);
+        if let Some(names) = named {
+            head.push_text(format!("{}: {NO_NAME}\r\n", names.header).as_bytes());
+        }
+        let mut after_name = LINE_END;
+        let mut push = |head: &mut Template, text: &[u8]| {
+            after_name += text.len();
+            head.push_text(text);
+        };
         let body = match body.fixed_len() {
             None => Body::Uneven(body),
             Some(length) => {
                 if length > 0 || matches!(request.method.as_str(), "POST" | "PUT" | "PATCH") {
-                    head.push_text(format!("Content-Length: {length}\r\n").as_bytes());
+                    push(&mut head, format!("Content-Length: {length}\r\n").as_bytes());
                 }
-                head.push_text(b"\r\n");
+                push(&mut head, b"\r\n");
                 if body.is_text() {
                     Body::Fixed(leak(body.samples().pop().unwrap_or_default()))
                 } else {
@@ -70,15 +90,20 @@ impl HttpTemplate {
         if let Body::Fixed(body) = &body
             && body.len() < BODY_IN_PLACE
         {
-            head.push_text(body);
+            push(&mut head, body);
         }
-        Ok(HttpTemplate { path, headers, body, head })
+        let name_before_end = named.map(|_| NAME_LENGTH + after_name);
+        Ok(HttpTemplate { path, headers, body, head, name_before_end })
     }
 
     /// Renders a request of HTTP/1.1: its bytes, and what of its body is sent from where it lies.
-    pub(crate) fn render<'a>(&self, fields: Fields<'a>) -> (&'a [u8], &'static [u8]) {
+    pub(crate) fn render<'a>(&self, fields: Fields<'a>, name: Option<Name>) -> (&'a [u8], &'static [u8]) {
         let Fields { number, random, text, body: scratch, .. } = fields;
         self.head.render(text, number, random);
+        if let (Some(name), Some(before_end)) = (name, self.name_before_end) {
+            let at = text.len() - before_end;
+            text[at..at + NAME_LENGTH].copy_from_slice(&name.text());
+        }
         match &self.body {
             Body::Fixed(body) if body.len() >= BODY_IN_PLACE => return (text, body),
             Body::Fixed(_) => {}
@@ -237,17 +262,17 @@ mod tests {
 
     fn render(template: &HttpTemplate, number: u64) -> (String, &'static [u8]) {
         let mut buffers = Buffers::new();
-        let (text, body) = template.render(buffers.fields(number));
+        let (text, body) = template.render(buffers.fields(number), None);
         (String::from_utf8(text.to_vec()).unwrap(), body)
     }
 
     #[test]
     fn requests_are_as_the_encoder_writes_them() {
         let headers = [HOST, ("X-Id", "{{seq}}"), ("X-{{", "a {{{{ b")];
-        assert!(HttpTemplate::new(&request("GET", "/", b""), &headers).is_err(), "names are no templates");
+        assert!(HttpTemplate::new(&request("GET", "/", b""), &headers, None).is_err(), "names are no templates");
         let headers = &headers[..2];
         for (method, body) in [("GET", ""), ("POST", ""), ("POST", "abc"), ("PUT", "id={{seq:100}}&end")] {
-            let template = HttpTemplate::new(&request(method, "/a/{{seq}}?b", body.as_bytes()), headers).unwrap();
+            let template = HttpTemplate::new(&request(method, "/a/{{seq}}?b", body.as_bytes()), headers, None).unwrap();
             for number in [0, 7, 12_345] {
                 let (got, fixed) = render(&template, number);
                 let body = body.replace("{{seq:100}}", &(number + 100).to_string());
@@ -269,7 +294,7 @@ mod tests {
 
     #[test]
     fn even_bodies_have_their_length_in_the_head() {
-        let template = HttpTemplate::new(&request("POST", "/", b"{{hex:10}}{{pick:ab|cd}}"), &[HOST]).unwrap();
+        let template = HttpTemplate::new(&request("POST", "/", b"{{hex:10}}{{pick:ab|cd}}"), &[HOST], None).unwrap();
         assert!(matches!(template.body, Body::Even(_)));
         let (got, _) = render(&template, 0);
         let (head, body) = got.split_once("\r\n\r\n").unwrap();
@@ -279,7 +304,7 @@ mod tests {
     #[test]
     fn large_bodies_without_fields_are_not_copied() {
         let body = vec![b'x'; 100_000];
-        let template = HttpTemplate::new(&request("POST", "/{{seq}}", &body), &[HOST]).unwrap();
+        let template = HttpTemplate::new(&request("POST", "/{{seq}}", &body), &[HOST], None).unwrap();
         let (got, fixed) = render(&template, 5);
         assert_eq!(got, "POST /5 HTTP/1.1\r\nHost: origin.test\r\nContent-Length: 100000\r\n\r\n");
         assert_eq!(fixed, &body[..]);
@@ -288,13 +313,35 @@ mod tests {
     #[test]
     fn parts_are_what_the_whole_is_made_of() {
         let headers = [HOST, ("x-id", "a{{seq}}b"), ("x-more", "{{pick:c}}")];
-        let template = HttpTemplate::new(&request("POST", "/{{seq}}", b"{{seq}}!"), &headers).unwrap();
+        let template = HttpTemplate::new(&request("POST", "/{{seq}}", b"{{seq}}!"), &headers, None).unwrap();
         let mut buffers = Buffers::new();
         let parts = template.render_parts(buffers.fields(9));
         assert_eq!(parts.path(), b"/9");
         let headers: Vec<(&str, &[u8])> = parts.headers().collect();
         assert_eq!(headers, [("Host", &b"origin.test"[..]), ("x-id", b"a9b"), ("x-more", b"c")]);
         assert_eq!((parts.filled, parts.fixed), (&b"9!"[..], None));
+    }
+
+    #[test]
+    fn the_name_stands_in_its_header_whatever_follows() {
+        let names = Names { header: "x-n".into(), load: 1, one_clock: true };
+        let large = vec![b'x'; BODY_IN_PLACE];
+        for (method, body) in [
+            ("GET", &b""[..]),
+            ("POST", b""),
+            ("POST", b"abc"),
+            ("PUT", b"{{hex:3}}"),
+            ("PUT", b"{{seq}}"),
+            ("PUT", &large),
+        ] {
+            let template = HttpTemplate::new(&request(method, "/{{seq}}", body), &[HOST], Some(&names)).unwrap();
+            for number in [0, 7, 12_345] {
+                let mut buffers = Buffers::new();
+                let (text, _) = template.render(buffers.fields(number), Some(Name::new(1, 2, number)));
+                let name = weir_wire::http1::header(text, "x-n");
+                assert_eq!(name, Some(&Name::new(1, 2, number).text()[..]), "{}", String::from_utf8_lossy(text));
+            }
+        }
     }
 
     #[test]
@@ -308,13 +355,13 @@ mod tests {
             ("/", "{{pick:a| b}}", "white space"),
             ("a{{seq}}", "a", "is not a request target"),
         ] {
-            let error = HttpTemplate::new(&request("GET", path, b""), &[HOST, ("X", value)]).unwrap_err();
+            let error = HttpTemplate::new(&request("GET", path, b""), &[HOST, ("X", value)], None).unwrap_err();
             assert!(error.contains(text), "{path} {value}: {error}");
         }
-        let host = HttpTemplate::new(&request("GET", "/{{seq}}", b""), &[("X", "a")]).unwrap_err();
+        let host = HttpTemplate::new(&request("GET", "/{{seq}}", b""), &[("X", "a")], None).unwrap_err();
         assert!(host.contains("no Host"), "{host}");
         let length =
-            HttpTemplate::new(&request("POST", "/{{seq}}", b"a"), &[HOST, ("Content-Length", "1")]).unwrap_err();
+            HttpTemplate::new(&request("POST", "/{{seq}}", b"a"), &[HOST, ("Content-Length", "1")], None).unwrap_err();
         assert!(length.contains("follows from the body"), "{length}");
     }
 
@@ -323,12 +370,13 @@ mod tests {
         let template = HttpTemplate::new(
             &request("POST", "/{{hex:9}}", b"{{pick:a|bcd|ef}}{{random:1..100000}}"),
             &[HOST, ("X", "{{uuid}}")],
+            None,
         )
         .unwrap();
         let mut buffers = Buffers::new();
         let before = (buffers.1.as_ptr(), buffers.2.as_ptr());
         for number in 0..10_000 {
-            template.render(buffers.fields(number));
+            template.render(buffers.fields(number), None);
         }
         assert_eq!((buffers.1.as_ptr(), buffers.2.as_ptr()), before);
     }
@@ -355,7 +403,7 @@ mod tests {
             body in "([a-z\r\n]{0,3}|\\{\\{(seq|uuid|pick:a\\|bcd\\||random:8..11)\\}\\}){0,4}",
             numbers in proptest::collection::vec(0u64..1_000, 5),
         ) {
-            if let Ok(template) = HttpTemplate::new(&request("POST", &path, body.as_bytes()), &[HOST, ("X", &value)]) {
+            if let Ok(template) = HttpTemplate::new(&request("POST", &path, body.as_bytes()), &[HOST, ("X", &value)], None) {
                 for number in numbers {
                     let (got, _) = render(&template, number);
                     let (target, body) = read(got.as_bytes());

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use weir_model::keyvalue::Operation;
 use weir_model::load::{ErrorKind, LoadSpec};
 use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Reader, Status};
+use weir_wire::names::Name;
 
 use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses};
 use crate::generator::Generator;
@@ -173,6 +174,7 @@ impl Protocol for Juno {
         session: &mut Self::Session,
         stream: u32,
         kind: u32,
+        _name: Option<Name>,
         generator: &'a mut Generator,
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {

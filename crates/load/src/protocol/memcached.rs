@@ -11,6 +11,7 @@ use std::ops::Range;
 use weir_model::keyvalue::Operation;
 use weir_model::load::{ErrorKind, LoadSpec};
 use weir_wire::memcached::{Command, Reply, ReplyFrame, ReplyReader, Store, Words};
+use weir_wire::names::Name;
 
 use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses};
 use crate::generator::Generator;
@@ -164,6 +165,7 @@ impl Protocol for Memcached {
         session: &mut Self::Session,
         stream: u32,
         kind: u32,
+        _name: Option<Name>,
         generator: &'a mut Generator,
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {

@@ -20,7 +20,9 @@ use weir_model::load::{ErrorKind, LoadSpec, RequestSpec};
 use crate::check::Expectation;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
+use crate::names::NameWatch;
 use crate::worker::Stream;
+use weir_wire::names::Name;
 
 pub(crate) use http1::Http1;
 pub(crate) use http2::Http2;
@@ -78,7 +80,8 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
         generator.choose(target)
     }
 
-    /// Encodes the next request of a kind (an index into the load's requests) on a stream (from 0) that is free.
+    /// Encodes the next request of a kind (an index into the load's requests) on a stream (from 0) that is free, with its name where
+    /// the load's requests have names.
     ///
     /// # Errors
     /// The connection does not take it; nothing was written.
@@ -87,6 +90,7 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
         session: &mut Self::Session,
         stream: u32,
         kind: u32,
+        name: Option<Name>,
         generator: &'a mut Generator,
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal>;
@@ -174,12 +178,20 @@ pub(crate) enum Event {
     GoAway,
 }
 
+/// What a worker watches responses for.
+#[derive(Debug, Clone)]
+pub(crate) struct Watches {
+    pub headers: HeaderWatch,
+    /// Where requests have names.
+    pub names: Option<NameWatch>,
+}
+
 /// A connection's responses in the making.
 #[derive(Debug)]
 pub(crate) struct Responses<'a> {
     streams: &'a mut [Stream],
     expectations: &'a [Expectation],
-    watch: &'a mut HeaderWatch,
+    watches: &'a mut Watches,
     now: u64,
 }
 
@@ -188,10 +200,10 @@ impl<'a> Responses<'a> {
     pub(crate) fn new(
         streams: &'a mut [Stream],
         expectations: &'a [Expectation],
-        watch: &'a mut HeaderWatch,
+        watches: &'a mut Watches,
         now: u64,
     ) -> Responses<'a> {
-        Responses { streams, expectations, watch, now }
+        Responses { streams, expectations, watches, now }
     }
 
     /// The time, of the run's clock.
@@ -205,7 +217,7 @@ impl<'a> Responses<'a> {
     pub(crate) fn of(&mut self, stream: u32) -> PartialResponse<'_> {
         let stream = &mut self.streams[stream as usize];
         let expectation = &self.expectations[stream.request as usize];
-        PartialResponse { stream, expectation, watch: &mut *self.watch, now: self.now }
+        PartialResponse { stream, expectation, watches: &mut *self.watches, now: self.now }
     }
 }
 
@@ -214,7 +226,7 @@ impl<'a> Responses<'a> {
 pub(crate) struct PartialResponse<'a> {
     stream: &'a mut Stream,
     expectation: &'a Expectation,
-    watch: &'a mut HeaderWatch,
+    watches: &'a mut Watches,
     now: u64,
 }
 
@@ -245,13 +257,30 @@ impl PartialResponse<'_> {
     #[inline]
     pub(crate) fn headers<'h>(&mut self, headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
         if self.expectation.is_right_status(self.stream.response.status()) {
-            self.watch.answer(self.stream.request, self.now, headers.clone());
+            self.watches.headers.answer(self.stream.request, self.now, headers.clone());
         }
         if self.expectation.checks_headers() {
             let right = self.expectation.headers_match(headers);
             if !right {
                 self.stream.response.wrong(ErrorKind::WrongHeader);
             }
+        }
+    }
+
+    /// Its head of HTTP/1.1 came, in which its name is looked for if it should have one.
+    #[inline]
+    pub(crate) fn name_in(&mut self, head: &[u8]) {
+        if let Some(names) = &mut self.watches.names {
+            let value = names.find(head);
+            names.answered(self.stream.name, self.stream.sent(), value);
+        }
+    }
+
+    /// Its headers came; `value` is that of the header with its name.
+    #[inline]
+    pub(crate) fn named<'h>(&mut self, value: impl FnOnce() -> Option<&'h [u8]>) {
+        if let Some(names) = &mut self.watches.names {
+            names.answered(self.stream.name, self.stream.sent(), value());
         }
     }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use weir_model::keyvalue::Operation;
 use weir_model::load::{ErrorKind, LoadSpec, Login};
+use weir_wire::names::Name;
 use weir_wire::redis::{ErrorReply, ReplyFrame, ReplyReader, Value, encode};
 
 use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses};
@@ -252,6 +253,7 @@ impl Protocol for Redis {
         session: &mut Self::Session,
         stream: u32,
         kind: u32,
+        _name: Option<Name>,
         generator: &'a mut Generator,
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {

@@ -36,6 +36,7 @@ impl Protocol for Echo {
         _session: &mut Session,
         _stream: u32,
         kind: u32,
+        _name: Option<weir_wire::names::Name>,
         _generator: &'a mut Generator,
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {

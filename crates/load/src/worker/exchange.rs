@@ -6,6 +6,7 @@ use weir_net::Io;
 
 use super::Worker;
 use super::pool::{NO_SLOT, SlotId, SlotState, StreamId, StreamState};
+use crate::names::NameWatch;
 use crate::protocol::{Encoded, Event, Protocol, Refusal, Responses};
 
 impl<P: Protocol> Worker<P> {
@@ -52,7 +53,8 @@ impl<P: Protocol> Worker<P> {
             _ => self.protocol.choose(&mut slot.session, slot.target, &mut self.generator),
         };
         let out = &mut self.transport.out;
-        let refusal = match self.protocol.encode(&mut slot.session, nth, request, &mut self.generator, out) {
+        let name = self.watches.names.as_ref().map(NameWatch::name);
+        let refusal = match self.protocol.encode(&mut slot.session, nth, request, name, &mut self.generator, out) {
             Ok(Encoded::Ready(bytes, body)) => {
                 let before = self.transport.flush(io, slot);
                 self.recorder.counts().bytes_out += before + self.transport.send(io, slot, bytes, body);
@@ -68,7 +70,11 @@ impl<P: Protocol> Worker<P> {
             return self.refused(io, id, stream, due, refusal, now);
         }
         self.pool.begin(id, stream, due, now, waited, self.plan.timeout);
-        self.pool.stream(stream).request = request;
+        let carries = self.pool.stream(stream);
+        carries.request = request;
+        if let Some(names) = &mut self.watches.names {
+            carries.name = names.sent();
+        }
         self.recorder.sent(due, request);
     }
 
@@ -108,7 +114,7 @@ impl<P: Protocol> Worker<P> {
             let session = &mut self.pool.slots[id as usize].session;
             let expectations = &self.plan.expectations;
             let streams = &mut self.pool.streams[streams.clone()];
-            let mut responses = Responses::new(streams, expectations, &mut self.headers, now);
+            let mut responses = Responses::new(streams, expectations, &mut self.watches, now);
             match self.protocol.receive(session, &mut rest, &mut responses, &mut self.transport.out) {
                 Ok(None) => break,
                 Ok(Some(Event::Progress)) => {}

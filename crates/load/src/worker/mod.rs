@@ -32,8 +32,9 @@ use crate::clock::{Clock, MILLI, NEVER};
 use crate::cpu::thread_cpu_ns;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
+use crate::names::NameWatch;
 use crate::plan::{Plan, Share};
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, Watches};
 use crate::recorder::{Interval, Phase};
 use crate::shared::{Message, Ready, Shared};
 use busy_poll::BusyPoll;
@@ -66,7 +67,7 @@ pub(crate) struct Worker<P: Protocol> {
     connector: Connector,
     transport: Transport,
     recorder: Recorder,
-    headers: HeaderWatch,
+    watches: Watches,
     busy_poll: BusyPoll,
     next_sweep: u64,
     /// The thread's CPU time at the last sweep, nanoseconds.
@@ -95,7 +96,10 @@ impl<P: Protocol> Worker<P> {
             connector: Connector::new(&plan, &share, now),
             transport: Transport::new(&plan),
             recorder: Recorder::new(&plan, share.local, clock, messages, spares),
-            headers: HeaderWatch::new(plan.expectations.len()),
+            watches: Watches {
+                headers: HeaderWatch::new(plan.expectations.len()),
+                names: plan.spec.names.as_ref().map(|names| NameWatch::new(names, share.thread, clock)),
+            },
             busy_poll: BusyPoll::new(share.real_time),
             next_sweep: 0,
             cpu_at_sweep: 0,

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use weir_net::Conn;
+use weir_wire::names::Name;
 use weir_wire::tls::Session as TlsSession;
 
 use super::timer_wheel::TimerWheel;
@@ -95,8 +96,9 @@ pub(crate) struct Stream {
     pub(super) state: StreamState,
     /// The request waited for a free connection before it was sent.
     pub(super) waited: bool,
-    /// Which of the load's requests it carries.
+    /// Which of the load's requests it carries, and its name where they have names.
     pub(crate) request: u32,
+    pub(crate) name: Name,
     /// The next free stream of its slot.
     pub(super) next: StreamId,
     /// When the request became due and when it was sent.
@@ -105,6 +107,14 @@ pub(crate) struct Stream {
     /// When the first byte of its response came; 0 before.
     pub(crate) first: u64,
     pub(crate) response: Response,
+}
+
+impl Stream {
+    /// When its request was sent.
+    #[inline]
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
 }
 
 /// The slots of a worker, their streams, and the list of those that are free.

@@ -91,7 +91,7 @@ impl<P: Protocol> Worker<P> {
             used: self.connector.used,
             min_streams: self.pool.min_streams,
             tls: self.transport.tls.as_ref().map(|layer| layer.counters.clone()),
-            headers: self.headers.clone(),
+            watches: self.watches.clone(),
             cpu_us: (cpu.user_us, cpu.system_us),
             busy_poll_us,
             real_time: self.busy_poll.real_time(),

@@ -13,10 +13,11 @@ use super::forms::{is_field_value, is_token};
 use super::locate::{child, item};
 use super::{Catalogue, NAME_WANTED, is_name, read, schema};
 use crate::InputError;
+use crate::load::name_header;
 use crate::product::ORIGIN_PROFILE;
 use crate::suite::{
-    Entry, EntryPattern, Expect, Load, LoadKind, Protocol, RateSpec, Scale, ScaleOverride, Series, Suite, TableRate,
-    Tls, Workload,
+    Entry, EntryPattern, Expect, Load, LoadKind, Naming, Protocol, RateSpec, Scale, ScaleOverride, Series, Suite,
+    TableRate, Tls, Workload,
 };
 use crate::text::{one_of, suggestion};
 
@@ -321,10 +322,22 @@ impl Checks<'_, '_> {
             }
         }
         self.kind_of_request(path, workload);
+        self.names(path, workload);
         if !workload.protocol.is_measured() {
             let found =
                 format!("{:?} is a protocol that weir knows of and does not measure", workload.protocol.as_str());
             self.errors.add(&child(path, "protocol"), found, one_of(Protocol::measured().map(Protocol::as_str)));
+        }
+    }
+
+    /// The header with the names must be one that nothing else uses.
+    fn names(&mut self, path: &str, workload: &Workload) {
+        let Some(Naming::In(header)) = &workload.names else { return };
+        let path = child(path, "names");
+        if let Err((found, wanted)) = name_header(header) {
+            self.errors.add(&path, found, wanted);
+        } else if workload.request.header(header).is_some() {
+            self.errors.add(&path, format!("the request has a header {header:?} already"), "another header");
         }
     }
 
@@ -353,6 +366,7 @@ impl Checks<'_, '_> {
             ("body", !request.body.is_empty()),
             ("expect", workload.expect != Expect::default()),
             ("by_product", workload.by_product),
+            ("names", workload.names.is_some()),
         ];
         for (key, _) in of_http.into_iter().filter(|(_, given)| *given) {
             error(key, format!("does not go with protocol = {:?}", protocol.as_str()), &format!("no {key}"));

@@ -8,10 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
+mod names;
 mod schema;
 mod search;
 mod spec;
 
+pub use names::{ANSWER_HEADER, NAME_HEADER, NameCounts, Names, name_header};
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 pub use spec::{
@@ -206,6 +208,9 @@ pub struct LoadResult {
     /// Samples of the headers of right answers, where the protocol has headers. Older records do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<HeaderSamples>,
+    /// What the answers were named, where requests had names. Older records do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<NameCounts>,
     /// How long the client's threads stood still in the window, of all threads together.
     #[serde(default)]
     pub stalls: Stalls,
@@ -336,7 +341,7 @@ pub struct ClientOfHost {
 }
 
 /// Version of [`LoadResult`]. 2 added `protocol`, `streams`, `tls`, `by_request`, `most_open`, `connections_used`, `handshake`
-/// and `first_byte`; 3 `lateness`, `stalls`, `tenths` and `headers`.
+/// and `first_byte`; 3 `lateness`, `stalls`, `tenths`, `headers` and `names`.
 pub const LOAD_SCHEMA: u32 = 3;
 
 fn http11() -> String {

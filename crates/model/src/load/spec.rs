@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::DriverChoice;
+use super::{DriverChoice, Names};
 use crate::keyvalue::{KeyValue, Mix, Operation};
 use crate::protocol::{Application, Protocol};
 use crate::suite::{Arrivals, Expect, LoadKind, Request};
@@ -49,6 +49,9 @@ pub struct LoadSpec {
     /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recycle_s: Option<f64>,
+    /// Each request has a name of its own. HTTP only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Names>,
     /// Ask for a new connection for every request (`Connection: close`). HTTP/1.1 only.
     pub connection_close: bool,
     /// Source addresses to connect from, in turn; empty = chosen by weir where one has too few ports, else by the kernel.
@@ -99,6 +102,7 @@ impl LoadSpec {
             connect_rate: None,
             requests_per_connection: None,
             recycle_s: None,
+            names: None,
             connection_close: false,
             sources: Vec::new(),
             threads: 1,

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 use std::time::Instant;
 
+use weir_model::load::ANSWER_HEADER;
 use weir_wire::http2::{Body, Code, EncodeError, Output, Prepared, RequestHead, SendError, SendStatus, Server, Stream};
+use weir_wire::names::Name;
 
 use super::output::FrameOutput;
 use super::{Http2, PendingRequest, Phase, State};
@@ -23,6 +25,8 @@ pub(super) struct Request {
     /// What its response repeats.
     pub(super) echoed: Echoed,
     pub(super) role: Role,
+    /// Its name.
+    name: Option<Name>,
     /// Its body is too large to be echoed.
     pub(super) too_large: bool,
     /// Bytes of the response's body; known once that is written.
@@ -86,6 +90,7 @@ impl Request {
     pub(super) fn new(state: &mut HttpState, stream: Stream, head: &RequestHead<'_>) -> Request {
         let resolved = state.shared.cache.resolve(head.path);
         let role = if resolved.own { Role::Own } else { Role::Counted };
+        let name = if role == Role::Counted { state.name_among(head.headers) } else { None };
         let echoed = match resolved.source {
             Source::Echo => Echoed::begin(state.buffer(), head.headers.get("content-type").unwrap_or_default()),
             Source::Headers => {
@@ -97,7 +102,7 @@ impl Request {
         };
         let too_large = resolved.source == Source::Echo && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
         let head_only = head.method == b"HEAD";
-        Request { stream, resolved, echoed, role, too_large, body_length: 0, head_only }
+        Request { stream, resolved, echoed, role, name, too_large, body_length: 0, head_only }
     }
 
     /// Stores a piece of its body if it is at most `room` bytes.
@@ -128,13 +133,15 @@ impl Request {
         output: &mut impl Output,
     ) -> Result<SendStatus, SendError> {
         let resolved = &self.resolved;
+        let answer = self.name.map(|name| state.answer_to(name).text());
+        let values = answer.as_ref().map(|answer| &answer[..]);
         if resolved.source == Source::Fixed {
             let body = match &resolved.body {
                 resolve::Body::Copied(bytes) => Body::Copied(bytes),
                 resolve::Body::Static(bytes) => Body::Static(bytes),
             };
             self.body_length = if self.head_only { 0 } else { body.len() as u64 };
-            return server.respond(self.stream, resolved.http2_usual(), body, output);
+            return server.respond_filled(self.stream, resolved.http2_usual(), values.as_slice(), body, output);
         }
         let counters;
         let (content_type, body) = match resolved.source {
@@ -146,13 +153,17 @@ impl Request {
         };
         let body = if resolve::bodiless(resolved.plan.status) || resolved.plan.status == 205 { &[] } else { body };
         self.body_length = if self.head_only { 0 } else { body.len() as u64 };
-        let headers: [(&str, &[u8]); 2] =
-            [("server", resolve::SERVER.as_bytes()), ("content-type", content_type.as_bytes())];
+        let headers: [(&str, &[u8]); 3] = [
+            ("content-type", content_type.as_bytes()),
+            ("server", resolve::SERVER.as_bytes()),
+            (ANSWER_HEADER, values.unwrap_or_default()),
+        ];
+        // Without the name, where there is none.
+        let headers = &headers[..2 + usize::from(values.is_some())];
         let status = resolved.plan.status;
-        let sent = server.respond_with(self.stream, status, &headers, Body::Copied(body), output);
+        let sent = server.respond_with(self.stream, status, headers, Body::Copied(body), output);
         if sent == Err(SendError::BadValue) {
-            let headers: [(&str, &[u8]); 1] = [("server", resolve::SERVER.as_bytes())];
-            return server.respond_with(self.stream, status, &headers, Body::Copied(body), output);
+            return server.respond_with(self.stream, status, &headers[1..], Body::Copied(body), output);
         }
         sent
     }
@@ -209,6 +220,8 @@ impl Http2 {
             fault = None;
         }
         let closes = request.resolved.plan.close;
+        let answer = request.name.map(|name| state.answer_to(name).text());
+        let values = answer.as_ref().map(|answer| &answer[..]);
         let Ok((head, body)) = request.parts(state, fault) else {
             // The content type cannot be sent: only this stream fails.
             self.server.reset(request.stream, Code::INTERNAL_ERROR, output);
@@ -229,14 +242,16 @@ impl Http2 {
                 self.begin(output, state, request, &head, PacedBody::new(body, Some(Pace::new(rate))));
             }
             Some(Fault::Reset { middle }) => {
-                if middle == Some(true) && self.server.head(stream, &head, false, output).is_ok() {
+                if middle == Some(true)
+                    && self.server.head_filled(stream, &head, values.as_slice(), false, output).is_ok()
+                {
                     let _ = self.server.data(stream, body.part(0, half), false, output);
                 }
                 self.server.reset(stream, Code::INTERNAL_ERROR, output);
                 self.abandon(&request);
             }
             Some(Fault::Close) => {
-                if self.server.head(stream, &head, false, output).is_ok() {
+                if self.server.head_filled(stream, &head, values.as_slice(), false, output).is_ok() {
                     let _ = self.server.data(stream, body.part(0, half), false, output);
                 }
                 self.abandon(&request);
@@ -247,7 +262,7 @@ impl Http2 {
             Some(Fault::Stall) => {
                 // Without a body the head would be the whole response, so it is not sent.
                 if body.len() > 0 {
-                    let _ = self.server.head(stream, &head, false, output);
+                    let _ = self.server.head_filled(stream, &head, values.as_slice(), false, output);
                 }
                 self.insert(PendingRequest { request, phase: Phase::Stalled, timer: None });
             }
@@ -264,7 +279,9 @@ impl Http2 {
     ) {
         request.body_length = paced.body.len() as u64;
         let empty = paced.body.len() == 0;
-        match self.server.head(request.stream, head, empty, output) {
+        let answer = request.name.map(|name| state.answer_to(name).text());
+        let values = answer.as_ref().map(|answer| &answer[..]);
+        match self.server.head_filled(request.stream, head, values.as_slice(), empty, output) {
             Ok(SendStatus::All) if empty => self.finished(state, request),
             Ok(_) if empty => self.insert(PendingRequest { request, phase: Phase::Blocked, timer: None }),
             Ok(_) => self.write_body(output, state, request, Box::new(paced)),

@@ -64,7 +64,7 @@ impl Io for Fake {
 }
 
 fn state(all_counters: Arc<AllCounters>, responses: ResponseOptions) -> HttpState {
-    WorkerState::new(all_counters, 0, HttpShared::new(responses, 0))
+    WorkerState::new(all_counters, 0, HttpShared::new(responses, "x-weir-name", 0))
 }
 
 /// A worker with one accepted connection.

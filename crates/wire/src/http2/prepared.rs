@@ -107,6 +107,20 @@ impl Prepared {
     /// # Errors
     /// What cannot be sent.
     pub fn response(status: u16, headers: &[(&str, &str)], length: Option<u64>) -> Result<Prepared, EncodeError> {
+        Prepared::response_template(status, headers, length, &[])
+    }
+
+    /// The same with headers whose values are filled in when it is sent ([`super::Server::respond_filled`]). They are sent after the
+    /// others, and those without a value are left out.
+    ///
+    /// # Errors
+    /// What cannot be sent.
+    pub fn response_template(
+        status: u16,
+        headers: &[(&str, &str)],
+        length: Option<u64>,
+        changing: &[&str],
+    ) -> Result<Prepared, EncodeError> {
         if !(200..=999).contains(&status) {
             return Err(EncodeError::BadStatus(status));
         }
@@ -120,6 +134,10 @@ impl Prepared {
         if let Some(length) = length {
             fields.push(Arc::new(Field::new("content-length", &length.to_string())));
         }
+        for name in changing {
+            check_header(name, "")?;
+        }
+        prepared.changing = changing.iter().map(|name| encoded_name(name)).collect();
         prepared.headers = fields.into();
         prepared.bodiless = matches!(status, 204 | 205 | 304);
         prepared.status = status;
@@ -155,6 +173,11 @@ impl Prepared {
         self.number
     }
 
+    /// Whether this is the head of a response, and the filled-in values can be sent.
+    pub(super) fn answers(&self, values: &[&[u8]]) -> bool {
+        self.status != 0 && values.len() <= self.changing.len() && values.iter().all(|value| is_value(value))
+    }
+
     /// Pseudo-headers that do not change.
     pub(super) fn pseudo(&self) -> &[Arc<Field>] {
         &self.pseudo
@@ -186,11 +209,6 @@ impl Prepared {
     /// Whether `content-length` is written for an empty body.
     pub(super) fn says_empty(&self) -> bool {
         self.says_empty
-    }
-
-    /// Of a response; 0 for a request.
-    pub(super) fn status(&self) -> u16 {
-        self.status
     }
 }
 

@@ -224,12 +224,28 @@ impl Server {
         body: Body<'_>,
         out: &mut O,
     ) -> Result<SendStatus, SendError> {
+        self.respond_filled(stream, head, &[], body, out)
+    }
+
+    /// The same with values for the headers that change ([`Prepared::response_template`]).
+    ///
+    /// # Errors
+    /// As for [`Server::respond`], and (`BadValue`) when a value cannot be sent.
+    #[inline]
+    pub fn respond_filled<O: Output>(
+        &mut self,
+        stream: Stream,
+        head: &Prepared,
+        values: &[&[u8]],
+        body: Body<'_>,
+        out: &mut O,
+    ) -> Result<SendStatus, SendError> {
         let slot = self.slot(stream, false)?;
         let bodiless = head.bodiless() || self.conn.streams.at(slot).is(is::BODILESS);
         if bodiless || body.is_empty() {
-            return self.head(stream, head, true, out);
+            return self.head_filled(stream, head, values, true, out);
         }
-        self.head(stream, head, false, out)?;
+        self.head_filled(stream, head, values, false, out)?;
         Ok(self.send(slot, body, true, out))
     }
 
@@ -286,11 +302,30 @@ impl Server {
         ends: bool,
         out: &mut O,
     ) -> Result<SendStatus, SendError> {
+        self.head_filled(stream, head, &[], ends, out)
+    }
+
+    /// The same with values for the headers that change.
+    ///
+    /// # Errors
+    /// As for [`Server::head`], and (`BadValue`) when a value cannot be sent.
+    #[inline]
+    pub fn head_filled<O: Output>(
+        &mut self,
+        stream: Stream,
+        head: &Prepared,
+        values: &[&[u8]],
+        ends: bool,
+        out: &mut O,
+    ) -> Result<SendStatus, SendError> {
         let slot = self.slot(stream, false)?;
-        if head.status() == 0 {
+        if !head.answers(values) {
             return Err(SendError::BadValue);
         }
-        self.conn.put_block(stream.id, ends, out.buffer(), |encoder, out| encoder.head(head, out, |_| ()));
+        self.conn.put_block(stream.id, ends, out.buffer(), |encoder, out| {
+            encoder.head(head, out, |_| ());
+            head.put_changing(values, out);
+        });
         let open = self.conn.streams.at(slot);
         open.state |= is::ANSWERING | if head.bodiless() { is::BODILESS } else { 0 };
         if ends {

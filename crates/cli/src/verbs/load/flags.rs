@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use weir_model::condition::Condition;
 use weir_model::keyvalue::{KeyChoice, Mix, ValueSize};
-use weir_model::load::{DriverChoice, RandomDuration, Step, TlsVersion};
+use weir_model::load::{DriverChoice, NAME_HEADER, RandomDuration, Step, TlsVersion};
 use weir_model::protocol::Application;
 use weir_model::suite::Arrivals;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 
 use super::flag_values as parse;
-use crate::args::{choice, driver_values, parse_cpus};
+use crate::args::{choice, driver_values, parse_cpus, parse_header_name};
 
 /// Flags of `weir load`.
 #[derive(Debug, clap::Args)]
@@ -116,6 +116,10 @@ pub struct RequestFlags {
     /// Fill in fields such as {{seq}} in the path, header values and body, anew for each request.
     #[arg(long, hide_short_help = true)]
     pub template: bool,
+    /// Give each request a name in a header, which weir's origin answers: tells caches, retries and more apart
+    /// [default header: x-weir-name].
+    #[arg(long, value_name = "HEADER", num_args = 0..=1, require_equals = true, default_missing_value = NAME_HEADER, value_parser = parse_header_name, hide_short_help = true)]
+    pub names: Option<String>,
 }
 
 /// What is asked of a key-value server: only with the URL of one.

@@ -82,6 +82,7 @@ fn of_http(args: &Args) -> Option<(&'static str, &'static str)> {
         ("--urls", request.urls.is_some(), ""),
         ("--weight", !request.weight.is_empty(), "--ops"),
         ("--template", request.template, ""),
+        ("--names", request.names.is_some(), ""),
         ("--expect-status", answers.expect_status.is_some(), ""),
         ("--expect-size", answers.expect_size.is_some(), ""),
         ("--expect-header", !answers.expect_header.is_empty(), ""),

@@ -1,7 +1,7 @@
 //! Turns the flags of `weir load` into a load specification, and rejects flags that do not go together. Called by
 //! `verbs::load`.
 
-use weir_model::load::{LoadProtocol, LoadSpec, OfferedRate, RequestSpec};
+use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, Names, OfferedRate, RequestSpec, Target};
 use weir_model::protocol::Application;
 use weir_model::suite::LoadKind;
 
@@ -51,6 +51,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         let found = format!("{} connections for {} servers", args.load.connections, targets.len());
         return Err(Failure::wrong("-c", found, "at least one for each"));
     }
+    let names = args.request.names.clone().map(|header| Names::new(header, targets.iter().all(is_here)));
     Ok(LoadSpec {
         targets,
         requests,
@@ -65,6 +66,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         connect_rate: args.connections.connect_rate.map(|rate| rate.per_second()),
         requests_per_connection: args.connections.requests_per_connection,
         recycle_s: args.connections.recycle.map(|time| time.0.as_secs_f64()),
+        names,
         connection_close: args.connections.close,
         sources: args.connections.source.clone(),
         // With 0 the load decides by how many connections a thread can hold.
@@ -79,6 +81,14 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         seed: args.load.seed,
         driver: args.connections.driver,
     })
+}
+
+/// Whether a target is on this machine, and so reads the same clock.
+fn is_here(target: &Target) -> bool {
+    match &target.address {
+        Endpoint::Tcp(address) => address.ip().is_loopback(),
+        Endpoint::Unix(_) => true,
+    }
 }
 
 /// What is requested, for the first line of every output: `http://h/a`, `http://h/a and 2 more`.
@@ -162,7 +172,7 @@ fn kind(args: &Args) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
 mod tests {
     use clap::Parser;
     use weir_model::keyvalue::ValueSize;
-    use weir_model::load::{Endpoint, Login};
+    use weir_model::load::Login;
     use weir_model::suite::Arrivals;
 
     use super::*;

@@ -2,33 +2,50 @@
 
 use weir_model::record::{ANSWERS_ITSELF, Finding, Severity};
 
-use super::{Check, Evidence, Kind, finding, percent};
+use crate::{Check, Evidence, Kind, finding, percent};
+
+mod by_name;
 
 pub const CHECK: Check = Check {
     kind: Kind::Conservation,
     names: &["conservation-requests", ANSWERS_ITSELF],
-    sees: "whether the requests that the client sent reached the origin, over the client's whole life: a cache, a \
-         short circuit or a wrong route (fewer did), retries or mirrored traffic (more did). A cache is expected to \
-         answer itself: this is reported, and its results are not ranked with those of proxies. Of a workload that \
-         products answer themselves no request may reach the origin. A product that replicates asks several origins \
-         for one request, so that only fewer are wrong",
-    threshold: "any request more or less; requests that were refused or had no response may or may not have reached the origin, and are \
-         allowed for. Fewer than 0.1 % more are suspect, others invalid",
+    sees: "whether each request that the client sent reached the origin once, and got the origin's answer to it, over the client's \
+           whole life. Requests of HTTP have names, which the origin answers with the time: so cached answers, also those that are \
+           revalidated behind, answers shared by requests in flight, the product's own, forged ones, and requests that were sent \
+           twice, retried or mirrored are told apart and counted. Without names (key-value protocols, `names = false`, a product \
+           that takes them away, which is suspect) the sums are compared. A cache is expected to answer itself: this is reported, \
+           and its results are not ranked with those of proxies. Of a workload that products answer themselves no request may \
+           reach the origin. A product that replicates asks several origins for one request, so that only fewer are wrong",
+    threshold: "any request; those that were refused or had no response may or may not have reached the origin, and are allowed \
+                for. Fewer than 0.1 % that reached it again are suspect, others invalid",
     source: "proxies repeat a request when an upstream connection closes under it, which is rarer than one in a \
-         thousand",
+             thousand",
     remedy: "turn off caching and short circuits in the product's configuration, and check its route",
-    blind: "kinds whose sums agree, such as a tenth cached and a tenth sent twice, and a cache that revalidates \
-         behind its answers; of a product that replicates, whether it answers some itself, unless it answers most",
+    blind: "with names: a request that went to two origin hosts, which do not compare names, and, where client and origin have \
+            different clocks, whether another's answer was cached or shared. Without: kinds whose sums agree, such as a tenth \
+            cached and a tenth sent twice; of a product that replicates, whether it answers some itself, unless it answers most",
     provoked: true,
     run: Some(check),
 };
 
+/// Fewer in a hundred that reached the origin again count as a proxy's retries.
+const RETRIES: f64 = 0.1;
+
+/// What to do about requests that reached the origin again.
+const SENT_AGAIN: &str = "turn off retries and mirroring, and see that nobody else uses the origin";
+
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let (sent, reached, unknown) = (e.load.total.sent, e.origin?.requests, e.maybe_not_forwarded());
-    let share = |n: u64| percent(n as f64, sent as f64);
+    let (sent, reached) = (e.load.total.sent, e.origin?.requests);
     if e.by_product && e.proxied {
         return passed_on(reached, sent);
     }
+    by_name::check(e).unwrap_or_else(|| by_sum(e))
+}
+
+/// Compares the sums alone.
+fn by_sum(e: &Evidence<'_>) -> Option<Finding> {
+    let (sent, reached, unknown) = (e.load.total.sent, e.origin?.requests, e.maybe_not_forwarded());
+    let share = |n: u64| percent(n as f64, sent as f64);
     if reached + unknown < sent {
         let missing = sent - reached;
         if e.caches {
@@ -61,14 +78,8 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
             "the client sent {sent} requests and the origin saw {reached}, {extra} more ({:.2} %)",
             share(extra)
         );
-        // Proxies retry requests when an upstream connection closes. Fewer than one in a thousand count as such retries.
-        let severity = if share(extra) < 0.1 { Severity::Warning } else { Severity::Fatal };
-        return finding(
-            "conservation-requests",
-            severity,
-            message,
-            "turn off retries and mirroring, and see that nobody else uses the origin",
-        );
+        let severity = if share(extra) < RETRIES { Severity::Warning } else { Severity::Fatal };
+        return finding("conservation-requests", severity, message, SENT_AGAIN);
     }
     None
 }

@@ -1,0 +1,275 @@
+//! Conservation of requests by their names: what became of each is known, and kinds whose sums agree are told apart.
+
+use weir_model::record::{ANSWERS_ITSELF, Finding, Severity};
+
+use super::{CHECK, RETRIES, SENT_AGAIN, by_sum};
+use crate::{Evidence, finding, percent};
+
+/// What to do where the product takes names away.
+const PASS_ON: &str = "let the product pass on the headers of names (x-weir-name, x-weir-answer), or put them elsewhere with `names` of \
+                       the workload";
+
+/// How many requests of each kind there were, beside those that reached the origin once and got its answer to them.
+#[derive(Debug, Default, PartialEq)]
+struct Kinds {
+    /// They got an answer that the origin had given before they were sent.
+    cached: u64,
+    /// They got an answer to another request that was under way at the same time.
+    shared: u64,
+    /// One of both.
+    anothers: u64,
+    /// They got a name that is not the origin's word.
+    forged: u64,
+    /// They never reached the origin, and the answer has no name.
+    itself: u64,
+    /// They got another answer than their own, and reached the origin all the same.
+    behind: u64,
+    /// They reached the origin more than once, and how often beyond the first time.
+    repeated: u64,
+    again: u64,
+    /// Requests at the origin that the client did not send.
+    strange: u64,
+    /// Names that the product took away, from answers and from requests.
+    stripped: u64,
+    nameless: u64,
+}
+
+/// Judges by names; `None` where there are none to judge by.
+pub fn check(e: &Evidence<'_>) -> Option<Option<Finding>> {
+    let kinds = Kinds::of(e)?;
+    if e.origin?.names.named == 0 && e.origin?.requests > 0 {
+        let message = format!(
+            "the product took the names of all requests away on their way to the origin, so that only sums could be compared: \
+             {} sent, {} reached the origin",
+            e.load.total.sent, e.origin?.requests
+        );
+        return Some(by_sum(e).or_else(|| finding(CHECK.names[0], Severity::Warning, message, PASS_ON)));
+    }
+    Some(kinds.judged(e))
+}
+
+impl Kinds {
+    fn of(e: &Evidence<'_>) -> Option<Kinds> {
+        let (answers, origin) = (e.load.names?, e.origin?);
+        let names = &origin.names;
+        let (sent, maybe) = (e.load.total.sent, e.maybe_not_forwarded());
+        let missing = sent.saturating_sub(names.distinct + names.unremembered);
+        // Those that reached the origin without a name are some of the missing, or nobody's.
+        let unnamed = origin.requests.saturating_sub(names.named);
+        let nameless = unnamed.min(missing);
+        let not_forwarded = (missing - nameless).saturating_sub(maybe);
+        let refused: u64 = e.load.total.refused_by_status().values().sum();
+        let without = answers.without.saturating_sub(refused);
+        let of_others = answers.of_another() + answers.forged;
+        let itself = not_forwarded.saturating_sub(of_others).min(without);
+        Some(Kinds {
+            cached: answers.cached,
+            shared: answers.shared,
+            anothers: answers.anothers,
+            // An answer with its own name, to a request that the origin never saw, is none of the origin's.
+            forged: answers.forged + not_forwarded.saturating_sub(of_others + itself),
+            itself,
+            behind: of_others.saturating_sub(not_forwarded),
+            repeated: if e.replicates { 0 } else { names.repeated },
+            again: if e.replicates { 0 } else { names.again() },
+            strange: unnamed - nameless,
+            stripped: without - itself,
+            nameless,
+        })
+    }
+
+    fn judged(&self, e: &Evidence<'_>) -> Option<Finding> {
+        let sent = e.load.total.sent;
+        let share = |n: u64| percent(n as f64, sent as f64);
+        let many = |n: u64| share(n) >= RETRIES;
+        let not_its_own = self.cached + self.shared + self.anothers + self.forged + self.itself;
+        let severity = match () {
+            () if self.forged > 0 || many(self.again) || many(self.strange) => Severity::Fatal,
+            () if not_its_own > 0 && !e.caches => Severity::Fatal,
+            () if *self == Kinds::default() => return None,
+            () => Severity::Warning,
+        };
+        let said = self.said(sent, share);
+        if e.caches && not_its_own > 0 && severity == Severity::Warning {
+            let message = format!("of {sent} requests {said}; a cache does that");
+            let remedy = "compare it with other caches; products that pass every request on do other work";
+            return finding(ANSWERS_ITSELF, severity, message, remedy);
+        }
+        let remedy = match () {
+            () if not_its_own > 0 => CHECK.remedy,
+            () if self.again + self.strange > 0 => SENT_AGAIN,
+            () => PASS_ON,
+        };
+        finding(CHECK.names[0], severity, format!("of {sent} requests {said}"), remedy)
+    }
+
+    /// What there was, in words.
+    fn said(&self, sent: u64, share: impl Fn(u64) -> f64) -> String {
+        let again = match () {
+            () if self.repeated * 2 > sent => "mirrored, or sent twice",
+            () => "retried, or sent twice",
+        };
+        let kinds = [
+            (self.cached, "got an answer that the origin had given before they were sent: it was cached".to_owned()),
+            (self.shared, "got the answer to another request that was in flight: it was shared (coalesced)".to_owned()),
+            (self.anothers, "got another request's answer: it was cached or shared".to_owned()),
+            (self.forged, "got a forged name: never given, older than the request, or not of the origin".to_owned()),
+            (self.itself, "never reached the origin, and were answered by the product itself".to_owned()),
+            (
+                self.behind,
+                "got another answer and reached the origin all the same, as where a cache revalidates behind"
+                    .to_owned(),
+            ),
+            (self.repeated, format!("reached the origin more than once, {} times more: {again}", self.again)),
+            (self.strange, "more reached the origin than were sent, without a name: others use it, too".to_owned()),
+            (self.stripped, "got an answer without its name: the product took it away".to_owned()),
+            (self.nameless, "reached the origin without their name: the product took it away".to_owned()),
+        ];
+        let there = kinds.iter().filter(|(n, _)| *n > 0);
+        there.map(|(n, what)| format!("{n} ({:.2} %) {what}", share(*n))).collect::<Vec<_>>().join("; ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::counters::NameCounters;
+    use weir_model::load::{ErrorKind, NameCounts};
+    use weir_model::record::Severity;
+
+    use crate::fixture::{Trial, good};
+
+    /// A trial with names: what 10,000 answers had, and what the origin counted.
+    fn named(answers: NameCounts, origin: NameCounters) -> Trial {
+        let mut trial = good();
+        trial.load.names = Some(answers);
+        trial.origin.names = origin;
+        trial.origin.requests = origin.named;
+        trial
+    }
+
+    const ALL: NameCounts = NameCounts { own: 10_000, cached: 0, shared: 0, anothers: 0, forged: 0, without: 0 };
+    const ONCE: NameCounters =
+        NameCounters { named: 10_000, distinct: 10_000, repeated: 0, malformed: 0, unremembered: 0 };
+
+    /// The severity of a finding, which has to say all of these and nothing of those.
+    fn found(trial: &Trial, says: &[&str], not: &[&str]) -> Severity {
+        let found = trial.check(super::super::check).expect("fires");
+        says.iter().for_each(|word| assert!(found.message.contains(word), "{word}: {}", found.message));
+        not.iter().for_each(|word| assert!(!found.message.contains(word), "{word}: {}", found.message));
+        found.severity
+    }
+
+    #[test]
+    fn each_once_and_its_own_answer_is_right() {
+        assert_eq!(named(ALL, ONCE).check(super::super::check), None);
+    }
+
+    #[test]
+    fn caches_are_told_from_what_else_sums_up_alike() {
+        let cached = NameCounts { own: 9_000, cached: 1_000, ..ALL };
+        let fewer = NameCounters { named: 9_000, distinct: 9_000, ..ONCE };
+        assert_eq!(
+            found(&named(cached, fewer), &["1000 (10.00 %)", "cached"], &["revalidates", "twice"]),
+            Severity::Fatal
+        );
+        let sums_agree = NameCounters { repeated: 1_000, named: 10_000, ..fewer };
+        assert_eq!(
+            found(&named(cached, sums_agree), &["cached", "1000 times more: retried, or sent twice"], &["revalid"]),
+            Severity::Fatal
+        );
+        assert_eq!(
+            found(&named(cached, ONCE), &["cached", "1000 (10.00 %) got another answer and reached"], &["twice"]),
+            Severity::Fatal
+        );
+    }
+
+    #[test]
+    fn shared_answers_are_told_from_cached_ones_where_clocks_allow() {
+        let fewer = NameCounters { named: 9_000, distinct: 9_000, ..ONCE };
+        let shared = NameCounts { own: 9_000, shared: 1_000, ..ALL };
+        assert_eq!(found(&named(shared, fewer), &["shared (coalesced)"], &["cached"]), Severity::Fatal);
+        let anothers = NameCounts { own: 9_000, anothers: 1_000, ..ALL };
+        assert_eq!(found(&named(anothers, fewer), &["cached or shared"], &["coalesced"]), Severity::Fatal);
+    }
+
+    #[test]
+    fn forged_names_are_seen_by_their_time_or_because_the_origin_never_saw_them() {
+        let fewer = NameCounters { named: 9_000, distinct: 9_000, ..ONCE };
+        let old = NameCounts { own: 9_000, forged: 1_000, ..ALL };
+        assert_eq!(found(&named(old, fewer), &["1000 (10.00 %) got a forged name"], &["cached"]), Severity::Fatal);
+        assert_eq!(found(&named(ALL, fewer), &["1000 (10.00 %) got a forged name"], &["cached"]), Severity::Fatal);
+    }
+
+    #[test]
+    fn the_products_own_answers_are_told_from_names_that_it_took_away() {
+        let without = NameCounts { own: 9_000, without: 1_000, ..ALL };
+        let fewer = NameCounters { named: 9_000, distinct: 9_000, ..ONCE };
+        assert_eq!(found(&named(without, fewer), &["by the product itself"], &["took"]), Severity::Fatal);
+        assert_eq!(found(&named(without, ONCE), &["the product took it away"], &["itself"]), Severity::Warning);
+        let half = NameCounters { named: 9_500, distinct: 9_500, ..ONCE };
+        let both = ["500 (5.00 %) never reached", "500 (5.00 %) got an answer without its name"];
+        assert_eq!(found(&named(without, half), &both, &[]), Severity::Fatal);
+    }
+
+    #[test]
+    fn what_reached_the_origin_again_is_counted() {
+        let twice = |n: u64| NameCounters { named: 10_000 + n, repeated: n, ..ONCE };
+        assert_eq!(found(&named(ALL, twice(9)), &["9 times more: retried"], &[]), Severity::Warning);
+        assert_eq!(found(&named(ALL, twice(500)), &["500 times more: retried"], &[]), Severity::Fatal);
+        assert_eq!(found(&named(ALL, twice(10_000)), &["10000 times more: mirrored"], &[]), Severity::Fatal);
+        let mut strange = named(ALL, ONCE);
+        strange.origin.requests = 10_050;
+        assert_eq!(
+            found(&strange, &["50 (0.50 %) more reached the origin than were sent"], &["took"]),
+            Severity::Fatal
+        );
+    }
+
+    #[test]
+    fn names_that_are_taken_from_requests_leave_the_sums() {
+        let nothing = NameCounters::default();
+        let mut trial = named(NameCounts { own: 0, without: 10_000, ..ALL }, nothing);
+        trial.origin.requests = 10_000;
+        assert_eq!(found(&trial, &["took the names of all requests away"], &[]), Severity::Warning);
+        trial.origin.requests = 12;
+        assert_eq!(found(&trial, &["9988 of 10000"], &[]), Severity::Fatal);
+        let mut some = named(
+            NameCounts { own: 9_900, without: 100, ..ALL },
+            NameCounters { named: 9_900, distinct: 9_900, ..ONCE },
+        );
+        some.origin.requests = 10_000;
+        assert_eq!(
+            found(&some, &["100 (1.00 %) reached the origin without their name"], &["itself"]),
+            Severity::Warning
+        );
+    }
+
+    #[test]
+    fn refused_and_unanswered_requests_are_allowed_for() {
+        let mut trial = named(
+            NameCounts { own: 9_943, without: 47, ..ALL },
+            NameCounters { named: 9_945, distinct: 9_945, ..ONCE },
+        );
+        trial.load.total.statuses = [(200, 9_943), (503, 47)].into();
+        trial.load.total.errors = [(ErrorKind::BadStatus, 47)].into();
+        assert_eq!(trial.check(super::super::check), None, "the product refused 47, and 10 have no answer");
+        trial.load.total.statuses = [(200, 9_943), (404, 47)].into();
+        assert_eq!(
+            found(&trial, &["45 (0.45 %) never reached", "2 (0.02 %) got an answer without its name"], &[]),
+            Severity::Fatal
+        );
+    }
+
+    #[test]
+    fn a_cache_is_expected_to_answer_and_not_to_send_twice() {
+        let cached = NameCounts { own: 12, cached: 9_988, ..ALL };
+        let few = NameCounters { named: 12, distinct: 12, ..ONCE };
+        let mut trial = named(cached, few);
+        trial.caches = true;
+        assert_eq!(found(&trial, &["9988 (99.88 %)", "a cache does that"], &[]), Severity::Warning);
+        assert_eq!(trial.check(super::super::check).expect("fires").check, "answers-itself");
+        trial.origin.names = NameCounters { named: 2_012, repeated: 12, ..few };
+        trial.origin.requests = 2_012;
+        assert_eq!(found(&trial, &["2000 times more"], &[]), Severity::Fatal);
+    }
+}

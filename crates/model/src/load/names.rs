@@ -1,0 +1,112 @@
+//! Names of a load's requests: where they stand, and what became of them by the answers. `weir-load` counts; the audit judges.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The header of a request that has its name, unless a workload says otherwise.
+pub const NAME_HEADER: &str = "x-weir-name";
+
+/// The header with which the origin answers a request that has a name.
+pub const ANSWER_HEADER: &str = "x-weir-answer";
+
+/// How a load's requests are named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Names {
+    /// The header that has the name, in lower case. The origin is told the same.
+    pub header: String,
+    /// Which load it is, of those that one origin sees; not 0, which is weir's own requests. All clients of a load have the same. A
+    /// search counts on from it for each of its loads.
+    pub load: u16,
+    /// Client and origin read one clock, so that it can be told what was first.
+    pub one_clock: bool,
+}
+
+/// The numbers that a search may use for its loads.
+const EACH: u16 = 64;
+
+impl Names {
+    /// Names in this header, of a load that no other of this process has, nor, probably, one of another process.
+    pub fn new(header: String, one_clock: bool) -> Names {
+        static LOADS: AtomicU16 = AtomicU16::new(0);
+        static FIRST: OnceLock<u16> = OnceLock::new();
+        let first = *FIRST.get_or_init(|| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            (now.as_micros() & u128::from(u16::MAX)) as u16
+        });
+        let load = first.wrapping_add(LOADS.fetch_add(1, Ordering::Relaxed).wrapping_mul(EACH)).max(1);
+        Names { header, load, one_clock }
+    }
+}
+
+/// Headers that clients, proxies and origins act upon, and that of the answer.
+const TAKEN: [&str; 15] = [
+    "connection",
+    "content-length",
+    "content-type",
+    "cookie",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+    "x-forwarded-for",
+    ANSWER_HEADER,
+];
+
+/// A header's name in lower case, if names of requests may stand in that header.
+///
+/// # Errors
+/// What was found, and what would be right.
+pub fn name_header(name: &str) -> Result<String, (String, &'static str)> {
+    let header = name.to_ascii_lowercase();
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if header.is_empty() || !header.bytes().all(token) {
+        return Err((format!("{name:?} is no header's name"), "a header's name, such as x-request-id"));
+    }
+    if TAKEN.contains(&header.as_str()) {
+        return Err((format!("the header {name:?} has a meaning of its own"), "another header, such as x-request-id"));
+    }
+    Ok(header)
+}
+
+/// The answers of a load by the names that they had, over the client's whole life. Each answer is counted once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NameCounts {
+    /// With the name of their own request.
+    pub own: u64,
+    /// Of another request, which the origin had answered before this one was sent: they come from a cache.
+    pub cached: u64,
+    /// Of another request, answered while this one was under way: it was asked once for both.
+    pub shared: u64,
+    /// Of another request, where the clocks of client and origin differ, and it cannot be told which of both.
+    pub anothers: u64,
+    /// With a name that no request had, or that of their own request and a time before it was sent.
+    pub forged: u64,
+    /// Without a name.
+    pub without: u64,
+}
+
+impl NameCounts {
+    /// Answers with another request's name.
+    pub fn of_another(&self) -> u64 {
+        self.cached + self.shared + self.anothers
+    }
+
+    /// Adds those of another thread or client.
+    pub fn add(&mut self, other: &NameCounts) {
+        self.own += other.own;
+        self.cached += other.cached;
+        self.shared += other.shared;
+        self.anothers += other.anothers;
+        self.forged += other.forged;
+        self.without += other.without;
+    }
+}
