@@ -37,15 +37,18 @@ struct Page {
     twice: OnceLock<Box<Bits>>,
 }
 
+/// A page with the part of the names that it is of.
+type Keyed = (u64, Arc<Page>);
+
 /// The pages of all workers.
 #[derive(Debug)]
-pub(crate) struct SeenNames(Box<[Mutex<Vec<(u64, Arc<Page>)>>]>);
+pub(crate) struct SeenNames(Box<[Mutex<Vec<Keyed>>]>);
 
 /// The pages of one worker, which writes them.
 #[derive(Debug)]
 pub(crate) struct NameMemory {
     pages: HashMap<u64, Arc<Page>>,
-    near: [Option<(u64, Arc<Page>)>; NEAR],
+    near: [Option<Keyed>; NEAR],
 }
 
 impl SeenNames {
