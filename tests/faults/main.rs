@@ -31,6 +31,10 @@ fn main() -> ExitCode {
             let [cpu, percent, ms] = [cpu, percent, ms].map(|text| text.parse().expect("a number"));
             proxy::burn(cpu as usize, percent, Duration::from_millis(ms))
         }
+        ["breed", cpu, percent, ms] => {
+            let [percent, ms] = [percent, ms].map(|text| text.parse().expect("a number"));
+            proxy::breed(cpu, percent, Duration::from_millis(ms.into()))
+        }
         // cargo's flags for tests are for the usual harness, which this is not; names select the faults of these names.
         _ if words.contains(&"--list") => Ok(()),
         _ => {

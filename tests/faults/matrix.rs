@@ -21,6 +21,8 @@ enum Neighbour {
     OnProxy(u64),
     /// The same, for one second in the middle of the window.
     OnProxyOneSecond(u64),
+    /// The same, by children that live for 20 ms each.
+    ShortLivedOnProxy(u64),
     /// On the client's CPU.
     OnClient(u64),
     /// This role is stopped for 200 ms of each second.
@@ -143,6 +145,8 @@ const CASES: &[Case] = &[
         .beside(Neighbour::OnProxy(30)),
     case("60 % of it for a second", "honest", Load::Closed(12), Finding(CROWDED, &["burner"], Suspect))
         .beside(Neighbour::OnProxyOneSecond(60)),
+    case("30 % of it by short-lived children", "honest", Load::Closed(3), Finding(CROWDED, &["burner"], Suspect))
+        .beside(Neighbour::ShortLivedOnProxy(30)),
     case("30 % of the client's CPU", "honest", Load::Closed(3), Finding(CROWDED, &["burner"], Suspect))
         .beside(Neighbour::OnClient(30)),
     case("client stopped", "honest", Load::Closed(5), Finding(&["stalls"], &["the client stood"], Invalid))
@@ -268,18 +272,19 @@ fn injected(case: &Case) -> Outcome {
     let out = folder.join("run");
     let mut weir = start(case, product, folder, &out);
     let seconds = case.load.seconds();
-    let burner = |helpers: &mut Helpers, cpu: u32, percent: u64, ms: u64| {
-        let words = ["burn".to_owned(), cpu.to_string(), percent.to_string(), ms.to_string()];
+    let burner = |helpers: &mut Helpers, how: &str, cpu: u32, percent: u64, ms: u64| {
+        let words = [how.to_owned(), cpu.to_string(), percent.to_string(), ms.to_string()];
         helpers.start(&folder.join("burner"), &words.each_ref().map(String::as_str));
     };
     match case.neighbour {
         Neighbour::None => {}
-        Neighbour::OnProxy(percent) => burner(&mut helpers, proxy_cpu, percent, 60_000),
-        Neighbour::OnClient(percent) => burner(&mut helpers, client_cpu, percent, 60_000),
+        Neighbour::OnProxy(percent) => burner(&mut helpers, "burn", proxy_cpu, percent, 60_000),
+        Neighbour::ShortLivedOnProxy(percent) => burner(&mut helpers, "breed", proxy_cpu, percent, 60_000),
+        Neighbour::OnClient(percent) => burner(&mut helpers, "burn", client_cpu, percent, 60_000),
         Neighbour::OnProxyOneSecond(percent) => {
             client(&out, &mut weir);
             std::thread::sleep(Duration::from_secs(u64::from(seconds) / 2));
-            burner(&mut helpers, proxy_cpu, percent, 1_000);
+            burner(&mut helpers, "burn", proxy_cpu, percent, 1_000);
         }
         Neighbour::Stopped(role) => {
             client(&out, &mut weir);

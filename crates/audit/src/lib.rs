@@ -6,11 +6,11 @@
 //! `weir-lab` calls [`audit`] after each trial. Checks see one trial's [`Evidence`]. They do not know other trials, how the trial
 //! was measured, or how a finding is shown.
 
+mod affinity;
 mod answers;
 mod client_room;
 mod clocks;
 mod connections;
-mod cores;
 mod count;
 mod cpu_speed;
 mod cut_short;
@@ -38,6 +38,7 @@ mod spread;
 mod stalls;
 mod steal;
 mod tls;
+mod unexplained_work;
 mod unknown_usage;
 mod upstream;
 #[cfg(test)]
@@ -48,6 +49,7 @@ mod wrong_data;
 use weir_model::Placement;
 use weir_model::counters::OriginCounters;
 use weir_model::load::{LoadResult, SearchResult};
+use weir_model::owners::Owners;
 use weir_model::record::{Finding, HostRecord, ResourceSecond, Role, RoleUsage, Severity, Verdict};
 use weir_model::suite::{Protocol, Tls};
 use weir_model::text::{grouped, list};
@@ -69,6 +71,8 @@ pub struct Evidence<'a> {
     pub usage: &'a [RoleUsage],
     /// Per second, roles and host.
     pub series: &'a [ResourceSecond],
+    /// Who used the roles' CPUs, of each machine.
+    pub owners: &'a [Owners],
     /// The hosts of the run, where there are several.
     pub hosts: &'a [HostRecord],
     /// CPUs of the roles.
@@ -226,7 +230,8 @@ pub const CHECKS: &[&Check] = &[
     &client_room::CHECK,
     &lag::CHECK,
     &stalls::CHECK,
-    &cores::CHECK,
+    &affinity::CHECK,
+    &unexplained_work::CHECK,
     &disk_writes::CHECK,
     &upstream::CHECK,
     &spread::CHECK,
@@ -313,6 +318,7 @@ pub(crate) mod fixture {
         pub origin: OriginCounters,
         pub usage: Vec<RoleUsage>,
         pub series: Vec<ResourceSecond>,
+        pub owners: Vec<Owners>,
         pub hosts: Vec<HostRecord>,
         pub placement: Placement,
         pub requests: Option<u64>,
@@ -342,6 +348,7 @@ pub(crate) mod fixture {
                 origin: self.has_counters.then_some(&self.origin),
                 usage: &self.usage,
                 series: &self.series,
+                owners: &self.owners,
                 hosts: &self.hosts,
                 placement: &self.placement,
                 connections: 64,
@@ -371,7 +378,7 @@ pub(crate) mod fixture {
         RoleUsage {
             role,
             cpu_user_us: 0,
-            cpu_system_us: 0,
+            cpu_system_us: (cores_busy * 1e6) as u64,
             cores_busy,
             rss_max_bytes: 0,
             pss_max_bytes: None,
@@ -422,6 +429,7 @@ pub(crate) mod fixture {
             },
             usage: vec![usage(Role::Client, 0.3), usage(Role::Proxy, 0.98), usage(Role::Origin, 0.2)],
             series: vec![ResourceSecond { who: "host".into(), cpu_steal: Some(0.0), ..ResourceSecond::default() }],
+            owners: Vec::new(),
             hosts: Vec::new(),
             placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0], ..Placement::default() },
             requests: None,

@@ -14,7 +14,7 @@ use weir_model::speed::Change;
 use weir_model::suite::Protocol;
 
 use super::fixture::{Trial, good, search, three_hosts};
-use super::{RateIntent, clocks, cpu_speed, never_steady, other_processes};
+use super::{RateIntent, affinity, clocks, cpu_speed, never_steady, other_processes, unexplained_work};
 
 fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
     trial.protocol = Protocol::measured().last().expect("one");
@@ -154,7 +154,11 @@ fn every_finding_says_what_was_reviewed() {
             t.load.stalls = Stalls { count: 3, total_us: 92_000, longest_us: 41_000 };
             t.origin.stalls = Stalls { count: 2, total_us: 80_000, longest_us: 45_000 };
         }),
-        ("a product beyond its cores", |t| t.usage[1].cores_busy = 1.5),
+        ("a product beyond its CPUs", |t| t.usage[1].cores_busy = 1.5),
+        ("a product on others' CPUs", |t| t.owners = affinity::tests::strays(0.3, 0.2)),
+        ("a product that may run on others' CPUs", |t| t.owners = affinity::tests::strays(0.3, 0.01)),
+        ("a helper that holds the connections", |t| t.owners = unexplained_work::tests::held()),
+        ("a product without work", |t| t.usage[1].cpu_system_us = 0),
         ("an access log", |t| t.usage[1].disk_written_bytes = Some(1_234_567)),
         ("a connection a request upstream", |t| t.origin.connections_accepted = 9_000),
         ("an idle origin", |t| t.origin.addresses = pool(&[6_000, 0, 4_000])),
@@ -184,8 +188,12 @@ fn every_finding_says_what_was_reviewed() {
     trial.series[0].cpu_steal = Some(0.05);
     add("a thief", trial.all());
     trial = good();
-    trial.series = other_processes::tests::beside(0.5, &[1.0, 1.0]);
+    trial.owners = other_processes::tests::beside(0.3, 0.9);
     add("a neighbour", trial.all());
+    trial.owners = other_processes::tests::beside(0.0, 0.9);
+    add("a neighbour that is not seen", trial.all());
+    (trial.owners, trial.series) = (other_processes::tests::beside(0.02, 0.6), other_processes::tests::second(0.6));
+    add("a neighbour for a second", trial.all());
     let of_hosts: [(&str, Fault); 8] = [
         ("segments sent again", |t| {
             (t.series[1].tcp_segments_sent, t.series[1].tcp_retransmits) = (Some(300_000), Some(1_234));

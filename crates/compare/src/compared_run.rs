@@ -19,8 +19,11 @@ use weir_report::ReportError;
 use weir_report::run::{BASELINE, Run, Trial, load_run};
 use weir_report::series::resource_seconds;
 
-/// A trial is skipped from this share of the machine's CPU on. The audit calls it suspect from the same share on.
+/// A trial is skipped from this share of the machine's CPU on.
 pub(super) const MOST: f64 = CROWDED;
+
+/// The audit's finding that a CPU of the roles was used by others: such a trial is skipped, too.
+const OTHER_PROCESSES: &str = "other-processes";
 
 /// The ends of rows and of windows are read from different clocks.
 const SLACK_MS: u64 = 500;
@@ -53,7 +56,8 @@ impl ComparedRun {
     /// The usable trials of a case during which other processes used the machine.
     pub(super) fn busy_trials<'a>(&'a self, case: &'a CaseId) -> impl Iterator<Item = &'a Trial> {
         let share = |trial: &Trial| self.cpu_of_others.get(&trial.measurement.trial).copied();
-        self.counting(case).filter(move |trial| share(trial).is_some_and(|share| share > MOST))
+        let found = |trial: &Trial| trial.measurement.findings.iter().any(|finding| finding.check == OTHER_PROCESSES);
+        self.counting(case).filter(move |trial| found(trial) || share(trial).is_some_and(|share| share > MOST))
     }
 
     /// The cases in the suite's order, those of the direct path first.

@@ -201,7 +201,7 @@ impl<'a> RealTestbed<'a> {
         let dir = self.folder().join("load");
         let host = &self.spec.launcher.host;
         host.create_dir(&dir).map_err(|e| e.to_string())?;
-        let watch = host.watch(self.watched()?, Vec::new()).map_err(|e| e.to_string())?;
+        let watch = host.watch(self.watched()?.into(), Vec::new()).map_err(|e| e.to_string())?;
         let client = ClientProcess::start(host, &spec.into(), &dir, &dir.join("client.log"), false)
             .map_err(|e| e.to_string())?;
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -328,7 +328,7 @@ impl Testbed for RealTestbed<'_> {
     }
 
     fn sample(&mut self) -> Result<RoleUsage, String> {
-        let watch = self.spec.launcher.host.watch(self.watched()?, Vec::new()).map_err(|e| e.to_string())?;
+        let watch = self.spec.launcher.host.watch(self.watched()?.into(), Vec::new()).map_err(|e| e.to_string())?;
         watch.begin_window(clock::now(), None).map_err(|e| e.to_string())?;
         let window = watch.end_window().map_err(|e| e.to_string())?;
         watch.stop();

@@ -15,7 +15,7 @@ use weir_model::At;
 use weir_model::clock::ClockReading;
 use weir_model::product::Signal;
 use weir_model::record::{Role, RoleUsage};
-use weir_vitals::{Watched, Window};
+use weir_vitals::{Plan, Watched, Window};
 
 use crate::files::FileError;
 use crate::host::{
@@ -264,7 +264,8 @@ impl Sampler for FakeSampler {
             switches: Some((0, 0)),
             parts: BTreeMap::new(),
         };
-        Ok(Window { usage: self.0.iter().map(usage).collect(), series: Vec::new(), length_s: 1.0, own_cpu_us: 0 })
+        let usage = self.0.iter().map(usage).collect();
+        Ok(Window { usage, series: Vec::new(), owners: Vec::new(), length_s: 1.0, own_cpu_us: 0 })
     }
 
     fn stop(self: Box<Self>) {}
@@ -306,7 +307,7 @@ impl Host for FakeHost {
         Ok(Arc::new(FakeRoleProcess { handle, reports: Mutex::new(reports), answers }))
     }
 
-    fn watch(&self, trees: Vec<Watched>, _counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>> {
+    fn watch(&self, Plan { trees, .. }: Plan, _counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>> {
         let roles: Vec<&str> = trees.iter().map(|tree| tree.role.as_str()).collect();
         self.record(format!("watch {}", roles.join(" ")));
         Ok(Box::new(FakeSampler(trees)))

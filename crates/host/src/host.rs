@@ -19,7 +19,7 @@ use weir_model::clock::ClockReading;
 use weir_model::product::Signal;
 use weir_model::record::{Environment, Role};
 use weir_model::speed::CpuSpeed;
-use weir_vitals::{Watched, Window};
+use weir_vitals::{Plan, Window};
 
 use crate::files::FileError;
 use crate::ports::NoPort;
@@ -63,12 +63,12 @@ pub trait Host: Debug + Send + Sync {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 
-    /// Samples process trees and the host, once a second within a window. `counted` are origins that run on this host, by
+    /// Samples what is planned and the host, once a second within a window. `counted` are origins that run on this host, by
     /// pid: at the end of each second they are asked how many connections they have open.
     ///
     /// # Errors
     /// When a tree's root has ended, or cannot be read.
-    fn watch(&self, trees: Vec<Watched>, counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>>;
+    fn watch(&self, plan: Plan, counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>>;
 
     /// Living descendants of a process.
     fn descendants(&self, root: u32) -> Vec<u32>;

@@ -14,7 +14,7 @@ use weir_model::At;
 use weir_model::clock::ClockReading;
 use weir_model::record::{Environment, Role};
 use weir_model::speed::CpuSpeed;
-use weir_vitals::{Connections, Watch, Watched, Window};
+use weir_vitals::{Connections, Plan, Watch, Window};
 
 use crate::files::FileError;
 use crate::host::{Host, HostError, HostFacts, Process, ProgramSpec, RoleProcess, RoleSpec, Sampler};
@@ -121,14 +121,14 @@ impl Host for LocalHost {
         weir_vitals::speeds(cpus)
     }
 
-    fn watch(&self, trees: Vec<Watched>, counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>> {
+    fn watch(&self, plan: Plan, counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>> {
         let gone = |pid| std::io::Error::other(format!("no role of weir's has the pid {pid}"));
         let count = |(role, pid)| {
             let process = self.role(pid).ok_or_else(|| gone(pid))?;
             Ok((role, Box::new(OpenCount::of(process)) as Box<dyn Connections>))
         };
         let counted = counted.into_iter().map(count).collect::<std::io::Result<_>>()?;
-        Ok(Box::new(Watch::start_with_connections(trees, counted)?))
+        Ok(Box::new(Watch::start_with_connections(plan, counted)?))
     }
 
     fn descendants(&self, root: u32) -> Vec<u32> {

@@ -268,7 +268,7 @@ fn windows_ports_and_calls() {
     let fake = fake();
     let both = connect(Arc::new(fake.clone()));
     let host = both.host.expect("welcome");
-    let sampler = host.watch(vec![Watched::below(Role::Proxy, 7)], vec![(Role::Origin, 8)]).expect("watched");
+    let sampler = host.watch(vec![Watched::below(Role::Proxy, 7)].into(), vec![(Role::Origin, 8)]).expect("watched");
     sampler.begin_window(now(), None).expect("planned");
     assert_eq!(sampler.end_window().expect("a window").usage[0].role, Role::Proxy);
     sampler.stop();
@@ -322,7 +322,8 @@ fn errors_of_a_real_host_keep_their_text() {
     let spec = RoleSpec { output: output.path().join("log"), ..role(false) };
     let error = host.start_role(&spec).expect_err("no weir").to_string();
     assert!(error.starts_with("weir could not start its origin: No such file"), "{error}");
-    let error = host.watch(vec![Watched::below(Role::Proxy, 4_000_000)], Vec::new()).expect_err("no such process");
+    let error =
+        host.watch(vec![Watched::below(Role::Proxy, 4_000_000)].into(), Vec::new()).expect_err("no such process");
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}");
     let error = host.owns_listener(1, SocketAddr::from(([127, 0, 0, 1], 1))).expect_err("nobody");
     assert!(error.starts_with("nothing listens on 127.0.0.1:1"), "{error}");

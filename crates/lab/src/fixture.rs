@@ -110,6 +110,7 @@ pub fn measured(trial: u32, product: &str, workload: &str, rate: f64) -> Measure
         load: Some(load_result(rate)),
         origin: None,
         usage: Vec::new(),
+        owners: Vec::new(),
         findings: Vec::new(),
         points: Vec::new(),
         warmup: None,

@@ -18,7 +18,7 @@ use weir_model::load::{DriverChoice, LoadProtocol, LoadResult, LoadSpec, Target}
 use weir_model::placement::Placement;
 use weir_model::record::ResourceSecond;
 use weir_model::suite::{Expect, Protocol, Request};
-use weir_vitals::clock;
+use weir_vitals::{Plan, clock};
 
 pub use self::findings::findings;
 use crate::hosts::{same, there};
@@ -183,7 +183,7 @@ struct Watched(Arc<dyn Host>, Box<dyn Sampler>);
 
 impl Watched {
     fn start(host: &Arc<dyn Host>) -> Result<Watched, Unmeasured> {
-        let sampler = host.watch(Vec::new(), Vec::new()).map_err(|e| Unmeasured::Failed(e.to_string()))?;
+        let sampler = host.watch(Plan::default(), Vec::new()).map_err(|e| Unmeasured::Failed(e.to_string()))?;
         Ok(Watched(Arc::clone(host), sampler))
     }
 }

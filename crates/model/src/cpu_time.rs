@@ -1,5 +1,5 @@
 //! Sums up how the CPU time of the machine was spent in a window, to see whether other processes used the machine.
-//! `weir-audit` (`other_processes`) and `weir-compare` use it on rows of `resources.csv`.
+//! `weir-compare` uses it on rows of `resources.csv`.
 //!
 //! Over loopback the load itself causes most interrupts. Some kernels charge them to the interrupted process, others
 //! (`CONFIG_IRQ_TIME_ACCOUNTING`) to no process. If the roles used more CPU time than the host reports for all
@@ -35,8 +35,6 @@ pub fn roles_on(hosts: &[HostRecord], machine: &str) -> Vec<String> {
 /// CPU time of a window, seconds.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct CpuTime {
-    /// Length of the window: that of the host's rows.
-    pub length: f64,
     /// All processes.
     pub processes: f64,
     /// What the hypervisor took.
@@ -75,7 +73,6 @@ impl CpuTime {
             let used = seconds(row.cpu_user) + seconds(row.cpu_system);
             if row.who == host {
                 let (stolen, interrupts) = (seconds(row.cpu_steal), seconds(row.cpu_irq));
-                all.length += row.length_s;
                 all.processes += used;
                 all.stolen += stolen;
                 all.interrupts += interrupts;
@@ -97,16 +94,6 @@ impl CpuTime {
     pub fn taken(&self, interrupts_are_charged: bool) -> f64 {
         let interrupts = if interrupts_are_charged { self.interrupts } else { 0.0 };
         ((self.processes + self.stolen + interrupts - self.roles) / self.whole).max(0.0)
-    }
-
-    /// The least share of the whole, 0 to 1, that other processes used. Interrupts charged to a role hide some of their use.
-    pub fn others_at_least(&self) -> f64 {
-        ((self.processes - self.roles) / self.whole).max(0.0)
-    }
-
-    /// CPUs of the machine.
-    pub fn cpus(&self) -> f64 {
-        if self.length > 0.0 { self.whole / self.length } else { 0.0 }
     }
 }
 
@@ -187,9 +174,6 @@ mod tests {
         let rows = [row("proxy", 1.0, 0.0, 0.0, 0.0), row("host", 1.2, 0.2, 0.2, 0.4), row("host", 0.0, 0.0, 2.0, 0.0)];
         let all = CpuTime::of(&rows).expect("recorded");
         let near = |is: f64, wanted: f64| assert!((is - wanted).abs() < 1e-9, "{is} is not {wanted}");
-        near(all.length, 1.0);
-        near(all.cpus(), 2.0);
-        near(all.others_at_least(), 0.05);
         near(all.taken(false), 0.15);
         assert!(!all.charges_interrupts());
     }

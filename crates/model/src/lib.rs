@@ -21,6 +21,7 @@ pub mod keyvalue;
 pub mod load;
 pub mod metric;
 pub mod objective;
+pub mod owners;
 pub mod placement;
 pub mod product;
 pub mod protocol;

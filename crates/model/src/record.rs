@@ -13,6 +13,7 @@ use crate::clock::ClockReading;
 use crate::counters::OriginCounters;
 use crate::fault::FaultRecord;
 use crate::load::{LoadResult, SearchResult};
+use crate::owners::Owners;
 use crate::placement::Placement;
 use crate::speed::HostSpeed;
 use crate::suite::{Entry, Protocol, Workload};
@@ -88,6 +89,9 @@ pub struct Measurement {
     pub origin: Option<OriginCounters>,
     /// What each role used during the window.
     pub usage: Vec<RoleUsage>,
+    /// Who used the roles' CPUs, of each machine. Records of an older weir do not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<Owners>,
     /// What the checks noticed.
     pub findings: Vec<Finding>,
     /// Every point of a series, in order; empty for a load that is none. `load`, `origin` and `usage` are the last one's.
@@ -135,6 +139,9 @@ pub struct Point {
     pub origin: Option<OriginCounters>,
     /// What each role used during the window.
     pub usage: Vec<RoleUsage>,
+    /// Who used the roles' CPUs, of each machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<Owners>,
     /// What the checks noticed of this point.
     pub findings: Vec<Finding>,
 }
@@ -373,6 +380,12 @@ pub struct ResourceSecond {
     /// Host only: packets that interfaces dropped, received and to be sent.
     #[serde(default)]
     pub net_drops: Option<u64>,
+    /// Roles only: what processes of no role used of the role's CPUs, in CPUs. Rows of an older weir lack this column and the next.
+    #[serde(default)]
+    pub cpu_others: Option<f64>,
+    /// Roles only: how many of its threads waited for a CPU, in the mean.
+    #[serde(default)]
+    pub run_delay: Option<f64>,
 }
 
 impl ResourceSecond {

@@ -10,9 +10,11 @@
 //! socket, 3.6 ms with 18,000 sockets of which none matched, and 12 ms where 9,000 did: the kernel walks all buckets
 //! for every question. What a role's connections are shows in its descriptors.
 
+use std::collections::BTreeMap;
+
 use crate::file::{OpenFile, Reader};
 use crate::parse::host::{
-    CpuTicks, cpu_ticks, memory_used, net_bytes, net_counter, net_drops, pressure_some_us, time_wait,
+    CpuTicks, cpu_ticks, memory_used, net_bytes, net_counter, net_drops, pressure_some_us, ticks_by_cpu, time_wait,
 };
 
 /// The host at one moment. All but levels (`memory_used`, `established`, `time_wait`) count since boot. `None` is
@@ -61,6 +63,11 @@ impl Host {
             sockstat: open("/proc/net/sockstat"),
             dev: open("/proc/net/dev"),
         }
+    }
+
+    /// Reads how each CPU has spent its time.
+    pub fn cpus(&self, reader: &mut Reader) -> BTreeMap<u32, CpuTicks> {
+        text(reader, &self.stat).map(|text| ticks_by_cpu(text).collect()).unwrap_or_default()
     }
 
     /// Reads everything.

@@ -18,9 +18,13 @@
 //! | CPU time of control groups | v2: `cpu.stat`; v1: `cpuacct.usage`, divided as `cpuacct.stat` | 1 us; 1 ns |
 //! | their memory | `memory.stat`: anonymous and mapped pages, each counted once | page, lazily summed |
 //! | their threads | `pids.current`; processes, descriptors and switches are unknown | 1 |
-//! | the host's CPU by state | `/proc/stat` | 10 ms a CPU |
+//! | how long threads waited for a CPU | `schedstat` of every thread, summed | 1 ns |
+//! | threads that may run elsewhere | `Cpus_allowed_list` of the `status` of those that ran; where they ran: the CPU they were last on, at each sample | a second |
+//! | CPU time of other processes | their CPU clocks; on which CPU: where each thread was last, at each sample; children that ended: what parents waited for | 1 ns; a second; 10 ms |
+//! | who else holds the product's connections | `/proc/net/tcp`, its first 512 KiB, and `/proc/<pid>/fd`, before and after a window | 64 connections of its clients, 64 to its origins |
+//! | the host's CPU by state, and of each CPU of a role | `/proc/stat` | 10 ms a CPU |
 //! | pressure | `total=` of `/proc/pressure/*`, differences | 1 us, booked by the kernel at its own pace |
-//! | established, TIME_WAIT | `CurrEstab` and `sockstat`: counters, sockets are never listed | 1 |
+//! | established, TIME_WAIT | `CurrEstab` and `sockstat`: counters, sockets are not listed within a window | 1 |
 //!
 //! A number that could not be read is `None`, never 0.
 //!
@@ -43,10 +47,14 @@ pub mod clock;
 pub mod doctor;
 mod environment;
 mod file;
+mod holders;
 mod host;
 mod links;
+mod others;
+mod owners;
 mod parse;
 mod process;
+mod source;
 mod speed;
 mod sys;
 mod task;
@@ -58,5 +66,5 @@ pub use environment::environment;
 pub use speed::speeds;
 pub use sys::local_ports;
 pub use tree::{Watched, What};
-pub use watch::{Connections, Cost, Watch};
+pub use watch::{Connections, Cost, Plan, Served, Watch};
 pub use window::Window;

@@ -1,13 +1,18 @@
-//! The threads of one process: their context switches, and the processes they started.
+//! The threads of one process: their context switches, how long they waited for a CPU, where they ran although it was not theirs, and
+//! the processes they started.
 //!
 //! [`crate::process`] calls it. It does not know clocks or memory: those belong to the process.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::os::fd::OwnedFd;
 
 use crate::file::{OpenFile, Reader, is_gone};
-use crate::parse::process::{children, switches, times_run};
+use procfs::FromRead;
+use procfs::process::Stat;
+use weir_model::units::CpuList;
+
+use crate::parse::process::{SchedStat, allowed_cpus, children, schedstat, switches};
 
 /// The inputs and sums of one pass over the threads.
 #[derive(Debug, Default)]
@@ -16,8 +21,31 @@ pub(crate) struct ThreadScan {
     pub spare_files: usize,
     /// Voluntary and involuntary switches since the sample before.
     pub switches: (u64, u64),
+    /// How long threads waited for a CPU since the sample before, ns; `None` where the kernel does not say.
+    pub delay_ns: Option<u64>,
     /// Processes that are children of these threads.
     pub children: Vec<u32>,
+    /// CPUs of the role; empty: threads may run everywhere.
+    pub given: Vec<u32>,
+    /// These threads are the role's.
+    pub counts: bool,
+    /// What ran elsewhere, or could have.
+    pub strays: StrayThreads,
+}
+
+/// Threads that might run on CPUs which are not the role's, and ran, since the window began.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct StrayThreads {
+    /// By number, so that each counts once.
+    pub threads: BTreeSet<u32>,
+    /// The name of the first one.
+    pub name: String,
+    /// CPUs that are not the role's and that they might use.
+    pub may_use: BTreeSet<u32>,
+    /// What they used, ns.
+    pub ran_ns: u64,
+    /// What they used of CPUs that are not the role's, ns.
+    pub outside_ns: BTreeMap<u32, u64>,
 }
 
 impl ThreadScan {
@@ -41,8 +69,13 @@ struct Task {
     files: Option<Files>,
     /// At the last reading.
     switches: (u64, u64),
-    /// How often it had been put on a CPU at the last reading; `None` where the kernel does not say.
-    runs: Option<u64>,
+    /// At the last reading; `None` where the kernel does not say.
+    times: Option<SchedStat>,
+    /// Where it may run, as the kernel lists it.
+    allowed: Vec<u8>,
+    /// The CPUs among these that are not the role's, and whether others are.
+    outside: Vec<u32>,
+    inside: bool,
     /// The listing that it was last found in.
     listing: u64,
 }
@@ -126,7 +159,11 @@ impl Task {
             Some(files) => (files, true),
             None => (Files::open(task_dir, tid)?, false),
         };
-        let read = self.read(&files, reader, scan);
+        let read = self.read(&files, reader, scan).map(|ran_ns| {
+            if ran_ns > 0 && scan.counts && !self.outside.is_empty() {
+                self.strayed(task_dir, tid, ran_ns, reader, scan);
+            }
+        });
         match (&read, kept) {
             // Not put back: should the number have come to mean another thread, its files are opened at the next
             // sample.
@@ -143,25 +180,66 @@ impl Task {
         read
     }
 
-    fn read(&mut self, files: &Files, reader: &mut Reader, scan: &mut ThreadScan) -> io::Result<()> {
-        let runs = match &files.schedstat {
-            Some(file) => times_run(reader.whole(file)?),
+    /// Returns what it ran since the reading before, ns.
+    fn read(&mut self, files: &Files, reader: &mut Reader, scan: &mut ThreadScan) -> io::Result<u64> {
+        let times = match &files.schedstat {
+            Some(file) => schedstat(reader.whole(file)?),
             None => None,
         };
+        let before = self.times.unwrap_or_default();
+        let since = |of: fn(&SchedStat) -> u64| times.map(|now| of(&now).saturating_sub(of(&before)));
+        scan.delay_ns = scan.delay_ns.zip(since(|it| it.delay_ns)).map(|(sum, own)| sum + own);
+        let ran_ns = since(|it| it.ran_ns).unwrap_or(0);
         // `status` takes the kernel four times as long to write as the rest together. A thread that was not put on a
         // CPU since has switched at most once, off it, and that shows when it runs again.
-        if runs.is_none() || runs != self.runs {
-            if let Some(now) = switches(reader.whole(&files.status)?) {
+        if times.is_none() || times.map(|it| it.runs) != self.times.map(|it| it.runs) {
+            let status = reader.whole(&files.status)?;
+            if let Some(now) = switches(status) {
                 scan.switches.0 += now.0.saturating_sub(self.switches.0);
                 scan.switches.1 += now.1.saturating_sub(self.switches.1);
                 self.switches = now;
             }
-            self.runs = runs;
+            if let Some(allowed) = allowed_cpus(status).filter(|allowed| *allowed != self.allowed) {
+                self.allowed = allowed.to_owned();
+                self.compare(&scan.given);
+            }
         }
+        self.times = times;
         if let Some(file) = &files.children {
             scan.children.extend(children(reader.pieces(file)?));
         }
-        Ok(())
+        Ok(ran_ns)
+    }
+
+    /// Compares where it may run with the role's CPUs.
+    fn compare(&mut self, given: &[u32]) {
+        let list = std::str::from_utf8(&self.allowed).ok().and_then(|text| text.parse::<CpuList>().ok());
+        let all = list.map(CpuList::into_vec).unwrap_or_default();
+        self.inside = all.iter().any(|cpu| given.contains(cpu));
+        self.outside = all.into_iter().filter(|cpu| !given.is_empty() && !given.contains(cpu)).collect();
+    }
+
+    /// It ran, and might have on CPUs that are not the role's.
+    fn strayed(&self, task_dir: &OwnedFd, tid: u32, ran_ns: u64, reader: &mut Reader, scan: &mut ThreadScan) {
+        let stat = OpenFile::open_at(task_dir, &format!("{tid}/stat"));
+        // What ended since then leaves no trace but its time.
+        let stat = stat.ok().and_then(|file| Stat::from_read(reader.whole(&file).ok()?).ok());
+        let last = stat.as_ref().and_then(|stat| u32::try_from(stat.processor?).ok());
+        let strays = &mut scan.strays;
+        if strays.threads.is_empty() {
+            strays.name = stat.map(|stat| stat.comm).unwrap_or_default();
+        }
+        strays.threads.insert(tid);
+        strays.may_use.extend(&self.outside);
+        strays.ran_ns += ran_ns;
+        let cpu = if self.inside {
+            last.filter(|cpu| self.outside.contains(cpu))
+        } else {
+            last.or(self.outside.first().copied())
+        };
+        if let Some(cpu) = cpu {
+            *strays.outside_ns.entry(cpu).or_default() += ran_ns;
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use weir_model::record::Role;
 use crate::account::{Account, Disk, Used};
 use crate::file::{Reader, is_gone};
 use crate::process::Process;
-use crate::task::ThreadScan;
+use crate::task::{StrayThreads, ThreadScan};
 
 /// The processes of a role, or of one of its parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +23,8 @@ pub struct Watched {
     ///
     /// [`RoleUsage::parts`]: weir_model::record::RoleUsage::parts
     pub part: Option<String>,
+    /// The CPUs that the role was given; empty: none of its own.
+    pub cpus: Vec<u32>,
     /// Which processes.
     pub what: What,
 }
@@ -53,17 +55,30 @@ pub enum What {
 impl Watched {
     /// A single process that is the whole role.
     pub fn process(role: Role, pid: u32) -> Watched {
-        Watched { role, part: None, what: What::Tree { root: pid, include_root: true } }
+        Watched { role, part: None, cpus: Vec::new(), what: What::Tree { root: pid, include_root: true } }
     }
 
     /// All processes below a supervisor.
     pub fn below(role: Role, supervisor: u32) -> Watched {
-        Watched { role, part: None, what: What::Tree { root: supervisor, include_root: false } }
+        Watched { role, part: None, cpus: Vec::new(), what: What::Tree { root: supervisor, include_root: false } }
     }
 
     /// Control groups below this folder, by a part of each one's name.
     pub fn cgroups(role: Role, below: PathBuf, named: Vec<String>) -> Watched {
-        Watched { role, part: None, what: What::Cgroups { below, named } }
+        Watched { role, part: None, cpus: Vec::new(), what: What::Cgroups { below, named } }
+    }
+
+    /// The root of a tree.
+    pub fn root(&self) -> Option<u32> {
+        match self.what {
+            What::Tree { root, .. } => Some(root),
+            What::Cgroups { .. } => None,
+        }
+    }
+
+    /// The same, on these CPUs.
+    pub fn on(self, cpus: Vec<u32>) -> Watched {
+        Watched { cpus, ..self }
     }
 }
 
@@ -84,6 +99,8 @@ pub(crate) struct TreeSample {
     /// Connections, if a counter was read.
     pub connections: Option<u64>,
     pub switches: Option<(u64, u64)>,
+    /// How long threads waited for a CPU, ns.
+    pub delay_ns: Option<u64>,
 }
 
 impl TreeSample {
@@ -107,6 +124,7 @@ impl TreeSample {
             // Known for the role, not for a tree.
             connections: self.connections.or(other.connections),
             switches: self.switches.zip(other.switches).map(|(own, other)| pair(own, other)),
+            delay_ns: both(self.delay_ns, other.delay_ns),
         }
     }
 }
@@ -121,6 +139,7 @@ pub(crate) struct Tree {
     processes: Vec<Process>,
     account: Account,
     switches: (u64, u64),
+    delay_ns: Option<u64>,
     page_bytes: u64,
     scan: ThreadScan,
 }
@@ -131,7 +150,8 @@ impl Tree {
     ///
     /// # Errors
     /// When the root does not exist or may not be read.
-    pub fn open(role: Role, root: u32, include_root: bool, open_threads: usize) -> io::Result<Tree> {
+    pub fn open(watched: &Watched, root: u32, include_root: bool, open_threads: usize) -> io::Result<Tree> {
+        let role = watched.role;
         let process = Process::open(root).map_err(|e| {
             let what = format!("cannot watch process {root} ({}): {e}", role.as_str());
             io::Error::new(e.kind(), what)
@@ -143,8 +163,9 @@ impl Tree {
             processes: vec![process],
             account: Account::default(),
             switches: (0, 0),
+            delay_ns: Some(0),
             page_bytes: rustix::param::page_size() as u64,
-            scan: ThreadScan::new(open_threads),
+            scan: ThreadScan { given: watched.cpus.clone(), ..ThreadScan::new(open_threads) },
         })
     }
 
@@ -170,10 +191,13 @@ impl Tree {
         let sample = self.sample(reader)?;
         self.account = Account::default();
         self.switches = (0, 0);
+        self.delay_ns = self.delay_ns.map(|_| 0);
+        self.scan.strays = StrayThreads::default();
         Ok(TreeSample {
             cpu_ns: 0,
             ticks: (0, 0),
             switches: Some((0, 0)),
+            delay_ns: self.delay_ns,
             // What was before is not the window's.
             peak_bytes: sample.peak_bytes.map(|_| sample.rss_bytes),
             disk: sample.disk.map(|_| Disk::default()),
@@ -238,10 +262,21 @@ impl Tree {
             ticks: self.account.ticks(),
             disk: self.account.disk_traffic(),
             switches: Some(self.switches),
+            delay_ns: self.delay_ns,
             threads: Some(threads),
             processes: Some(processes),
             ..sample
         })
+    }
+
+    /// Its processes as last sampled, the root among them.
+    pub fn pids(&self) -> impl Iterator<Item = u32> {
+        self.processes.iter().map(|process| process.pid)
+    }
+
+    /// Threads that might run on others' CPUs, since [`Tree::begin`].
+    pub fn strays(&self) -> &StrayThreads {
+        &self.scan.strays
     }
 
     /// Sum of the processes' proportional sets; `None` when the kernel does not report that of a living process.
@@ -270,7 +305,9 @@ impl Tree {
         // Grows while it is walked: the children of the new ones are read, too.
         while at < self.processes.len() {
             let process = &mut self.processes[at];
+            self.scan.counts = at > 0 || process.pid != self.root || self.include_root;
             self.scan.switches = (0, 0);
+            self.scan.delay_ns = Some(0);
             self.scan.children.clear();
             match process.sample_tasks(reader, &mut self.scan) {
                 Ok(()) => {}
@@ -283,9 +320,10 @@ impl Tree {
                 }
                 Err(error) => return Err(error),
             }
-            if !(at == 0 && process.pid == self.root) || self.include_root {
+            if self.scan.counts {
                 self.switches.0 += self.scan.switches.0;
                 self.switches.1 += self.scan.switches.1;
+                self.delay_ns = self.delay_ns.zip(self.scan.delay_ns).map(|(sum, own)| sum + own);
             }
             if !reader.has_children_files {
                 self.scan.children = children_by_scan(process.pid);

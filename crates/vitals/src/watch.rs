@@ -1,21 +1,26 @@
 //! The thread that samples process trees and the host each second, while a window is open. The lab starts one for each
 //! trial.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::process::Resource;
+use serde::{Deserialize, Serialize};
 use weir_model::At;
+use weir_model::owners::Holder;
 use weir_model::record::Role;
 
-use crate::cgroup::Cgroups;
 use crate::clock::{mono_ns, own_cpu_us};
 use crate::file::Reader;
 use crate::host::Host;
+use crate::owners::Outsiders;
+use crate::parse::host::CpuTicks;
+use crate::source::Source;
 use crate::sys::limits;
-use crate::tree::{Tree, TreeSample, Watched, What};
+use crate::tree::Watched;
 use crate::window::{Moment, Window, window};
 
 /// Length of a row.
@@ -34,6 +39,32 @@ const PREPARES_NS: u64 = 100_000_000;
 pub struct Watch {
     commands: Sender<Command>,
     thread: JoinHandle<Cost>,
+}
+
+/// What is watched on a host.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The process trees of the roles.
+    pub trees: Vec<Watched>,
+    /// Roots of trees on the same machine that are roles, too, and are watched by another.
+    pub elsewhere: Vec<u32>,
+    /// Where a product on this host serves, and whom it asks; `None`: there is none.
+    pub served: Option<Served>,
+}
+
+/// The ports by which a product's connections are known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Served {
+    /// Its own.
+    pub port: u16,
+    /// Those of its origins.
+    pub origins: Vec<u16>,
+}
+
+impl From<Vec<Watched>> for Plan {
+    fn from(trees: Vec<Watched>) -> Plan {
+        Plan { trees, ..Plan::default() }
+    }
 }
 
 /// What watching has cost.
@@ -72,19 +103,16 @@ impl Watch {
     /// # Errors
     /// When a root does not exist or may not be read, or no thread can be made.
     pub fn start(watched: Vec<Watched>) -> io::Result<Watch> {
-        Watch::start_with_connections(watched, Vec::new())
+        Watch::start_with_connections(watched.into(), Vec::new())
     }
 
     /// As [`Watch::start`], with counters of connections for some of the roles.
     ///
     /// # Errors
     /// As [`Watch::start`].
-    pub fn start_with_connections(
-        watched: Vec<Watched>,
-        counters: Vec<(Role, Box<dyn Connections>)>,
-    ) -> io::Result<Watch> {
+    pub fn start_with_connections(plan: Plan, counters: Vec<(Role, Box<dyn Connections>)>) -> io::Result<Watch> {
         let (commands, inbox) = channel();
-        let mut sampler = Sampler::open(watched, counters)?;
+        let mut sampler = Sampler::open(plan, counters)?;
         let thread = std::thread::Builder::new().name("weir-vitals".into()).spawn(move || sampler.serve(&inbox))?;
         Ok(Watch { commands, thread })
     }
@@ -131,67 +159,30 @@ struct Sampler {
     trees: Vec<Source>,
     counters: Vec<(Role, Box<dyn Connections>)>,
     host: Host,
+    outsiders: Outsiders,
     reader: Reader,
     samples: u64,
     state: State,
-}
-
-/// What is sampled.
-enum Source {
-    Tree(Tree),
-    Cgroups(Cgroups),
-}
-
-impl Source {
-    fn open(watched: &Watched, open_threads: usize) -> io::Result<Source> {
-        match &watched.what {
-            What::Tree { root, include_root } => {
-                Tree::open(watched.role, *root, *include_root, open_threads).map(Source::Tree)
-            }
-            What::Cgroups { below, named } => Cgroups::open(watched.role, below, named).map(Source::Cgroups),
-        }
-    }
-
-    fn check_root(&self, reader: &mut Reader) -> io::Result<()> {
-        match self {
-            Source::Tree(tree) => tree.check_root(reader),
-            // The first sample fails when one is gone.
-            Source::Cgroups(_) => Ok(()),
-        }
-    }
-
-    fn begin(&mut self, reader: &mut Reader) -> io::Result<TreeSample> {
-        match self {
-            Source::Tree(tree) => tree.begin(reader),
-            Source::Cgroups(groups) => groups.begin(reader),
-        }
-    }
-
-    fn sample(&mut self, reader: &mut Reader) -> io::Result<TreeSample> {
-        match self {
-            Source::Tree(tree) => tree.sample(reader),
-            Source::Cgroups(groups) => groups.sample(reader),
-        }
-    }
-
-    fn proportional_bytes(&self, reader: &mut Reader) -> Option<u64> {
-        match self {
-            Source::Tree(tree) => tree.proportional_bytes(reader),
-            Source::Cgroups(groups) => groups.memory_bytes(reader).ok(),
-        }
-    }
 }
 
 /// Where the window is.
 enum State {
     /// There is none.
     Idle,
-    /// It begins later. `pss`: what was read ahead, and how many nanoseconds that took.
-    Planned { from: At, to: Option<At>, pss: Option<(Vec<Option<u64>>, u64)> },
+    /// It begins later.
+    Planned { from: At, to: Option<At>, prepared: Option<Prepared> },
     /// It has begun.
     Open(OpenWindow),
     /// It has ended, and nobody has asked for it yet.
     Ended(io::Result<Window>),
+}
+
+/// What was read before a window, because it is expensive.
+struct Prepared {
+    /// The trees' proportional sets, and how many nanoseconds reading them took.
+    pss: (Vec<Option<u64>>, u64),
+    /// Who else held the product's connections.
+    holders: Vec<Holder>,
 }
 
 /// A window that has begun.
@@ -200,6 +191,9 @@ struct OpenWindow {
     from: At,
     to: Option<At>,
     moments: Vec<Moment>,
+    /// How each CPU had spent its time at the begin.
+    cpus: BTreeMap<u32, CpuTicks>,
+    holders: Vec<Holder>,
     own_cpu_us: u64,
     pss_due_ns: u64,
 }
@@ -215,13 +209,15 @@ impl OpenWindow {
 }
 
 impl Sampler {
-    fn open(watched: Vec<Watched>, counters: Vec<(Role, Box<dyn Connections>)>) -> io::Result<Sampler> {
+    fn open(plan: Plan, counters: Vec<(Role, Box<dyn Connections>)>) -> io::Result<Sampler> {
+        let Plan { trees: watched, elsewhere, served } = plan;
         // A twelfth of the descriptors this process may have, at three a thread and shared by the trees.
         let soft = limits(Resource::Nofile).0 / 12 / watched.len().max(1) as u64;
         let open_threads = usize::try_from(soft).unwrap_or(usize::MAX).min(OPEN_THREADS);
         let trees = watched.iter().map(|watched| Source::open(watched, open_threads)).collect::<io::Result<_>>()?;
         let (host, reader) = (Host::open(), Reader::new());
-        Ok(Sampler { watched, trees, counters, host, reader, samples: 0, state: State::Idle })
+        let outsiders = Outsiders::open(&watched, elsewhere, served);
+        Ok(Sampler { watched, trees, counters, host, outsiders, reader, samples: 0, state: State::Idle })
     }
 
     fn serve(&mut self, inbox: &Receiver<Command>) -> Cost {
@@ -229,7 +225,7 @@ impl Sampler {
             // A dropped watch sends no more commands: that is a stop, too.
             match self.next_command(inbox) {
                 Ok(Command::Begin(from, to)) => {
-                    self.state = State::Planned { from, to, pss: None };
+                    self.state = State::Planned { from, to, prepared: None };
                     // What has begun already begins before the next command, which may be the end.
                     while self.due_ns().is_some_and(|due| due <= mono_ns()) {
                         self.advance();
@@ -255,7 +251,7 @@ impl Sampler {
     /// When something is to be done next.
     fn due_ns(&self) -> Option<u64> {
         match &self.state {
-            State::Planned { from, pss: None, .. } => Some(from.mono_ns.saturating_sub(PREPARES_NS)),
+            State::Planned { from, prepared: None, .. } => Some(from.mono_ns.saturating_sub(PREPARES_NS)),
             State::Planned { from, .. } => Some(from.mono_ns),
             State::Open(open) => Some(open.due_ns()),
             State::Idle | State::Ended(_) => None,
@@ -265,10 +261,10 @@ impl Sampler {
     /// Does what is due.
     fn advance(&mut self) {
         let next = match std::mem::replace(&mut self.state, State::Idle) {
-            State::Planned { from, to, pss: None } => {
-                self.prepare().map(|pss| State::Planned { from, to, pss: Some(pss) })
+            State::Planned { from, to, prepared: None } => {
+                self.prepare().map(|prepared| State::Planned { from, to, prepared: Some(prepared) })
             }
-            State::Planned { from, to, pss: Some(pss) } => self.begin(from, to, pss).map(State::Open),
+            State::Planned { from, to, prepared: Some(prepared) } => self.begin(from, to, prepared).map(State::Open),
             State::Open(open) if open.to.is_some_and(|to| mono_ns() + ROW_SLACK_NS >= to.mono_ns) => {
                 Ok(State::Ended(self.finish(open)))
             }
@@ -279,29 +275,32 @@ impl Sampler {
     }
 
     /// The expensive reading, before the window begins.
-    fn prepare(&mut self) -> io::Result<(Vec<Option<u64>>, u64)> {
+    fn prepare(&mut self) -> io::Result<Prepared> {
         for tree in &self.trees {
             tree.check_root(&mut self.reader)?;
         }
         for tree in &mut self.trees {
             tree.sample(&mut self.reader)?;
         }
-        Ok(self.proportional())
+        let holders = self.outsiders.prepare(&self.trees, &mut self.reader);
+        Ok(Prepared { pss: self.proportional(), holders })
     }
 
-    fn begin(&mut self, from: At, to: Option<At>, pss: (Vec<Option<u64>>, u64)) -> io::Result<OpenWindow> {
-        let (pss, took_ns) = pss;
+    fn begin(&mut self, from: At, to: Option<At>, prepared: Prepared) -> io::Result<OpenWindow> {
+        let Prepared { pss: (pss, took_ns), holders } = prepared;
+        let cpus = self.host.cpus(&mut self.reader);
         let host = self.host.sample(&mut self.reader);
         let begun = self.trees.iter_mut().map(|tree| tree.begin(&mut self.reader));
         let mut trees = begun.collect::<io::Result<Vec<_>>>()?;
         for (tree, pss) in trees.iter_mut().zip(pss) {
             tree.pss_bytes = pss;
         }
+        let others = self.outsiders.begin(&self.trees, &mut self.reader);
         self.samples += 1;
         let at_ns = mono_ns();
-        let moment = Moment { at_ns, unix_ms: from.unix_ms_at(at_ns), trees, host };
+        let moment = Moment { at_ns, unix_ms: from.unix_ms_at(at_ns), trees, host, others };
         let pss_due_ns = next_pss(moment.at_ns, took_ns);
-        Ok(OpenWindow { from, to, moments: vec![moment], own_cpu_us: own_cpu_us(), pss_due_ns })
+        Ok(OpenWindow { from, to, moments: vec![moment], cpus, holders, own_cpu_us: own_cpu_us(), pss_due_ns })
     }
 
     fn second(&mut self, mut open: OpenWindow) -> io::Result<OpenWindow> {
@@ -328,11 +327,18 @@ impl Sampler {
     fn finish(&mut self, mut open: OpenWindow) -> io::Result<Window> {
         let mut moment = self.sample(open.from)?;
         let own_now = own_cpu_us();
+        let cpus = self.host.cpus(&mut self.reader);
+        // While the connections are still there.
+        let holders = self.outsiders.finish(open.holders, &mut self.reader);
         // The expensive reading last: what it costs the processes is after the window.
         let (pss, _) = self.proportional();
         set_pss(&mut moment, pss);
+        let last = moment.clone();
         open.moments.push(moment);
-        Ok(window(&self.watched, open.moments, own_now.saturating_sub(open.own_cpu_us)))
+        let window = window(&self.watched, open.moments, own_now.saturating_sub(open.own_cpu_us));
+        let owners =
+            self.outsiders.account(&self.watched, &self.trees, [&open.cpus, &cpus], &last, holders, window.length_s);
+        Ok(Window { owners: owners.into_iter().collect(), ..window })
     }
 
     fn sample(&mut self, from: At) -> io::Result<Moment> {
@@ -343,8 +349,9 @@ impl Sampler {
         let host = self.host.sample(&mut self.reader);
         let samples = self.trees.iter_mut().map(|tree| tree.sample(&mut self.reader));
         let trees = samples.collect::<io::Result<_>>()?;
+        let others = self.outsiders.sample(&self.trees, &mut self.reader);
         let at_ns = mono_ns();
-        let mut moment = Moment { at_ns, unix_ms: from.unix_ms_at(at_ns), trees, host };
+        let mut moment = Moment { at_ns, unix_ms: from.unix_ms_at(at_ns), trees, host, others };
         self.receive(&mut moment);
         Ok(moment)
     }

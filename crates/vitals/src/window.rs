@@ -1,8 +1,9 @@
 //! Turns samples into rows and totals. [`crate::watch`] calls it when a window ends. It is pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use weir_model::owners::Owners;
 use weir_model::record::{ResourceSecond, Role, RoleUsage};
 
 use crate::account::split;
@@ -17,6 +18,8 @@ pub struct Window {
     /// One row a second for every role and for the host. Only the window's last rows may be shorter than a second
     /// (down to 0.2 s; less is added to the row before).
     pub series: Vec<ResourceSecond>,
+    /// Who used the roles' CPUs, of each machine.
+    pub owners: Vec<Owners>,
     /// Length, seconds.
     pub length_s: f64,
     /// CPU time that watching took within the window, µs.
@@ -33,6 +36,8 @@ pub(crate) struct Moment {
     /// In the order of the watched trees.
     pub trees: Vec<TreeSample>,
     pub host: HostSample,
+    /// What processes of no role had used of each of the roles' CPUs since the window's begin, ns; `None` where they cannot be seen.
+    pub others: Option<BTreeMap<u32, u64>>,
 }
 
 /// A last row shorter than this is added to the one before: the host's CPU comes in ticks of 10 ms, and a row of a
@@ -43,12 +48,18 @@ const SHORTEST_ROW_NS: u64 = 200_000_000;
 pub(crate) fn window(watched: &[Watched], mut moments: Vec<Moment>, own_cpu_us: u64) -> Window {
     drop_short_last(&mut moments);
     let (Some(first), Some(last)) = (moments.first(), moments.last()) else {
-        return Window { usage: Vec::new(), series: Vec::new(), length_s: 0.0, own_cpu_us };
+        return Window { usage: Vec::new(), series: Vec::new(), owners: Vec::new(), length_s: 0.0, own_cpu_us };
     };
     let length_s = seconds(first, last);
     let usage = roles(watched).into_iter().map(|role| role_usage(role, watched, &moments, length_s)).collect();
     let series = moments.windows(2).flat_map(|pair| rows(watched, &pair[0], &pair[1])).collect();
-    Window { usage, series, length_s, own_cpu_us }
+    Window { usage, series, owners: Vec::new(), length_s, own_cpu_us }
+}
+
+/// The CPUs of a role: those of all its trees.
+pub(crate) fn cpus_of(role: Role, watched: &[Watched]) -> Vec<u32> {
+    let trees = watched.iter().filter(|watched| watched.role == role);
+    trees.flat_map(|watched| watched.cpus.iter().copied()).collect::<BTreeSet<u32>>().into_iter().collect()
 }
 
 fn drop_short_last(moments: &mut Vec<Moment>) {
@@ -68,7 +79,7 @@ fn seconds(from: &Moment, to: &Moment) -> f64 {
 }
 
 /// The roles that are watched, in the order of their first trees.
-fn roles(watched: &[Watched]) -> Vec<Role> {
+pub(crate) fn roles(watched: &[Watched]) -> Vec<Role> {
     let mut roles = Vec::new();
     for Watched { role, .. } in watched {
         if !roles.contains(role) {
@@ -79,7 +90,7 @@ fn roles(watched: &[Watched]) -> Vec<Role> {
 }
 
 /// The trees of a role together.
-fn role_sample(role: Role, watched: &[Watched], moment: &Moment) -> TreeSample {
+pub(crate) fn role_sample(role: Role, watched: &[Watched], moment: &Moment) -> TreeSample {
     let trees = watched.iter().zip(&moment.trees).filter(|(watched, _)| watched.role == role).map(|(_, tree)| *tree);
     trees.reduce(|sum, tree| sum.plus(&tree)).unwrap_or_default()
 }
@@ -137,7 +148,8 @@ fn rows(watched: &[Watched], from: &Moment, to: &Moment) -> Vec<ResourceSecond> 
     let mut rows = Vec::new();
     for role in roles(watched) {
         let who = role.as_str().to_owned();
-        rows.push(tree_row(row(who), &role_sample(role, watched, from), &role_sample(role, watched, to)));
+        let of_role = tree_row(row(who), &role_sample(role, watched, from), &role_sample(role, watched, to));
+        rows.push(ResourceSecond { cpu_others: others(&cpus_of(role, watched), from, to), ..of_role });
         for (index, watched) in watched.iter().enumerate().filter(|(_, watched)| watched.role == role) {
             if let Some(part) = &watched.part {
                 let of_part = row(ResourceSecond::who_of_part(role, part));
@@ -147,6 +159,15 @@ fn rows(watched: &[Watched], from: &Moment, to: &Moment) -> Vec<ResourceSecond> 
     }
     rows.push(host_row(row("host".to_owned()), &from.host, &to.host));
     rows
+}
+
+/// What processes of no role used of these CPUs in an interval, in CPUs.
+fn others(cpus: &[u32], from: &Moment, to: &Moment) -> Option<f64> {
+    let sum = |moment: &Moment| {
+        let others = moment.others.as_ref().filter(|_| !cpus.is_empty())?;
+        Some(cpus.iter().filter_map(|cpu| others.get(cpu)).sum::<u64>())
+    };
+    grown(sum(from), sum(to)).map(|ns| ns as f64 / 1e9 / seconds(from, to))
 }
 
 fn tree_row(row: ResourceSecond, from: &TreeSample, to: &TreeSample) -> ResourceSecond {
@@ -166,6 +187,7 @@ fn tree_row(row: ResourceSecond, from: &TreeSample, to: &TreeSample) -> Resource
         connections_open: to.connections,
         switches_voluntary: grown(from.switches.map(|it| it.0), to.switches.map(|it| it.0)),
         switches_involuntary: grown(from.switches.map(|it| it.1), to.switches.map(|it| it.1)),
+        run_delay: grown(from.delay_ns, to.delay_ns).map(|ns| ns as f64 / 1e9 / row.length_s),
         ..row
     }
 }
@@ -213,11 +235,12 @@ mod tests {
     use crate::parse::host::CpuTicks;
     use crate::tree::What;
 
-    const PROXY: Watched = Watched { role: Role::Proxy, part: None, what: What::Tree { root: 1, include_root: false } };
+    const PROXY: Watched =
+        Watched { role: Role::Proxy, part: None, cpus: Vec::new(), what: What::Tree { root: 1, include_root: false } };
     const MS: u64 = 1_000_000;
 
     fn moment(at_ms: u64, tree: TreeSample, host: HostSample) -> Moment {
-        Moment { at_ns: at_ms * MS, unix_ms: 1_000_000 + at_ms, trees: vec![tree], host }
+        Moment { at_ns: at_ms * MS, unix_ms: 1_000_000 + at_ms, trees: vec![tree], host, others: None }
     }
 
     fn tree(cpu_ms: u64, user: u64, system: u64) -> TreeSample {
@@ -275,6 +298,27 @@ mod tests {
         assert_eq!(proxy.parts.keys().collect::<Vec<_>>(), ["front", "store"]);
         assert_eq!((proxy.parts["store"].rss_max_bytes, proxy.parts["front"].rss_max_bytes), (50, 30));
         assert!(origin.parts.is_empty());
+    }
+
+    #[test]
+    fn rows_say_what_others_used_of_a_roles_cpus() {
+        let watched = [Watched { cpus: vec![1, 2], ..PROXY }, Watched { role: Role::Client, cpus: vec![0], ..PROXY }];
+        let at = |at_ms, cpu_ms, others: &[(u32, u64)]| {
+            let tree = TreeSample { delay_ns: Some(cpu_ms * MS / 4), ..tree(cpu_ms, 0, 0) };
+            let others = others.iter().map(|(cpu, ms)| (*cpu, ms * MS)).collect();
+            Moment {
+                trees: vec![tree, TreeSample::default()],
+                others: Some(others),
+                ..moment(at_ms, tree, HostSample::default())
+            }
+        };
+        let last = at(2000, 1200, &[(0, 100), (1, 0), (2, 900)]);
+        let moments = vec![at(0, 0, &[(0, 0), (1, 0), (2, 0)]), at(1000, 400, &[(0, 100), (1, 0), (2, 300)]), last];
+        let rows = window(&watched, moments, 0).series;
+        let others: Vec<_> = rows.iter().map(|row| (row.who.as_str(), row.cpu_others, row.run_delay)).collect();
+        let host = ("host", None, None);
+        let first = [("proxy", Some(0.3), Some(0.1)), ("client", Some(0.1), None), host];
+        assert_eq!(others, [first, [("proxy", Some(0.6), Some(0.2)), ("client", Some(0.0), None), host]].concat());
     }
 
     #[test]

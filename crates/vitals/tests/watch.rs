@@ -272,7 +272,8 @@ fn the_connections_are_requested_once_a_row() {
     let own = Watched::process(Role::Origin, std::process::id());
     let counters: Box<dyn Connections> = Box::new(Asked::default());
     let watch =
-        Watch::start_with_connections(vec![supervisor.watched(true), own], vec![(Role::Origin, counters)]).unwrap();
+        Watch::start_with_connections(vec![supervisor.watched(true), own].into(), vec![(Role::Origin, counters)])
+            .unwrap();
     watch.begin_window(now(), None).unwrap();
     std::thread::sleep(Duration::from_millis(2500));
     let window = watch.end_window().unwrap();

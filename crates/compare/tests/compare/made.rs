@@ -194,6 +194,7 @@ fn trial(
         load: Some(LoadResult { rate, window, latency, window_s: 2.0, ..LoadResult::default() }),
         origin: None,
         usage: vec![usage],
+        owners: Vec::new(),
         findings: Vec::new(),
         points: Vec::new(),
         warmup: None,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use weir_model::At;
 use weir_model::product::Signal;
 use weir_model::record::Role;
-use weir_vitals::Watched;
+use weir_vitals::Plan;
 
 use crate::files::FileError;
 use crate::host::{Disturbance, Ended, HostError, HostFacts, ProgramSpec, ReceiveError, RoleSpec};
@@ -151,7 +151,7 @@ pub(super) enum Request {
     },
     Watch {
         sampler: u32,
-        trees: Vec<Watched>,
+        plan: Plan,
         counted: Vec<(Role, u32)>,
     },
     Begin {

@@ -22,7 +22,7 @@ use weir_model::product::Signal;
 use weir_model::record::Role;
 use weir_model::speed::CpuSpeed;
 use weir_vitals::clock::mono_ns;
-use weir_vitals::{Watched, Window};
+use weir_vitals::{Plan, Window};
 
 use super::channel::{Inbox, Outbox, SignsOfLife};
 use super::clock;
@@ -361,9 +361,9 @@ impl Host for RemoteHost {
         self.line.ask_io(Request::Speeds { cpus: cpus.to_vec() })
     }
 
-    fn watch(&self, trees: Vec<Watched>, counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>> {
+    fn watch(&self, plan: Plan, counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>> {
         let sampler = self.line.number();
-        self.line.ask_io::<()>(Request::Watch { sampler, trees, counted })?;
+        self.line.ask_io::<()>(Request::Watch { sampler, plan, counted })?;
         Ok(Box::new(RemoteSampler { line: Arc::clone(&self.line), number: sampler }))
     }
 

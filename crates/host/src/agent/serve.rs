@@ -206,8 +206,8 @@ impl Agent {
                 locked(&self.roles).remove(&role);
                 done(())
             }
-            Request::Watch { sampler, trees, counted } => {
-                let it = host.watch(trees, counted)?;
+            Request::Watch { sampler, plan, counted } => {
+                let it = host.watch(plan, counted)?;
                 locked(&self.samplers).insert(sampler, Arc::new(Mutex::new(Some(it))));
                 done(())
             }

@@ -286,6 +286,7 @@ fn full() -> Measurement {
             usage(Role::Proxy, 19_000, 0.75),
             usage(Role::Origin, 3_000, 0.125),
         ],
+        owners: Vec::new(),
         findings: vec![finding("client-lag"), finding("steal")],
         ..measured(1, "a", "w", 0.0)
     }

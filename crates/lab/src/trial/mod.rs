@@ -191,8 +191,8 @@ fn conclude(m: &mut Measurement, load: &Load, findings: Vec<Finding>, clients: u
     m.findings.extend(shortest.and_then(|window_s| audit::clocks(&m.clocks, clients, window_s)));
     m.verdict = audit::verdict(&m.findings);
     let last = if load.series == Series::Once { m.points.pop() } else { m.points.last().cloned() };
-    if let Some(Point { load, origin, usage, .. }) = last {
-        (m.load, m.origin, m.usage) = (Some(load), origin, usage);
+    if let Some(Point { load, origin, usage, owners, .. }) = last {
+        (m.load, m.origin, m.usage, m.owners) = (Some(load), origin, usage, owners);
     }
 }
 
@@ -229,6 +229,7 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
         load: None,
         origin: None,
         usage: Vec::new(),
+        owners: Vec::new(),
         findings: Vec::new(),
         points: Vec::new(),
         warmup: None,

@@ -208,7 +208,16 @@ mod tests {
             })
             .collect();
         let load = load_result(1.0);
-        Point { point, offered_rate: None, connections: 1, load, origin: None, usage: Vec::new(), findings }
+        Point {
+            point,
+            offered_rate: None,
+            connections: 1,
+            load,
+            origin: None,
+            usage: Vec::new(),
+            owners: Vec::new(),
+            findings,
+        }
     }
 
     fn reported(points: &[Point]) -> Vec<(Severity, String)> {

@@ -187,6 +187,7 @@ impl RunningTrial<'_> {
             origin: counters.as_ref(),
             usage: &window.usage,
             series: &window.series,
+            owners: &window.owners,
             hosts: &self.context.hosts.records(),
             placement: &placement,
             connections: point.connections,
@@ -215,6 +216,7 @@ impl RunningTrial<'_> {
             load,
             origin: counters,
             usage: window.usage,
+            owners: window.owners,
             findings,
         }
     }

@@ -6,6 +6,7 @@
 //! machine has rows by its name: `host/m2`.
 
 use weir_host::HostFacts;
+use weir_model::owners::Owners;
 use weir_model::record::{ResourceSecond, RoleUsage};
 use weir_vitals::Window;
 
@@ -29,7 +30,22 @@ pub fn joined(mut windows: Vec<(&HostFacts, Window)>) -> Option<Window> {
             }
         }
     }
-    Some(Window { usage, series: series(&windows), length_s, own_cpu_us })
+    let (series, owners) = (series(&windows), owners(&windows));
+    Some(Window { usage, series, owners, length_s, own_cpu_us })
+}
+
+/// Who used the roles' CPUs, of each machine, by the first of its hosts.
+fn owners(windows: &[(&HostFacts, Window)]) -> Vec<Owners> {
+    let mut machines: Vec<(&str, Owners)> = Vec::new();
+    for (facts, window) in windows {
+        for of_host in window.owners.iter().cloned() {
+            match machines.iter_mut().find(|(machine, _)| *machine == facts.machine) {
+                Some((_, all)) => all.join(of_host),
+                None => machines.push((&facts.machine, Owners { host: facts.name.clone(), ..of_host })),
+            }
+        }
+    }
+    machines.into_iter().map(|(_, owners)| owners).collect()
 }
 
 fn on_several(windows: &[(&HostFacts, Window)], usage: &RoleUsage) -> bool {
@@ -173,6 +189,9 @@ fn plus(all: &ResourceSecond, one: &ResourceSecond) -> ResourceSecond {
         switches_voluntary: sum(all.switches_voluntary, one.switches_voluntary),
         switches_involuntary: sum(all.switches_involuntary, one.switches_involuntary),
         connections_open: sum(all.connections_open, one.connections_open),
+        // Both may be on one machine.
+        cpu_others: all.cpu_others.zip(one.cpu_others).map(|(all, one)| all.max(one)),
+        run_delay: cores(all.run_delay, one.run_delay),
         ..all.clone()
     }
 }
@@ -185,6 +204,7 @@ fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_model::owners::CpuUse;
     use weir_model::record::Role;
 
     fn facts(name: &str, machine: &str) -> HostFacts {
@@ -217,7 +237,9 @@ mod tests {
             switches: Some((1, 2)),
             parts: Default::default(),
         };
-        Window { usage: vec![usage], series: rows.to_vec(), length_s: 2.0, own_cpu_us: 7 }
+        let cpu = CpuUse { cpu: role as u32, others: Some(0.1), ..CpuUse::default() };
+        let owners = vec![Owners { cpus: vec![cpu], ..Owners::default() }];
+        Window { usage: vec![usage], series: rows.to_vec(), owners, length_s: 2.0, own_cpu_us: 7 }
     }
 
     fn seen(window: &Window) -> Vec<(&str, Option<f64>, Option<u64>)> {
@@ -243,6 +265,8 @@ mod tests {
             ]
         );
         assert_eq!((both.length_s, both.own_cpu_us, both.usage.len()), (2.0, 14, 2));
+        let [machine] = &both.owners[..] else { panic!("{:?}", both.owners) };
+        assert_eq!((machine.host.as_str(), machine.cpus.len()), ("p", 2));
     }
 
     #[test]
@@ -260,6 +284,7 @@ mod tests {
         let clients = all.usage.iter().find(|usage| usage.role == Role::Client).expect("there");
         assert_eq!((clients.cpu_user_us, clients.threads_max, clients.pss_max_bytes), (10, Some(4), None));
         assert_eq!(clients.parts.keys().collect::<Vec<_>>(), ["c1", "c2"]);
+        assert_eq!(all.owners.iter().map(|it| it.host.as_str()).collect::<Vec<_>>(), ["p", "c1", "c2"]);
     }
 
     #[test]

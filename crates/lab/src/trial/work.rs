@@ -13,7 +13,7 @@ use weir_model::At;
 use weir_model::fault::FaultRecord;
 use weir_model::record::Role;
 use weir_model::suite::LoadKind;
-use weir_vitals::{Watched, Window, clock};
+use weir_vitals::{Plan, Served, Watched, Window, clock};
 
 use super::clients::{Clients, Wrong};
 use super::faults::Faults;
@@ -125,7 +125,7 @@ impl<'a> Work<'a> {
         let spec = ClientSpec { waits: times.is_some(), ..spec.clone() };
         let hold = times.is_some_and(|times| times.measured);
         let clients = Clients::start(context, trial, &spec, folder, hold).map_err(failed)?;
-        let samplers = samplers(&context.hosts, &clients, origin, (running.as_ref(), trial.watched)).or_else(|e| {
+        let samplers = samplers(context, &clients, origin, (running.as_ref(), trial.watched)).or_else(|e| {
             // Vitals may be the first to see that a process has ended; the error must name that process.
             all_alive(origin, running)?;
             Err(failed((format!("vitals did not start: {e}"), clients.last_lines())))
@@ -263,22 +263,44 @@ fn not_lost(hosts: &Hosts) -> Result<(), Failure> {
 
 /// A sampler on each host, of the processes that it has; the first is that of the proxy's host.
 fn samplers(
-    hosts: &Hosts,
+    context: &TrialContext,
     clients: &Clients,
     origin: &RunningOrigin,
     (running, served): (Option<&Running>, Option<&Watched>),
 ) -> std::io::Result<Samplers> {
-    let sampler = |host: &Arc<dyn Host>| {
+    let hosts = &context.hosts;
+    let trees = |host: &Arc<dyn Host>| {
         let own = clients.processes().filter(|(of, _)| same(of, host));
         let mut watched: Vec<Watched> = own.map(|(_, pid)| Watched::process(Role::Client, pid)).collect();
         watched.extend(origin.watched(host));
         if same(&hosts.proxy, host) {
             watched.extend(running.iter().flat_map(|running| running.watched(Role::Proxy)));
-            watched.extend(served.cloned());
         }
-        Ok((Arc::clone(host), host.watch(watched, origin.counted(host))?))
+        let on = |watched: Watched| {
+            let cpus = hosts.cpus(watched.role, host, &context.placement);
+            watched.on(cpus)
+        };
+        let mut watched: Vec<Watched> = watched.into_iter().map(on).collect();
+        // It has the CPUs that others gave it.
+        watched.extend(served.filter(|_| same(&hosts.proxy, host)).cloned());
+        watched
     };
-    hosts.each().into_iter().map(sampler).collect()
+    let each: Vec<(&Arc<dyn Host>, Vec<Watched>)> = hosts.each().into_iter().map(|host| (host, trees(host))).collect();
+    let sampler = |(host, trees): &(&Arc<dyn Host>, Vec<Watched>)| {
+        let host: &Arc<dyn Host> = host;
+        let beside =
+            each.iter().filter(|(other, _)| !same(other, host) && other.facts().machine == host.facts().machine);
+        let plan = Plan {
+            trees: trees.clone(),
+            elsewhere: beside.flat_map(|(_, trees)| trees.iter().filter_map(Watched::root)).collect(),
+            served: running.filter(|_| same(&hosts.proxy, host)).map(|running| Served {
+                port: running.addr.port(),
+                origins: origin.addrs.iter().map(|addr| addr.port()).collect(),
+            }),
+        };
+        Ok((Arc::clone(host), host.watch(plan, origin.counted(host))?))
+    };
+    each.iter().map(sampler).collect()
 }
 
 fn failed((message, evidence): Wrong) -> Failure {

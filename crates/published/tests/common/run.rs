@@ -131,6 +131,7 @@ fn points(measurement: &mut Measurement, folder: &Path, rounds: u32) {
             load: own,
             origin: measurement.origin.clone(),
             usage: measurement.usage.clone(),
+            owners: Vec::new(),
             findings: Vec::new(),
         });
         // The last point's files are the trial's own.

@@ -259,6 +259,7 @@ fn measurement(
         }),
         origin: None,
         usage: if proxied { vec![usage] } else { Vec::new() },
+        owners: Vec::new(),
         findings: Vec::new(),
         points: Vec::new(),
         warmup: None,

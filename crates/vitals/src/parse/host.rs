@@ -21,7 +21,18 @@ pub(crate) struct CpuTicks {
 
 /// The first line of `/proc/stat`. Kernels before 2.6.11 have no steal; weir does not run there.
 pub(crate) fn cpu_ticks(text: &[u8]) -> Option<CpuTicks> {
-    let line = lines(text).next()?.strip_prefix(b"cpu ")?;
+    ticks_of(lines(text).next()?.strip_prefix(b"cpu ")?)
+}
+
+/// Those of each CPU that is online, by its number.
+pub(crate) fn ticks_by_cpu(text: &[u8]) -> impl Iterator<Item = (u32, CpuTicks)> {
+    lines(text).filter_map(|line| {
+        let (cpu, rest) = line.strip_prefix(b"cpu")?.split_at_checked(line.iter().position(|&b| b == b' ')? - 3)?;
+        Some((u32::try_from(number(cpu)?).ok()?, ticks_of(rest)?))
+    })
+}
+
+fn ticks_of(line: &[u8]) -> Option<CpuTicks> {
     let mut fields = words(line).map(number);
     let mut next = || fields.next().flatten();
     let (user, nice, system, idle, iowait, irq, softirq) =
@@ -96,6 +107,9 @@ mod tests {
         let text = b"cpu  100293 3157 11243 257681 1005 2 213 60 5 0\ncpu0 48480 1552 5016 131447 194 0 100 22 0 0\n";
         let ticks = CpuTicks { user: 103_450, system: 11_243, idle: 257_681, iowait: 1005, irq: 215, steal: 60 };
         assert_eq!(cpu_ticks(text), Some(ticks));
+        let of_one = CpuTicks { user: 50_032, system: 5016, idle: 131_447, iowait: 194, irq: 100, steal: 22 };
+        assert_eq!(ticks_by_cpu(text).collect::<Vec<_>>(), [(0, of_one)]);
+        assert_eq!(ticks_by_cpu(b"cpu\ncpu 1 2 3 4 5 6 7 8\ncpux 1 2 3 4 5 6 7 8\n").count(), 0);
         assert_eq!(cpu_ticks(b"cpu  1 2 3\n"), None);
         assert_eq!(cpu_ticks(b"cpu0 1 2 3 4 5 6 7 8\n"), None);
     }
@@ -149,7 +163,7 @@ mod tests {
 
     fn all(text: &[u8]) {
         let _ = (cpu_ticks(text), pressure_some_us(text), time_wait(text), net_bytes(text), memory_used(text));
-        let _ = net_counter(text, b"Tcp:", b"CurrEstab");
+        let _ = (net_counter(text, b"Tcp:", b"CurrEstab"), ticks_by_cpu(text).count());
     }
 
     proptest! {
@@ -160,7 +174,7 @@ mod tests {
 
         #[test]
         fn no_likely_bytes_panic(
-            text in "(cpu |some |total=|Tcp:|TCP:| tw| CurrEstab|lo:|MemTotal:|MemAvailable:|[0-9]{1,22}| |\n){0,40}"
+            text in "(cpu |cpu1|some |total=|Tcp:|TCP:| tw| CurrEstab|lo:|MemTotal:|MemAvailable:|[0-9]{1,22}| |\n){0,40}"
         ) {
             all(text.as_bytes());
         }

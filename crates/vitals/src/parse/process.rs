@@ -18,9 +18,26 @@ pub(crate) fn switches(text: &[u8]) -> Option<(u64, u64)> {
     voluntary.zip(involuntary)
 }
 
-/// How often a thread was put on a CPU: the third number of its `schedstat`.
-pub(crate) fn times_run(text: &[u8]) -> Option<u64> {
-    number(words(text).nth(2)?)
+/// A thread's `schedstat`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SchedStat {
+    /// CPU time, ns.
+    pub ran_ns: u64,
+    /// How long it was ready to run and had no CPU, ns.
+    pub delay_ns: u64,
+    /// How often it was put on a CPU.
+    pub runs: u64,
+}
+
+pub(crate) fn schedstat(text: &[u8]) -> Option<SchedStat> {
+    let mut numbers = words(text).map(number);
+    let mut next = || numbers.next().flatten();
+    Some(SchedStat { ran_ns: next()?, delay_ns: next()?, runs: next()? })
+}
+
+/// The CPUs on which a task may run, as its `status` lists them.
+pub(crate) fn allowed_cpus(status: &[u8]) -> Option<&[u8]> {
+    lines(status).rev().find_map(|line| Some(line.strip_prefix(b"Cpus_allowed_list:")?.trim_ascii()))
 }
 
 /// The process ids in a `children` file.
@@ -68,9 +85,16 @@ mod tests {
     }
 
     #[test]
-    fn times_a_thread_ran() {
-        assert_eq!(times_run(b"136974 426282 6\n"), Some(6));
-        assert_eq!(times_run(b"136974 426282\n"), None);
+    fn times_a_thread_ran_and_waited() {
+        let times = SchedStat { ran_ns: 136_974, delay_ns: 426_282, runs: 6 };
+        assert_eq!(schedstat(b"136974 426282 6\n"), Some(times));
+        assert_eq!(schedstat(b"136974 426282\n"), None);
+    }
+
+    #[test]
+    fn where_a_thread_may_run() {
+        let text = b"Cpus_allowed:\t3\nCpus_allowed_list:\t0-1,4\nMems_allowed:\t1\nMems_allowed_list:\t0\n";
+        assert_eq!((allowed_cpus(text), allowed_cpus(b"Cpus_allowed:\t3\n")), (Some(&b"0-1,4"[..]), None));
     }
 
     #[test]
@@ -83,12 +107,12 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_panic(text in prop::collection::vec(any::<u8>(), 0..400)) {
-            let _ = (switches(&text), children(&text).count(), times_run(&text));
+            let _ = (switches(&text), children(&text).count(), schedstat(&text), allowed_cpus(&text));
         }
 
         #[test]
         fn no_likely_bytes_panic(text in "[0-9 ():\n-]{0,200}|(non)?voluntary_ctxt_switches:[0-9\t]{0,30}") {
-            let _ = (switches(text.as_bytes()), children(text.as_bytes()).count(), times_run(text.as_bytes()));
+            let _ = (switches(text.as_bytes()), children(text.as_bytes()).count(), schedstat(text.as_bytes()));
         }
     }
 }
