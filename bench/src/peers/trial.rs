@@ -148,8 +148,8 @@ fn trial(plan: &Plan<'_>, cell: &Cell, subject: Subject, empty: &Sample) -> anyh
         server_cpu_us: rounded(server_us, 1.0),
         load_s: Some(seconds),
         wall_s: rounded(ended.wall.as_secs_f64(), 1e3),
-        others_share: rounded((used / host.length).max(0.0), 1e3),
-        stolen_share: rounded(host.stolen / host.length, 1e3),
+        others_share: rounded((used / window.length_s).max(0.0), 1e3),
+        stolen_share: rounded(host.stolen / window.length_s, 1e3),
         ..empty.clone()
     };
     reported(&mut sample, subject, &ended)?;
