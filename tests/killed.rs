@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -112,6 +113,74 @@ fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
     assert!(out.join("report/report.md").is_file(), "the report of what there is");
     let before = whole(&out);
     resume_and_check(&out, &before);
+}
+
+/// weir, its agent, its roles and its supervisors at one instant, at many moments of a run: nobody is left to end the product and its
+/// workers, but the kernel.
+#[test]
+fn sigkill_of_all_of_weir_at_once_leaves_no_process_and_no_port() {
+    if let Err(why) = weir_host::supervisor::pid_namespaces() {
+        eprintln!("A KILL OF ALL OF WEIR AT ONCE IS NOT TESTED: no PID namespace: {why}");
+        return;
+    }
+    let load = LOAD.replace("1s", "20s");
+    for round in 0..6 {
+        let scratch = scratch();
+        let (out, suite) = (scratch.path().join("run"), scratch.path().join("killed.toml"));
+        std::fs::write(&suite, common::suite(&HEAD.replace(r#""direct", "nginx", "haproxy""#, r#""nginx""#), &load))
+            .expect("written");
+        let mut child = start(&out, &suite);
+        let nginx = || -> Vec<u32> {
+            let all = processes_touching(&out.join("trials")).into_iter();
+            all.filter(|(_, args)| args.starts_with("nginx: ")).map(|(pid, _)| pid).collect()
+        };
+        let origin = || own_processes(child.id()).iter().any(|(_, args)| args.contains(" origin "));
+        until("a master with a worker", Duration::from_secs(60), || nginx().len() >= 2 && origin());
+        std::thread::sleep(Duration::from_millis(100 * round));
+        let ports: Vec<SocketAddr> = nginx_listens(&out);
+        assert!(ports.iter().all(|addr| TcpStream::connect(addr).is_ok()) && !ports.is_empty(), "{ports:?}");
+        let mut own = own_processes(child.id());
+        assert!(own.iter().any(|(_, args)| args.trim_end().ends_with(" supervise")), "{own:?}");
+        let first = round as usize % own.len();
+        own.rotate_left(first);
+        for (pid, _) in &own {
+            let pid = rustix::process::Pid::from_raw(*pid as i32).expect("a pid");
+            // A role may have ended with the one above it.
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+        wait_within(&mut child, Duration::from_secs(5));
+        nothing_left(&out, Duration::from_secs(5));
+        // The kernel closes sockets after the last that is seen of a process.
+        until("the end of all listeners", Duration::from_secs(5), || {
+            ports.iter().all(|addr| TcpStream::connect(addr).is_err())
+        });
+    }
+}
+
+/// weir's own processes, the given one and those below it, with their arguments.
+fn own_processes(weir: u32) -> Vec<(u32, String)> {
+    let is_weir = |pid: &u32| {
+        std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == Path::new(env!("CARGO_BIN_EXE_weir")))
+    };
+    let args = |pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = |pid| String::from_utf8_lossy(&args(pid)).replace('\0', " ");
+    let below = weir_host::supervisor::descendants(weir).into_iter().filter(is_weir);
+    std::iter::once(weir).chain(below).map(|pid| (pid, text(pid))).collect()
+}
+
+/// Where nginx listens, as the configurations of a run's trials say.
+fn nginx_listens(out: &Path) -> Vec<SocketAddr> {
+    let trials = std::fs::read_dir(out.join("trials")).expect("trials").flatten();
+    let texts = trials.flat_map(|trial| {
+        let files = std::fs::read_dir(trial.path().join("product")).into_iter().flatten().flatten();
+        files.filter_map(|file| std::fs::read_to_string(file.path()).ok())
+    });
+    let listens = |text: String| {
+        let words =
+            text.lines().filter_map(|line| line.trim().strip_prefix("listen ")?.split([' ', ';']).next()?.parse().ok());
+        words.collect::<Vec<_>>()
+    };
+    texts.flat_map(listens).collect()
 }
 
 /// A supervisor that is killed itself takes its product with it, and the run goes on with an error row.

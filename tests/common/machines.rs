@@ -258,13 +258,8 @@ impl Machine {
 
     /// Pids and arguments of its processes, without sshd's own.
     pub fn processes(&self) -> Vec<(u32, String)> {
-        let Ok(own) = fs::read_link(format!("/proc/{}/ns/pid_for_children", self.above.id())) else {
-            return Vec::new();
-        };
-        let pids =
-            fs::read_dir("/proc").expect("read").flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let inside = pids.filter(|pid| fs::read_link(format!("/proc/{pid}/ns/pid")).is_ok_and(|found| found == own));
-        inside
+        weir_host::supervisor::descendants(self.above.id())
+            .into_iter()
             .filter_map(|pid: u32| {
                 let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
                 Some((pid, String::from_utf8_lossy(&arguments).replace('\0', " ").trim().to_owned()))

@@ -76,9 +76,15 @@ impl LocalHost {
 fn facts() -> HostFacts {
     let of_user = VARIABLES.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
     let env: BTreeMap<String, String> = of_user.chain([(LANGUAGE.0.to_owned(), LANGUAGE.1.to_owned())]).collect();
+    let pid_namespaces = match supervisor::pid_namespaces() {
+        Ok(()) => "yes".to_owned(),
+        Err(why) => format!("no: {why}"),
+    };
+    let environment =
+        Environment { product_env: env.clone(), pid_namespaces: Some(pid_namespaces), ..weir_vitals::environment() };
     HostFacts {
         name: "local".to_owned(),
-        environment: Environment { product_env: env.clone(), ..weir_vitals::environment() },
+        environment,
         machine: std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned(),
         cpus: placement::allowed_cpus(),
         env,

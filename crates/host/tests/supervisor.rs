@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use weir_host::supervisor::{StartError, Supervised, descendants};
+use weir_host::supervisor::{StartError, Supervised, descendants, pid_namespaces};
 use weir_host::{Disk, Disturbance, Ended, Process, ProgramSpec};
 use weir_model::product::Signal as ProductSignal;
 
@@ -68,9 +68,20 @@ impl Scratch {
         self.output().lines().map(str::to_owned).collect()
     }
 
-    fn pids(&self, n: usize) -> Vec<u32> {
-        self.lines(n).iter().map(|line| line.parse().expect("a pid")).collect()
+    /// The pids that the script has written, one a line, of processes that live below this supervisor.
+    fn pids(&self, n: usize, supervisor: u32) -> Vec<u32> {
+        self.lines(n).iter().map(|line| outside(line, supervisor)).collect()
     }
+}
+
+/// The pid here of a living process that has this one where it runs, below this supervisor (proc_pid_status(5), `NSpid`).
+fn outside(inside: &str, supervisor: u32) -> u32 {
+    let is_it = |pid: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.lines().any(|line| line.starts_with("NSpid:") && line.split_whitespace().last() == Some(inside))
+    };
+    let below = descendants(supervisor);
+    below.iter().copied().find(is_it).unwrap_or_else(|| panic!("{inside} is not below {supervisor}: {below:?}"))
 }
 
 /// A main process that stays, a child, and a daemon: forked twice, in a session of its own, its parent gone.
@@ -105,7 +116,8 @@ fn exited(code: i32) -> Ended {
 fn a_daemon_is_gone_after_stop() {
     let scratch = Scratch::new();
     let supervised = scratch.start(DAEMON);
-    let (supervisor, pids) = (supervised.root(), scratch.pids(3));
+    let supervisor = supervised.root();
+    let pids = scratch.pids(3, supervisor);
     let ended = Box::new(supervised).stop(LONG);
     assert_eq!((ended.signal, ended.forced), (Some(Signal::TERM.as_raw()), false));
     assert_eq!(ended.left_over, 2, "the child and the daemon");
@@ -130,7 +142,8 @@ fn a_program_gets_its_niceness() {
 fn a_daemon_is_gone_after_drop() {
     let scratch = Scratch::new();
     let supervised = scratch.start(DAEMON);
-    let (supervisor, pids) = (supervised.root(), scratch.pids(3));
+    let supervisor = supervised.root();
+    let pids = scratch.pids(3, supervisor);
     drop(supervised);
     assert!(pids.iter().chain([&supervisor]).all(|pid| gone(*pid)), "{pids:?}");
 }
@@ -158,9 +171,28 @@ struct Holder {
     said: BufReader<std::process::ChildStdout>,
 }
 
+/// What holds a supervised process, in all ways that this system has.
+struct Rights {
+    /// What goes before its arguments.
+    before: &'static [&'static str],
+    namespaces: bool,
+}
+
+/// Everything that this process may do, and that without PID namespaces.
+fn all_rights() -> Vec<Rights> {
+    let own = Rights { before: &[], namespaces: pid_namespaces().is_ok() };
+    match own.namespaces {
+        true => vec![own, Rights { before: &["setpriv", "--bounding-set=-sys_admin"], namespaces: false }],
+        false => vec![own],
+    }
+}
+
 impl Holder {
-    fn new(spec: &ProgramSpec) -> Holder {
-        let mut child = Command::new(supervisor())
+    fn new(rights: &Rights, spec: &ProgramSpec) -> Holder {
+        let program = supervisor();
+        let mut argv = rights.before.iter().map(Path::new).chain([program.as_path()]);
+        let mut child = Command::new(argv.next().expect("never empty"))
+            .args(argv)
             .arg("hold")
             .arg(serde_json::to_string(spec).expect("JSON"))
             .stdin(Stdio::piped())
@@ -176,6 +208,14 @@ impl Holder {
         self.said.read_line(&mut line).expect("a line");
         line.trim().to_owned()
     }
+
+    /// The supervisor's pid, which it says first.
+    fn supervisor(&mut self, rights: &Rights) -> u32 {
+        let pid = self.line().parse().expect("a pid");
+        let namespace = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/pid")).expect("it lives");
+        assert_eq!(namespace(pid) != namespace(std::process::id()), rights.namespaces);
+        pid
+    }
 }
 
 impl Drop for Holder {
@@ -187,47 +227,73 @@ impl Drop for Holder {
 
 #[test]
 fn a_daemon_is_gone_after_its_supervisors_parent_was_killed() {
-    let scratch = Scratch::new();
-    let mut holder = Holder::new(&scratch.spec(DAEMON));
-    let supervisor: u32 = holder.line().parse().expect("a pid");
-    let pids = scratch.pids(3);
-    assert!(!pids.iter().any(|pid| gone(*pid)));
-    kill(holder.child.id());
-    until("everything is gone", || pids.iter().all(|pid| gone(*pid)));
-    // The supervisor itself may fall to this test, which is a subreaper when another test has supervised something.
-    until("the supervisor has ended", || gone(supervisor) || is_zombie(supervisor));
+    for rights in all_rights() {
+        let scratch = Scratch::new();
+        let mut holder = Holder::new(&rights, &scratch.spec(DAEMON));
+        let supervisor = holder.supervisor(&rights);
+        let pids = scratch.pids(3, supervisor);
+        assert!(!pids.iter().any(|pid| gone(*pid)));
+        kill(holder.child.id());
+        until("everything is gone", || pids.iter().all(|pid| gone(*pid)));
+        // The supervisor itself may fall to this test, which is a subreaper when another test has supervised something.
+        until("the supervisor has ended", || gone(supervisor) || is_zombie(supervisor));
+    }
 }
 
 #[test]
 fn a_daemon_is_gone_after_its_supervisor_was_killed() {
-    let scratch = Scratch::new();
-    let mut holder = Holder::new(&scratch.spec(DAEMON));
-    let supervisor: u32 = holder.line().parse().expect("a pid");
-    let pids = scratch.pids(3);
-    kill(supervisor);
-    assert_eq!(holder.line(), "signal 9");
-    assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?}");
+    for rights in all_rights() {
+        let scratch = Scratch::new();
+        let mut holder = Holder::new(&rights, &scratch.spec(DAEMON));
+        let supervisor = holder.supervisor(&rights);
+        let pids = scratch.pids(3, supervisor);
+        kill(supervisor);
+        assert_eq!(holder.line(), "signal 9");
+        assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?}");
+    }
+}
+
+/// Nobody is left who could end it but the kernel.
+#[test]
+fn a_daemon_is_gone_after_its_supervisor_and_the_parent_were_killed_at_once() {
+    for rights in all_rights().into_iter().filter(|rights| rights.namespaces) {
+        for round in 0..20 {
+            let scratch = Scratch::new();
+            let mut holder = Holder::new(&rights, &scratch.spec(DAEMON));
+            let supervisor = holder.supervisor(&rights);
+            let pids = scratch.pids(3, supervisor);
+            let both = [holder.child.id(), supervisor];
+            // Either of them first.
+            for at in [round % 2, (round + 1) % 2] {
+                kill(both[at]);
+            }
+            until("everything is gone", || pids.iter().all(|pid| gone(*pid)));
+        }
+    }
 }
 
 /// A main process that holds much memory takes a while to die, and its children are zombies of its own meanwhile: they
 /// must be reaped when they come to the supervisor's parent.
 #[test]
 fn children_that_die_before_a_slow_main_process_are_reaped() {
-    let scratch = Scratch::new();
-    let memory = "big=$(head -c 200000000 /dev/zero | tr '\\0' a)";
-    let mut holder = Holder::new(&scratch.spec(&format!("{memory}; sleep 300 & echo $! ; echo $$ ; wait")));
-    let supervisor: u32 = holder.line().parse().expect("a pid");
-    let pids = scratch.pids(2);
-    kill(supervisor);
-    assert_eq!(holder.line(), "signal 9");
-    assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?}");
+    for rights in all_rights() {
+        let scratch = Scratch::new();
+        let memory = "big=$(head -c 200000000 /dev/zero | tr '\\0' a)";
+        let spec = scratch.spec(&format!("{memory}; sleep 300 & echo $! ; echo $$ ; wait"));
+        let mut holder = Holder::new(&rights, &spec);
+        let supervisor = holder.supervisor(&rights);
+        let pids = scratch.pids(2, supervisor);
+        kill(supervisor);
+        assert_eq!(holder.line(), "signal 9");
+        assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?}");
+    }
 }
 
 #[test]
 fn a_process_that_ignores_sigterm_is_killed_after_grace_and_reported() {
     let scratch = Scratch::new();
     let supervised = scratch.start("trap '' TERM; echo $$; while true; do sleep 0.05; done");
-    let pid = scratch.pids(1)[0];
+    let pid = scratch.pids(1, supervised.root())[0];
     let begun = Instant::now();
     let ended = Box::new(supervised).stop(Duration::from_millis(300));
     assert!(begun.elapsed() >= Duration::from_millis(300), "it was given time");
@@ -254,7 +320,7 @@ fn a_running_process_has_not_ended() {
     let scratch = Scratch::new();
     let mut supervised = scratch.start("echo $$; exec sleep 300");
     assert_eq!(supervised.ended(), None);
-    assert_eq!(scratch.pids(1), weir_host::supervisor::descendants(supervised.root()));
+    assert_eq!(scratch.pids(1, supervised.root()), descendants(supervised.root()));
     let begun = Instant::now();
     assert_eq!(supervised.wait(Duration::from_millis(50)), None);
     assert!(begun.elapsed() >= Duration::from_millis(50));
@@ -368,14 +434,14 @@ const TICKS: &str = "echo $$; while sleep 0.1; do echo tick; done";
 fn a_killed_program_counts_as_running_and_starts_again() {
     let scratch = Scratch::new();
     let mut supervised = scratch.start(&format!("sleep 300 & {TICKS}"));
-    let first: u32 = scratch.lines(2)[0].parse().expect("a pid");
+    let first = outside(&scratch.lines(2)[0], supervised.root());
     supervised.disturb(Disturbance::Kill, None).expect("its supervisor listens");
     until("the program's end", || gone(first));
     assert!(descendants(supervised.root()).is_empty(), "its children, too");
     assert_eq!(supervised.ended(), None);
     let said = scratch.output().lines().count();
     supervised.disturb(Disturbance::Start, None).expect("its supervisor listens");
-    let second: u32 = scratch.lines(said + 2)[said].parse().expect("a pid");
+    let second = outside(&scratch.lines(said + 2)[said], supervised.root());
     assert!(first != second && !gone(second));
     let ended = Box::new(supervised).stop(LONG);
     assert_eq!((ended.signal, ended.forced), (Some(Signal::TERM.as_raw()), false));
@@ -387,7 +453,7 @@ fn a_killed_program_can_be_stopped_and_can_outlive_no_one() {
     for stop in [true, false] {
         let scratch = Scratch::new();
         let mut supervised = scratch.start(TICKS);
-        let pid = scratch.lines(1)[0].parse().expect("a pid");
+        let pid = outside(&scratch.lines(1)[0], supervised.root());
         supervised.disturb(Disturbance::Kill, None).expect("its supervisor listens");
         until("the program's end", || gone(pid));
         let supervisor = supervised.root();

@@ -440,6 +440,10 @@ pub struct Environment {
     pub sysctls: BTreeMap<String, String>,
     /// CPUs by role.
     pub placement: Placement,
+    /// Whether each product has a PID namespace of its own, with which the kernel ends all of it even when weir and its supervisor
+    /// are killed at once: `yes`, or `no` and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid_namespaces: Option<String>,
     /// The variables that every product sees; those of its own file come on top, and nothing else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub product_env: BTreeMap<String, String>,

@@ -6,10 +6,13 @@
 //! What happens after a SIGKILL of:
 //!
 //! - weir: its end of standard input closes; the supervisor kills the tree and ends.
-//! - the supervisor: the kernel kills the product, and weir kills what the product had started (see `adopt`).
-//! - both at once: the kernel kills the product. What the product had started stays, as it would without a supervisor.
+//! - the supervisor, or both at once: in a PID namespace (see `namespace`) the kernel kills the tree.
 //!
-//! A setuid binary, or one with file capabilities, is not killed by the kernel, because its `exec` clears `PR_SET_PDEATHSIG`.
+//! Where there is no namespace:
+//!
+//! - the supervisor: the kernel kills the product, and weir kills what the product had started (see `adopt`).
+//! - both at once: the kernel kills the product. What the product had started stays, as it would without a supervisor. A setuid
+//!   binary, or one with file capabilities, stays too, because its `exec` clears `PR_SET_PDEATHSIG`.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, Write};

@@ -3,18 +3,19 @@
 //! Products fork: killing a master leaves its workers. So each product runs below a small process of weir's own, the
 //! supervisor (`weir supervise`, hidden), which is the *subreaper* of everything the product starts: orphans become its
 //! children. The supervisor holds a pipe to weir. When weir ends, however it ends, the pipe closes, and the supervisor
-//! kills every descendant and goes. Should the supervisor itself be killed, the kernel kills the product
+//! kills every descendant and goes. Where weir may (as root), it starts the supervisor in a PID namespace, and the kernel
+//! kills everything there when the supervisor itself is killed. Elsewhere the kernel kills the product alone
 //! (`PR_SET_PDEATHSIG`), and weir, a subreaper too, ends what the product leaves behind. `inside` says what is left when
 //! both are killed at once.
 //!
-//! Rejected: process groups alone (daemons leave them), a PID namespace (needs root, and the product's pids would
-//! not be those in its own output), cgroups (not writable everywhere weir runs).
+//! Rejected: process groups alone (daemons leave them), cgroups (not writable everywhere weir runs).
 //!
 //! This module does not know what the process is or whether it works.
 
 mod adopt;
 mod disk;
 mod inside;
+mod namespace;
 mod tree;
 
 use std::fs::OpenOptions;
@@ -39,6 +40,7 @@ use crate::lock::locked;
 use crate::tail::last_lines;
 
 pub use inside::supervise;
+pub use namespace::possible as pid_namespaces;
 pub use tree::descendants;
 
 /// How long a supervisor may take to report that it has started the program, on a very busy machine.
@@ -64,6 +66,9 @@ pub struct Supervised {
     control: Arc<Mutex<Option<ChildStdin>>>,
     disturbed: Arc<Mutex<Vec<(Disturbance, At)>>>,
     reports: Receiver<Report>,
+    /// Whether the kernel ends its tree with it.
+    in_namespace: bool,
+    /// The main process as the supervisor knows it; 0 before it has started.
     pid: u32,
     ended: Option<Ended>,
 }
@@ -95,20 +100,22 @@ impl Supervised {
     pub fn start(weir: &Path, spec: &ProgramSpec) -> Result<Supervised, StartError> {
         adopt::become_subreaper().map_err(StartError::Supervisor)?;
         let line = serde_json::to_string(spec).map_err(|e| StartError::Supervisor(e.into()))?;
-        let mut supervisor = Command::new(weir)
+        let mut command = Command::new(weir);
+        command
             .arg("supervise")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(append_to(&spec.output).map_err(StartError::Supervisor)?)
-            .process_group(0)
-            .spawn()
-            .map_err(StartError::Supervisor)?;
+            .process_group(0);
+        let in_namespace = pid_namespaces().is_ok();
+        let spawned = if in_namespace { namespace::spawn(command) } else { command.spawn() };
+        let mut supervisor = spawned.map_err(StartError::Supervisor)?;
         let control = Arc::new(Mutex::new(supervisor.stdin.take()));
         let (sender, reports) = channel();
         let stdout = supervisor.stdout.take();
         // From here on drop ends the supervisor, whatever goes wrong.
         let disturbed = Arc::default();
-        let mut supervised = Supervised { supervisor, control, disturbed, reports, pid: 0, ended: None };
+        let mut supervised = Supervised { supervisor, control, disturbed, reports, in_namespace, pid: 0, ended: None };
         stdout.map_or(Ok(()), |stdout| listen(stdout, sender)).map_err(StartError::Supervisor)?;
         order(&supervised.control, &line).map_err(StartError::Supervisor)?;
         let silent = |what: String| {
@@ -132,9 +139,24 @@ impl Supervised {
         }
     }
 
-    /// Pid of the program itself.
-    pub fn pid(&self) -> u32 {
-        self.pid
+    /// Kills the supervisor and what it leaves behind.
+    fn end_lost(&mut self) {
+        let _ = self.supervisor.kill();
+        // In a namespace it ends after all others there, one of which may be stuck in the kernel.
+        if self.supervisor_ends_within(GOES_WITHIN) && !self.in_namespace && self.pid != 0 {
+            adopt::end_orphans(self.pid);
+        }
+    }
+
+    fn supervisor_ends_within(&mut self, within: Duration) -> bool {
+        let deadline = Instant::now() + within;
+        while matches!(self.supervisor.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
     }
 }
 
@@ -150,9 +172,7 @@ impl Process for Supervised {
                 // The supervisor ended without a report, so it was killed, and the kernel then killed the product.
                 Err(RecvTimeoutError::Disconnected) => {
                     // Its pipe closes a moment before it ends, and only then do its children become ours.
-                    let _ = self.supervisor.kill();
-                    let _ = self.supervisor.wait();
-                    adopt::end_orphans(self.pid);
+                    self.end_lost();
                     self.ended = Some(Ended { code: None, signal: Some(libc::SIGKILL), forced: true, left_over: 0 });
                 }
                 _ => {}
@@ -225,16 +245,9 @@ impl Drop for Supervised {
     fn drop(&mut self) {
         // Closing the pipe makes the supervisor kill what is left and end, within about a second.
         *locked(&self.control) = None;
-        let deadline = Instant::now() + GOES_WITHIN;
-        while matches!(self.supervisor.try_wait(), Ok(None)) {
-            if Instant::now() > deadline {
-                // It waits for a process that cannot be killed (stuck in the kernel), or was stopped itself.
-                let _ = self.supervisor.kill();
-                let _ = self.supervisor.wait();
-                adopt::end_orphans(self.pid);
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        if !self.supervisor_ends_within(GOES_WITHIN) {
+            // It waits for a process that cannot be killed (stuck in the kernel), or was stopped itself.
+            return self.end_lost();
         }
         if self.pid != 0 {
             // If the supervisor was lost since the last call, its orphans are found here.

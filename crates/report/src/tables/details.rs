@@ -142,6 +142,7 @@ pub fn host_facts(environment: &Environment) -> Vec<(String, String)> {
         ("Virtualization", known(&environment.virtualization)),
         ("CPU governor", known(&environment.governor)),
         ("Descriptors", format!("{} soft, {} hard", count(soft), count(hard))),
+        ("PID namespaces", known(&environment.pid_namespaces)),
     ]
     .map(|(name, value)| (name.to_string(), value))
     .into()

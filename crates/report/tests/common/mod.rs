@@ -134,6 +134,7 @@ fn environment() -> Environment {
         from: if *name == "direct" { String::new() } else { "system".to_string() },
     };
     Environment {
+        pid_namespaces: Some("yes".to_string()),
         product_env: Default::default(),
         links: Vec::new(),
         hosts: Vec::new(),
