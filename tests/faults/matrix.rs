@@ -27,6 +27,8 @@ enum Neighbour {
     OnClient(u64),
     /// This role is stopped for 200 ms of each second.
     Stopped(&'static str),
+    /// The agent, which samples, is stopped for a second in which the window begins.
+    AgentStopped,
 }
 
 /// What has to come of it.
@@ -82,6 +84,7 @@ const OF_THE_MACHINE: &[&str] = &[
     "steal",
     "cpu-speed",
     "stalls",
+    "vitals-late",
     "drift",
     "pauses",
     "offered-load",
@@ -158,6 +161,8 @@ const CASES: &[Case] = &[
         .beside(Neighbour::Stopped("origin")),
     case("origin stopped, open", "honest", Load::Open(2_000, 5), Finding(&["stalls"], &["the origin stood"], Invalid))
         .beside(Neighbour::Stopped("origin")),
+    case("samples late", "honest", Load::Open(2_000, 3), Finding(&["vitals-late"], &["late"], Invalid))
+        .beside(Neighbour::AgentStopped),
 ];
 
 /// What came of a case.
@@ -290,6 +295,16 @@ fn injected(case: &Case) -> Outcome {
             client(&out, &mut weir);
             stop_now_and_then(&out, role, &mut weir);
         }
+        Neighbour::AgentStopped => {
+            let agent = client(&out, &mut weir).and_then(parent);
+            // Connecting and the warm-up take more than this.
+            std::thread::sleep(Duration::from_millis(400));
+            if let Some(agent) = agent {
+                crate::common::signal(agent, Signal::STOP);
+                std::thread::sleep(Duration::from_secs(1));
+                crate::common::signal(agent, Signal::CONT);
+            }
+        }
     }
     let status = crate::common::wait_within(&mut weir, Duration::from_secs(60));
     drop(helpers);
@@ -368,6 +383,11 @@ fn client(out: &Path, weir: &mut Child) -> Option<u32> {
         std::thread::sleep(Duration::from_millis(20));
     }
     None
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
 fn role(out: &Path, name: &str) -> Option<u32> {

@@ -41,6 +41,7 @@ mod tls;
 mod unexplained_work;
 mod unknown_usage;
 mod upstream;
+mod vitals_late;
 #[cfg(test)]
 mod wording;
 mod wrong_answers;
@@ -75,6 +76,8 @@ pub struct Evidence<'a> {
     pub owners: &'a [Owners],
     /// The hosts of the run, where there are several.
     pub hosts: &'a [HostRecord],
+    /// By how much that was sampled too late, seconds.
+    pub vitals_late_s: f64,
     /// CPUs of the roles.
     pub placement: &'a Placement,
     /// Connections of the load.
@@ -230,6 +233,7 @@ pub const CHECKS: &[&Check] = &[
     &client_room::CHECK,
     &lag::CHECK,
     &stalls::CHECK,
+    &vitals_late::CHECK,
     &affinity::CHECK,
     &unexplained_work::CHECK,
     &disk_writes::CHECK,
@@ -320,6 +324,7 @@ pub(crate) mod fixture {
         pub series: Vec<ResourceSecond>,
         pub owners: Vec<Owners>,
         pub hosts: Vec<HostRecord>,
+        pub vitals_late_s: f64,
         pub placement: Placement,
         pub requests: Option<u64>,
         pub rate_intent: RateIntent,
@@ -350,6 +355,7 @@ pub(crate) mod fixture {
                 series: &self.series,
                 owners: &self.owners,
                 hosts: &self.hosts,
+                vitals_late_s: self.vitals_late_s,
                 placement: &self.placement,
                 connections: 64,
                 requests: self.requests,
@@ -431,6 +437,7 @@ pub(crate) mod fixture {
             series: vec![ResourceSecond { who: "host".into(), cpu_steal: Some(0.0), ..ResourceSecond::default() }],
             owners: Vec::new(),
             hosts: Vec::new(),
+            vitals_late_s: 0.0,
             placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0], ..Placement::default() },
             requests: None,
             rate_intent: RateIntent::Carried,

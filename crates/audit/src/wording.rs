@@ -154,6 +154,7 @@ fn every_finding_says_what_was_reviewed() {
             t.load.stalls = Stalls { count: 3, total_us: 92_000, longest_us: 41_000 };
             t.origin.stalls = Stalls { count: 2, total_us: 80_000, longest_us: 45_000 };
         }),
+        ("late samples", |t| t.vitals_late_s = 0.07),
         ("a product beyond its CPUs", |t| t.usage[1].cores_busy = 1.5),
         ("a product on others' CPUs", |t| t.owners = affinity::tests::strays(0.3, 0.2)),
         ("a product that may run on others' CPUs", |t| t.owners = affinity::tests::strays(0.3, 0.01)),

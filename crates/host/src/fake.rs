@@ -265,7 +265,7 @@ impl Sampler for FakeSampler {
             parts: BTreeMap::new(),
         };
         let usage = self.0.iter().map(usage).collect();
-        Ok(Window { usage, series: Vec::new(), owners: Vec::new(), length_s: 1.0, own_cpu_us: 0 })
+        Ok(Window { usage, series: Vec::new(), owners: Vec::new(), length_s: 1.0, own_cpu_us: 0, late_s: 0.0 })
     }
 
     fn stop(self: Box<Self>) {}

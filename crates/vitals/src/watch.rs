@@ -199,6 +199,13 @@ struct OpenWindow {
 }
 
 impl OpenWindow {
+    /// By how much the first or the last sample came after its time, whichever was later.
+    fn late_ns(&self, last_ns: u64) -> u64 {
+        let first_ns = self.moments.first().map_or(0, |moment| moment.at_ns);
+        let end = self.to.map_or(0, |to| last_ns.saturating_sub(to.mono_ns));
+        first_ns.saturating_sub(self.from.mono_ns).max(end)
+    }
+
     /// When the next sample is due. Rows are due at whole seconds after the begin, however late the last one came.
     fn due_ns(&self) -> u64 {
         let first = self.moments.first().map_or(0, |m| m.at_ns);
@@ -224,14 +231,12 @@ impl Sampler {
         loop {
             // A dropped watch sends no more commands: that is a stop, too.
             match self.next_command(inbox) {
-                Ok(Command::Begin(from, to)) => {
-                    self.state = State::Planned { from, to, prepared: None };
-                    // What has begun already begins before the next command, which may be the end.
-                    while self.due_ns().is_some_and(|due| due <= mono_ns()) {
+                Ok(Command::Begin(from, to)) => self.state = State::Planned { from, to, prepared: None },
+                Ok(Command::End(sender)) => {
+                    // A window whose time has come begins before it ends, also where this thread had no CPU until now.
+                    while matches!(self.state, State::Planned { .. }) && self.due_ns() <= Some(mono_ns()) {
                         self.advance();
                     }
-                }
-                Ok(Command::End(sender)) => {
                     let _ = sender.send(self.end());
                 }
                 Err(RecvTimeoutError::Timeout) => self.advance(),
@@ -327,6 +332,7 @@ impl Sampler {
     fn finish(&mut self, mut open: OpenWindow) -> io::Result<Window> {
         let mut moment = self.sample(open.from)?;
         let own_now = own_cpu_us();
+        let late_s = open.late_ns(moment.at_ns) as f64 / 1e9;
         let cpus = self.host.cpus(&mut self.reader);
         // While the connections are still there.
         let holders = self.outsiders.finish(open.holders, &mut self.reader);
@@ -338,7 +344,7 @@ impl Sampler {
         let window = window(&self.watched, open.moments, own_now.saturating_sub(open.own_cpu_us));
         let owners =
             self.outsiders.account(&self.watched, &self.trees, [&open.cpus, &cpus], &last, holders, window.length_s);
-        Ok(Window { owners: owners.into_iter().collect(), ..window })
+        Ok(Window { owners: owners.into_iter().collect(), late_s, ..window })
     }
 
     fn sample(&mut self, from: At) -> io::Result<Moment> {
@@ -387,3 +393,6 @@ fn set_pss(moment: &mut Moment, pss: Vec<Option<u64>>) {
 fn next_pss(now: u64, took_ns: u64) -> u64 {
     if took_ns > PSS_EXPENSIVE_NS { u64::MAX } else { now + PSS_EVERY_NS }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,9 @@ pub struct Window {
     pub length_s: f64,
     /// CPU time that watching took within the window, µs.
     pub own_cpu_us: u64,
+    /// By how much the first or the last sample came too late, whichever was later, seconds. What was used before the first is not
+    /// known, and what was used after the window is in the last.
+    pub late_s: f64,
 }
 
 /// All samples of one moment.
@@ -48,12 +51,19 @@ const SHORTEST_ROW_NS: u64 = 200_000_000;
 pub(crate) fn window(watched: &[Watched], mut moments: Vec<Moment>, own_cpu_us: u64) -> Window {
     drop_short_last(&mut moments);
     let (Some(first), Some(last)) = (moments.first(), moments.last()) else {
-        return Window { usage: Vec::new(), series: Vec::new(), owners: Vec::new(), length_s: 0.0, own_cpu_us };
+        return Window {
+            usage: Vec::new(),
+            series: Vec::new(),
+            owners: Vec::new(),
+            length_s: 0.0,
+            own_cpu_us,
+            late_s: 0.0,
+        };
     };
     let length_s = seconds(first, last);
     let usage = roles(watched).into_iter().map(|role| role_usage(role, watched, &moments, length_s)).collect();
     let series = moments.windows(2).flat_map(|pair| rows(watched, &pair[0], &pair[1])).collect();
-    Window { usage, series, owners: Vec::new(), length_s, own_cpu_us }
+    Window { usage, series, owners: Vec::new(), length_s, own_cpu_us, late_s: 0.0 }
 }
 
 /// The CPUs of a role: those of all its trees.

@@ -36,7 +36,7 @@ pub const DUET_SCHEMA: u32 = 1;
 const QUADS_TO_START: f64 = 3.0;
 
 /// Checks whose finding says that something else used the machine during a slice: its quad is left out, and it is no fault of a product.
-const DISTURBED: [&str; 3] = ["other-processes", "steal", "stalls"];
+const DISTURBED: [&str; 4] = ["other-processes", "stalls", "steal", "vitals-late"];
 
 /// After so many quads in a row with a slice that failed or is invalid, the duet ends: it is not chance.
 const FAILED_IN_A_ROW: u32 = 2;

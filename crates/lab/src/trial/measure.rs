@@ -83,7 +83,11 @@ pub fn write_files(folder: &Path, window: &Window) -> Result<(), FileError> {
         writer.serialize(row).map_err(|e| io(e.into()))?;
     }
     writer.flush().map_err(io)?;
-    let costs = serde_json::json!({ "vitals_cpu_us": window.own_cpu_us, "window_s": window.length_s });
+    let costs = serde_json::json!({
+        "vitals_cpu_us": window.own_cpu_us,
+        "window_s": window.length_s,
+        "late_s": window.late_s,
+    });
     let path = folder.join("observer.json");
     std::fs::write(&path, pretty(&costs)?).map_err(FileError::at(&path))
 }

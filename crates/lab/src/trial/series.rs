@@ -189,6 +189,7 @@ impl RunningTrial<'_> {
             series: &window.series,
             owners: &window.owners,
             hosts: &self.context.hosts.records(),
+            vitals_late_s: window.late_s,
             placement: &placement,
             connections: point.connections,
             requests: match trial_load.kind {

@@ -20,6 +20,7 @@ pub fn joined(mut windows: Vec<(&HostFacts, Window)>) -> Option<Window> {
     }
     let length_s = windows.first()?.1.length_s;
     let own_cpu_us = windows.iter().map(|(_, window)| window.own_cpu_us).sum();
+    let late_s = windows.iter().map(|(_, window)| window.late_s).fold(0.0, f64::max);
     let mut usage: Vec<RoleUsage> = Vec::new();
     for (facts, window) in &windows {
         for of_host in &window.usage {
@@ -31,7 +32,7 @@ pub fn joined(mut windows: Vec<(&HostFacts, Window)>) -> Option<Window> {
         }
     }
     let (series, owners) = (series(&windows), owners(&windows));
-    Some(Window { usage, series, owners, length_s, own_cpu_us })
+    Some(Window { usage, series, owners, length_s, own_cpu_us, late_s })
 }
 
 /// Who used the roles' CPUs, of each machine, by the first of its hosts.
@@ -239,7 +240,7 @@ mod tests {
         };
         let cpu = CpuUse { cpu: role as u32, others: Some(0.1), ..CpuUse::default() };
         let owners = vec![Owners { cpus: vec![cpu], ..Owners::default() }];
-        Window { usage: vec![usage], series: rows.to_vec(), owners, length_s: 2.0, own_cpu_us: 7 }
+        Window { usage: vec![usage], series: rows.to_vec(), owners, length_s: 2.0, own_cpu_us: 7, late_s: 0.0 }
     }
 
     fn seen(window: &Window) -> Vec<(&str, Option<f64>, Option<u64>)> {
