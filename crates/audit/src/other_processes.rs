@@ -1,6 +1,6 @@
 //! Other processes on the roles' CPUs.
 
-use weir_model::owners::{CpuUse, Owners, RoleCpus};
+use weir_model::owners::{CpuUse, OtherProcess, Owners, RoleCpus};
 use weir_model::record::{Finding, ResourceSecond, Severity};
 use weir_model::text::list;
 
@@ -29,6 +29,8 @@ pub const CHECK: Check = Check {
 const MEAN: f64 = 0.05;
 /// CPUs used of a role's in a second.
 const SECOND: f64 = 0.25;
+/// So many times the mean a second is told by itself.
+const PEAK: f64 = 2.0;
 /// CPUs used unseen of one.
 const UNSEEN: f64 = 0.1;
 /// A row shorter than this is not judged by itself.
@@ -41,8 +43,14 @@ const CPUS: usize = 3;
 const NAMED: f64 = 0.005;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let message = over_the_window(e).or_else(|| in_a_second(e)).or_else(|| unseen(e))?;
+    let seen: Vec<String> = over_the_window(e).into_iter().chain(in_a_second(e)).collect();
+    let message = if seen.is_empty() { unseen(e)? } else { format!("other processes used {}", seen.join("; ")) };
     CHECK.finding(Severity::Warning, message)
+}
+
+/// What was used of the busiest CPU over the window.
+fn most(e: &Evidence<'_>) -> f64 {
+    e.owners.iter().flat_map(|machine| &machine.cpus).filter_map(|cpu| cpu.others).fold(0.0, f64::max)
 }
 
 fn over_the_window(e: &Evidence<'_>) -> Option<String> {
@@ -52,30 +60,29 @@ fn over_the_window(e: &Evidence<'_>) -> Option<String> {
     used.sort_by(|a, b| b.2.total_cmp(&a.2));
     let texts: Vec<String> = used.iter().take(CPUS).map(|(machine, cpu, used)| of_cpu(machine, *cpu, *used)).collect();
     let more = if used.len() > CPUS { format!("; and {} more CPUs", used.len() - CPUS) } else { String::new() };
-    (!texts.is_empty()).then(|| format!("during the window, other processes used {}{more}", texts.join("; ")))
+    (!texts.is_empty()).then(|| format!("{}{more}", texts.join("; ")))
 }
 
 /// `30 % of CPU 1, the proxy's: burner (pid 123) 30 %`.
 fn of_cpu(machine: &Owners, cpu: u32, used: f64) -> String {
     let whose: Vec<&RoleCpus> = machine.roles.iter().filter(|role| role.cpus.contains(&cpu)).collect();
-    let (host, whose, who) = (at(machine), named(&whose), busiest(machine, &[cpu]));
+    let (host, whose, who) = (at(machine), named(&whose), told(machine, |it| it.on(&[cpu])));
     format!("{:.0} % of CPU {cpu}{host}, the {whose}'s{who}", used * 100.0)
 }
 
 fn in_a_second(e: &Evidence<'_>) -> Option<String> {
     let rows = e.series.iter().filter(|row| row.length_s >= LEAST_ROW_S && !row.is_of_part());
     let used = rows.filter_map(|row| Some((row, row.cpu_others.filter(|used| *used >= SECOND)?)));
-    let (row, used) = used.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let of_role = e.owners.iter().find_map(|machine| {
-        let role = machine.roles.iter().find(|role| role.role.as_str() == row.who)?;
-        Some(busiest(machine, &role.cpus))
-    });
+    // A second like the others is told with the window.
+    let (row, used) =
+        used.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, used)| *used >= PEAK * most(e) || most(e) < MEAN)?;
+    let machine = e.owners.iter().find(|machine| machine.roles.iter().any(|role| role.role.as_str() == row.who));
     Some(format!(
-        "other processes used {:.0} % of a CPU of the {}'s in second {} of the window{}",
+        "{:.0} % of a CPU of the {}'s in second {} of the window{}",
         used * 100.0,
         row.who,
         second(e.series, row),
-        of_role.unwrap_or_default()
+        machine.map(|machine| told(machine, |it| it.peak)).unwrap_or_default()
     ))
 }
 
@@ -160,11 +167,11 @@ fn at(machine: &Owners) -> String {
 }
 
 /// `: burner (pid 123) 30 %, cc1 (pid 9) 2 %`.
-fn busiest(machine: &Owners, cpus: &[u32]) -> String {
-    let mut all: Vec<_> = machine.others.iter().filter(|it| !it.kernel).map(|it| (it.on(cpus), it)).collect();
+fn told(machine: &Owners, used: impl Fn(&OtherProcess) -> f64) -> String {
+    let mut all: Vec<_> = machine.others.iter().filter(|it| !it.kernel).map(|it| (used(it), it)).collect();
     all.retain(|(used, _)| *used >= NAMED);
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let text = |(used, it): &(f64, &weir_model::owners::OtherProcess)| {
+    let text = |(used, it): &(f64, &OtherProcess)| {
         let children = if it.ended_children.is_some() { " with its ended children" } else { "" };
         format!("{} (pid {}){children} {:.0} %", it.name, it.pid, used * 100.0)
     };
@@ -176,7 +183,6 @@ fn busiest(machine: &Owners, cpus: &[u32]) -> String {
 pub(super) mod tests {
     use std::collections::BTreeMap;
 
-    use weir_model::owners::OtherProcess;
     use weir_model::record::Role;
 
     use super::*;
@@ -197,6 +203,7 @@ pub(super) mod tests {
             pid: 123,
             kernel: false,
             used: BTreeMap::from([(1, others)]),
+            peak: others.max(0.4),
             ended_children: None,
         };
         vec![Owners {
@@ -226,10 +233,7 @@ pub(super) mod tests {
     fn fires_from_a_twentieth_of_one_cpu_on_and_names_who_it_was() {
         assert_eq!(with(beside(0.04, 0.64)).check(check), None);
         let message = with(beside(0.3, 0.9)).check(check).expect("fires").message;
-        assert_eq!(
-            message,
-            "during the window, other processes used 30 % of CPU 1, the proxy's: burner (pid 123) 30 %"
-        );
+        assert_eq!(message, "other processes used 30 % of CPU 1, the proxy's: burner (pid 123) 30 %");
     }
 
     #[test]

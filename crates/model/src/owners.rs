@@ -85,6 +85,8 @@ pub struct OtherProcess {
     pub kernel: bool,
     /// What it used of each of the roles' CPUs.
     pub used: BTreeMap<u32, f64>,
+    /// The most that it used of them from one look to the next, a second later, in seconds of CPU.
+    pub peak: f64,
     /// The part of it that was children's which had ended: they have no name any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_children: Option<f64>,
@@ -142,8 +144,14 @@ mod tests {
     fn hosts_of_one_machine_have_one_account() {
         let cpu = |cpu, others| CpuUse { cpu, others, ..CpuUse::default() };
         let used = |cpu, used| BTreeMap::from([(cpu, used)]);
-        let other =
-            |cpu| OtherProcess { name: "cc".into(), pid: 7, kernel: false, used: used(cpu, 0.5), ended_children: None };
+        let other = |cpu| OtherProcess {
+            name: "cc".into(),
+            pid: 7,
+            kernel: false,
+            used: used(cpu, 0.5),
+            peak: 0.5,
+            ended_children: None,
+        };
         let mut one = Owners { cpus: vec![cpu(1, Some(0.5))], others: vec![other(1)], ..Owners::default() };
         one.join(Owners { cpus: vec![cpu(0, Some(0.5)), cpu(1, None)], others: vec![other(0)], ..Owners::default() });
         assert_eq!(one.cpus, [cpu(0, Some(0.5)), cpu(1, Some(0.5))]);

@@ -56,6 +56,9 @@ struct Other {
     used: BTreeMap<u32, u64>,
     /// The part of it that is ended children's, ns.
     ended_ns: u64,
+    /// What it had used of the roles' CPUs at the last sample, and the most from one sample to the next, ns.
+    on_roles_ns: u64,
+    peak_ns: u64,
 }
 
 #[derive(Debug)]
@@ -101,7 +104,7 @@ impl Others {
         self.listed.clear();
         for other in self.processes.values_mut() {
             other.used.clear();
-            other.pending_ns = 0;
+            (other.pending_ns, other.on_roles_ns, other.peak_ns) = (0, 0, 0);
         }
     }
 
@@ -123,6 +126,9 @@ impl Others {
             other.clock_ns = clock_ns;
             if other.pending_ns >= LEAST_NS {
                 other.look(&self.proc_dir, pid, reader);
+                let now = self.cpus.iter().filter_map(|cpu| other.used.get(cpu)).sum();
+                other.peak_ns = other.peak_ns.max(now - other.on_roles_ns);
+                other.on_roles_ns = now;
             }
         }
         let gone = self.processes.extract_if(|pid, _| !alive.contains(pid) || own.contains(pid));
@@ -175,12 +181,15 @@ impl Others {
                     pid,
                     kernel: about.kernel,
                     used: used.map(|(cpu, ns)| (*cpu, share(*ns))).collect(),
+                    peak: other.peak_ns as f64 / 1e9,
                     ended_children: (other.ended_ns > 0).then(|| share(other.ended_ns)),
                 })
             })
             .filter(|process| !process.used.is_empty())
             .collect();
-        all.sort_by(|a, b| b.on(&self.cpus).total_cmp(&a.on(&self.cpus)));
+        // What was there for a second, too.
+        let much = |process: &OtherProcess| process.on(&self.cpus).max(process.peak / 10.0);
+        all.sort_by(|a, b| much(b).total_cmp(&much(a)));
         all.truncate(LISTED);
         all
     }
@@ -297,6 +306,7 @@ mod tests {
         let seen = listed.iter().find(|it| it.pid == busy.id()).unwrap_or_else(|| panic!("{listed:?}"));
         assert_eq!(seen.name, "sh");
         assert!(by_cpu.values().sum::<u64>() >= LEAST_NS && seen.on(&all_cpus()) > 0.01, "{listed:?}");
+        assert!((seen.on(&all_cpus()) * 0.3 - seen.peak).abs() < 1e-6, "one sample: {seen:?}");
         assert!(listed.iter().all(|it| it.pid != own.id()));
         // What was used stays when the process is gone.
         let after = others.sample(&owned, &mut reader);
