@@ -1,5 +1,6 @@
 //! What watching costs: ten processes with ten threads each, watched for ten seconds. First with all threads asleep but
-//! the first of each process, then with all awake every 10 ms. `cargo run --release -p weir-vitals --example cost`
+//! the first of each process, then with all awake every 10 ms; each without and with a look at all
+//! other processes. `cargo run --release -p weir-vitals --example cost`
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -13,18 +14,23 @@ fn main() -> std::io::Result<()> {
         Some("asleep") => sleep_in_threads(1),
         Some("awake") => sleep_in_threads(9),
         _ => {
-            measure("asleep")?;
-            measure("awake")
+            for threads in ["asleep", "awake"] {
+                measure(threads, false)?;
+                measure(threads, true)?;
+            }
+            Ok(())
         }
     }
 }
 
-fn measure(threads: &str) -> std::io::Result<()> {
+fn measure(threads: &str, others: bool) -> std::io::Result<()> {
     let program = std::env::current_exe()?;
     let spawn = |_| Command::new(&program).arg(threads).stdin(Stdio::piped()).spawn();
     let mut children: Vec<Child> = (0..10).map(spawn).collect::<Result<_, _>>()?;
     std::thread::sleep(Duration::from_millis(500));
-    let root = Watched::below(Role::Proxy, std::process::id());
+    // Where the role has CPUs of its own, all other processes are looked at, too.
+    let cpus = if others { (0..std::thread::available_parallelism()?.get() as u32).collect() } else { Vec::new() };
+    let root = Watched::below(Role::Proxy, std::process::id()).on(cpus);
     let watch = Watch::start(vec![root])?;
     watch.begin_window(now(), None)?;
     std::thread::sleep(Duration::from_millis(10_050));
@@ -36,7 +42,8 @@ fn measure(threads: &str) -> std::io::Result<()> {
     }
     let rows = window.series.iter().filter(|row| row.who == "host").count();
     let usage = &window.usage[0];
-    println!("{threads}: {:?} processes, {:?} threads, {rows} rows", usage.processes_max, usage.threads_max);
+    let beside = if others { ", and all others" } else { "" };
+    println!("{threads}{beside}: {:?} processes, {:?} threads, {rows} rows", usage.processes_max, usage.threads_max);
     println!("  CPU in the window: {} us, {} us a row", window.own_cpu_us, window.own_cpu_us / rows.max(1) as u64);
     println!("  in all: {} µs, {} reads, {} samples", cost.cpu_us, cost.reads, cost.samples);
     Ok(())

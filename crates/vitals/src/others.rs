@@ -15,10 +15,12 @@ use procfs::FromRead;
 use procfs::process::Stat;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use weir_model::owners::OtherProcess;
+use weir_model::units::CpuList;
 
 use crate::account::TICK_NS;
 use crate::file::{OpenFile, Reader};
-use crate::parse::process::schedstat;
+use crate::parse::process::{allowed_cpus, schedstat};
+use crate::sys::online_cpus;
 
 /// A process that ran less than this since it was last looked at is not looked at.
 const LEAST_NS: u64 = 1_000_000;
@@ -144,8 +146,8 @@ impl Others {
         self.by_cpu()
     }
 
-    /// Adds what children used that ended in the window, to the parent that waited for most of it. It reads a file of each process: do
-    /// it after a window.
+    /// Adds what children used that ended in the window, to the parent that waited for most of it, and to the CPUs that these might
+    /// use. It reads a file of each process: do it after a window.
     pub fn finish(&mut self, reader: &mut Reader) {
         let (mut sum, mut most) = (0, None);
         for (&pid, other) in &mut self.processes {
@@ -159,11 +161,26 @@ impl Others {
         }
         // Children's times are in ticks, those of the living in ns.
         let ended = sum.saturating_sub(self.gone_ns);
-        if let Some(other) = most.filter(|_| ended > 2 * TICK_NS).and_then(|(pid, _)| self.processes.get_mut(&pid)) {
-            let cpu = other.about.as_ref().map_or(0, |about| about.last_cpu);
-            other.ended_ns += ended;
-            *other.used.entry(cpu).or_default() += ended;
+        let Some((pid, _)) = most.filter(|_| ended > 2 * TICK_NS) else { return };
+        // Where they ran is not known: they inherit where they may.
+        let cpus = self.allowed(pid, reader);
+        let Some(other) = self.processes.get_mut(&pid) else { return };
+        other.ended_ns += ended;
+        for cpu in &cpus {
+            *other.used.entry(*cpu).or_default() += ended / cpus.len() as u64;
         }
+    }
+
+    /// The CPUs on which a process may run, as far as they are online.
+    fn allowed(&self, pid: u32, reader: &mut Reader) -> Vec<u32> {
+        let status = OpenFile::open_at(&self.proc_dir, &format!("{pid}/status"));
+        let list = status.ok().and_then(|file| {
+            let text = std::str::from_utf8(allowed_cpus(reader.whole(&file).ok()?)?).ok()?;
+            Some(text.parse::<CpuList>().ok()?.into_vec())
+        });
+        let online = online_cpus();
+        let is_online = |cpu: &u32| online.as_ref().is_none_or(|online| online.contains(cpu));
+        list.unwrap_or_default().into_iter().filter(is_online).collect()
     }
 
     /// Those that used the roles' CPUs most, over so many seconds.
