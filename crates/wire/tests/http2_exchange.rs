@@ -47,6 +47,39 @@ fn a_request_and_its_answer() {
 }
 
 #[test]
+fn a_value_that_changes_is_read_anew_in_a_block_that_is_remembered() {
+    for keep_headers in [true, false] {
+        let mut pipe = Pipe::new(&Options { keep_headers, ..Options::client() }, &Options::server());
+        pipe.start();
+        let headers = [("x-a", "1"), ("x-name", ""), ("x-b", "2")];
+        let request = Request { method: "GET", scheme: "http", authority: "a", path: "/", headers: &headers };
+        let request = Prepared::template(&request, false, &[1]).unwrap();
+        let answer = Prepared::response_template(200, &[("server", "weir")], Some(0), &["x-answer"]).unwrap();
+        // The first blocks insert into the table; later ones differ in the value alone, and once in its length.
+        for (round, name) in (0..).zip(["aa", "bb", "cc", "cc", "dd", "eee", "fff", "gg"]) {
+            pipe.client
+                .request_filled(round, &request, b"", &[name.as_bytes()], Body::None, &mut pipe.to_server)
+                .unwrap();
+            let stream = pipe.run().pop().unwrap();
+            let values: [&[u8]; 1] = [name.as_bytes()];
+            pipe.server.respond_filled(stream, &answer, &values, Body::None, &mut pipe.to_client).unwrap();
+            pipe.run();
+            let seen: Vec<_> = pipe.take().iter().map(Seen::to_string).collect();
+            let kept = if keep_headers { &format!(" server: weir, content-length: 0, x-answer: {name}") } else { "" };
+            assert_eq!(
+                seen,
+                [
+                    &format!("request GET http a / x-a: 1, x-b: 2, x-name: {name}"),
+                    "request ends",
+                    &format!("{round}: 200 length 0{kept}"),
+                    &format!("{round}: end"),
+                ],
+            );
+        }
+    }
+}
+
+#[test]
 fn later_requests_are_a_few_bytes() {
     let mut pipe = Pipe::new(&Options::client(), &Options::server());
     pipe.start();

@@ -4,7 +4,7 @@
 use super::body::Output;
 use super::fields::Fields;
 use super::frame::{self, Found, Framer, HEAD, Head, flag, kind};
-use super::hpack::{Encoder, TABLE_SIZE, Table};
+use super::hpack::{Encoder, Gap, TABLE_SIZE, Table};
 use super::message::{Kind, Message};
 use super::send::Backlog;
 use super::streams::{Streams, is};
@@ -96,6 +96,8 @@ pub(super) struct Conn {
     /// The last block read, if reading it again would give the same result, which is in `message` and `fields`. Else
     /// empty.
     pub(super) memo: Vec<u8>,
+    /// A value in it that may be another.
+    pub(super) gap: Gap,
     pub(super) block: Option<Box<Block>>,
     pub(super) payload: Payload,
     pub(super) streams: Streams,
@@ -143,6 +145,7 @@ impl Conn {
             fields: Fields::new(own.keep_headers, limit),
             message: Message::new(Kind::Trailers, limit),
             memo: Vec::new(),
+            gap: Gap::default(),
             block: None,
             payload: Payload::default(),
             streams: Streams::new(),

@@ -97,16 +97,24 @@ impl Fields {
         (&self.flat[start + LENGTHS..self.name_end], &self.flat[self.name_end..], self.name_end)
     }
 
-    /// Keeps the header that began at `start`, or not.
-    pub(super) fn end(&mut self, start: usize) {
+    /// Writes a kept value over another of the same length.
+    pub(super) fn replace(&mut self, at: u32, value: &[u8]) {
+        if let Some(old) = self.flat.get_mut(at as usize..at as usize + value.len()) {
+            old.copy_from_slice(value);
+        }
+    }
+
+    /// Keeps the header that began at `start`, or not. True: it is kept.
+    pub(super) fn end(&mut self, start: usize) -> bool {
         if !self.keep || start > self.limit {
             self.flat.truncate(start);
-            return;
+            return false;
         }
         let name = (self.name_end - start - LENGTHS) as u32;
         let value = (self.flat.len() - self.name_end) as u32;
         self.flat[start..start + 4].copy_from_slice(&name.to_ne_bytes());
         self.flat[start + 4..start + LENGTHS].copy_from_slice(&value.to_ne_bytes());
+        true
     }
 
     /// The given number of bytes from `at` on.

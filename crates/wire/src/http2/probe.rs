@@ -33,7 +33,7 @@ impl Blocks {
     pub fn read(&mut self, block: &[u8]) -> Option<(Vec<Header>, bool)> {
         let mut all = All(Vec::new());
         self.fields.clear();
-        let pure = hpack::decode(&mut self.table, block, &mut self.fields, &mut all).ok()?;
+        let pure = hpack::decode(&mut self.table, block, &mut self.fields, &mut all).ok()?.pure;
         let kept: Vec<Header> =
             self.fields.headers(0).iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
         let length: usize = kept.iter().map(|(name, value)| name.len() + value.len()).sum();

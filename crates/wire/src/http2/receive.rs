@@ -1,9 +1,10 @@
 //! Reads header blocks and DATA of streams, and checks them against the state of their stream (RFC 9113 sections 5.1,
 //! 6.1, 8.1). [`super::conn`] calls it.
 
+use super::class::is_value;
 use super::conn::{Conn, Event, FIRST_WINDOW, FrameResult, MEMO, Payload, Step, todo};
 use super::frame::{self, Head, flag, kind};
-use super::hpack;
+use super::hpack::{self, Decoded, Gap};
 use super::message::{Kind, Message};
 use super::streams::{ANY, is};
 use super::{Code, StreamError, Violation};
@@ -37,21 +38,48 @@ impl Conn {
     /// Reads a block into `message` and `fields`, unless they already hold its contents.
     #[inline]
     fn read_block(&mut self, kind: Kind, block: &[u8]) -> Result<Result<(), StreamError>, Violation> {
-        if kind != Kind::Trailers && !self.memo.is_empty() && self.memo == block {
+        if kind != Kind::Trailers && self.is_remembered(block) {
             return Ok(Ok(()));
         }
         self.read_new_block(kind, block)
+    }
+
+    /// Whether a block differs from the last one at most in a value without a meaning, such as the name of a request, which is then
+    /// in `fields`.
+    #[inline]
+    fn is_remembered(&mut self, block: &[u8]) -> bool {
+        if self.memo.is_empty() || self.memo.len() != block.len() {
+            return false;
+        }
+        let Gap { at, length, kept_at } = self.gap;
+        let (from, to) = (at as usize, (at + length) as usize);
+        let value = &block[from..to];
+        if self.memo[..from] != block[..from] || self.memo[to..] != block[to..] {
+            return false;
+        }
+        if self.memo[from..to] == *value {
+            return true;
+        }
+        if !is_value(value) {
+            return false;
+        }
+        self.memo[from..to].copy_from_slice(value);
+        if let Some(kept_at) = kept_at {
+            self.fields.replace(kept_at, value);
+        }
+        true
     }
 
     fn read_new_block(&mut self, kind: Kind, block: &[u8]) -> Result<Result<(), StreamError>, Violation> {
         self.memo.clear();
         self.fields.clear();
         self.message = Message::new(kind, self.own.limits.header_list);
-        let pure = hpack::decode(&mut self.table, block, &mut self.fields, &mut self.message)
+        let Decoded { pure, gap } = hpack::decode(&mut self.table, block, &mut self.fields, &mut self.message)
             .map_err(|_| Violation::Compression)?;
         let judged = self.message.finish(&self.fields);
         if pure && judged.is_ok() && kind != Kind::Trailers && block.len() <= MEMO {
             self.memo.extend_from_slice(block);
+            self.gap = gap;
         }
         Ok(judged)
     }

@@ -15,16 +15,35 @@ pub(in crate::http2) trait Reader {
     fn field(&mut self, class: Class, name: &[u8], value: &[u8], at: usize);
 }
 
+/// What a block was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http2) struct Decoded {
+    /// It left the table unchanged, so the same bytes mean the same until a block changes it.
+    pub(in crate::http2) pure: bool,
+    /// The last of its values that stands there as it is.
+    pub(in crate::http2) gap: Gap,
+}
+
+/// A value in a block that stands there as it is, of a header without a meaning here: another value of that length there changes
+/// nothing else. Empty: there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::http2) struct Gap {
+    /// Where in the block.
+    pub(in crate::http2) at: u32,
+    pub(in crate::http2) length: u32,
+    /// Where in [`Fields`], if that keeps it.
+    pub(in crate::http2) kept_at: Option<u32>,
+}
+
 /// Reads a block. Headers go to `reader` and, as long as there is room, to `fields` if it keeps them.
-///
-/// True: the block left the table unchanged, so the same bytes mean the same until a block changes it.
 pub(in crate::http2) fn decode(
     table: &mut Table,
     block: &[u8],
     fields: &mut Fields,
     reader: &mut impl Reader,
-) -> Result<bool, Garbled> {
+) -> Result<Decoded, Garbled> {
     let mut rest = block;
+    let mut gap = Gap::default();
     let mut pure = true;
     let mut begun = false;
     while let Some(&first) = rest.first() {
@@ -46,7 +65,7 @@ pub(in crate::http2) fn decode(
             _ => {
                 let inserted = first & 0x40 != 0;
                 let start = fields.begin();
-                let named = literal(&mut rest, if inserted { 6 } else { 4 }, table, fields)?;
+                let (named, as_it_is) = literal(&mut rest, if inserted { 6 } else { 4 }, table, fields)?;
                 let (name, value, at) = fields.last(start);
                 let class = match named {
                     Some(of) => classify_again(of, name, value),
@@ -57,17 +76,31 @@ pub(in crate::http2) fn decode(
                     pure = false;
                 }
                 reader.field(class, name, value, at);
-                fields.end(start);
+                // Whether `te` is allowed depends on its value.
+                let free = class == Class::Plain && as_it_is && !inserted && name != b"te";
+                let length = value.len();
+                let kept = fields.end(start);
+                if free {
+                    // Blocks are shorter than 2^32 bytes.
+                    let place = block.len() - rest.len() - length;
+                    gap = Gap { at: place as u32, length: length as u32, kept_at: kept.then_some(at as u32) };
+                }
             }
         }
         begun = true;
     }
-    Ok(pure)
+    Ok(Decoded { pure, gap })
 }
 
-/// Reads a literal header to the end of `fields`. If the name came from the table, returns the class of that entry.
+/// Reads a literal header to the end of `fields`. If the name came from the table, returns the class of that entry; and whether the
+/// value stands in the block as it is.
 #[inline]
-fn literal(rest: &mut &[u8], prefix: u32, table: &Table, fields: &mut Fields) -> Result<Option<Class>, Garbled> {
+fn literal(
+    rest: &mut &[u8],
+    prefix: u32,
+    table: &Table,
+    fields: &mut Fields,
+) -> Result<(Option<Class>, bool), Garbled> {
     let named = match integer(rest, prefix)? {
         0 => {
             string(rest, fields.buffer())?;
@@ -80,8 +113,8 @@ fn literal(rest: &mut &[u8], prefix: u32, table: &Table, fields: &mut Fields) ->
         }
     };
     fields.name_ends();
-    string(rest, fields.buffer())?;
-    Ok(named)
+    let as_it_is = string(rest, fields.buffer())?;
+    Ok((named, as_it_is))
 }
 
 /// An integer with a prefix of the given number of bits (section 5.1). More than 2^28 is rejected: nothing here is so
@@ -110,8 +143,8 @@ fn integer(rest: &mut &[u8], prefix: u32) -> Result<usize, Garbled> {
     Ok(number)
 }
 
-/// Appends a string (section 5.2).
-fn string(rest: &mut &[u8], out: &mut Vec<u8>) -> Result<(), Garbled> {
+/// Appends a string (section 5.2). True: it is not coded.
+fn string(rest: &mut &[u8], out: &mut Vec<u8>) -> Result<bool, Garbled> {
     let huffman = rest.first().ok_or(Garbled)? & 0x80 != 0;
     let length = integer(rest, 7)?;
     let (text, after) = rest.split_at_checked(length).ok_or(Garbled)?;
@@ -121,5 +154,5 @@ fn string(rest: &mut &[u8], out: &mut Vec<u8>) -> Result<(), Garbled> {
     } else if !huffman::decode(text, out) {
         return Err(Garbled);
     }
-    Ok(())
+    Ok(!huffman)
 }

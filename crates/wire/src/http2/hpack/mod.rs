@@ -10,7 +10,7 @@ mod huffman;
 mod statics;
 mod table;
 
-pub(super) use decode::{Reader, decode};
+pub(super) use decode::{Decoded, Gap, Reader, decode};
 pub(super) use encode::{Encoder, Field, put_content_length, put_digits, put_name, put_path_name, put_text};
 pub(super) use table::Table;
 

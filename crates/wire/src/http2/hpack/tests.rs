@@ -21,7 +21,7 @@ fn read(table: &mut Table, block: &[u8]) -> Option<(Vec<(String, String)>, bool)
     // Whether fields are kept must make no difference.
     let mut decoded = Decoded::default();
     let mut fields = Fields::new(block.len().is_multiple_of(2), 1 << 20);
-    let pure = decode(table, block, &mut fields, &mut decoded).ok()?;
+    let pure = decode(table, block, &mut fields, &mut decoded).ok()?.pure;
     Some((decoded.0, pure))
 }
 
