@@ -5,6 +5,7 @@
 //! - Every event but `End` uses bytes, and no two events in a row use none.
 //! - An error stays.
 //! - A body has the length that its head announced.
+//! - A header that is looked for where the last head had it is found where it is, and what is read as a name is written so.
 //! - What a reader accepts, another parser (httparse) accepts and reads alike, and [`encode`] can write, and what it
 //!   writes reads the same.
 
@@ -14,6 +15,8 @@ use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 use weir_wire::http1::{
     Framing, Limits, ParseError, RequestEvent, RequestParser, ResponseEvent, ResponseParser, Version, headers,
 };
+
+use weir_wire::names::{Answered, HeaderFinder, NAME_LENGTH, Name};
 
 /// An event that owns its bytes. Displayed in one word or two, for tables of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -250,6 +253,7 @@ pub fn responses(data: &[u8]) {
     assert_eq!(line(&whole), line(&pieces), "cut or not");
     assert_eq!(whole, pieces, "cut or not");
     check_bodies(&whole);
+    names(&whole);
     let mut number = 0;
     for (at, event) in whole.iter().enumerate() {
         match event {
@@ -274,12 +278,31 @@ pub fn requests(data: &[u8]) {
     assert_eq!(line(&whole), line(&pieces), "cut or not");
     assert_eq!(whole, pieces, "cut or not");
     check_bodies(&whole);
+    names(&whole);
     for (at, event) in whole.iter().enumerate() {
         if let Seen::Request { version, method, target, raw, .. } = event {
             agrees_on_request(*version, method, target, raw);
             if *version == Version::Http11 {
                 write_request(method, target, raw, body_after(&whole, at));
             }
+        }
+    }
+}
+
+/// Looks for headers in all heads, one after the other.
+fn names(seen: &[Seen]) {
+    for name in ["host", "server", "x-weir-name", "x-weir-answer"] {
+        let mut finder = HeaderFinder::new(name, NAME_LENGTH);
+        for event in seen {
+            let (Seen::Answer { raw, .. } | Seen::Request { raw, .. }) = event else { continue };
+            let found = finder.find(raw);
+            let all: Vec<&[u8]> =
+                headers(raw).filter(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value).collect();
+            assert_eq!(found.is_none(), all.is_empty(), "{name}");
+            let Some(value) = found else { continue };
+            assert!(all.contains(&value), "{name}");
+            assert!(Name::parse(value).is_none_or(|name| name.text() == value));
+            assert!(Answered::parse(value).is_none_or(|answered| answered.text() == value));
         }
     }
 }
