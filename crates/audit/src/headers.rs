@@ -12,7 +12,8 @@ pub const CHECK: Check = Check {
            thread, against its first. The product then does other work than at the start, or some answers come from elsewhere",
     threshold: "a header that is there in some samples only; a value that changed once and stayed for three samples",
     source: "a product in one state sends the same headers. Those of the connection and of the moment are not looked at (Age, Connection, \
-             Date, Keep-Alive, Transfer-Encoding), nor numbers, nor values that go back and forth or take more than two forms",
+             Date, Keep-Alive, Transfer-Encoding, and that of names), nor numbers, nor values that go back and forth or take more \
+             than two forms",
     remedy: "find in the product's configuration and output what sets the header; a cache, a limit and a fallback do",
     blind: "headers that differ in fewer answers than are sampled; of HTTP/2, connections but each 64th; what is so from the first answer on",
     provoked: true,
