@@ -81,10 +81,10 @@ impl Hosts {
         &self.origins[0]
     }
 
-    /// Whether clients and origins are on one machine, and so read one clock.
+    /// Whether clients and origins read one clock, this process's own. Hosts of one machine may have others (time namespaces).
     pub fn one_clock(&self) -> bool {
-        let machine = &self.client().facts().machine;
-        self.clients.iter().chain(&self.origins).all(|host| host.facts().machine == *machine)
+        let now = weir_vitals::clock::now();
+        self.clients.iter().chain(&self.origins).all(|host| host.at(now).mono_ns == now.mono_ns)
     }
 
     /// The CPUs that a role has on one of its hosts. `placement` has those of its first one; another host of that machine, such as a
