@@ -13,7 +13,7 @@ pub const CHECK: Check = Check {
     threshold: "one connection, of the first 64 from clients and 64 to origins, before and after the window; less than 1 us of CPU a \
          request, where each connection has one request in flight and 1,000 and more were answered",
     source: "a request alone on its connections takes a server a read and a write, and a proxy two of each. A write to TCP goes through \
-         the network stack, which takes more than a microsecond on CPUs of today; nginx takes 12 to 19 us a request on the virtual \
+         the network stack, which takes more than a microsecond on CPUs of today; lean proxies take 12 to 19 us a request on the virtual \
          machine on which weir was built",
     remedy: "see what the named process is, and end it before the run; the product has to do its work below the process that weir starts",
     blind: "another process that holds none of these connections and does a part of the work (`other-processes` sees it on the roles' \
