@@ -212,13 +212,13 @@ impl RunningServer {
 
     /// What to watch for its CPU time.
     pub fn watched(&self) -> Watched {
-        Watched::process(Role::Origin, self.process.pid())
+        Watched::below(Role::Origin, self.process.root())
     }
 
     /// The process that does the work: nginx's is its worker.
     pub fn worker(&self) -> u32 {
-        let own = self.process.pid();
-        descendants(own).last().copied().unwrap_or(own)
+        let supervisor = self.process.root();
+        descendants(supervisor).last().copied().unwrap_or(supervisor)
     }
 }
 
