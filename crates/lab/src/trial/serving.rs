@@ -114,7 +114,7 @@ fn own(
         let tls = protocol.is_tls().then(|| certified(context, host, &at("origin"))).transpose()?;
         let cpus = context.hosts.cpus(Role::Origin, host, &context.placement);
         let (connections, driver) = (trial.load.connections, context.driver);
-        let real_time = is_real_time(context, trial.load);
+        let real_time = is_real_time(context, trial);
         let names = trial.workload.name_header();
         let spec = OriginSpec {
             listen: &listen,

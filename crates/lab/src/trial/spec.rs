@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use weir_model::load::{LoadProtocol, LoadSpec, Names, RequestSpec, Target};
-use weir_model::suite::{Expect, Load, LoadKind};
+use weir_model::suite::{Expect, LoadKind};
 
 use super::points::PointSpec;
 use super::{TrialContext, TrialSpec, client_folder};
@@ -44,7 +44,7 @@ pub fn load_spec(
         connections: point.connections,
         threads: (context.placement.client.len() as u32).min(point.connections),
         cpus: context.placement.client.clone(),
-        real_time: is_real_time(context, trial.load),
+        real_time: is_real_time(context, trial),
         duration_s: trial.load.duration.as_secs_f64(),
         timeout_s: trial.load.timeout.as_secs_f64(),
         leave_queue: trial.load.leaves_queue(),
@@ -60,12 +60,17 @@ fn names(context: &TrialContext, trial: &TrialSpec<'_>) -> Option<Names> {
     Some(Names::new(header, context.hosts.one_clock()))
 }
 
-/// Whether client and origin run before the ordinary processes of their CPUs: in open loads, in which both have time to spare, and
+/// Requests a second of each of the client's CPUs up to which its thread sleeps between requests: it wakes 50 us before each is due. Beyond
+/// it, a real-time thread would leave nothing to weir's other threads: at 18,000/s on a shared CPU the watch of CPU and memory came late.
+const SLEEPS_BETWEEN: f64 = 10_000.0;
+
+/// Whether client and origin run before the ordinary processes of their CPUs: in open loads whose rate leaves both time to spare, and
 /// only where the proxy has CPUs of its own. Closed loads may use all of a CPU that weir's other threads need, too.
-pub fn is_real_time(context: &TrialContext, load: &Load) -> bool {
+pub fn is_real_time(context: &TrialContext, trial: &TrialSpec<'_>) -> bool {
     let placement = &context.placement;
     let pinned = !placement.client.is_empty() && !placement.origin.is_empty() && !placement.proxy.is_empty();
-    matches!(load.kind, LoadKind::Open { .. }) && pinned && placement.sharing_with_proxy().is_empty()
+    let spare = trial.rate.is_some_and(|rate| rate <= SLEEPS_BETWEEN * placement.client.len() as f64);
+    matches!(trial.load.kind, LoadKind::Open { .. }) && spare && pinned && placement.sharing_with_proxy().is_empty()
 }
 
 /// The seed of the arrivals: the same for every product of a block, so that all get the same load; another one at every point.
