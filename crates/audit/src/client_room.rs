@@ -1,5 +1,6 @@
 //! CPU that client and origin had left.
 
+use weir_model::load::Bursts;
 use weir_model::record::{Finding, Role, Severity};
 
 use super::{Check, Evidence, Kind};
@@ -23,7 +24,7 @@ pub const CHECK: Check = Check {
 const FULL: f64 = 0.90;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let busiest = e.load.thread_busy.iter().copied().fold(0.0, f64::max);
+    let busiest = e.load.thread_busy.iter().copied().fold(0.0, f64::max) / on(e);
     let message = if busiest >= FULL {
         format!("the client's busiest thread used {:.0} % of a CPU", busiest * 100.0)
     } else {
@@ -38,8 +39,9 @@ fn shared_full(e: &Evidence<'_>) -> Option<String> {
     let cpus: std::collections::BTreeSet<_> = e.placement.client.iter().chain(&e.placement.origin).collect();
     // While the client busy-polls, it yields the CPU to other processes, so that time is headroom.
     let busy_poll = if e.load.window_s > 0.0 { e.load.busy_poll_us as f64 / 1e6 / e.load.window_s } else { 0.0 };
-    let client_busy = (client.cores_busy - busy_poll).max(0.0);
-    let used = client_busy + origin.cores_busy;
+    let client_busy = (client.cores_busy - busy_poll).max(0.0) / on(e);
+    let origin_busy = origin.cores_busy / on(e);
+    let used = client_busy + origin_busy;
     if e.placement.shared(Role::Client, Role::Origin).is_empty() || used < FULL * cpus.len() as f64 {
         return None;
     }
@@ -48,8 +50,13 @@ fn shared_full(e: &Evidence<'_>) -> Option<String> {
         used / cpus.len() as f64 * 100.0,
         if cpus.len() == 1 { "CPU".to_owned() } else { format!("{} CPUs", cpus.len()) },
         client_busy * 100.0,
-        origin.cores_busy * 100.0
+        origin_busy * 100.0
     ))
+}
+
+/// The share of the window in which the load was on: what was used then is all that was used.
+fn on(e: &Evidence<'_>) -> f64 {
+    e.load.bursts.map_or(1.0, Bursts::share)
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ fn overlap(a: &[u32], b: &[u32]) -> bool {
 fn beyond(machine: &Owners, cpus: &[u32]) -> Option<f64> {
     let used: Option<f64> = cpus.iter().map(|cpu| of(machine, *cpu)?.processes).sum();
     let seen: f64 = cpus.iter().filter_map(|cpu| of(machine, *cpu)?.others).sum();
-    let roles = machine.roles.iter().map(|role| {
+    let roles = machine.all_roles().map(|role| {
         let outside = role.strays.iter().flat_map(|strays| &strays.outside);
         let here = if overlap(&role.cpus, cpus) { role.used } else { 0.0 };
         outside.fold(here, |here, (cpu, used)| match (overlap(&role.cpus, cpus), cpus.contains(cpu)) {

@@ -1,4 +1,4 @@
-//! How often a duet is wrong, and what it finds: thousands of duets drawn from the quads of recorded ones. `bench/duets` calls it.
+//! How often a duet is wrong, and what it finds: thousands of duets drawn from the pairs of recorded ones. `bench/duets` calls it.
 //!
 //! `cargo run --release -p weir-lab --example duets -- [--difference 3%] [--same] FOLDER... [--dearer FOLDER...]` prints the recorded
 //! duets, and then what duets of 2, 5 and 10 minutes would have said, drawn from those of one program with itself: as recorded, and
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
-use weir_lab::duet::judged::{Quad, Slice, Verdict, Who, enough, judge};
-use weir_lab::duet::quads;
+use weir_lab::duet::judged::{Pair, Slice, Verdict, Who, enough, judge};
+use weir_lab::duet::pairs;
 use weir_model::metric::Metric;
 
 const METRICS: [Metric; 2] = [Metric::Cpu, Metric::Rate];
@@ -118,7 +118,7 @@ fn draw(from: &[Recorded], means: [f64; 2], dearer: f64, find: f64, most: usize,
             values: METRICS.iter().zip(logs).map(|(metric, log)| (*metric, log.exp())).collect(),
         };
         let slices = vec![slice(Who::A, [0.0; 2]), slice(Who::B, logs)];
-        made.push(Quad { start: made.len() as u32, slices });
+        made.push(Pair { start: made.len() as u32, slices });
         let changes = judge(&made, &METRICS, 1.0 + find);
         if enough(&changes).is_some() || made.len() >= most {
             return Drawn { cpu: changes[0].verdict, capacity: changes[1].verdict, starts: made.len() };
@@ -127,7 +127,7 @@ fn draw(from: &[Recorded], means: [f64; 2], dearer: f64, find: f64, most: usize,
     Drawn { cpu: Verdict::Open, capacity: Verdict::Open, starts: most }
 }
 
-const HEAD: &str = "recorded          ended       s  quads  out  cpu %                       capacity %";
+const HEAD: &str = "recorded          ended       s  pairs  out  cpu %                       capacity %";
 
 /// A row for each recorded duet, and how many of them were sure.
 fn table(what: &str, folders: &[PathBuf]) {
@@ -151,7 +151,7 @@ fn table(what: &str, folders: &[PathBuf]) {
 fn read(folder: &Path) -> Result<(String, Recorded), String> {
     let bytes = std::fs::read(folder.join("result.json")).map_err(|_| "unfinished".to_owned())?;
     let result: Value = serde_json::from_slice(&bytes).map_err(|e| format!("result.json: {e}"))?;
-    let quads = quads::read(folder, &METRICS)?;
+    let pairs = pairs::read(folder, &METRICS)?;
     let change = |nth: usize| {
         let change = &result["changes"][nth];
         let ratio = |key: &str| {
@@ -163,12 +163,12 @@ fn read(folder: &Path) -> Result<(String, Recorded), String> {
     let omitted: u64 = omitted.filter_map(Value::as_u64).sum();
     let took = result["took_s"].as_f64().unwrap_or_default();
     let ended = result["ended"].as_str().unwrap_or("?");
-    let row = format!("{ended:<8} {took:>4.0} {:>6} {omitted:>4}  {:<27} {}", quads.len(), change(0), change(1));
-    let changes = |of_start: &[Quad]| {
+    let row = format!("{ended:<8} {took:>4.0} {:>6} {omitted:>4}  {:<27} {}", pairs.len(), change(0), change(1));
+    let changes = |of_start: &[Pair]| {
         let changes = judge(of_start, &METRICS, 2.0);
         Some([changes.first()?.ratio.value.ln(), changes.get(1)?.ratio.value.ln()])
     };
-    let starts: Vec<[f64; 2]> = quads.chunk_by(|one, next| one.start == next.start).filter_map(changes).collect();
+    let starts: Vec<[f64; 2]> = pairs.chunk_by(|one, next| one.start == next.start).filter_map(changes).collect();
     let sure = [0, 1].map(|nth| result["changes"][nth]["verdict"] == "sure");
     Ok((row, Recorded { seconds: took, starts, sure }))
 }

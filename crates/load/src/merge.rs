@@ -14,7 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogHistogram, IntervalLogIterator, LogEntry};
-use weir_model::load::{ClientOfHost, LoadResult, LoadSecond, Quantiles};
+use weir_model::load::{Bursts, ClientOfHost, LoadResult, LoadSecond, Quantiles};
 
 use crate::clock::MILLI;
 use crate::error::LoadError;
@@ -114,7 +114,8 @@ fn counts(clients: &[ClientOutput]) -> Result<LoadResult, LoadError> {
     }
     let drivers: BTreeSet<&str> = clients.iter().map(|client| client.result.driver.as_str()).collect();
     sum.driver = drivers.into_iter().collect::<Vec<_>>().join(", ");
-    let each_second = |n: u64| if sum.window_s > 0.0 { n as f64 / sum.window_s } else { 0.0 };
+    let on_s = sum.window_s * sum.bursts.map_or(1.0, Bursts::share);
+    let each_second = |n: u64| if on_s > 0.0 { n as f64 / on_s } else { 0.0 };
     sum.rate = each_second(sum.window.right_in_window);
     sum.body_bytes_per_s = each_second(sum.window.right_body_bytes_in_window);
     sum.hosts = clients.iter().map(of_host).collect();

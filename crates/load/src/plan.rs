@@ -15,7 +15,7 @@ use crate::error::LoadError;
 use crate::generator::Choices;
 use crate::protocol::Protocol;
 use crate::recorder::Kinds;
-use crate::schedule::Timetable;
+use crate::schedule::{Bursts, Timetable};
 use crate::tls::TlsPlan;
 use crate::validate;
 
@@ -38,6 +38,8 @@ pub(crate) struct Plan {
     pub choices: Arc<Choices>,
     /// When requests are due, in open loads.
     pub timetable: Option<Timetable>,
+    /// When none become due.
+    pub bursts: Option<Bursts>,
     pub tls: Option<TlsPlan>,
     /// Requests that a connection may have in flight, and that it may carry in its life.
     pub streams: u32,
@@ -124,6 +126,7 @@ impl Plan {
             tls: TlsPlan::new(spec, P::ALPN).map_err(LoadError::Order)?,
             expectations: spec.requests.iter().map(P::expectation).collect(),
             timetable: Timetable::new(&spec.kind, warmup, duration),
+            bursts: spec.bursts.map(Bursts::from),
             streams: spec.protocol.streams(),
             requests_per_connection: match spec.connection_close {
                 true => 1,

@@ -33,6 +33,7 @@ pub(crate) fn spec(load: &LoadSpec) -> Option<LoadSpec> {
         }),
         kind: LoadKind::Count { requests: keys },
         think: None,
+        bursts: None,
         connections,
         threads,
         part,

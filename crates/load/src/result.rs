@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_model::load::{Counts, LOAD_SCHEMA, LoadResult, NameCounts, RequestResult, RequestSpec, TlsResult};
+use weir_model::load::{Bursts, Counts, LOAD_SCHEMA, LoadResult, NameCounts, RequestResult, RequestSpec, TlsResult};
 use weir_net::DriverKind;
 
 use crate::aggregate::Aggregate;
@@ -46,7 +46,8 @@ pub(crate) fn result(
     total.right_body_bytes_in_window = aggregate.window.right_body_bytes;
 
     let window_s = span_s(span.window, span.end);
-    let each_second = |n: u64| if window_s > 0.0 { n as f64 / window_s } else { 0.0 };
+    let on_s = window_s * plan.spec.bursts.map_or(1.0, Bursts::share);
+    let each_second = |n: u64| if on_s > 0.0 { n as f64 / on_s } else { 0.0 };
     let sum = |f: fn(&WorkerResult) -> u64| outcomes.iter().map(f).sum();
     LoadResult {
         schema: LOAD_SCHEMA,
@@ -62,6 +63,7 @@ pub(crate) fn result(
         first_byte: quantiles(&aggregate.samples.first_byte),
         window_start_ms: unix_ms(span.unix),
         window_s,
+        bursts: plan.spec.bursts,
         offered_rate: plan.timetable.as_ref().map(|timetable| timetable.mean_rate(plan.warmup, plan.duration)),
         rate: each_second(aggregate.window.right),
         body_bytes_per_s: each_second(aggregate.window.right_body_bytes),

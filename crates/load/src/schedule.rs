@@ -13,6 +13,9 @@
 //!   rate; the sum of independent Poisson processes is the Poisson process of the whole rate.
 //! - *Replay*: a list of times, of which thread i of n takes every n-th.
 //!
+//! A load in bursts ([`Bursts`]) has these times while it is on: what falls due later waits for the next burst, at the same distance
+//! from its begin.
+//!
 //! Rates change only inside the window. The warm-up before it uses the first rate, and the time after the profile the last
 //! one. A pause is a rate of 0.
 
@@ -23,7 +26,7 @@ use rand_chacha::ChaCha8Rng;
 use weir_model::load::{OfferedRate, Step};
 use weir_model::suite::{Arrivals, LoadKind};
 
-use crate::clock::{NEVER, from_secs};
+use crate::clock::{MILLI, NEVER, from_secs};
 use curve::{Curve, Segment};
 
 mod check;
@@ -32,6 +35,32 @@ mod curve;
 mod tests;
 
 pub(crate) use check::check;
+
+/// When a load is on and off, nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bursts {
+    on: u64,
+    off: u64,
+}
+
+impl From<weir_model::load::Bursts> for Bursts {
+    fn from(bursts: weir_model::load::Bursts) -> Bursts {
+        Bursts { on: from_secs(bursts.on_s).max(MILLI), off: from_secs(bursts.off_s) }
+    }
+}
+
+impl Bursts {
+    /// When the load has been on for so long; both since its start.
+    pub(crate) fn after(self, on_for: u64) -> u64 {
+        on_for.saturating_add((on_for / self.on).saturating_mul(self.off))
+    }
+
+    /// When the next burst begins if the load is off at this time; both since its start.
+    pub(crate) fn next(self, at: u64) -> Option<u64> {
+        let each = self.on + self.off;
+        (at % each >= self.on).then(|| at - at % each + each)
+    }
+}
 
 /// The due times of an open load, for all threads together.
 #[derive(Debug, Clone)]
@@ -74,14 +103,15 @@ impl Timetable {
             Arrivals::Constant => Walk::Even(every),
             Arrivals::Poisson => Walk::Poisson(Box::new(Unit::new(seed, thread, threads))),
         };
-        Schedule(match self {
+        let kind = match self {
             Timetable::Rate(rate, Arrivals::Constant) => Kind::Constant { rate: *rate, every },
             Timetable::Rate(rate, Arrivals::Poisson) => {
                 Kind::Poisson { gap: 1e9 / rate, unit: Box::new(Unit::new(seed, thread, threads)) }
             }
             Timetable::Curve(segments, arrivals) => Kind::Curve(Curve::new(segments.clone()), walk(*arrivals)),
             Timetable::Replay(due) => Kind::Replay { due: due.clone(), every },
-        })
+        };
+        Schedule { kind, bursts: None }
     }
 
     /// The mean rate in the window, requests a second; with Poisson arrivals, the expected one. Times are in
@@ -99,7 +129,10 @@ impl Timetable {
 
 /// The due times of one thread's share of an open load, in order. After the last, every further one is [`NEVER`].
 #[derive(Debug, Clone)]
-pub(crate) struct Schedule(Kind);
+pub(crate) struct Schedule {
+    kind: Kind,
+    bursts: Option<Bursts>,
+}
 
 #[derive(Debug, Clone)]
 enum Kind {
@@ -110,9 +143,20 @@ enum Kind {
 }
 
 impl Schedule {
+    /// The same in bursts.
+    pub(crate) fn in_bursts(self, bursts: Option<Bursts>) -> Schedule {
+        Schedule { bursts, ..self }
+    }
+
     /// The next due time, nanoseconds since the load's start.
     pub(crate) fn next_due(&mut self) -> u64 {
-        match &mut self.0 {
+        let due = self.next_on();
+        self.bursts.filter(|_| due != NEVER).map_or(due, |bursts| bursts.after(due))
+    }
+
+    /// The same as if the load were always on.
+    fn next_on(&mut self) -> u64 {
+        match &mut self.kind {
             // Rounded to the nearest nanosecond, so that a window of whole seconds holds exactly its share also for
             // rates that a binary fraction cannot express.
             Kind::Constant { rate, every } => (every.next() as f64 * 1e9 / *rate).round() as u64,

@@ -4,8 +4,9 @@
 use std::net::IpAddr;
 
 use weir_model::keyvalue::Operation;
-use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, RandomDuration};
+use weir_model::load::{Bursts, Endpoint, LoadProtocol, LoadSpec, OfferedRate, RandomDuration};
 use weir_model::protocol::Protocol;
+use weir_model::suite::LoadKind;
 
 use crate::keyvalue::COUNT_BITS;
 use crate::schedule;
@@ -42,6 +43,7 @@ pub(crate) fn check(spec: &LoadSpec) -> Result<(), String> {
     names(spec)?;
     keys_and_values(spec)?;
     thinking(spec)?;
+    bursts(spec)?;
     sources(spec)
 }
 
@@ -216,6 +218,16 @@ fn thinking(spec: &LoadSpec) -> Result<(), String> {
     must(right, || format!("think times of {think}; expected: 0 to {LONGEST_S} s"))
 }
 
+fn bursts(spec: &LoadSpec) -> Result<(), String> {
+    let Some(Bursts { on_s, off_s }) = spec.bursts else { return Ok(()) };
+    must(matches!(spec.kind, LoadKind::Closed | LoadKind::Open { rate: OfferedRate::Constant(_), .. }), || {
+        "bursts are for closed loads and for those of one rate".into()
+    })?;
+    must([on_s, off_s].iter().all(|s| (0.001..=LONGEST_S).contains(s)), || {
+        format!("bursts of {on_s} s and rests of {off_s} s; expected: 0.001 to {LONGEST_S} s")
+    })
+}
+
 fn sources(spec: &LoadSpec) -> Result<(), String> {
     for source in &spec.sources {
         for target in &spec.targets {
@@ -335,6 +347,14 @@ mod tests {
                 "think times are for",
             ),
             (|s| s.think = Some(RandomDuration::Constant { s: f64::NAN }), "think times of"),
+            (|s| s.bursts = Some(Bursts { on_s: 0.0, off_s: 1.0 }), "bursts of 0 s"),
+            (
+                |s| {
+                    s.kind = LoadKind::Count { requests: 1 };
+                    s.bursts = Some(Bursts { on_s: 1.0, off_s: 1.0 });
+                },
+                "bursts are for",
+            ),
             (|s| s.think = Some(RandomDuration::Uniform { from_s: 2.0, to_s: 1.0 }), "think times of"),
             (|s| s.sources = vec!["::1".parse().unwrap()], "an IPv4 source"),
             (

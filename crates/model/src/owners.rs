@@ -18,6 +18,9 @@ pub struct Owners {
     pub cpus: Vec<CpuUse>,
     /// The roles on it.
     pub roles: Vec<RoleCpus>,
+    /// Roles of another load that was measured at the same time, in turns with this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<RoleCpus>,
     /// Other processes that used these CPUs, the busiest first; few.
     pub others: Vec<OtherProcess>,
     /// Who held the product's connections, as far as somebody else did.
@@ -107,6 +110,13 @@ pub struct Holder {
     pub used: Option<f64>,
 }
 
+impl Owners {
+    /// The roles on its CPUs, with those of a load that was measured at the same time.
+    pub fn all_roles(&self) -> impl Iterator<Item = &RoleCpus> {
+        self.roles.iter().chain(&self.beside)
+    }
+}
+
 impl OtherProcess {
     /// What it used of these CPUs.
     pub fn on(&self, cpus: &[u32]) -> f64 {
@@ -126,6 +136,7 @@ impl Owners {
         }
         self.cpus.sort_by_key(|cpu| cpu.cpu);
         self.roles.extend(other.roles);
+        self.beside.extend(other.beside);
         for process in other.others {
             match self.others.iter_mut().find(|own| (own.pid, &own.name) == (process.pid, &process.name)) {
                 Some(own) => own.used.extend(process.used),

@@ -1,4 +1,4 @@
-//! `weir duet`: compares two products, profiles or binaries in short slices in turn. Called by `main`.
+//! `weir duet`: compares two products, profiles or binaries under load in short turns. Called by `main`.
 
 mod progress;
 mod question;
@@ -58,9 +58,12 @@ pub struct Args {
     /// Longest time.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::verbs::run::budget::parse)]
     budget: Duration,
-    /// Measured length of a slice, from 100ms on.
+    /// Measured length of a pair of slices, which have half of it each; rounded up to whole turns.
     #[arg(long, value_name = "TIME", default_value = question::SLICE, value_parser = question::parse_slice)]
     slice: Duration,
+    /// How long one has load before it is the other's turn. Longer than an answer takes.
+    #[arg(long, value_name = "TIME", default_value = question::TURN, value_parser = question::parse_turn)]
+    turn: Duration,
     /// Unmeasured load on each product after each of its starts, for those that need time to get fast.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     warmup: HumanDuration,
@@ -119,9 +122,9 @@ pub fn main(args: &Args) -> VerbResult {
             return Err(Failure::wrong("--fail-if", format!("this load does not measure {one}"), measured.join(", ")));
         }
     }
-    let least = weir_lab::duet::quad_takes(load);
+    let least = weir_lab::duet::pair_takes(load);
     if args.budget < least {
-        let found = format!("four slices take about {:.1} s", least.as_secs_f64());
+        let found = format!("a pair of slices takes about {:.1} s", least.as_secs_f64());
         return Err(Failure::wrong("--budget", found, "more time, or a shorter --slice"));
     }
     weir_net::raise_descriptor_limit();
@@ -141,6 +144,7 @@ pub fn main(args: &Args) -> VerbResult {
         labels: [args.a.label(), args.b.label()],
         find: args.find,
         budget_s: args.budget.as_secs_f64(),
+        turn_s: args.turn.as_secs_f64(),
         warmup_s: args.warmup.0.as_secs_f64(),
         busy: args.busy,
     };

@@ -1,9 +1,8 @@
 //! What the slices of a duet say: how many times B is A, how sure that is, and whether it is enough. A pure function of the slices, so
-//! that recorded ones can be judged again in any number and order. [`super`] calls it after each quad.
+//! that recorded ones can be judged again in any number and order. [`super`] calls it after each pair.
 //!
 //! The unit of a claim is a *start*: both products are started anew again and again, because two processes of one program differ
-//! by where the kernel put them, for as long as they live. A start has one quad or several. A quad's number is the mean over its
-//! four slices, in the order ABBA or BAAB, so that a steady drift of the machine cancels.
+//! by where the kernel put them, for as long as they live. A start has one pair of slices or several.
 
 use std::collections::BTreeMap;
 
@@ -53,29 +52,25 @@ impl Slice {
     }
 }
 
-/// Four slices, two of each product.
+/// Slices of both products that were measured together, in turns.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Quad {
+pub struct Pair {
     /// 1-based number of the start.
     pub start: u32,
-    /// In the order in which they were measured.
+    /// One of each, the one with the first turn before.
     pub slices: Vec<Slice>,
 }
 
-impl Quad {
+impl Pair {
     /// The logarithm of B over A.
     fn log_ratio(&self, metric: Metric) -> Option<f64> {
-        Some(self.mean_log(metric, Who::B)? - self.mean_log(metric, Who::A)?)
+        let log = |who| self.value(metric, who).map(f64::ln).filter(|log| log.is_finite());
+        Some(log(Who::B)? - log(Who::A)?)
     }
 
-    fn mean_log(&self, metric: Metric, who: Who) -> Option<f64> {
-        let logs: Vec<f64> = self.values(metric, who).map(f64::ln).collect();
-        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-        mean.is_finite().then_some(mean)
-    }
-
-    fn values(&self, metric: Metric, who: Who) -> impl Iterator<Item = f64> {
-        self.slices.iter().filter(move |slice| slice.who == who).filter_map(move |one| one.values.get(&metric).copied())
+    /// A number of one of them.
+    pub fn value(&self, metric: Metric, who: Who) -> Option<f64> {
+        self.slices.iter().find(|slice| slice.who == who)?.values.get(&metric).copied()
     }
 }
 
@@ -127,21 +122,21 @@ pub fn metrics(load: &Load) -> &'static [Metric] {
     }
 }
 
-/// What the quads say of each metric that was measured, in this order. `find` is the ratio that matters, above 1.
-pub fn judge(quads: &[Quad], metrics: &[Metric], find: f64) -> Vec<Change> {
+/// What the pairs say of each metric that was measured, in this order. `find` is the ratio that matters, above 1.
+pub fn judge(pairs: &[Pair], metrics: &[Metric], find: f64) -> Vec<Change> {
     // All claims together keep the level (Bonferroni).
     let level = 1.0 - (1.0 - LEVEL) / metrics.len().max(1) as f64;
-    metrics.iter().filter_map(|metric| change(quads, *metric, level, find)).collect()
+    metrics.iter().filter_map(|metric| change(pairs, *metric, level, find)).collect()
 }
 
-fn change(quads: &[Quad], metric: Metric, level: f64, find: f64) -> Option<Change> {
+fn change(pairs: &[Pair], metric: Metric, level: f64, find: f64) -> Option<Change> {
     let mut starts: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for quad in quads {
-        starts.entry(quad.start).or_default().extend(quad.log_ratio(metric));
+    for pair in pairs {
+        starts.entry(pair.start).or_default().extend(pair.log_ratio(metric));
     }
     let means: Vec<f64> = starts.values().map(|logs| logs.iter().sum::<f64>() / logs.len() as f64).collect();
     let ratio = anytime_ratio(&means, level)?;
-    let of = |who| median(&quads.iter().flat_map(|quad| quad.values(metric, who)).collect::<Vec<_>>());
+    let of = |who| median(&pairs.iter().filter_map(|pair| pair.value(metric, who)).collect::<Vec<_>>());
     let verdict = match ratio {
         Estimate { low, high, .. } if low > 1.0 || high < 1.0 => Verdict::Sure,
         Estimate { low, high, .. } if high < find && low > 1.0 / find => Verdict::Same,
@@ -159,10 +154,9 @@ pub fn enough(changes: &[Change]) -> Option<Verdict> {
 mod tests {
     use super::*;
 
-    fn quad(start: u32, a: [f64; 2], b: [f64; 2]) -> Quad {
+    fn pair(start: u32, a: f64, b: f64) -> Pair {
         let slice = |who, cpu: f64| Slice { who, values: [(Metric::Cpu, cpu), (Metric::Rate, 1e6 / cpu)].into() };
-        let slices = vec![slice(Who::A, a[0]), slice(Who::B, b[0]), slice(Who::B, b[1]), slice(Who::A, a[1])];
-        Quad { start, slices }
+        Pair { start, slices: vec![slice(Who::B, b), slice(Who::A, a)] }
     }
 
     const METRICS: [Metric; 2] = [Metric::Cpu, Metric::Rate];
@@ -173,9 +167,8 @@ mod tests {
     }
 
     fn judged(starts: u32, ratio: f64) -> Vec<Change> {
-        let quads: Vec<Quad> =
-            (0..starts).map(|n| quad(n, [10.0, 10.0], [10.0 * ratio, 10.0 * ratio].map(|b| b * noise(n)))).collect();
-        judge(&quads, &METRICS, 1.03)
+        let pairs: Vec<Pair> = (0..starts).map(|n| pair(n, 10.0, 10.0 * ratio * noise(n))).collect();
+        judge(&pairs, &METRICS, 1.03)
     }
 
     #[test]
@@ -192,22 +185,20 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_drift_cancels_and_quads_of_a_start_count_once() {
-        // 1 % more with each slice: A has the first and the last of them.
-        let drifting: Vec<Quad> = (0..8).map(|n| quad(n, [10.0, 10.3], [10.1 * noise(n), 10.2 * noise(n)])).collect();
-        let changes = judge(&drifting, &METRICS, 1.03);
-        assert!((changes[0].ratio.value - 1.0).abs() < 0.002, "{changes:?}");
-        let one_start: Vec<Quad> = drifting.iter().map(|quad| Quad { start: 1, ..quad.clone() }).collect();
+    fn pairs_of_a_start_count_once() {
+        let pairs: Vec<Pair> = (0..8).map(|n| pair(n, 10.0, 10.0 * noise(n))).collect();
+        assert_eq!(judge(&pairs, &METRICS, 1.03)[0].ratio.n, 8);
+        let one_start: Vec<Pair> = pairs.iter().map(|pair| Pair { start: 1, ..pair.clone() }).collect();
         assert_eq!(judge(&one_start, &METRICS, 1.03)[0].ratio.n, 1);
     }
 
     #[test]
     fn what_was_not_measured_is_omitted() {
-        let mut quads: Vec<Quad> = (0..8).map(|n| quad(n, [10.0; 2], [10.0; 2])).collect();
-        for slice in quads.iter_mut().flat_map(|quad| &mut quad.slices) {
+        let mut pairs: Vec<Pair> = (0..8).map(|n| pair(n, 10.0, 10.0)).collect();
+        for slice in pairs.iter_mut().flat_map(|pair| &mut pair.slices) {
             slice.values.remove(&Metric::Cpu);
         }
-        let changes = judge(&quads, &METRICS, 1.03);
+        let changes = judge(&pairs, &METRICS, 1.03);
         assert_eq!(changes.iter().map(|change| change.metric).collect::<Vec<_>>(), [Metric::Rate]);
         assert_eq!(judge(&[], &METRICS, 1.03), []);
     }

@@ -1,12 +1,12 @@
-//! A duet: two products in short slices in turn, compared pair by pair, until the difference is known well enough or the time is over.
-//! `weir duet` calls it.
+//! A duet: two products under load in short turns, compared pair by pair, until the difference is known well enough or the time is
+//! over. `weir duet` calls it.
 //!
-//! Both products are started alike and stay, idle, while the other is measured. Each slice is a trial of its own, with its own audit, in
-//! a run's folder like any other, so that `weir report` reads it. What the slices say is decided in [`judged`]; this module knows only
-//! when to start, to measure, to leave out, and to end.
+//! Both products are started alike, and measured together: while one has its turn the other is idle. What each did in all turns of a
+//! pair is a slice, which is a trial of its own, with its own audit, in a run's folder like any other, so that `weir report` reads it.
+//! What the slices say is decided in [`judged`]; this module knows only when to start, to measure, to leave out, and to end.
 
 pub mod judged;
-pub mod quads;
+pub mod pairs;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,25 +25,25 @@ use crate::hosts::Reach;
 use crate::journal::{Journal, JournalError};
 use crate::plan::Planned;
 use crate::run::{Setup, TOPOLOGY, context, environment};
-use crate::trial::{Abort, Side, TrialContext, TrialSpec};
-use judged::{Change, Quad, Slice, Who, enough, judge, metrics};
+use crate::trial::{Abort, Side, SideSlice, TrialContext, TrialSpec, measure_pair};
+use judged::{Change, Pair, Slice, Who, enough, judge, metrics};
 
 /// Version of `duet.json` and `result.json`.
-pub const DUET_SCHEMA: u32 = 1;
+pub const DUET_SCHEMA: u32 = 2;
 
-/// Both products are started anew after a quad when their quads took this many times as long as their start, so that starts take at
+/// Both products are started anew after a pair when their pairs took this many times as long as their start, so that starts take at
 /// most a quarter of the time.
-const QUADS_TO_START: f64 = 3.0;
+const PAIRS_TO_START: f64 = 3.0;
 
-/// Checks whose finding says that something else used the machine during a slice: its quad is left out, and it is no fault of a product.
+/// Checks whose finding says that something else used the machine during a slice: its pair is left out, and it is no fault of a product.
 const DISTURBED: [&str; 4] = ["other-processes", "stalls", "steal", "vitals-late"];
 
-/// After so many quads in a row with a slice that failed or is invalid, the duet ends: it is not chance.
+/// After so many pairs in a row with a slice that failed or is invalid, the duet ends: it is not chance.
 const FAILED_IN_A_ROW: u32 = 2;
 
-/// Time of a slice besides its warm-up and window, until slices were timed: its client's start, connecting, settling and the audit took
+/// Time of a pair besides its warm-up and window, until pairs were timed: the clients' start, connecting, settling and the audit took
 /// 210 ms (150 of them between the order to begin and the beginning), and a start of both light products 360 ms.
-const OVERHEAD: Duration = Duration::from_millis(300);
+const OVERHEAD: Duration = Duration::from_millis(600);
 
 /// What a duet is asked. `duet.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,6 +56,8 @@ pub struct Asked {
     pub find: f64,
     /// Longest time, seconds.
     pub budget_s: f64,
+    /// Length of a turn, seconds.
+    pub turn_s: f64,
     /// Unmeasured load on each product after each start, seconds.
     pub warmup_s: f64,
     /// Slices count, too, during which something else used the machine.
@@ -97,9 +99,9 @@ pub struct Outcome {
     pub took_s: f64,
     /// How often both were started.
     pub starts: u32,
-    /// Quads that count: four slices each.
-    pub quads: usize,
-    /// Quads that were left out, by the check that saw why.
+    /// Pairs that count.
+    pub pairs: usize,
+    /// Pairs that were left out, by the check that saw why.
     pub omitted: BTreeMap<String, u32>,
     /// In how many slices of A and of B each check found something, of those that count.
     pub findings: BTreeMap<String, [u32; 2]>,
@@ -114,10 +116,10 @@ pub enum DuetEvent<'a> {
     Begin(&'a Path),
     /// A product starts.
     Start(Who),
-    /// A slice begins.
-    Slice(Who),
-    /// A quad is over: what is known so far, and the time left.
-    Quad(&'a Outcome, Duration),
+    /// A pair is measured.
+    Measure,
+    /// A pair is over: what is known so far, and the time left.
+    Pair(&'a Outcome, Duration),
 }
 
 /// A duet that is ready to begin.
@@ -144,15 +146,14 @@ struct Book {
     journal: Journal,
     asked: Asked,
     outcome: Outcome,
-    quads: Vec<Quad>,
-    table: quads::Table,
+    pairs: Vec<Pair>,
+    table: pairs::Table,
     random: ChaCha8Rng,
     begun: Instant,
-    /// Slices so far, and pairs of them.
-    slices: u32,
-    pairs: u32,
-    /// How long a quad takes.
-    quad_takes: Duration,
+    /// Pairs so far.
+    measured: u32,
+    /// How long a pair takes.
+    pair_takes: Duration,
     failed_in_a_row: u32,
 }
 
@@ -217,15 +218,14 @@ impl Duet {
         let (context, reach) = context(setup, seed);
         let book = Book {
             outcome: Outcome::new(&asked, journal.dir()),
-            table: quads::Table::create(journal.dir(), metrics(&parts.load))?,
+            table: pairs::Table::create(journal.dir(), metrics(&parts.load))?,
             journal,
             asked,
-            quads: Vec::new(),
+            pairs: Vec::new(),
             random: ChaCha8Rng::seed_from_u64(seed),
             begun: Instant::now(),
-            slices: 0,
-            pairs: 0,
-            quad_takes: quad_takes(&parts.load),
+            measured: 0,
+            pair_takes: pair_takes(&parts.load),
             failed_in_a_row: 0,
         };
         Ok(Duet { context, _reach: reach, parts, book })
@@ -251,7 +251,7 @@ impl Duet {
         };
         let Book { mut outcome, journal, .. } = self.book.judged(&self.parts.load);
         outcome.ended = Some(match (ended, enough(&outcome.changes)) {
-            // The last quads, of a start that was not over, decided it.
+            // The last pairs, of a start that was not over, decided it.
             (Ended::Budget, Some(judged::Verdict::Sure)) => Ended::Sure,
             (Ended::Budget, Some(_)) => Ended::Same,
             _ => ended,
@@ -260,7 +260,7 @@ impl Duet {
         Ok(outcome)
     }
 
-    /// Starts both, and measures quads until they are due for another start.
+    /// Starts both, and measures pairs until they are due for another start.
     fn start(&mut self, stop: &Stop, notify: &mut dyn FnMut(DuetEvent<'_>)) -> Result<(), Break> {
         let Duet { context, parts, book, .. } = self;
         book.in_time()?;
@@ -280,13 +280,13 @@ impl Duet {
         let took = clock.elapsed();
         let clock = Instant::now();
         loop {
-            let whole = book.quad(&mut sides, parts, stop, notify)?;
-            if !whole || clock.elapsed().as_secs_f64() >= QUADS_TO_START * took.as_secs_f64() {
+            let whole = book.pair(&mut sides, parts, stop, notify)?;
+            if !whole || clock.elapsed().as_secs_f64() >= PAIRS_TO_START * took.as_secs_f64() {
                 break;
             }
         }
         sides.into_iter().for_each(Side::stop);
-        // Only now: a start is one number, whatever its quads have said so far.
+        // Only now: a start is one number, whatever its pairs have said so far.
         match enough(&book.outcome.changes) {
             Some(judged::Verdict::Sure) => Err(Break::Ended(Ended::Sure)),
             Some(_) => Err(Break::Ended(Ended::Same)),
@@ -331,29 +331,34 @@ impl Book {
         Ok(folders)
     }
 
-    /// Slices that do not count, of both in turn, until each had so much load.
-    fn warm_up(&self, sides: &mut [Side<'_>; 2], parts: &Parts, stop: &Stop) -> Result<(), Break> {
+    /// Pairs that do not count, until each had so much load.
+    fn warm_up(&mut self, sides: &mut [Side<'_>; 2], parts: &Parts, stop: &Stop) -> Result<(), Break> {
         let folders = self.folders()?;
         let mut warmed = 0.0;
         while warmed < self.asked.warmup_s {
-            for who in Who::BOTH {
-                let folder = folders[who as usize].join("warm-up");
-                let slice = sides[who as usize].slice(&parts.slice(who, 0, 0), &folder, stop)?;
-                slice.error.map_or(Ok(()), |error| Err(Break::Failed(error)))?;
-            }
-            warmed += (parts.load.warmup + parts.load.duration).as_secs_f64();
+            let planned = Who::BOTH.map(|who| parts.slice(who, 0, 0));
+            let folders = Who::BOTH.map(|who| folders[who as usize].join("warm-up"));
+            let slices = [0, 1].map(|nth| SideSlice { planned: &planned[nth], folder: &folders[nth] });
+            let warmed_up = measure_pair(sides, slices, self.turn(), drawn(&mut self.random) as usize, stop)?;
+            let error = warmed_up.into_iter().flatten().find_map(|slice| slice.error);
+            error.map_or(Ok(()), |error| Err(Break::Failed(error)))?;
+            warmed += (parts.load.warmup + parts.load.duration).as_secs_f64() / 2.0;
         }
         Ok(())
     }
 
-    /// Ends the duet when no further quad fits into the budget. The first one is always measured.
+    /// Ends the duet when no further pair fits into the budget. The first one is always measured.
     fn in_time(&self) -> Result<(), Break> {
-        let over = self.slices > 0 && self.left() < self.quad_takes;
+        let over = self.measured > 0 && self.left() < self.pair_takes;
         if over { Err(Break::Ended(Ended::Budget)) } else { Ok(()) }
     }
 
-    /// Measures four slices. False when it was not whole: a slice failed.
-    fn quad(
+    fn turn(&self) -> Duration {
+        Duration::try_from_secs_f64(self.asked.turn_s).unwrap_or_default()
+    }
+
+    /// Measures a pair. False when it was not whole: a slice failed.
+    fn pair(
         &mut self,
         sides: &mut [Side<'_>; 2],
         parts: &Parts,
@@ -361,40 +366,44 @@ impl Book {
         notify: &mut dyn FnMut(DuetEvent<'_>),
     ) -> Result<bool, Break> {
         self.in_time()?;
+        notify(DuetEvent::Measure);
         let clock = Instant::now();
         let first = drawn(&mut self.random);
+        let number = |who: Who| 2 * self.measured + if who == first { 1 } else { 2 };
+        let planned = Who::BOTH.map(|who| parts.slice(who, number(who), self.measured + 1));
+        self.measured += 1;
+        let [a, b] = &planned;
+        let folders = [self.journal.trial_folder(&a.folder())?, self.journal.trial_folder(&b.folder())?];
+        let slices = [0, 1].map(|nth| SideSlice { planned: &planned[nth], folder: &folders[nth] });
+        let both = measure_pair(sides, slices, self.turn(), first as usize, stop);
+        let mut both = both.inspect_err(|_| folders.iter().for_each(|folder| self.journal.forget(folder)))?;
         let mut measured = Vec::new();
-        for (nth, who) in (0..).zip([first, first.other(), first.other(), first]) {
-            self.pairs += u32::from(nth % 2 == 0);
-            self.slices += 1;
-            let planned = parts.slice(who, self.slices, self.pairs);
-            let folder = self.journal.trial_folder(&planned.folder())?;
-            notify(DuetEvent::Slice(who));
-            let slice = sides[who as usize].slice(&planned, &folder, stop);
-            let slice = slice.inspect_err(|_| self.journal.forget(&folder))?;
-            self.journal.finish(&folder, &slice)?;
-            let failed = slice.error.is_some();
-            measured.push((who, slice));
-            if failed {
-                break;
+        for who in [first, first.other()] {
+            let folder = &folders[who as usize];
+            match both[who as usize].take() {
+                Some(slice) => {
+                    self.journal.finish(folder, &slice)?;
+                    measured.push((who, slice));
+                }
+                None => self.journal.forget(folder),
             }
         }
-        let whole = measured.len() == 4 && measured.iter().all(|(_, slice)| slice.error.is_none());
+        let whole = measured.len() == 2 && measured.iter().all(|(_, slice)| slice.error.is_none());
         if whole {
-            self.quad_takes = clock.elapsed();
+            self.pair_takes = clock.elapsed();
         }
         self.take(&measured, &parts.load)?;
         self.judge(&parts.load);
-        notify(DuetEvent::Quad(&self.outcome, self.left()));
+        notify(DuetEvent::Pair(&self.outcome, self.left()));
         Ok(whole)
     }
 
-    /// Counts a quad, or leaves it out.
+    /// Counts a pair, or leaves it out.
     fn take(&mut self, measured: &[(Who, Measurement)], load: &Load) -> Result<(), Break> {
         let omitted = measured.iter().find_map(|(who, slice)| self.why_not(*who, slice));
         let slices = measured.iter().map(|(who, slice)| Slice::of(*who, slice, metrics(load))).collect();
-        let quad = Quad { start: self.outcome.starts, slices };
-        self.table.append(&quad, omitted.as_ref().map(|(why, _)| why.as_str()))?;
+        let pair = Pair { start: self.outcome.starts, slices };
+        self.table.append(&pair, omitted.as_ref().map(|(why, _)| why.as_str()))?;
         let Some((why, failed)) = omitted else {
             self.failed_in_a_row = 0;
             for (who, finding) in
@@ -404,7 +413,7 @@ impl Book {
                     self.outcome.findings.entry(finding.check.clone()).or_default()[*who as usize] += 1;
                 }
             }
-            self.quads.push(quad);
+            self.pairs.push(pair);
             return Ok(());
         };
         *self.outcome.omitted.entry(why).or_default() += 1;
@@ -413,7 +422,7 @@ impl Book {
         if self.failed_in_a_row < FAILED_IN_A_ROW { Ok(()) } else { Err(Break::Failed(error)) }
     }
 
-    /// Why a quad with this slice is left out, and the error if that is the product's fault.
+    /// Why a pair with this slice is left out, and the error if that is the product's fault.
     fn why_not(&self, who: Who, slice: &Measurement) -> Option<(String, Option<TrialError>)> {
         if let Some(error) = &slice.error {
             return Some((error.stage.clone(), Some(error.clone())));
@@ -439,10 +448,10 @@ impl Book {
         budget.saturating_sub(self.begun.elapsed())
     }
 
-    /// What is known from all quads so far.
+    /// What is known from all pairs so far.
     fn judge(&mut self, load: &Load) {
-        self.outcome.changes = judge(&self.quads, metrics(load), 1.0 + self.asked.find);
-        self.outcome.quads = self.quads.len();
+        self.outcome.changes = judge(&self.pairs, metrics(load), 1.0 + self.asked.find);
+        self.outcome.pairs = self.pairs.len();
         self.outcome.took_s = self.begun.elapsed().as_secs_f64();
     }
 
@@ -463,7 +472,7 @@ impl Outcome {
             find: asked.find,
             took_s: 0.0,
             starts: 0,
-            quads: 0,
+            pairs: 0,
             omitted: BTreeMap::new(),
             findings: BTreeMap::new(),
             changes: Vec::new(),
@@ -471,9 +480,9 @@ impl Outcome {
     }
 }
 
-/// Estimated time of a quad, until one was measured.
-pub fn quad_takes(load: &Load) -> Duration {
-    (load.warmup + load.duration + OVERHEAD) * 4
+/// Estimated time of a pair, until one was measured.
+pub fn pair_takes(load: &Load) -> Duration {
+    load.warmup + load.duration + OVERHEAD
 }
 
 /// A or B, by chance.

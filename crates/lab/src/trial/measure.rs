@@ -39,11 +39,57 @@ pub fn measure(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<Measur
             None => {}
         }
     };
+    ended(work, window, load)
+}
+
+/// What a load that has ended was.
+fn ended(work: Work<'_>, window: Option<Window>, load: LoadResult) -> Result<Measured, Failure> {
     let Some(window) = window else {
         return Err(work.failed("the client ended without a measured window"));
     };
     let faults = work.end()?;
     Ok(Measured { load, window, counters: None, faults })
+}
+
+/// How long one of two loads is listened to at a time.
+const LISTENS: Duration = Duration::from_millis(50);
+
+/// Follows two loads in bursts to their end, without their origins' counters. `first` begins; the other's bursts come when its own are
+/// over.
+///
+/// # Errors
+/// Which of them failed, and how.
+pub fn measure_both(mut works: [Work<'_>; 2], turn: Duration, first: usize) -> Result<[Measured; 2], (usize, Failure)> {
+    let of = |nth: usize| move |failure: Failure| (nth, failure);
+    works.iter_mut().for_each(Work::wait_for_others);
+    let mut windows = [None, None];
+    let mut loads = [None, None];
+    let mut begun = false;
+    while loads.iter().any(Option::is_none) {
+        if !begun && works.iter().all(Work::is_ready) {
+            let start = works[first].soon();
+            works[first].begin(start).map_err(of(first))?;
+            works[1 - first].begin(start.plus(turn)).map_err(of(1 - first))?;
+            begun = true;
+        }
+        for nth in 0..2 {
+            if loads[nth].is_some() {
+                continue;
+            }
+            let work = &mut works[nth];
+            match work.receive_within(LISTENS).map_err(of(nth))? {
+                Some(ClientReport::Done(result)) => loads[nth] = Some(*result),
+                Some(ClientReport::Failed(why)) => return Err((nth, work.failed(why))),
+                Some(report) => {
+                    windows[nth] = follow(work, &report, &mut ()).map_err(of(nth))?.or(windows[nth].take());
+                }
+                None => {}
+            }
+        }
+    }
+    let ([a, b], [of_a, of_b]) = (works, windows);
+    let [Some(load_a), Some(load_b)] = loads else { return Err((0, b.failed("a load has no result"))) };
+    Ok([ended(a, of_a, load_a).map_err(of(0))?, ended(b, of_b, load_b).map_err(of(1))?])
 }
 
 /// Handles a report of a client whose load is measured. Returns the window when it is over.

@@ -51,7 +51,7 @@ use weir_vitals::Watched;
 pub use points::Part;
 use series::RunningTrial;
 use serving::RunningOrigin;
-pub use side::Side;
+pub use side::{Side, Slice as SideSlice, measure_pair};
 
 /// What all trials of a run share.
 #[derive(Debug)]

@@ -60,6 +60,17 @@ pub struct RunningTrial<'a> {
     pub expect: Expect,
 }
 
+/// A load that is ready to begin.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What its client does.
+    pub client: ClientSpec,
+    /// What the origin had counted before.
+    pub counters: Option<OriginCounters>,
+    /// Where its files go.
+    folder: PathBuf,
+}
+
 /// Measures every point. What was measured stays in `measurement` when the trial fails later.
 pub fn measure_points(
     running_trial: &mut RunningTrial<'_>,
@@ -99,8 +110,47 @@ impl RunningTrial<'_> {
         measurement.speed.push(self.context.hosts.speeds(&self.context.placement));
     }
 
+    /// Makes a load ready, with its files in `folder`.
+    pub fn prepare(&self, point: &PointSpec, folder: PathBuf) -> Result<Prepared, Failure> {
+        let folder = make_folder(folder)?;
+        let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
+        // The last answer of the verification may still be on its way out.
+        let counters = settled_counters(&self.origin)?;
+        Ok(Prepared { client: ClientSpec::from(spec), counters, folder })
+    }
+
+    /// Starts the client of a load that is ready. Nothing is watched yet.
+    pub fn connect<'w>(&'w mut self, load: &Prepared, stop: &'w Stop) -> Result<Work<'w>, Failure> {
+        self.started(&load.client, &load.folder, longest(&load.client.spec), true, stop)
+    }
+
+    /// What was measured, with what the origin counted since `before`, when all is answered.
+    pub fn settled(
+        &self,
+        point: &PointSpec,
+        before: Option<OriginCounters>,
+        measured: Measured,
+    ) -> Result<Measured, Failure> {
+        let after =
+            if point.point == point.of { settled_counters(&self.origin)? } else { quiet_counters(&self.origin)? };
+        Ok(Measured { counters: before.zip(after).map(|(before, after)| after.since(&before)), ..measured })
+    }
+
     /// Starts a client in `folder`, which may take `most`.
     fn work<'w>(
+        &'w mut self,
+        spec: &ClientSpec,
+        folder: &Path,
+        most: Duration,
+        measured: bool,
+        stop: &'w Stop,
+    ) -> Result<Work<'w>, Failure> {
+        let mut work = self.started(spec, folder, most, measured, stop)?;
+        work.watch(&[])?;
+        Ok(work)
+    }
+
+    fn started<'w>(
         &'w mut self,
         spec: &ClientSpec,
         folder: &Path,
@@ -136,20 +186,14 @@ impl RunningTrial<'_> {
         stop: &Stop,
         observer: &mut dyn Observer,
     ) -> Result<Measured, Failure> {
-        let folder = make_folder(folder)?;
-        let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
-        // The last answer of the verification may still be on its way out.
-        let before = settled_counters(&self.origin)?;
-        let most = longest(&spec);
+        let prepared = self.prepare(point, folder)?;
         observer.notify(RunEvent::Stage("connecting"));
-        let client = ClientSpec::from(spec);
         let faults = Faults::new(&self.trial.load.faults, self.product)?;
-        let work = self.work(&client, &folder, most, true, stop)?;
+        let mut work = self.connect(&prepared, stop)?;
+        work.watch(&[])?;
         let measured = measure(work.with_faults(faults), observer)?;
         observer.notify(RunEvent::Stage("settling"));
-        let after =
-            if point.point == point.of { settled_counters(&self.origin)? } else { quiet_counters(&self.origin)? };
-        Ok(Measured { counters: before.zip(after).map(|(before, after)| after.since(&before)), ..measured })
+        self.settled(point, prepared.counters, measured)
     }
 
     /// Searches for a rate, and measures the trial that confirms it.

@@ -47,10 +47,16 @@ pub struct Work<'a> {
     hosts: &'a Hosts,
     clients: Clients,
     samplers: Samplers,
+    context: &'a TrialContext,
+    /// What is watched of a product that is served already.
+    served: Option<Watched>,
     most: Duration,
     deadline: Instant,
     /// What a load that waits for its start does after it; `None`: a search.
     times: Option<Times>,
+    /// Whether it waits for others when its clients are connected, and whether they are.
+    waits: bool,
+    ready: bool,
     /// The window that was sent ahead, and whether its begin was told.
     window: Option<(At, bool)>,
     /// The origin, whose counters can be read meanwhile.
@@ -104,7 +110,7 @@ impl Drop for Monitored<'_> {
 
 impl<'a> Work<'a> {
     /// Starts clients in `folder`, which may take `most`. What `measured` says of a load that is not a search: whether it has a
-    /// window.
+    /// window. Nothing is watched before [`Work::watch`].
     pub fn start(
         trial: (&'a TrialContext, &TrialSpec<'_>),
         spec: &ClientSpec,
@@ -125,19 +131,18 @@ impl<'a> Work<'a> {
         let spec = ClientSpec { waits: times.is_some(), ..spec.clone() };
         let hold = times.is_some_and(|times| times.measured);
         let clients = Clients::start(context, trial, &spec, folder, hold).map_err(failed)?;
-        let samplers = samplers(context, &clients, origin, (running.as_ref(), trial.watched)).or_else(|e| {
-            // Vitals may be the first to see that a process has ended; the error must name that process.
-            all_alive(origin, running)?;
-            Err(failed((format!("vitals did not start: {e}"), clients.last_lines())))
-        })?;
         let monitored = Monitored::start(requester, running.as_ref(), folder);
         Ok(Work {
             hosts: &context.hosts,
             clients,
-            samplers,
+            samplers: Vec::new(),
+            context,
+            served: trial.watched.cloned(),
             most,
             deadline: Instant::now() + most,
             times,
+            waits: false,
+            ready: false,
             window: None,
             origin,
             running,
@@ -147,6 +152,37 @@ impl<'a> Work<'a> {
         })
     }
 
+    /// The roots of the trees of processes that are watched: clients, origin and product.
+    pub fn roots(&self) -> Vec<u32> {
+        let served = self.served.as_ref();
+        let of_host = |host| trees(self.context, host, &self.clients, self.origin, (self.running.as_ref(), served));
+        self.hosts.each().into_iter().flat_map(of_host).filter_map(|watched| watched.root()).collect()
+    }
+
+    /// Samples all processes from now on. Trees with roots in `beside` are measured by another at the same time.
+    pub fn watch(&mut self, beside: &[u32]) -> Result<(), Failure> {
+        let of_product = (self.running.as_ref(), self.served.as_ref());
+        match samplers(self.context, &self.clients, self.origin, of_product, beside) {
+            Ok(samplers) => self.samplers = samplers,
+            Err(error) => {
+                // Vitals may be the first to see that a process has ended; the error must name that process.
+                all_alive(self.origin, self.running)?;
+                return Err(self.failed(format!("vitals did not start: {error}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the start to its caller, for [`Work::begin`].
+    pub fn wait_for_others(&mut self) {
+        self.waits = true;
+    }
+
+    /// Whether its clients are connected and wait for their start.
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
     /// Provokes these faults in the window.
     pub fn with_faults(self, faults: Faults) -> Work<'a> {
         Work { faults, ..self }
@@ -154,6 +190,11 @@ impl<'a> Work<'a> {
 
     /// Receives the clients' next report; `None` when there is none for now.
     pub fn receive(&mut self) -> Result<Option<ClientReport>, Failure> {
+        self.receive_within(POLL_INTERVAL)
+    }
+
+    /// The same, without waiting longer.
+    pub fn receive_within(&mut self, within: Duration) -> Result<Option<ClientReport>, Failure> {
         if self.stop.is_requested() {
             return Err(Failure::Stopped);
         }
@@ -168,19 +209,27 @@ impl<'a> Work<'a> {
             *told = true;
             return Ok(Some(ClientReport::WindowStart { unix_ms: begin.unix_ns / 1_000_000 }));
         }
-        match self.clients.receive(POLL_INTERVAL).map_err(failed)? {
-            Some(ClientReport::Ready) => self.begin().map(|()| None),
+        match self.clients.receive(within).map_err(failed)? {
+            Some(ClientReport::Ready) if self.waits => {
+                self.ready = true;
+                Ok(None)
+            }
+            Some(ClientReport::Ready) => self.begin(self.soon()).map(|()| None),
             // It was sent ahead, and told when its time came.
             Some(ClientReport::WindowStart { .. }) if self.window.is_some() => Ok(None),
             report => Ok(report),
         }
     }
 
-    /// Sends the start ahead, with the window and the faults that follow from it.
-    fn begin(&mut self) -> Result<(), Failure> {
-        let Some(times) = self.times else { return Ok(()) };
+    /// The first moment that can be sent ahead as a start.
+    pub fn soon(&self) -> At {
         let far = self.hosts.each().iter().any(|host| host.facts().work.is_some());
-        let start = clock::now().plus(if far { FAR_AHEAD } else { AHEAD });
+        clock::now().plus(if far { FAR_AHEAD } else { AHEAD })
+    }
+
+    /// Sends the start ahead, with the window and the faults that follow from it.
+    pub fn begin(&mut self, start: At) -> Result<(), Failure> {
+        let Some(times) = self.times else { return Ok(()) };
         self.clients.begin(start).map_err(failed)?;
         if times.measured {
             let from = start.plus(times.warmup);
@@ -261,38 +310,52 @@ fn not_lost(hosts: &Hosts) -> Result<(), Failure> {
     hosts.lost().map_or(Ok(()), |_| Err(Failure::Trial(lost(hosts))))
 }
 
+/// The processes of the roles that a host has.
+fn trees(
+    context: &TrialContext,
+    host: &Arc<dyn Host>,
+    clients: &Clients,
+    origin: &RunningOrigin,
+    (running, served): (Option<&Running>, Option<&Watched>),
+) -> Vec<Watched> {
+    let hosts = &context.hosts;
+    let own = clients.processes().filter(|(of, _)| same(of, host));
+    let mut watched: Vec<Watched> = own.map(|(_, pid)| Watched::process(Role::Client, pid)).collect();
+    watched.extend(origin.watched(host));
+    if same(&hosts.proxy, host) {
+        watched.extend(running.iter().flat_map(|running| running.watched(Role::Proxy)));
+    }
+    let on = |watched: Watched| {
+        let cpus = hosts.cpus(watched.role, host, &context.placement);
+        watched.on(cpus)
+    };
+    let mut watched: Vec<Watched> = watched.into_iter().map(on).collect();
+    // It has the CPUs that others gave it.
+    watched.extend(served.filter(|_| same(&hosts.proxy, host)).cloned());
+    watched
+}
+
 /// A sampler on each host, of the processes that it has; the first is that of the proxy's host.
 fn samplers(
     context: &TrialContext,
     clients: &Clients,
     origin: &RunningOrigin,
     (running, served): (Option<&Running>, Option<&Watched>),
+    measured_by_another: &[u32],
 ) -> std::io::Result<Samplers> {
     let hosts = &context.hosts;
-    let trees = |host: &Arc<dyn Host>| {
-        let own = clients.processes().filter(|(of, _)| same(of, host));
-        let mut watched: Vec<Watched> = own.map(|(_, pid)| Watched::process(Role::Client, pid)).collect();
-        watched.extend(origin.watched(host));
-        if same(&hosts.proxy, host) {
-            watched.extend(running.iter().flat_map(|running| running.watched(Role::Proxy)));
-        }
-        let on = |watched: Watched| {
-            let cpus = hosts.cpus(watched.role, host, &context.placement);
-            watched.on(cpus)
-        };
-        let mut watched: Vec<Watched> = watched.into_iter().map(on).collect();
-        // It has the CPUs that others gave it.
-        watched.extend(served.filter(|_| same(&hosts.proxy, host)).cloned());
-        watched
-    };
-    let each: Vec<(&Arc<dyn Host>, Vec<Watched>)> = hosts.each().into_iter().map(|host| (host, trees(host))).collect();
+    let of_host = |host| (host, trees(context, host, clients, origin, (running, served)));
+    let each: Vec<(&Arc<dyn Host>, Vec<Watched>)> = hosts.each().into_iter().map(of_host).collect();
     let sampler = |(host, trees): &(&Arc<dyn Host>, Vec<Watched>)| {
         let host: &Arc<dyn Host> = host;
         let beside =
             each.iter().filter(|(other, _)| !same(other, host) && other.facts().machine == host.facts().machine);
         let plan = Plan {
             trees: trees.clone(),
-            elsewhere: beside.flat_map(|(_, trees)| trees.iter().filter_map(Watched::root)).collect(),
+            elsewhere: beside
+                .flat_map(|(_, trees)| trees.iter().filter_map(Watched::root))
+                .chain(measured_by_another.iter().copied())
+                .collect(),
             served: running.filter(|_| same(&hosts.proxy, host)).map(|running| Served {
                 port: running.addr.port(),
                 origins: origin.addrs.iter().map(|addr| addr.port()).collect(),

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::clock::{SECOND, to_secs};
+use crate::clock::{MILLI, SECOND, to_secs};
 
 fn merged(table: &Timetable, threads: u32, until: u64) -> Vec<u64> {
     let mut all: Vec<u64> = (0..threads)
@@ -146,6 +146,16 @@ fn a_replay_is_dealt_out_as_given_and_ends() {
     let mut schedule = table.schedule(1, 1, 2);
     schedule.by_ref().for_each(drop);
     assert_eq!(schedule.next_due(), NEVER);
+}
+
+#[test]
+fn bursts_delay_what_falls_due_between_them() {
+    let bursts: Bursts = weir_model::load::Bursts { on_s: 0.010, off_s: 0.020 }.into();
+    let due: Vec<u64> =
+        Timetable::Rate(200.0, Arrivals::Constant).schedule(0, 0, 1).in_bursts(Some(bursts)).take(5).collect();
+    assert_eq!(due, [0, 5, 30, 35, 60].map(|ms| ms * MILLI));
+    let next = [0, 9, 10, 29, 30, 45].map(|ms| bursts.next(ms * MILLI));
+    assert_eq!(next, [None, None, Some(30 * MILLI), Some(30 * MILLI), None, Some(60 * MILLI)]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use weir_model::load::{OfferedRate, RandomDuration, Step, Target};
+use weir_model::load::{Bursts, OfferedRate, RandomDuration, Step, Target};
 use weir_model::suite::{Arrivals, LoadKind};
 
 use super::server::{Do, Server, answer, ok};
@@ -52,6 +52,37 @@ fn think_times_repeat_by_seed_and_end_with_the_load() {
     // One each, and one or the other whose thought was short.
     assert!(result.total.sent >= 50 && result.total.sent < 60, "{:?}", result.total);
     assert!(started.elapsed() < Duration::from_secs(15), "nobody waits for thinking");
+}
+
+#[test]
+fn a_load_in_bursts_rests_between_them() {
+    at_once(&DRIVERS, |driver| {
+        for kind in [LoadKind::Closed, LoadKind::open(400.0, Arrivals::Constant)] {
+            let at: Arc<Mutex<Vec<Instant>>> = Arc::default();
+            let seen = at.clone();
+            let server = Server::start(move |_| {
+                seen.lock().unwrap().push(Instant::now());
+                std::thread::sleep(Duration::from_millis(1));
+                Do::Send(ok("ok"))
+            });
+            let mut spec = order(&server, kind.clone());
+            spec.driver = driver;
+            spec.bursts = Some(Bursts { on_s: 0.05, off_s: 0.15 });
+            spec.duration_s = 1.0;
+            let result = load(&spec).unwrap();
+            assert!(result.total.errors.is_empty(), "{:?}", result.total);
+            if kind.is_open() {
+                // A quarter of the time at 400/s.
+                assert_eq!((result.total.due, result.offered_rate), (100, Some(400.0)));
+            }
+            // A burst may come late on a busy machine, but none reaches to the middle of the rest.
+            let at = at.lock().unwrap();
+            let Some(first) = at.first() else { panic!("nothing came") };
+            let resting = |at: &&Instant| (100..190).contains(&(at.duration_since(*first).as_millis() % 200));
+            let late = at.iter().filter(resting).count();
+            assert!(at.len() >= 20 && late * 20 <= at.len(), "{late} of {}", at.len());
+        }
+    });
 }
 
 #[test]

@@ -214,16 +214,14 @@ impl<P: Protocol> Worker<P> {
             slot.fails = 0;
             self.connector.used += 1;
         }
-        let next = reusable && slot.remaining > 0 && nth < slot.streams && !self.pacing.thinks();
+        let usable = reusable && slot.remaining > 0 && nth < slot.streams;
         let stream = self.pool.end(id, stream_id);
         let verdict = self.plan.expectations[stream.request as usize].validate(&stream.response);
         self.recorder.response(stream, verdict, now);
-        if next {
+        if self.pacing.rest(stream_id, now) {
+            self.pool.stream(stream_id).state = StreamState::Resting;
+        } else if usable {
             return self.assign_next(io, id, stream_id, now);
-        }
-        if self.pacing.thinks() {
-            self.pool.stream(stream_id).state = StreamState::Thinking;
-            self.pacing.think(stream_id, now);
         }
         self.stream_ended(io, id, stream_id, reusable, now);
     }

@@ -311,7 +311,7 @@ impl<P: Protocol> Worker<P> {
         while let Some(due) = self.pacing.count_due(now) {
             self.recorder.due(due);
         }
-        while let Some((due, stream)) = self.pacing.end_of_thinking(now) {
+        while let Some((due, stream)) = self.pacing.end_of_rest(now) {
             self.pool.stream(stream).state = pool::StreamState::Idle;
             // After the load's end nothing is due any more.
             if let Some(due) = self.next_request(due) {

@@ -2,8 +2,8 @@
 //! `worker::exchange`; it does not know connections.
 //!
 //! *Closed* and *counted* loads: a stream's next request is due when the stream is free, or when its think time is
-//! over. *Open* loads: requests become due by the schedule and wait for a stream. In all loads, a request that could
-//! not be sent may come back; it is then next.
+//! over; in a load of bursts also not before the next burst. *Open* loads: requests become due by the schedule and wait for a
+//! stream. In all loads, a request that could not be sent may come back; it is then next.
 
 use std::collections::VecDeque;
 
@@ -17,6 +17,7 @@ use super::timer_wheel::TimerQueue;
 use crate::backlog::Backlog;
 use crate::clock::{NEVER, from_secs};
 use crate::plan::{Plan, Share};
+use crate::schedule::Bursts;
 
 /// Streams of random numbers below are for arrivals, one a thread.
 const THINK_STREAM: u64 = 1 << 32;
@@ -27,7 +28,8 @@ pub(super) struct Pacing {
     source: Source,
     /// Due times of requests that came back.
     returned: VecDeque<u64>,
-    think: Option<Think>,
+    /// `None`: streams are never at rest.
+    rest: Option<Rest>,
     /// From here on nothing becomes due; 0 before the start.
     end: u64,
     /// Waiting requests are not handed out any more.
@@ -45,13 +47,26 @@ enum Source {
     Open(Backlog),
 }
 
-/// Think times.
+/// Rests of streams in closed and counted loads, between a response and the next request.
 #[derive(Debug)]
-struct Think {
-    time: RandomDuration,
+struct Rest {
+    think: Option<RandomDuration>,
     random: ChaCha8Rng,
-    /// Thinking streams, by the end of their think time.
+    bursts: Option<Bursts>,
+    /// When the load started.
+    start: u64,
+    /// Streams at rest, by the end of it.
     until: TimerQueue,
+}
+
+impl Rest {
+    /// Until when a stream rests from `now` on; `None`: not at all.
+    fn until(&mut self, now: u64) -> Option<u64> {
+        let thought = self.think.map(|time| now.saturating_add(from_secs(time.at(self.random.random::<f64>()))));
+        let ready = thought.unwrap_or(now);
+        let next = self.bursts.and_then(|bursts| bursts.next(ready - self.start.min(ready)));
+        next.map(|next| self.start + next).or(thought)
+    }
 }
 
 /// A request to be sent.
@@ -67,19 +82,22 @@ impl Pacing {
     pub(super) fn new(plan: &Plan, share: &Share) -> Pacing {
         let source = match (&plan.timetable, &plan.spec.kind) {
             (Some(timetable), _) => {
-                Source::Open(Backlog::new(timetable.schedule(plan.spec.seed, share.thread, plan.all_threads)))
+                let schedule = timetable.schedule(plan.spec.seed, share.thread, plan.all_threads);
+                Source::Open(Backlog::new(schedule.in_bursts(plan.bursts)))
             }
             (None, LoadKind::Count { .. }) => Source::Counted(share.requests),
             (None, _) => Source::Closed,
         };
         let streams = (share.connections * plan.streams) as usize;
-        let think = plan.spec.think.map(|time| {
+        let (think, bursts) = (plan.spec.think, plan.bursts);
+        let rests = (think.is_some() || bursts.is_some()) && plan.timetable.is_none();
+        let rest = rests.then(|| {
             let mut random = ChaCha8Rng::seed_from_u64(plan.spec.seed);
             random.set_stream(THINK_STREAM + u64::from(share.thread));
-            Think { time, random, until: TimerQueue::with_capacity(streams) }
+            Rest { think, random, bursts, start: 0, until: TimerQueue::with_capacity(streams) }
         });
-        let ready = Vec::with_capacity(if think.is_some() { streams } else { 0 });
-        Pacing { source, returned: VecDeque::new(), think, end: 0, stopped: false, ready }
+        let ready = Vec::with_capacity(if rest.is_some() { streams } else { 0 });
+        Pacing { source, returned: VecDeque::new(), rest, end: 0, stopped: false, ready }
     }
 
     /// The load starts, and ends.
@@ -87,6 +105,9 @@ impl Pacing {
         self.end = end;
         if let Source::Open(backlog) = &mut self.source {
             backlog.begin(start, end);
+        }
+        if let Some(rest) = &mut self.rest {
+            rest.start = start;
         }
     }
 
@@ -190,34 +211,28 @@ impl Pacing {
             Source::Open(backlog) if free => backlog.next_due(),
             Source::Open(_) => NEVER,
             Source::Closed | Source::Counted(_) => {
-                self.think.as_ref().and_then(|think| think.until.next()).unwrap_or(NEVER)
+                self.rest.as_ref().and_then(|rest| rest.until.next()).unwrap_or(NEVER)
             }
         }
     }
 
-    /// Whether streams think between a response and their next request.
+    /// A stream has its response. Returns whether it is at rest now; otherwise its next request is due.
     #[inline]
-    pub(super) fn thinks(&self) -> bool {
-        self.think.is_some()
+    pub(super) fn rest(&mut self, stream: StreamId, now: u64) -> bool {
+        let Some(rest) = &mut self.rest else { return false };
+        let until = rest.until(now);
+        until.map(|until| rest.until.push(until, stream)).is_some()
     }
 
-    /// A stream begins to think.
-    pub(super) fn think(&mut self, stream: StreamId, now: u64) {
-        if let Some(think) = &mut self.think {
-            let length = from_secs(think.time.at(think.random.random::<f64>()));
-            think.until.push(now.saturating_add(length), stream);
-        }
-    }
-
-    /// A stream whose think time is over, and when it ended.
-    pub(super) fn end_of_thinking(&mut self, now: u64) -> Option<(u64, StreamId)> {
-        self.think.as_mut()?.until.pop(now)
+    /// A stream whose rest is over, and when it ended.
+    pub(super) fn end_of_rest(&mut self, now: u64) -> Option<(u64, StreamId)> {
+        self.rest.as_mut()?.until.pop(now)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use weir_model::load::OfferedRate;
+    use weir_model::load::{LoadSpec, OfferedRate};
     use weir_model::suite::Arrivals;
 
     use super::*;
@@ -226,7 +241,10 @@ mod tests {
     use crate::protocol::Http1;
 
     fn pacing(kind: LoadKind<OfferedRate>, think: Option<RandomDuration>) -> Pacing {
-        let spec = weir_model::load::LoadSpec { kind, think, ..spec() };
+        pacing_of(LoadSpec { kind, think, ..spec() })
+    }
+
+    fn pacing_of(spec: LoadSpec) -> Pacing {
         let plan = Plan::new::<Http1>(&spec, weir_net::DriverKind::Epoll, (32768, 60999)).unwrap();
         let mut pacing = Pacing::new(&plan, &plan.shares[0]);
         assert_eq!(pacing.next(5), None, "nothing before the start");
@@ -268,9 +286,28 @@ mod tests {
     #[test]
     fn a_stream_is_due_when_its_think_time_is_over() {
         let mut pacing = pacing(LoadKind::Closed, Some(RandomDuration::Constant { s: 0.001 }));
-        pacing.think(3, SECOND);
+        assert!(pacing.rest(3, SECOND));
         assert_eq!(pacing.next_due(false), SECOND + 1_000_000);
-        assert_eq!(pacing.end_of_thinking(SECOND), None);
-        assert_eq!(pacing.end_of_thinking(SECOND + 2_000_000), Some((SECOND + 1_000_000, 3)));
+        assert_eq!(pacing.end_of_rest(SECOND), None);
+        assert_eq!(pacing.end_of_rest(SECOND + 2_000_000), Some((SECOND + 1_000_000, 3)));
+    }
+
+    #[test]
+    fn between_bursts_a_stream_rests_until_the_next() {
+        let in_bursts = LoadSpec { bursts: Some(weir_model::load::Bursts { on_s: 0.020, off_s: 0.030 }), ..spec() };
+        let mut bursts = pacing_of(in_bursts.clone());
+        let at = |ms: u64| SECOND + ms * 1_000_000;
+        for on in [0, 19, 50, 69, 100] {
+            assert!(!bursts.rest(3, at(on)), "{on} ms");
+        }
+        for (off, next) in [(20, 50), (49, 50), (70, 100)] {
+            assert!(bursts.rest(3, at(off)), "{off} ms");
+            assert_eq!(bursts.end_of_rest(at(200)), Some((at(next), 3)));
+        }
+        // A thought that ends between two bursts ends with the next one.
+        let think = Some(RandomDuration::Constant { s: 0.015 });
+        let mut both = pacing_of(LoadSpec { think, ..in_bursts });
+        assert!(both.rest(3, at(1)) && both.rest(4, at(10)));
+        assert_eq!([both.end_of_rest(at(200)), both.end_of_rest(at(200))], [Some((at(16), 3)), Some((at(50), 4))]);
     }
 }

@@ -86,8 +86,8 @@ pub(crate) enum StreamState {
     Pending,
     /// It has a request in flight.
     InFlight,
-    /// It waits for its think time to end.
-    Thinking,
+    /// It waits for its think time to end, or for the next burst.
+    Resting,
 }
 
 /// One stream.

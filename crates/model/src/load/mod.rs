@@ -17,8 +17,8 @@ pub use names::{ANSWER_HEADER, NAME_HEADER, NameCounts, Names, name_header};
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 pub use spec::{
-    Endpoint, LoadProtocol, LoadSpec, Login, OfferedRate, Part, RandomDuration, RequestSpec, Step, Target, TlsSpec,
-    TlsVersion,
+    Bursts, Endpoint, LoadProtocol, LoadSpec, Login, OfferedRate, Part, RandomDuration, RequestSpec, Step, Target,
+    TlsSpec, TlsVersion,
 };
 
 /// Which I/O driver a client or an origin uses.
@@ -178,6 +178,9 @@ pub struct LoadResult {
     pub window_start_ms: u64,
     /// Length of the measured window in seconds (as it was, not as ordered).
     pub window_s: f64,
+    /// When the load was on and off. Its rates are those of the time in which it was on; absent: always.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bursts: Option<Bursts>,
     /// The open load's ordered rate, requests a second.
     pub offered_rate: Option<f64>,
     /// The window's counts. What is counted by request (`due`, `sent`, `unsent`, `right`, `errors`, `statuses`,

@@ -37,6 +37,9 @@ pub struct LoadSpec {
     pub kind: LoadKind<OfferedRate>,
     /// Pause between an answer and the same connection's next request, in closed and counted loads.
     pub think: Option<RandomDuration>,
+    /// The load works and rests in turn; `None`: it does not rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bursts: Option<Bursts>,
     /// Connections in all, over all threads; all up before the clock starts.
     pub connections: u32,
     /// An open load may make more connections, up to so many in all, when something is due and none is free.
@@ -97,6 +100,7 @@ impl LoadSpec {
             tls: None,
             kind: LoadKind::Closed,
             think: None,
+            bursts: None,
             connections: 1,
             max_connections: None,
             connect_rate: None,
@@ -116,6 +120,23 @@ impl LoadSpec {
             seed: 1,
             driver: DriverChoice::Auto,
         }
+    }
+}
+
+/// On/off traffic: requests become due for `on_s` seconds, and none for `off_s`, again and again from the load's start on. Answers
+/// come whenever they come. An open load has its rate while it is on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Bursts {
+    /// How long requests become due, seconds.
+    pub on_s: f64,
+    /// How long none does, seconds.
+    pub off_s: f64,
+}
+
+impl Bursts {
+    /// The share of the time in which requests become due.
+    pub fn share(self) -> f64 {
+        self.on_s / (self.on_s + self.off_s)
     }
 }
 

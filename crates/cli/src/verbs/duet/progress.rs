@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use weir_lab::duet::judged::Who;
 use weir_lab::duet::{DuetEvent, Outcome};
 use weir_model::text::counted;
 
@@ -34,9 +33,9 @@ impl DuetProgress {
     pub fn notify(&mut self, event: DuetEvent<'_>) {
         match event {
             DuetEvent::Begin(folder) => self.status.line(&format!("files go to {}", folder.display())),
-            DuetEvent::Start(who) => self.show(who, "starting"),
-            DuetEvent::Slice(who) => self.show(who, "measuring"),
-            DuetEvent::Quad(outcome, left) => {
+            DuetEvent::Start(who) => self.show(&format!("{who:?} starting")),
+            DuetEvent::Measure => self.show("measuring both in turn"),
+            DuetEvent::Pair(outcome, left) => {
                 self.known = known(outcome, left);
                 if !self.status.live && self.said.elapsed() >= EVERY {
                     self.said = Instant::now();
@@ -46,15 +45,15 @@ impl DuetProgress {
         }
     }
 
-    fn show(&self, who: Who, doing: &str) {
+    fn show(&self, doing: &str) {
         let known = if self.known.is_empty() { String::new() } else { format!(" · {}", self.known) };
-        self.status.show(format!("{who:?} {doing}{known}"));
+        self.status.show(format!("{doing}{known}"));
     }
 }
 
-/// `12 quads · cpu +0.4 % [-1.2, +2.1] · at most 3m20s left · quads left out: 2 for steal`.
+/// `12 pairs · cpu +0.4 % [-1.2, +2.1] · at most 3m20s left · pairs left out: 2 for steal`.
 fn known(outcome: &Outcome, left: Duration) -> String {
-    let mut parts = vec![counted(outcome.quads as u64, "quad")];
+    let mut parts = vec![counted(outcome.pairs as u64, "pair")];
     parts.extend(outcome.changes.first().map(text::change));
     parts.push(format!("at most {} left", minutes(left)));
     parts.extend(text::omitted(outcome));

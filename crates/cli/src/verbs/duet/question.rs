@@ -15,10 +15,13 @@ use super::Args;
 use super::side::Side;
 use crate::exit::{Failure, wrong_value};
 
-/// Default length of a slice. Shorter ones spend more of their time on connecting; longer ones let the machine drift between them.
-pub const SLICE: &str = "1s";
+/// Default length of a pair of slices. Shorter ones spend more of their time on starts; longer ones are fewer starts.
+pub const SLICE: &str = "2s";
 
-/// Load before each slice's window: its connections are new, the products are not.
+/// Default length of a turn: shorter than what disturbs a machine lasts, and longer than what is in flight at its end.
+pub const TURN: &str = "25ms";
+
+/// Load before each window: its connections are new.
 const WARMUP: Duration = Duration::from_millis(200);
 
 /// The suite of a workload that names none.
@@ -51,9 +54,25 @@ pub fn parse_load(text: &str) -> Result<LoadChoice, String> {
 pub fn parse_slice(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(HumanDuration(time)) if (Duration::from_millis(100)..=Duration::from_secs(60)).contains(&time) => Ok(time),
-        Ok(_) => Err(wrong_value(format!("{text} is no length of a slice"), "a time from 100ms to 60s, such as 1s")),
+        Ok(_) => Err(wrong_value(format!("{text} is no length of a slice"), "a time from 100ms to 60s, such as 2s")),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Reads the length of a turn.
+pub fn parse_turn(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(HumanDuration(time)) if (Duration::from_millis(5)..=Duration::from_secs(30)).contains(&time) => Ok(time),
+        Ok(_) => Err(wrong_value(format!("{text} is no length of a turn"), "a time from 5ms to 30s, such as 25ms")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The shortest time that is at least this long and in which both have the same number of turns.
+fn whole_turns(time: Duration, turn: Duration) -> Duration {
+    let both = 2 * turn.as_nanos();
+    let times = time.as_nanos().div_ceil(both).max(1);
+    Duration::from_nanos((times * both) as u64)
 }
 
 /// The suite of a duet, with the products by the names that it gives them.
@@ -139,8 +158,8 @@ fn load(args: &Args) -> Load {
         kind,
         connections: args.connections,
         streams: 1,
-        warmup: WARMUP,
-        duration: args.slice,
+        warmup: whole_turns(WARMUP, args.turn),
+        duration: whole_turns(args.slice, args.turn),
         timeout: Duration::from_secs(10),
         ..Load::default()
     }
@@ -164,5 +183,8 @@ mod tests {
         for wrong in ["0s", "99ms", "2m", "x"] {
             assert!(parse_slice(wrong).is_err(), "{wrong}");
         }
+        assert!(parse_turn(TURN).is_ok() && parse_turn("1ms").is_err() && parse_turn("x").is_err());
+        let ms = Duration::from_millis;
+        assert_eq!([1, 50, 51, 200].map(|time| whole_turns(ms(time), ms(25))), [50, 50, 100, 200].map(ms));
     }
 }

@@ -87,13 +87,13 @@ fn ended(outcome: &Outcome) -> String {
         Some(Ended::Failed) => "a product failed".to_owned(),
         Some(Ended::Stopped) | None => "stopped".to_owned(),
     };
-    let quads = counted(outcome.quads as u64, "quad");
+    let pairs = counted(outcome.pairs as u64, "pair");
     let starts = counted(u64::from(outcome.starts), "start");
-    format!("ended after {}: {why} ({quads} of four slices, {starts} of both)", minutes_s(outcome.took_s))
+    format!("ended after {}: {why} ({pairs} of slices, {starts} of both)", minutes_s(outcome.took_s))
 }
 
-/// Which quads do not count.
+/// Which pairs do not count.
 pub fn omitted(outcome: &Outcome) -> Option<String> {
     let each: Vec<String> = outcome.omitted.iter().map(|(check, n)| format!("{n} for {check}")).collect();
-    (!each.is_empty()).then(|| format!("quads left out: {}", list(&each)))
+    (!each.is_empty()).then(|| format!("pairs left out: {}", list(&each)))
 }

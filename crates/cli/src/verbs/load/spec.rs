@@ -61,6 +61,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         tls,
         kind,
         think: args.load.think,
+        bursts: None,
         connections: args.load.connections,
         max_connections: args.connections.max_connections,
         connect_rate: args.connections.connect_rate.map(|rate| rate.per_second()),

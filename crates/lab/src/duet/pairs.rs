@@ -1,5 +1,5 @@
-//! `quads.csv`: every quad of a duet in a row, so that it can be judged again. [`super`] writes it; whoever draws duets from recorded
-//! quads reads it.
+//! `pairs.csv`: every pair of a duet in a row, so that it can be judged again. [`super`] writes it; whoever draws duets from recorded
+//! pairs reads it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use weir_host::files::FileError;
 use weir_model::metric::Metric;
 
-use super::judged::{Quad, Slice, Who};
+use super::judged::{Pair, Slice, Who};
 
 /// Name of the file.
-const FILE: &str = "quads.csv";
+const FILE: &str = "pairs.csv";
 
 /// The file, row by row.
 #[derive(Debug)]
@@ -22,68 +22,65 @@ pub struct Table {
 }
 
 impl Table {
-    /// A new file with its header: `start`, `order`, `omitted`, and for each metric the four slices, such as `cpu_1` to `cpu_4`.
+    /// A new file with its header: `start`, `first` (who had the first turn), `omitted`, and each metric of both, such as `cpu_a`.
     ///
     /// # Errors
     /// When the system refuses.
     pub fn create(folder: &Path, metrics: &'static [Metric]) -> Result<Table, FileError> {
         let path = folder.join(FILE);
         let mut csv = csv::Writer::from_path(&path).map_err(|e| FileError::at(&path)(e.into()))?;
-        let header = ["start", "order", "omitted"].map(str::to_owned).into_iter().chain(columns(metrics));
+        let header = ["start", "first", "omitted"].map(str::to_owned).into_iter().chain(columns(metrics));
         csv.write_record(header).map_err(|e| FileError::at(&path)(e.into()))?;
         Ok(Table { path, csv, metrics })
     }
 
-    /// Adds a quad, and why it was left out.
+    /// Adds a pair, and why it was left out.
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn append(&mut self, quad: &Quad, omitted: Option<&str>) -> Result<(), FileError> {
-        let order: String = quad.slices.iter().map(|slice| format!("{:?}", slice.who)).collect();
-        let value = |metric: &Metric, nth: usize| {
-            let value = quad.slices.get(nth).and_then(|slice| slice.values.get(metric));
-            value.map(ToString::to_string).unwrap_or_default()
-        };
-        let values = self.metrics.iter().flat_map(|metric| (0..4).map(move |nth| value(metric, nth)));
-        let row = [quad.start.to_string(), order, omitted.unwrap_or_default().to_owned()].into_iter().chain(values);
+    pub fn append(&mut self, pair: &Pair, omitted: Option<&str>) -> Result<(), FileError> {
+        let first = pair.slices.first().map(|slice| format!("{:?}", slice.who)).unwrap_or_default();
+        let value = |metric: &Metric, who: Who| pair.value(*metric, who).map(|v| v.to_string()).unwrap_or_default();
+        let values = self.metrics.iter().flat_map(|metric| Who::BOTH.map(|who| value(metric, who)));
+        let row = [pair.start.to_string(), first, omitted.unwrap_or_default().to_owned()].into_iter().chain(values);
         let io = FileError::at(&self.path);
         self.csv.write_record(row).map_err(|e| io(e.into()))?;
         self.csv.flush().map_err(FileError::at(&self.path))
     }
 }
 
-/// The quads of a duet's folder that counted, in order.
+/// The pairs of a duet's folder that counted, in order.
 ///
 /// # Errors
 /// When the file cannot be read or is no such table.
-pub fn read(folder: &Path, metrics: &[Metric]) -> Result<Vec<Quad>, String> {
+pub fn read(folder: &Path, metrics: &[Metric]) -> Result<Vec<Pair>, String> {
     let path = folder.join(FILE);
     let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
     let mut reader = csv::Reader::from_path(&path).map_err(|e| wrong(&e))?;
-    let mut quads = Vec::new();
+    let mut pairs = Vec::new();
     for row in reader.deserialize::<BTreeMap<String, String>>() {
         let row = row.map_err(|e| wrong(&e))?;
         let cell = |name: &str| row.get(name).map(String::as_str).unwrap_or_default();
         if !cell("omitted").is_empty() {
             continue;
         }
-        let slice = |(nth, letter): (usize, char)| {
-            let value = |metric: &Metric| Some((*metric, cell(&column(*metric, nth)).parse().ok()?));
-            let who = if letter == 'A' { Who::A } else { Who::B };
+        let slice = |who| {
+            let value = |metric: &Metric| Some((*metric, cell(&column(*metric, who)).parse().ok()?));
             Slice { who, values: metrics.iter().filter_map(value).collect() }
         };
+        let first = if cell("first") == "A" { Who::A } else { Who::B };
         let start = cell("start").parse().map_err(|_| wrong(&"start is no number"))?;
-        quads.push(Quad { start, slices: cell("order").chars().enumerate().map(slice).collect() });
+        pairs.push(Pair { start, slices: vec![slice(first), slice(first.other())] });
     }
-    Ok(quads)
+    Ok(pairs)
 }
 
 fn columns(metrics: &[Metric]) -> impl Iterator<Item = String> {
-    metrics.iter().flat_map(|metric| (0..4).map(|nth| column(*metric, nth)))
+    metrics.iter().flat_map(|metric| Who::BOTH.map(|who| column(*metric, who)))
 }
 
-fn column(metric: Metric, nth: usize) -> String {
-    format!("{}_{}", metric.compared_name(), nth + 1)
+fn column(metric: Metric, who: Who) -> String {
+    format!("{}_{who:?}", metric.compared_name()).to_lowercase()
 }
 
 #[cfg(test)]
@@ -94,17 +91,17 @@ mod tests {
     fn what_is_written_is_read_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let slice = |who, cpu: f64| Slice { who, values: [(Metric::Cpu, cpu), (Metric::Rate, 50_000.25)].into() };
-        let whole = Quad { start: 3, slices: [Who::B, Who::A, Who::A, Who::B].map(|who| slice(who, 12.5)).to_vec() };
-        let part = Quad { start: 4, slices: vec![slice(Who::A, 0.1)] };
+        let whole = Pair { start: 3, slices: vec![slice(Who::B, 12.5), slice(Who::A, 12.25)] };
+        let part = Pair { start: 4, slices: vec![slice(Who::A, 0.1)] };
         let metrics = &[Metric::Cpu, Metric::Rate];
         let mut table = Table::create(folder.path(), metrics).expect("made");
         table.append(&whole, None).expect("written");
         table.append(&part, Some("steal")).expect("written");
-        table.append(&Quad { start: 5, ..whole.clone() }, None).expect("written");
-        let quads = read(folder.path(), metrics).expect("read");
-        assert_eq!(quads, [whole.clone(), Quad { start: 5, ..whole }]);
+        table.append(&Pair { start: 5, ..whole.clone() }, None).expect("written");
+        let pairs = read(folder.path(), metrics).expect("read");
+        assert_eq!(pairs, [whole.clone(), Pair { start: 5, ..whole }]);
         let text = std::fs::read_to_string(folder.path().join(FILE)).expect("there");
-        assert!(text.contains("\n4,A,steal,0.1,,,,50000.25,,,\n"), "{text}");
+        assert!(text.contains("\n4,A,steal,0.1,,50000.25,\n"), "{text}");
         assert!(read(&folder.path().join("no"), metrics).is_err());
     }
 }
