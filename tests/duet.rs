@@ -39,23 +39,33 @@ fn dearer(library: &Path) {
 fn a_short_duet_ends_by_its_budget_and_says_so() {
     let scratch = scratch();
     let out = scratch.path().join("duet");
-    let ended = duet(&out, &["nginx", "nginx", "--budget", "8s", "--slice", "300ms", "--fail-if", "cpu +0%"]);
+    let ended = duet(&out, &["nginx", "nginx", "--budget", "6s", "--slice", "1s", "--fail-if", "cpu +0%"]);
     let told = ended.expect(3);
     assert!(told.contains("could not be judged"), "{told}");
     assert!(ended.stdout.contains("the budget ended") && ended.stdout.contains("[not known yet]"), "{}", ended.stdout);
     let result: Value = serde_json::from_slice(&fs::read(out.join("result.json")).expect("there")).expect("JSON");
     assert_eq!((&result["ended"], &result["error"]), (&"budget".into(), &Value::Null), "{result:#}");
-    let quads = result["quads"].as_u64().expect("a number");
-    assert!((1..6).contains(&quads), "{result:#}");
+    let pairs = result["pairs"].as_u64().expect("a number");
+    assert!((1..6).contains(&pairs), "{result:#}");
     assert_eq!(result["changes"][0]["ratio"]["high"], Value::Null, "too few starts for a claim: {result:#}");
-    // Four slices a quad, in pairs of both, each with its record; and both products of every start.
+    // A slice of both a pair, each with its record; and both products of every start.
     let slices = common::measurements(&out);
-    assert_eq!(slices.len() as u64, quads * 4);
+    assert_eq!(slices.len() as u64, pairs * 2);
     for (pair, of_pair) in (1..).zip(slices.chunks(2)) {
         let of = |nth: usize| (of_pair[nth].1["block"].as_u64(), of_pair[nth].1["case"]["product"].as_str());
         let (first, second) = (of(0), of(1));
         assert_eq!((first.0, second.0), (Some(pair), Some(pair)));
         assert_ne!(first.1, second.1);
+    }
+    // Each had half of the time; its rate is that of this half.
+    for (_, slice) in &slices {
+        let load = &slice["load"];
+        let number = |key: &str| load[key].as_f64().expect("a number");
+        assert_eq!((&load["bursts"]["on_s"], number("window_s")), (&0.025.into(), 1.0), "{load:#}");
+        let right = load["window"]["right_in_window"].as_f64().expect("a number");
+        assert!((number("rate") / (2.0 * right) - 1.0).abs() < 1e-6, "{load:#}");
+        let beside = slice["owners"][0]["beside"].as_array().map(Vec::len);
+        assert_eq!(beside, Some(3), "the other's client, product and origin: {:#}", slice["owners"]);
     }
     assert_eq!(
         fs::read_dir(out.join("starts")).expect("starts").count() as u64,
@@ -72,7 +82,7 @@ fn a_product_that_costs_much_more_is_found_and_is_an_alarm() {
     let scratch = scratch();
     let (library, out) = (scratch.path().join("library"), scratch.path().join("duet"));
     dearer(&library);
-    let flags = ["--library", text(&library), "--slice", "400ms", "--budget", "3m", "--fail-if", "cpu +10%", "--json"];
+    let flags = ["--library", text(&library), "--slice", "1s", "--budget", "3m", "--fail-if", "cpu +10%", "--json"];
     let ended = duet(&out, &[&["nginx", "dearer"], &flags[..]].concat());
     let told = ended.expect(1);
     assert!(told.contains("alarm: cpu +"), "{told}");
@@ -86,7 +96,7 @@ fn a_product_that_costs_much_more_is_found_and_is_an_alarm() {
 fn an_interrupted_duet_keeps_what_it_measured_and_leaves_nothing() {
     let scratch = scratch();
     let out = scratch.path().join("duet");
-    let args = ["duet", "nginx", "nginx", "--slice", "300ms", "--busy", "-y", "--out", text(&out)];
+    let args = ["duet", "nginx", "nginx", "--slice", "500ms", "--busy", "-y", "--out", text(&out)];
     let mut child = weir(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
     let first = out.join("measurements.csv");
     until("a slice", Duration::from_secs(60), || fs::metadata(&first).is_ok_and(|file| file.len() > 1000));
@@ -115,8 +125,9 @@ fn what_is_wrong_is_said_before_anything_starts() {
         (&["nginx", "nginx", "--workload", "quick/huge"], "no workload \"huge\""),
         (&["nginx", "nginx", "--load", "fast"], "capacity, or requests a second"),
         (&["nginx", "nginx", "--fail-if", "p99 +5%"], "expected: cpu, capacity"),
-        (&["nginx", "nginx", "--budget", "2s"], "--budget: four slices take about"),
+        (&["nginx", "nginx", "--budget", "2s"], "--budget: a pair of slices takes about"),
         (&["nginx", "nginx", "--find", "3"], "per cent between 0.1% and 100%"),
+        (&["nginx", "nginx", "--turn", "1ms"], "from 5ms to 30s, such as 25ms"),
         (&["nginx"], "<B>"),
     ] {
         let ended = duet(&out, args);

@@ -121,6 +121,7 @@ const CASES: &[Case] = &[
     case("cache-and-twice", "cache-and-twice", COUNTED, Finding(CONSERVATION, &["cach"], Invalid)),
     case("coalesce", "coalesce", Load::Closed(3), Finding(CONSERVATION, &["shared", "coalesc"], Invalid)),
     case("forge", "forge", COUNTED, Finding(CONSERVATION, &["forg"], Invalid)),
+    case("forge-all", "forge-all", COUNTED, Finding(CONSERVATION, &["forg"], Invalid)).short(),
     case("strip", "strip", COUNTED, Finding(CONSERVATION, &["strip", "took", "without"], Suspect)),
     case("mirror", "mirror", COUNTED, Finding(CONSERVATION, &["mirror", "twice", "more than once"], Invalid)),
     case("retry", "retry=20", COUNTED, Finding(CONSERVATION, &["retri", "twice", "more than once"], Invalid)).short(),

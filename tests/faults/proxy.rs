@@ -34,6 +34,8 @@ pub enum Fault {
     Coalesce,
     /// Answers from a cache, with the request's own name in the answer's.
     Forge,
+    /// The same with the time of now, and asks the origin afterwards.
+    ForgeAll,
     /// Takes the answer's name away.
     Strip,
     /// Sends every request to the origin once more, beside.
@@ -80,6 +82,7 @@ impl Fault {
             "cache-and-twice" => Fault::CacheAndTwice,
             "coalesce" => Fault::Coalesce,
             "forge" => Fault::Forge,
+            "forge-all" => Fault::ForgeAll,
             "strip" => Fault::Strip,
             "mirror" => Fault::Mirror,
             "retry" => Fault::Retry(number()?),
@@ -175,9 +178,12 @@ impl Proxy {
             let answer = match &self.fault {
                 Fault::Cache => self.cached(request, &mut origin)?.0,
                 Fault::Forge => forged(self.cached(request, &mut origin)?.0, request),
-                Fault::Revalidate => {
-                    let (answer, from_cache) = self.cached(request, &mut origin)?;
+                Fault::Revalidate | Fault::ForgeAll => {
+                    let (mut answer, from_cache) = self.cached(request, &mut origin)?;
                     if from_cache {
+                        if self.fault == Fault::ForgeAll {
+                            answer = written_now(forged(answer, request));
+                        }
                         client.write_all(&answer)?;
                         ask(&mut origin, request)?;
                         input.drain(..length);
@@ -383,6 +389,17 @@ fn forged(mut answer: Vec<u8>, request: &[u8]) -> Vec<u8> {
     let Some(given) = value(&answer, ANSWER).map(<[u8]>::to_vec) else { return answer };
     if let (Some(at), true) = (memmem(&answer, &given), given.len() >= name.len()) {
         answer[at..at + name.len()].copy_from_slice(name);
+    }
+    answer
+}
+
+/// An answer with the time of now in the header of its name: microseconds of the monotonic clock, after the name and the worker.
+fn written_now(mut answer: Vec<u8>) -> Vec<u8> {
+    let Some(given) = value(&answer, ANSWER).map(<[u8]>::to_vec) else { return answer };
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let at_us = format!("{:016x}", now.tv_sec * 1_000_000 + now.tv_nsec / 1_000);
+    if let Some(at) = memmem(&answer, &given).map(|at| at + 22).filter(|at| at + at_us.len() <= answer.len()) {
+        answer[at..at + at_us.len()].copy_from_slice(at_us.as_bytes());
     }
     answer
 }

@@ -19,7 +19,8 @@ pub const CHECK: Check = Check {
     remedy: "end what runs beside weir (`top` and `ps` show it, and `weir doctor` names the busiest), and run again",
     blind: "threads of the kernel's own. Of processes of other PID namespaces (other pods), and of children that ended unseen and that \
          nobody waited for: what interrupts hide, because some kernels charge these to the interrupted process, so that the roles' time \
-         includes them and that of the CPU's processes does not (up to 38 % of a CPU). A process that moves between CPUs within a second \
+         includes them and that of the CPU's processes does not (up to 38 % of a CPU), and most of what works in turns shorter than a tick \
+         (10 ms). How long a role's threads waited for a CPU (`run_delay`) is recorded and not judged. A process that moves between CPUs within a second \
          is taken to have been on the last one",
     provoked: false,
     run: Some(check),

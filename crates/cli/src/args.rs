@@ -68,7 +68,7 @@ pub enum Verb {
     Report(verbs::report::Args),
     /// Compare two runs: what changed, by how much, and how sure that is
     Compare(verbs::compare::Args),
-    /// Compare two products in short slices in turn: finds three per cent
+    /// Compare two products in turns of milliseconds: finds one per cent
     Duet(Box<verbs::duet::Args>),
     /// Print the help of a verb, or of a topic: weir help load tls
     Help(verbs::help::Args),

@@ -285,6 +285,7 @@ impl Testbed for RealTestbed<'_> {
             driver,
             tls: None,
             names: None,
+            answer_key: [0; 2],
             output: &log,
         };
         let origin = OriginProcess::start(&self.spec.launcher.host, &spec);

@@ -207,6 +207,8 @@ pub struct OriginSpec<'a> {
     pub tls: Option<OriginTls>,
     /// The header with the names of requests, if not the usual one.
     pub names: Option<&'a str>,
+    /// The key with which answers to them are tagged; zeros for none.
+    pub answer_key: [u64; 2],
     /// Where its output goes.
     pub output: &'a Path,
 }
@@ -244,6 +246,10 @@ impl OriginProcess {
         }
         if let Some(names) = spec.names.filter(|names| *names != NAME_HEADER) {
             args.extend(["--names".to_owned(), names.to_owned()]);
+        }
+        if spec.answer_key != [0; 2] {
+            let [a, b] = spec.answer_key;
+            args.extend(["--answer-key".to_owned(), format!("{a:016x}{b:016x}")]);
         }
         args.extend(spec.tls.iter().flat_map(OriginTls::args));
         let link = Link::start(
@@ -567,6 +573,7 @@ mod tests {
                 driver,
                 tls,
                 names: Some("x-id"),
+                answer_key: [10, 11],
                 output: &output,
             };
             OriginProcess::start(&host(weir), &spec).expect_err("no origin").to_string()
@@ -575,7 +582,7 @@ mod tests {
             start("/bin/echo", None),
             "the origin ended by itself; its last words:\n\
              origin --with-parent --listen 127.0.0.1:15001 --listen 127.0.0.1:15002 --threads 2 --connections 64 \
-             --driver epoll --cpus 2,5 --names x-id"
+             --driver epoll --cpus 2,5 --names x-id --answer-key 000000000000000a000000000000000b"
         );
         let tls = OriginTls { cert: "/c.pem".into(), key: "/k.pem".into(), client_ca: None, tls: Tls::default() };
         let said = start("/bin/echo", Some(&tls));

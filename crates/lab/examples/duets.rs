@@ -132,6 +132,7 @@ const HEAD: &str = "recorded          ended       s  pairs  out  cpu %          
 /// A row for each recorded duet, and how many of them were sure.
 fn table(what: &str, folders: &[PathBuf]) {
     let mut sure = [0; 3];
+    let (mut cpu, mut longest) = (Vec::new(), 0.0f64);
     for folder in folders {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         match read(folder) {
@@ -140,11 +141,24 @@ fn table(what: &str, folders: &[PathBuf]) {
                 sure[0] += 1;
                 sure[1] += usize::from(recorded.sure[0]);
                 sure[2] += usize::from(recorded.sure.contains(&true));
+                cpu.extend(recorded.starts.iter().map(|start| start[0]));
+                longest = longest.max(recorded.seconds);
             }
             Err(why) => println!("{name:<16}  {why}"),
         }
     }
     println!("{what}: of {} duets {} are sure of cpu, {} of cpu or capacity", sure[0], sure[1], sure[2]);
+    if cpu.len() < 2 {
+        return;
+    }
+    let n = cpu.len() as f64;
+    let mean = cpu.iter().sum::<f64>() / n;
+    let error = (cpu.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt();
+    println!(
+        "all {n} starts together: B costs {:+.2} % (standard error {:.2}) CPU a request; the longest duet took {longest:.0} s",
+        100.0 * mean.exp_m1(),
+        100.0 * error
+    );
 }
 
 /// A recorded duet as a row, and its starts.

@@ -311,6 +311,7 @@ pub(crate) fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>)
         driver: setup.driver,
         products: setup.products,
         seed,
+        answer_key: rand::random(),
         speeds: Mutex::default(),
     };
     (context, setup.reach)

@@ -132,6 +132,7 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
         products: BTreeMap::from([("echo".to_owned(), product())]),
         origin: None,
         seed: 1,
+        answer_key: [0; 2],
     };
     let case =
         CaseId { product: "echo".into(), profile: "stock".into(), workload: "get".into(), load: "closed".into() };

@@ -3,7 +3,7 @@
 //! connections, nor what the counts mean for a product (the audit does).
 
 use weir_model::load::{ANSWER_HEADER, NameCounts, Names};
-use weir_wire::names::{ANSWER_LENGTH, Answered, HeaderFinder, Name};
+use weir_wire::names::{ANSWER_LENGTH, AnswerKey, Answered, HeaderFinder, Name};
 
 use crate::clock::Clock;
 
@@ -13,6 +13,7 @@ pub(crate) struct NameWatch {
     load: u16,
     thread: u32,
     one_clock: bool,
+    key: AnswerKey,
     clock: Clock,
     /// The number of the next request.
     next: u64,
@@ -25,8 +26,8 @@ impl NameWatch {
     /// For the thread with this number of all.
     pub(crate) fn new(names: &Names, thread: u32, clock: Clock) -> NameWatch {
         let finder = HeaderFinder::new(ANSWER_HEADER, ANSWER_LENGTH);
-        let (load, one_clock) = (names.load, names.one_clock);
-        NameWatch { load, thread, one_clock, clock, next: 0, finder, counts: NameCounts::default() }
+        let (load, one_clock, key) = (names.load, names.one_clock, AnswerKey(names.key));
+        NameWatch { load, thread, one_clock, key, clock, next: 0, finder, counts: NameCounts::default() }
     }
 
     /// The name of the request that is encoded now.
@@ -56,7 +57,7 @@ impl NameWatch {
             self.counts.without += 1;
             return;
         };
-        let answered = Answered::parse(value);
+        let answered = Answered::parse(value, self.key);
         match answered {
             Some(answered) if answered.name == name && !self.is_before(answered, sent) => self.counts.own += 1,
             _ => self.other(answered, name, sent),
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     fn watch(one_clock: bool) -> NameWatch {
-        let names = Names { header: "x".into(), load: 7, one_clock };
+        let names = Names { header: "x".into(), load: 7, one_clock, key: [1, 2] };
         NameWatch::new(&names, 3, Clock::start())
     }
 
@@ -108,7 +109,7 @@ mod tests {
         let sent = 1_000_000_000;
         let text = answer.map(|(name, after_us)| {
             let at_us = watch.clock.monotonic_at(sent) / 1_000;
-            Answered { name, worker: 0, at_us: at_us.saturating_add_signed(after_us) }.text()
+            Answered { name, worker: 0, at_us: at_us.saturating_add_signed(after_us) }.text(watch.key)
         });
         watch.answered(name, sent, text.as_ref().map(|text| &text[..]));
         watch.counts
@@ -145,10 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_forged() {
+    fn what_is_no_name_is_forged_and_what_another_wrote() {
         let mut watch = watch(true);
         let name = watch.sent();
         watch.answered(name, 0, Some(b"0000"));
-        assert_eq!(watch.counts, NameCounts { forged: 1, ..NameCounts::default() });
+        let right = Answered { name, worker: 0, at_us: u64::MAX };
+        watch.answered(name, 0, Some(&right.text(AnswerKey([1, 3]))));
+        assert_eq!(watch.counts, NameCounts { forged: 2, ..NameCounts::default() });
+        watch.answered(name, 0, Some(&right.text(AnswerKey([1, 2]))));
+        assert_eq!(watch.counts, NameCounts { forged: 2, own: 1, ..NameCounts::default() });
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use weir_net::Conn;
 use weir_wire::http2::{self, Detected, Headers};
-use weir_wire::names::{Answered, HeaderFinder, NAME_LENGTH, Name};
+use weir_wire::names::{ANSWER_LENGTH, AnswerKey, HeaderFinder, NAME_LENGTH, Name};
 
 use crate::fault::Fault;
 use crate::http1::Http1;
@@ -52,19 +52,22 @@ pub(crate) struct HttpShared {
     name_header: Box<str>,
     name_finder: HeaderFinder,
     names: NameMemory,
+    answer_key: AnswerKey,
     worker: usize,
 }
 
 impl HttpShared {
-    /// The shared state of the worker with this number. Names of requests are in the header `names`.
-    pub(crate) fn new(options: ResponseOptions, names: &str, worker: usize) -> HttpShared {
+    /// The shared state of the worker with this number. Names of requests are in the header `names`; answers to them are tagged with
+    /// this key.
+    pub(crate) fn new(options: ResponseOptions, names: &str, answer_key: AnswerKey, worker: usize) -> HttpShared {
         HttpShared {
             name_header: names.to_ascii_lowercase().into(),
             name_finder: HeaderFinder::new(names, NAME_LENGTH),
             names: NameMemory::default(),
+            answer_key,
             worker,
             cache: Cache::default(),
-            writer: Writer::new(worker as u16),
+            writer: Writer::new(worker as u16, answer_key),
             spare: Vec::new(),
             frames: Vec::new(),
             special: options.is_special(),
@@ -136,8 +139,8 @@ impl HttpState {
     }
 
     /// What the answer to a request with a name says of itself, if it is written now.
-    pub(crate) fn answer_to(&self, name: Name) -> Answered {
-        answered(name, self.shared.worker as u16)
+    pub(crate) fn answer_to(&self, name: Name) -> [u8; ANSWER_LENGTH] {
+        answered(name, self.shared.worker as u16).text(self.shared.answer_key)
     }
 
     /// Counts a request of the lab's own. If it asks for the counters, its connection becomes a reader's: only the

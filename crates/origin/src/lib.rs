@@ -54,6 +54,7 @@ pub use options::{Options, OriginError, ResponseOptions};
 pub use origin::Origin;
 pub use page::INDEX_PAGE;
 /// TLS, for [`Options::tls`].
+pub use weir_wire::names::AnswerKey;
 pub use weir_wire::tls;
 
 pub use payload::{MAX_PAYLOAD, payload, payload_hash};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use weir_model::load::{DriverChoice, NAME_HEADER, RandomDuration};
 use weir_model::protocol::Protocol;
+use weir_wire::names::AnswerKey;
 use weir_wire::tls::{ServerOptions, TlsError};
 
 use crate::fault::Faults;
@@ -31,6 +32,8 @@ pub struct Options {
     pub responses: ResponseOptions,
     /// The header with the names of requests.
     pub names: String,
+    /// The key with which answers to them are tagged.
+    pub answer_key: AnswerKey,
     /// A path of a Unix stream socket to listen on, too.
     pub unix: Option<PathBuf>,
     /// Connections to be ready for; `None`: as many as there are descriptors.
@@ -78,6 +81,7 @@ impl Default for Options {
             driver: DriverChoice::Auto,
             responses: ResponseOptions::default(),
             names: NAME_HEADER.to_owned(),
+            answer_key: AnswerKey::default(),
             unix: None,
             connections: None,
             tls: None,

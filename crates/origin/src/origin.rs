@@ -93,8 +93,8 @@ impl Origin {
             Application::Juno => Origin::start_keyvalue::<Juno>(options),
             Application::Memcached => Origin::start_keyvalue::<Memcached>(options),
             Application::Http1 | Application::Http2 | Application::Http3 => {
-                let names = options.names.clone();
-                let shared = move |worker| HttpShared::new(responses.clone(), &names, worker);
+                let (names, key) = (options.names.clone(), options.answer_key);
+                let shared = move |worker| HttpShared::new(responses.clone(), &names, key, worker);
                 Origin::start_with::<HttpSession>(options, shared)
             }
         }

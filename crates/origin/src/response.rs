@@ -9,7 +9,7 @@ use weir_model::counters::OriginCounters;
 use weir_model::load::ANSWER_HEADER;
 use weir_wire::http1::Version;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
-use weir_wire::names::{ANSWER_LENGTH, Answered, Name};
+use weir_wire::names::{ANSWER_LENGTH, AnswerKey, Answered, Name};
 
 use crate::fault::Fault;
 use crate::resolve::{self, Body, Resolved, SMALL, Source};
@@ -113,6 +113,7 @@ pub(crate) struct Written {
 pub(crate) struct Writer {
     scratch: Vec<u8>,
     worker: u16,
+    answer_key: AnswerKey,
     named: Named,
 }
 
@@ -129,11 +130,11 @@ struct Named {
 impl Named {
     /// The whole of it with this header.
     #[inline]
-    fn of(&mut self, resolved: &Rc<Resolved>, answered: Answered) -> &Named {
+    fn of(&mut self, resolved: &Rc<Resolved>, answer: &[u8; ANSWER_LENGTH]) -> &Named {
         if !self.of.as_ref().is_some_and(|of| Rc::ptr_eq(of, resolved)) {
             self.prepare(resolved);
         }
-        self.bytes[self.at..self.at + ANSWER_LENGTH].copy_from_slice(&answered.text());
+        self.bytes[self.at..self.at + ANSWER_LENGTH].copy_from_slice(answer);
         self
     }
 
@@ -168,8 +169,8 @@ pub(crate) fn answered(name: Name, worker: u16) -> Answered {
 
 impl Writer {
     /// For the worker with this number.
-    pub(crate) fn new(worker: u16) -> Writer {
-        Writer { scratch: Vec::new(), worker, named: Named::default() }
+    pub(crate) fn new(worker: u16, answer_key: AnswerKey) -> Writer {
+        Writer { scratch: Vec::new(), worker, answer_key, named: Named::default() }
     }
 
     /// Queues the whole response. `counters` is called if the response contains the counters.
@@ -190,7 +191,8 @@ impl Writer {
             return match answer.name {
                 None => send_ready(to, resolved, (&resolved.ready, resolved.ready_head), answer.head_only),
                 Some(name) => {
-                    let named = self.named.of(&answer.resolved, answered(name, self.worker));
+                    let text = answered(name, self.worker).text(self.answer_key);
+                    let named = self.named.of(&answer.resolved, &text);
                     send_ready(to, resolved, (&named.bytes, named.head), answer.head_only)
                 }
             };
@@ -283,7 +285,7 @@ impl Writer {
         self.scratch.clear();
         resolve::encode_head(&mut self.scratch, answer.resolved.plan.status, content_type, framing, persistence);
         if let Some(name) = answer.name {
-            put_answer(&mut self.scratch, &answered(name, self.worker).text());
+            put_answer(&mut self.scratch, &answered(name, self.worker).text(self.answer_key));
         }
         framing
     }

@@ -8,7 +8,7 @@ use common::{Client, counters_when, get, start};
 use weir_model::counters::{NameCounters, OriginCounters};
 use weir_model::load::DriverChoice;
 use weir_origin::payload;
-use weir_wire::names::{Answered, Name};
+use weir_wire::names::{AnswerKey, Answered, Name};
 
 on_each_driver!(
     every_path_answers,
@@ -54,7 +54,8 @@ fn names_are_answered_and_counted(driver: DriverChoice) {
             let text = String::from_utf8(name(sent).text().to_vec()).expect("digits");
             client.send(format!("{method} {target} HTTP/{version}\r\nHost: o\r\nX-Weir-Name: {text}\r\n\r\n"));
             let reply = if method == "HEAD" { client.reply_to(true) } else { client.reply() };
-            let answer = reply.header("x-weir-answer").and_then(|value| Answered::parse(value.as_bytes()));
+            let answer =
+                reply.header("x-weir-answer").and_then(|value| Answered::parse(value.as_bytes(), AnswerKey::default()));
             let answer = answer.unwrap_or_else(|| panic!("{method} {target} {version}: {}", reply.head));
             assert_eq!((answer.name, answer.worker), (name(sent), 0), "{target}");
             assert!(answer.at_us >= at_us, "{target}: it was answered before the last one");

@@ -3,15 +3,22 @@
 //!
 //! A name says which load it is of, which of the client's threads sent it (numbered through over all clients), and the how many-th
 //! request of that thread it is. As text it always has the same length, so that it is written over the last one in place. The
-//! origin's answer repeats it, with the worker that answered and when. This module does not know who has seen which name.
+//! origin's answer repeats it, with the worker that answered and when, and a tag that only those can make who know the load's key: a product cannot
+//! write such a header itself. This module does not know who has seen which name.
+
+use std::fmt;
+use std::hash::Hasher;
+use std::str::FromStr;
+
+use siphasher::sip::SipHasher13;
 
 use crate::http1::headers;
 
 /// Length of a name as text.
 pub const NAME_LENGTH: usize = 16;
 
-/// Length of an answer's header as text: the name, the worker in 4 digits, the time in 16, and what is between them.
-pub const ANSWER_LENGTH: usize = NAME_LENGTH + 1 + 4 + 1 + 16;
+/// Length of an answer's header as text: the name, the worker in 4 digits, the time in 16, the tag in 8, and what is between them.
+pub const ANSWER_LENGTH: usize = NAME_LENGTH + 1 + 4 + 1 + 16 + 1 + 8;
 
 const NUMBER_BITS: u32 = 36;
 const THREAD_BITS: u32 = 12;
@@ -75,6 +82,38 @@ impl Name {
     }
 }
 
+/// What client and origin of a load know and a product does not. As text: 32 hexadecimal digits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AnswerKey(pub [u64; 2]);
+
+impl AnswerKey {
+    /// The tag of what an answer says. One that was guessed is right once in four thousand million times.
+    #[inline]
+    fn tag(self, answered: Answered) -> u32 {
+        let mut hasher = SipHasher13::new_with_keys(self.0[0], self.0[1]);
+        hasher.write_u64(answered.name.0);
+        hasher.write_u64(answered.at_us);
+        hasher.write_u64(u64::from(answered.worker));
+        hasher.finish() as u32
+    }
+}
+
+impl fmt::Display for AnswerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}{:016x}", self.0[0], self.0[1])
+    }
+}
+
+impl FromStr for AnswerKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AnswerKey, String> {
+        let half = |at: usize| number16(text.as_bytes().get(at..at + 16)?.try_into().ok()?);
+        let key = half(0).zip(half(16)).filter(|_| text.len() == 32);
+        key.map(|(a, b)| AnswerKey([a, b])).ok_or_else(|| "a key has 32 hexadecimal digits in lower case".to_owned())
+    }
+}
+
 /// What an answer says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
@@ -87,24 +126,28 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// The header's value.
+    /// The header's value, tagged with the load's key.
     #[inline]
-    pub fn text(self) -> [u8; ANSWER_LENGTH] {
+    pub fn text(self, key: AnswerKey) -> [u8; ANSWER_LENGTH] {
         let mut text = [b'-'; ANSWER_LENGTH];
         text[..16].copy_from_slice(&self.name.text());
         text[17..21].copy_from_slice(&digits8(u32::from(self.worker))[4..]);
-        text[22..].copy_from_slice(&digits16(self.at_us));
+        text[22..38].copy_from_slice(&digits16(self.at_us));
+        text[39..].copy_from_slice(&digits8(key.tag(self)));
         text
     }
 
-    /// Reads a header's value, which has to be as [`Answered::text`] writes it.
+    /// Reads a header's value, which has to be as [`Answered::text`] writes it with this key.
     #[inline]
-    pub fn parse(text: &[u8]) -> Option<Answered> {
+    pub fn parse(text: &[u8], key: AnswerKey) -> Option<Answered> {
         let text: &[u8; ANSWER_LENGTH] = text.try_into().ok()?;
         let (name, rest) = text.split_first_chunk()?;
-        let [b'-', a, b, c, d, b'-', at @ ..] = rest else { return None };
+        let [b'-', a, b, c, d, b'-', rest @ ..] = rest else { return None };
         let worker = number8([b'0', b'0', b'0', b'0', *a, *b, *c, *d])?;
-        Some(Answered { name: Name(number16(*name)?), worker: worker as u16, at_us: number16(at.try_into().ok()?)? })
+        let (at, rest) = rest.split_first_chunk()?;
+        let tag = number8(rest.strip_prefix(b"-")?.try_into().ok()?)?;
+        let answered = Answered { name: Name(number16(*name)?), worker: worker as u16, at_us: number16(*at)? };
+        (tag == key.tag(answered)).then_some(answered)
     }
 }
 
@@ -221,8 +264,12 @@ mod tests {
         assert_eq!(&name.text(), b"abcd123987654321");
         assert_eq!(Name::parse(b"abcd123987654321"), Some(name));
         let answered = Answered { name, worker: 0x1f, at_us: 0x1234_5678_9abc };
-        assert_eq!(&answered.text(), b"abcd123987654321-001f-0000123456789abc");
-        assert_eq!(Answered::parse(&answered.text()), Some(answered));
+        let key = AnswerKey([1, 2]);
+        let text = answered.text(key);
+        assert_eq!(&text[..39], b"abcd123987654321-001f-0000123456789abc-");
+        assert_eq!(Answered::parse(&text, key), Some(answered));
+        assert_eq!(Answered::parse(&text, AnswerKey([1, 3])), None, "another key");
+        assert_eq!((key.to_string().parse(), "12".parse::<AnswerKey>().is_err()), (Ok(key), true));
     }
 
     #[test]
@@ -232,12 +279,14 @@ mod tests {
         {
             assert_eq!(Name::parse(text.as_bytes()), None, "{text}");
         }
-        let right = b"abcd123987654321-001f-0000123456789abc";
+        let name = Name::new(0xabcd, 0x123, 0x9_8765_4321);
+        let right = &Answered { name, worker: 0x1f, at_us: 0x1234_5678_9abc }.text(AnswerKey::default());
         for at in 0..right.len() {
             for byte in [b' ', b'-', b'g', b'G', b'A', b'/', b':', b'`', b'@', 0, 0xff] {
                 let mut wrong = *right;
                 wrong[at] = byte;
-                assert_eq!(Answered::parse(&wrong).is_some(), byte == right[at], "{}", String::from_utf8_lossy(&wrong));
+                let answered = Answered::parse(&wrong, AnswerKey::default());
+                assert_eq!(answered.is_some(), byte == right[at], "{}", String::from_utf8_lossy(&wrong));
             }
         }
     }
@@ -266,24 +315,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_number_is_read_as_written(bits in any::<u64>(), worker in any::<u16>(), at_us in any::<u64>()) {
+        fn every_number_is_read_as_written(bits in any::<u64>(), worker in any::<u16>(), at_us in any::<u64>(), key in any::<[u64; 2]>()) {
             let name = Name::of_bits(bits);
             let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
             prop_assert_eq!(text(&name.text()), format!("{bits:016x}"));
             prop_assert_eq!(Name::parse(&name.text()), Some(name));
             prop_assert_eq!(Name::new(name.load(), name.thread(), name.number()), name);
             let answered = Answered { name, worker, at_us };
-            prop_assert_eq!(text(&answered.text()), format!("{bits:016x}-{worker:04x}-{at_us:016x}"));
-            prop_assert_eq!(Answered::parse(&answered.text()), Some(answered));
+            let key = AnswerKey(key);
+            prop_assert_eq!(text(&answered.text(key)[..38]), format!("{bits:016x}-{worker:04x}-{at_us:016x}"));
+            prop_assert_eq!(Answered::parse(&answered.text(key), key), Some(answered));
         }
 
         #[test]
-        fn only_what_is_written_so_is_read(text in proptest::collection::vec(any::<u8>(), 0..40)) {
+        fn only_what_is_written_so_is_read(text in proptest::collection::vec(any::<u8>(), 0..50)) {
             if let Some(name) = Name::parse(&text) {
                 prop_assert_eq!(&name.text()[..], &text[..]);
             }
-            if let Some(answered) = Answered::parse(&text) {
-                prop_assert_eq!(&answered.text()[..], &text[..]);
+            let key = AnswerKey::default();
+            if let Some(answered) = Answered::parse(&text, key) {
+                prop_assert_eq!(&answered.text(key)[..], &text[..]);
             }
         }
 

@@ -21,9 +21,10 @@ pub const CHECK: Check = Check {
     source: "proxies repeat a request when an upstream connection closes under it, which is rarer than one in a \
              thousand",
     remedy: "turn off caching and short circuits in the product's configuration, and check its route",
-    blind: "with names: a request that went to two origin hosts, which do not compare names, and, where client and origin have \
-            different clocks, whether another's answer was cached or shared. Without: kinds whose sums agree, such as a tenth \
-            cached and a tenth sent twice; of a product that replicates, whether it answers some itself, unless it answers most",
+    blind: "with names: a product that takes the run's key from weir's own processes; a request that went to two origin hosts, which \
+            do not compare names; and, where client and origin have different clocks, whether another's answer was cached or shared. \
+            Without: kinds whose sums agree, such as a tenth cached and a tenth sent twice; of a product that replicates, whether it \
+            answers some itself, unless it answers most",
     provoked: true,
     run: Some(check),
 };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use weir_host::role::{COUNT_REQUEST, COUNTERS_REQUEST, CountersReport, FREEZE_REQUEST, OriginReport};
 use weir_model::load::{DriverChoice, NAME_HEADER, RandomDuration};
 use weir_model::protocol::Protocol;
-use weir_origin::{Faults, Options, Origin, ResponseOptions, tls};
+use weir_origin::{AnswerKey, Faults, Options, Origin, ResponseOptions, tls};
 
 use crate::args::{choice, driver_values, parse_cpus, parse_header_name, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
@@ -50,6 +50,9 @@ pub struct Args {
     /// Header with the names of requests, which answers repeat in x-weir-answer. [default: x-weir-name]
     #[arg(long, value_name = "HEADER", value_parser = parse_header_name)]
     names: Option<String>,
+    /// Key with which answers to named requests are tagged. A run gives one.
+    #[arg(long, hide = true, default_value_t, value_name = "KEY")]
+    answer_key: AnswerKey,
     /// Seed of delays and faults.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -146,6 +149,7 @@ pub fn main(args: &Args) -> VerbResult {
         driver: args.driver,
         responses: ResponseOptions { delay: args.delay, faults, seed: args.seed },
         names: args.names.clone().unwrap_or_else(|| NAME_HEADER.to_owned()),
+        answer_key: args.answer_key,
     };
     let origin = Origin::start(options).map_err(Failure::missing)?;
     if args.with_parent {

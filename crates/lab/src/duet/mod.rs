@@ -38,6 +38,9 @@ const PAIRS_TO_START: f64 = 3.0;
 /// Checks whose finding says that something else used the machine during a slice: its pair is left out, and it is no fault of a product.
 const DISTURBED: [&str; 4] = ["other-processes", "stalls", "steal", "vitals-late"];
 
+/// The longest median of answers, as a share of a turn.
+const MOST_OF_A_TURN: f64 = 0.5;
+
 /// After so many pairs in a row with a slice that failed or is invalid, the duet ends: it is not chance.
 const FAILED_IN_A_ROW: u32 = 2;
 
@@ -427,6 +430,9 @@ impl Book {
         if let Some(error) = &slice.error {
             return Some((error.stage.clone(), Some(error.clone())));
         }
+        if let Some(error) = self.turn_is_short(who, slice) {
+            return Some((error.stage.clone(), Some(error)));
+        }
         let (disturbed, own): (Vec<&Finding>, Vec<&Finding>) = (slice.findings.iter())
             .filter(|finding| finding.severity > Severity::Note)
             .partition(|finding| DISTURBED.contains(&finding.check.as_str()));
@@ -441,6 +447,23 @@ impl Book {
             remedy: fatal.remedy.clone(),
         };
         Some((fatal.check.clone(), Some(error)))
+    }
+
+    /// What to say when most answers did not come within their turn: the rate would be that of a load that waits.
+    fn turn_is_short(&self, who: Who, slice: &Measurement) -> Option<TrialError> {
+        let answer_s = slice.load.as_ref()?.service.p50_us / 1e6;
+        let turn_s = self.asked.turn_s;
+        (answer_s > turn_s * MOST_OF_A_TURN).then(|| TrialError {
+            stage: "turn".to_owned(),
+            message: format!(
+                "half of the answers of {} took more than {:.0} ms, and a turn is {:.0} ms",
+                self.asked.labels[who as usize],
+                answer_s * 1e3,
+                turn_s * 1e3
+            ),
+            evidence: format!("{}, slice {}", self.outcome.folder.display(), slice.trial),
+            remedy: format!("longer turns: --turn {:.0}ms", (answer_s * 1e4).ceil()),
+        })
     }
 
     fn left(&self) -> Duration {

@@ -72,6 +72,8 @@ pub struct TrialContext {
     pub origin: Option<String>,
     /// Seed of the run.
     pub seed: u64,
+    /// The key with which origins tag their answers, which products do not know.
+    pub answer_key: [u64; 2],
     /// How fast the CPUs were, block after block.
     pub speeds: Mutex<BlockSpeeds>,
 }

@@ -125,6 +125,7 @@ fn own(
             driver,
             tls,
             names: names.as_deref(),
+            answer_key: context.answer_key,
             output: &log,
         };
         let process = OriginProcess::start(host, &spec).map_err(|e| {

@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_name_stands_in_its_header_whatever_follows() {
-        let names = Names { header: "x-n".into(), load: 1, one_clock: true };
+        let names = Names { header: "x-n".into(), load: 1, one_clock: true, key: [0; 2] };
         let large = vec![b'x'; BODY_IN_PLACE];
         for (method, body) in [
             ("GET", &b""[..]),

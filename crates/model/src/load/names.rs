@@ -23,6 +23,9 @@ pub struct Names {
     pub load: u16,
     /// Client and origin read one clock, so that it can be told what was first.
     pub one_clock: bool,
+    /// The key with which the origin tags its answers.
+    #[serde(default)]
+    pub key: [u64; 2],
 }
 
 /// The numbers that a search may use for its loads.
@@ -38,7 +41,7 @@ impl Names {
             (now.as_micros() & u128::from(u16::MAX)) as u16
         });
         let load = first.wrapping_add(LOADS.fetch_add(1, Ordering::Relaxed).wrapping_mul(EACH)).max(1);
-        Names { header, load, one_clock }
+        Names { header, load, one_clock, key: [0; 2] }
     }
 }
 
@@ -88,7 +91,7 @@ pub struct NameCounts {
     pub shared: u64,
     /// Of another request, where the clocks of client and origin differ, and it cannot be told which of both.
     pub anothers: u64,
-    /// With a name that no request had, or that of their own request and a time before it was sent.
+    /// With a name that no request had, that of their own request and a time before it was sent, or a tag that is not the origin's.
     pub forged: u64,
     /// Without a name.
     pub without: u64,

@@ -133,7 +133,7 @@ impl Request {
         output: &mut impl Output,
     ) -> Result<SendStatus, SendError> {
         let resolved = &self.resolved;
-        let answer = self.name.map(|name| state.answer_to(name).text());
+        let answer = self.name.map(|name| state.answer_to(name));
         let values = answer.as_ref().map(|answer| &answer[..]);
         if resolved.source == Source::Fixed {
             let body = match &resolved.body {
@@ -220,7 +220,7 @@ impl Http2 {
             fault = None;
         }
         let closes = request.resolved.plan.close;
-        let answer = request.name.map(|name| state.answer_to(name).text());
+        let answer = request.name.map(|name| state.answer_to(name));
         let values = answer.as_ref().map(|answer| &answer[..]);
         let Ok((head, body)) = request.parts(state, fault) else {
             // The content type cannot be sent: only this stream fails.
@@ -279,7 +279,7 @@ impl Http2 {
     ) {
         request.body_length = paced.body.len() as u64;
         let empty = paced.body.len() == 0;
-        let answer = request.name.map(|name| state.answer_to(name).text());
+        let answer = request.name.map(|name| state.answer_to(name));
         let values = answer.as_ref().map(|answer| &answer[..]);
         match self.server.head_filled(request.stream, head, values.as_slice(), empty, output) {
             Ok(SendStatus::All) if empty => self.finished(state, request),

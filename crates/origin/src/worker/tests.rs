@@ -6,6 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use weir_model::counters::OriginCounters;
 use weir_net::Address;
+use weir_wire::names::AnswerKey;
 
 use super::*;
 use crate::counters::AllCounters;
@@ -64,7 +65,7 @@ impl Io for Fake {
 }
 
 fn state(all_counters: Arc<AllCounters>, responses: ResponseOptions) -> HttpState {
-    WorkerState::new(all_counters, 0, HttpShared::new(responses, "x-weir-name", 0))
+    WorkerState::new(all_counters, 0, HttpShared::new(responses, "x-weir-name", AnswerKey::default(), 0))
 }
 
 /// A worker with one accepted connection.
