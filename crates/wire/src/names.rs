@@ -264,6 +264,9 @@ mod tests {
         assert_eq!(&name.text(), b"abcd123987654321");
         assert_eq!(Name::parse(b"abcd123987654321"), Some(name));
         let answered = Answered { name, worker: 0x1f, at_us: 0x1234_5678_9abc };
+        // As in fuzz/http.dict.
+        let other = Answered { name: Name::new(1, 2, 3), worker: 1, at_us: 0x1234_5678_9abc };
+        assert_eq!(&other.text(AnswerKey::default()), b"0001002000000003-0001-0000123456789abc-3ec979bb");
         let key = AnswerKey([1, 2]);
         let text = answered.text(key);
         assert_eq!(&text[..39], b"abcd123987654321-001f-0000123456789abc-");
