@@ -121,7 +121,7 @@ impl RunningTrial<'_> {
 
     /// Starts the client of a load that is ready. Nothing is watched yet.
     pub fn connect<'w>(&'w mut self, load: &Prepared, stop: &'w Stop) -> Result<Work<'w>, Failure> {
-        self.started(&load.client, &load.folder, longest(&load.client.spec), true, stop)
+        self.work(&load.client, &load.folder, longest(&load.client.spec), true, stop)
     }
 
     /// What was measured, with what the origin counted since `before`, when all is answered.
@@ -136,21 +136,8 @@ impl RunningTrial<'_> {
         Ok(Measured { counters: before.zip(after).map(|(before, after)| after.since(&before)), ..measured })
     }
 
-    /// Starts a client in `folder`, which may take `most`.
+    /// Starts a client in `folder`, which may take `most`. Nothing is watched yet.
     fn work<'w>(
-        &'w mut self,
-        spec: &ClientSpec,
-        folder: &Path,
-        most: Duration,
-        measured: bool,
-        stop: &'w Stop,
-    ) -> Result<Work<'w>, Failure> {
-        let mut work = self.started(spec, folder, most, measured, stop)?;
-        work.watch(&[])?;
-        Ok(work)
-    }
-
-    fn started<'w>(
         &'w mut self,
         spec: &ClientSpec,
         folder: &Path,
@@ -171,7 +158,7 @@ impl RunningTrial<'_> {
         let longest = longest(&spec);
         observer.notify(RunEvent::Stage("warming up until steady"));
         let client = ClientSpec::from(spec);
-        let work = self.work(&client, &folder, longest, false, stop)?;
+        let work = self.work(&client, &folder, longest, false, stop)?.watch(&[])?;
         let warmup = warm::warm_up(work, observer)?;
         // Its last requests must not be in the counters of the measured load.
         quiet_counters(&self.origin)?;
@@ -189,8 +176,7 @@ impl RunningTrial<'_> {
         let prepared = self.prepare(point, folder)?;
         observer.notify(RunEvent::Stage("connecting"));
         let faults = Faults::new(&self.trial.load.faults, self.product)?;
-        let mut work = self.connect(&prepared, stop)?;
-        work.watch(&[])?;
+        let work = self.connect(&prepared, stop)?.watch(&[])?;
         let measured = measure(work.with_faults(faults), observer)?;
         observer.notify(RunEvent::Stage("settling"));
         self.settled(point, prepared.counters, measured)
@@ -211,7 +197,7 @@ impl RunningTrial<'_> {
         let most = search::longest(&search, longest(&spec));
         let client = ClientSpec { search: Some(search), ..spec.into() };
         observer.notify(RunEvent::Stage("searching"));
-        let work = self.work(&client, folder, most, true, stop)?;
+        let work = self.work(&client, folder, most, true, stop)?.watch(&[])?;
         let found = search::run_search(work, observer)?;
         measurement.search = Some(found.result);
         found.confirmed.map_err(Failure::Trial)

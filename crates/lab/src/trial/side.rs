@@ -124,12 +124,10 @@ fn attempt(
     let prepared =
         [sides[0].prepare(slices[0], turn).map_err(of(0))?, sides[1].prepare(slices[1], turn).map_err(of(1))?];
     let [a, b] = sides;
-    let mut works =
-        [a.running.connect(&prepared[0], stop).map_err(of(0))?, b.running.connect(&prepared[1], stop).map_err(of(1))?];
-    let roots = [works[0].roots(), works[1].roots()];
-    for (nth, work) in works.iter_mut().enumerate() {
-        work.watch(&roots[1 - nth]).map_err(of(nth))?;
-    }
+    let a = a.running.connect(&prepared[0], stop).map_err(of(0))?;
+    let b = b.running.connect(&prepared[1], stop).map_err(of(1))?;
+    let roots = [a.roots(), b.roots()];
+    let works = [a.watch(&roots[1]).map_err(of(0))?, b.watch(&roots[0]).map_err(of(1))?];
     let mut measured = measure_both(works, turn, first)?;
     know_each_other(&mut measured);
     for (nth, (measured, before)) in measured.into_iter().zip(prepared).enumerate() {

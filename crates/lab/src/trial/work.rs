@@ -44,10 +44,9 @@ type Samplers = Vec<(Arc<dyn Host>, Box<dyn Sampler>)>;
 /// A running load.
 #[derive(Debug)]
 pub struct Work<'a> {
-    hosts: &'a Hosts,
+    context: &'a TrialContext,
     clients: Clients,
     samplers: Samplers,
-    context: &'a TrialContext,
     /// What is watched of a product that is served already.
     served: Option<Watched>,
     most: Duration,
@@ -133,10 +132,9 @@ impl<'a> Work<'a> {
         let clients = Clients::start(context, trial, &spec, folder, hold).map_err(failed)?;
         let monitored = Monitored::start(requester, running.as_ref(), folder);
         Ok(Work {
-            hosts: &context.hosts,
+            context,
             clients,
             samplers: Vec::new(),
-            context,
             served: trial.watched.cloned(),
             most,
             deadline: Instant::now() + most,
@@ -156,11 +154,11 @@ impl<'a> Work<'a> {
     pub fn roots(&self) -> Vec<u32> {
         let served = self.served.as_ref();
         let of_host = |host| trees(self.context, host, &self.clients, self.origin, (self.running.as_ref(), served));
-        self.hosts.each().into_iter().flat_map(of_host).filter_map(|watched| watched.root()).collect()
+        self.context.hosts.each().into_iter().flat_map(of_host).filter_map(|watched| watched.root()).collect()
     }
 
     /// Samples all processes from now on. Trees with roots in `beside` are measured by another at the same time.
-    pub fn watch(&mut self, beside: &[u32]) -> Result<(), Failure> {
+    pub fn watch(mut self, beside: &[u32]) -> Result<Work<'a>, Failure> {
         let of_product = (self.running.as_ref(), self.served.as_ref());
         match samplers(self.context, &self.clients, self.origin, of_product, beside) {
             Ok(samplers) => self.samplers = samplers,
@@ -170,7 +168,7 @@ impl<'a> Work<'a> {
                 return Err(self.failed(format!("vitals did not start: {error}")));
             }
         }
-        Ok(())
+        Ok(self)
     }
 
     /// Leaves the start to its caller, for [`Work::begin`].
@@ -223,7 +221,7 @@ impl<'a> Work<'a> {
 
     /// The first moment that can be sent ahead as a start.
     pub fn soon(&self) -> At {
-        let far = self.hosts.each().iter().any(|host| host.facts().work.is_some());
+        let far = self.context.hosts.each().iter().any(|host| host.facts().work.is_some());
         clock::now().plus(if far { FAR_AHEAD } else { AHEAD })
     }
 
@@ -295,7 +293,7 @@ impl<'a> Work<'a> {
     }
 
     fn all_alive(&mut self) -> Result<(), Failure> {
-        not_lost(self.hosts)?;
+        not_lost(&self.context.hosts)?;
         all_alive(self.origin, self.running)
     }
 
