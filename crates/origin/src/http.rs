@@ -17,7 +17,7 @@ use crate::named::NameMemory;
 use crate::options::ResponseOptions;
 use crate::random::Random;
 use crate::resolve::{Cache, Resolved, Source};
-use crate::response::{Response, Role, Writer, Written, answered, counters_page};
+use crate::response::{Response, Role, Writer, Written, counters_page};
 use crate::response_faults::Rendered;
 use crate::session::{Session, SessionEvent};
 use crate::state::WorkerState;
@@ -52,7 +52,6 @@ pub(crate) struct HttpShared {
     name_header: Box<str>,
     name_finder: HeaderFinder,
     names: NameMemory,
-    answer_key: AnswerKey,
     worker: usize,
 }
 
@@ -64,7 +63,6 @@ impl HttpShared {
             name_header: names.to_ascii_lowercase().into(),
             name_finder: HeaderFinder::new(names, NAME_LENGTH),
             names: NameMemory::default(),
-            answer_key,
             worker,
             cache: Cache::default(),
             writer: Writer::new(worker as u16, answer_key),
@@ -140,7 +138,7 @@ impl HttpState {
 
     /// What the answer to a request with a name says of itself, if it is written now.
     pub(crate) fn answer_to(&self, name: Name) -> [u8; ANSWER_LENGTH] {
-        answered(name, self.shared.worker as u16).text(self.shared.answer_key)
+        self.shared.writer.answer_to(name)
     }
 
     /// Counts a request of the lab's own. If it asks for the counters, its connection becomes a reader's: only the

@@ -161,16 +161,17 @@ fn put_answer(head: &mut Vec<u8>, value: &[u8; ANSWER_LENGTH]) -> usize {
     at
 }
 
-/// What an answer says of itself that is written now.
-#[inline]
-pub(crate) fn answered(name: Name, worker: u16) -> Answered {
-    Answered { name, worker, at_us: weir_net::monotonic_ns() / 1_000 }
-}
-
 impl Writer {
     /// For the worker with this number.
     pub(crate) fn new(worker: u16, answer_key: AnswerKey) -> Writer {
         Writer { scratch: Vec::new(), worker, answer_key, named: Named::default() }
+    }
+
+    /// What the answer to a request with a name says of itself, if it is written now.
+    #[inline]
+    pub(crate) fn answer_to(&self, name: Name) -> [u8; ANSWER_LENGTH] {
+        let at_us = weir_net::monotonic_ns() / 1_000;
+        Answered { name, worker: self.worker, at_us }.text(self.answer_key)
     }
 
     /// Queues the whole response. `counters` is called if the response contains the counters.
@@ -191,7 +192,7 @@ impl Writer {
             return match answer.name {
                 None => send_ready(to, resolved, (&resolved.ready, resolved.ready_head), answer.head_only),
                 Some(name) => {
-                    let text = answered(name, self.worker).text(self.answer_key);
+                    let text = self.answer_to(name);
                     let named = self.named.of(&answer.resolved, &text);
                     send_ready(to, resolved, (&named.bytes, named.head), answer.head_only)
                 }
@@ -285,7 +286,8 @@ impl Writer {
         self.scratch.clear();
         resolve::encode_head(&mut self.scratch, answer.resolved.plan.status, content_type, framing, persistence);
         if let Some(name) = answer.name {
-            put_answer(&mut self.scratch, &answered(name, self.worker).text(self.answer_key));
+            let text = self.answer_to(name);
+            put_answer(&mut self.scratch, &text);
         }
         framing
     }
