@@ -233,6 +233,9 @@ fn expected(case: &Case) -> String {
 }
 
 /// Processes that end with this.
+/// By then the load has begun; connecting and the warm-up take longer.
+const PAST_THE_START: Duration = Duration::from_millis(400);
+
 #[derive(Default)]
 struct Helpers(Vec<Child>);
 
@@ -294,12 +297,13 @@ fn injected(case: &Case) -> Outcome {
         }
         Neighbour::Stopped(role) => {
             client(&out, &mut weir);
+            // A client that is stopped while it is told when to start refuses to measure at all.
+            std::thread::sleep(PAST_THE_START);
             stop_now_and_then(&out, role, &mut weir);
         }
         Neighbour::AgentStopped => {
             let agent = client(&out, &mut weir).and_then(parent);
-            // Connecting and the warm-up take more than this.
-            std::thread::sleep(Duration::from_millis(400));
+            std::thread::sleep(PAST_THE_START);
             if let Some(agent) = agent {
                 crate::common::signal(agent, Signal::STOP);
                 std::thread::sleep(Duration::from_secs(1));

@@ -48,7 +48,8 @@
 //! - `connections` counts those made, before TLS and HTTP/2; one on which these fail is also among `connect_failures`.
 //!   `closed_by_peer` counts connections lost while no request was in flight, and those that the peer ended in its response or by
 //!   GOAWAY. Nothing is sent twice: a request sent into a connection that the peer was closing is an error.
-//! - `bytes_in` and `bytes_out` are those of the connection: under TLS, records and handshakes.
+//! - `bytes_in` and `bytes_out` are those of the connection: under TLS, records and handshakes. `plaintext_in` is what
+//!   was in them.
 //!
 //! Timeouts run from the moment of sending, those of connections from the attempt until they are up. They may be late by 10 ms.
 //!

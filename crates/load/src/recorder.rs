@@ -96,6 +96,7 @@ pub(crate) struct EventCounts {
     pub by_kind: ErrorCounts,
     pub right_body_bytes: u64,
     pub bytes_in: u64,
+    pub plaintext_in: u64,
     pub bytes_out: u64,
     pub connections: u64,
     pub closed_by_peer: u64,
@@ -118,6 +119,7 @@ impl EventCounts {
         self.by_kind.iter_mut().zip(other.by_kind).for_each(|(sum, n)| *sum += n);
         self.right_body_bytes += other.right_body_bytes;
         self.bytes_in += other.bytes_in;
+        self.plaintext_in += other.plaintext_in;
         self.bytes_out += other.bytes_out;
         self.connections += other.connections;
         self.closed_by_peer += other.closed_by_peer;

@@ -178,6 +178,7 @@ fn moments(moments: &EventCounts) -> Counts {
         right_in_window: moments.right,
         right_body_bytes_in_window: moments.right_body_bytes,
         bytes_in: moments.bytes_in,
+        plaintext_in: moments.plaintext_in,
         bytes_out: moments.bytes_out,
         connections: moments.connections,
         closed_by_peer: moments.closed_by_peer,

@@ -109,6 +109,8 @@ fn under_tls_too() {
                 assert!(result.total.bytes_out > result.total.sent * (47 + 16), "{name}");
                 // The origin counts what was in the records.
                 assert!(counters.bytes_in < result.total.bytes_out, "{name}");
+                assert_eq!(counters.bytes_out, result.total.plaintext_in, "{name}");
+                assert!(result.total.plaintext_in < result.total.bytes_in, "{name}");
             }
         }
     }

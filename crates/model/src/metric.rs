@@ -485,9 +485,15 @@ metrics! {
     BadStatuses = load("bad_statuses", "Bad statuses", Quantity::Requests, &["server-errors", "non-2xx-3xx"], |load| {
         Some(load.window.statuses.iter().filter(|(status, _)| **status >= 400).map(|(_, n)| n).sum::<u64>() as f64)
     });
-    /// Bytes received a second.
-    Transfer = load("transfer", "Transfer", Quantity::Transfer, &["transfer"], |load| {
+    /// Bytes received a second; under TLS as they came.
+    Transfer = load("transfer", "Transfer", Quantity::Transfer, &[], |load| {
         Some(load.window.bytes_in as f64 / load.window_s.max(1e-6))
+    });
+    /// Bytes received a second after decryption, which is what the common tools count.
+    PlaintextTransfer = load("plaintext_transfer", "Transfer (plaintext)", Quantity::Transfer, &["transfer"], |load| {
+        let bytes = load.window.plaintext_in;
+        // Older records lack it.
+        (bytes > 0 || load.window.bytes_in == 0).then(|| bytes as f64 / load.window_s.max(1e-6))
     });
     /// Bytes of all bodies.
     BodyBytes = load("body_bytes", "Bytes of bodies", Quantity::Memory, &["body-bytes"], |load| {

@@ -76,7 +76,8 @@ mod tests {
             rate: 45.0,
             window: Counts {
                 due: 100,
-                bytes_in: 5_000,
+                plaintext_in: 5_000,
+                bytes_in: 6_000,
                 body_bytes: 2_000,
                 statuses: [(200, 90), (502, 10)].into(),
                 errors: [(ErrorKind::BadStatus, 10), (ErrorKind::Timeout, 2)].into(),

@@ -76,6 +76,7 @@ fn a_closed_load_balances_with_the_server() {
         let bytes_out = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", server.addr).len() as u64;
         assert_eq!(result.total.bytes_out, bytes_out * result.total.sent);
         assert_eq!(result.total.bytes_in, ok("0123456789").len() as u64 * result.total.sent);
+        assert_eq!(result.total.plaintext_in, result.total.bytes_in);
         let rate = result.window.right_in_window as f64 / result.window_s;
         assert!((result.rate - rate).abs() < 1e-6 * rate);
         assert!((result.body_bytes_per_s - 10.0 * rate).abs() < 1e-5 * rate);

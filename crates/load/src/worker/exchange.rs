@@ -104,6 +104,7 @@ impl<P: Protocol> Worker<P> {
     /// Plaintext came. What it leads to on this connection leaves together.
     #[inline]
     pub(super) fn receive<I: Io>(&mut self, io: &mut I, id: SlotId, bytes: &[u8], now: u64) {
+        self.recorder.counts().plaintext_in += bytes.len() as u64;
         let conn = self.pool.slots[id as usize].conn;
         let before = std::mem::replace(&mut self.transport.gathering, id);
         let streams = self.pool.streams_of(id);

@@ -416,8 +416,11 @@ pub struct Counts {
     pub right_body_bytes_in_window: u64,
     /// Body bytes of all answers.
     pub body_bytes: u64,
-    /// All bytes received, heads included.
+    /// All bytes received, heads included; under TLS as they came: records and handshakes.
     pub bytes_in: u64,
+    /// All bytes received, heads included, after decryption; without TLS the same as `bytes_in`. 0 in records of older versions.
+    #[serde(default)]
+    pub plaintext_in: u64,
     /// All bytes handed to the kernel.
     pub bytes_out: u64,
     /// Connections opened (established).
@@ -431,6 +434,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Bytes received as the common tools count them: after decryption. Of records of older versions, as they came.
+    pub fn transferred(&self) -> u64 {
+        if self.plaintext_in == 0 { self.bytes_in } else { self.plaintext_in }
+    }
+
     /// Requests without a right answer, all kinds; unsent ones are not among them.
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
@@ -479,6 +487,7 @@ impl Counts {
         self.right_body_bytes_in_window += other.right_body_bytes_in_window;
         self.body_bytes += other.body_bytes;
         self.bytes_in += other.bytes_in;
+        self.plaintext_in += other.plaintext_in;
         self.bytes_out += other.bytes_out;
         self.connections += other.connections;
         self.closed_by_peer += other.closed_by_peer;
