@@ -109,7 +109,8 @@ fn complete(measurement: &mut Measurement, runner: &Runner) {
         ..OriginCounters::default()
     });
     let load = measurement.load.as_mut().unwrap();
-    load.window.bytes_in = requests * 350;
+    load.window.bytes_in = requests * 380;
+    load.window.plaintext_in = requests * 350;
     load.window.body_bytes = requests * 64;
 }
 
