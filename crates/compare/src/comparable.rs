@@ -75,6 +75,7 @@ fn load(a: &Load, b: &Load) -> Vec<&'static str> {
     differing(&[
         ("way in which requests arrive", a.kind != b.kind),
         ("series", a.series != b.series || a.saturating != b.saturating),
+        ("keeping of products", a.keep != b.keep),
         ("number of connections", a.connections != b.connections),
         ("number of streams", a.streams != b.streams),
     ])

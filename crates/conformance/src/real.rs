@@ -115,13 +115,14 @@ impl<'a> RealTestbed<'a> {
             profile: self.spec.profile,
             folder: self.folder().join(format!("start-{}", self.starts)),
             listen,
+            others: &[],
             origins: &self.origin_addrs,
             // The product is told to use one worker, but may use every CPU: see the crate's documentation.
             cpus: &[],
             connections: if self.protocol == Protocol::default() { CONNECTIONS } else { FEW_CONNECTIONS },
             protocol: self.protocol,
             streams: if self.protocol.is_multiplexed() { STREAMS } else { 1 },
-            target: "/",
+            targets: &["/"],
             faults: &[],
         };
         let mut running = launch(self.spec.launcher, self.spec.product, spec, &self.stop).map_err(of_failure)?;

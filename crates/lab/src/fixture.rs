@@ -51,6 +51,7 @@ pub fn load_share(name: &str, of: RateBase, share: f64, load: &str) -> Load {
         streams: 1,
         steady: None,
         saturating: false,
+        keep: false,
         least_cores: None,
         warmup: Duration::from_millis(200),
         duration: Duration::from_millis(800),
@@ -118,6 +119,7 @@ pub fn measured(trial: u32, product: &str, workload: &str, rate: f64) -> Measure
         faults: Vec::new(),
         clocks: Vec::new(),
         speed: Vec::new(),
+        kept: None,
     }
 }
 

@@ -231,18 +231,21 @@ impl Hosts {
         if each.len() < 2 { Vec::new() } else { each.into_iter().map(record).collect() }
     }
 
-    /// Brings what the roles of a trial wrote on hosts with a disk of their own into the trial's folder here, and removes it there.
+    /// Brings what the roles of a trial wrote on hosts with a disk of their own into the trial's folder here, and removes it there,
+    /// unless what runs still needs it.
     ///
     /// # Errors
     /// What cannot be brought.
-    pub fn bring_back(&self, trial: &Path) -> Result<(), FileError> {
+    pub fn bring_back(&self, trial: &Path, still_needed: bool) -> Result<(), FileError> {
         for host in self.each() {
             let there = there(host.as_ref(), trial, trial);
             if there != trial && host.lost().is_none() {
                 // A host on which no role wrote anything has none: the proxy's, where a trial has no product.
                 host.create_dir(&there)?;
                 host.fetch(&there, trial)?;
-                host.remove(&there);
+                if !still_needed {
+                    host.remove(&there);
+                }
             }
         }
         Ok(())

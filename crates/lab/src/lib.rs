@@ -11,6 +11,7 @@ pub mod duet;
 mod fixture;
 pub mod hosts;
 pub mod journal;
+mod kept;
 pub mod network;
 pub mod plan;
 pub mod preflight;

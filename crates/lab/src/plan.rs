@@ -2,7 +2,8 @@
 //!
 //! A *phase* is one load of the suite; later phases may need what earlier ones found (an open load's rate). Within a
 //! phase, block follows block, and each block has one trial of every case in random order, so that the machine's
-//! drift hits every product alike. The plan is a pure function of the suite and the seed: a resumed run has the same.
+//! drift hits every product alike. Under a load with `keep` the cases of an entry stay together, in the suite's order, and the
+//! entries are in random order. The plan is a pure function of the suite and the seed: a resumed run has the same.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use weir_model::record::{CaseId, Skipped};
 use weir_model::suite::Suite;
+use weir_model::text::grouped;
 
 /// One trial to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,14 +38,23 @@ pub fn plan(suite: &Suite, seed: u64, skipped: &[Skipped]) -> Vec<Planned> {
     let mut trials = Vec::new();
     for load in &suite.loads {
         for block in 1..=suite.blocks {
-            let mut cases = suite.case_ids(load, skipped);
+            let mut cases: Vec<Vec<CaseId>> = match load.keep {
+                true => by_entry(suite.case_ids(load, skipped)),
+                false => suite.case_ids(load, skipped).into_iter().map(|case| vec![case]).collect(),
+            };
             cases.shuffle(&mut rng);
-            for case in cases {
+            for case in cases.into_iter().flatten() {
                 trials.push(Planned { trial: trials.len() as u32 + 1, block, case });
             }
         }
     }
     trials
+}
+
+/// The cases of each entry, in the order in which they come.
+fn by_entry(cases: Vec<CaseId>) -> Vec<Vec<CaseId>> {
+    let keyed = cases.into_iter().map(|case| ((case.product.clone(), case.profile.clone()), case));
+    grouped(keyed).into_iter().map(|(_, cases)| cases).collect()
 }
 
 #[cfg(test)]
@@ -104,6 +115,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn under_a_load_that_keeps_products_an_entrys_cases_follow_one_another_in_the_suites_order() {
+        let mut suite = suite(4, 3, 2);
+        suite.loads[1].keep = true;
+        let trials = plan(&suite, 7, &[]);
+        let (mixed, kept) = trials.split_at(24);
+        let workloads = |trials: &[Planned]| trials.iter().map(|t| t.case.workload.clone()).collect::<Vec<_>>();
+        for entry in kept.chunks(3) {
+            assert_eq!(workloads(entry), ["w0", "w1", "w2"]);
+            assert!(entry.iter().all(|t| t.case.product == entry[0].case.product && t.block == entry[0].block));
+        }
+        assert!(mixed.chunks(3).any(|three| workloads(three) != ["w0", "w1", "w2"]), "the other load is as it was");
+        let first = |seed| plan(&suite, seed, &[])[24].case.product.clone();
+        assert!((1..=20).map(first).collect::<BTreeSet<_>>().len() > 1, "entries are in random order");
     }
 
     #[test]

@@ -24,9 +24,10 @@ use weir_model::suite::{Load, LoadKind, RateSpec, Suite};
 
 use crate::hosts::{Hosts, Reach};
 use crate::journal::{Journal, JournalError};
+use crate::kept::{self, Keeper};
 use crate::plan::{Planned, plan};
 use crate::rates::{self, ChosenRate};
-use crate::trial::{self, Abort, TrialContext, TrialSpec};
+use crate::trial::{self, Abort, Chain, TrialContext, TrialSpec};
 use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
 use weir_product::tls::RunTls;
@@ -96,6 +97,7 @@ pub struct Run {
     plan: Vec<Planned>,
     chosen: Vec<ChosenRate>,
     measured: Vec<Measurement>,
+    keeper: Keeper,
 }
 
 impl Run {
@@ -121,7 +123,16 @@ impl Run {
             ],
         )?;
         let (context, reach) = context(setup, seed);
-        Ok(Run { journal, context, reach, suite, plan, chosen: Vec::new(), measured: Vec::new() })
+        Ok(Run {
+            journal,
+            context,
+            reach,
+            suite,
+            plan,
+            chosen: Vec::new(),
+            measured: Vec::new(),
+            keeper: Keeper::default(),
+        })
     }
 
     /// An unfinished run in its folder. `setup` has its suite (parsed from its `run.toml`). CPUs and driver are those that the
@@ -144,7 +155,7 @@ impl Run {
         for trial in &measured {
             context.add_speeds(trial);
         }
-        Ok(Run { journal, context, reach, suite, plan, chosen, measured })
+        Ok(Run { journal, context, reach, suite, plan, chosen, measured, keeper: Keeper::default() })
     }
 
     /// The run's folder.
@@ -222,11 +233,22 @@ impl Run {
             Ok(watched) => (None, watched),
             Err(error) => (Some(error), None),
         };
-        let spec =
-            TrialSpec { planned, workload: &workload, load: &load, rate, folder: &folder, watched: watched.as_ref() };
-        let result = match unreached.or(unfound).or_else(|| skip::reason(&self.measured, &planned.case, &load, rate)) {
+        let sharing = kept::sharing(&self.suite, &self.context.products, &self.plan, planned.trial);
+        self.keeper.begin(sharing);
+        let chain = load.keep.then(|| self.chain(sharing, planned, &load));
+        let (chain, watched_now) = (chain.as_ref(), watched.as_ref());
+        let (workload, load) = (&workload, &load);
+        let spec = TrialSpec { planned, workload, load, rate, folder: &folder, watched: watched_now, chain };
+        let no_use = || skip::reason(&self.measured, &planned.case, load, rate).or_else(|| self.keeper.broken());
+        let result = match unreached.or(unfound).or_else(no_use) {
             Some(error) => Ok(trial::not_tried(&self.context, &spec, error)),
-            None => trial::run(&self.context, &spec, stop, observer),
+            None => {
+                let result = trial::run(&self.context, &spec, &mut self.keeper.started, stop, observer);
+                if let (Ok(measured), Some(chain)) = (&result, chain) {
+                    self.keeper.after(measured, chain.workloads.len());
+                }
+                result
+            }
         };
         let result = result.map(|measured| self.unless_changed(measured, planned, watched.as_ref()));
         let measurement = match result {
@@ -239,6 +261,16 @@ impl Run {
         self.journal.finish(&folder, &measurement)?;
         observer.notify(RunEvent::Finished(&measurement));
         Ok(measurement)
+    }
+
+    /// The cases that share a start, with the place of one of them.
+    fn chain(&self, sharing: &[Planned], planned: &Planned, load: &Load) -> Chain {
+        let rates = sharing.iter().filter_map(|one| rates::rate_for(&self.chosen, load, &one.case));
+        Chain {
+            most_rate: rates.reduce(f64::max),
+            workloads: sharing.iter().filter_map(|one| self.suite.workload(&one.case.workload)).cloned().collect(),
+            place: sharing.iter().position(|one| one.trial == planned.trial).map_or(1, |before| before as u32 + 1),
+        }
     }
 
     /// What is watched of a trial's product, if it is served already.

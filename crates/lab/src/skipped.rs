@@ -81,6 +81,7 @@ mod tests {
             reasons: Vec::new(),
             speaks: tuned.map(<[_]>::to_vec),
             nice: 0,
+            listeners: false,
             promise: None,
         };
         let product = Product {

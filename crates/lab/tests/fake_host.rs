@@ -155,6 +155,7 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
         streams: 1,
         steady: None,
         saturating: false,
+        keep: false,
         least_cores: None,
         warmup: Duration::ZERO,
         duration: Duration::from_secs(1),
@@ -162,8 +163,16 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
         faults: Vec::new(),
     };
     let planned = Planned { trial: 1, block: 1, case };
-    let spec = TrialSpec { planned: &planned, workload: &workload, load: &load, rate: None, folder, watched: None };
-    trial::run(&context, &spec, &Stop::new(), &mut ()).expect("a measurement")
+    let spec = TrialSpec {
+        planned: &planned,
+        workload: &workload,
+        load: &load,
+        rate: None,
+        folder,
+        watched: None,
+        chain: None,
+    };
+    trial::run(&context, &spec, &mut None, &Stop::new(), &mut ()).expect("a measurement")
 }
 
 /// The calls, without the time of a start.

@@ -29,6 +29,7 @@ impl Suite {
             kind: LoadKind::Search { objective },
             series: Series::Once,
             saturating: false,
+            keep: false,
             least_cores: None,
             ..model.clone()
         };

@@ -468,6 +468,10 @@ pub struct Profile {
     /// What the product speaks with clients under this profile, where that is less than it can. Left out, all.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub speaks: Option<Vec<Protocol>>,
+    /// Its templates have a listener for each of `listeners`, so that a product that is kept for workloads of several protocols
+    /// answers all of them. Left out, it has one, and is started anew where the protocol changes.
+    #[serde(default)]
+    pub listeners: bool,
     /// Scheduling priority of its processes as `nice` gives it: 0, like every other program, to 19, behind all others.
     #[serde(default)]
     #[schemars(range(max = 19))]

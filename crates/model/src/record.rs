@@ -112,6 +112,27 @@ pub struct Measurement {
     /// How fast the roles' CPUs were before the first window and after each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub speed: Vec<Vec<HostSpeed>>,
+    /// Which start of the product it is of, where a product is kept for several cases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
+}
+
+/// Where a trial stands among the cases that one start of a product is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Number of the trial that started product and origin.
+    pub since: u32,
+    /// The trial's place among those cases, from 1.
+    pub place: u32,
+    /// How many they are.
+    pub of: u32,
+}
+
+impl Kept {
+    /// Whether the product was started anew among them: what the cases before left behind was gone. `trial` is the trial's number.
+    pub fn is_anew(&self, trial: u32) -> bool {
+        trial.saturating_sub(self.since) + 1 != self.place
+    }
 }
 
 impl Measurement {

@@ -427,6 +427,10 @@ pub struct Load {
     /// that wait for a connection when the warm-up or the window ends are dropped, except in a series.
     #[serde(default, skip_serializing_if = "is_default")]
     pub saturating: bool,
+    /// Start each product once for all workloads, which then follow one another in the suite's order, and keep it and the origin
+    /// running between them: what one leaves behind, such as idle connections, is there for the next.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub keep: bool,
     /// Run it only where products have so many CPUs.
     #[serde(rename = "cores")]
     #[schemars(range(min = 1))]

@@ -176,7 +176,7 @@ prop_compose! {
         poisson in any::<bool>(),
         other in 0u8..4,
         series in 0u8..4,
-        (steady, saturating) in (proptest::option::of(duration()), any::<bool>()),
+        (steady, saturating, keep) in (proptest::option::of(duration()), any::<bool>(), any::<bool>()),
         least_cores in proptest::option::of(1u32..),
         connections in 1u32..,
         streams in 1u32..,
@@ -210,8 +210,9 @@ prop_compose! {
         let saturating = saturating && matches!(kind, LoadKind::Open { .. });
         let steady = steady.filter(|most| !most.is_zero());
         let lone = series == Series::Once && matches!(kind, LoadKind::Open { .. } | LoadKind::Closed);
-        let faults = faults.into_iter().filter(|fault| lone && fault.end() <= duration).collect();
+        let faults: Vec<_> = faults.into_iter().filter(|fault| lone && fault.end() <= duration).collect();
         Load {
+            keep: keep && faults.is_empty(),
             faults,
             name: name.clone(),
             title,

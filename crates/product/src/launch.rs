@@ -72,8 +72,10 @@ pub struct LaunchSpec<'a> {
     pub profile: &'a str,
     /// Its folder, for its configuration and its output.
     pub folder: PathBuf,
-    /// Where it listens.
+    /// Where it listens for `protocol`.
     pub listen: SocketAddr,
+    /// Where it listens for other protocols beside it, as a profile with `listeners` can.
+    pub others: &'a [(Protocol, SocketAddr)],
     /// Where it sends requests on to; empty for a product that holds the data itself.
     pub origins: &'a [SocketAddr],
     /// Its CPUs.
@@ -84,8 +86,8 @@ pub struct LaunchSpec<'a> {
     pub protocol: Protocol,
     /// Streams that each of them may have open.
     pub streams: u32,
-    /// The path of their requests, or empty where they have none; a query is ignored.
-    pub target: &'a str,
+    /// The paths of their requests, or empty where they have none; queries are ignored.
+    pub targets: &'a [&'a str],
     /// Faults that will be provoked in it: some need a disk of the part's own.
     pub faults: &'a [Fault],
 }
@@ -95,7 +97,8 @@ pub struct LaunchSpec<'a> {
 /// # Errors
 /// Which step failed, and why.
 pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop: &Stop) -> Result<Running, Failure> {
-    let LaunchSpec { profile, folder, listen, origins, cpus, connections, protocol, streams, target, faults } = spec;
+    let LaunchSpec { profile, folder, listen, others, origins, cpus, connections, protocol, streams, targets, faults } =
+        spec;
     let installed = launcher.installed.get(&product.name).ok_or_else(|| {
         Failure::at(
             "start",
@@ -109,7 +112,9 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
     };
     let shares: Vec<Option<f64>> = program.parts.iter().map(|part| part.cpu_share).collect();
     let cpu_sets = weir_model::placement::divide(cpus, &shares);
-    let ports = part_ports(launcher.host.as_ref(), program, &[&[listen], origins].concat())?;
+    let taken: Vec<SocketAddr> =
+        others.iter().map(|(_, addr)| *addr).chain(origins.iter().copied()).chain([listen]).collect();
+    let ports = part_ports(launcher.host.as_ref(), program, &taken)?;
     let cores = |cpus: &[u32]| cpus.len().max(1);
     let vars = Vars {
         binary: installed.binary.clone(),
@@ -119,15 +124,16 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
         cores: cores(cpus) as u32,
         connections,
         protocol,
+        others: others.to_vec(),
         streams,
         tls: launcher.tls.settings(),
-        path: target.split('?').next().unwrap_or_default().to_owned(),
+        paths: targets.iter().map(|target| target.split('?').next().unwrap_or_default().to_owned()).collect(),
         ports: ports.iter().map(|(name, addr)| (name.clone(), addr.port())).collect(),
         part_cores: program.parts.iter().zip(&cpu_sets).map(|(part, set)| (part.name.clone(), cores(set))).collect(),
     };
     let host = &launcher.host;
     host.create_dir(&folder)?;
-    if protocol.is_tls() {
+    if protocol.is_tls() || others.iter().any(|(protocol, _)| protocol.is_tls()) {
         launcher.tls.write(host.as_ref(), &folder)?;
     }
     let rendered = render::render(host.as_ref(), product, profile, &vars, &folder)

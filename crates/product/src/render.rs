@@ -38,12 +38,16 @@ pub struct Vars {
     pub connections: u32,
     /// `protocol`: the protocol of the clients; `tls` and `h2` follow from it.
     pub protocol: Protocol,
+    /// Other protocols in which it is asked, and where: under a profile with `listeners` alone. `listeners` in templates has the
+    /// one above and these, each with `host`, `port`, `protocol`, and the flags that follow from it.
+    pub others: Vec<(Protocol, SocketAddr)>,
     /// `streams`: HTTP/2 streams a connection; 1 for HTTP/1.1.
     pub streams: u32,
     /// `tls_min`, `tls_max`, `tls12_suites`, `tls13_suites`, `resumption`, `key_type`, `client_certificates`.
     pub tls: Tls,
-    /// `path`: the path of the load's requests, without a query, for products that need a rule for each path.
-    pub path: String,
+    /// `paths`: the paths of the load's requests, without queries, for products that need a rule for each path. `path` is the
+    /// first: the only one, unless the product is kept for several workloads.
+    pub paths: Vec<String>,
     /// `ports`: the ports of the product's parts, by name.
     pub ports: BTreeMap<String, u16>,
     /// `part_cores`: how many CPUs each part may use, by name.
@@ -250,12 +254,26 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("resumption", Value::from(vars.tls.resumption)),
         ("client_certificates", Value::from(vars.tls.client_certificates)),
         ("key_type", Value::from(vars.tls.key.as_str())),
-        ("path", Value::from(vars.path.as_str())),
+        ("path", Value::from(vars.paths.first().map(String::as_str).unwrap_or_default())),
+        ("paths", Value::from(vars.paths.clone())),
+        ("listeners", listeners(vars)),
         ("ports", Value::from_pairs(vars.ports.clone())),
         ("part_cores", Value::from_pairs(vars.part_cores.clone())),
     ]);
     values.extend(vars.protocol.template_flags().into_iter().map(|(name, on)| (name, Value::from(on))));
     Ok(values)
+}
+
+/// All listeners as templates see them.
+fn listeners(vars: &Vars) -> Value {
+    let one = |protocol: Protocol, host: String, port: u16| {
+        let own =
+            [("host", Value::from(host)), ("port", Value::from(port)), ("protocol", Value::from(protocol.as_str()))];
+        let flags = protocol.template_flags().into_iter().map(|(name, on)| (name, Value::from(on)));
+        Value::from_pairs(own.into_iter().chain(flags))
+    };
+    let others = vars.others.iter().map(|(protocol, addr)| one(*protocol, addr.ip().to_string(), addr.port()));
+    [one(vars.protocol, vars.listen_host.clone(), vars.listen_port)].into_iter().chain(others).collect()
 }
 
 fn bad_path(path: &Path, why: &str) -> RenderError {

@@ -107,6 +107,11 @@ impl Running {
         ))
     }
 
+    /// Turns to another of its listeners: what follows asks there.
+    pub fn turn_to(&mut self, protocol: Protocol, addr: SocketAddr) {
+        (self.protocol, self.addr) = (protocol, addr);
+    }
+
     /// Fails when one of its processes has ended.
     pub fn still_runs(&mut self, stage: &str) -> Result<(), Failure> {
         for part in &mut self.parts {

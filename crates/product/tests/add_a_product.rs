@@ -54,7 +54,8 @@ fn vars(protocol: Protocol) -> Vars {
         protocol,
         streams: 1,
         tls: Tls { key: KeyType::P256, ..Tls::default() },
-        path: "/bytes/128".to_owned(),
+        paths: vec!["/bytes/128".to_owned()],
+        others: Vec::new(),
         ports: BTreeMap::from([("backend".to_owned(), 7001)]),
         part_cores: BTreeMap::new(),
     }

@@ -202,6 +202,7 @@ fn trial(
         faults: Vec::new(),
         clocks: Vec::new(),
         speed: Vec::new(),
+        kept: None,
         case,
     };
     Trial { folder: format!("trials/{number}"), measurement }

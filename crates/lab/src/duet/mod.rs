@@ -319,7 +319,7 @@ impl Parts {
             LoadKind::Open { rate: RateSpec::Fixed(rate), .. } => Some(*rate),
             _ => None,
         };
-        TrialSpec { planned, workload: &self.workload, load: &self.load, rate, folder, watched: None }
+        TrialSpec { planned, workload: &self.workload, load: &self.load, rate, folder, watched: None, chain: None }
     }
 }
 

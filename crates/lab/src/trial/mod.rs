@@ -17,41 +17,40 @@ mod served;
 mod serving;
 mod side;
 mod spec;
+mod started;
 mod warm;
 mod windows;
 mod work;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
-use weir_model::product::{Product, ProductKind};
+use weir_model::product::Product;
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError, Verdict};
 use weir_model::speed::{self, BlockSpeeds};
-use weir_model::suite::{Load, Protocol, Series, Workload};
+use weir_model::suite::{Load, Series, Workload};
 
-use crate::hosts::{self, Hosts, Reach, there};
+use crate::hosts::{Hosts, Reach, there};
 use crate::journal::JournalError;
 use crate::plan::Planned;
 use crate::progress::{Observer, RunEvent};
 use weir_audit as audit;
 use weir_host::Host;
-use weir_host::ports::NoPort;
+use weir_host::files::FileError;
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
-use weir_product::launch::{LaunchSpec, Launcher, launch};
-use weir_product::requester::{Requester, Server};
-use weir_product::running::Running;
+use weir_product::launch::Launcher;
+use weir_product::requester::Requester;
 use weir_vitals::Watched;
 
 pub use points::Part;
 use series::RunningTrial;
-use serving::RunningOrigin;
 pub use side::{Side, Slice as SideSlice, measure_pair};
+pub use started::{Chain, Started};
 
 /// What all trials of a run share.
 #[derive(Debug)]
@@ -124,6 +123,23 @@ pub struct TrialSpec<'a> {
     pub folder: &'a Path,
     /// What is watched, on the proxy's host, of a product that is served already, where that is known.
     pub watched: Option<&'a Watched>,
+    /// The cases that the product is kept for; `None`: this one alone.
+    pub chain: Option<&'a Chain>,
+}
+
+impl TrialSpec<'_> {
+    /// The workloads of all cases that the product is started for.
+    fn workloads(&self) -> Vec<&Workload> {
+        match self.chain {
+            Some(chain) => chain.workloads.iter().collect(),
+            None => vec![self.workload],
+        }
+    }
+
+    /// The highest rate of those cases, requests a second.
+    fn most_rate(&self) -> Option<f64> {
+        self.chain.map_or(self.rate, |chain| chain.most_rate)
+    }
 }
 
 /// Why a trial has no measurement, not even an error row.
@@ -137,20 +153,23 @@ pub enum Abort {
     Journal(#[from] JournalError),
 }
 
-/// Runs a trial.
+/// Runs a trial, with the product that `kept` has, if it has one. What is to be kept for the next trial is in it afterwards: nothing,
+/// unless others come after this one in its chain, and product and origin still run.
 ///
 /// # Errors
 /// [`Abort`] only; a failed trial is a measurement with an error in it.
 pub fn run(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
+    kept: &mut Option<Started>,
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Measurement, Abort> {
     let clock = Instant::now();
     let mut measurement = blank(context, trial);
     let before = context.hosts.read_clocks();
-    let attempted = attempt(context, trial, stop, observer, &mut measurement);
+    let first = kept.as_ref().map_or(trial.folder, |started| &started.folder).to_owned();
+    let attempted = attempt(context, trial, kept, stop, observer, &mut measurement);
     measurement.clocks = context.hosts.clocks_since(&before);
     // What was measured before a failure is kept.
     match attempted {
@@ -160,7 +179,7 @@ pub fn run(
         Err(Failure::Trial(error)) => measurement = failed(measurement, error),
         Err(Failure::File(error)) => return Err(Abort::Journal(error.into())),
     }
-    if let Err(error) = context.hosts.bring_back(trial.folder) {
+    if let Err(error) = bring_back(&context.hosts, trial.folder, &first, kept.is_some()) {
         let remedy = "see that the host can be reached, and that its disk and the one here have room";
         let error = TrialError {
             stage: "host".to_owned(),
@@ -172,6 +191,13 @@ pub fn run(
     }
     measurement.took_s = clock.elapsed().as_secs_f64();
     Ok(measurement)
+}
+
+/// Brings back what hosts of their own have of a trial. What a product that is kept needs stays there until its last trial, which
+/// brings back the folder of the first, too.
+fn bring_back(hosts: &Hosts, trial: &Path, first: &Path, kept: bool) -> Result<(), FileError> {
+    hosts.bring_back(trial, kept && trial == first)?;
+    if kept || trial == first { Ok(()) } else { hosts.bring_back(first, false) }
 }
 
 /// The error of a trial in which a host was lost, whatever else failed by that.
@@ -239,29 +265,68 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
         faults: Vec::new(),
         clocks: Vec::new(),
         speed: Vec::new(),
+        kept: None,
     }
 }
 
-/// Everything from the start to the end of product and origin. Returns the findings that do not belong to a point.
+/// Everything from the start to the end of product and origin, or what lies between where they are kept. Returns the findings that do
+/// not belong to a point.
 fn attempt(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
+    kept: &mut Option<Started>,
     stop: &Stop,
     observer: &mut dyn Observer,
     measurement: &mut Measurement,
 ) -> Result<Vec<Finding>, Failure> {
     let product = context.product(&trial.planned.case.product, "start")?;
-    let mut running_trial = set_up(context, trial, product, stop, observer)?;
-    series::measure_points(&mut running_trial, stop, observer, measurement)?;
-    let RunningTrial { origin, running, .. } = running_trial;
-    let steady = trial.load.steady.unwrap_or_default();
-    let mut findings: Vec<Finding> = audit::never_steady(measurement.warmup.as_ref(), steady).into_iter().collect();
-    findings.extend(
-        context.add_speeds(measurement).and_then(|change| audit::cpu_speed(&change, context.hosts.each().len())),
-    );
-    findings.extend(running.and_then(|r| r.stop(product)));
-    findings.extend(origin.stop());
+    let started = match kept.take() {
+        Some(started) => started,
+        None => {
+            observer.notify(RunEvent::Stage("starting"));
+            Started::start(context, trial, product, stop)?
+        }
+    };
+    measurement.kept = trial.chain.filter(|chain| chain.workloads.len() > 1).map(|chain| started.kept(chain));
+    let (mut started, measured) = measure_with(context, trial, product, started, stop, observer, measurement);
+    let goes_on = trial.chain.is_some_and(Chain::goes_on) && !matches!(measured, Err(Failure::Stopped));
+    if goes_on && started.still_runs(measured.is_err()) {
+        *kept = Some(started);
+        measured?;
+        return Ok(findings(context, trial, measurement));
+    }
+    measured?;
+    let mut findings = findings(context, trial, measurement);
+    findings.extend(started.stop(product));
     Ok(findings)
+}
+
+/// Verifies and measures. What was started comes back, whatever happens.
+fn measure_with(
+    context: &TrialContext,
+    trial: &TrialSpec<'_>,
+    product: &Product,
+    mut started: Started,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+    measurement: &mut Measurement,
+) -> (Started, Result<(), Failure>) {
+    let (target, expect) = match started.verify(context, trial, product, stop, observer) {
+        Ok(verified) => verified,
+        Err(failure) => return (started, Err(failure)),
+    };
+    let mut running_trial = RunningTrial { context, trial, product, started, target, expect };
+    let measured = series::measure_points(&mut running_trial, stop, observer, measurement);
+    (running_trial.started, measured)
+}
+
+/// Findings of a trial as a whole.
+fn findings(context: &TrialContext, trial: &TrialSpec<'_>, measurement: &Measurement) -> Vec<Finding> {
+    let steady = trial.load.steady.unwrap_or_default();
+    let never_steady = audit::never_steady(measurement.warmup.as_ref(), steady);
+    let change = context.add_speeds(measurement);
+    let cpu_speed = change.and_then(|change| audit::cpu_speed(&change, context.hosts.each().len()));
+    never_steady.into_iter().chain(cpu_speed).collect()
 }
 
 /// Starts origin and product, and verifies them.
@@ -272,86 +337,10 @@ fn set_up<'a>(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<RunningTrial<'a>, Failure> {
-    let hosts = &context.hosts;
-    let no_port =
-        |e: NoPort| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine");
-    let (front, origin_addrs) = match &product.kind {
-        ProductKind::Direct => ports(hosts, 1).map_err(no_port)?,
-        ProductKind::Proxy(_) => ports(hosts, trial.workload.origin_count() as usize).map_err(no_port)?,
-        ProductKind::Served(served) => {
-            (served::reached(hosts, served)?, served::origins(hosts, served, trial.workload)?)
-        }
-    };
     observer.notify(RunEvent::Stage("starting"));
-    let at_origin = match &product.kind {
-        ProductKind::Direct => trial.workload.protocol,
-        ProductKind::Proxy(_) | ProductKind::Served(_) => trial.workload.protocol.upstream(),
-    };
-    for client in &hosts.clients {
-        context.launcher.tls.write_client(client.as_ref(), &client_folder(client.as_ref(), trial))?;
-    }
-    let requester = requester(hosts.client(), context, trial)?;
-    let origin = match product.store {
-        true => RunningOrigin::absent(),
-        false => serving::start(context, trial, &origin_addrs, at_origin, &requester, stop)?,
-    };
-    let mut running = start_product(context, trial, product, &origin.addrs, front, stop)?;
-    let target = match (&product.kind, &mut running) {
-        (ProductKind::Proxy(program), Some(running)) => {
-            running.wait_ready(&requester, program.front().process.ready_within, stop)?;
-            running.addr
-        }
-        (ProductKind::Served(served), _) => {
-            served::wait_ready(served, &product.title, (front, trial.workload.protocol), &requester, stop)?;
-            front
-        }
-        _ => origin.addrs.first().copied().unwrap_or(front),
-    };
-
-    observer.notify(RunEvent::Stage("verifying"));
-    let at_origin = if context.origin.is_some() { Protocol::default() } else { at_origin };
-    if let Some(running) = &running {
-        running.verify_listener()?;
-    }
-    let timeout = request_timeout(trial.load);
-    let to = Server { addr: target, protocol: trial.workload.protocol, timeout };
-    let to_origin = origin.addrs.first().filter(|_| !at_origin.is_keyvalue());
-    let to_origin = to_origin.map(|addr| Server { addr: *addr, protocol: at_origin, timeout });
-    let evidence = || running.as_ref().map_or_else(String::new, Running::evidence);
-    let proxied = product.kind != ProductKind::Direct;
-    let remedy = match product.served() {
-        Some(_) => {
-            format!("correct the route of {}: it has to send every request to weir's origin unchanged", product.title)
-        }
-        None => format!("correct the templates of {}; they are in the trial's folder as rendered", product.title),
-    };
-    let wrong = |found: String| Failure::at("verify", found, evidence(), remedy.clone());
-    let expect = requester
-        .verify(trial.workload, to, to_origin, proxied)
-        .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?
-        .map_err(wrong)?;
-    if requester.serves_strangers(trial.workload, to).map_err(wrong)? {
-        let found = "a client without a certificate was served, and the suite's [tls] has client_certificates";
-        return Err(wrong(found.to_owned()));
-    }
-    Ok(RunningTrial { context, trial, product, origin, running, requester, target, expect })
-}
-
-/// Free addresses for the product and for so many origins, which are dealt to the origins' hosts in turn. Those of one host are asked
-/// for together, so that they differ.
-fn ports(hosts: &Hosts, origins: usize) -> Result<(SocketAddr, Vec<SocketAddr>), NoPort> {
-    let mut wanted: Vec<&Arc<dyn Host>> = hosts.origins.iter().cycle().take(origins).collect();
-    wanted.push(&hosts.proxy);
-    let mut found: Vec<Option<SocketAddr>> = vec![None; wanted.len()];
-    for host in hosts.each() {
-        let places: Vec<usize> = (0..wanted.len()).filter(|place| hosts::same(wanted[*place], host)).collect();
-        for (place, addr) in places.iter().zip(host.free_ports(host.facts().traffic(), places.len())?) {
-            found[*place] = Some(addr);
-        }
-    }
-    let none = NoPort { at: hosts.proxy.facts().traffic(), top: 0 };
-    let mut all = found.into_iter().collect::<Option<Vec<SocketAddr>>>().ok_or(none.clone())?;
-    Ok((all.pop().ok_or(none)?, all))
+    let mut started = Started::start(context, trial, product, stop)?;
+    let (target, expect) = started.verify(context, trial, product, stop, observer)?;
+    Ok(RunningTrial { context, trial, product, started, target, expect })
 }
 
 /// A process for weir's own requests from a host.
@@ -366,33 +355,6 @@ fn requester(host: &Arc<dyn Host>, context: &TrialContext, trial: &TrialSpec<'_>
 /// The folder, on a client's host, with the certificate that clients show, where they need one.
 fn client_folder(host: &dyn Host, trial: &TrialSpec<'_>) -> PathBuf {
     there(host, trial.folder, &trial.folder.join("client"))
-}
-
-/// Starts the product of a case between client and origin; `None` for `direct`.
-fn start_product(
-    context: &TrialContext,
-    trial: &TrialSpec<'_>,
-    product: &Product,
-    origins: &[SocketAddr],
-    listen: SocketAddr,
-    stop: &Stop,
-) -> Result<Option<Running>, Failure> {
-    let ProductKind::Proxy(_) = &product.kind else {
-        return Ok(None);
-    };
-    let spec = LaunchSpec {
-        profile: &trial.planned.case.profile,
-        folder: there(context.hosts.proxy.as_ref(), trial.folder, &trial.folder.join("product")),
-        listen,
-        origins,
-        cpus: &context.placement.proxy,
-        connections: trial.load.connections,
-        protocol: trial.workload.protocol,
-        streams: trial.load.streams_of(trial.workload.protocol),
-        target: &trial.workload.request.path,
-        faults: &trial.load.faults,
-    };
-    Ok(Some(launch(&context.launcher, product, spec, stop)?))
 }
 
 /// How long one of weir's own requests may take: as long as a request of the load, but at least 5 s, because the first

@@ -19,6 +19,7 @@ use super::measure::{Measured, longest, measure, write_files};
 use super::points::{PointSpec, part, points, rate_intent};
 use super::serving::RunningOrigin;
 use super::spec::load_spec;
+use super::started::{Chain, Started};
 use super::work::{Others, Work};
 use super::{TrialContext, TrialSpec, connections, search, warm};
 use crate::progress::{Observer, RunEvent};
@@ -27,8 +28,6 @@ use weir_host::files::FileError;
 use weir_host::role::ClientSpec;
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
-use weir_product::requester::Requester;
-use weir_product::running::Running;
 
 /// How long the origin may take to answer the last requests after the load has ended.
 const SETTLES_WITHIN: Duration = Duration::from_secs(1);
@@ -48,12 +47,8 @@ pub struct RunningTrial<'a> {
     pub trial: &'a TrialSpec<'a>,
     /// The product of the case.
     pub product: &'a Product,
-    /// The origin.
-    pub origin: RunningOrigin,
-    /// The product's process; `None` for `direct`.
-    pub running: Option<Running>,
-    /// Sends weir's own requests.
-    pub requester: Requester,
+    /// Origin and product.
+    pub started: Started,
     /// Where the client goes.
     pub target: SocketAddr,
     /// What a right response is.
@@ -115,7 +110,7 @@ impl RunningTrial<'_> {
         let folder = make_folder(folder)?;
         let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
         // The last answer of the verification may still be on its way out.
-        let counters = settled_counters(&self.origin)?;
+        let counters = settled_counters(&self.started.origin)?;
         Ok(Prepared { client: ClientSpec::from(spec), counters, folder })
     }
 
@@ -131,8 +126,9 @@ impl RunningTrial<'_> {
         before: Option<OriginCounters>,
         measured: Measured,
     ) -> Result<Measured, Failure> {
-        let after =
-            if point.point == point.of { settled_counters(&self.origin)? } else { quiet_counters(&self.origin)? };
+        let last = point.point == point.of && !self.trial.chain.is_some_and(Chain::goes_on);
+        let origin = &self.started.origin;
+        let after = if last { settled_counters(origin)? } else { quiet_counters(origin)? };
         Ok(Measured { counters: before.zip(after).map(|(before, after)| after.since(&before)), ..measured })
     }
 
@@ -145,7 +141,8 @@ impl RunningTrial<'_> {
         measured: bool,
         stop: &'w Stop,
     ) -> Result<Work<'w>, Failure> {
-        let others = Others { origin: &mut self.origin, running: &mut self.running, requester: &self.requester };
+        let Started { origin, running, requester, .. } = &mut self.started;
+        let others = Others { origin, running, requester };
         Work::start((self.context, self.trial), spec, folder, most, measured, others, stop)
     }
 
@@ -161,7 +158,7 @@ impl RunningTrial<'_> {
         let work = self.work(&client, &folder, longest, false, stop)?.watch(&[])?;
         let warmup = warm::warm_up(work, observer)?;
         // Its last requests must not be in the counters of the measured load.
-        quiet_counters(&self.origin)?;
+        quiet_counters(&self.started.origin)?;
         Ok(warmup)
     }
 

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use weir_model::counters::OriginCounters;
 use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
 use weir_model::record::{Finding, Role};
-use weir_model::suite::Protocol;
+use weir_model::suite::{Protocol, Workload};
 use weir_vitals::Watched;
 
 use super::spec::is_real_time;
+use super::started::targets;
 use super::{TrialContext, TrialSpec, request_timeout, requester};
 use crate::hosts::{same, there};
 use weir_host::Host;
@@ -72,19 +73,22 @@ pub fn start(
     let product = context.product(name, "origin")?;
     let folder = there(context.hosts.origin().as_ref(), trial.folder, &trial.folder.join("origin"));
     let from = Server { addr: listen, protocol: Protocol::default(), timeout: request_timeout(trial.load) };
-    write_response(context, trial, from, &folder.join(FILES))?;
+    for workload in trial.workloads() {
+        write_response(context, trial, workload, from, &folder.join(FILES))?;
+    }
     // The product listens on the same port.
     drop(own);
     let spec = LaunchSpec {
         profile: ORIGIN_PROFILE,
         folder,
         listen,
+        others: &[],
         origins: &[listen],
         cpus: &context.placement.origin,
         connections: trial.load.connections,
         protocol: trial.workload.protocol.upstream(),
         streams: 1,
-        target: &trial.workload.request.path,
+        targets: &targets(&trial.workloads()),
         faults: &[],
     };
     let mut running = launch(&context.origin_launcher, product, spec, stop)?;
@@ -146,8 +150,14 @@ fn certified(context: &TrialContext, host: &Arc<dyn Host>, folder: &Path) -> Res
 
 /// Sends the request to weir's own origin, on its host, and writes the response's body as the file with which a web server answers
 /// the same request.
-fn write_response(context: &TrialContext, trial: &TrialSpec<'_>, own: Server, files: &Path) -> Result<(), Failure> {
-    let (workload, request) = (trial.workload, &trial.workload.request);
+fn write_response(
+    context: &TrialContext,
+    trial: &TrialSpec<'_>,
+    workload: &Workload,
+    own: Server,
+    files: &Path,
+) -> Result<(), Failure> {
+    let request = &workload.request;
     let cannot = |why: &str| {
         Failure::at(
             "origin",

@@ -44,9 +44,8 @@ impl<'a> Side<'a> {
 
     /// Ends it.
     pub fn stop(self) {
-        let RunningTrial { product, origin, running, .. } = self.running;
-        let _ = running.map(|running| running.stop(product));
-        let _ = origin.stop();
+        let RunningTrial { product, started, .. } = self.running;
+        let _ = started.stop(product);
     }
 
     fn point(&self, slice: Slice<'_>) -> PointSpec {

@@ -69,7 +69,7 @@ const SLEEPS_BETWEEN: f64 = 10_000.0;
 pub fn is_real_time(context: &TrialContext, trial: &TrialSpec<'_>) -> bool {
     let placement = &context.placement;
     let pinned = !placement.client.is_empty() && !placement.origin.is_empty() && !placement.proxy.is_empty();
-    let spare = trial.rate.is_some_and(|rate| rate <= SLEEPS_BETWEEN * placement.client.len() as f64);
+    let spare = trial.most_rate().is_some_and(|rate| rate <= SLEEPS_BETWEEN * placement.client.len() as f64);
     matches!(trial.load.kind, LoadKind::Open { .. }) && spare && pinned && placement.sharing_with_proxy().is_empty()
 }
 

@@ -423,6 +423,13 @@ impl Checks<'_, '_> {
         if !load.faults.is_empty() && !lone {
             error("fault", "faults in a series, a search or a counted load", "a closed or open load of one point");
         }
+        if load.keep && !load.faults.is_empty() {
+            error(
+                "keep",
+                "the load has faults, and a kept product would take them into the next workload",
+                "no keep, or no fault",
+            );
+        }
         if load.series.points() as usize > MOST_POINTS {
             error(key, &format!("a series of {} points", load.series.points()), &format!("at most {MOST_POINTS}"));
         }

@@ -27,6 +27,7 @@ fn product(file: &str, text: &str, command: &[&str]) -> Product {
         reasons: Vec::new(),
         speaks: None,
         nice: 0,
+        listeners: false,
         promise: None,
     };
     let mut product = thing();
@@ -66,7 +67,8 @@ fn vars() -> Vars {
         protocol: Protocol::Http11,
         streams: 1,
         tls: Tls::default(),
-        path: "/bytes/128".to_owned(),
+        others: Vec::new(),
+        paths: vec!["/bytes/128".to_owned()],
     }
 }
 
@@ -118,7 +120,7 @@ fn an_unknown_variable_is_named_with_its_line() {
         error_of(&product("a", text, &["{{ binary }}"])),
         "thing, profile p, t.j2:3: unknown variable `conections`\n  expected: \
          binary, cert, cert_and_key, cert_pem, client_ca, client_certificates, connections, cores, dir, h2, key, key_pem, key_type, listen_host, \
-         listen_port, origin_host, origin_port, origins, part_cores, path, ports, profile, protocol, resumption, streams, tls, \
+         listen_port, listeners, origin_host, origin_port, origins, part_cores, path, paths, ports, profile, protocol, resumption, streams, tls, \
          tls12_suites, tls13_suites, tls_max, tls_min"
     );
 }
@@ -241,6 +243,21 @@ fn templates_know_all_origins_and_a_store_has_none() {
 }
 
 #[test]
+fn templates_know_all_listeners_and_paths() {
+    let text = "{% for l in listeners %}{{ l.host }}:{{ l.port }} {{ l.protocol }} {{ l.tls }} {% endfor %}{{ path }} {{ paths }}";
+    let of = |vars: &Vars| {
+        let dir = TempDir::new().unwrap();
+        render(&product("a", text, &["{{ binary }}"]), "p", vars, dir.path()).unwrap();
+        std::fs::read_to_string(dir.path().join("a")).unwrap()
+    };
+    assert_eq!(of(&vars()), "127.0.0.1:8001 http/1.1 false /bytes/128 ['/bytes/128']");
+    let others = vec![(Protocol::Https11, "127.0.0.1:8002".parse().expect("an address"))];
+    let paths = vec!["/a".to_owned(), "/b".to_owned()];
+    let both = of(&Vars { others, paths, ..vars() });
+    assert_eq!(both, "127.0.0.1:8001 http/1.1 false 127.0.0.1:8002 https/1.1 true /a ['/a', '/b']");
+}
+
+#[test]
 fn a_parts_monitor_is_rendered() {
     let mut product = product("a", "", &["{{ binary }}"]);
     program_of(&mut product).parts[0].monitor = Some("http://127.0.0.1:{{ ports.store }}/stats".to_owned());
@@ -289,6 +306,12 @@ fn a_command_that_reloads_is_rendered() {
     assert!(message.contains("product.toml: process.reload.command[0]: unknown variable `program`"), "{message}");
 }
 
+/// All that a product speaks under a profile but one, each at a port of its own.
+fn other_protocols(product: &Product, profile: &str, but: Protocol) -> Vec<(Protocol, SocketAddr)> {
+    let others = product.spoken_under(profile).iter().copied().filter(|other| *other != but && other.is_measured());
+    others.zip(8002u16..).map(|(protocol, port)| (protocol, SocketAddr::from(([127, 0, 0, 1], port)))).collect()
+}
+
 /// Every product and profile of the repository, in every protocol that it says it speaks, with every kind of key: no
 /// variable that weir does not give.
 #[test]
@@ -307,7 +330,12 @@ fn every_profile_renders_in_every_protocol_it_speaks() {
                 for key in [KeyType::P256, KeyType::Rsa2048] {
                     let (ports, part_cores) = (ports.clone(), part_cores.clone());
                     let tls = Tls { key, ..Tls::default() };
-                    let vars = Vars { protocol, tls, ports, part_cores, ..vars_of(product) };
+                    let others = if product.profiles[profile].listeners {
+                        other_protocols(product, profile, protocol)
+                    } else {
+                        Vec::new()
+                    };
+                    let vars = Vars { protocol, others, tls, ports, part_cores, ..vars_of(product) };
                     let dir = TempDir::new().unwrap();
                     for name in [CERT, KEY, CERT_AND_KEY, CLIENT_CA] {
                         std::fs::write(dir.path().join(name), name).unwrap();

@@ -7,6 +7,7 @@ mod cost;
 mod curve;
 mod hosts;
 mod how;
+mod kept;
 mod metric;
 mod origin;
 mod overall;

@@ -10,7 +10,7 @@ use weir_stats::{detectable_difference, paired_noise, paired_ratio, relative_noi
 
 use super::rank::sorted;
 use super::row::Cases;
-use super::{LEVEL, Metric, Row, SEED, Section, curve, hosts, how, origin};
+use super::{LEVEL, Metric, Row, SEED, Section, curve, hosts, how, kept, origin};
 use crate::run::{BASELINE, Run, Trial};
 
 /// `None` when no trial of the section has ended.
@@ -80,6 +80,7 @@ pub(super) fn section(run: &Run, workload: &Workload, load: &Load) -> Option<Sec
     };
     section.clients = hosts::clients(run, &section);
     section.how = how::how(&section);
+    section.how.extend(kept::words(run, &trials));
     section.how_drawn = how::how_drawn(&section);
     Some(section)
 }

@@ -64,6 +64,7 @@ fn load(name: &str, title: &str, kind: LoadKind, connections: u32) -> Load {
         streams: 1,
         steady: None,
         saturating: false,
+        keep: false,
         least_cores: None,
         warmup: Duration::from_secs(2),
         duration: Duration::from_secs(u64::from(WINDOW_S)),

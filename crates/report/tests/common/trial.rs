@@ -267,6 +267,7 @@ fn measurement(
         faults: Vec::new(),
         clocks: Vec::new(),
         speed: vec![vec![speed(block)]; 2],
+        kept: None,
         case,
     }
 }

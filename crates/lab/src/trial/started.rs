@@ -1,0 +1,270 @@
+//! What a trial starts: the origin and the product, ready and listening. [`super::run`] starts it, or goes on with what an earlier
+//! trial of its [`Chain`] has kept.
+//!
+//! Whatever is dropped is ended. This module does not know what is measured.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_host::Host;
+use weir_host::ports::NoPort;
+use weir_host::stop::Stop;
+use weir_model::product::{Product, ProductKind};
+use weir_model::record::{Finding, Kept};
+use weir_model::suite::{Expect, Protocol, Workload};
+use weir_product::failure::Failure;
+use weir_product::launch::{LaunchSpec, launch};
+use weir_product::requester::{Requester, Server};
+use weir_product::running::Running;
+
+use super::serving::RunningOrigin;
+use super::{TrialContext, TrialSpec, client_folder, request_timeout, requester, served, serving};
+use crate::hosts::{self, Hosts, there};
+use crate::progress::{Observer, RunEvent};
+
+/// How long it takes at most, on a machine with little time, until the supervisor tells of the end of what it watches.
+const TOLD_WITHIN: Duration = Duration::from_millis(300);
+
+/// The cases that one start of a product is for, of which a trial is one.
+#[derive(Debug, Clone)]
+pub struct Chain {
+    /// Their workloads, in order.
+    pub workloads: Vec<Workload>,
+    /// The trial's place among them, from 1.
+    pub place: u32,
+    /// The highest of their rates, requests a second.
+    pub most_rate: Option<f64>,
+}
+
+impl Chain {
+    /// Whether other cases come after the trial's.
+    pub fn goes_on(&self) -> bool {
+        (self.place as usize) < self.workloads.len()
+    }
+}
+
+/// Origin and product, ready.
+#[derive(Debug)]
+pub struct Started {
+    /// The product's process; `None` for `direct` and where others have started it. What is dropped ends in this order.
+    pub running: Option<Running>,
+    /// The origin.
+    pub origin: RunningOrigin,
+    /// Sends weir's own requests.
+    pub requester: Requester,
+    /// Where clients go, by what they speak.
+    fronts: Vec<(Protocol, SocketAddr)>,
+    /// Number of the trial that started it.
+    since: u32,
+    /// The folder of that trial.
+    pub folder: PathBuf,
+}
+
+impl Started {
+    /// Starts origin and product of a trial, and waits until the origin answers through the product.
+    pub fn start(
+        context: &TrialContext,
+        trial: &TrialSpec<'_>,
+        product: &Product,
+        stop: &Stop,
+    ) -> Result<Started, Failure> {
+        let hosts = &context.hosts;
+        let protocols = protocols(trial);
+        let origins = trial.workload.origin_count() as usize;
+        let no_port =
+            |e: NoPort| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine");
+        let (fronts, origin_addrs) = match &product.kind {
+            ProductKind::Direct => ports(hosts, 1, 1).map_err(no_port)?,
+            ProductKind::Proxy(_) => ports(hosts, protocols.len(), origins).map_err(no_port)?,
+            ProductKind::Served(served) => {
+                (vec![served::reached(hosts, served)?], served::origins(hosts, served, trial.workload)?)
+            }
+        };
+        let requester = requester(hosts.client(), context, trial)?;
+        let origin = match product.store {
+            true => RunningOrigin::absent(),
+            false => {
+                let protocol = at_origin(trial.workload, product);
+                serving::start(context, trial, &origin_addrs, protocol, &requester, stop)?
+            }
+        };
+        let fronts: Vec<(Protocol, SocketAddr)> = match (&product.kind, origin.addrs.first()) {
+            (ProductKind::Direct, Some(addr)) => vec![(trial.workload.protocol, *addr)],
+            _ => protocols.into_iter().zip(fronts).collect(),
+        };
+        let running = start_product(context, trial, product, &origin.addrs, &fronts, stop)?;
+        Ok(Started { origin, running, requester, fronts, since: trial.planned.trial, folder: trial.folder.to_owned() })
+    }
+
+    /// Waits until the product answers what the trial's clients speak.
+    fn wait_ready(
+        &mut self,
+        trial: &TrialSpec<'_>,
+        product: &Product,
+        to: SocketAddr,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
+        let protocol = trial.workload.protocol;
+        match (&product.kind, &mut self.running) {
+            (ProductKind::Proxy(program), Some(running)) => {
+                running.turn_to(protocol, to);
+                running.wait_ready(&self.requester, program.front().process.ready_within, stop)
+            }
+            (ProductKind::Served(served), _) => {
+                served::wait_ready(served, &product.title, (to, protocol), &self.requester, stop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Verifies that a trial's requests are answered as they should be. Returns where its clients go, and what a right answer is.
+    pub fn verify(
+        &mut self,
+        context: &TrialContext,
+        trial: &TrialSpec<'_>,
+        product: &Product,
+        stop: &Stop,
+        observer: &mut dyn Observer,
+    ) -> Result<(SocketAddr, Expect), Failure> {
+        let protocol = trial.workload.protocol;
+        let to = self.fronts.iter().find(|(spoken, _)| *spoken == protocol).map(|(_, addr)| *addr);
+        let to = to.ok_or_else(|| {
+            let found = format!("{} has no listener for {}", product.title, protocol.title());
+            Failure::at("verify", found, "", "leave out the load's `keep`")
+        })?;
+        for client in &context.hosts.clients {
+            context.launcher.tls.write_client(client.as_ref(), &client_folder(client.as_ref(), trial))?;
+        }
+        self.wait_ready(trial, product, to, stop)?;
+        observer.notify(RunEvent::Stage("verifying"));
+        if let Some(running) = &self.running {
+            running.verify_listener()?;
+        }
+        let at_origin = if context.origin.is_some() { Protocol::default() } else { at_origin(trial.workload, product) };
+        let timeout = request_timeout(trial.load);
+        let server = Server { addr: to, protocol, timeout };
+        let to_origin = self.origin.addrs.first().filter(|_| !at_origin.is_keyvalue());
+        let to_origin = to_origin.map(|addr| Server { addr: *addr, protocol: at_origin, timeout });
+        let evidence = || self.running.as_ref().map_or_else(String::new, Running::evidence);
+        let proxied = product.kind != ProductKind::Direct;
+        let remedy = match product.served() {
+            Some(_) => {
+                format!(
+                    "correct the route of {}: it has to send every request to weir's origin unchanged",
+                    product.title
+                )
+            }
+            None => format!("correct the templates of {}; they are in the trial's folder as rendered", product.title),
+        };
+        let wrong = |found: String| Failure::at("verify", found, evidence(), remedy.clone());
+        let expect = self
+            .requester
+            .verify(trial.workload, server, to_origin, proxied)
+            .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?
+            .map_err(wrong)?;
+        if self.requester.serves_strangers(trial.workload, server).map_err(wrong)? {
+            let found = "a client without a certificate was served, and the suite's [tls] has client_certificates";
+            return Err(wrong(found.to_owned()));
+        }
+        Ok((to, expect))
+    }
+
+    /// Whether both go on after a trial, which may have failed because one of them has just ended.
+    pub fn still_runs(&mut self, failed: bool) -> bool {
+        if failed {
+            std::thread::sleep(TOLD_WITHIN);
+        }
+        let product = self.running.as_mut().is_none_or(|running| running.still_runs("load").is_ok());
+        product && self.origin.still_runs().is_ok()
+    }
+
+    /// For the record of a trial: which start this is.
+    pub fn kept(&self, chain: &Chain) -> Kept {
+        Kept { since: self.since, place: chain.place, of: chain.workloads.len() as u32 }
+    }
+
+    /// Ends both. Returns what there is to say of how they ended.
+    pub fn stop(self, product: &Product) -> Vec<Finding> {
+        let of_product = self.running.and_then(|running| running.stop(product));
+        of_product.into_iter().chain(self.origin.stop()).collect()
+    }
+}
+
+/// What the origin speaks.
+fn at_origin(workload: &Workload, product: &Product) -> Protocol {
+    match &product.kind {
+        ProductKind::Direct => workload.protocol,
+        ProductKind::Proxy(_) | ProductKind::Served(_) => workload.protocol.upstream(),
+    }
+}
+
+/// What clients speak with the product, the trial's own first.
+fn protocols(trial: &TrialSpec<'_>) -> Vec<Protocol> {
+    let mut protocols = vec![trial.workload.protocol];
+    for workload in trial.workloads() {
+        if !protocols.contains(&workload.protocol) {
+            protocols.push(workload.protocol);
+        }
+    }
+    protocols
+}
+
+/// Free addresses for the product's listeners and for so many origins, which are dealt to the origins' hosts in turn. Those of one host
+/// are asked for together, so that they differ.
+fn ports(hosts: &Hosts, fronts: usize, origins: usize) -> Result<(Vec<SocketAddr>, Vec<SocketAddr>), NoPort> {
+    let mut wanted: Vec<&Arc<dyn Host>> = hosts.origins.iter().cycle().take(origins).collect();
+    wanted.extend(std::iter::repeat_n(&hosts.proxy, fronts));
+    let mut found: Vec<Option<SocketAddr>> = vec![None; wanted.len()];
+    for host in hosts.each() {
+        let places: Vec<usize> = (0..wanted.len()).filter(|place| hosts::same(wanted[*place], host)).collect();
+        for (place, addr) in places.iter().zip(host.free_ports(host.facts().traffic(), places.len())?) {
+            found[*place] = Some(addr);
+        }
+    }
+    let none = NoPort { at: hosts.proxy.facts().traffic(), top: 0 };
+    let mut all = found.into_iter().collect::<Option<Vec<SocketAddr>>>().ok_or(none)?;
+    let fronts = all.split_off(origins);
+    Ok((fronts, all))
+}
+
+/// Starts the product of a case between client and origin; `None` for `direct`. It listens at each of `fronts`.
+fn start_product(
+    context: &TrialContext,
+    trial: &TrialSpec<'_>,
+    product: &Product,
+    origins: &[SocketAddr],
+    fronts: &[(Protocol, SocketAddr)],
+    stop: &Stop,
+) -> Result<Option<Running>, Failure> {
+    let (ProductKind::Proxy(_), [(protocol, listen), others @ ..]) = (&product.kind, fronts) else {
+        return Ok(None);
+    };
+    let (load, workloads) = (trial.load, trial.workloads());
+    let spec = LaunchSpec {
+        profile: &trial.planned.case.profile,
+        folder: there(context.hosts.proxy.as_ref(), trial.folder, &trial.folder.join("product")),
+        listen: *listen,
+        others,
+        origins,
+        cpus: &context.placement.proxy,
+        connections: load.connections,
+        protocol: *protocol,
+        streams: workloads.iter().map(|workload| load.streams_of(workload.protocol)).max().unwrap_or(1),
+        targets: &targets(&workloads),
+        faults: &load.faults,
+    };
+    Ok(Some(launch(&context.launcher, product, spec, stop)?))
+}
+
+/// The paths of the workloads, each once.
+pub fn targets<'w>(workloads: &[&'w Workload]) -> Vec<&'w str> {
+    let mut targets: Vec<&str> = Vec::new();
+    for workload in workloads {
+        if !targets.contains(&workload.request.path.as_str()) {
+            targets.push(&workload.request.path);
+        }
+    }
+    targets
+}
