@@ -119,6 +119,8 @@ pub struct PictureLayout {
     pub title: String,
     /// What is drawn.
     pub draw: Draw,
+    /// The load under which its cases were run, where it is another than those that repeat the document.
+    pub load: Option<String>,
     /// The cases in it; empty means all.
     #[serde(default)]
     pub cases: Vec<String>,
@@ -144,6 +146,9 @@ pub enum Draw {
     Bars,
     /// Latency by percentile, one line for each product.
     Percentiles,
+    /// Latency by percentile, a picture for each product, with one line for each case.
+    #[serde(rename = "percentiles of each product")]
+    ProductPercentiles,
     /// What each role used, second by second.
     Resources,
     /// A metric by round, one line for each product.

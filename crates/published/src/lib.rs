@@ -39,7 +39,6 @@ pub fn sections(run: &Run, summary: &Summary) -> Extra {
     let cases = RunCases::of(run, summary, &source.layout.loads());
     let context = Context { cases: &cases, source: &source, scaled: &scaled };
     let mut broken = Vec::new();
-    let pictures = charts::charts(&context, &mut broken).into_iter();
     let sections = [
         ("published", "Published figures and this run", comparison(&context)),
         (
@@ -50,7 +49,7 @@ pub fn sections(run: &Run, summary: &Summary) -> Extra {
         (
             "published-pictures",
             "The published pictures, with this run's numbers",
-            pictures.map(|chart| Item::Chart(Box::new(chart))).collect(),
+            charts::items(&context, summary, &mut broken),
         ),
         (
             "published-shaped",

@@ -62,6 +62,13 @@ impl<'a> RunCases<'a> {
         RunCases { run, profiles, cases, percentiles: RefCell::default() }
     }
 
+    /// The cases that were run under one load.
+    pub fn under(run: &'a Run, summary: &'a Summary, load: &str) -> RunCases<'a> {
+        let mut all = RunCases::of(run, summary, &[load]);
+        all.cases.retain(|case| case.section.load == load);
+        all
+    }
+
     pub fn cases(&self) -> &[RunCase<'a>] {
         &self.cases
     }

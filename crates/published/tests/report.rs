@@ -13,7 +13,7 @@ use std::sync::Mutex;
 
 use common::golden;
 use run::{Made, Runner};
-use weir_model::record::{Finding, Measurement, Severity, Verdict};
+use weir_model::record::{Finding, Kept, Measurement, Severity, Verdict};
 use weir_published::sections;
 use weir_report::charts::ChartKind;
 use weir_report::extra::Item;
@@ -315,6 +315,45 @@ fn connections_are_each_roles_own_or_the_machines_where_those_were_not_recorded(
     }
 }
 
+/// Where the cases of a product's picture of resources begin, in seconds, and its notes.
+fn rules(published: &Extra) -> (Vec<(f64, String)>, &[String]) {
+    let name = "published-performance-metrices-monolake-threads-nginx-as-published-monolake-proxy";
+    let chart = published.charts().find(|chart| chart.name == name).unwrap();
+    let ChartKind::Lines(lines) = &chart.kind else { panic!("lines") };
+    assert_eq!(lines.series[0].pieces.len(), lines.rules.len(), "a piece for each case");
+    (lines.rules.clone(), &chart.notes)
+}
+
+#[test]
+fn the_cases_of_a_kept_product_are_drawn_as_they_came_and_others_end_to_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |m: &Measurement| MONOLAKE.cases.iter().position(|case| *case == m.case.workload).unwrap() as u32;
+    // 20 s from one case to the next; the second block's start is another.
+    let own = |m: &mut Measurement| {
+        m.kept = Some(Kept { since: m.block, place: place(m) + 1, of: 4 });
+        m.load.as_mut().unwrap().window_start_ms += u64::from(place(m)) * 20_000;
+    };
+    run::write(folder.path(), &MONOLAKE, &own);
+    for trial in load_run(folder.path()).unwrap().trials {
+        let file = folder.path().join(&trial.folder).join("resources.csv");
+        let later = |row: &str| match row.split_once(',').map(|(time, rest)| (time.parse::<u64>(), rest)) {
+            Some((Ok(time), rest)) => format!("{},{rest}\n", time + u64::from(place(&trial.measurement)) * 20_000),
+            _ => format!("{row}\n"),
+        };
+        fs::write(&file, fs::read_to_string(&file).unwrap().lines().map(later).collect::<String>()).unwrap();
+    }
+    let kept = published_in(folder.path());
+    let (begins, notes) = rules(&kept);
+    let expected: Vec<(f64, String)> =
+        (0..4).map(|n| (20.0 * f64::from(n), MONOLAKE.cases[n as usize].into())).collect();
+    assert_eq!(begins, expected);
+    assert!(notes.iter().any(|note| note.contains("were kept from case to case")), "{notes:?}");
+    let each = published_in(&shared(&MONOLAKE));
+    let (begins, notes) = rules(&each);
+    assert!(begins.windows(2).all(|two| two[1].0 - two[0].0 < 15.0), "{begins:?}");
+    assert!(notes.iter().any(|note| note.contains("the product was started for each")), "{notes:?}");
+}
+
 #[test]
 fn every_picture_of_a_case_that_was_run_has_its_counterpart() {
     let monolake = published_in(&shared(&MONOLAKE));
@@ -331,8 +370,16 @@ fn every_picture_of_a_case_that_was_run_has_its_counterpart() {
         assert!(names.contains(&name), "{name} is not among {names:?}");
     }
     let resources = names.iter().filter(|name| name.starts_with("published-performance-metrices"));
-    assert_eq!(resources.count(), 12, "four products, three roles");
+    assert_eq!(resources.count(), 60, "four products, three roles, everything together and four things alone");
+    let each = names.iter().filter(|name| name.starts_with("published-latency-over-http"));
+    assert_eq!(each.count(), 8, "four products, two protocols; nothing of 16 cores was run");
     assert!(!names.iter().any(|name| name.contains("small")), "that payload was not run");
+    let folder = tempfile::tempdir().unwrap();
+    let sixteen = published_of(folder.path(), &Made { load: "published-16c", ..MONOLAKE }, &|_| {});
+    for name in ["published-latency-over-http-16-cores", "published-latency-over-https-of-each-product-16-cores-envoy"]
+    {
+        assert!(charts(&sixteen).contains(&name), "{name} is not among {:?}", charts(&sixteen));
+    }
     let cut = monolake.charts().find(|chart| chart.name == "published-large-qps").unwrap();
     assert!(cut.notes.iter().any(|note| note.contains("begins at 7,600, this one at 0")), "{:?}", cut.notes);
     let others = [

@@ -34,6 +34,13 @@ pub enum Item {
     Table(Table),
     /// A picture.
     Chart(Box<Chart>),
+    /// Pictures of one kind: folded up on the page, links in `report.md`.
+    Charts {
+        /// Their title.
+        summary: String,
+        /// In reading order.
+        charts: Vec<Chart>,
+    },
     /// Preformatted text: folded up on the page, a file beside `report.md`.
     Text {
         /// Its title.
@@ -43,6 +50,17 @@ pub enum Item {
         /// Path of the file in the report's folder.
         file: String,
     },
+}
+
+impl ExtraSection {
+    /// Its pictures.
+    pub fn charts(&self) -> impl Iterator<Item = &Chart> {
+        self.items.iter().flat_map(|item| match item {
+            Item::Chart(chart) => std::slice::from_ref(chart.as_ref()),
+            Item::Charts { charts, .. } => charts.as_slice(),
+            _ => &[],
+        })
+    }
 }
 
 impl Extra {
@@ -61,9 +79,6 @@ impl Extra {
 
     /// Its pictures.
     pub fn charts(&self) -> impl Iterator<Item = &Chart> {
-        self.items().filter_map(|item| match item {
-            Item::Chart(chart) => Some(chart.as_ref()),
-            _ => None,
-        })
+        self.sections.iter().flat_map(ExtraSection::charts)
     }
 }

@@ -2,7 +2,7 @@
 
 use weir_model::suite::Entry;
 
-use super::{Counterpart, shade};
+use super::{Counterpart, shade, slug};
 use crate::context::Context;
 use crate::layout::tail;
 use crate::metrics::{axis_label, unit_size};
@@ -19,15 +19,28 @@ use weir_report::run::{BASELINE, Broken};
 /// The share of white in the last of several cases of a product.
 const PALEST: f64 = 0.65;
 
-/// Latency by percentile, one line for each entry. With several cases, one line for each entry and case, of the first
-/// profile only: twice as many lines would be unreadable.
-pub(super) fn percentiles(
+/// The percentiles of each product in a picture of its own.
+pub(super) fn percentiles_of_each(
     context: &Context<'_>,
     counterpart: Counterpart<'_>,
     broken: &mut Vec<Broken>,
+) -> Vec<Chart> {
+    let products = context.source.products.iter().filter(|measured| measured.product != BASELINE);
+    let names = unique(products.map(|measured| measured.product.as_str()));
+    names.into_iter().filter_map(|product| percentiles(context, counterpart, Some(product), broken)).collect()
+}
+
+/// Latency by percentile, one line for each entry, of one product or of all. With several cases, one line for each entry and case, of
+/// the first profile only: twice as many lines would be unreadable.
+pub(super) fn percentiles(
+    context: &Context<'_>,
+    counterpart: Counterpart<'_>,
+    product: Option<&str>,
+    broken: &mut Vec<Broken>,
 ) -> Option<Chart> {
     let (run_cases, layout) = (context.cases, counterpart.layout);
-    let all = context.document_order(layout.order, |case| layout.holds(case));
+    let mut all = context.document_order(layout.order, |case| layout.holds(case));
+    all.retain(|(_, entry)| product.is_none_or(|product| entry.product == product));
     let cases = unique(all.iter().map(|(case, _)| case.name));
     let one_profile = cases.len() > 1 && run_cases.profiles.len() > 1;
     let first =
@@ -47,9 +60,12 @@ pub(super) fn percentiles(
         notes.push(format!("Of the profile {profile}; the others are in the pictures of one case."));
     }
     notes.push(context.scaled.to_string());
+    let of_product =
+        product.map(|product| (format!("-{}", slug(product)), format!(", {}", run_cases.run.title_of(product))));
+    let (name, title) = of_product.unwrap_or_default();
     (!series.is_empty()).then(|| Chart {
-        name: counterpart.name(),
-        title: format!("{}: this run", counterpart.title()),
+        name: counterpart.name() + &name,
+        title: format!("{}{title}: this run", counterpart.title()),
         subtitle: counterpart.subtitle("Less is better."),
         alt: format!(
             "Latency over percentile of {}.",

@@ -1,5 +1,5 @@
 //! Draws the counterparts of a document's pictures: the same axes and series with this run's numbers. Which pictures a
-//! document has is data (`layout`). [`sections`](crate::sections) calls [`charts`].
+//! document has is data (`layout`). [`sections`](crate::sections) calls [`items`].
 
 mod bars;
 mod lines;
@@ -9,9 +9,12 @@ mod resources;
 use crate::context::Context;
 use crate::figures::Picture;
 use crate::layout::{Draw, PictureLayout};
+use crate::run_cases::RunCases;
 use weir_report::charts::Chart;
 use weir_report::charts::axis::Scale;
+use weir_report::extra::Item;
 use weir_report::run::Broken;
+use weir_report::summary::Summary;
 
 /// A layout and the picture that it describes.
 #[derive(Clone, Copy)]
@@ -21,22 +24,41 @@ pub(super) struct Counterpart<'a> {
     pub picture: Option<&'a Picture>,
 }
 
-/// A counterpart for each picture of the document that has a case which was run.
-pub(crate) fn charts(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Chart> {
-    let mut charts = Vec::new();
+/// A counterpart for each picture of the document that has a case which was run, under the loads that repeat the document or under
+/// the picture's own.
+pub(crate) fn items(context: &Context<'_>, summary: &Summary, broken: &mut Vec<Broken>) -> Vec<Item> {
+    let mut drawn = Vec::new();
     for layout in &context.source.layout.pictures {
+        let under = layout.load.as_ref().map(|load| RunCases::under(context.cases.run, summary, load));
+        let context = Context { cases: under.as_ref().unwrap_or(context.cases), ..*context };
         let picture = context.source.pictures.iter().find(|picture| picture.picture == layout.picture);
-        let counterpart = Counterpart { layout, picture };
-        match layout.draw {
-            Draw::Bars => charts.extend(bars::draw(context, counterpart)),
-            Draw::Percentiles => charts.extend(lines::percentiles(context, counterpart, broken)),
-            Draw::Rounds => charts.extend(lines::rounds(context, counterpart)),
-            Draw::Points => charts.extend(points::draw(context, counterpart)),
-            Draw::Resources => charts.extend(resources::draw(context, counterpart, broken)),
-        }
+        drawn.extend(of_picture(&context, Counterpart { layout, picture }, broken));
     }
+    drawn
+}
+
+fn of_picture(context: &Context<'_>, counterpart: Counterpart<'_>, broken: &mut Vec<Broken>) -> Vec<Item> {
+    match counterpart.layout.draw {
+        Draw::Bars => shown(bars::draw(context, counterpart)),
+        Draw::Percentiles => shown(lines::percentiles(context, counterpart, None, broken)),
+        Draw::ProductPercentiles => {
+            folded(counterpart.title(), lines::percentiles_of_each(context, counterpart, broken)).into_iter().collect()
+        }
+        Draw::Rounds => shown(lines::rounds(context, counterpart)),
+        Draw::Points => shown(points::draw(context, counterpart)),
+        Draw::Resources => resources::draw(context, counterpart, broken),
+    }
+}
+
+/// Pictures to be read one after another.
+fn shown(charts: impl IntoIterator<Item = Chart>) -> Vec<Item> {
+    charts.into_iter().filter(|chart| !chart.is_empty()).map(|chart| Item::Chart(Box::new(chart))).collect()
+}
+
+/// Pictures of one kind, too many to be read one after another; `None` when there is none.
+fn folded(summary: String, mut charts: Vec<Chart>) -> Option<Item> {
     charts.retain(|chart| !chart.is_empty());
-    charts
+    (!charts.is_empty()).then_some(Item::Charts { summary, charts })
 }
 
 impl Counterpart<'_> {
@@ -61,7 +83,7 @@ impl Counterpart<'_> {
     pub fn subtitle(&self, better: &str) -> String {
         let of = match self.picture {
             Some(picture) => format!("Drawn as {} in line {} of the document.", picture.picture, picture.line),
-            None => "Drawn from a list as the document proposes.".to_string(),
+            None => "Drawn as the document says, which has no such picture.".to_string(),
         };
         format!("{better} {of}").trim().to_string()
     }

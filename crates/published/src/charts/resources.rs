@@ -1,18 +1,19 @@
-//! Draws a document's picture of what a process used during the benchmark: CPU, memory, TCP connections and threads on
-//! one axis, for proxy, client and origin. `charts` calls it.
+//! Draws a document's pictures of what a process used during the benchmark, for proxy, client and origin: CPU, memory, TCP connections
+//! and threads on one axis, and each on an axis of its own. `charts` calls it.
 
 use weir_model::record::{ResourceSecond, Role};
 use weir_model::suite::Entry;
 
-use super::{Counterpart, slug};
+use super::{Counterpart, folded, shown, slug};
 use crate::context::Context;
 use crate::run_cases::RunCase;
 use weir_report::charts::axis::{Axis, Scale};
 use weir_report::charts::{Chart, ChartKind, Dash, Line, Lines, Points, note_broken, placed};
-use weir_report::run::{BASELINE, Broken};
+use weir_report::extra::Item;
+use weir_report::run::{BASELINE, Broken, Trial};
 use weir_report::series;
 
-/// Seconds between two cases on the joined axis.
+/// Seconds between two starts of a product on the joined axis.
 const GAP_S: f64 = 1.0;
 
 /// The rows of one case, and its start on the joined axis.
@@ -23,97 +24,196 @@ struct Stretch {
     rows: Vec<(f64, ResourceSecond)>,
 }
 
-/// One chart for each role of each product as the document configured it.
-pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>, broken: &mut Vec<Broken>) -> Vec<Chart> {
+/// The cases of an entry in time.
+struct Course {
+    stretches: Vec<Stretch>,
+    /// One start of the product for all of them.
+    kept: bool,
+}
+
+/// What a process used, one thing at a time: its name, the unit, and its colour.
+const MEASURES: [(&str, &str, &str); 4] = [
+    ("CPU", "%", "#0072b2"),
+    ("Memory", "%", "#d55e00"),
+    ("TCP connections", "", "#009e73"),
+    ("Threads", "", "#cc79a7"),
+];
+
+/// For each role of each product as the document configured it: one chart with everything, and one for each thing.
+pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>, broken: &mut Vec<Broken>) -> Vec<Item> {
     let (cases, layout) = (context.cases, counterpart.layout);
     let all = context.document_order(layout.order, |case| layout.holds(case));
     let mut charts = Vec::new();
+    let mut single = Vec::new();
     for measured in context.source.products.iter().filter(|measured| measured.product != BASELINE) {
         let first = cases.profiles.first().and_then(|profile| cases.entry(&measured.product, profile));
         let Some(entry) = first else { continue };
-        let cases = all.iter().filter(|(_, other)| *other == entry).map(|(case, _)| *case);
-        let stretches = stretches(context, entry, cases, broken);
+        let cases: Vec<&RunCase<'_>> = all.iter().filter(|(_, other)| *other == entry).map(|(case, _)| *case).collect();
+        let course = course(context, entry, &cases, broken);
         for role in [Role::Proxy, Role::Client, Role::Origin] {
-            charts.push(chart(context, counterpart, entry, role, &stretches));
+            let own = Own::of(context, entry, role, &course);
+            charts.push(own.together(counterpart));
+            single.extend((0..MEASURES.len()).map(|place| own.alone(counterpart, place)));
         }
     }
-    charts
+    let each = "CPU, memory, TCP connections and threads of each role and product, each in a picture of its own";
+    shown(charts).into_iter().chain(folded(each.to_string(), single)).collect()
 }
 
-/// The first trial of each case, end to end.
-fn stretches<'a>(
-    context: &Context<'_>,
-    entry: &Entry,
-    cases: impl Iterator<Item = &'a RunCase<'a>>,
-    broken: &mut Vec<Broken>,
-) -> Vec<Stretch> {
-    let mut all = Vec::new();
-    let mut start = 0.0;
-    for case in cases {
+/// One trial of each case: of the start that most of them share, where products were kept, else the first.
+fn trial_of_each<'a>(entry: &Entry, cases: &[&'a RunCase<'a>]) -> Vec<(&'a str, &'a Trial)> {
+    let since = |trial: &Trial| trial.measurement.kept.map(|kept| kept.since);
+    let starts: Vec<Option<u32>> = cases.iter().flat_map(|case| case.usable_trials(entry)).map(since).collect();
+    let often = |start: &Option<u32>| starts.iter().filter(|other| *other == start).count();
+    // Of several the first.
+    let common = starts.iter().copied().flatten().rev().max_by_key(|start| often(&Some(*start)));
+    let trial = |case: &&'a RunCase<'a>| {
         let shown = case.usable_trials(entry);
-        let Some((trial, load)) = shown.first().and_then(|trial| Some((trial, trial.measurement.load.as_ref()?)))
-        else {
-            continue;
+        let of_common = shown.iter().copied().find(|trial| common.is_some() && since(trial) == common);
+        Some((case.name, of_common.or_else(|| shown.first().copied())?))
+    };
+    cases.iter().filter_map(trial).collect()
+}
+
+/// The cases in time: those of one start as they came, starts end to end.
+fn course<'a>(context: &Context<'_>, entry: &Entry, cases: &[&'a RunCase<'a>], broken: &mut Vec<Broken>) -> Course {
+    let trials = trial_of_each(entry, cases);
+    let mut stretches = Vec::new();
+    let mut end = 0.0;
+    let mut before: Option<(u32, u64, f64)> = None;
+    let since = |trial: &Trial| trial.measurement.kept.map(|kept| kept.since);
+    let kept = trials.len() > 1
+        && trials.windows(2).all(|two| since(two[0].1).is_some() && since(two[0].1) == since(two[1].1));
+    for (case, trial) in trials {
+        let Some(load) = trial.measurement.load.as_ref() else { continue };
+        let start = match (before, since(trial)) {
+            (Some((start, begun_ms, at)), Some(own)) if start == own && load.window_start_ms >= begun_ms => {
+                at + (load.window_start_ms - begun_ms) as f64 / 1_000.0
+            }
+            _ => end,
         };
         match series::resource_seconds(context.cases.run, trial) {
             Ok(rows) => {
-                all.push(Stretch { case: case.name.to_string(), start, rows: placed(trial, rows) });
-                start += load.window_s + GAP_S;
+                stretches.push(Stretch { case: case.to_string(), start, rows: placed(trial, rows) });
+                end = start + load.window_s + GAP_S;
+                before = since(trial).map(|since| (since, load.window_start_ms, start));
             }
             Err(one) => note_broken(broken, one),
         }
     }
-    all
+    Course { stretches, kept }
 }
 
-fn chart(
-    context: &Context<'_>,
-    counterpart: Counterpart<'_>,
-    entry: &Entry,
+/// What one role used.
+struct Own<'a> {
+    context: &'a Context<'a>,
+    entry: &'a Entry,
     role: Role,
-    stretches: &[Stretch],
-) -> Chart {
-    let run = context.cases.run;
-    let environment = run.environment.as_ref();
-    let memory = environment.map(|environment| environment.memory_bytes as f64).filter(|bytes| *bytes > 0.0);
-    let who = role.as_str();
-    let rows = || stretches.iter().flat_map(|stretch| &stretch.rows).map(|(_, row)| row);
-    let own_sockets = rows().any(|row| row.who == who && row.connections_open.is_some());
-    let of_role = |name: &str, colour: &str, value: &dyn Fn(&ResourceSecond) -> Option<f64>| {
-        line(stretches, who, name, colour, value)
-    };
-    let lines = [
-        of_role("CPU, %", "#0072b2", &|row| Some((row.cpu_user? + row.cpu_system?) * 100.0)),
-        of_role("Memory, %", "#d55e00", &|row| Some(row.rss_bytes? as f64 / memory? * 100.0)),
-        if own_sockets {
-            of_role("TCP connections", "#009e73", &|row| row.connections_open.map(|n| n as f64))
-        } else {
-            line(stretches, "host", "TCP connections", "#009e73", &|row| row.tcp_established.map(|n| n as f64))
-        },
-        of_role("Threads", "#cc79a7", &|row| row.threads.map(|n| n as f64)),
-    ];
-    // The machine's sockets are shown only beside a role's own lines.
-    let seen = [0, 1, 3].iter().any(|place| !lines[*place].pieces.is_empty());
-    let series: Vec<Line> = lines.into_iter().filter(|line| seen && !line.pieces.is_empty()).collect();
-    let title = run.title_of(&entry.product);
-    let of = match role {
-        Role::Proxy => format!("{title}, {}", entry.profile),
-        Role::Client | Role::Origin => format!("{who} of {title}, {}", entry.profile),
-    };
-    let first_blocks = "The measured windows of the first block's cases, joined end to end. CPU in per cent of a core, memory \
-                        (resident) of the machine's; values of 0 have no place on this axis.";
-    Chart {
-        name: format!("{}-{}-{}-{who}", counterpart.name(), slug(&entry.product), slug(&entry.profile)),
-        title: format!("Performance metrics of process {of}"),
-        subtitle: counterpart.subtitle("The original has a linear axis, on which only the connections are seen."),
-        alt: format!("CPU, memory, TCP connections and threads of the {who} over time."),
-        notes: vec![first_blocks.to_string(), sockets(role, own_sockets).to_string(), context.scaled.to_string()],
-        kind: ChartKind::Lines(Lines {
-            x: Axis::time(),
-            y: Axis { scale: Scale::Log, ..Axis::linear("CPU and memory in %, connections, threads", "") },
-            series,
-            rules: stretches.iter().map(|stretch| (stretch.start, stretch.case.clone())).collect(),
-        }),
+    course: &'a Course,
+    /// Whether the connections are the role's own, not the machine's.
+    own_sockets: bool,
+    /// In the order of [`MEASURES`].
+    lines: [Line; 4],
+}
+
+impl<'a> Own<'a> {
+    fn of(context: &'a Context<'a>, entry: &'a Entry, role: Role, course: &'a Course) -> Own<'a> {
+        let environment = context.cases.run.environment.as_ref();
+        let memory = environment.map(|environment| environment.memory_bytes as f64).filter(|bytes| *bytes > 0.0);
+        let (who, stretches) = (role.as_str(), &course.stretches);
+        let mut rows = stretches.iter().flat_map(|stretch| &stretch.rows);
+        let own_sockets = rows.any(|(_, row)| row.who == who && row.connections_open.is_some());
+        let mut lines = [
+            line(stretches, who, 0, &|row| Some((row.cpu_user? + row.cpu_system?) * 100.0)),
+            line(stretches, who, 1, &|row| Some(row.rss_bytes? as f64 / memory? * 100.0)),
+            if own_sockets {
+                line(stretches, who, 2, &|row| row.connections_open.map(|n| n as f64))
+            } else {
+                line(stretches, "host", 2, &|row| row.tcp_established.map(|n| n as f64))
+            },
+            line(stretches, who, 3, &|row| row.threads.map(|n| n as f64)),
+        ];
+        // The machine's sockets are shown only beside a role's own lines.
+        if [0, 1, 3].iter().all(|place| lines[*place].pieces.is_empty()) {
+            lines[2].pieces.clear();
+        }
+        Own { context, entry, role, course, own_sockets, lines }
+    }
+
+    /// Everything on one axis, as the document has it.
+    fn together(&self, counterpart: Counterpart<'_>) -> Chart {
+        let positive = |line: &Line| {
+            let above = |piece: &Points| piece.iter().copied().filter(|(_, value)| *value > 0.0).collect();
+            Line { pieces: line.pieces.iter().map(above).collect(), ..line.clone() }
+        };
+        let unit = |(_, unit, _): (&str, &str, &str)| if unit.is_empty() { String::new() } else { format!(", {unit}") };
+        let lines = self.lines.iter().zip(MEASURES).filter(|(line, _)| !line.pieces.is_empty());
+        let series =
+            lines.map(|(line, measure)| Line { name: line.name.clone() + &unit(measure), ..positive(line) }).collect();
+        Chart {
+            name: self.name(&counterpart.name()),
+            title: format!("Performance metrics of process {}", self.process()),
+            subtitle: counterpart.subtitle("The original has a linear axis, on which only the connections are seen."),
+            alt: format!("CPU, memory, TCP connections and threads of the {} over time.", self.role.as_str()),
+            notes: self.notes(&["CPU in per cent of a core, memory (resident) of the machine's; values of 0 have no place on this axis.", self.sockets()]),
+            kind: self.over_time(Axis { scale: Scale::Log, ..Axis::linear("CPU and memory in %, connections, threads", "") }, series),
+        }
+    }
+
+    /// One thing alone, from 0.
+    fn alone(&self, counterpart: Counterpart<'_>, place: usize) -> Chart {
+        let (what, unit, _) = MEASURES[place];
+        let how = match place {
+            0 => "In per cent of a core.",
+            1 => "Resident, in per cent of the machine's.",
+            2 => self.sockets(),
+            _ => "All processes of the role together.",
+        };
+        let line = self.lines[place].clone();
+        let series = if line.pieces.is_empty() { Vec::new() } else { vec![line] };
+        Chart {
+            name: self.name(&format!("{}-{}", counterpart.name(), slug(what))),
+            title: format!("{what} of process {}", self.process()),
+            subtitle: String::new(),
+            alt: format!("{what} of the {} over time.", self.role.as_str()),
+            notes: self.notes(&[how]),
+            kind: self.over_time(Axis::linear(what, unit), series),
+        }
+    }
+
+    fn over_time(&self, y: Axis, series: Vec<Line>) -> ChartKind {
+        let rules = self.course.stretches.iter().map(|stretch| (stretch.start, stretch.case.clone())).collect();
+        ChartKind::Lines(Lines { x: Axis::time(), y, series, rules })
+    }
+
+    fn name(&self, stem: &str) -> String {
+        format!("{stem}-{}-{}-{}", slug(&self.entry.product), slug(&self.entry.profile), self.role.as_str())
+    }
+
+    fn process(&self) -> String {
+        let title = self.context.cases.run.title_of(&self.entry.product);
+        match self.role {
+            Role::Proxy => format!("{title}, {}", self.entry.profile),
+            Role::Client | Role::Origin => format!("{} of {title}, {}", self.role.as_str(), self.entry.profile),
+        }
+    }
+
+    fn notes(&self, own: &[&str]) -> Vec<String> {
+        let windows = match self.course.kept {
+            true => {
+                "The measured windows of one start of product and origin, which were kept from case to case, as they came: what lies \
+                 between them, the warm-up too, is not drawn."
+            }
+            false => {
+                "The measured windows of the first block's cases, joined end to end; the product was started for each."
+            }
+        };
+        [windows].iter().chain(own).map(|text| (*text).to_string()).chain([self.context.scaled.to_string()]).collect()
+    }
+
+    /// How the connections drawn were counted.
+    fn sockets(&self) -> &'static str {
+        sockets(self.role, self.own_sockets)
     }
 }
 
@@ -137,18 +237,13 @@ fn sockets(role: Role, own: bool) -> &'static str {
     }
 }
 
-/// What `who` used, as a line with a piece for each case.
-fn line(
-    stretches: &[Stretch],
-    who: &str,
-    name: &str,
-    colour: &str,
-    value: &dyn Fn(&ResourceSecond) -> Option<f64>,
-) -> Line {
+/// What `who` used of a thing of [`MEASURES`], as a line with a piece for each case.
+fn line(stretches: &[Stretch], who: &str, place: usize, value: &dyn Fn(&ResourceSecond) -> Option<f64>) -> Line {
     let piece = |stretch: &Stretch| -> Points {
         let own = stretch.rows.iter().filter(|(_, row)| row.who == who);
-        own.filter_map(|(at, row)| Some((stretch.start + at, value(row).filter(|value| *value > 0.0)?))).collect()
+        own.filter_map(|(at, row)| Some((stretch.start + at, value(row)?))).collect()
     };
+    let (name, _, colour) = MEASURES[place];
     let pieces = stretches.iter().map(piece).filter(|piece| !piece.is_empty()).collect();
     Line { name: name.to_string(), part: String::new(), colour: colour.to_string(), dash: Dash::Solid, pieces }
 }
