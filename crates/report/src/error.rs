@@ -25,6 +25,26 @@ pub enum ReportError {
         /// As given by the caller.
         path: PathBuf,
     },
+    /// Two runs cannot stand beside each other.
+    #[error("{path}: {why}, {first}\n  expected: {wanted}")]
+    NotBeside {
+        /// The run that does not fit.
+        path: PathBuf,
+        /// The run that was given before it.
+        first: PathBuf,
+        /// What is not alike.
+        why: String,
+        /// What would be right.
+        wanted: String,
+    },
+    /// The folder for a report of several runs holds something else.
+    #[error(
+        "{path}: there are files in it, and they are no report\n  expected: a new folder, or that of an earlier report (--out)"
+    )]
+    Occupied {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A file could not be read, written or renamed.
     #[error("{path}: {doing}: {source}")]
     Io {

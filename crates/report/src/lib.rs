@@ -2,7 +2,8 @@
 //! `weir-published` adds sections ([`extra`]), and `weir-compare` reads runs and draws tables with this crate.
 //!
 //! Data moves one way: [`load_run`] reads the folder, [`summary`] computes medians, intervals and ranks, and everything
-//! else draws the summary. The crate starts no process, opens no socket, and writes only the folder `report/` of a run.
+//! else draws the summary. [`machines`](fn@machines) lays several runs beside each other. The crate starts no process, opens no
+//! socket, and writes only the folder `report/` of a run, or the one of a report of several.
 //! It does not know products, protocols or published documents, or how a number was measured beyond what the record
 //! says.
 
@@ -12,6 +13,7 @@ pub mod extra;
 pub mod files;
 pub mod formats;
 pub mod hlog;
+mod machines;
 mod make;
 mod page;
 mod page_filter;
@@ -27,6 +29,7 @@ mod terminal;
 
 pub use error::{DrawError, ReportError};
 pub use extra::Extra;
+pub use machines::machines;
 pub use make::{Made, Options, make, make_of};
 pub use part::Part;
 pub use run::{Run, load_run};

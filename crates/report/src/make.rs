@@ -115,7 +115,7 @@ fn draw_sections(run: &Run, summary: &Summary) -> (Vec<SectionCharts>, Vec<Broke
 }
 
 /// A folder that vanishes unless it is renamed.
-fn folder_beside(run: &Path) -> Result<tempfile::TempDir, ReportError> {
+pub(crate) fn folder_beside(run: &Path) -> Result<tempfile::TempDir, ReportError> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".report-");
     // Other users read reports too; the umask still applies.
@@ -125,7 +125,7 @@ fn folder_beside(run: &Path) -> Result<tempfile::TempDir, ReportError> {
 }
 
 /// Puts the new folder where the old one was.
-fn replace(run: &Path, new: tempfile::TempDir, folder: &Path) -> Result<(), ReportError> {
+pub(crate) fn replace(run: &Path, new: tempfile::TempDir, folder: &Path) -> Result<(), ReportError> {
     // Goes away, with the old report in it, when this function ends.
     let old = folder_beside(run)?;
     match fs::rename(folder, old.path().join(FOLDER)) {
@@ -139,13 +139,13 @@ fn replace(run: &Path, new: tempfile::TempDir, folder: &Path) -> Result<(), Repo
 }
 
 /// Writes a file. Its folder is made when it is not there.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
     let made = path.parent().map_or(Ok(()), fs::create_dir_all);
     made.and_then(|()| fs::write(path, bytes)).map_err(|error| ReportError::io(path, "write", error))
 }
 
 /// Draws each chart as SVG, CSV and, where wanted, PNG; the names of the files, in the order of the charts.
-fn write_charts(charts: &[&Chart], report: &Path, options: &Options) -> Result<Vec<String>, ReportError> {
+pub(crate) fn write_charts(charts: &[&Chart], report: &Path, options: &Options) -> Result<Vec<String>, ReportError> {
     let folder = report.join("charts");
     // Rasterising takes most of the time.
     charts.par_iter().try_for_each(|chart| write_chart(chart, &folder, options))?;

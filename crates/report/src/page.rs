@@ -33,7 +33,7 @@ const REMARKS: usize = 5;
 const FEW_SECTIONS: usize = 6;
 
 /// What the page does, one file a matter.
-const SCRIPT: &str = concat!(
+pub(crate) const SCRIPT: &str = concat!(
     "\"use strict\";\n(() => {\n",
     include_str!("../assets/theme.js"),
     include_str!("../assets/charts.js"),
@@ -43,7 +43,7 @@ const SCRIPT: &str = concat!(
     "})();\n"
 );
 
-const STYLE: &str = concat!(include_str!("../assets/drawing.css"), include_str!("../assets/page.css"));
+pub(crate) const STYLE: &str = concat!(include_str!("../assets/drawing.css"), include_str!("../assets/page.css"));
 
 /// Everything that a report draws.
 pub(crate) struct Drawing<'a> {
@@ -160,6 +160,6 @@ fn in_script(kind: &str, inert: &str) -> String {
 }
 
 /// A chart as the page has it.
-fn chart(chart: &Chart) -> Result<String, DrawError> {
+pub(crate) fn chart(chart: &Chart) -> Result<String, DrawError> {
     Ok(ChartBlock { chart, plot: draw::plot(chart, false)? }.render()?)
 }

@@ -1,6 +1,8 @@
-//! `weir report`: makes the report of a run again from its files. Called by `main`.
+//! `weir report`: makes the report of a run again from its files, or one of several runs by machine. Called by `main`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use weir_report::ReportError;
 
 use crate::args::PartArgs;
 use crate::exit::{Exit, Failure, VerbResult};
@@ -10,8 +12,9 @@ use crate::out;
 #[derive(Debug, clap::Args)]
 #[command(after_help = include_str!("../../help/report.txt"))]
 pub struct Args {
-    /// The run's folder; the run need not be finished.
-    run: PathBuf,
+    /// The run's folder; the run need not be finished. Several: the same cases side by side, by machine.
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
     #[command(flatten)]
     part: PartArgs,
     /// Print every table and finding, not only the answer.
@@ -20,15 +23,44 @@ pub struct Args {
     /// Print the summary as JSON on standard output.
     #[arg(long)]
     json: bool,
+    /// The folder of a report of several runs. [default: <suite>-machines]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
 }
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let run = weir_report::load_run(&args.run).map_err(Failure::input)?;
-    let run = args.part.part().of(run).map_err(Failure::input)?;
-    let summary = weir_report::summary(&run);
-    let made = make(&run, &summary)?;
-    show(&summary, &made, args.full, args.json)
+    let read = |folder: &PathBuf| {
+        let run = weir_report::load_run(folder).map_err(Failure::input)?;
+        let run = args.part.part().of(run).map_err(Failure::input)?;
+        let summary = weir_report::summary(&run);
+        Ok((run, summary))
+    };
+    let runs = args.runs.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
+    if let [(run, summary)] = runs.as_slice() {
+        if args.out.is_some() {
+            return Err(Failure::wrong("--out", "the report of one run is in its folder", "several runs, or no --out"));
+        }
+        return show(summary, &make(run, summary)?, args.full, args.json);
+    }
+    if args.full || args.json {
+        let flag = if args.full { "--full" } else { "--json" };
+        return Err(Failure::wrong(flag, format!("{} runs are given", runs.len()), "one run"));
+    }
+    machines(&runs, args.out.as_deref())
+}
+
+/// Several runs side by side.
+fn machines(runs: &[(weir_report::Run, weir_report::Summary)], out: Option<&Path>) -> VerbResult {
+    let suite = runs.first().map(|(_, summary)| summary.suite.as_str()).unwrap_or_default();
+    let folder = out.map_or_else(|| PathBuf::from(format!("{suite}-machines")), Path::to_path_buf);
+    let made = weir_report::machines(runs, &folder, &weir_report::Options::default()).map_err(|error| match error {
+        ReportError::NotBeside { .. } | ReportError::Occupied { .. } => Failure::input(error),
+        other => Failure::missing(other),
+    })?;
+    output!("report: {}", made.html.display());
+    output!("        {}", made.markdown.display());
+    Ok(Exit::Ok)
 }
 
 /// Writes the report, with what was published of its suite.

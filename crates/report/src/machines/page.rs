@@ -1,0 +1,102 @@
+//! The page of several machines: `report.html`, `report.md` and charts in a folder of their own. Called by `machines`.
+
+use std::path::Path;
+
+use askama::Template;
+
+use super::{Machines, cases, facts};
+use crate::charts::Chart;
+use crate::error::{DrawError, ReportError};
+use crate::extra::{ExtraSection, Item};
+use crate::make::{Made, Options, folder_beside, replace, write, write_charts};
+use crate::page::{SCRIPT, STYLE};
+use crate::tables::markdown::{self, escape};
+use crate::tables::{html, one_line};
+
+#[derive(Template)]
+#[template(path = "machines.html")]
+struct Page<'a> {
+    all: &'a Machines<'a>,
+    title: &'a str,
+    words: &'a [String],
+    sections: &'a [ExtraSection],
+}
+
+#[derive(Template)]
+#[template(path = "machines.md", escape = "none")]
+struct Markdown<'a> {
+    all: &'a Machines<'a>,
+    title: &'a str,
+    words: &'a [String],
+    sections: &'a [ExtraSection],
+}
+
+/// A chart as the page has it.
+fn chart(chart: &Chart) -> Result<String, DrawError> {
+    crate::page::chart(chart)
+}
+
+/// Writes the report.
+pub(super) fn make(all: &Machines<'_>, folder: &Path, options: &Options) -> Result<Made, ReportError> {
+    let is_report = folder.join("report.html").is_file();
+    let empty = std::fs::read_dir(folder).map_or(true, |mut files| files.next().is_none());
+    if !is_report && !empty {
+        return Err(ReportError::Occupied { path: folder.to_path_buf() });
+    }
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent).map_err(|error| ReportError::io(parent, "make", error))?;
+    let (sections, words) = (sections(all), words(all));
+    let title = all.machines.first().map(|machine| machine.summary.title.as_str()).unwrap_or_default();
+    let charts: Vec<&Chart> = sections.iter().flat_map(|section| section.charts()).collect();
+    let new = folder_beside(parent)?;
+    let names = write_charts(&charts, new.path(), options)?;
+    let (sections, words) = (sections.as_slice(), words.as_slice());
+    let page = Page { all, title, words, sections }.render().map_err(ReportError::draw("report.html"))?;
+    let text = Markdown { all, title, words, sections }.render().map_err(ReportError::draw("report.md"))?;
+    write(&new.path().join("report.html"), page.as_bytes())?;
+    write(&new.path().join("report.md"), text.as_bytes())?;
+    let csv = cases::csv(all).map_err(ReportError::draw("summary.csv"))?;
+    write(&new.path().join("summary.csv"), &csv)?;
+    replace(parent, new, folder)?;
+    Ok(Made {
+        html: folder.join("report.html"),
+        markdown: folder.join("report.md"),
+        charts: names.into_iter().map(|name| folder.join("charts").join(name)).collect(),
+        summary_csv: folder.join("summary.csv"),
+    })
+}
+
+/// What a reader must know first.
+fn words(all: &Machines<'_>) -> Vec<String> {
+    let mut words = vec![
+        "A product's numbers on two machines compare the machines, with all that differs between the runs. Products are compared \
+         within one machine: each run's own report ranks them."
+            .to_owned(),
+    ];
+    let programs = facts::other_programs(all);
+    if !programs.is_empty() {
+        let programs = weir_model::text::list(&programs);
+        words
+            .push(format!("{programs} ran as another version or build on some: of these, machine and program differ."));
+    }
+    words
+}
+
+fn sections(all: &Machines<'_>) -> Vec<ExtraSection> {
+    let mut about = vec![Item::Table(facts::machines(all))];
+    let differences = facts::differences(all);
+    about.push(match differences.rows.is_empty() {
+        true => Item::Paragraph("Nothing else that was recorded differs between the runs.".to_owned()),
+        false => Item::Table(differences),
+    });
+    let about = ExtraSection { id: "machines".to_owned(), heading: "Machines".to_owned(), items: about };
+    let case = |case: (&str, &str)| {
+        let charts = cases::charts(all, case).into_iter().map(|chart| Item::Chart(Box::new(chart)));
+        ExtraSection {
+            id: format!("{}-{}", cases::slug(case.0), cases::slug(case.1)),
+            heading: cases::heading(all, case),
+            items: charts.chain([Item::Table(cases::table(all, case))]).collect(),
+        }
+    };
+    [about].into_iter().chain(all.cases().into_iter().map(case)).collect()
+}
