@@ -191,8 +191,14 @@ pub(super) mod tests {
 
     /// The proxy on CPU 1, client and origin on CPU 0. A burner used so much of CPU 1, and the kernel's ticks show so much of it.
     pub fn beside(others: f64, ticks: f64) -> Vec<Owners> {
-        let role =
-            |role, cpus: &[u32], used| RoleCpus { role, cpus: cpus.to_vec(), used, run_delay: Some(0.1), strays: None };
+        let role = |role, cpus: &[u32], used| RoleCpus {
+            role,
+            cpus: cpus.to_vec(),
+            used,
+            run_delay: Some(0.1),
+            strays: None,
+            processes: Vec::new(),
+        };
         let cpu = |cpu, processes, others| CpuUse {
             cpu,
             processes: Some(processes),

@@ -35,12 +35,24 @@ pub struct CpuUse {
     pub cpu: u32,
     /// Processes, the roles' among them.
     pub processes: Option<f64>,
+    /// The part of it in user mode, niced processes left out. Records of an older weir lack this and the other parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<f64>,
+    /// The part of it that niced processes were in user mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nice: Option<f64>,
     /// Hard and soft interrupts. Some kernels charge them to the process that they interrupt, too.
     pub irq: Option<f64>,
+    /// The part of it that is soft ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub softirq: Option<f64>,
     /// Taken by the hypervisor.
     pub steal: Option<f64>,
     /// Nobody.
     pub idle: Option<f64>,
+    /// The part of it with I/O outstanding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iowait: Option<f64>,
     /// Processes that are no role's, by their own clocks.
     pub others: Option<f64>,
 }
@@ -59,6 +71,32 @@ pub struct RoleCpus {
     /// Its threads that might run on other CPUs and did run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strays: Option<Strays>,
+    /// Its processes at the window's end, the busiest first; few. Empty where they cannot be seen, and in records of an older weir.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<RoleProcess>,
+}
+
+/// A process of a role, as the kernel showed it when the window had ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoleProcess {
+    /// As the kernel names it.
+    pub name: String,
+    /// Its number.
+    pub pid: u32,
+    /// What it used in the window, on whatever CPU.
+    pub used: f64,
+    /// CPU time since it began, seconds.
+    pub cpu_s: f64,
+    /// The kernel's priority.
+    pub priority: i64,
+    /// Its niceness.
+    pub nice: i64,
+    /// Address space, bytes.
+    pub virtual_bytes: u64,
+    /// Resident set, bytes.
+    pub resident_bytes: u64,
+    /// The part of it that files and shared memory back, bytes.
+    pub shared_bytes: u64,
 }
 
 /// Threads of a role that might run on CPUs which are not its own.

@@ -363,9 +363,9 @@ pub struct ResourceSecond {
     pub rss_bytes: Option<u64>,
     /// Proportional set, bytes.
     pub pss_bytes: Option<u64>,
-    /// Threads.
+    /// Threads (host: of the machine, the kernel's own among them).
     pub threads: Option<u64>,
-    /// Processes of the tree.
+    /// Processes of the tree (host: of the PID namespace in which weir runs).
     pub processes: Option<u64>,
     /// Open descriptors.
     pub fds: Option<u64>,
@@ -407,6 +407,30 @@ pub struct ResourceSecond {
     /// Roles only: how many of its threads waited for a CPU, in the mean.
     #[serde(default)]
     pub run_delay: Option<f64>,
+    /// Host only: the machine's load average over a minute. Rows of an older weir lack this column and those behind it.
+    #[serde(default)]
+    pub load_1m: Option<f64>,
+    /// Host only: over five minutes.
+    #[serde(default)]
+    pub load_5m: Option<f64>,
+    /// Host only: over fifteen minutes.
+    #[serde(default)]
+    pub load_15m: Option<f64>,
+    /// Host only: threads that run or wait for a CPU.
+    #[serde(default)]
+    pub threads_running: Option<u64>,
+    /// Host only: memory that nobody uses, bytes.
+    #[serde(default)]
+    pub memory_free_bytes: Option<u64>,
+    /// Host only: memory in buffers, in cached files, and in what the kernel could give back of its own, bytes.
+    #[serde(default)]
+    pub memory_cache_bytes: Option<u64>,
+    /// Host only: swap space, bytes.
+    #[serde(default)]
+    pub swap_total_bytes: Option<u64>,
+    /// Host only: the part of it that is free, bytes.
+    #[serde(default)]
+    pub swap_free_bytes: Option<u64>,
 }
 
 impl ResourceSecond {

@@ -14,17 +14,22 @@ use std::collections::BTreeMap;
 
 use crate::file::{OpenFile, Reader};
 use crate::parse::host::{
-    CpuTicks, cpu_ticks, memory_used, net_bytes, net_counter, net_drops, pressure_some_us, ticks_by_cpu, time_wait,
+    CpuTicks, LoadAverage, Memory, cpu_ticks, load_average, memory, memory_used, net_bytes, net_counter, net_drops,
+    pressure_some_us, ticks_by_cpu, time_wait,
 };
 
-/// The host at one moment. All but levels (`memory_used`, `established`, `time_wait`) count since boot. `None` is
-/// what this kernel does not report.
+/// The host at one moment. All but levels (`load`, `processes`, `memory`, `memory_used`, `established`, `time_wait`) count since
+/// boot. `None` is what this kernel does not report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct HostSample {
     pub cpu: Option<CpuTicks>,
     /// Microseconds stalled: CPU, memory, I/O.
     pub pressure: [Option<u64>; 3],
     pub memory_used: Option<u64>,
+    pub memory: Option<Memory>,
+    pub load: Option<LoadAverage>,
+    /// Processes of the PID namespace in which weir runs; who samples them sets it.
+    pub processes: Option<u64>,
     pub established: Option<u64>,
     pub time_wait: Option<u64>,
     pub retransmits: Option<u64>,
@@ -44,6 +49,7 @@ pub(crate) struct Host {
     stat: Option<OpenFile>,
     pressure: [Option<OpenFile>; 3],
     meminfo: Option<OpenFile>,
+    loadavg: Option<OpenFile>,
     snmp: Option<OpenFile>,
     netstat: Option<OpenFile>,
     sockstat: Option<OpenFile>,
@@ -58,6 +64,7 @@ impl Host {
             stat: open("/proc/stat"),
             pressure: ["cpu", "memory", "io"].map(|kind| open(&format!("/proc/pressure/{kind}"))),
             meminfo: open("/proc/meminfo"),
+            loadavg: open("/proc/loadavg"),
             snmp: open("/proc/net/snmp"),
             netstat: open("/proc/net/netstat"),
             sockstat: open("/proc/net/sockstat"),
@@ -75,12 +82,15 @@ impl Host {
         let mut sample = HostSample {
             cpu: take(reader, &self.stat, cpu_ticks),
             pressure: [0, 1, 2].map(|kind| take(reader, &self.pressure[kind], pressure_some_us)),
-            memory_used: take(reader, &self.meminfo, memory_used),
+            load: take(reader, &self.loadavg, load_average),
             time_wait: take(reader, &self.sockstat, time_wait),
             net: take(reader, &self.dev, net_bytes),
             net_drops: take(reader, &self.dev, net_drops),
             ..HostSample::default()
         };
+        if let Some(text) = text(reader, &self.meminfo) {
+            (sample.memory_used, sample.memory) = (memory_used(text), memory(text));
+        }
         if let Some(text) = text(reader, &self.snmp) {
             sample.established = net_counter(text, b"Tcp:", b"CurrEstab");
             sample.retransmits = net_counter(text, b"Tcp:", b"RetransSegs");

@@ -23,6 +23,8 @@
 //! | CPU time of other processes | their CPU clocks; on which CPU: where each thread was last, at each sample; children that ended: what parents waited for | 1 ns; a second; 10 ms |
 //! | who else holds the product's connections | `/proc/net/tcp`, its first 512 KiB, and `/proc/<pid>/fd`, before and after a window | 64 connections of its clients, 64 to its origins |
 //! | the host's CPU by state, and of each CPU of a role | `/proc/stat` | 10 ms a CPU |
+//! | load averages, threads that run or want to | `/proc/loadavg`, at each sample: the sampling thread is one of them | 0.01; 1 |
+//! | a role's busiest processes: priority, niceness, memory | `stat` and `statm`, after the window | page |
 //! | pressure | `total=` of `/proc/pressure/*`, differences | 1 us, booked by the kernel at its own pace |
 //! | established, TIME_WAIT | `CurrEstab` and `sockstat`: counters, sockets are not listed within a window | 1 |
 //!

@@ -38,6 +38,8 @@ pub(crate) struct Others {
     /// The roles' CPUs.
     cpus: Vec<u32>,
     processes: HashMap<u32, Other>,
+    /// How many processes there were at the last sample, own ones among them; `None` without a list.
+    alive: Option<u64>,
     /// What those that are gone had used since they were first seen and what their children had: a parent takes it over.
     gone_ns: u64,
     /// Those that are gone and had used much.
@@ -84,7 +86,7 @@ impl Others {
     pub fn open(cpus: Vec<u32>) -> io::Result<Others> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let proc_dir = openat(CWD, "/proc", flags, Mode::empty())?;
-        Ok(Others { proc_dir, cpus, processes: HashMap::new(), gone_ns: 0, listed: Vec::new() })
+        Ok(Others { proc_dir, cpus, processes: HashMap::new(), alive: None, gone_ns: 0, listed: Vec::new() })
     }
 
     /// Finds all processes but these, and what their ended children had used. It reads a file of each: do it before a window.
@@ -114,7 +116,9 @@ impl Others {
     pub fn sample(&mut self, own: &HashSet<u32>, reader: &mut Reader) -> BTreeMap<u32, u64> {
         let mut alive: HashSet<u32> = HashSet::with_capacity(self.processes.len());
         // Without a list there is nothing to read; all would seem to have ended.
-        if reader.numbers_in(&self.proc_dir, |pid| _ = alive.insert(pid)).is_err() {
+        let listed = reader.numbers_in(&self.proc_dir, |pid| _ = alive.insert(pid));
+        self.alive = listed.is_ok().then_some(alive.len() as u64);
+        if self.alive.is_none() {
             return self.by_cpu();
         }
         for &pid in alive.difference(own) {
@@ -214,6 +218,11 @@ impl Others {
     /// What a process used since the window's begin, on whatever CPU, ns.
     pub fn used_ns(&self, pid: u32) -> Option<u64> {
         self.processes.get(&pid).map(|other| other.used.values().sum::<u64>() + other.pending_ns)
+    }
+
+    /// How many processes there were at the last sample, those of the roles among them; `None` where they could not be listed.
+    pub fn alive(&self) -> Option<u64> {
+        self.alive
     }
 
     /// The processes that were there at the last sample.

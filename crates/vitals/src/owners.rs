@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use weir_model::owners::{CpuUse, Holder, Owners, RoleCpus, Strays};
+use weir_model::owners::{CpuUse, Holder, Owners, RoleCpus, RoleProcess, Strays};
 use weir_model::record::Role;
 
 use crate::account::TICK_NS;
@@ -59,6 +59,11 @@ impl Outsiders {
     pub fn sample(&mut self, trees: &[Source], reader: &mut Reader) -> Option<BTreeMap<u32, u64>> {
         let own = self.own(trees);
         Some(self.others.as_mut()?.sample(&own, reader))
+    }
+
+    /// How many processes there were at the last sample, those of the roles among them; `None` where they are not listed.
+    pub fn processes(&self) -> Option<u64> {
+        self.others.as_ref().and_then(Others::alive)
     }
 
     /// After a window: it reads files of all processes. Returns who held the product's connections, then or before.
@@ -117,6 +122,27 @@ fn add_tree(root: u32, to: &mut HashSet<u32>) {
     }
 }
 
+/// So many processes of a role are listed.
+const LISTED: usize = 8;
+
+/// Adds each role's processes that used most in the window. It reads files of each: do it after a window.
+pub(crate) fn add_processes(
+    to: &mut Owners,
+    watched: &[Watched],
+    trees: &[Source],
+    reader: &mut Reader,
+    length_s: f64,
+) {
+    for role in &mut to.roles {
+        let own = watched.iter().zip(trees).filter(|(watched, _)| watched.role == role.role);
+        let of_role = own.filter_map(|(_, source)| source.tree()).flat_map(|tree| tree.list(reader, length_s));
+        let mut all: Vec<RoleProcess> = of_role.collect();
+        all.sort_by(|a, b| b.used.total_cmp(&a.used));
+        all.truncate(LISTED);
+        role.processes = all;
+    }
+}
+
 /// Who used the roles' CPUs, without the names of others: from their ticks at begin and end, what others had used, what the
 /// roles used, how long these waited (ns), and what strayed.
 fn account(
@@ -138,9 +164,13 @@ fn account(
         CpuUse {
             cpu,
             processes: state(|it| it.user + it.system),
+            user: state(|it| it.user.saturating_sub(it.nice)),
+            nice: state(|it| it.nice),
             irq: state(|it| it.irq),
+            softirq: state(|it| it.softirq),
             steal: state(|it| it.steal),
             idle,
+            iowait: state(|it| it.iowait),
             // A process that moves may be taken to have been here alone: nobody had more than there was.
             others: others.and_then(|others| others.get(&cpu)).map(|ns| share(*ns).min(1.0 - idle.unwrap_or(0.0))),
         }
@@ -160,6 +190,7 @@ fn account(
                 used: share(all.ran_ns),
                 outside: all.outside_ns.into_iter().map(|(cpu, ns)| (cpu, share(ns))).collect(),
             }),
+            processes: Vec::new(),
         }
     };
     Owners {
@@ -205,8 +236,9 @@ mod tests {
             others: None,
         };
         let others = BTreeMap::from([(0, 100 * MS), (1, 0), (2, 900 * MS)]);
-        let ticks = |user, idle| CpuTicks { user, idle, ..CpuTicks::default() };
-        let (from, to) = ([(2, ticks(5, 0))].into(), [(2, ticks(155, 50))].into());
+        let ticks =
+            |user, idle| CpuTicks { user, idle, nice: user / 5, softirq: idle, iowait: idle, ..CpuTicks::default() };
+        let (from, to) = ([(2, ticks(5, 0))].into(), [(2, ticks(155, 25))].into());
         let stray = StrayThreads {
             threads: [7].into(),
             ran_ns: 600 * MS,
@@ -220,6 +252,7 @@ mod tests {
         assert_eq!(seen, [(0, Some(0.05)), (1, Some(0.0)), (2, Some(0.45))]);
         let [none, _, cpu] = &account.cpus[..] else { panic!("{account:?}") };
         assert_eq!((cpu.processes, cpu.idle, none.idle), (Some(0.75), Some(0.25), None));
+        assert_eq!((cpu.user, cpu.nice, cpu.softirq, cpu.iowait), (Some(0.6), Some(0.15), Some(0.125), Some(0.125)));
         let [proxy, client] = &account.roles[..] else { panic!("{account:?}") };
         assert_eq!((proxy.used, proxy.run_delay, &proxy.cpus[..]), (0.6, Some(0.15), &[1, 2][..]));
         let strays = proxy.strays.as_ref().expect("one");

@@ -10,9 +10,11 @@ use nix::unistd::Pid;
 use procfs::FromRead;
 use procfs::process::Stat;
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use weir_model::owners::RoleProcess;
 
 use crate::account::{Disk, TICK_NS, Used};
 use crate::file::{OpenFile, Reader};
+use crate::parse::process::memory_pages;
 use crate::task::{Tasks, ThreadScan};
 
 /// Written to `clear_refs`: sets the mark of the largest resident set to the present one (proc_pid_clear_refs(5)), nothing else.
@@ -29,6 +31,8 @@ pub(crate) struct Process {
     tasks: Tasks,
     /// At the last sample; `None` before the first.
     pub last: Option<Used>,
+    /// Its CPU time when the window began, ns; 0 of one that came later.
+    begun_ns: u64,
 }
 
 /// A process at one moment.
@@ -59,6 +63,7 @@ impl Process {
             task_dir,
             tasks: Tasks::default(),
             last: None,
+            begun_ns: 0,
         })
     }
 
@@ -95,6 +100,31 @@ impl Process {
         };
         let descriptors = if ended { Some(0) } else { self.descriptors(reader) };
         Ok(ProcessSample { used, ended, threads: unsigned(stat.num_threads), resident_pages: stat.rss, descriptors })
+    }
+
+    /// A window begins: what it used until the last sample is not the window's.
+    pub fn begin(&mut self) {
+        self.begun_ns = self.last.map_or(0, |last| last.own_ns);
+    }
+
+    /// What it used from [`Process::begin`] to the last sample, over so many seconds, and what the kernel shows of it now; `None`
+    /// when it has ended.
+    pub fn listed(&self, reader: &mut Reader, page_bytes: u64, length_s: f64) -> Option<RoleProcess> {
+        let stat = self.stat(reader).ok().filter(|stat| !has_ended(stat))?;
+        let memory = OpenFile::open_at(&self.home, "statm").ok()?;
+        let [pages, resident, shared] = memory_pages(reader.whole(&memory).ok()?)?;
+        let ns = self.last?.own_ns;
+        Some(RoleProcess {
+            name: stat.comm,
+            pid: self.pid,
+            used: if length_s > 0.0 { ns.saturating_sub(self.begun_ns) as f64 / 1e9 / length_s } else { 0.0 },
+            cpu_s: ns as f64 / 1e9,
+            priority: stat.priority,
+            nice: stat.nice,
+            virtual_bytes: pages.saturating_mul(page_bytes),
+            resident_bytes: resident.saturating_mul(page_bytes),
+            shared_bytes: shared.saturating_mul(page_bytes),
+        })
     }
 
     fn stat(&self, reader: &mut Reader) -> io::Result<Stat> {

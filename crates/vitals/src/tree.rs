@@ -7,6 +7,7 @@ use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use weir_model::owners::RoleProcess;
 use weir_model::record::Role;
 
 use crate::account::{Account, Disk, Used};
@@ -189,6 +190,7 @@ impl Tree {
     /// As [`Tree::sample`].
     pub fn begin(&mut self, reader: &mut Reader) -> io::Result<TreeSample> {
         let sample = self.sample(reader)?;
+        self.processes.iter_mut().for_each(Process::begin);
         self.account = Account::default();
         self.switches = (0, 0);
         self.delay_ns = self.delay_ns.map(|_| 0);
@@ -272,6 +274,12 @@ impl Tree {
     /// Its processes as last sampled, the root among them.
     pub fn pids(&self) -> impl Iterator<Item = u32> {
         self.processes.iter().map(|process| process.pid)
+    }
+
+    /// Its living processes: what each used since [`Tree::begin`], over so many seconds, and what the kernel shows of it now.
+    pub fn list(&self, reader: &mut Reader, length_s: f64) -> Vec<RoleProcess> {
+        let counted = self.processes.iter().filter(|process| process.pid != self.root || self.include_root);
+        counted.filter_map(|process| process.listed(reader, self.page_bytes, length_s)).collect()
     }
 
     /// Threads that might run on others' CPUs, since [`Tree::begin`].

@@ -15,8 +15,8 @@ use weir_model::record::Role;
 
 use crate::clock::{mono_ns, own_cpu_us};
 use crate::file::Reader;
-use crate::host::Host;
-use crate::owners::Outsiders;
+use crate::host::{Host, HostSample};
+use crate::owners::{Outsiders, add_processes};
 use crate::parse::host::CpuTicks;
 use crate::source::Source;
 use crate::sys::limits;
@@ -302,6 +302,7 @@ impl Sampler {
         }
         let others = self.outsiders.begin(&self.trees, &mut self.reader);
         self.samples += 1;
+        let host = HostSample { processes: self.outsiders.processes(), ..host };
         let at_ns = mono_ns();
         let moment = Moment { at_ns, unix_ms: from.unix_ms_at(at_ns), trees, host, others };
         let pss_due_ns = next_pss(moment.at_ns, took_ns);
@@ -342,8 +343,9 @@ impl Sampler {
         let last = moment.clone();
         open.moments.push(moment);
         let window = window(&self.watched, open.moments, own_now.saturating_sub(open.own_cpu_us));
-        let owners =
-            self.outsiders.account(&self.watched, &self.trees, [&open.cpus, &cpus], &last, holders, window.length_s);
+        let (ticks, length_s) = ([&open.cpus, &cpus], window.length_s);
+        let mut owners = self.outsiders.account(&self.watched, &self.trees, ticks, &last, holders, length_s);
+        owners.iter_mut().for_each(|of| add_processes(of, &self.watched, &self.trees, &mut self.reader, length_s));
         Ok(Window { owners: owners.into_iter().collect(), late_s, ..window })
     }
 
@@ -356,6 +358,7 @@ impl Sampler {
         let samples = self.trees.iter_mut().map(|tree| tree.sample(&mut self.reader));
         let trees = samples.collect::<io::Result<_>>()?;
         let others = self.outsiders.sample(&self.trees, &mut self.reader);
+        let host = HostSample { processes: self.outsiders.processes(), ..host };
         let at_ns = mono_ns();
         let mut moment = Moment { at_ns, unix_ms: from.unix_ms_at(at_ns), trees, host, others };
         self.receive(&mut moment);

@@ -216,6 +216,7 @@ fn host_row(row: ResourceSecond, from: &HostSample, to: &HostSample) -> Resource
     let stalled =
         |kind: usize| grown(from.pressure[kind], to.pressure[kind]).map(|us| (us as f64 / 1e6 / row.length_s).min(1.0));
     let net = |of: fn(&(u64, u64)) -> u64| grown(from.net.as_ref().map(of), to.net.as_ref().map(of));
+    let average = |over: usize| to.load.map(|load| load.hundredths[over] as f64 / 100.0);
     ResourceSecond {
         cpu_user: cores(|c| c.user),
         cpu_system: cores(|c| c.system),
@@ -224,6 +225,16 @@ fn host_row(row: ResourceSecond, from: &HostSample, to: &HostSample) -> Resource
         cpu_irq: cores(|c| c.irq),
         cpu_steal: cores(|c| c.steal),
         rss_bytes: to.memory_used,
+        threads: to.load.map(|load| load.threads),
+        processes: to.processes,
+        threads_running: to.load.map(|load| load.running),
+        load_1m: average(0),
+        load_5m: average(1),
+        load_15m: average(2),
+        memory_free_bytes: to.memory.map(|memory| memory.free),
+        memory_cache_bytes: to.memory.map(|memory| memory.cache),
+        swap_total_bytes: to.memory.map(|memory| memory.swap_total),
+        swap_free_bytes: to.memory.map(|memory| memory.swap_free),
         psi_cpu: stalled(0),
         psi_memory: stalled(1),
         psi_io: stalled(2),
@@ -242,7 +253,7 @@ fn host_row(row: ResourceSecond, from: &HostSample, to: &HostSample) -> Resource
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::host::CpuTicks;
+    use crate::parse::host::{CpuTicks, LoadAverage, Memory};
     use crate::tree::What;
 
     const PROXY: Watched =
@@ -375,6 +386,9 @@ mod tests {
             cpu: cpu(150, 640, 10),
             pressure: [Some(1_250_000), None, Some(3_000_000)],
             memory_used: Some(77),
+            memory: Some(Memory { free: 1, cache: 2, swap_total: 4, swap_free: 3 }),
+            load: Some(LoadAverage { hundredths: [171, 83, 51], running: 3, threads: 245 }),
+            processes: Some(130),
             established: Some(64),
             time_wait: Some(2),
             retransmits: Some(3),
@@ -401,5 +415,9 @@ mod tests {
         assert_eq!((row.tcp_retransmits, row.listen_overflows), (Some(0), Some(4)));
         assert_eq!((row.net_in_bytes, row.net_out_bytes), (Some(1000), Some(1000)));
         assert_eq!((row.tcp_segments_sent, row.net_drops), (Some(40), Some(0)));
+        assert_eq!((row.load_1m, row.load_5m, row.load_15m), (Some(1.71), Some(0.83), Some(0.51)));
+        assert_eq!((row.processes, row.threads, row.threads_running), (Some(130), Some(245), Some(3)));
+        assert_eq!((row.memory_free_bytes, row.memory_cache_bytes), (Some(1), Some(2)));
+        assert_eq!((row.swap_total_bytes, row.swap_free_bytes), (Some(4), Some(3)));
     }
 }

@@ -214,6 +214,10 @@ fn the_host_row_has_what_this_kernel_has() {
         assert!(row.tcp_established.is_some() && row.net_in_bytes.is_some() && row.listen_overflows.is_some());
         assert_eq!(row.psi_cpu.is_some(), std::fs::read("/proc/pressure/cpu").is_ok());
         assert!(row.psi_cpu.is_none_or(|share| (0.0..=1.0).contains(&share)));
+        assert!(
+            row.load_1m.is_some() && row.memory_free_bytes.is_some() && row.swap_free_bytes <= row.swap_total_bytes
+        );
+        assert!(row.threads_running >= Some(1) && row.threads > row.threads_running, "{row:?}");
     }
 }
 
@@ -303,4 +307,25 @@ fn a_window_planned_ahead_has_its_length_and_the_times_of_another_clock() {
     assert!((1.29..2.4).contains(&window.length_s), "{}", window.length_s);
     assert_eq!(window.series.len(), 2, "{:?}", window.series);
     assert!((4_000..5_000).contains(&window.series[0].time_ms), "{}", window.series[0].time_ms);
+}
+
+#[test]
+fn a_roles_processes_are_listed_as_the_kernel_shows_them() {
+    let mut supervisor = Supervisor::start();
+    // One that burns at a lower priority, and one that sleeps.
+    supervisor.run("(sleep 8 &) ; echo", 1);
+    let watch = Watch::start(vec![supervisor.watched(true).on(vec![0])]).unwrap();
+    watch.begin_window(now(), None).unwrap();
+    supervisor.run(&format!("nice -n 5 sh -c '{BURN}; echo; sleep 8; :' & echo"), 2);
+    let owners = watch.end_window().unwrap().owners.remove(0);
+    let [busiest, others @ ..] = &owners.roles[0].processes[..] else { panic!("{owners:?}") };
+    assert_eq!((busiest.nice, busiest.priority, busiest.name.as_str()), (5, 25, "sh"));
+    assert!(busiest.used > 0.0 && busiest.cpu_s >= 0.05, "{busiest:?}");
+    assert!(busiest.virtual_bytes > busiest.resident_bytes && busiest.resident_bytes > busiest.shared_bytes);
+    assert!(others.iter().all(|other| other.nice == 0 && other.used <= busiest.used), "{others:?}");
+    assert!(others.iter().any(|other| other.pid == supervisor.child.id()), "{others:?}");
+    let cpu = &owners.cpus[0];
+    let parts = cpu.user.unwrap() + cpu.nice.unwrap();
+    assert!(cpu.processes.is_some_and(|all| parts <= all + 1e-9) && cpu.iowait <= cpu.idle && cpu.softirq <= cpu.irq);
+    watch.stop();
 }

@@ -7,6 +7,8 @@ use super::{keyed, lines, number, words};
 pub(crate) struct CpuTicks {
     /// User mode, niced included (and guests, which the kernel counts there).
     pub user: u64,
+    /// The part of it that is niced.
+    pub nice: u64,
     /// Kernel.
     pub system: u64,
     /// Idle.
@@ -15,6 +17,8 @@ pub(crate) struct CpuTicks {
     pub iowait: u64,
     /// Hard and soft interrupts.
     pub irq: u64,
+    /// The part of it that is soft ones.
+    pub softirq: u64,
     /// Taken by the hypervisor.
     pub steal: u64,
 }
@@ -38,7 +42,8 @@ fn ticks_of(line: &[u8]) -> Option<CpuTicks> {
     let (user, nice, system, idle, iowait, irq, softirq) =
         (next()?, next()?, next()?, next()?, next()?, next()?, next()?);
     let steal = next()?;
-    Some(CpuTicks { user: user.saturating_add(nice), system, idle, iowait, irq: irq.saturating_add(softirq), steal })
+    let (user, irq) = (user.saturating_add(nice), irq.saturating_add(softirq));
+    Some(CpuTicks { user, nice, system, idle, iowait, irq, softirq, steal })
 }
 
 /// Microseconds since boot in which some task stalled, from a `/proc/pressure` file.
@@ -96,6 +101,51 @@ pub(crate) fn memory_used(text: &[u8]) -> Option<u64> {
     total.checked_sub(available)?.checked_mul(1024)
 }
 
+/// The machine's memory and swap, bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Memory {
+    pub free: u64,
+    /// Buffers, cached files, and what of the kernel's own memory it could give back.
+    pub cache: u64,
+    pub swap_total: u64,
+    pub swap_free: u64,
+}
+
+/// From `/proc/meminfo`.
+pub(crate) fn memory(text: &[u8]) -> Option<Memory> {
+    let bytes = |key: &[u8]| keyed(text, key)?.checked_mul(1024);
+    let cache = bytes(b"Buffers:")?.checked_add(bytes(b"Cached:")?)?.checked_add(bytes(b"SReclaimable:")?)?;
+    let (swap_total, swap_free) = (bytes(b"SwapTotal:")?, bytes(b"SwapFree:")?);
+    Some(Memory { free: bytes(b"MemFree:")?, cache, swap_total, swap_free })
+}
+
+/// `/proc/loadavg`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LoadAverage {
+    /// Over 1, 5 and 15 minutes, in hundredths.
+    pub hundredths: [u64; 3],
+    /// Threads that run or wait for a CPU.
+    pub running: u64,
+    /// All threads, those of the kernel among them.
+    pub threads: u64,
+}
+
+pub(crate) fn load_average(text: &[u8]) -> Option<LoadAverage> {
+    let mut fields = words(text);
+    let mut average = || {
+        let field = fields.next()?;
+        let at = field.iter().position(|b| *b == b'.')?;
+        let (whole, part) = (number(&field[..at])?, number(&field[at + 1..])?);
+        // The kernel writes two digits.
+        (field.len() - at == 3).then_some(())?;
+        whole.checked_mul(100)?.checked_add(part)
+    };
+    let hundredths = [average()?, average()?, average()?];
+    let counts = fields.next()?;
+    let at = counts.iter().position(|b| *b == b'/')?;
+    Some(LoadAverage { hundredths, running: number(&counts[..at])?, threads: number(&counts[at + 1..])? })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -105,9 +155,27 @@ mod tests {
     #[test]
     fn cpu_line() {
         let text = b"cpu  100293 3157 11243 257681 1005 2 213 60 5 0\ncpu0 48480 1552 5016 131447 194 0 100 22 0 0\n";
-        let ticks = CpuTicks { user: 103_450, system: 11_243, idle: 257_681, iowait: 1005, irq: 215, steal: 60 };
+        let ticks = CpuTicks {
+            user: 103_450,
+            nice: 3157,
+            system: 11_243,
+            idle: 257_681,
+            iowait: 1005,
+            irq: 215,
+            softirq: 213,
+            steal: 60,
+        };
         assert_eq!(cpu_ticks(text), Some(ticks));
-        let of_one = CpuTicks { user: 50_032, system: 5016, idle: 131_447, iowait: 194, irq: 100, steal: 22 };
+        let of_one = CpuTicks {
+            user: 50_032,
+            nice: 1552,
+            system: 5016,
+            idle: 131_447,
+            iowait: 194,
+            irq: 100,
+            softirq: 100,
+            steal: 22,
+        };
         assert_eq!(ticks_by_cpu(text).collect::<Vec<_>>(), [(0, of_one)]);
         assert_eq!(ticks_by_cpu(b"cpu\ncpu 1 2 3 4 5 6 7 8\ncpux 1 2 3 4 5 6 7 8\n").count(), 0);
         assert_eq!(cpu_ticks(b"cpu  1 2 3\n"), None);
@@ -156,12 +224,31 @@ mod tests {
     }
 
     #[test]
-    fn memory() {
+    fn memory_in_use() {
         assert_eq!(memory_used(b"MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 600 kB\n"), Some(400 * 1024));
         assert_eq!(memory_used(b"MemTotal: 1000 kB\n"), None);
     }
 
+    #[test]
+    fn memory_by_what_it_is_for() {
+        let text = b"MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 600 kB\nBuffers: 20 kB\nCached: 300 kB\n\
+            SwapCached: 7 kB\nSwapTotal: 50 kB\nSwapFree: 40 kB\nSReclaimable: 80 kB\n";
+        let [free, cache, swap_total, swap_free] = [100, 400, 50, 40].map(|kib| kib * 1024);
+        assert_eq!(memory(text), Some(Memory { free, cache, swap_total, swap_free }));
+        assert_eq!(memory(b"MemFree: 100 kB\n"), None);
+    }
+
+    #[test]
+    fn load_averages() {
+        let seen = LoadAverage { hundredths: [171, 1083, 5], running: 3, threads: 245 };
+        assert_eq!(load_average(b"1.71 10.83 0.05 3/245 34028\n"), Some(seen));
+        for wrong in ["", "1.71 0.83 0.51", "1.7 0.8 0.5 3/2 1", "1.71 0.83 0.51 3 1", "x.71 0.83 0.51 3/2 1"] {
+            assert_eq!(load_average(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
     fn all(text: &[u8]) {
+        let _ = (memory(text), load_average(text));
         let _ = (cpu_ticks(text), pressure_some_us(text), time_wait(text), net_bytes(text), memory_used(text));
         let _ = (net_counter(text, b"Tcp:", b"CurrEstab"), ticks_by_cpu(text).count());
     }

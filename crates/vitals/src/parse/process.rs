@@ -35,6 +35,13 @@ pub(crate) fn schedstat(text: &[u8]) -> Option<SchedStat> {
     Some(SchedStat { ran_ns: next()?, delay_ns: next()?, runs: next()? })
 }
 
+/// A process's `statm`: pages of its address space, of its resident set, and of that part of it which files and shared memory back.
+pub(crate) fn memory_pages(text: &[u8]) -> Option<[u64; 3]> {
+    let mut numbers = words(text).map(number);
+    let mut next = || numbers.next().flatten();
+    Some([next()?, next()?, next()?])
+}
+
 /// The CPUs on which a task may run, as its `status` lists them.
 pub(crate) fn allowed_cpus(status: &[u8]) -> Option<&[u8]> {
     lines(status).rev().find_map(|line| Some(line.strip_prefix(b"Cpus_allowed_list:")?.trim_ascii()))
@@ -89,6 +96,12 @@ mod tests {
         let times = SchedStat { ran_ns: 136_974, delay_ns: 426_282, runs: 6 };
         assert_eq!(schedstat(b"136974 426282 6\n"), Some(times));
         assert_eq!(schedstat(b"136974 426282\n"), None);
+    }
+
+    #[test]
+    fn pages_of_a_process() {
+        assert_eq!(memory_pages(b"14036 1574 1053 200 0 300 0\n"), Some([14_036, 1574, 1053]));
+        assert_eq!(memory_pages(b"14036 1574\n"), None);
     }
 
     #[test]
