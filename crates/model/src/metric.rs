@@ -477,6 +477,15 @@ metrics! {
     Timeouts = load("timeouts", "Timeouts", Quantity::Requests, &["timeouts", "errors-timeout"], |load| {
         Some(load.window.errors.get(&ErrorKind::Timeout).copied().unwrap_or(0) as f64)
     });
+    /// Requests for which no connection could be opened.
+    ConnectErrors = load("connect_errors", "Failed connects", Quantity::Requests, &["errors-connect"], |load| {
+        Some(errors(load, ErrorKind::is_connect))
+    });
+    /// Requests whose connection broke before the response was whole, or that got something else than one.
+    ReadErrors = load("read_errors", "Broken responses", Quantity::Requests, &["errors-read"], |load| {
+        let broke = |kind: ErrorKind| !kind.is_response() && !kind.is_connect() && kind != ErrorKind::Timeout;
+        Some(errors(load, broke))
+    });
     /// Responses of any kind.
     Responses = load("responses", "Responses", Quantity::Requests, &["requests"], |load| {
         Some(responses(load) as f64)
@@ -486,7 +495,7 @@ metrics! {
         Some(load.window.statuses.iter().filter(|(status, _)| **status >= 400).map(|(_, n)| n).sum::<u64>() as f64)
     });
     /// Bytes received a second; under TLS as they came.
-    Transfer = load("transfer", "Transfer", Quantity::Transfer, &[], |load| {
+    Transfer = load("transfer", "Transfer", Quantity::Transfer, &["transfer-wire"], |load| {
         Some(load.window.bytes_in as f64 / load.window_s.max(1e-6))
     });
     /// Bytes received a second after decryption, which is what the common tools count.
@@ -494,6 +503,10 @@ metrics! {
         let bytes = load.window.plaintext_in;
         // Older records lack it.
         (bytes > 0 || load.window.bytes_in == 0).then(|| bytes as f64 / load.window_s.max(1e-6))
+    });
+    /// Bytes received in the window, after decryption.
+    BytesIn = load("bytes_in", "Bytes received", Quantity::Memory, &["bytes-in"], |load| {
+        Some(load.window.transferred() as f64)
     });
     /// Bytes of all bodies.
     BodyBytes = load("body_bytes", "Bytes of bodies", Quantity::Memory, &["body-bytes"], |load| {
@@ -504,9 +517,11 @@ metrics! {
         Some(load.window.body_bytes as f64 / responses(load).max(1) as f64)
     });
     /// Mean time from sent to the first byte; to the whole response where first bytes were not timed.
-    Wait = load("wait_us", "Mean wait", Quantity::Latency, &["wait-mean"], |load| {
-        Some(if load.first_byte.count > 0 { load.first_byte.mean_us } else { load.service.mean_us })
-    });
+    Wait = load("wait_us", "Mean wait", Quantity::Latency, &["wait-mean"], |load| Some(waits(load).mean_us));
+    /// Shortest such time.
+    WaitMin = load("wait_min_us", "Shortest wait", Quantity::Latency, &["wait-min"], |load| Some(waits(load).min_us));
+    /// Longest such time.
+    WaitMax = load("wait_max_us", "Longest wait", Quantity::Latency, &["wait-max"], |load| Some(waits(load).max_us));
     /// Mean time from the first byte to the whole response.
     Read = load("read_us", "Mean read", Quantity::Latency, &["read-mean"], |load| {
         Some((load.service.mean_us - Metric::Wait.value(&Window::of_load(load))?).max(0.0))
@@ -520,6 +535,16 @@ metrics! {
 
 fn responses(load: &LoadResult) -> u64 {
     load.window.statuses.values().sum()
+}
+
+/// Requests of the window that failed in those ways.
+fn errors(load: &LoadResult, wanted: impl Fn(ErrorKind) -> bool) -> f64 {
+    load.window.errors.iter().filter(|(kind, _)| wanted(**kind)).map(|(_, n)| n).sum::<u64>() as f64
+}
+
+/// Times from sent to the first byte; to the whole response where first bytes were not timed.
+fn waits(load: &LoadResult) -> &Quantiles {
+    if load.first_byte.count > 0 { &load.first_byte } else { &load.service }
 }
 
 fn share_of_due(load: &LoadResult, requests: u64) -> Option<f64> {

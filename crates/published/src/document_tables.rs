@@ -151,7 +151,7 @@ impl<'a> TableBuilder<'a> {
     }
 
     fn cell(&self, case: &RunCase<'_>, variant: Variant, entry: &Entry, column: &ColumnLayout) -> Cell {
-        if column.metric.is_empty() {
+        if self.context.source.not_taken(&column.metric).is_some() {
             return Cell::from(NOT_MEASURED);
         }
         let Some(estimate) = self.context.cases.estimate(case, variant, entry, &column.metric) else {
@@ -182,8 +182,11 @@ impl<'a> TableBuilder<'a> {
 
     /// The reasons why columns are empty.
     fn missing(&self) -> Vec<String> {
-        let empty = self.columns().iter().filter(|column| !column.missing.is_empty());
-        empty.map(|column| format!("{}: {NOT_MEASURED}, {}.", column.name, column.missing)).collect()
+        let why = |column: &ColumnLayout| {
+            let why = self.context.source.not_taken(&column.metric)?;
+            Some(format!("{}: {NOT_MEASURED}, {why}.", column.name))
+        };
+        self.columns().iter().filter_map(why).collect()
     }
 }
 

@@ -117,13 +117,8 @@ pub(super) fn pair(
 
 /// The document's facts about a case and product.
 pub(super) fn published(source: &Source, case: &str, product: &str, variant: &str) -> PublishedFacts {
-    let value = |metric: &str| source.result(case, product, variant, metric).map(|figure| figure.value);
-    let rate = value("rate");
-    let duration = source.condition(case, product, variant, "duration").map(|figure| figure.value);
-    let asked = source.condition(case, product, variant, "requests").map(|figure| figure.value);
-    let by_rate = rate.zip(duration).map(|(rate, duration)| rate * duration);
-    // The requests counted, else those asked for, else the rate multiplied by the time.
-    let requests = value("requests").or(asked).or(by_rate);
+    let rate = source.result(case, product, variant, "rate").map(|figure| figure.value);
+    let requests = requests(source, case, product, variant);
     let of_all = |figure: &Figure| Some((failure(&figure.metric)?, figure.value / requests?));
     let own = source
         .figures
@@ -137,6 +132,14 @@ pub(super) fn published(source: &Source, case: &str, product: &str, variant: &st
         // A listing may contain other programs than the product; their names show it.
         nice: nice.filter(|f| !f.variant.contains('(')).map(|f| f.value).reduce(f64::max),
     }
+}
+
+/// The number of requests of a published measurement: those counted, else those asked for, else the rate multiplied by the time.
+pub(super) fn requests(source: &Source, case: &str, product: &str, variant: &str) -> Option<f64> {
+    let result = |metric: &str| source.result(case, product, variant, metric).map(|figure| figure.value);
+    let condition = |metric: &str| source.condition(case, product, variant, metric).map(|figure| figure.value);
+    let by_rate = || Some(result("rate")? * condition("duration")?);
+    result("requests").or_else(|| condition("requests")).or_else(by_rate)
 }
 
 /// The kind of failure that a metric counts; `None` for other metrics.

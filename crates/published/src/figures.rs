@@ -7,6 +7,8 @@ use serde::de::DeserializeOwned;
 use weir_model::text::unique;
 
 use super::layout::Layout;
+use super::machines::Machine;
+use super::measures::Measure;
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites/published");
 
@@ -21,6 +23,10 @@ pub struct Source {
     pub pictures: Vec<Picture>,
     /// The sources. The first is the published document; others are scripts beside it.
     pub documents: Vec<Document>,
+    /// The machines on which it was measured.
+    pub machines: Vec<Machine>,
+    /// What weir has beside each metric.
+    pub measures: Vec<Measure>,
     /// How its tables and pictures are laid out.
     pub layout: Layout,
 }
@@ -113,14 +119,14 @@ fn read_built_in(name: &str) -> Option<&'static str> {
     FILES.get_file(name).and_then(|file| file.contents_utf8())
 }
 
-/// The rows of a file that belong to the suite.
+/// The rows of a file that belong to the suite, or to all of them.
 fn rows<T: DeserializeOwned>(suite: &str, name: &str, text: &str) -> Result<Vec<T>, String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let read = |reader: &mut csv::Reader<&[u8]>| -> Result<Vec<T>, csv::Error> {
         let header = reader.headers()?.clone();
         let column = header.iter().position(|name| name == "suite").unwrap_or(0);
         let records = reader.records().collect::<Result<Vec<_>, _>>()?;
-        let own = records.iter().filter(|record| record.get(column) == Some(suite));
+        let own = records.iter().filter(|record| record.get(column).is_some_and(|of| of == suite || of.is_empty()));
         own.map(|record| record.deserialize(Some(&header))).collect()
     };
     read(&mut reader).map_err(|error| format!("{name}: {error}"))
@@ -136,6 +142,8 @@ impl Source {
             products: rows(suite, "products.csv", file("products.csv")?)?,
             pictures: rows(suite, "pictures.csv", file("pictures.csv")?)?,
             documents: rows(suite, "documents.csv", file("documents.csv")?)?,
+            machines: rows(suite, "machines.csv", file("machines.csv")?)?,
+            measures: rows(suite, "measures.csv", file("measures.csv")?)?,
             layout: Layout::parse(suite, file("layout.toml")?)?,
         })
     }

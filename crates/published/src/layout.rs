@@ -84,12 +84,8 @@ pub struct FirstColumn {
 pub struct ColumnLayout {
     /// The header; a pattern where the column is repeated.
     pub name: String,
-    /// The metric of the numbers; empty when weir does not measure it.
-    #[serde(default)]
+    /// The metric of the numbers.
     pub metric: String,
-    /// The reason why weir does not measure it.
-    #[serde(default)]
-    pub missing: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

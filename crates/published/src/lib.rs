@@ -1,19 +1,25 @@
-//! Report sections that compare a run with what was published of its suite: ratios between products, how far the orders
-//! agree, pairs of products in another order with possible causes, and the document's own tables and pictures with this
-//! run's numbers. The input is the figures in `suites/published/` and a run. `weir run` and `weir report` call
+//! Report sections that compare a run with what was published of its suite: the machines, every published result beside ours,
+//! ratios between products, how far the orders agree, pairs of products in another order with possible causes, and the
+//! document's own tables and pictures with this run's numbers. The input is the figures in `suites/published/` and a run. `weir run` and `weir report` call
 //! [`sections`] and pass the result to the report.
 //!
 //! This crate knows no product and no document by name (layouts are data). It does not know how a page or a markdown
 //! file is drawn.
 
+mod beside;
 mod causes;
 mod charts;
 mod context;
 mod document_tables;
 mod facts;
+mod figure_tables;
 mod figures;
 mod layout;
+mod machine;
+mod machines;
+mod measures;
 mod metrics;
+mod numbers;
 mod points;
 mod ratios;
 mod run_cases;
@@ -27,6 +33,7 @@ use weir_model::text::{counted, list};
 use weir_report::extra::{Extra, ExtraSection, Item};
 use weir_report::run::Run;
 use weir_report::summary::Summary;
+use weir_report::tables::Table;
 
 /// The sections of a run's report; empty when nothing was published of its suite.
 pub fn sections(run: &Run, summary: &Summary) -> Extra {
@@ -66,16 +73,40 @@ pub fn sections(run: &Run, summary: &Summary) -> Extra {
 fn comparison(context: &Context<'_>) -> Vec<Item> {
     let all = ratios::comparisons(context.cases, context.source);
     let points = points::tables(context);
-    if all.is_empty() && points.is_empty() {
+    let lines = beside::lines(context);
+    if lines.iter().all(|line| line.measured().is_none()) && points.is_empty() {
         return Vec::new();
     }
     let mut items = vec![Item::Paragraph(introduction(context, all.first()))];
-    items.extend(tables::agreement(context, &all).map(Item::Table));
-    items.extend(metrics::METRICS.iter().filter_map(|metric| tables::ratios(context, *metric, &all)).map(Item::Table));
-    items.extend(tables::other_order(context, &all).into_iter().map(Item::Table));
-    items.extend(tables::origin_connections(context).map(Item::Table));
-    items.extend(points.into_iter().map(Item::Table));
+    items.extend(machines::table(context).map(Item::Table));
+    items.push(Item::Paragraph(figure_tables::sentence(&lines)));
+    items.extend(charts::distances::chart(context, &lines).map(|chart| Item::Chart(Box::new(chart))));
+    // What deserves attention stands open; what only supports it is folded where it is long.
+    let pairs = tables::other_order(context, &all);
+    items.extend(pairs.excluded.map(Item::Table));
+    items.extend([pairs.open, pairs.causes].into_iter().flatten().map(folded));
+    items.extend(tables::agreement(context, &all).map(folded));
+    items.extend(metrics::METRICS.iter().filter_map(|metric| tables::ratios(context, *metric, &all)).map(folded));
+    items.extend(tables::origin_connections(context).map(folded));
+    items.extend(points.into_iter().map(folded));
+    items.push(folded(figure_tables::counts(context, &lines)));
+    items.extend(figure_tables::not_taken(&lines).map(folded));
+    items.push(everything(context, &lines));
     items
+}
+
+/// A table with more rows than this is folded up.
+const LONG: usize = 8;
+
+fn folded(table: Table) -> Item {
+    if table.rows.len() > LONG { Item::Folded(table) } else { Item::Table(table) }
+}
+
+/// Everything that was published, beside ours.
+fn everything(context: &Context<'_>, lines: &[beside::Line<'_>]) -> Item {
+    let table = figure_tables::all(context, lines);
+    let csv = figure_tables::csv(&context.cases.run.suite.name, lines);
+    Item::Listed { table, csv, file: figure_tables::FILE.to_string() }
 }
 
 /// The source of the figures, what was measured, and on how many cores, as far as `first` says it.
@@ -90,11 +121,12 @@ fn introduction(context: &Context<'_>, first: Option<&ratios::Comparison>) -> St
     if !versions.is_empty() {
         text.push_str(&format!(" It measured {}.", list(&versions)));
     }
-    let published = first.and_then(|first| source.condition(&first.case, "", &first.variant, "cores"));
-    let own = first.and_then(|first| context.cases.case(&first.case)).and_then(run_cases::RunCase::cores);
-    if let (Some(published), Some(own)) = (published, own) {
-        let cores = |n: f64| counted(n as u64, "core");
-        text.push_str(&format!(" The proxy had {} there and {} here.", cores(published.value), cores(f64::from(own))));
+    let variant = first.map_or("", |first| &first.variant);
+    let machine = source.machines.iter().find(|machine| machine.ran_proxy(variant));
+    let own = context.cases.cases().iter().filter_map(run_cases::RunCase::cores).max();
+    if let (Some(machine), Some(own)) = (machine, own) {
+        let cores = counted(u64::from(own), "CPU");
+        text.push_str(&format!(" There the proxy had a machine of the type {}, here it had {cores}.", machine.words()));
     }
     text
 }

@@ -5,7 +5,7 @@
 
 use weir_model::suite::Entry;
 use weir_model::text::{Unit, count, short, unique};
-use weir_report::run::BASELINE;
+use weir_report::run::{BASELINE, Trial};
 use weir_report::tables::{Cell, Column, RowKind, Table, TableOf, estimate_cell};
 use weir_stats::Estimate;
 
@@ -99,13 +99,28 @@ impl<'a> Published<'a> {
 
     /// The points of an entry in this run: their variants, and their connections or rates.
     pub fn measured_at(&self, entry: &Entry) -> Vec<(Variant, f64)> {
-        let trials = self.case.usable_trials(entry);
-        let points = trials.first().map(|trial| trial.measurement.points.as_slice()).unwrap_or_default();
+        self.case.usable_trials(entry).first().map(|trial| self.points_of(trial)).unwrap_or_default()
+    }
+
+    /// The point of a trial at the same share of the most as that of a published variant.
+    pub fn variant_at(&self, trial: &Trial, published: &str) -> Option<Variant> {
+        let (_, number) = self.points.iter().find(|(variant, _)| *variant == published)?;
+        self.same_share(self.points_of(trial), *number).map(|(variant, _)| variant)
+    }
+
+    fn points_of(&self, trial: &Trial) -> Vec<(Variant, f64)> {
+        let points = trial.measurement.points.iter();
         let number = |point: &weir_model::record::Point| match self.across {
             Across::Connections => Some(f64::from(point.connections)),
             Across::Rates => point.offered_rate,
         };
-        points.iter().filter_map(|point| Some((Variant::Round(point.point), number(point)?))).collect()
+        points.filter_map(|point| Some((Variant::Round(point.point), number(point)?))).collect()
+    }
+
+    /// The one of a run's points that is the same share of the most as a published number.
+    fn same_share(&self, points: Vec<(Variant, f64)>, published_at: f64) -> Option<(Variant, f64)> {
+        let wanted = published_at / self.most * self.own_most;
+        points.into_iter().find(|(_, number)| (number / wanted - 1.0).abs() <= SAME_SHARE)
     }
 
     /// True when the run went as far as the document, so that numbers and not shares are compared.
@@ -144,9 +159,7 @@ impl<'a> Published<'a> {
         entry: &Entry,
         published_at: f64,
     ) -> Option<(f64, impl Fn(&str) -> Option<Estimate>)> {
-        let wanted = published_at / self.most * self.own_most;
-        let same = |number: f64| (number / wanted - 1.0).abs() <= SAME_SHARE;
-        let (variant, number) = self.measured_at(entry).into_iter().find(|(_, number)| same(*number))?;
+        let (variant, number) = self.same_share(self.measured_at(entry), published_at)?;
         let estimate = move |metric: &str| context.cases.estimate(self.case, variant, entry, metric);
         Some((number, estimate))
     }

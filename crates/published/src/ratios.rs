@@ -139,7 +139,9 @@ fn variants(figures: &[&Figure], case: &RunCase<'_>) -> Vec<String> {
         Variant::Cores(_) => distance(name) == closest,
         Variant::Round(_) => case.rounds() > 0,
         // `points` compares curves: their points belong together by their share of the most.
-        Variant::Connections(_) | Variant::Rate(_) | Variant::Other => false,
+        Variant::Connections(_) | Variant::Rate(_) => false,
+        // Of listings no product is ahead of another.
+        Variant::Machine | Variant::Process(_) | Variant::Other => false,
     };
     names.into_iter().filter(wanted).map(str::to_string).collect()
 }

@@ -3,17 +3,21 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
 
-use weir_model::metric::Window;
+use hdrhistogram::Histogram;
+use weir_model::metric::{Metric, Window};
 use weir_model::record::Measurement;
 use weir_model::suite::Entry;
 use weir_model::text::unique;
 use weir_stats::{Estimate, median_interval};
 
-use super::metrics;
 use super::variant::Variant;
+use super::{machine, metrics};
 use weir_report::hlog;
 use weir_report::run::{BASELINE, Run, Trial, displayed};
+use weir_report::series::window_folders;
 use weir_report::summary::{LEVEL, SEED, Section, Summary};
 
 /// The prefix of profiles that repeat a document's own configuration.
@@ -26,8 +30,14 @@ pub(crate) struct RunCases<'a> {
     /// one profile at a time.
     pub profiles: Vec<String>,
     cases: Vec<RunCase<'a>>,
-    /// Percentiles from histograms, cached so that each file is read once.
-    percentiles: RefCell<BTreeMap<(String, String), Option<f64>>>,
+    /// Histograms of latency by file, each read once.
+    histograms: RefCell<BTreeMap<PathBuf, Option<Rc<Times>>>>,
+}
+
+/// A histogram of latency.
+pub(crate) struct Times {
+    histogram: Histogram<u64>,
+    us_per_value: f64,
 }
 
 /// A case that was run.
@@ -59,7 +69,7 @@ impl<'a> RunCases<'a> {
                 cases.push(RunCase { name: &section.workload, section, trials: section.trials(run).collect() });
             }
         }
-        RunCases { run, profiles, cases, percentiles: RefCell::default() }
+        RunCases { run, profiles, cases, histograms: RefCell::default() }
     }
 
     /// The cases that were run under one load.
@@ -95,10 +105,15 @@ impl<'a> RunCases<'a> {
 
     /// A metric in each block of the case, NaN where there is no number; empty when nothing was measured.
     pub fn by_block(&self, case: &RunCase<'_>, variant: Variant, entry: &Entry, metric: &str) -> Vec<f64> {
+        self.each_block(case, entry, &|trial| self.value(trial, variant, metric))
+    }
+
+    /// What `value` has of a trial, in each block of the case, as [`RunCases::by_block`].
+    pub fn each_block(&self, case: &RunCase<'_>, entry: &Entry, value: &dyn Fn(&Trial) -> Option<f64>) -> Vec<f64> {
         let trials = case.usable_trials(entry);
         let of_block = |block: &u32| {
             let mut own = trials.iter().filter(|trial| trial.measurement.block == *block);
-            own.find_map(|trial| self.value(trial, variant, metric)).unwrap_or(f64::NAN)
+            own.find_map(|trial| value(trial)).unwrap_or(f64::NAN)
         };
         case.section.block_numbers.iter().map(of_block).collect()
     }
@@ -108,25 +123,46 @@ impl<'a> RunCases<'a> {
         median_interval(&self.by_block(case, variant, entry, metric), LEVEL, SEED)
     }
 
-    fn value(&self, trial: &Trial, variant: Variant, metric: &str) -> Option<f64> {
+    /// A metric of a trial, in the base unit: from its record; from its histogram, because records hold only the commonest
+    /// percentiles; or from what was sampled of the machine.
+    pub fn value(&self, trial: &Trial, variant: Variant, metric: &str) -> Option<f64> {
         let window = variant.window(&trial.measurement)?;
-        let known = metrics::value(metric, &window);
-        match metrics::percentile(metric) {
-            Some(share) if known.is_none() && matches!(variant, Variant::Whole | Variant::Cores(_)) => {
-                self.percentile(trial, metric, share)
-            }
-            _ => known,
+        if let Some(known) = metrics::value(metric, &window) {
+            return Some(known);
         }
+        if metric == "latency-within-stdev" {
+            let (mean, stdev) = (Metric::Mean.value(&window)?, Metric::Stdev.value(&window)?);
+            let times = self.histogram(trial, variant)?;
+            return Some(times.count_between(mean - stdev, mean + stdev) as f64 / times.histogram.len() as f64);
+        }
+        let Some(share) = metrics::percentile(metric) else { return machine::value(self.run, trial, metric) };
+        let times = self.histogram(trial, variant)?;
+        Some(times.histogram.value_at_quantile(share) as f64 * times.us_per_value)
     }
 
-    /// Read from the histogram, because records hold only the commonest percentiles.
-    fn percentile(&self, trial: &Trial, metric: &str, share: f64) -> Option<f64> {
-        let key = (trial.folder.clone(), metric.to_string());
-        let mut known = self.percentiles.borrow_mut();
-        *known.entry(key).or_insert_with(|| {
-            let read = hlog::read(&self.run.folder.join(&trial.folder).join("latency.hlog"), "latency").ok()?;
-            (!read.histogram.is_empty()).then(|| read.histogram.value_at_quantile(share) as f64 * read.us_per_value)
-        })
+    /// The histogram of latency of a trial's window; `None` where it cannot be read, or is empty.
+    pub fn histogram(&self, trial: &Trial, variant: Variant) -> Option<Rc<Times>> {
+        let folders = window_folders(self.run, trial);
+        let folder = match variant {
+            Variant::Round(round) => folders.into_iter().nth((round as usize).checked_sub(1)?)?,
+            Variant::Whole | Variant::Cores(_) | Variant::Machine => folders.into_iter().next_back()?,
+            _ => return None,
+        };
+        let mut known = self.histograms.borrow_mut();
+        let read = |file: &PathBuf| {
+            let hlog::Merged { histogram, us_per_value, .. } = hlog::read(file, "latency").ok()?;
+            (!histogram.is_empty()).then(|| Rc::new(Times { histogram, us_per_value }))
+        };
+        let file = folder.join("latency.hlog");
+        known.entry(file.clone()).or_insert_with(|| read(&file)).clone()
+    }
+}
+
+impl Times {
+    /// Requests that took between so many microseconds, both included.
+    pub fn count_between(&self, low_us: f64, high_us: f64) -> u64 {
+        let value = |us: f64| (us.max(0.0) / self.us_per_value).round() as u64;
+        self.histogram.count_between(value(low_us), value(high_us))
     }
 }
 

@@ -152,20 +152,53 @@ fn total<'a>(metric: Metric, profile: &'a str, rows: &[Agreement<'_>]) -> Option
     (own.len() > 1).then_some(Agreement { metric, case, profile, products: None, tau, pairs, opposite, sure })
 }
 
-/// Each pair of products in another order than published, with its ratios and possible causes. Pairs whose order an
-/// interval confirms are first.
-pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> Vec<Table> {
-    let mut pairs: Vec<(&Comparison, Pair)> = Vec::new();
+/// Pairs of products in another order than published.
+pub(super) struct OtherOrder {
+    /// Those whose published order an interval excludes.
+    pub excluded: Option<Table>,
+    /// The others: the order may be the published one.
+    pub open: Option<Table>,
+    /// What the causes in both mean.
+    pub causes: Option<Table>,
+}
+
+/// A pair and the comparison in which it is.
+type Placed<'a> = (&'a Comparison, Pair);
+
+/// Each pair of products in another order than published, with its ratios and possible causes.
+pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> OtherOrder {
+    let mut pairs: Vec<Placed<'_>> = Vec::new();
     for comparison in all {
         let found = comparison.agreement().opposite.into_iter().filter_map(|two| facts::pair(context, comparison, two));
         // Products that both ran under another profile only are listed with that profile.
         pairs.extend(found.filter(|pair| pair.has_profile(&comparison.profile)).map(|pair| (comparison, pair)));
     }
-    if pairs.is_empty() {
-        return Vec::new();
+    let found = |cause: &&Cause| pairs.iter().any(|(_, pair)| (cause.find)(pair).is_some());
+    let mut meanings = TableOf::<Cause>::new();
+    meanings.add(Column::text("Cause"), |cause| cause.id);
+    meanings.add(Column::text("Meaning"), |cause| cause.meaning);
+    let causes = CAUSES.iter().filter(found);
+    let meanings = meanings.table("published-causes", "What the causes mean", causes, |_| RowKind::Plain);
+    let (excluded, open): (Vec<Placed<'_>>, Vec<Placed<'_>>) = pairs.into_iter().partition(|(_, pair)| pair.is_sure());
+    OtherOrder {
+        excluded: pairs_table(
+            context,
+            "published-other-order",
+            "Pairs of products in another order than published",
+            &excluded,
+        ),
+        open: pairs_table(
+            context,
+            "published-open-order",
+            "Pairs in another order than published, which their intervals leave open",
+            &open,
+        ),
+        causes: (!meanings.rows.is_empty()).then_some(meanings),
     }
-    pairs.sort_by_key(|(_, pair)| !pair.is_sure());
-    let mut table = TableOf::<(&Comparison, Pair)>::new();
+}
+
+fn pairs_table(context: &Context<'_>, id: &str, title: &str, pairs: &[Placed<'_>]) -> Option<Table> {
+    let mut table = TableOf::<Placed<'_>>::new();
     table.add(Column::text("Published ahead"), |(_, pair)| pair.ahead.title.clone());
     table.add(Column::text("Published behind"), |(_, pair)| pair.behind.title.clone());
     table.add(Column::text("Metric"), |(_, pair)| heading(pair.metric));
@@ -174,22 +207,14 @@ pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> Vec<Tabl
     table.add(Column::number("Published ratio", ""), |(_, pair)| Cell::short(pair.published_ratio));
     let column = Column::number("Measured ratio", "").with_details();
     table.add(column, |(_, pair)| estimate_cell(pair.measured_ratio, Unit::NONE));
-    table.add(Column::text("Published order excluded"), |(_, pair)| if pair.is_sure() { "yes" } else { "no" });
     table.add(Column::text("Causes"), |(_, pair)| causes(pair));
-    let title = "Pairs of products in another order than published";
-    let table = table.table("published-other-order", title, &pairs, |_| RowKind::Plain).with_notes([
-        "Ratios are of the product published ahead to the one behind. The published order is excluded where the interval of the \
-         measured ratio does not include it. Causes are what the document or the records of this run show, with the evidence in \
-         brackets; they need not be the whole reason.",
+    let table = table.table(id, title, pairs, |_| RowKind::Plain).with_notes([
+        "Ratios are of the product published ahead to the one behind; the interval of a measured one decides whether it excludes the \
+         published order. Causes are what the document or the records of this run show, with the evidence in brackets; they need not be \
+         the whole reason.",
         context.scaled,
     ]);
-    let found = |cause: &&Cause| pairs.iter().any(|(_, pair)| (cause.find)(pair).is_some());
-    let mut meanings = TableOf::<Cause>::new();
-    meanings.add(Column::text("Cause"), |cause| cause.id);
-    meanings.add(Column::text("Meaning"), |cause| cause.meaning);
-    let causes = CAUSES.iter().filter(found);
-    let meanings = meanings.table("published-causes", "What the causes mean", causes, |_| RowKind::Plain);
-    [table, meanings].into_iter().filter(|table| !table.rows.is_empty()).collect()
+    (!pairs.is_empty()).then_some(table)
 }
 
 /// "interval; origin-connections (Alder 99.8 per 100 requests, Birch 0.200)".

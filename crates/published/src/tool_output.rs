@@ -43,8 +43,9 @@ pub(super) fn items(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Item
 fn explanation(tool: Tool) -> &'static str {
     match tool {
         Tool::Wrk => {
-            "As wrk prints a measurement. Req/Sec is by the second, where wrk counts tenths of it; requests/sec are answers of \
-             any kind, as wrk has it, and not right ones alone as elsewhere in this report."
+            "As wrk prints a measurement. Req/Sec is of all threads together, divided by their number, where wrk takes each \
+             thread by itself; requests/sec are answers of any kind, as wrk has it, and not right ones alone as elsewhere in \
+             this report."
         }
         Tool::Hey => {
             "As hey prints a measurement. Not measured, and 0 there: DNS-lookup (weir resolves names before it starts) and req \

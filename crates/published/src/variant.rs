@@ -17,7 +17,11 @@ pub(crate) enum Variant {
     Connections(u32),
     /// `10000 requests/s`: the same.
     Rate(f64),
-    /// A variant without a counterpart in a measurement, such as a listing of processes.
+    /// `top`: the proxy's machine, at a moment of the measurement.
+    Machine,
+    /// `pid 33301`: one process of the product, at such a moment.
+    Process(u32),
+    /// A variant without a counterpart in a measurement, such as a process of another program.
     Other,
 }
 
@@ -35,6 +39,12 @@ impl Variant {
         if let Some(connections) = text.strip_suffix(" connections").and_then(|number| number.parse().ok()) {
             return Variant::Connections(connections);
         }
+        if text == "top" {
+            return Variant::Machine;
+        }
+        if let Some(pid) = text.strip_prefix("pid ").and_then(|number| number.parse().ok()) {
+            return Variant::Process(pid);
+        }
         let rate = text.strip_suffix(" requests/s").and_then(|number| number.parse().ok());
         rate.map_or(Variant::Other, Variant::Rate)
     }
@@ -42,9 +52,9 @@ impl Variant {
     /// The part of a measurement that the variant belongs to; `None` when there is none.
     pub fn window(self, measurement: &Measurement) -> Option<Window<'_>> {
         match self {
-            Variant::Whole | Variant::Cores(_) => Window::of_trial(measurement),
+            Variant::Whole | Variant::Cores(_) | Variant::Machine => Window::of_trial(measurement),
             Variant::Round(round) => measurement.points.iter().find(|point| point.point == round).map(Window::of_point),
-            Variant::Connections(_) | Variant::Rate(_) | Variant::Other => None,
+            Variant::Connections(_) | Variant::Rate(_) | Variant::Process(_) | Variant::Other => None,
         }
     }
 }
@@ -55,9 +65,10 @@ mod tests {
 
     #[test]
     fn variants_are_told_apart() {
-        let all = ["", "4c", "16c", "round 3", "200 connections", "5e3 requests/s", "top", "pid 34028", "c"]
-            .map(Variant::parse);
-        use Variant::{Connections, Cores, Other, Rate, Round, Whole};
-        assert_eq!(all, [Whole, Cores(4), Cores(16), Round(3), Connections(200), Rate(5e3), Other, Other, Other]);
+        use Variant::{Connections, Cores, Machine, Other, Process, Rate, Round, Whole};
+        let all = ["", "4c", "16c", "round 3", "200 connections", "5e3 requests/s"].map(Variant::parse);
+        assert_eq!(all, [Whole, Cores(4), Cores(16), Round(3), Connections(200), Rate(5e3)]);
+        let listed = ["top", "pid 34028", "pid 491 (another program)", "c"].map(Variant::parse);
+        assert_eq!(listed, [Machine, Process(34_028), Other, Other]);
     }
 }

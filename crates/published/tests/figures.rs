@@ -6,7 +6,7 @@ mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rows::{Document, Figure, Measured, Picture, SUITES, documents, figures, parse, read};
+use rows::{Document, Figure, Machine, Measured, Picture, SUITES, documents, figures, parse, read};
 
 /// Every unit that a figure may have; `README.md` beside the files says what the unusual ones mean.
 const UNITS: [&str; 28] = [
@@ -188,6 +188,32 @@ fn products_and_pictures_are_of_a_known_document() {
     assert_eq!(with_pictures.into_iter().collect::<Vec<_>>(), ["easegress", "juno", "loggly", "monolake"]);
 }
 
+/// Each role of each benchmark ran on one kind of machine for each variant, and where that is said is in its document.
+#[test]
+fn every_role_has_a_machine() {
+    let documents = documents();
+    let machines: Vec<Machine> = parse("machines.csv", &read("machines.csv"));
+    let mut seen = BTreeSet::new();
+    for m in &machines {
+        let document = documents.get(&m.document).filter(|document| document.suite == m.suite);
+        let lines = std::iter::once(Ok(m.line)).chain(m.also.split_whitespace().map(str::parse));
+        for line in lines {
+            assert!(line.is_ok_and(|line| document.is_some_and(|d| (1..=d.lines).contains(&line))), "{m:?}");
+        }
+        assert!(!m.machine.is_empty() && m.vendor.contains("CPU"), "{m:?}");
+        for role in m.roles.split(' ') {
+            assert!(seen.insert((m.suite.as_str(), role, m.variant.as_str())), "twice: {m:?}");
+        }
+        let sized =
+            [&m.cores, &m.memory].iter().all(|cell| cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit()));
+        assert!(sized && !m.network.contains("vendor") && !m.system.is_empty(), "{m:?}");
+    }
+    for suite in SUITES {
+        let roles: BTreeSet<&str> = seen.iter().filter(|(of, ..)| *of == suite).map(|(_, role, _)| *role).collect();
+        assert_eq!(roles.into_iter().collect::<Vec<_>>(), ["client", "origin", "proxy"], "{suite}");
+    }
+}
+
 /// A figure by what it is; the value and its row.
 fn value(all: &[Figure], case: &str, product: &str, metric: &str) -> f64 {
     let found: Vec<&Figure> =
@@ -283,10 +309,7 @@ fn layouts_ask_for_what_is_published() {
             columns => columns,
         };
         for column in columns.as_array().unwrap() {
-            match column.get("metric").and_then(|metric| metric.as_str()) {
-                Some(metric) => assert!(known[own(table).as_str()].contains(metric), "{column}"),
-                None => assert!(column["missing"].as_str().is_some_and(|why| !why.is_empty()), "{column}"),
-            }
+            assert!(known[own(table).as_str()].contains(column["metric"].as_str().unwrap()), "{column}");
         }
     }
     for picture in layout["picture"].as_array().unwrap() {

@@ -112,6 +112,7 @@ const layoutBars = (chart, width) => {
     label.setAttribute("x", above ? 8 : x.start - 10);
     label.setAttribute("y", above ? 13 : beside.y);
     label.style.textAnchor = above ? "start" : "end";
+    part.querySelector(".one")?.setAttribute("transform", `matrix(${factor} 0 0 1 ${x.screen(0)} ${above})`);
     part.querySelector(".below")?.setAttribute("d", `M0 ${+part.dataset.height + above - 5}H${x.end}`);
     const hidden = part.querySelector(".bar.off") !== null;
     let before = 0;

@@ -32,6 +32,17 @@ pub enum Item {
     Paragraph(String),
     /// A table.
     Table(Table),
+    /// A long table, folded up.
+    Folded(Table),
+    /// A list of everything: folded up on the page, a file beside `report.md`.
+    Listed {
+        /// The list.
+        table: Table,
+        /// The same as CSV.
+        csv: String,
+        /// Path of the file in the report's folder.
+        file: String,
+    },
     /// A picture.
     Chart(Box<Chart>),
     /// Pictures of one kind: folded up on the page, links in `report.md`.
@@ -72,7 +83,9 @@ impl Extra {
     /// Its texts that are files: path in the report's folder, and text.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.items().filter_map(|item| match item {
-            Item::Text { text, file, .. } => Some((file.as_str(), text.as_str())),
+            Item::Text { text, file, .. } | Item::Listed { csv: text, file, .. } => {
+                Some((file.as_str(), text.as_str()))
+            }
             _ => None,
         })
     }

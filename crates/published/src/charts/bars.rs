@@ -14,7 +14,7 @@ use crate::variant::Variant;
 use weir_model::text::{grouped, short, unique};
 use weir_report::charts::axis::{Axis, Scale};
 use weir_report::charts::style;
-use weir_report::charts::{Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
+use weir_report::charts::{Arrangement, Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
 use weir_report::palette::lighter;
 
 /// The share of white in the last of several bars of a product.
@@ -68,7 +68,7 @@ pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>) -> Optio
         value: Axis { label, unit, scale: counterpart.scale() },
         series: series.collect(),
         groups: groups.collect(),
-        stacked: false,
+        arrangement: Arrangement::Below,
     };
     let mut notes = vec!["Medians over blocks; whiskers are the interval of the median.".to_string()];
     if let Some(from) = counterpart.cut_off() {

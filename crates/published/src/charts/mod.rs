@@ -2,6 +2,7 @@
 //! document has is data (`layout`). [`sections`](crate::sections) calls [`items`].
 
 mod bars;
+pub(crate) mod distances;
 mod lines;
 mod points;
 mod resources;

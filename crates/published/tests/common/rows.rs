@@ -70,6 +70,25 @@ pub struct Picture {
     pub known_from: String,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    pub suite: String,
+    pub roles: String,
+    pub variant: String,
+    pub machine: String,
+    pub cores: String,
+    pub memory: String,
+    pub network: String,
+    pub system: String,
+    pub vendor: String,
+    pub document: String,
+    pub line: u32,
+    pub also: String,
+    #[serde(rename = "remark")]
+    _remark: String,
+}
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/published")
 }

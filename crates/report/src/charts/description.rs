@@ -43,8 +43,22 @@ pub struct Bars {
     pub series: Vec<BarSeries>,
     /// From top to bottom.
     pub groups: Vec<BarGroup>,
-    /// A group's bars stand behind each other and not below each other.
-    pub stacked: bool,
+    /// How a group's bars stand.
+    pub arrangement: Arrangement,
+}
+
+/// How the bars of a group stand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Arrangement {
+    /// Below each other.
+    Below,
+    /// Behind each other.
+    Stacked,
+    /// Not as bars but as dots at their values: all of a series on one line, and a rule across all groups.
+    Dots {
+        /// The value at which the rule stands.
+        rule: f64,
+    },
 }
 
 /// What the bars of one colour or shade stand for.
@@ -63,7 +77,7 @@ pub struct BarGroup {
     pub label: String,
     /// Apart from the others: drawn with a rule below.
     pub baseline: bool,
-    /// At most one a series.
+    /// At most one a series, but of dots any number.
     pub bars: Vec<Bar>,
 }
 
@@ -80,7 +94,7 @@ pub struct Bar {
     pub colour: String,
     /// Only an outline: shown, not ranked.
     pub hollow: bool,
-    /// What stands at its end.
+    /// What stands at its end; of a dot what the page shows when a reader points at it.
     pub text: String,
 }
 

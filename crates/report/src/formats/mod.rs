@@ -20,7 +20,7 @@ pub use ab::ab;
 pub use hey::hey;
 pub use junoload::junoload;
 pub use memtier::memtier;
-pub use wrk::{wrk, wrk2};
+pub use wrk::{ThreadRates, thread_rates, wrk, wrk2};
 
 /// What came of a load, and how its times were distributed.
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,6 @@
 //! Prints a result as `wrk --latency` and `wrk2 --latency` do. Called by `weir load --format` and by `weir-published`.
-//! Those tools count `Req/Sec` in steps of a tenth of a second; weir counts whole seconds.
+//! Those tools count `Req/Sec` of each thread in steps of a tenth of a second; weir counts so what all threads have together, right
+//! answers alone, and divides it by their number. Records without tenths have whole seconds.
 
 use askama::Template;
 use weir_model::load::{ErrorKind, LoadResult};
@@ -38,16 +39,8 @@ impl Wrk<'_> {
 
     /// The same of a thread's requests a second.
     fn rates(&self) -> String {
-        let threads = f64::from(self.result.threads.max(1));
-        let seconds = self.result.series.iter().filter(|row| row.length_s > 0.0);
-        let rates: Vec<f64> = seconds.map(|row| (row.right + row.errors) as f64 / row.length_s / threads).collect();
-        let n = rates.len().max(1) as f64;
-        let mean = rates.iter().sum::<f64>() / n;
-        // Of a sample, as the tools have it: by n - 1.
-        let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-        let stdev = (squares / (n - 1.0).max(1.0)).sqrt();
-        let within = rates.iter().filter(|rate| (**rate - mean).abs() <= stdev).count() as f64 / n;
-        row([mean, stdev, rates.iter().copied().fold(0.0, f64::max)], within, metric)
+        let ThreadRates { mean, stdev, max, within_stdev } = thread_rates(self.result).unwrap_or_default();
+        row([mean, stdev, max], within_stdev, metric)
     }
 
     /// Percentages, and the times within which so many were answered.
@@ -74,6 +67,37 @@ impl Wrk<'_> {
             (self.account.sum(ErrorKind::is_connect), self.account.sum(|kind| kind == ErrorKind::Timeout));
         (connect, self.account.unanswered() - connect - timeout, timeout)
     }
+}
+
+/// Requests a second of one of the client's threads, from step to step of a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ThreadRates {
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub stdev: f64,
+    /// The most.
+    pub max: f64,
+    /// The share of steps within one deviation of the mean, 0 to 1.
+    pub within_stdev: f64,
+}
+
+/// The rates of a thread: those of all threads, divided by their number. `None` where neither tenths nor seconds were recorded.
+pub fn thread_rates(result: &LoadResult) -> Option<ThreadRates> {
+    let threads = f64::from(result.threads.max(1));
+    let seconds = result.series.iter().filter(|row| row.length_s > 0.0);
+    let rates: Vec<f64> = match result.tenths.as_slice() {
+        [] => seconds.map(|row| (row.right + row.errors) as f64 / row.length_s / threads).collect(),
+        tenths => tenths.iter().map(|right| *right as f64 * 10.0 / threads).collect(),
+    };
+    let n = rates.len() as f64;
+    let mean = rates.iter().sum::<f64>() / n;
+    // Of a sample, as the tools have it: by n - 1.
+    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    let stdev = (squares / (n - 1.0).max(1.0)).sqrt();
+    let within = rates.iter().filter(|rate| (**rate - mean).abs() <= stdev).count() as f64;
+    let max = rates.iter().copied().fold(0.0, f64::max);
+    (n > 0.0).then(|| ThreadRates { mean, stdev, max, within_stdev: within / n })
 }
 
 fn row([mean, stdev, max]: [f64; 3], within: f64, unit: fn(f64) -> String) -> String {

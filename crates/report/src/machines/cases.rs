@@ -5,7 +5,7 @@ use weir_model::text::{Unit, short};
 
 use super::{Machine, Machines};
 use crate::charts::axis::Axis;
-use crate::charts::{Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
+use crate::charts::{Arrangement, Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
 use crate::palette::style;
 use crate::summary::{Metric, Row, Section};
 use crate::tables::{Cell, Column, RowKind, Table, TableRow, estimate_cell};
@@ -59,7 +59,7 @@ fn chart(all: &Machines<'_>, case: (&str, &str), metric: Metric, unit: Unit, bet
         value: Axis::of_metric(metric, unit),
         series: entries.iter().map(series).collect(),
         groups,
-        stacked: false,
+        arrangement: Arrangement::Below,
     };
     Chart {
         name: format!("{}-{}-{}", slug(case.0), slug(case.1), metric.entry().key),

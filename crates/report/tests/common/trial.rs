@@ -179,6 +179,12 @@ fn resources(random: &mut Random, rate: f64, nature: &Nature, proxied: bool) -> 
                     "origin" => Some(8),
                     _ => None,
                 },
+                load_1m: (who == "host").then_some(1.5),
+                load_5m: (who == "host").then_some(1.0),
+                load_15m: (who == "host").then_some(0.5),
+                memory_free_bytes: (who == "host").then_some(3 << 30),
+                memory_cache_bytes: (who == "host").then_some(4 << 30),
+                threads_running: (who == "host").then_some(u64::from(second % 2) * 6),
                 ..ResourceSecond::default()
             });
         }

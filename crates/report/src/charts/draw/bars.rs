@@ -1,16 +1,20 @@
-//! Draws horizontal bars with intervals. Called by `draw`.
+//! Draws horizontal bars with intervals, or dots on lines. Called by `draw`.
 //! The bars are horizontal because product names are words, which are read from left to right.
+
+use std::collections::BTreeSet;
 
 use askama::Template;
 
 use super::text::{fit, width};
 use super::{DrawnAxis, LegendEntry, SIZE, WIDER, clean, round};
 use crate::charts::axis::Span;
-use crate::charts::{Bar, BarGroup, Bars, Dash};
+use crate::charts::{Arrangement, Bar, BarGroup, Bars, Dash};
 use weir_model::text::short;
 
 const BAR: f64 = 20.0;
 const GAP: f64 = 10.0;
+/// Height of a line of dots.
+const LINE: f64 = 11.0;
 const LEGEND_LINE: f64 = 20.0;
 
 #[derive(Template)]
@@ -24,6 +28,9 @@ struct Drawing<'a> {
     y1: f64,
     middle: f64,
     stacked: bool,
+    dots: bool,
+    /// Where a rule crosses all rows.
+    rule: Option<f64>,
     rows: Vec<Row<'a>>,
     legend: Vec<LegendEntry<'a>>,
 }
@@ -55,15 +62,24 @@ pub(super) fn draw(bars: &Bars, room: f64, legend: bool) -> askama::Result<(Stri
     let labels = bars.groups.iter().map(|group| width(&group.label, SIZE, false)).fold(40.0, f64::max) * WIDER;
     let labels = labels.min(room * 0.3);
     let all = || bars.groups.iter().flat_map(|group| &group.bars);
-    let texts = all().map(|bar| width(&bar.text, SIZE, false)).fold(0.0, f64::max);
+    let rule = match bars.arrangement {
+        Arrangement::Dots { rule } => Some(rule),
+        Arrangement::Below | Arrangement::Stacked => None,
+    };
+    let (stacked, dots) = (bars.arrangement == Arrangement::Stacked, rule.is_some());
+    let texts = all().filter(|_| !dots).map(|bar| width(&bar.text, SIZE, false)).fold(0.0, f64::max);
     let (x0, x1) = ((labels + 12.0).ceil(), (room - texts - 14.0).floor());
-    let span = Span::of(bars.value.scale, bars.groups.iter().flat_map(|group| lengths(bars, &group.bars)));
+    let values = bars.groups.iter().flat_map(|group| lengths(stacked, &group.bars));
+    let span = Span::of(bars.value.scale, values.chain(rule));
     let place = |value: f64| x0 + span.place(value).clamp(0.0, 1.0) * (x1 - x0);
     let (legend, y0) = if legend { legend_of(bars, x0, room) } else { (Vec::new(), 0.0) };
     let mut y = y0 + GAP;
     let rows = bars.groups.iter().map(|group| {
-        let count = if bars.stacked { 1 } else { group.bars.len().max(1) };
-        let height = count as f64 * BAR + GAP;
+        let height = match bars.arrangement {
+            Arrangement::Stacked => BAR,
+            Arrangement::Below => group.bars.len().max(1) as f64 * BAR,
+            Arrangement::Dots { .. } => (lines(group).len() as f64 * LINE).max(BAR),
+        } + GAP;
         y += height;
         Row {
             y: y - height,
@@ -72,7 +88,7 @@ pub(super) fn draw(bars: &Bars, room: f64, legend: bool) -> askama::Result<(Stri
             label: clean(&group.label),
             short_label: clean(&fit(&group.label, SIZE, labels + 2.0)),
             baseline: group.baseline,
-            bars: row(bars, group, &place),
+            bars: if dots { dots_of(group, &place) } else { row(stacked, group, &place) },
         }
     });
     let rows: Vec<Row<'_>> = rows.collect();
@@ -83,7 +99,9 @@ pub(super) fn draw(bars: &Bars, room: f64, legend: bool) -> askama::Result<(Stri
         y0,
         y1: y,
         middle: round((x0 + x1) / 2.0),
-        stacked: bars.stacked,
+        stacked,
+        dots,
+        rule: rule.map(|rule| round(place(rule))),
         rows,
         legend,
     };
@@ -91,27 +109,47 @@ pub(super) fn draw(bars: &Bars, room: f64, legend: bool) -> askama::Result<(Stri
 }
 
 /// Where a group's bars and whiskers end.
-fn lengths(bars: &Bars, group: &[Bar]) -> Vec<f64> {
-    if bars.stacked {
+fn lengths(stacked: bool, group: &[Bar]) -> Vec<f64> {
+    if stacked {
         return vec![group.iter().map(|bar| bar.value).sum()];
     }
     group.iter().flat_map(|bar| [bar.value, bar.interval.map_or(bar.value, |(_, high)| high)]).collect()
 }
 
-fn row<'a>(bars: &Bars, group: &'a BarGroup, place: &dyn Fn(f64) -> f64) -> Vec<DrawnBar<'a>> {
+/// The series of a group, each of which has a line of its dots.
+fn lines(group: &BarGroup) -> Vec<usize> {
+    group.bars.iter().map(|bar| bar.series).collect::<BTreeSet<usize>>().into_iter().collect()
+}
+
+fn dots_of<'a>(group: &'a BarGroup, place: &dyn Fn(f64) -> f64) -> Vec<DrawnBar<'a>> {
+    let lines = lines(group);
+    let line = |bar: &Bar| lines.iter().position(|series| *series == bar.series).unwrap_or(0) as f64;
+    let drawn = group.bars.iter().map(|bar| DrawnBar {
+        bar,
+        x: round(place(bar.value)),
+        y: (line(bar) + 0.5) * LINE,
+        width: 0.0,
+        whisker: None,
+        end: None,
+        value: clean(&bar.text),
+    });
+    drawn.collect()
+}
+
+fn row<'a>(stacked: bool, group: &'a BarGroup, place: &dyn Fn(f64) -> f64) -> Vec<DrawnBar<'a>> {
     let mut from = 0.0;
     let drawn = group.bars.iter().enumerate().map(|(row, bar)| {
-        let start = if bars.stacked { from } else { 0.0 };
+        let start = if stacked { from } else { 0.0 };
         from += bar.value;
         let (x, end) = (round(place(start)), place(start + bar.value));
-        let last = !bars.stacked || row + 1 == group.bars.len();
+        let last = !stacked || row + 1 == group.bars.len();
         let whisker = bar.interval.map(|(low, high)| (round(place(low)), round(place(high))));
         let interval =
             bar.interval.map(|(low, high)| format!(" ({} to {})", short(low), short(high))).unwrap_or_default();
         DrawnBar {
             bar,
             x,
-            y: if bars.stacked { 0.0 } else { row as f64 * BAR },
+            y: if stacked { 0.0 } else { row as f64 * BAR },
             width: round((end - x).max(0.0)),
             whisker,
             end: last.then(|| (round(whisker.map_or(end, |(_, high)| high.max(end))), clean(&bar.text))),

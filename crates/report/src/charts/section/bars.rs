@@ -7,7 +7,7 @@ use weir_stats::Estimate;
 
 use super::style;
 use crate::charts::axis::Axis;
-use crate::charts::{Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
+use crate::charts::{Arrangement, Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
 use crate::palette::lighter;
 use crate::run::Run;
 use crate::summary::{Metric, Row, Section, Standing};
@@ -66,7 +66,7 @@ pub(super) fn proxy_cpu(run: &Run, section: &Section) -> Chart {
             value: Axis::of_metric(Metric::Cpu, Unit::MICROS_PER_REQUEST),
             series: [("user", "#57606a"), ("system", "#abb0b4")].map(BarSeries::from).into(),
             groups: section.rows.iter().filter_map(group).collect(),
-            stacked: true,
+            arrangement: Arrangement::Stacked,
         }),
     }
 }
@@ -100,7 +100,7 @@ pub(super) fn roles_cpu(section: &Section) -> Chart {
             value: Axis::linear("CPU time", Unit::MICROS_PER_REQUEST.name),
             series: roles.map(BarSeries::from).into(),
             groups: rows.map(group).collect(),
-            stacked: true,
+            arrangement: Arrangement::Stacked,
         }),
     }
 }
@@ -138,7 +138,7 @@ fn notes(section: &Section, what: &str) -> Vec<String> {
 
 /// Bars of one series, which needs no legend.
 pub(super) fn one_series(value: Axis, groups: Vec<BarGroup>) -> ChartKind {
-    ChartKind::Bars(Bars { value, series: vec![BarSeries::from(("", ""))], groups, stacked: false })
+    ChartKind::Bars(Bars { value, series: vec![BarSeries::from(("", ""))], groups, arrangement: Arrangement::Below })
 }
 
 /// A product's estimate as a bar of the first series.

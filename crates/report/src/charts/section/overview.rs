@@ -7,7 +7,7 @@ use weir_stats::Estimate;
 use super::bars::{alt_text, bar, one_series, subtitle};
 use super::style;
 use crate::charts::axis::Axis;
-use crate::charts::{BarGroup, BarSeries, Bars, Chart, ChartKind};
+use crate::charts::{Arrangement, BarGroup, BarSeries, Bars, Chart, ChartKind};
 use crate::run::Run;
 use crate::summary::{Metric, Overall, Section, Summary};
 
@@ -107,7 +107,7 @@ fn each_workload(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
             value: Axis::of_metric(metric, unit),
             series: series.collect(),
             groups: groups.collect(),
-            stacked: false,
+            arrangement: Arrangement::Below,
         }),
     }
 }

@@ -1,0 +1,131 @@
+//! The machines of a published benchmark, from `suites/published/machines.csv`, and a table of them beside those of a run.
+//! [`sections`](crate::sections) shows it.
+
+use serde::Deserialize;
+use weir_model::record::{Environment, HostRecord, Role};
+use weir_model::text::{Unit, counted, list, short};
+use weir_report::tables::{Column, RowKind, Table, TableOf};
+
+use super::context::Context;
+
+/// One kind of machine of a document, as printed there.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Machine {
+    /// What ran on such machines, on one each.
+    pub roles: String,
+    /// The figures that it belongs to, as their variant; empty: all.
+    pub variant: String,
+    /// Its name.
+    pub machine: String,
+    /// Its cores.
+    pub cores: String,
+    /// Its memory.
+    pub memory: String,
+    /// Its network.
+    pub network: String,
+    /// Its operating system.
+    pub system: String,
+    /// What the vendor says of a machine of that name.
+    pub vendor: String,
+    /// The document that contains it.
+    pub document: String,
+    /// The line in the document.
+    pub line: u32,
+    /// What a reader must know.
+    pub remark: String,
+}
+
+impl Machine {
+    /// "c5a.xlarge (4 vCPUs, 8 GiB, up to 10 Gbit/s)".
+    pub fn words(&self) -> String {
+        format!("{} ({})", self.machine, self.vendor)
+    }
+
+    /// Whether the proxy of figures of that variant ran on it.
+    pub fn ran_proxy(&self, variant: &str) -> bool {
+        let roles = self.roles.split(' ').any(|role| role == Role::Proxy.as_str());
+        roles && (self.variant.is_empty() || self.variant == variant)
+    }
+}
+
+/// A row: where the machine is, and its cells.
+struct Row {
+    place: &'static str,
+    roles: String,
+    cells: [String; 5],
+    remark: String,
+}
+
+/// The machines of the document and those of this run. `None` where nothing is known of the document's.
+pub(super) fn table(context: &Context<'_>) -> Option<Table> {
+    let source = context.source;
+    let there = source.machines.iter().map(|machine| {
+        let Machine { machine: name, cores, memory, network, system, .. } = machine;
+        let line = match source.documents.first().is_some_and(|first| first.document == machine.document) {
+            true => format!("line {}", machine.line),
+            false => format!("line {} of {}", machine.line, machine.document),
+        };
+        let vendor = format!("{} by the vendor's list", machine.vendor);
+        let remarks = [vendor, line, machine.remark.clone()].into_iter().filter(|text| !text.is_empty());
+        let variant = if machine.variant.is_empty() { String::new() } else { format!(" ({})", machine.variant) };
+        Row {
+            place: "there",
+            roles: format!("{}{variant}", list(&machine.roles.split(' ').collect::<Vec<_>>())),
+            cells: [name, cores, memory, network, system].map(String::clone),
+            remark: remarks.collect::<Vec<_>>().join("; "),
+        }
+    });
+    let here = context.cases.run.environment.iter().flat_map(|environment| match environment.hosts.as_slice() {
+        [] => vec![of_one(environment)],
+        hosts => hosts.iter().map(of_host).collect(),
+    });
+    let rows: Vec<Row> = there.chain(here).collect();
+    let mut table = TableOf::<Row>::new();
+    table.add(Column::text("Where"), |row| row.place);
+    table.add(Column::text("Roles"), |row| row.roles.clone());
+    for (place, name) in ["Machine", "Cores", "Memory", "Network", "System"].into_iter().enumerate() {
+        table.add(Column::text(name), move |row| match row.cells[place].as_str() {
+            "" => "\u{2013}".to_string(),
+            cell => cell.to_string(),
+        });
+    }
+    table.add(Column::text("Remark"), |row| row.remark.clone());
+    let note = "Cells of the document are as printed there, and empty where it says nothing. A virtual CPU of such machines is mostly \
+                one of two threads of a core. Compare ratios between products, and not figures, between machines that differ.";
+    let table = table.table("published-machines", "The machines, there and here", &rows, |_| RowKind::Plain);
+    (!source.machines.is_empty()).then(|| table.with_notes([note, context.scaled]))
+}
+
+/// The one machine of a run.
+fn of_one(environment: &Environment) -> Row {
+    let placement = &environment.placement;
+    let roles = [("client", &placement.client), ("proxy", &placement.proxy), ("origin", &placement.origin)];
+    let placed = roles.map(|(role, cpus)| match cpus.as_slice() {
+        [] => role.to_string(),
+        cpus => format!("{role} (CPU {})", list(&cpus.iter().map(u32::to_string).collect::<Vec<_>>())),
+    });
+    Row { roles: list(&placed), ..row(environment, environment.cpus, "loopback".to_string()) }
+}
+
+/// One host of several.
+fn of_host(host: &HostRecord) -> Row {
+    let roles: Vec<&str> = host.roles.iter().map(|role| role.as_str()).collect();
+    let speed = host.link().and_then(|link| link.bits_per_s);
+    let network = speed.map(|bits| format!("{} Gbit/s", short(bits as f64 / 1e9))).unwrap_or_default();
+    Row { roles: format!("{} ({})", list(&roles), host.name), ..row(&host.facts, host.cpus.len() as u32, network) }
+}
+
+fn row(facts: &Environment, cpus: u32, network: String) -> Row {
+    let memory = match facts.memory_bytes {
+        0 => String::new(),
+        bytes => format!("{} GiB", short(bytes as f64 / Unit::MEBIBYTES.size / 1024.0)),
+    };
+    let kind = facts.virtualization.as_ref().map(|kind| format!("virtual ({kind})"));
+    let cells = [facts.cpu_model.clone(), counted(u64::from(cpus), "CPU"), memory, network, system(facts)];
+    Row { place: "here", roles: String::new(), cells, remark: kind.unwrap_or_default() }
+}
+
+fn system(facts: &Environment) -> String {
+    let parts = [facts.os.as_str(), facts.kernel.as_str()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
