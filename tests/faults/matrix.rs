@@ -38,6 +38,8 @@ enum Wanted {
     Clean,
     /// One of these findings, which says one of these words, and at least this verdict.
     Finding(&'static [&'static str], &'static [&'static str], Verdict),
+    /// This finding, which says this word, and no verdict against the product.
+    Noted(&'static str, &'static str),
     /// The record says that the product used at least so many bytes of memory at most.
     PeakMemory(f64),
 }
@@ -145,6 +147,7 @@ const CASES: &[Case] = &[
     case("spike", "spike", COUNTED, Wanted::PeakMemory(600e6)),
     case("log", "log", COUNTED, Finding(&["disk-writes"], &[""], Suspect)),
     case("header", "header=1", COUNTED, Finding(&["headers"], &["x-added"], Suspect)),
+    case("gzip", "gzip", COUNTED, Wanted::Noted("compresses", "gzip")).short(),
     case("30 % of the product's CPU", "honest", Load::Closed(3), Finding(CROWDED, &["burner"], Suspect))
         .beside(Neighbour::OnProxy(30)),
     case("60 % of it for a second", "honest", Load::Closed(12), Finding(CROWDED, &["burner"], Suspect))
@@ -228,6 +231,7 @@ fn expected(case: &Case) -> String {
             }
             text
         }
+        Wanted::Noted(name, word) => format!("valid: noted {name} with “{word}”"),
         Wanted::PeakMemory(bytes) => format!("a peak of {:.0} MB", bytes / 1e6),
     }
 }
@@ -344,7 +348,11 @@ fn start(case: &Case, product: &str, folder: &Path, out: &Path) -> Child {
     );
     let head = format!("title = \"A fault\"\nblocks = 1\nseed = 1\nproducts = [\"{product}\"]\nprofile = \"tuned\"");
     let file = folder.join("fault.toml");
-    std::fs::write(&file, suite(&head, &load)).expect("written");
+    let mut text = suite(&head, &load);
+    if case.proxy == "gzip" {
+        text = text.replace("[[workload]]", "[[workload]]\naccept_encoding = \"gzip\"");
+    }
+    std::fs::write(&file, text).expect("written");
     std::fs::create_dir_all(folder.join("library/products")).expect("made");
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
     let mut command = weir(&["run", "--scale", "full", "--yes", "-q", "--library"]);
@@ -373,6 +381,7 @@ ready_within = "5s"
 stop_within = "1s"
 [profile.tuned]
 about = "With the fault"
+codings = ["gzip"]
 files = {{ "none" = "none.j2" }}
 "#
     )
@@ -418,11 +427,9 @@ fn stop_now_and_then(out: &Path, name: &str, weir: &mut Child) {
 fn judged(case: &Case, measurement: &Value) -> Outcome {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let verdict = text(&measurement["verdict"]);
+    let all = || measurement["findings"].as_array().into_iter().flatten();
     // Notes tell, and do not blame.
-    let findings: Vec<(String, String)> = measurement["findings"]
-        .as_array()
-        .into_iter()
-        .flatten()
+    let findings: Vec<(String, String)> = all()
         .filter(|finding| finding["severity"] != "note")
         .map(|finding| (text(&finding["check"]), format!("{} {}", text(&finding["message"]), text(&finding["remedy"]))))
         .collect();
@@ -441,6 +448,10 @@ fn judged(case: &Case, measurement: &Value) -> Outcome {
         _ if verdict == "error" => format!("an error: {}", measurement["error"]["message"]),
         _ if !others.is_empty() => format!("called {}", others.join(", ")),
         Clean => String::new(),
+        Wanted::Noted(name, word) => {
+            let noted = |finding: &&Value| finding["check"] == name && text(&finding["message"]).contains(word);
+            if all().any(|finding| noted(&finding)) { String::new() } else { "missed".to_owned() }
+        }
         Finding(_, words, least) => {
             let says = |told: &str| words.iter().any(|word| told.to_lowercase().contains(&word.to_lowercase()));
             match findings.iter().find(|(check, _)| named.contains(&check.as_str())) {

@@ -13,6 +13,8 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
@@ -68,6 +70,8 @@ pub enum Fault {
     Log,
     /// From this second on answers have one more header.
     Header(u64),
+    /// Compresses answers, where requests accept that.
+    Gzip,
 }
 
 impl Fault {
@@ -99,6 +103,7 @@ impl Fault {
             "spike" => Fault::Spike,
             "log" => Fault::Log,
             "header" => Fault::Header(number()?),
+            "gzip" => Fault::Gzip,
             _ => return None,
         })
     }
@@ -229,6 +234,9 @@ impl Proxy {
                 }
                 Fault::Header(second) if self.second() >= *second => {
                     with_header(ask(&mut origin, request)?, b"X-Added: by the product\r\n")
+                }
+                Fault::Gzip if value(request, "accept-encoding") == Some(b"gzip") => {
+                    compressed(&ask(&mut origin, request)?)?
                 }
                 _ => ask(&mut origin, request)?,
             };
@@ -362,6 +370,20 @@ fn with_header(mut answer: Vec<u8>, line: &[u8]) -> Vec<u8> {
         answer.splice(at + 2..at + 2, line.iter().copied());
     }
     answer
+}
+
+/// An answer with its body in gzip.
+fn compressed(answer: &[u8]) -> Result<Vec<u8>> {
+    let head = memmem(answer, b"\r\n\r\n").map_or(answer.len(), |at| at + 4);
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(&answer[head..])?;
+    let body = encoder.finish()?;
+    let is_length = |line: &&[u8]| line.to_ascii_lowercase().starts_with(b"content-length:");
+    let lines = answer[..head - 2].split_inclusive(|byte| *byte == b'\n').filter(|line| !is_length(line));
+    let mut coded: Vec<u8> = lines.flatten().copied().collect();
+    coded.extend(format!("Content-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes());
+    coded.extend(body);
+    Ok(coded)
 }
 
 /// The header by which the origin says which request it answered, and the one with the request's name.

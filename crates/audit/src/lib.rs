@@ -10,6 +10,7 @@ mod affinity;
 mod answers;
 mod client_room;
 mod clocks;
+mod codings;
 mod connections;
 mod count;
 mod cpu_speed;
@@ -82,6 +83,8 @@ pub struct Evidence<'a> {
     pub placement: &'a Placement,
     /// Connections of the load.
     pub connections: u32,
+    /// Each request has one of its own.
+    pub close: bool,
     /// Requests of a load with a fixed number of them.
     pub requests: Option<u64>,
     /// What an open load's rate is meant to be.
@@ -238,6 +241,7 @@ pub const CHECKS: &[&Check] = &[
     &unexplained_work::CHECK,
     &disk_writes::CHECK,
     &upstream::CHECK,
+    &codings::CHECK,
     &spread::CHECK,
     &tls::CHECK,
     &steal::CHECK,
@@ -326,6 +330,7 @@ pub(crate) mod fixture {
         pub hosts: Vec<HostRecord>,
         pub vitals_late_s: f64,
         pub placement: Placement,
+        pub close: bool,
         pub requests: Option<u64>,
         pub rate_intent: RateIntent,
         pub warming_round: bool,
@@ -358,6 +363,7 @@ pub(crate) mod fixture {
                 vitals_late_s: self.vitals_late_s,
                 placement: &self.placement,
                 connections: 64,
+                close: self.close,
                 requests: self.requests,
                 rate_intent: self.rate_intent,
                 warming_round: self.warming_round,
@@ -439,6 +445,7 @@ pub(crate) mod fixture {
             hosts: Vec::new(),
             vitals_late_s: 0.0,
             placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0], ..Placement::default() },
+            close: false,
             requests: None,
             rate_intent: RateIntent::Carried,
             warming_round: false,

@@ -14,7 +14,7 @@ use weir_model::speed::Change;
 use weir_model::suite::Protocol;
 
 use super::fixture::{Trial, good, search, three_hosts};
-use super::{RateIntent, affinity, clocks, cpu_speed, never_steady, other_processes, unexplained_work};
+use super::{RateIntent, affinity, clocks, codings, cpu_speed, never_steady, other_processes, unexplained_work};
 
 fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
     trial.protocol = Protocol::measured().last().expect("one");
@@ -162,6 +162,8 @@ fn every_finding_says_what_was_reviewed() {
         ("a product without work", |t| t.usage[1].cpu_system_us = 0),
         ("an access log", |t| t.usage[1].disk_written_bytes = Some(1_234_567)),
         ("a connection a request upstream", |t| t.origin.connections_accepted = 9_000),
+        ("a product that compresses", |t| *t = codings::tests::coded(9_999)),
+        ("compression that was accepted, and came from nobody", |t| *t = codings::tests::coded(0)),
         ("an idle origin", |t| t.origin.addresses = pool(&[6_000, 0, 4_000])),
         ("an uneven pool", |t| t.origin.addresses = pool(&[5_000, 2_000, 3_000])),
     ];

@@ -208,6 +208,14 @@ pub fn parse_header_name(text: &str) -> Result<String, String> {
     weir_model::load::name_header(text).map_err(|(found, wanted)| wrong_value(found, wanted))
 }
 
+/// Reads `name: value`.
+pub fn parse_header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        _ => Err(wrong_value(format!("\"{text}\" is not a header"), "'name: value'")),
+    }
+}
+
 /// A request to stop that the first Ctrl-C or SIGTERM makes; a second one ends weir at once (supervisors and roles then clean
 /// up).
 ///

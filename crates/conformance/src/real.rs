@@ -287,6 +287,7 @@ impl Testbed for RealTestbed<'_> {
             tls: None,
             names: None,
             answer_key: [0; 2],
+            headers: &[],
             output: &log,
         };
         let origin = OriginProcess::start(&self.spec.launcher.host, &spec);

@@ -209,6 +209,8 @@ pub struct OriginSpec<'a> {
     pub names: Option<&'a str>,
     /// The key with which answers to them are tagged; zeros for none.
     pub answer_key: [u64; 2],
+    /// Headers that its answers have.
+    pub headers: &'a [(String, String)],
     /// Where its output goes.
     pub output: &'a Path,
 }
@@ -251,6 +253,7 @@ impl OriginProcess {
             let [a, b] = spec.answer_key;
             args.extend(["--answer-key".to_owned(), format!("{a:016x}{b:016x}")]);
         }
+        args.extend(spec.headers.iter().flat_map(|(name, value)| ["--header".to_owned(), format!("{name}: {value}")]));
         args.extend(spec.tls.iter().flat_map(OriginTls::args));
         let link = Link::start(
             host,
@@ -574,6 +577,7 @@ mod tests {
                 tls,
                 names: Some("x-id"),
                 answer_key: [10, 11],
+                headers: &[("Server".to_owned(), "other".to_owned())],
                 output: &output,
             };
             OriginProcess::start(&host(weir), &spec).expect_err("no origin").to_string()
@@ -582,7 +586,7 @@ mod tests {
             start("/bin/echo", None),
             "the origin ended by itself; its last words:\n\
              origin --with-parent --listen 127.0.0.1:15001 --listen 127.0.0.1:15002 --threads 2 --connections 64 \
-             --driver epoll --cpus 2,5 --names x-id --answer-key 000000000000000a000000000000000b"
+             --driver epoll --cpus 2,5 --names x-id --answer-key 000000000000000a000000000000000b --header Server: other"
         );
         let tls = OriginTls { cert: "/c.pem".into(), key: "/k.pem".into(), client_ca: None, tls: Tls::default() };
         let said = start("/bin/echo", Some(&tls));

@@ -50,6 +50,7 @@ pub fn load_share(name: &str, of: RateBase, share: f64, load: &str) -> Load {
         series: Series::Once,
         streams: 1,
         steady: None,
+        close: false,
         saturating: false,
         keep: false,
         least_cores: None,

@@ -50,6 +50,7 @@ fn same_origin(v: &Workload, w: &Workload) -> bool {
     v.protocol.upstream() == w.protocol.upstream()
         && v.origin_count() == w.origin_count()
         && v.name_header() == w.name_header()
+        && v.origin_headers == w.origin_headers
         && v.keyvalue == w.keyvalue
 }
 
@@ -154,6 +155,9 @@ mod tests {
         assert_eq!(of(&suite, "p2"), [1; 16], "there is nothing to keep of the direct path");
         suite.workloads[1].origins = Some(2);
         assert_eq!(of(&suite, "p0")[..4], [1, 1, 2, 2], "another number of origins");
+        suite.workloads[1].origins = None;
+        suite.workloads[1].origin_headers = vec![("Server".into(), "x".into())];
+        assert_eq!(of(&suite, "p0")[..4], [1, 1, 2, 2], "other headers");
         suite.loads.iter_mut().for_each(|load| load.keep = false);
         assert_eq!(of(&suite, "p0"), [1; 16]);
         assert_eq!(sharing(&suite, &products, &plan, 999), []);

@@ -128,6 +128,7 @@ pub fn measure(from: &Arc<dyn Host>, to: &Arc<dyn Host>, scratch: &Path, stop: &
         tls: None,
         names: None,
         answer_key: [0; 2],
+        headers: &[],
         output: &output,
     };
     let origin = OriginProcess::start(to, &spec).map_err(|e| failed(&e))?;

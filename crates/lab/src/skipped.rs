@@ -82,6 +82,7 @@ mod tests {
             speaks: tuned.map(<[_]>::to_vec),
             nice: 0,
             listeners: false,
+            codings: Vec::new(),
             promise: None,
         };
         let product = Product {

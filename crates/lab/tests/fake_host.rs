@@ -154,6 +154,7 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
         series: Series::Once,
         streams: 1,
         steady: None,
+        close: false,
         saturating: false,
         keep: false,
         least_cores: None,

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use weir_model::coding::Coding;
 use weir_model::load::ErrorKind;
 use weir_model::suite::Expect;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -18,6 +19,10 @@ pub(crate) struct Expectation {
     hash: Option<u64>,
     /// Headers with names in lower case.
     headers: Box<[Wanted]>,
+    /// Bodies may come in this coding.
+    coding: Option<Coding>,
+    /// Headers have to be looked at.
+    checks_headers: bool,
 }
 
 impl Expectation {
@@ -31,7 +36,14 @@ impl Expectation {
             size: expect.size.filter(|_| body),
             hash: expect.hash.filter(|_| body),
             headers: expect.headers.iter().map(header).collect(),
+            coding: None,
+            checks_headers: !expect.headers.is_empty(),
         }
+    }
+
+    /// The same for answers whose bodies may come in a coding.
+    pub(crate) fn accepting(self, coding: Option<Coding>) -> Expectation {
+        Expectation { coding, checks_headers: self.checks_headers || coding.is_some(), ..self }
     }
 
     /// Whether an answer with this status may be right.
@@ -43,11 +55,29 @@ impl Expectation {
     /// Whether headers have to be looked at.
     #[inline]
     pub(crate) fn checks_headers(&self) -> bool {
-        !self.headers.is_empty()
+        self.checks_headers
+    }
+
+    /// Looks at the headers of a response: whether all required ones are present, and how its body is coded.
+    pub(crate) fn check_headers<'a>(
+        &self,
+        headers: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+        response: &mut Response,
+    ) {
+        if !self.headers_match(headers.clone()) {
+            response.wrong(ErrorKind::WrongHeader);
+        }
+        let mut codings = headers.filter(|(name, _)| name.eq_ignore_ascii_case(b"content-encoding"));
+        if let (Some(accepted), Some((_, value))) = (self.coding, codings.next()) {
+            match Coding::named(value).filter(|coding| *coding == accepted && codings.next().is_none()) {
+                Some(coding) => response.begin_coded(coding),
+                None => response.wrong(ErrorKind::WrongBody),
+            }
+        }
     }
 
     /// Whether all required headers are present. One right value is enough for a header that occurs several times.
-    pub(crate) fn headers_match<'a>(&self, headers: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone) -> bool {
+    fn headers_match<'a>(&self, headers: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone) -> bool {
         let has = |name: &[u8], value: Option<&[u8]>| {
             let right = |(n, v): (&[u8], &[u8])| n.eq_ignore_ascii_case(name) && value.is_none_or(|value| value == v);
             headers.clone().any(right)
@@ -58,16 +88,27 @@ impl Expectation {
     /// What is wrong with a complete response, the most serious thing first.
     #[inline]
     pub(crate) fn validate(&self, response: &Response) -> Result<(), ErrorKind> {
+        self.validate_body(response, response.size, || response.hash())
+    }
+
+    /// The same of a response whose body has this size and hash, as it came or decoded.
+    #[inline]
+    pub(crate) fn validate_body(
+        &self,
+        response: &Response,
+        size: u64,
+        hash: impl FnOnce() -> u64,
+    ) -> Result<(), ErrorKind> {
         if !self.is_right_status(response.status) {
             return Err(ErrorKind::BadStatus);
         }
         if let Some(kind) = response.wrong {
             return Err(kind);
         }
-        if self.size.is_some_and(|size| size != response.size) {
+        if self.size.is_some_and(|right| right != size) {
             return Err(ErrorKind::WrongBody);
         }
-        if self.hash.is_some_and(|hash| hash != response.hash()) {
+        if self.hash.is_some_and(|right| right != hash()) {
             return Err(ErrorKind::WrongBody);
         }
         Ok(())
@@ -88,6 +129,11 @@ pub(crate) struct Response {
     /// The hash of a body that arrives in several pieces; made when first needed and reused for the stream's next
     /// responses.
     hasher: Option<Box<Xxh3>>,
+    /// How its body is coded, if it is, and may be.
+    coding: Option<Coding>,
+    /// The coded body; made when first needed and reused.
+    #[expect(clippy::box_collection, reason = "8 bytes of each stream instead of 24")]
+    coded: Option<Box<Vec<u8>>>,
 }
 
 impl std::fmt::Debug for Response {
@@ -110,6 +156,19 @@ impl Response {
         self.size = 0;
         self.whole = None;
         self.length = length;
+        self.coding = None;
+    }
+
+    /// Its body comes in a coding that was asked for.
+    fn begin_coded(&mut self, coding: Coding) {
+        self.coding = Some(coding);
+        self.coded.get_or_insert_default().clear();
+    }
+
+    /// Its body as it came, if it is coded.
+    #[inline]
+    pub(crate) fn coded(&self) -> Option<(Coding, &[u8])> {
+        Some((self.coding?, self.coded.as_ref()?))
     }
 
     /// Something is wrong with it.
@@ -122,6 +181,12 @@ impl Response {
     pub(crate) fn body(&mut self, piece: &[u8], check: &Expectation) {
         let first = self.size == 0;
         self.size += piece.len() as u64;
+        if self.coding.is_some() {
+            if let Some(coded) = &mut self.coded {
+                coded.extend_from_slice(piece);
+            }
+            return;
+        }
         // A body of the wrong size is wrong whatever its hash, so hashing can stop where the size is exceeded.
         if check.hash.is_some() && check.size.is_none_or(|size| self.size <= size) {
             self.add_to_hash(first, piece);

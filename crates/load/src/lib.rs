@@ -60,6 +60,7 @@ mod backlog;
 mod capacity;
 mod check;
 mod clock;
+mod codings;
 mod counts;
 mod cpu;
 mod detail;

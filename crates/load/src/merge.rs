@@ -162,6 +162,10 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
     if let Some(names) = &other.names {
         sum.names.get_or_insert_default().add(names);
     }
+    if let Some(codings) = &other.codings {
+        let sum = sum.codings.get_or_insert_default();
+        codings.iter().for_each(|(coding, answers)| sum.entry(*coding).or_default().add(answers));
+    }
     sum.real_time &= other.real_time;
     sum.stalls.add(&other.stalls);
     sum.thread_busy.extend(&other.thread_busy);

@@ -124,7 +124,11 @@ impl Plan {
             targets: planned_targets(spec, connections(&shares), ports)?,
             choices: Arc::new(Choices::new(&spec.requests, spec.targets.len())),
             tls: TlsPlan::new(spec, P::ALPN).map_err(LoadError::Order)?,
-            expectations: spec.requests.iter().map(P::expectation).collect(),
+            expectations: spec
+                .requests
+                .iter()
+                .map(|request| P::expectation(request).accepting(spec.accept_encoding))
+                .collect(),
             timetable: Timetable::new(&spec.kind, warmup, duration),
             bursts: spec.bursts.map(Bursts::from),
             streams: spec.protocol.streams(),

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_model::load::{Bursts, Counts, LOAD_SCHEMA, LoadResult, NameCounts, RequestResult, RequestSpec, TlsResult};
+use weir_model::coding::Coding;
+use weir_model::load::{
+    Bursts, CodedAnswers, Counts, LOAD_SCHEMA, LoadResult, NameCounts, RequestResult, RequestSpec, TlsResult,
+};
 use weir_net::DriverKind;
 
 use crate::aggregate::Aggregate;
@@ -78,6 +81,7 @@ pub(crate) fn result(
         headers: Some(HeaderWatch::result(outcomes.iter().map(|o| &o.watches.headers), span.window))
             .filter(|h| h.sampled > 0),
         names: names(outcomes),
+        codings: codings(outcomes),
         stalls: aggregate.window.stalls,
         connect: quantiles(&connects(outcomes)),
         series: aggregate.series,
@@ -96,6 +100,15 @@ fn names(outcomes: &[WorkerResult]) -> Option<NameCounts> {
     outcomes.iter().filter_map(|outcome| outcome.watches.names.as_ref()).fold(None, |sum, names| {
         let mut sum: NameCounts = sum.unwrap_or_default();
         sum.add(&names.counts);
+        Some(sum)
+    })
+}
+
+/// The answers that all threads got coded.
+fn codings(outcomes: &[WorkerResult]) -> Option<BTreeMap<Coding, CodedAnswers>> {
+    outcomes.iter().filter_map(|outcome| outcome.watches.codings.as_ref()).fold(None, |sum, codings| {
+        let mut sum: BTreeMap<Coding, CodedAnswers> = sum.unwrap_or_default();
+        codings.counts.iter().for_each(|(coding, answers)| sum.entry(*coding).or_default().add(answers));
         Some(sum)
     })
 }

@@ -41,6 +41,7 @@ pub(crate) fn check(spec: &LoadSpec) -> Result<(), String> {
     streams(spec)?;
     lives(spec)?;
     names(spec)?;
+    coding(spec)?;
     keys_and_values(spec)?;
     thinking(spec)?;
     bursts(spec)?;
@@ -168,6 +169,18 @@ fn names(spec: &LoadSpec) -> Result<(), String> {
     must(!taken, || format!("a request has a header {} already; expected: another one for its name", names.header))
 }
 
+/// Codings are of HTTP, and asked for once.
+fn coding(spec: &LoadSpec) -> Result<(), String> {
+    let Some(coding) = spec.accept_encoding else { return Ok(()) };
+    must(!spec.protocol.application().is_keyvalue(), || {
+        format!("answers in {} are for HTTP; {} has no headers", coding.as_str(), spec.protocol.application().id())
+    })?;
+    let given = spec.requests.iter().any(|request| request.request.header("accept-encoding").is_some());
+    must(!given, || {
+        format!("a request has a header Accept-Encoding already; expected: that, or answers in {}", coding.as_str())
+    })
+}
+
 /// Keys and values are asked for in their protocols, and they fit the connections.
 fn keys_and_values(spec: &LoadSpec) -> Result<(), String> {
     let application = spec.protocol.application();
@@ -256,6 +269,7 @@ fn family(ip: IpAddr) -> &'static str {
 mod tests {
     use super::*;
     use crate::plan::tests::{keyvalue_spec, spec};
+    use weir_model::coding::Coding;
     use weir_model::keyvalue::{KeyChoice, KeyValue, ValueSize};
     use weir_model::load::{Names, Part, RequestSpec, Target};
     use weir_model::suite::{Arrivals, LoadKind};
@@ -333,6 +347,20 @@ mod tests {
             (
                 |s| {
                     s.names = Some(Names::new("x-id".into(), true));
+                    s.protocol = LoadProtocol::Redis { pipeline: 1 };
+                },
+                "redis has no headers",
+            ),
+            (
+                |s| {
+                    s.accept_encoding = Some(Coding::Gzip);
+                    s.requests[0].request.headers = vec![("accept-encoding".into(), "br".into())];
+                },
+                "a header Accept-Encoding already",
+            ),
+            (
+                |s| {
+                    s.accept_encoding = Some(Coding::Gzip);
                     s.protocol = LoadProtocol::Redis { pipeline: 1 };
                 },
                 "redis has no headers",

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use weir_load::{Outputs, StopFlag, run};
+use weir_model::coding::Coding;
 use weir_model::counters::{NameCounters, OriginCounters};
 use weir_model::load::{
-    DriverChoice, Endpoint, LoadProtocol, LoadResult, LoadSpec, NameCounts, Names, OfferedRate, Target, TlsSpec,
-    TlsVersion,
+    CodedAnswers, DriverChoice, Endpoint, LoadProtocol, LoadResult, LoadSpec, NameCounts, Names, OfferedRate, Target,
+    TlsSpec, TlsVersion,
 };
 use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 use weir_origin::{Options, Origin, payload_hash};
@@ -84,6 +85,33 @@ fn what_the_client_sent_is_what_the_origin_received() {
                     assert_eq!(total.connections, 16, "{name}");
                     assert_eq!((result.connections_used, result.most_open), (16, 16), "{name}");
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn coded_answers_are_checked_when_they_are_decoded() {
+    for protocol in [LoadProtocol::Http1 { pipeline: 1 }, LoadProtocol::Http2 { streams: 8 }] {
+        for (accept_encoding, path, coded) in [
+            (Some(Coding::Gzip), "/bytes/11268?encoding=gzip", true),
+            (Some(Coding::Gzip), "/bytes/11268", false),
+            (None, "/bytes/11268?encoding=gzip", false),
+        ] {
+            let origin = origin(DriverChoice::Auto, false);
+            let mut spec =
+                LoadSpec { protocol, accept_encoding, ..order(&origin, LoadKind::Count { requests: 2_000 }) };
+            spec.requests[0].request.path = path.into();
+            let (result, counters) = go(&spec, origin);
+            let name = format!("{protocol:?} {accept_encoding:?} {path}");
+            agree(&result, &counters, &name);
+            let codings = result.codings.unwrap_or_default();
+            if coded {
+                let CodedAnswers { answers, bytes, decoded_bytes } = codings[&Coding::Gzip];
+                assert_eq!((answers, decoded_bytes), (2_000, 2_000 * 11_268), "{name}");
+                assert!(bytes == counters.body_bytes_out && bytes < decoded_bytes, "{name}: {bytes}");
+            } else {
+                assert!(codings.is_empty(), "{name}: {codings:?}");
             }
         }
     }

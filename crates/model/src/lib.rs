@@ -9,6 +9,7 @@
 
 mod cases;
 pub mod clock;
+pub mod coding;
 pub mod condition;
 pub mod counters;
 pub mod cpu_time;

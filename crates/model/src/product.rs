@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::coding::Coding;
 use crate::file::NAME_WANTED;
 use crate::suite::{Protocol, ten_seconds};
 use crate::units::{self, HumanDuration};
@@ -472,6 +473,10 @@ pub struct Profile {
     /// answers all of them. Left out, it has one, and is started anew where the protocol changes.
     #[serde(default)]
     pub listeners: bool,
+    /// Content codings in which it answers under this profile, where clients accept them. Left out, none.
+    #[serde(default)]
+    #[schemars(extend("uniqueItems" = true))]
+    pub codings: Vec<Coding>,
     /// Scheduling priority of its processes as `nice` gives it: 0, like every other program, to 19, behind all others.
     #[serde(default)]
     #[schemars(range(max = 19))]

@@ -25,6 +25,9 @@ pub const MEASUREMENT_SCHEMA: u32 = 3;
 /// those of products that pass every request on.
 pub const ANSWERS_ITSELF: &str = "answers-itself";
 
+/// Name of the check that sees a product compress answers: its numbers are not ranked with those of products that do not.
+pub const COMPRESSES: &str = "compresses";
+
 /// Which case of the suite a trial ran.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CaseId {

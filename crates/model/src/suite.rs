@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::coding::Coding;
 use crate::condition::Condition;
 use crate::fault::Fault;
 use crate::file::{NAME_WANTED, forms};
@@ -127,11 +128,20 @@ pub struct Workload {
     /// A text is the header's name. Left out, requests of HTTP have names, in `x-weir-name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Naming>,
+    /// The content coding that requests accept (`Accept-Encoding`). Answers may then be coded so, and are checked when they are decoded.
+    /// Left out, none: coded answers are wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept_encoding: Option<Coding>,
     /// How many origins stand behind the product. How it spreads connections and requests over them is its configuration's.
     /// Left out, one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
     pub origins: Option<u32>,
+    /// Headers that weir's origin sends with its answers; `Server` and `Content-Type` replace its own, and `Date = "now"` is the time of
+    /// each answer. A list of values repeats the header.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "forms::headers")]
+    #[schemars(with = "BTreeMap<String, forms::Values>")]
+    pub origin_headers: Vec<(String, String)>,
     /// What a right answer is. Left out, every answer with a status of 200 to 399 is right.
     #[serde(default, skip_serializing_if = "is_default")]
     pub expect: Expect,
@@ -385,6 +395,9 @@ pub struct Expect {
         extend("x-weir-wanted" = "the XXH3-64 of the body, 16 hexadecimal digits in quotes")
     )]
     pub hash: Option<u64>,
+    /// The body may be any: it differs by product, as one that repeats the request does. All bytes still have to be the origin's.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub any_body: bool,
     /// Share of the requests that may be refused or fail; below it a trial is valid, from ten times as many on it is invalid.
     /// Left out, 0.1 %. A wrong answer is never allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -419,6 +432,10 @@ pub struct Load {
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub streams: u32,
+    /// Each request has a connection of its own, which is closed behind the answer (`Connection: close` in HTTP/1.1). From a closed load's
+    /// second request on, the time to connect is a part of the latency.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub close: bool,
     /// Warm the product up until what it carries each second keeps its level, for so long at most; then comes `warmup`.
     #[serde(default, with = "units::human::option")]
     #[schemars(with = "Option<HumanDuration>", extend("x-weir-positive" = true))]

@@ -6,15 +6,37 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use weir_model::coding::Coding;
 use weir_model::product::Product;
 use weir_model::suite::Suite;
-use weir_model::{InputError, Topology};
+use weir_model::{Catalogue, InputError, Topology};
 
-fn catalogue() -> BTreeMap<String, Vec<String>> {
+/// Products by name with their profiles, none of which offers a content coding.
+struct Known(BTreeMap<String, Vec<String>>);
+
+impl Catalogue for Known {
+    fn products(&self) -> Vec<String> {
+        self.0.products()
+    }
+
+    fn profiles(&self, product: &str) -> Option<Vec<String>> {
+        self.0.profiles(product)
+    }
+
+    fn origins(&self) -> Vec<String> {
+        self.0.origins()
+    }
+
+    fn codings(&self, _product: &str, _profile: &str) -> Option<Vec<Coding>> {
+        Some(Vec::new())
+    }
+}
+
+fn catalogue() -> Known {
     let both = || vec!["stock".to_owned(), "tuned".to_owned()];
     let mut catalogue: BTreeMap<_, _> = ["direct", "haproxy", "nginx"].map(|name| (name.to_owned(), both())).into();
     catalogue.entry("nginx".to_owned()).or_default().push("origin".to_owned());
-    catalogue
+    Known(catalogue)
 }
 
 fn templates() -> BTreeMap<String, String> {

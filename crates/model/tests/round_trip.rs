@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use weir_model::Catalogue;
+use weir_model::coding::Coding;
 use weir_model::fault::{Fault, FaultKind};
 use weir_model::keyvalue::KeyValue;
 use weir_model::load::TlsVersion;
@@ -100,8 +101,10 @@ prop_compose! {
         size in any::<Option<u64>>(),
         hash in any::<Option<u64>>(),
         errors in proptest::sample::select(vec![None, Some(Share::THOUSANDTH)]),
-        by_product in any::<bool>(),
+        (by_product, any_body) in any::<(bool, bool)>(),
         (keyvalue, origins) in (keyvalue(), proptest::option::of(1u32..=64)),
+        origin_headers in proptest::sample::select(vec![vec![], vec![("Server".to_owned(), "x/1".to_owned()), ("Date".to_owned(), "now".to_owned())]]),
+        accept_encoding in proptest::sample::select(vec![None, Some(Coding::Gzip)]),
         names in proptest::sample::select(vec![
             None, Some(Naming::Given(true)), Some(Naming::Given(false)), Some(Naming::In("X-Unlikely-Id".to_owned()))
         ]),
@@ -117,11 +120,13 @@ prop_compose! {
             title,
             protocol,
             request: Request { method: method.to_owned(), path, headers, body },
-            expect: Expect { status, size, hash, errors, headers: vec![] },
+            expect: Expect { status, size, hash, any_body: any_body && size.or(hash).is_none(), errors, headers: vec![] },
             loads: None,
             products: None,
             by_product,
             names,
+            accept_encoding,
+            origin_headers,
             keyvalue: None,
             origins,
         }
@@ -183,7 +188,7 @@ prop_compose! {
         warmup in duration(),
         duration in duration(),
         timeout in duration(),
-        faults in proptest::collection::vec(fault(), 0..3),
+        (faults, close) in (proptest::collection::vec(fault(), 0..3), any::<bool>()),
     ) -> Load {
         let rate = if fixed || closed.is_empty() {
             RateSpec::Fixed(rate)
@@ -221,6 +226,7 @@ prop_compose! {
             connections,
             streams,
             steady,
+            close,
             saturating,
             least_cores,
             warmup,

@@ -64,7 +64,7 @@ impl HttpShared {
             name_finder: HeaderFinder::new(names, NAME_LENGTH),
             names: NameMemory::default(),
             worker,
-            cache: Cache::default(),
+            cache: Cache::new(&options.headers),
             writer: Writer::new(worker as u16, answer_key),
             spare: Vec::new(),
             frames: Vec::new(),

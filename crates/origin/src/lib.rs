@@ -6,7 +6,7 @@
 //! `counters` says when.
 //!
 //! One thread owns its connections outright. Bytes pass `worker` (the driver), `tls_layer` where there is TLS, and
-//! the `session` of a protocol. Of HTTP that is `http1` or `http2`; then come `resolve` (a target, prepared),
+//! the `session` of a protocol. Of HTTP that is `http1` or `http2`; then come `resolve` (a target, prepared, with `head`),
 //! `pipeline` (HTTP/1: order, delays, ends), `response` (bytes to the driver) and `in_flight` (what the kernel has
 //! taken of them).
 //!
@@ -22,6 +22,7 @@
 mod counters;
 mod driver;
 mod fault;
+mod head;
 mod http;
 mod http1;
 mod http2;

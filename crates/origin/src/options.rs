@@ -42,8 +42,8 @@ pub struct Options {
     pub tls: Option<ServerOptions>,
 }
 
-/// Delay and faults of the responses whose target does not specify them. Responses to the lab's own requests have
-/// neither.
+/// Delay and faults of the responses whose target does not specify them, and the headers of all. Responses to the lab's own requests
+/// have none of these.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResponseOptions {
     /// How long responses wait.
@@ -52,12 +52,15 @@ pub struct ResponseOptions {
     pub faults: Faults,
     /// The seed of all random draws, also for targets that specify delay or faults.
     pub seed: u64,
+    /// Headers that they have; `Server` and `Content-Type` replace the origin's own. A `Date` of `now` is that of each response. At
+    /// most 16, each as [`weir_model::load::origin_header`] allows it.
+    pub headers: Vec<(String, String)>,
 }
 
 impl Default for ResponseOptions {
-    /// No delay and no fault.
+    /// No delay, no fault, and the origin's own headers.
     fn default() -> ResponseOptions {
-        ResponseOptions { delay: None, faults: Faults::default(), seed: 1 }
+        ResponseOptions { delay: None, faults: Faults::default(), seed: 1, headers: Vec::new() }
     }
 }
 

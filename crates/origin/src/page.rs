@@ -12,10 +12,12 @@ weir origin: the server behind the proxy.
 /echo               the body of the request, with its Content-Type, up to 64MiB
 /status/<code>      an answer with this status, 200 to 599
 /headers            the head of the request as it arrived
+/request            the same, and the body of the request behind it, up to 64MiB
 /                   this page
 
 Any of them takes a query, which wins over the path:
   ?bytes=<size>&delay=<duration>&status=<code>&fault=<fault>&chunked=1&close=1
+  encoding=gzip, for requests that accept it: a body that is always the same, coded
   and x=<anything>, which is ignored (for targets that have to differ)
 
 Durations: 10ms; 5ms..15ms, anything between them; exp:10ms, exponential with this mean.

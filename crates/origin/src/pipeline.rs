@@ -175,13 +175,14 @@ impl Pipeline {
         read: usize,
     ) {
         let resolved = state.shared.cache.resolve(head.target);
+        let resolved = resolved.accepted(|| http1::header(head.raw, "accept-encoding"));
         let role = if resolved.own { Role::Own } else { Role::Counted };
         let read = mem::take(&mut self.head_bytes) + read as u64;
         self.count(state, role, resolved.source, head, read);
         let name = if role == Role::Counted { state.name_in(head.raw) } else { None };
         let echoed = match resolved.source {
             Source::Echo => Echoed::begin(state.buffer(), http1::header(head.raw, "content-type").unwrap_or_default()),
-            Source::Headers => {
+            Source::Headers | Source::Request => {
                 let mut echoed = Echoed::begin(state.buffer(), b"");
                 echoed.push(head.raw);
                 echoed
@@ -189,7 +190,7 @@ impl Pipeline {
             Source::Fixed | Source::Counters => Echoed::default(),
         };
         let announced = matches!(head.framing, Framing::Length(length) if length > MAX_PAYLOAD as u64);
-        let too_large = resolved.source == Source::Echo && announced;
+        let too_large = resolved.source.has_request_body() && announced;
         let (version, head_only) = (head.version, head.method == b"HEAD");
         self.current = Some(Current { resolved, echoed, role, name, version, head_only, too_large });
         if head.expects_continue && head.framing != Framing::None {
@@ -224,7 +225,7 @@ impl Pipeline {
         if current.role == Role::Counted {
             state.counters().body_bytes_in.add(piece.len() as u64);
         }
-        if current.resolved.source == Source::Echo && !current.too_large {
+        if current.resolved.source.has_request_body() && !current.too_large {
             if current.echoed.body().len() + piece.len() > MAX_PAYLOAD {
                 // The rest is read and dropped, so that the connection can continue.
                 current.too_large = true;

@@ -6,12 +6,17 @@
 //! The HTTP sessions call it. This module does not know connections, delays or counters.
 
 use std::cell::OnceCell;
+use std::io::Write as _;
 use std::rc::Rc;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use weir_model::coding::Coding;
 use weir_model::load::ANSWER_HEADER;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 use weir_wire::http2::{EncodeError, Prepared};
 
+use crate::head::{GivenHeaders, Headers};
 use crate::page;
 use crate::payload::payload;
 use crate::route::{self, Plan, Subject};
@@ -21,9 +26,6 @@ pub(crate) const SMALL: usize = 4096;
 
 /// Bodies over this size, in bytes, are not copied whole by a transport that copies.
 const LARGE: usize = 64 << 10;
-
-/// The `Server` header of responses.
-pub(crate) const SERVER: &str = "weir-origin";
 
 /// The number of targets cached. If more targets alternate, each is resolved again, which costs about a microsecond.
 const SLOTS: usize = 8;
@@ -43,6 +45,8 @@ pub(crate) enum Source {
     Echo,
     /// The request's head.
     Headers,
+    /// The request's head and body.
+    Request,
     /// The counters, at the time of answering.
     Counters,
 }
@@ -54,6 +58,13 @@ pub(crate) enum Body {
     Copied(Box<[u8]>),
     /// Lives as long as the process.
     Static(&'static [u8]),
+}
+
+impl Source {
+    /// Whether the request's body is a part of it.
+    pub(crate) fn has_request_body(self) -> bool {
+        matches!(self, Source::Echo | Source::Request)
+    }
 }
 
 impl Body {
@@ -95,6 +106,9 @@ pub(crate) struct Resolved {
     pub(crate) ready_head: usize,
     /// The target specifies a delay or a fault.
     pub(crate) special: bool,
+    /// The same with a coded body, for requests that accept that.
+    coded: Option<Rc<Resolved>>,
+    headers: Headers,
     /// The head of the usual response in HTTP/2, made when it is first needed.
     prepared: OnceCell<Prepared>,
 }
@@ -106,11 +120,12 @@ pub(crate) fn bodiless(status: u16) -> bool {
 
 /// Appends a response's head. A content type that is not allowed in a head is replaced by the one for plain bytes.
 ///
-/// It has no `Date`: the response to a target is then the same bytes in every trial, and nothing is encoded twice.
-/// RFC 9110 (section 6.6.1) requires one of origins that have a clock, so that caches can compute ages; nothing here
+/// It has no `Date` unless the options ask for one: the response to a target is then the same bytes in every trial, and nothing is
+/// encoded twice. RFC 9110 (section 6.6.1) requires one of origins that have a clock, so that caches can compute ages; nothing here
 /// should be cached.
-pub(crate) fn encode_head(
+fn encode_head(
     out: &mut Vec<u8>,
+    headers: &Headers,
     status: u16,
     content_type: &str,
     framing: BodyFraming,
@@ -121,23 +136,31 @@ pub(crate) fn encode_head(
         205 => BodyFraming::Length(0),
         _ => framing,
     };
-    let server = ("Server", SERVER);
-    let typed = [server, ("Content-Type", content_type)];
-    let headers = if bodiless(status) { &typed[..1] } else { &typed[..] };
-    if encode::response_head(out, status, headers, framing, persistence).is_err() {
-        let plain = [server, ("Content-Type", BINARY)];
-        // Cannot fail: these headers are constants, and statuses are within 200 to 599.
-        let written = encode::response_head(out, status, &plain, framing, persistence);
+    let typed = Some(content_type).filter(|_| !bodiless(status));
+    if headers.encode(out, status, typed, framing, persistence).is_err() {
+        // Cannot fail: other headers were checked when the origin started, and statuses are within 200 to 599.
+        let written = headers.encode(out, status, typed.map(|_| BINARY), framing, persistence);
         debug_assert!(written.is_ok(), "{written:?}");
     }
 }
 
+/// The body in a coding; the same bytes each time.
+fn coded(coding: Coding, body: &[u8]) -> Box<[u8]> {
+    let mut encoder = match coding {
+        Coding::Gzip => GzEncoder::new(Vec::new(), Compression::default()),
+    };
+    // A vector takes all that is written to it.
+    let written = encoder.write_all(body).and_then(|()| encoder.finish());
+    written.unwrap_or_default().into()
+}
+
 impl Resolved {
-    /// Resolves a target, also an invalid one.
-    pub(crate) fn new(target: &[u8]) -> Resolved {
+    /// Resolves a target, also an invalid one. Its usual response has the headers that are given.
+    fn new(target: &[u8], given: &GivenHeaders) -> Resolved {
         let own = route::is_own(target);
         match route::parse(target) {
-            Ok(plan) => Resolved::planned(plan, own),
+            Ok(plan) if own => Resolved::planned(plan, own, Headers::default(), None),
+            Ok(plan) => Resolved::planned(plan, own, given.now(), given.content_type),
             Err(refusal) => Resolved::fixed(refusal.status(), Body::text(page::refusal(&refusal)), own),
         }
     }
@@ -145,7 +168,7 @@ impl Resolved {
     /// A response that consists of a status and a text.
     pub(crate) fn fixed(status: u16, body: Body, own: bool) -> Resolved {
         let plan = Plan { status, ..Plan::PLAIN };
-        Resolved::prepared(plan, own, Source::Fixed, body, TEXT)
+        Resolved::prepared(plan, own, Source::Fixed, body, TEXT, Headers::default())
     }
 
     /// The 413 for a body that is too large to be echoed.
@@ -163,7 +186,7 @@ impl Resolved {
         Resolved::fixed(status, Body::text(page::malformed(why)), false)
     }
 
-    fn planned(plan: Plan, own: bool) -> Resolved {
+    fn planned(plan: Plan, own: bool, headers: Headers, given_type: Option<&'static str>) -> Resolved {
         let nothing = || Body::Copied(Box::default());
         let (source, body, content_type) = match (plan.bytes, plan.subject) {
             (Some(size), _) => (Source::Fixed, Body::payload(size), BINARY),
@@ -175,12 +198,26 @@ impl Resolved {
             (None, Subject::Ready) => (Source::Fixed, nothing(), TEXT),
             (None, Subject::Echo) => (Source::Echo, nothing(), BINARY),
             (None, Subject::Headers) => (Source::Headers, nothing(), TEXT),
+            (None, Subject::Request) => (Source::Request, nothing(), TEXT),
             (None, Subject::Counters) => (Source::Counters, nothing(), JSON),
         };
-        Resolved::prepared(plan, own, source, body, content_type)
+        let content_type = given_type.unwrap_or(content_type);
+        let encoding = plan.encoding.filter(|_| source == Source::Fixed && !body.bytes().is_empty());
+        let coded = encoding.map(|coding| {
+            let (plan, body) = (plan.clone(), Body::Copied(coded(coding, body.bytes())));
+            Rc::new(Resolved::prepared(plan, own, source, body, content_type, headers.coded(coding)))
+        });
+        Resolved { coded, ..Resolved::prepared(plan, own, source, body, content_type, headers) }
     }
 
-    fn prepared(plan: Plan, own: bool, source: Source, body: Body, content_type: &'static str) -> Resolved {
+    fn prepared(
+        plan: Plan,
+        own: bool,
+        source: Source,
+        body: Body,
+        content_type: &'static str,
+        headers: Headers,
+    ) -> Resolved {
         let bodiless = bodiless(plan.status) || plan.status == 205;
         let body = if bodiless { Body::Copied(Box::default()) } else { body };
         let mut ready = Vec::new();
@@ -188,7 +225,7 @@ impl Resolved {
         if source == Source::Fixed {
             let length = body.bytes().len() as u64;
             let framing = if plan.chunked { BodyFraming::Chunked } else { BodyFraming::Length(length) };
-            encode_head(&mut ready, plan.status, content_type, framing, Persistence::Implied);
+            encode_head(&mut ready, &headers, plan.status, content_type, framing, Persistence::Implied);
             ready_head = ready.len();
             if let (Body::Copied(bytes), false) = (&body, plan.chunked) {
                 ready.extend_from_slice(bytes);
@@ -204,12 +241,42 @@ impl Resolved {
             ready: ready.into(),
             ready_head,
             special,
+            coded: None,
+            headers,
             prepared: OnceCell::new(),
         }
     }
 }
 
 impl Resolved {
+    /// The response to a request with these codings in its `Accept-Encoding`: coded, if it can be and they allow it.
+    #[inline]
+    pub(crate) fn accepted<'a>(self: Rc<Resolved>, accept_encoding: impl FnOnce() -> Option<&'a [u8]>) -> Rc<Resolved> {
+        match &self.coded {
+            None => self,
+            Some(coded) => {
+                let accepted = |value: &[u8]| self.plan.encoding.is_some_and(|coding| coding.is_accepted(value));
+                if accept_encoding().is_some_and(accepted) { Rc::clone(coded) } else { self }
+            }
+        }
+    }
+
+    /// Appends the head of a response of HTTP/1.1.
+    pub(crate) fn encode_head(
+        &self,
+        out: &mut Vec<u8>,
+        content_type: &str,
+        framing: BodyFraming,
+        persistence: Persistence,
+    ) {
+        encode_head(out, &self.headers, self.plan.status, content_type, framing, persistence);
+    }
+
+    /// Headers of a response of HTTP/2 with a body of this type.
+    pub(crate) fn headers(&self) -> &Headers {
+        &self.headers
+    }
+
     /// Whether the body is too large to be copied at once.
     pub(crate) fn is_large(&self) -> bool {
         matches!(&self.body, Body::Static(bytes) if bytes.len() > LARGE)
@@ -230,12 +297,13 @@ impl Resolved {
     /// When the content type is not allowed in a head.
     pub(crate) fn http2_head(&self, content_type: &str, length: Option<u64>) -> Result<Prepared, EncodeError> {
         let status = self.plan.status;
-        let typed = [("server", SERVER), ("content-type", content_type)];
-        if bodiless(status) {
-            return Prepared::response_template(status, &typed[..1], None, &[ANSWER_HEADER]);
-        }
-        let length = length.filter(|_| !self.plan.chunked);
-        Prepared::response_template(status, &typed, if status == 205 { Some(0) } else { length }, &[ANSWER_HEADER])
+        let (headers, count) = self.headers.http2(Some(content_type).filter(|_| !bodiless(status)));
+        let length = match status {
+            status if bodiless(status) => None,
+            205 => Some(0),
+            _ => length.filter(|_| !self.plan.chunked),
+        };
+        Prepared::response_template(status, &headers[..count], length, &[ANSWER_HEADER])
     }
 }
 
@@ -244,16 +312,25 @@ fn status_line(status: u16) -> String {
 }
 
 /// The targets requested lately.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Cache {
     entries: Vec<(Box<[u8]>, Rc<Resolved>)>,
     last: usize,
     next: usize,
+    given: GivenHeaders,
 }
 
 impl Cache {
-    /// Resolves `target`. Allocates only for a target that is not in the cache.
+    /// Of an origin that answers with these headers.
+    pub(crate) fn new(given: &[(String, String)]) -> Cache {
+        Cache { entries: Vec::new(), last: 0, next: 0, given: GivenHeaders::new(given) }
+    }
+
+    /// Resolves `target`. Allocates only for a target that is not in the cache, and where the date has changed.
     pub(crate) fn resolve(&mut self, target: &[u8]) -> Rc<Resolved> {
+        if self.given.have_date() && self.given.update() {
+            self.entries.clear();
+        }
         if let Some((key, resolved)) = self.entries.get(self.last)
             && **key == *target
         {
@@ -267,7 +344,7 @@ impl Cache {
     }
 
     fn insert(&mut self, target: &[u8]) -> Rc<Resolved> {
-        let resolved = Rc::new(Resolved::new(target));
+        let resolved = Rc::new(Resolved::new(target, &self.given));
         if target.len() <= LONGEST {
             let entry = (target.into(), Rc::clone(&resolved));
             if self.entries.len() < SLOTS {
@@ -285,15 +362,59 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
 
     fn text(bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes).into_owned()
     }
 
+    fn resolved(target: &[u8]) -> Resolved {
+        Resolved::new(target, &GivenHeaders::new(&[]))
+    }
+
+    #[test]
+    fn a_body_is_coded_for_those_who_accept_it() {
+        let both = Rc::new(resolved(b"/bytes/1000?encoding=gzip"));
+        let plain = Rc::clone(&both).accepted(|| None);
+        assert!(Rc::ptr_eq(&both, &plain) && Rc::ptr_eq(&both, &Rc::clone(&both).accepted(|| Some(b"br"))));
+        let coded = Rc::clone(&both).accepted(|| Some(b"gzip, br"));
+        assert!(text(&coded.ready[..coded.ready_head]).contains("Content-Encoding: gzip\r\n"));
+        let mut decoded = Vec::new();
+        flate2::read::GzDecoder::new(coded.body.bytes()).read_to_end(&mut decoded).expect("gzip");
+        assert_eq!(decoded, payload(1000));
+        assert!(coded.body.bytes().len() < 1000);
+        let echo = Rc::new(resolved(b"/echo?encoding=gzip")).accepted(|| Some(b"gzip"));
+        assert_eq!(echo.source, Source::Echo, "only bodies that are known are coded");
+    }
+
+    #[test]
+    fn given_headers_are_in_answers_and_not_in_the_labs_own() {
+        let given = [("Server", "other/1"), ("Content-Type", "text/html")].map(|(n, v)| (n.to_owned(), v.to_owned()));
+        let mut cache = Cache::new(&given);
+        let ready = text(&cache.resolve(b"/bytes/1").ready);
+        assert!(ready.contains("Server: other/1\r\n") && ready.contains("Content-Type: text/html\r\n"), "{ready}");
+        let ready = text(&cache.resolve(b"/_weir/ready").ready);
+        assert!(ready.contains("Server: weir-origin\r\n"), "{ready}");
+    }
+
+    #[test]
+    fn a_date_is_renewed() {
+        let mut cache = Cache::new(&[("Date".to_owned(), "now".to_owned())]);
+        let first = cache.resolve(b"/bytes/1");
+        assert!(text(&first.ready).contains("\r\nDate: "), "{}", text(&first.ready));
+        let begun = std::time::Instant::now();
+        while Rc::ptr_eq(&first, &cache.resolve(b"/bytes/1")) {
+            assert!(begun.elapsed() < std::time::Duration::from_secs(30), "it stays the same");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert_ne!(cache.resolve(b"/bytes/1").ready, first.ready);
+    }
+
     #[test]
     fn a_small_body_is_ready_behind_its_head() {
-        let resolved = Resolved::new(b"/bytes/128");
+        let resolved = resolved(b"/bytes/128");
         let ready = text(&resolved.ready);
         assert!(ready.starts_with("HTTP/1.1 200 OK\r\n"), "{ready}");
         for header in
@@ -306,7 +427,7 @@ mod tests {
 
     #[test]
     fn a_large_body_stays_where_it_is() {
-        let resolved = Resolved::new(b"/bytes/4097");
+        let resolved = resolved(b"/bytes/4097");
         assert_eq!(resolved.ready.len(), resolved.ready_head);
         assert_eq!(resolved.body, Body::Static(payload(4097)));
     }
@@ -316,7 +437,7 @@ mod tests {
         for (target, length) in
             [("/status/204", None), ("/bytes/100?status=304", None), ("/status/205", Some("Content-Length: 0\r\n"))]
         {
-            let resolved = Resolved::new(target.as_bytes());
+            let resolved = resolved(target.as_bytes());
             let ready = text(&resolved.ready);
             assert_eq!(resolved.body.bytes(), b"", "{target}");
             match length {
@@ -328,7 +449,7 @@ mod tests {
 
     #[test]
     fn the_cache_shares_results_and_is_bounded() {
-        let mut cache = Cache::default();
+        let mut cache = Cache::new(&[]);
         let first = cache.resolve(b"/bytes/1");
         assert!(Rc::ptr_eq(&first, &cache.resolve(b"/bytes/1")));
         let other = cache.resolve(b"/bytes/2");

@@ -207,7 +207,7 @@ impl Writer {
                 let content_type = answer.echoed.content_type().unwrap_or(resolved.content_type);
                 self.send(to, answer, content_type, answer.echoed.body())
             }
-            Source::Headers => self.send(to, answer, resolved.content_type, answer.echoed.body()),
+            Source::Headers | Source::Request => self.send(to, answer, resolved.content_type, answer.echoed.body()),
             Source::Counters => {
                 let text = counters_page(&counters());
                 self.send(to, answer, resolved.content_type, &text)
@@ -284,7 +284,7 @@ impl Writer {
             (false, Version::Http10) => Persistence::KeepAlive,
         };
         self.scratch.clear();
-        resolve::encode_head(&mut self.scratch, answer.resolved.plan.status, content_type, framing, persistence);
+        answer.resolved.encode_head(&mut self.scratch, content_type, framing, persistence);
         if let Some(name) = answer.name {
             let text = self.answer_to(name);
             put_answer(&mut self.scratch, &text);

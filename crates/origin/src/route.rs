@@ -10,6 +10,7 @@
 use std::fmt;
 use std::rc::Rc;
 
+use weir_model::coding::Coding;
 use weir_model::load::RandomDuration;
 use weir_model::protocol::Application;
 
@@ -33,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) chunked: bool,
     /// Close the connection after the response.
     pub(crate) close: bool,
+    /// The coding of a fixed body, for requests that accept it.
+    pub(crate) encoding: Option<Coding>,
 }
 
 /// The body, if the query does not change it.
@@ -50,6 +53,8 @@ pub(crate) enum Subject {
     Status,
     /// `/headers`: the request's head.
     Headers,
+    /// `/request`: the request's head and body.
+    Request,
     /// `/_weir/counters`: the counters.
     Counters,
     /// `/_weir/ready`: empty, with 204.
@@ -76,8 +81,7 @@ pub(crate) enum Refusal {
 }
 
 /// Keys that a query may have.
-const KEYS_RULE: &str =
-    "bytes=<size>, delay=<duration>, status=<code>, fault=<fault>, chunked=1, close=1, or x=<anything> (ignored)";
+const KEYS_RULE: &str = "bytes=<size>, delay=<duration>, status=<code>, fault=<fault>, chunked=1, close=1, encoding=gzip, or x=<anything> (ignored)";
 
 /// The longest excerpt of a target that an error contains, in bytes.
 const EXCERPT: usize = 64;
@@ -92,6 +96,7 @@ impl Plan {
         faults: None,
         chunked: false,
         close: false,
+        encoding: None,
     };
 
     /// The plan of a path without query.
@@ -154,6 +159,7 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
         b"/" => Plan::of(Subject::Index),
         b"/echo" => Plan::of(Subject::Echo),
         b"/headers" => Plan::of(Subject::Headers),
+        b"/request" => Plan::of(Subject::Request),
         b"/_weir/counters" => Plan::of(Subject::Counters),
         b"/_weir/ready" => Plan::of(Subject::Ready),
         _ => {
@@ -182,6 +188,7 @@ fn parse_pair(plan: &mut Plan, pair: &[u8]) -> Result<(), Refusal> {
         b"fault" => plan.faults = Some(Rc::new(faults_at("?fault=", text)?)),
         b"chunked" => plan.chunked = flag_at("?chunked=", text)?,
         b"close" => plan.close = flag_at("?close=", text)?,
+        b"encoding" => plan.encoding = Some(coding_at("?encoding=", text)?),
         b"x" => {}
         _ => return Err(bad("?", pair, KEYS_RULE)),
     }
@@ -207,6 +214,10 @@ fn status_at(place: &str, text: &[u8]) -> Result<u16, Refusal> {
 
 fn flag_at(place: &str, text: &[u8]) -> Result<bool, Refusal> {
     value::flag(text).ok_or_else(|| bad(place, text, value::FLAG_RULE))
+}
+
+fn coding_at(place: &str, text: &[u8]) -> Result<Coding, Refusal> {
+    value::coding(text).ok_or_else(|| bad(place, text, value::CODING_RULE))
 }
 
 fn bad(place: &str, found: &[u8], right: &'static str) -> Refusal {
@@ -252,6 +263,7 @@ mod tests {
         assert_eq!(plan("/"), Plan::of(Subject::Index));
         assert_eq!(plan("/echo"), Plan::of(Subject::Echo));
         assert_eq!(plan("/headers"), Plan::of(Subject::Headers));
+        assert_eq!(plan("/request?delay=1s"), Plan { delay: seconds(1.0), ..Plan::of(Subject::Request) });
         assert_eq!(plan("/bytes/16KiB"), Plan { bytes: Some(16_384), ..Plan::of(Subject::Bytes) });
         assert_eq!(plan("/delay/1.5s"), Plan { delay: seconds(1.5), ..Plan::of(Subject::Delay) });
         assert_eq!(plan("/status/503"), Plan { status: 503, ..Plan::of(Subject::Status) });
@@ -269,9 +281,12 @@ mod tests {
             faults: Some(Rc::new("reset=1%,stall:0".parse().expect("faults"))),
             chunked: true,
             close: true,
+            encoding: Some(Coding::Gzip),
         };
         assert_eq!(
-            plan("/bytes/11268?delay=10ms&bytes=7&chunked=1&close=1&status=201&fault=reset=1%,stall=0%&x=%20?&"),
+            plan(
+                "/bytes/11268?delay=10ms&bytes=7&chunked=1&close=1&status=201&fault=reset=1%,stall=0%&encoding=gzip&x=%20?&"
+            ),
             wanted
         );
         assert_eq!(plan("/bytes/1?bytes=2&bytes=3").bytes, Some(3));
@@ -306,6 +321,7 @@ mod tests {
             ("/bytes/1?fault=lose", 400, &["`lose`", "status=503:2%"]),
             ("/bytes/1?fault=rest", 400, &["`rest`", "status=503:2%"]),
             ("/bytes/1?close", 400, &["?close=", "1 or 0"]),
+            ("/bytes/1?encoding=br", 400, &["`br`", "gzip"]),
             ("/bytes/1?delya=1s", 400, &["delya=1s", "delay=<duration>"]),
         ] {
             let refusal = parse(target.as_bytes()).expect_err(target);

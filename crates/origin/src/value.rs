@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use weir_model::coding::Coding;
 use weir_model::load::RandomDuration;
 use weir_model::units::ByteCount;
 
@@ -22,6 +23,9 @@ pub(crate) const DELAY_RULE: &str = "0s to 60s: a number with a unit such as us,
 pub(crate) const STATUS_RULE: &str = "three digits, 200 to 599";
 /// What a flag may be, for people.
 pub(crate) const FLAG_RULE: &str = "1 or 0";
+
+/// What a content coding may be, for people.
+pub(crate) const CODING_RULE: &str = "gzip";
 
 /// Bytes of a body: `11268`, `16KiB`, `64MiB`; at most [`MAX_PAYLOAD`]. `None` breaks [`SIZE_RULE`].
 pub(crate) fn size(text: &[u8]) -> Option<usize> {
@@ -56,6 +60,11 @@ pub(crate) fn status(text: &[u8]) -> Option<u16> {
     }
     let code = text.iter().fold(0, |code, byte| code * 10 + u16::from(byte - b'0'));
     (200..=599).contains(&code).then_some(code)
+}
+
+/// A content coding. `None` breaks [`CODING_RULE`].
+pub(crate) fn coding(text: &[u8]) -> Option<Coding> {
+    Coding::named(text)
 }
 
 /// `1` or `0`. `None` breaks [`FLAG_RULE`].

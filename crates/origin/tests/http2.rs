@@ -86,6 +86,9 @@ fn pages(way: &Way) {
     client.ask(7, "GET", "/headers", &[("x-odd", "one")], b"");
     let text = String::from_utf8(client.answer(7).body).expect("text");
     assert!(text.contains(":path: /headers\r\n") && text.contains("x-odd: one\r\n"), "{text}");
+    client.ask(8, "GET", "/request", &[("x-odd", "one")], b"and a body");
+    let text = String::from_utf8(client.answer(8).body).expect("text");
+    assert!(text.contains("x-odd: one\r\n") && text.ends_with("and a body"), "{text}");
 }
 
 fn echo(way: &Way) {

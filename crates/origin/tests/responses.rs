@@ -4,15 +4,16 @@ mod common;
 
 use std::io::Read;
 
-use common::{Client, counters_when, get, start};
+use common::{Client, counters_when, get, start, start_in};
 use weir_model::counters::{NameCounters, OriginCounters};
 use weir_model::load::DriverChoice;
-use weir_origin::payload;
+use weir_origin::{ResponseOptions, payload};
 use weir_wire::names::{AnswerKey, Answered, Name};
 
 on_each_driver!(
     every_path_answers,
     bodies_are_payloads,
+    headers_are_those_that_were_asked_for,
     queries_combine,
     wrong_targets_are_explained,
     head_is_the_head_of_get,
@@ -97,7 +98,27 @@ fn every_path_answers(driver: DriverChoice) {
     client.send(request);
     let headers = client.reply();
     assert_eq!((headers.text().as_str(), headers.header("content-type")), (request, Some("text/plain; charset=utf-8")));
+    let request = "GET /request HTTP/1.1\r\nHost: origin\r\nContent-Length: 4\r\n\r\nbody";
+    client.send(request);
+    assert_eq!(client.reply().text(), request, "a GET may have a body");
     assert_eq!(client.get("http://elsewhere/bytes/3").body, payload(3));
+}
+
+fn headers_are_those_that_were_asked_for(driver: DriverChoice) {
+    let headers = [("Server", "other/1"), ("Content-Type", "text/html"), ("ETag", "\"1\""), ("Date", "now")];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let origin = start_in(driver, ResponseOptions { headers, ..ResponseOptions::default() });
+    let mut client = Client::new(&origin);
+    // Those that are prepared, and those that are not.
+    for target in ["/bytes/128", "/bytes/128?close=0&chunked=1", "/headers"] {
+        let reply = client.get(target);
+        assert_eq!(reply.header("server"), Some("other/1"), "{target}: {}", reply.head);
+        assert_eq!(reply.header("content-type"), Some("text/html"), "{target}: {}", reply.head);
+        assert_eq!(reply.header("etag"), Some("\"1\""), "{target}: {}", reply.head);
+        assert!(reply.header("date").is_some_and(|date| date.ends_with(" GMT")), "{target}: {}", reply.head);
+    }
+    let own = client.get("/_weir/ready");
+    assert_eq!((own.header("server"), own.header("date")), (Some("weir-origin"), None), "{}", own.head);
 }
 
 fn bodies_are_payloads(driver: DriverChoice) {

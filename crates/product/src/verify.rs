@@ -30,7 +30,10 @@ pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Response
     if let Some(difference) = differences.into_iter().flatten().next() {
         return Err(format!("the origin answers {} with {difference}", workload.request.path));
     }
-    let complete = Expect { status: Some(status), size: Some(size), hash: Some(hash), ..Expect::default() };
+    let complete = match expect.any_body {
+        true => Expect { status: Some(status), any_body: true, ..Expect::default() },
+        false => Expect { status: Some(status), size: Some(size), hash: Some(hash), ..Expect::default() },
+    };
     Ok((complete, answer))
 }
 
@@ -44,11 +47,13 @@ pub const REQUESTS: usize = 3;
 /// What was found and what would be right.
 pub fn product(workload: &Workload, product: &Http, reference: &Response) -> Result<(), String> {
     let version = workload.protocol.version().unwrap_or_default();
+    // An answer of the product's own has its own headers.
+    let kept: &[&str] = if workload.by_product { &[] } else { &KEPT_HEADERS };
     for nth in 1..=REQUESTS {
         let answer = product
             .send(&named(workload, nth))
             .map_err(|e| format!("request {nth} of {REQUESTS} through the product failed: {e}"))?;
-        compare(&answer, reference, version)
+        compare(&answer, reference, version, kept, workload.expect.any_body)
             .map_err(|e| format!("answer {nth} of {REQUESTS} through the product: {e}"))?;
     }
     Ok(())
@@ -114,18 +119,28 @@ pub fn unlike_text(seed: u64, size: u64) -> Vec<u8> {
 /// Headers that must come through unchanged when the origin sends them.
 const KEPT_HEADERS: [&str; 2] = ["content-type", "content-encoding"];
 
-fn compare(answer: &Response, reference: &Response, version: &str) -> Result<(), String> {
+fn compare(
+    answer: &Response,
+    reference: &Response,
+    version: &str,
+    kept: &[&str],
+    any_body: bool,
+) -> Result<(), String> {
     if answer.version != version {
         return Err(format!("its version is {}, {version} would be right", answer.version));
     }
     if answer.status != reference.status {
         return Err(format!("its status is {}, the origin says {}", answer.status, reference.status));
     }
-    for name in KEPT_HEADERS {
+    for name in kept {
         if answer.header(name) != reference.header(name) {
             let said = |a: &Response| a.header(name).map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"));
             return Err(format!("its header {name} is {}, the origin's is {}", said(answer), said(reference)));
         }
+    }
+    if any_body {
+        let empty = answer.size() == 0 && reference.size() > 0;
+        return if empty { Err("its body is empty, and the origin's is not".to_owned()) } else { Ok(()) };
     }
     if answer.size() != reference.size() {
         return Err(format!("its body has {} bytes, the origin's has {}", answer.size(), reference.size()));
@@ -149,7 +164,7 @@ mod tests {
     #[test]
     fn equal_answers_pass_and_every_difference_is_named() {
         let right = answer();
-        assert_eq!(compare(&right, &right, "HTTP/1.1"), Ok(()));
+        assert_eq!(compare(&right, &right, "HTTP/1.1", &KEPT_HEADERS, false), Ok(()));
         type Fault = fn(&mut Response);
         let cases: [(&str, Fault); 5] = [
             ("version", |a| a.version = "HTTP/1.0"),
@@ -161,8 +176,14 @@ mod tests {
         for (word, spoil) in cases {
             let mut wrong = answer();
             spoil(&mut wrong);
-            let text = compare(&wrong, &right, "HTTP/1.1").expect_err(word);
+            let text = compare(&wrong, &right, "HTTP/1.1", &KEPT_HEADERS, false).expect_err(word);
             assert!(text.contains(word), "{text}");
         }
+        let longer = Response { body: b"more".to_vec(), ..answer() };
+        assert_eq!(compare(&longer, &right, "HTTP/1.1", &KEPT_HEADERS, true), Ok(()), "any body");
+        let none = Response { body: Vec::new(), ..answer() };
+        assert!(compare(&none, &right, "HTTP/1.1", &KEPT_HEADERS, true).is_err(), "and yet one");
+        let own = Response { headers: Vec::new(), ..answer() };
+        assert_eq!(compare(&own, &right, "HTTP/1.1", &[], false), Ok(()), "an answer of the product's own");
     }
 }

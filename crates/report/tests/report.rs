@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use common::golden;
 use weir_model::metric::Metric;
-use weir_model::record::{Measurement, Role, RoleUsage};
+use weir_model::record::{COMPRESSES, Finding, Measurement, Role, RoleUsage, Severity};
 use weir_report::{Options, ReportError, Run, full_answer, load_run, make, short_answer, summary, tables};
 
 /// The whole made-up run, written once for all tests that only read it. In the target folder: a static is never dropped.
@@ -325,6 +325,38 @@ fn verdicts_decide_what_is_ranked() {
                 .windows(2)
                 .all(|w| w[0].of(Metric::P99).unwrap().value <= w[1].of(Metric::P99).unwrap().value)
     );
+}
+
+#[test]
+fn products_that_compress_are_ranked_only_with_each_other() {
+    let compresses = |names: &[&str]| {
+        let mut run = run();
+        for trial in run.trials.iter_mut().filter(|trial| names.contains(&trial.measurement.case.product.as_str())) {
+            trial.measurement.findings.push(Finding {
+                check: COMPRESSES.to_owned(),
+                severity: Severity::Note,
+                message: "it did".to_owned(),
+                remedy: "none".to_owned(),
+            });
+        }
+        summary(&run)
+    };
+    let ranked = |summary: &weir_report::Summary| -> Vec<String> {
+        let rows = summary.sections[0].rows.iter().filter(|row| row.rank.is_some());
+        rows.map(|row| row.entry.product.clone()).collect()
+    };
+    let all = ranked(&compresses(&[]));
+    assert!(all.len() > 2 && all.contains(&"birch".to_owned()), "{all:?}");
+    let one = compresses(&["birch"]);
+    let others: Vec<String> = all.iter().filter(|name| *name != "birch").cloned().collect();
+    assert_eq!(ranked(&one), others);
+    let said =
+        |summary: &weir_report::Summary| summary.remarks.iter().any(|remark| remark.contains("compressed answers"));
+    assert!(said(&one), "{:?}", one.remarks);
+    let run = run();
+    let names: Vec<&str> = run.suite.entries.iter().map(|entry| entry.product.as_str()).collect();
+    let every = compresses(&names);
+    assert_eq!((ranked(&every), said(&every)), (all.clone(), false));
 }
 
 #[test]

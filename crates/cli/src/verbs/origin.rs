@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weir_host::role::{COUNT_REQUEST, COUNTERS_REQUEST, CountersReport, FREEZE_REQUEST, OriginReport};
-use weir_model::load::{DriverChoice, NAME_HEADER, RandomDuration};
+use weir_model::load::{DriverChoice, MOST_ORIGIN_HEADERS, NAME_HEADER, RandomDuration, origin_header};
 use weir_model::protocol::Protocol;
 use weir_origin::{AnswerKey, Faults, Options, Origin, ResponseOptions, tls};
 
-use crate::args::{choice, driver_values, parse_cpus, parse_header_name, stop_on_signal};
+use crate::args::{choice, driver_values, parse_cpus, parse_header, parse_header_name, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use weir_model::text::{count, counted};
 use weir_model::units::HumanDuration;
@@ -47,6 +47,9 @@ pub struct Args {
     /// Faults of answers, unless the request says, such as reset=1%,status=503:2% (key-value: lose=0.01%,stale=0.1%).
     #[arg(long, value_name = "FAULTS")]
     fault: Option<Faults>,
+    /// A header of answers, in place of the origin's own of that name; 'Date: now' is the time of each. May be repeated.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = parse_answer_header)]
+    header: Vec<(String, String)>,
     /// Header with the names of requests, which answers repeat in x-weir-answer. [default: x-weir-name]
     #[arg(long, value_name = "HEADER", value_parser = parse_header_name)]
     names: Option<String>,
@@ -135,6 +138,10 @@ pub fn main(args: &Args) -> VerbResult {
     }
     let faults = args.fault.clone().unwrap_or_default();
     faults.check(first.protocol.application()).map_err(|why| Failure::input(format!("--fault: {why}")))?;
+    if args.header.len() > MOST_ORIGIN_HEADERS {
+        let found = format!("{} headers", args.header.len());
+        return Err(Failure::wrong("--header", found, format!("at most {MOST_ORIGIN_HEADERS}")));
+    }
     let options = Options {
         listen: first.addr,
         also: args.listen.iter().skip(1).map(|other| other.addr).collect(),
@@ -147,7 +154,7 @@ pub fn main(args: &Args) -> VerbResult {
         cpus: args.cpus.clone().unwrap_or_default(),
         real_time: args.real_time,
         driver: args.driver,
-        responses: ResponseOptions { delay: args.delay, faults, seed: args.seed },
+        responses: ResponseOptions { delay: args.delay, faults, seed: args.seed, headers: args.header.clone() },
         names: args.names.clone().unwrap_or_else(|| NAME_HEADER.to_owned()),
         answer_key: args.answer_key,
     };
@@ -238,6 +245,13 @@ fn parse_listen(text: &str) -> Result<Listen, String> {
     let mut found = address.trim_end_matches('/').to_socket_addrs().map_err(|e| wrong_value(e, wanted))?;
     let addr = found.next().ok_or_else(|| wrong_value("this name has no address", wanted))?;
     Ok(Listen { protocol, addr })
+}
+
+/// A header that the origin can be told to send.
+fn parse_answer_header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = parse_header(text)?;
+    origin_header(&name, &value).map_err(|(found, wanted)| wrong_value(found, wanted))?;
+    Ok((name, value))
 }
 
 /// Waits for Ctrl-C, and reports once when no more connections fit.

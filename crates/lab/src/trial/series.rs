@@ -219,6 +219,7 @@ impl RunningTrial<'_> {
             vitals_late_s: window.late_s,
             placement: &placement,
             connections: point.connections,
+            close: trial_load.close,
             requests: match trial_load.kind {
                 LoadKind::Count { requests } => Some(requests),
                 _ => None,

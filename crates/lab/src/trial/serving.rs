@@ -130,6 +130,7 @@ fn own(
             tls,
             names: names.as_deref(),
             answer_key: context.answer_key,
+            headers: &trial.workload.origin_headers,
             output: &log,
         };
         let process = OriginProcess::start(host, &spec).map_err(|e| {

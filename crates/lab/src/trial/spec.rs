@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use weir_model::load::{LoadProtocol, LoadSpec, Names, RequestSpec, Target};
+use weir_model::protocol::Application;
 use weir_model::suite::{Expect, LoadKind};
 
 use super::points::PointSpec;
@@ -41,7 +42,10 @@ pub fn load_spec(
             .is_tls()
             .then(|| context.launcher.tls.client_spec(&client_folder(context.hosts.client().as_ref(), trial))),
         names: names(context, trial),
+        accept_encoding: trial.workload.accept_encoding,
         connections: point.connections,
+        connection_close: trial.load.close && protocol.application() == Application::Http1,
+        requests_per_connection: (trial.load.close && protocol.application() != Application::Http1).then_some(1),
         threads: (context.placement.client.len() as u32).min(point.connections),
         cpus: context.placement.client.clone(),
         real_time: is_real_time(context, trial),

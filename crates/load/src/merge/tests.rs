@@ -78,7 +78,7 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
             used: 3,
             min_streams: 1,
             tls: None,
-            watches: Watches { headers: HeaderWatch::new(2), names: None },
+            watches: Watches { headers: HeaderWatch::new(2), names: None, codings: None },
             cpu_us: (sent.len() as u64, 7),
             busy_poll_us: 2,
             real_time: true,

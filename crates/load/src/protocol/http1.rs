@@ -169,6 +169,9 @@ impl Request {
         if spec.connection_close && header(request, "connection").is_none() {
             all.push(("Connection", "close"));
         }
+        if let Some(coding) = spec.accept_encoding {
+            all.push(("Accept-Encoding", coding.as_str()));
+        }
         let head = request.request.method == "HEAD";
         if request.template {
             let template = HttpTemplate::new(&request.request, &all, spec.names.as_ref())?;
@@ -249,7 +252,7 @@ mod tests {
         assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
         let expectations = [Http1::expectation(&spec().requests[0])];
         let mut streams = [Stream::default()];
-        let mut watches = Watches { headers: crate::headers::HeaderWatch::new(1), names: None };
+        let mut watches = Watches { headers: crate::headers::HeaderWatch::new(1), names: None, codings: None };
         let mut generator = Generator::for_tests(&spec());
         let mut receive = |session: &mut Session, mut input: &[u8]| {
             let mut responses = Responses::new(&mut streams, &expectations, &mut watches, 5);

@@ -47,8 +47,9 @@ impl Protocol for Http2 {
             return Err("not a load of HTTP/2".into());
         };
         let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
-        let keep_headers =
-            spec.names.is_some() || spec.requests.iter().any(|request| !request.expect.headers.is_empty());
+        let keep_headers = spec.names.is_some()
+            || spec.accept_encoding.is_some()
+            || spec.requests.iter().any(|request| !request.expect.headers.is_empty());
         Ok(Http2 { requests, options: Options { max_streams, keep_headers, ..Options::client() } })
     }
 
@@ -171,6 +172,9 @@ impl Request {
     fn new(spec: &LoadSpec, request: &RequestSpec) -> Result<Request, String> {
         let authority = header(request, "host").unwrap_or(&spec.targets[request.target as usize].authority);
         let mut all = headers_but(request, "host");
+        if let Some(coding) = spec.accept_encoding {
+            all.push(("accept-encoding", coding.as_str()));
+        }
         let given = all.len();
         // Headers that change are sent last, and that with the name after those of the template.
         if let Some(names) = &spec.names {

@@ -18,6 +18,7 @@ use std::time::Duration;
 use weir_model::load::{ErrorKind, LoadSpec, RequestSpec};
 
 use crate::check::Expectation;
+use crate::codings::CodingWatch;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
 use crate::names::NameWatch;
@@ -184,6 +185,8 @@ pub(crate) struct Watches {
     pub headers: HeaderWatch,
     /// Where requests have names.
     pub names: Option<NameWatch>,
+    /// Where requests accept a content coding.
+    pub codings: Option<Box<CodingWatch>>,
 }
 
 /// A connection's responses in the making.
@@ -260,10 +263,7 @@ impl PartialResponse<'_> {
             self.watches.headers.answer(self.stream.request, self.now, headers.clone());
         }
         if self.expectation.checks_headers() {
-            let right = self.expectation.headers_match(headers);
-            if !right {
-                self.stream.response.wrong(ErrorKind::WrongHeader);
-            }
+            self.expectation.check_headers(headers, &mut self.stream.response);
         }
     }
 

@@ -217,7 +217,11 @@ impl<P: Protocol> Worker<P> {
         }
         let usable = reusable && slot.remaining > 0 && nth < slot.streams;
         let stream = self.pool.end(id, stream_id);
-        let verdict = self.plan.expectations[stream.request as usize].validate(&stream.response);
+        let expectation = &self.plan.expectations[stream.request as usize];
+        let verdict = match (stream.response.coded(), &mut self.watches.codings) {
+            (Some(coded), Some(codings)) => codings.validate(expectation, &stream.response, coded),
+            _ => expectation.validate(&stream.response),
+        };
         self.recorder.response(stream, verdict, now);
         if self.pacing.rest(stream_id, now) {
             self.pool.stream(stream_id).state = StreamState::Resting;

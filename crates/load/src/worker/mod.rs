@@ -99,6 +99,7 @@ impl<P: Protocol> Worker<P> {
             watches: Watches {
                 headers: HeaderWatch::new(plan.expectations.len()),
                 names: plan.spec.names.as_ref().map(|names| NameWatch::new(names, share.thread, clock)),
+                codings: plan.spec.accept_encoding.map(|_| Box::default()),
             },
             busy_poll: BusyPoll::new(share.real_time),
             next_sweep: 0,

@@ -182,14 +182,14 @@ pub(crate) mod body {
 }
 
 /// Whether `name` is a token (RFC 9110, section 5.6.2), which a header's name must be.
-pub(super) fn is_token(name: &str) -> bool {
+pub(crate) fn is_token(name: &str) -> bool {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     !name.is_empty() && name.bytes().all(token)
 }
 
 /// Whether `value` may be a header's value (RFC 9110, section 5.5): no control characters but tab, no blanks at its
 /// ends, which a receiver would drop.
-pub(super) fn is_field_value(value: &str) -> bool {
+pub(crate) fn is_field_value(value: &str) -> bool {
     let control = |b: u8| (b < 0x20 && b != b'\t') || b == 0x7f;
     !value.bytes().any(control) && value.trim_matches([' ', '\t']) == value
 }

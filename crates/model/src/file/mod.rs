@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 pub use schema::{product_schema, suite_schema, topology_schema};
 
 use crate::InputError;
+use crate::coding::Coding;
 use crate::product::{ORIGIN_PROFILE, Product};
 
 /// Reads a file: TOML that fits `schema`, and that `check` finds right. Errors are as [`crate::suite::Suite::parse`] says.
@@ -62,6 +63,11 @@ pub trait Catalogue {
     fn origins(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// The content codings in which a product answers under a profile; `None` where nobody knows.
+    fn codings(&self, _product: &str, _profile: &str) -> Option<Vec<Coding>> {
+        None
+    }
 }
 
 /// Profile names by product name.
@@ -92,6 +98,10 @@ impl Catalogue for BTreeMap<String, Product> {
 
     fn origins(&self) -> Vec<String> {
         self.values().filter(|product| product.can_be_origin()).map(|product| product.name.clone()).collect()
+    }
+
+    fn codings(&self, product: &str, profile: &str) -> Option<Vec<Coding>> {
+        Some(self.get(product)?.profiles.get(profile)?.codings.clone())
     }
 }
 

@@ -13,7 +13,7 @@ use super::forms::{is_field_value, is_token};
 use super::locate::{child, item};
 use super::{Catalogue, NAME_WANTED, is_name, read, schema};
 use crate::InputError;
-use crate::load::name_header;
+use crate::load::{MOST_ORIGIN_HEADERS, name_header, origin_header};
 use crate::product::ORIGIN_PROFILE;
 use crate::suite::{
     Entry, EntryPattern, Expect, Load, LoadKind, Naming, Protocol, RateSpec, Scale, ScaleOverride, Series, Suite,
@@ -323,6 +323,12 @@ impl Checks<'_, '_> {
         }
         self.kind_of_request(path, workload);
         self.names(path, workload);
+        self.coding(path, workload, entries);
+        if workload.expect.any_body && (workload.expect.size.is_some() || workload.expect.hash.is_some()) {
+            let found = "stands beside a size or a hash";
+            self.errors.add(&child(&child(path, "expect"), "any_body"), found, "one of the two");
+        }
+        self.origin_headers(path, workload);
         if !workload.protocol.is_measured() {
             let found =
                 format!("{:?} is a protocol that weir knows of and does not measure", workload.protocol.as_str());
@@ -338,6 +344,46 @@ impl Checks<'_, '_> {
             self.errors.add(&path, found, wanted);
         } else if workload.request.header(header).is_some() {
             self.errors.add(&path, format!("the request has a header {header:?} already"), "another header");
+        }
+    }
+
+    /// The origin can send what it is told to.
+    fn origin_headers(&mut self, path: &str, workload: &Workload) {
+        let path = child(path, "origin_headers");
+        for (name, value) in &workload.origin_headers {
+            if let Err((found, wanted)) = origin_header(name, value) {
+                self.errors.add(&child(&path, name), found, wanted);
+            }
+        }
+        let count = workload.origin_headers.len();
+        if count > MOST_ORIGIN_HEADERS {
+            self.errors.add(&path, format!("{count} headers"), format!("at most {MOST_ORIGIN_HEADERS}"));
+        }
+    }
+
+    /// Somebody has to offer the content coding that a workload accepts: one of its products, or the origin, whose path then says so.
+    fn coding(&mut self, path: &str, workload: &Workload, entries: Option<&[Entry]>) {
+        let Some(coding) = workload.accept_encoding.filter(|_| !workload.protocol.is_keyvalue()) else { return };
+        let key = child(path, "accept_encoding");
+        if workload.request.header("accept-encoding").is_some() {
+            let found = "the request has a header Accept-Encoding already";
+            return self.errors.add(&key, found, "one of the two: the header alone lets no coded answer be right");
+        }
+        let offers = |entry: &Entry| {
+            let codings = self.catalogue.codings(&entry.product, &entry.profile);
+            codings.is_none_or(|codings| codings.contains(&coding))
+        };
+        let mut asked =
+            entries.unwrap_or_default().iter().filter(|entry| workload.asks(&entry.product, &entry.profile));
+        let by_origin = workload.request.path.contains(&format!("encoding={}", coding.as_str()));
+        if entries.is_some() && !by_origin && !asked.any(offers) {
+            let coding = coding.as_str();
+            let found = format!("no product of this workload answers in {coding}");
+            let wanted = format!(
+                "a product whose profile has codings = [\"{coding}\"], or encoding={coding} in the query of `path`, with which the \
+                 origin codes"
+            );
+            self.errors.add(&key, found, wanted);
         }
     }
 
@@ -367,6 +413,8 @@ impl Checks<'_, '_> {
             ("expect", workload.expect != Expect::default()),
             ("by_product", workload.by_product),
             ("names", workload.names.is_some()),
+            ("accept_encoding", workload.accept_encoding.is_some()),
+            ("origin_headers", !workload.origin_headers.is_empty()),
         ];
         for (key, _) in of_http.into_iter().filter(|(_, given)| *given) {
             error(key, format!("does not go with protocol = {:?}", protocol.as_str()), &format!("no {key}"));

@@ -8,12 +8,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
+use crate::coding::Coding;
+
 mod names;
 mod schema;
 mod search;
 mod spec;
 
-pub use names::{ANSWER_HEADER, NAME_HEADER, NameCounts, Names, name_header};
+pub use names::{
+    ANSWER_HEADER, DATE, DATE_NOW, MOST_ORIGIN_HEADERS, NAME_HEADER, NameCounts, Names, name_header, origin_header,
+};
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 pub use spec::{
@@ -214,6 +218,10 @@ pub struct LoadResult {
     /// What the answers were named, where requests had names. Older records do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<NameCounts>,
+    /// How many answers came coded, and in which coding, where requests accepted any; all others came as they are. Over the client's
+    /// whole life. Older records do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub codings: Option<BTreeMap<Coding, CodedAnswers>>,
     /// How long the client's threads stood still in the window, of all threads together.
     #[serde(default)]
     pub stalls: Stalls,
@@ -246,6 +254,26 @@ pub struct LoadResult {
     /// What tells the clients apart, where several made the load; empty for one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<ClientOfHost>,
+}
+
+/// Answers whose bodies came in one content coding. Of an answer that cannot be decoded, `decoded_bytes` has nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodedAnswers {
+    /// How many.
+    pub answers: u64,
+    /// Bytes of their bodies as they came.
+    pub bytes: u64,
+    /// The same decoded.
+    pub decoded_bytes: u64,
+}
+
+impl CodedAnswers {
+    /// Adds those of another thread or client.
+    pub fn add(&mut self, other: &CodedAnswers) {
+        self.answers += other.answers;
+        self.bytes += other.bytes;
+        self.decoded_bytes += other.decoded_bytes;
+    }
 }
 
 /// Samples of the headers of right answers, over the client's whole life.

@@ -7,6 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::file::forms::{is_field_value, is_token};
+
 /// The header of a request that has its name, unless a workload says otherwise.
 pub const NAME_HEADER: &str = "x-weir-name";
 
@@ -70,14 +72,58 @@ const TAKEN: [&str; 15] = [
 /// What was found, and what would be right.
 pub fn name_header(name: &str) -> Result<String, (String, &'static str)> {
     let header = name.to_ascii_lowercase();
-    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    if header.is_empty() || !header.bytes().all(token) {
+    if !is_token(&header) {
         return Err((format!("{name:?} is no header's name"), "a header's name, such as x-request-id"));
     }
     if TAKEN.contains(&header.as_str()) {
         return Err((format!("the header {name:?} has a meaning of its own"), "another header, such as x-request-id"));
     }
     Ok(header)
+}
+
+/// The header of answers with the time, and the value for which the origin writes the time of each answer.
+pub const DATE: &str = "date";
+/// See [`DATE`].
+pub const DATE_NOW: &str = "now";
+
+/// The most headers that an origin is told to send.
+pub const MOST_ORIGIN_HEADERS: usize = 16;
+
+/// Headers of answers that follow from the connection or the body, or are weir's own.
+const OF_THE_ANSWER: [&str; 8] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "keep-alive",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    ANSWER_HEADER,
+];
+
+/// Whether an origin may be told to send this header.
+///
+/// # Errors
+/// What was found, and what would be right.
+pub fn origin_header(name: &str, value: &str) -> Result<(), (String, &'static str)> {
+    let lower = name.to_ascii_lowercase();
+    if !is_token(name) {
+        return Err((format!("{name:?} cannot be a header's name"), "letters, digits and !#$%&'*+-.^_`|~"));
+    }
+    if OF_THE_ANSWER.contains(&lower.as_str()) {
+        return Err((format!("the origin writes the header {name:?} as each answer needs it"), "another header"));
+    }
+    if !is_field_value(value) {
+        let wanted = "one line without control characters, and no blanks at its ends";
+        return Err((format!("{value:?} cannot be a header's value"), wanted));
+    }
+    if lower == DATE && value != DATE_NOW {
+        return Err((
+            format!("{value:?} is not the time of each answer"),
+            "Date = \"now\", with which the origin writes it",
+        ));
+    }
+    Ok(())
 }
 
 /// The answers of a load by the names that they had, over the client's whole life. Each answer is counted once.

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::{DriverChoice, Names};
+use crate::coding::Coding;
 use crate::keyvalue::{KeyValue, Mix, Operation};
 use crate::protocol::{Application, Protocol};
 use crate::suite::{Arrivals, Expect, LoadKind, Request};
@@ -55,6 +56,9 @@ pub struct LoadSpec {
     /// Each request has a name of its own. HTTP only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,
+    /// Requests accept answers whose bodies are coded so, and answers are checked when they are decoded. HTTP only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept_encoding: Option<Coding>,
     /// Ask for a new connection for every request (`Connection: close`). HTTP/1.1 only.
     pub connection_close: bool,
     /// Source addresses to connect from, in turn; empty = chosen by weir where one has too few ports, else by the kernel.
@@ -107,6 +111,7 @@ impl LoadSpec {
             requests_per_connection: None,
             recycle_s: None,
             names: None,
+            accept_encoding: None,
             connection_close: false,
             sources: Vec::new(),
             threads: 1,

@@ -89,25 +89,26 @@ impl Request {
     #[inline]
     pub(super) fn new(state: &mut HttpState, stream: Stream, head: &RequestHead<'_>) -> Request {
         let resolved = state.shared.cache.resolve(head.path);
+        let resolved = resolved.accepted(|| head.headers.get("accept-encoding"));
         let role = if resolved.own { Role::Own } else { Role::Counted };
         let name = if role == Role::Counted { state.name_among(head.headers) } else { None };
         let echoed = match resolved.source {
             Source::Echo => Echoed::begin(state.buffer(), head.headers.get("content-type").unwrap_or_default()),
-            Source::Headers => {
+            Source::Headers | Source::Request => {
                 let mut echoed = Echoed::begin(state.buffer(), b"");
                 write_head(&mut echoed, head);
                 echoed
             }
             Source::Fixed | Source::Counters => Echoed::default(),
         };
-        let too_large = resolved.source == Source::Echo && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
+        let too_large = resolved.source.has_request_body() && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
         let head_only = head.method == b"HEAD";
         Request { stream, resolved, echoed, role, name, too_large, body_length: 0, head_only }
     }
 
     /// Stores a piece of its body if it is at most `room` bytes.
     pub(super) fn body(&mut self, piece: &[u8], room: usize) {
-        if self.resolved.source != Source::Echo || self.too_large {
+        if !self.resolved.source.has_request_body() || self.too_large {
             return;
         }
         if piece.len() <= room {
@@ -153,13 +154,11 @@ impl Request {
         };
         let body = if resolve::bodiless(resolved.plan.status) || resolved.plan.status == 205 { &[] } else { body };
         self.body_length = if self.head_only { 0 } else { body.len() as u64 };
-        let headers: [(&str, &[u8]); 3] = [
-            ("content-type", content_type.as_bytes()),
-            ("server", resolve::SERVER.as_bytes()),
-            (ANSWER_HEADER, values.unwrap_or_default()),
-        ];
+        let (headers, count) = resolved.headers().http2(Some(content_type));
+        let mut headers = headers.map(|(name, value)| (name, value.as_bytes()));
+        headers[count] = (ANSWER_HEADER, values.unwrap_or_default());
         // Without the name, where there is none.
-        let headers = &headers[..2 + usize::from(values.is_some())];
+        let headers = &headers[..count + usize::from(values.is_some())];
         let status = resolved.plan.status;
         let sent = server.respond_with(self.stream, status, headers, Body::Copied(body), output);
         if sent == Err(SendError::BadValue) {
@@ -177,7 +176,7 @@ impl Request {
                 resolve::Body::Static(bytes) => Bytes::Static(bytes),
             },
             Source::Counters => Bytes::Own(state.counters_page()),
-            Source::Echo | Source::Headers => Bytes::Own(self.echoed.body().to_vec()),
+            Source::Echo | Source::Headers | Source::Request => Bytes::Own(self.echoed.body().to_vec()),
         };
         let length = body.len() as u64;
         let content_type = self.echoed.content_type().unwrap_or(resolved.content_type);

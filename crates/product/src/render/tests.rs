@@ -28,6 +28,7 @@ fn product(file: &str, text: &str, command: &[&str]) -> Product {
         speaks: None,
         nice: 0,
         listeners: false,
+        codings: Vec::new(),
         promise: None,
     };
     let mut product = thing();

@@ -95,6 +95,7 @@ pub(super) fn remarks(summary: &Summary) -> Vec<String> {
     }
     remarks.extend(summary.skipped.iter().map(|sentence| format!("{sentence}.")));
     remarks.extend(caches(summary));
+    remarks.extend(compressors(summary));
     for (n, what) in [
         (summary.suspect(), "suspect: ranked, marked with *, and explained under the table"),
         (summary.invalid(), "invalid: shown, not ranked"),
@@ -170,6 +171,17 @@ fn some(names: &[String]) -> String {
         [a, b, c, _, rest @ ..] => format!("{a}, {b}, {c} and {} more", rest.len() + 1),
         few => list(few),
     }
+}
+
+/// Products that compressed answers which others of the same case passed on as they came.
+fn compressors(summary: &Summary) -> Option<String> {
+    let plain = |section: &Section| section.rows.iter().any(|row| row.rank.is_some() && !row.compresses);
+    let mixed = summary.sections.iter().filter(|section| plain(section));
+    let rows = mixed.flat_map(|section| &section.rows).filter(|row| row.compresses);
+    let names = unique(rows.map(|row| row.label.as_str()));
+    (!names.is_empty()).then(|| {
+        format!("{} compressed answers: shown, not ranked with products of the same case that did not.", list(&names))
+    })
 }
 
 /// Products that answered requests which they did not pass on.

@@ -84,6 +84,9 @@ fn load_words(section: &Section) -> String {
             let counts: Vec<String> = counts.iter().map(|n| count(u64::from(*n))).collect();
             format!(" on {} connections, one after another", counts.join(", "))
         }
+        (_, Some(n)) if section.close => {
+            format!(" on {} at a time, each for one request", counted(u64::from(n), "connection"))
+        }
         (_, Some(n)) => format!(" on {}", counted(u64::from(n), "connection")),
         (_, None) => String::new(),
     };

@@ -118,6 +118,9 @@ pub struct Section {
     pub tls: Vec<String>,
     /// Connections of the client.
     pub connections: Option<u32>,
+    /// Each request had one of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub close: bool,
     /// Median length of the measured windows, seconds.
     pub window_s: f64,
     /// Open load: least and most requests a second ordered.
@@ -193,6 +196,9 @@ pub struct Row {
     /// It answered requests that it did not pass on, as a cache does, and is not ranked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub answers_itself: bool,
+    /// It compressed answers, and is not ranked with products that did not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub compresses: bool,
     /// Memory of the proxy, all and by connection.
     pub memory: Option<Memory>,
     /// How the product was warmed up, where that was watched.

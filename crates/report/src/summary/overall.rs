@@ -95,7 +95,7 @@ impl<'a> Chosen<'a> {
     }
 
     fn cases(&self, entry: &Entry) -> Option<&Cases<'a>> {
-        self.cases.iter().find(|cases| cases.entry == entry).filter(|cases| cases.ranked())
+        self.cases.iter().find(|cases| cases.entry == entry).filter(|cases| section::is_ranked(cases, &self.cases))
     }
 
     fn row(&self, entry: &Entry) -> Option<&'a Row> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use weir_model::metric::Window;
-use weir_model::record::{ANSWERS_ITSELF, Finding, Measurement, Role, Severity, Verdict};
+use weir_model::record::{ANSWERS_ITSELF, COMPRESSES, Finding, Measurement, Role, Severity, Verdict};
 use weir_model::speed::mean_of_role;
 use weir_model::suite::{Entry, Load};
 use weir_model::text::grouped;
@@ -37,8 +37,16 @@ impl<'a> Cases<'a> {
 
     /// True when the product was seen to answer requests that it did not pass on.
     fn answers_itself(&self) -> bool {
-        let itself = |trial: &&Trial| trial.measurement.findings.iter().any(|f| f.check == ANSWERS_ITSELF);
-        self.all.iter().any(itself)
+        self.has_finding(ANSWERS_ITSELF)
+    }
+
+    /// True when the product was seen to compress answers.
+    pub fn compresses(&self) -> bool {
+        self.has_finding(COMPRESSES)
+    }
+
+    fn has_finding(&self, check: &str) -> bool {
+        self.all.iter().any(|trial| trial.measurement.findings.iter().any(|finding| finding.check == check))
     }
 
     /// The trials whose numbers are shown.
@@ -85,6 +93,7 @@ impl<'a> Cases<'a> {
             standing,
             version: self.all.iter().find_map(|trial| trial.measurement.product_version.clone()),
             answers_itself: self.answers_itself(),
+            compresses: self.compresses(),
             memory: cost::memory(self, blocks),
             warmup: cost::warmup(self, blocks),
             search: search::searched(self, blocks),

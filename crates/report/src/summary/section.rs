@@ -60,6 +60,7 @@ pub(super) fn section(run: &Run, workload: &Workload, load: &Load) -> Option<Sec
         protocol: Some(workload.protocol),
         streams: load.streams_of(workload.protocol),
         tls: spoken(&trials),
+        close: load.close,
         connections: (load.connections > 0).then_some(load.connections),
         window_s: weir_stats::median(&windows).unwrap_or(0.0),
         offered_rate: extremes(rates.iter().copied()).filter(|_| open),
@@ -89,6 +90,12 @@ fn baseline_row(cases: &Cases<'_>, run: &Run, blocks: &[u32]) -> Row {
     let mut row = cases.row(run, blocks);
     curve::bend(&mut row, &cases.load.series);
     row
+}
+
+/// Whether a product is ranked among all of its section: not where it compressed answers and another did not, which is less work.
+pub(super) fn is_ranked(cases: &Cases<'_>, all: &[Cases<'_>]) -> bool {
+    let plain = |other: &Cases<'_>| other.entry.product != BASELINE && other.ranked() && !other.compresses();
+    cases.ranked() && !(cases.compresses() && all.iter().any(plain))
 }
 
 /// The cases of a section that was made.
@@ -124,7 +131,7 @@ fn rank(run: &Run, products: &[Cases], blocks: &[u32], metric: Metric) -> Ranked
     let values: Vec<Vec<f64>> =
         products.iter().map(|cases| cases.by_block(blocks, |window| metric.value(window))).collect();
     let rows: Vec<Row> = products.iter().map(|cases| cases.row(run, blocks)).collect();
-    let sorted = sorted(rows, &values, metric, |i, _| products[i].ranked());
+    let sorted = sorted(rows, &values, metric, |i, _| is_ranked(&products[i], products));
     let Some((best, others)) = sorted.ranked.split_first() else {
         return RankedRows { rows: sorted.rows, noise: None, pairs: 0 };
     };

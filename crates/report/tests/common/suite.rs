@@ -63,6 +63,7 @@ fn load(name: &str, title: &str, kind: LoadKind, connections: u32) -> Load {
         series: Series::Once,
         streams: 1,
         steady: None,
+        close: false,
         saturating: false,
         keep: false,
         least_cores: None,

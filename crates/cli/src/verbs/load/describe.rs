@@ -68,6 +68,7 @@ pub fn protocol(spec: &LoadSpec) -> Option<String> {
         several(spec.requests.len(), "kind")
             .filter(|_| spec.keyvalue.is_none())
             .map(|kinds| format!("{kinds} of requests")),
+        spec.accept_encoding.map(|coding| format!("accepts {}", coding.as_str())),
         spec.connection_close.then(|| "a connection for every request".to_owned()),
         spec.requests_per_connection.map(|n| format!("{} per connection", counted(n, "request"))),
         spec.recycle_s.map(|age| format!("connections of {}", human_us(age * 1e6))),

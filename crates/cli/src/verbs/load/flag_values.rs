@@ -76,14 +76,6 @@ pub fn conditions(text: &str) -> Result<Vec<Condition>, String> {
     Condition::list(text).map_err(|e| e.to_string())
 }
 
-/// Reads `name: value`.
-pub fn header(text: &str) -> Result<(String, String), String> {
-    match text.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        _ => Err(wrong_value(format!("\"{text}\" is not a header"), "'name: value'")),
-    }
-}
-
 /// Reads `name: value`, or `name` for any value.
 pub fn expected_header(text: &str) -> Result<(String, Option<String>), String> {
     let (name, value) = match text.split_once(':') {

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use weir_model::coding::Coding;
 use weir_model::condition::Condition;
 use weir_model::keyvalue::{KeyChoice, Mix, ValueSize};
 use weir_model::load::{DriverChoice, NAME_HEADER, RandomDuration, Step, TlsVersion};
@@ -12,7 +13,7 @@ use weir_model::suite::Arrivals;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 
 use super::flag_values as parse;
-use crate::args::{choice, driver_values, parse_cpus, parse_header_name};
+use crate::args::{choice, driver_values, parse_cpus, parse_header, parse_header_name};
 
 /// Flags of `weir load`.
 #[derive(Debug, clap::Args)]
@@ -96,7 +97,7 @@ pub struct RequestFlags {
     #[arg(long, short = 'm', value_name = "METHOD")]
     pub method: Option<String>,
     /// A header. May be repeated.
-    #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = parse::header)]
+    #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = parse_header)]
     pub header: Vec<(String, String)>,
     /// Body of every request.
     #[arg(long, short = 'b', value_name = "TEXT", group = "a_body", value_parser = parse::bytes)]
@@ -116,11 +117,16 @@ pub struct RequestFlags {
     /// Fill in fields such as {{seq}} in the path, header values and body, anew for each request.
     #[arg(long, hide_short_help = true)]
     pub template: bool,
+    /// Accept answers in this content coding: gzip. Coded answers are checked when they are decoded.
+    #[arg(long, value_name = "CODING", value_parser = choice(&CODINGS), hide_short_help = true)]
+    pub accept_encoding: Option<Coding>,
     /// Give each request a name in a header, which weir's origin answers: tells caches, retries and more apart
     /// [default header: x-weir-name].
     #[arg(long, value_name = "HEADER", num_args = 0..=1, require_equals = true, default_missing_value = NAME_HEADER, value_parser = parse_header_name, hide_short_help = true)]
     pub names: Option<String>,
 }
+
+const CODINGS: [(&str, &str, Coding); 1] = [("gzip", "RFC 1952", Coding::Gzip)];
 
 /// What is asked of a key-value server: only with the URL of one.
 #[derive(Debug, clap::Args)]

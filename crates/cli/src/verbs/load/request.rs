@@ -29,6 +29,7 @@ pub fn mix(args: &Args, lines: &[UrlLine]) -> Result<Mix, Failure> {
         size: answers.expect_size.map(|size| size.0),
         hash: answers.expect_hash.or(answers.expect_hash_of),
         headers: answers.expect_header.clone(),
+        any_body: false,
         errors: None,
     };
     let default = flags.method.as_deref().unwrap_or(if body.is_empty() { "GET" } else { "POST" });

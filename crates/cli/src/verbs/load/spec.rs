@@ -68,6 +68,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         requests_per_connection: args.connections.requests_per_connection,
         recycle_s: args.connections.recycle.map(|time| time.0.as_secs_f64()),
         names,
+        accept_encoding: args.request.accept_encoding,
         connection_close: args.connections.close,
         sources: args.connections.source.clone(),
         // With 0 the load decides by how many connections a thread can hold.

@@ -3,7 +3,10 @@
 
 mod limit;
 
-use weir_model::load::{Counts, ErrorKind, LoadResult, Quantiles, RequestResult, TlsResult};
+use std::collections::BTreeMap;
+
+use weir_model::coding::Coding;
+use weir_model::load::{CodedAnswers, Counts, ErrorKind, LoadResult, Quantiles, RequestResult, TlsResult};
 use weir_model::text::{count, counted, fixed_us, full_rate, human_bytes, human_us, list};
 
 use super::describe::{describe, keyvalue, percentiles, protocol};
@@ -92,6 +95,9 @@ fn counts(result: &LoadResult, keyvalue: bool) -> Vec<String> {
     if let Some(tls) = &result.tls {
         lines.push(format!("{:<LABEL$}{}", "tls", handshakes(tls)));
     }
+    if let Some(codings) = &result.codings {
+        lines.push(format!("{:<LABEL$}{}", "coded", coded(result, codings)));
+    }
     if !window.statuses.is_empty() && !keyvalue {
         lines.push(line("statuses", String::new(), listed(window.statuses.iter().map(|(s, n)| (s.to_string(), *n)))));
     }
@@ -155,7 +161,7 @@ fn connections(result: &LoadResult) -> String {
 
 /// What was negotiated, or how many where there was more than one; and how many handshakes were resumed or failed.
 fn handshakes(tls: &TlsResult) -> String {
-    let names = |names: &std::collections::BTreeMap<String, u64>, what: &str| match names.len() {
+    let names = |names: &BTreeMap<String, u64>, what: &str| match names.len() {
         0 => String::new(),
         1 => names.keys().next().cloned().unwrap_or_default(),
         n => format!("{n} {what}"),
@@ -168,6 +174,17 @@ fn handshakes(tls: &TlsResult) -> String {
     };
     let failed = if tls.failed > 0 { format!(", {} failed", count(tls.failed)) } else { String::new() };
     format!("{}{resumed}{failed}", agreed.join(" "))
+}
+
+/// How many answers came coded, of how many, and what that saved.
+fn coded(result: &LoadResult, codings: &BTreeMap<Coding, CodedAnswers>) -> String {
+    let answers: u64 = result.total.statuses.values().sum();
+    let one = |(coding, coded): (&Coding, &CodedAnswers)| {
+        let (bytes, decoded) = (human_bytes(coded.bytes as f64), human_bytes(coded.decoded_bytes as f64));
+        format!("{} of {} answers in {}: {bytes} for {decoded}", count(coded.answers), count(answers), coding.as_str())
+    };
+    let all: Vec<String> = codings.iter().map(one).collect();
+    if all.is_empty() { format!("none of {} answers", count(answers)) } else { all.join("; ") }
 }
 
 /// Most frequent first, as many as fit; the rest is counted.

@@ -19,7 +19,8 @@ pub fn describe(load: &Load) -> String {
     let steady = load.steady.map(|most| format!(", once steady (at most {})", HumanDuration(most))).unwrap_or_default();
     let cores = load.least_cores.map(|least| format!(", on {least} CPUs or more")).unwrap_or_default();
     let kept = if load.keep { ", products kept over the workloads" } else { "" };
-    format!("{}, {connections}, {length}{steady}{cores}{kept}", kind(load))
+    let close = if load.close { ", one for each request" } else { "" };
+    format!("{}, {connections}{close}, {length}{steady}{cores}{kept}", kind(load))
 }
 
 fn kind(load: &Load) -> String {
