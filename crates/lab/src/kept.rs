@@ -56,7 +56,7 @@ fn same_origin(v: &Workload, w: &Workload) -> bool {
 
 /// What is kept between trials.
 #[derive(Debug, Default)]
-pub struct Keeper {
+pub struct KeptProduct {
     /// Number of the first trial of those that share a start.
     first: u32,
     /// What runs.
@@ -65,12 +65,12 @@ pub struct Keeper {
     broken: Option<TrialError>,
 }
 
-impl Keeper {
+impl KeptProduct {
     /// Begins a trial of those that share a start. What others have left is ended.
     pub fn begin(&mut self, sharing: &[Planned]) {
         let first = sharing.first().map_or(0, |planned| planned.trial);
         if first != self.first {
-            *self = Keeper { first, ..Keeper::default() };
+            *self = KeptProduct { first, ..KeptProduct::default() };
         }
     }
 
@@ -168,20 +168,20 @@ mod tests {
         let (suite, products, plan) = kept();
         let first = plan.iter().find(|planned| planned.case.product == "p0").expect("planned").trial;
         let mine = sharing(&suite, &products, &plan, first);
-        let mut keeper = Keeper::default();
-        keeper.begin(mine);
-        assert_eq!(keeper.broken(), None);
-        keeper.after(&failed(first, "p0", "w0", "load", "died"), 4);
-        keeper.begin(mine);
-        let said = keeper.broken().expect("nothing runs");
+        let mut kept_product = KeptProduct::default();
+        kept_product.begin(mine);
+        assert_eq!(kept_product.broken(), None);
+        kept_product.after(&failed(first, "p0", "w0", "load", "died"), 4);
+        kept_product.begin(mine);
+        let said = kept_product.broken().expect("nothing runs");
         assert_eq!(said.stage, "not-tried");
         let expected = format!("p0 was started once for 4 workloads, and trial {first} (w0) failed at \"load\": died");
         assert_eq!((said.message, said.remedy), (expected, "mend".to_owned()));
-        keeper.after(&measured(first + 1, "p0", "w1", 9.0), 4);
-        assert!(keeper.broken().expect("still").message.contains("died"), "the first cause");
+        kept_product.after(&measured(first + 1, "p0", "w1", 9.0), 4);
+        assert!(kept_product.broken().expect("still").message.contains("died"), "the first cause");
         let others = plan.iter().find(|planned| planned.case.product == "p1").expect("planned").trial;
-        keeper.begin(sharing(&suite, &products, &plan, others));
-        assert_eq!(keeper.broken(), None, "another start");
+        kept_product.begin(sharing(&suite, &products, &plan, others));
+        assert_eq!(kept_product.broken(), None, "another start");
     }
 
     #[test]

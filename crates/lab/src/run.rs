@@ -24,7 +24,7 @@ use weir_model::suite::{Load, LoadKind, RateSpec, Suite};
 
 use crate::hosts::{Hosts, Reach};
 use crate::journal::{Journal, JournalError};
-use crate::kept::{self, Keeper};
+use crate::kept::{self, KeptProduct};
 use crate::plan::{Planned, plan};
 use crate::rates::{self, ChosenRate};
 use crate::trial::{self, Abort, Chain, TrialContext, TrialSpec};
@@ -97,7 +97,7 @@ pub struct Run {
     plan: Vec<Planned>,
     chosen: Vec<ChosenRate>,
     measured: Vec<Measurement>,
-    keeper: Keeper,
+    kept_product: KeptProduct,
 }
 
 impl Run {
@@ -131,7 +131,7 @@ impl Run {
             plan,
             chosen: Vec::new(),
             measured: Vec::new(),
-            keeper: Keeper::default(),
+            kept_product: KeptProduct::default(),
         })
     }
 
@@ -155,7 +155,7 @@ impl Run {
         for trial in &measured {
             context.add_speeds(trial);
         }
-        Ok(Run { journal, context, reach, suite, plan, chosen, measured, keeper: Keeper::default() })
+        Ok(Run { journal, context, reach, suite, plan, chosen, measured, kept_product: KeptProduct::default() })
     }
 
     /// The run's folder.
@@ -234,18 +234,18 @@ impl Run {
             Err(error) => (Some(error), None),
         };
         let sharing = kept::sharing(&self.suite, &self.context.products, &self.plan, planned.trial);
-        self.keeper.begin(sharing);
+        self.kept_product.begin(sharing);
         let chain = load.keep.then(|| self.chain(sharing, planned, &load));
         let (chain, watched_now) = (chain.as_ref(), watched.as_ref());
         let (workload, load) = (&workload, &load);
         let spec = TrialSpec { planned, workload, load, rate, folder: &folder, watched: watched_now, chain };
-        let no_use = || skip::reason(&self.measured, &planned.case, load, rate).or_else(|| self.keeper.broken());
+        let no_use = || skip::reason(&self.measured, &planned.case, load, rate).or_else(|| self.kept_product.broken());
         let result = match unreached.or(unfound).or_else(no_use) {
             Some(error) => Ok(trial::not_tried(&self.context, &spec, error)),
             None => {
-                let result = trial::run(&self.context, &spec, &mut self.keeper.started, stop, observer);
+                let result = trial::run(&self.context, &spec, &mut self.kept_product.started, stop, observer);
                 if let (Ok(measured), Some(chain)) = (&result, chain) {
-                    self.keeper.after(measured, chain.workloads.len());
+                    self.kept_product.after(measured, chain.workloads.len());
                 }
                 result
             }
