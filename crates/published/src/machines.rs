@@ -52,7 +52,7 @@ impl Machine {
 struct Row {
     place: &'static str,
     roles: String,
-    cells: [String; 5],
+    cells: [String; 6],
     remark: String,
 }
 
@@ -60,18 +60,17 @@ struct Row {
 pub(super) fn table(context: &Context<'_>) -> Option<Table> {
     let source = context.source;
     let there = source.machines.iter().map(|machine| {
-        let Machine { machine: name, cores, memory, network, system, .. } = machine;
+        let Machine { machine: name, cores, memory, network, system, vendor, .. } = machine;
         let line = match source.documents.first().is_some_and(|first| first.document == machine.document) {
             true => format!("line {}", machine.line),
             false => format!("line {} of {}", machine.line, machine.document),
         };
-        let vendor = format!("{} by the vendor's list", machine.vendor);
-        let remarks = [vendor, line, machine.remark.clone()].into_iter().filter(|text| !text.is_empty());
+        let remarks = [line, machine.remark.clone()].into_iter().filter(|text| !text.is_empty());
         let variant = if machine.variant.is_empty() { String::new() } else { format!(" ({})", machine.variant) };
         Row {
             place: "there",
             roles: format!("{}{variant}", list(&machine.roles.split(' ').collect::<Vec<_>>())),
-            cells: [name, cores, memory, network, system].map(String::clone),
+            cells: [name, cores, memory, network, system, vendor].map(String::clone),
             remark: remarks.collect::<Vec<_>>().join("; "),
         }
     });
@@ -83,15 +82,16 @@ pub(super) fn table(context: &Context<'_>) -> Option<Table> {
     let mut table = TableOf::<Row>::new();
     table.add(Column::text("Where"), |row| row.place);
     table.add(Column::text("Roles"), |row| row.roles.clone());
-    for (place, name) in ["Machine", "Cores", "Memory", "Network", "System"].into_iter().enumerate() {
+    let names = ["Machine", "Cores", "Memory", "Network", "System", "By the vendor's list"];
+    for (place, name) in names.into_iter().enumerate() {
         table.add(Column::text(name), move |row| match row.cells[place].as_str() {
             "" => "\u{2013}".to_string(),
             cell => cell.to_string(),
         });
     }
     table.add(Column::text("Remark"), |row| row.remark.clone());
-    let note = "Cells of the document are as printed there, and empty where it says nothing. A virtual CPU of such machines is mostly \
-                one of two threads of a core. Compare ratios between products, and not figures, between machines that differ.";
+    let note = "Cells of the document are as printed there, and empty where it says nothing; what the vendor lists for a machine of that \
+                name is beside them. A virtual CPU of such machines is mostly one of two threads of a core. Compare ratios between products, and not figures, between machines that differ.";
     let table = table.table("published-machines", "The machines, there and here", &rows, |_| RowKind::Plain);
     (!source.machines.is_empty()).then(|| table.with_notes([note, context.scaled]))
 }
@@ -121,7 +121,8 @@ fn row(facts: &Environment, cpus: u32, network: String) -> Row {
         bytes => format!("{} GiB", short(bytes as f64 / Unit::MEBIBYTES.size / 1024.0)),
     };
     let kind = facts.virtualization.as_ref().map(|kind| format!("virtual ({kind})"));
-    let cells = [facts.cpu_model.clone(), counted(u64::from(cpus), "CPU"), memory, network, system(facts)];
+    let cpus = counted(u64::from(cpus), "CPU");
+    let cells = [facts.cpu_model.clone(), cpus, memory, network, system(facts), String::new()];
     Row { place: "here", roles: String::new(), cells, remark: kind.unwrap_or_default() }
 }
 
