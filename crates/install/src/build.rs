@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use weir_host::ProgramSpec;
 use weir_host::files::free_bytes;
-use weir_model::product::{BuildTool, Install, Need, Product, Source};
+use weir_model::product::{BuildTool, Install, Need, Product, RustNeed, Source};
 
 use super::child::{self, words};
 use super::place::{self, InstallFolder};
+use super::toolchain::{self, Toolchain};
 use super::{InstallContext, InstallError, Latest, Notify, Progress, lookup, project, tools};
 use crate::home::Home;
 
@@ -34,6 +35,8 @@ pub struct BuildStep {
     /// Pattern of the program's path in the folder it is built in.
     binary: String,
     features: Vec<String>,
+    rust: Option<RustNeed>,
+    env: BTreeMap<String, String>,
     needs: Vec<Need>,
     /// Where it goes; `None` for the newest version, whose folder is named by what it turns out to be.
     place: Option<InstallFolder>,
@@ -41,15 +44,15 @@ pub struct BuildStep {
 
 /// One command that builds.
 #[derive(Debug)]
-struct Job {
+pub(super) struct Job {
     /// Arguments; the first is the program.
-    command: Vec<String>,
+    pub command: Vec<String>,
     /// Where it runs.
-    dir: PathBuf,
+    pub dir: PathBuf,
     /// Variables set on top of the user's own.
-    set: Vec<(&'static str, String)>,
+    pub set: Vec<(String, String)>,
     /// The folder of which only the program is kept; `None` when all of what was made is in its place already.
-    keep_from: Option<PathBuf>,
+    pub keep_from: Option<PathBuf>,
 }
 
 /// Variables of the user or of an outer cargo that would change the program or where it is put.
@@ -75,7 +78,7 @@ impl BuildStep {
         home: &Home,
         newest: bool,
     ) -> Option<Result<BuildStep, String>> {
-        let Install::Build { tool, source, binary, features, needs } = install else { return None };
+        let Install::Build { tool, source, binary, features, rust, env, needs } = install else { return None };
         let place = if newest { Ok(None) } else { place::of(product, install, home) };
         Some(place.map(|place| BuildStep {
             product: Box::new(product.clone()),
@@ -83,6 +86,8 @@ impl BuildStep {
             source: source.clone(),
             binary: binary.clone(),
             features: features.clone(),
+            rust: rust.clone(),
+            env: env.clone(),
             needs: tools::needs(*tool, needs),
             place,
         }))
@@ -93,8 +98,14 @@ impl BuildStep {
         &self.product.name
     }
 
-    pub(super) fn needs(&self) -> &[Need] {
-        &self.needs
+    /// The tools that it needs; cargo is not among them where the product names a compiler, with which it comes.
+    pub(super) fn needs(&self) -> Vec<Need> {
+        self.needs.iter().filter(|need| self.rust.is_none() || need.program != "cargo").cloned().collect()
+    }
+
+    /// The compiler that it needs.
+    pub(super) fn rust(&self) -> Option<&RustNeed> {
+        self.rust.as_ref()
     }
 
     /// How many packages its lock file names, and what they are called.
@@ -141,13 +152,13 @@ impl BuildStep {
             (BuildTool::Go, Source::Package { package, version }) => {
                 let version = if pinned { version } else { "latest" };
                 let bin = out.join(Path::new(&self.binary).parent().unwrap_or(Path::new("bin")));
-                let set = vec![("GOBIN", text(&bin)), ("GOWORK", "off".to_owned())];
+                let set = variables([("GOBIN", text(&bin)), ("GOWORK", "off".to_owned())]);
                 Job { set, ..job(words(&format!("go install -v -trimpath {package}@{version}")), work) }
             }
             (BuildTool::Go, Source::Project(_)) => {
                 let to = [text(&out.join(&self.binary)), ".".to_owned()];
                 let command = words("go build -v -trimpath -o").into_iter().chain(to).collect();
-                Job { set: vec![("GOWORK", "off".to_owned())], ..job(command, &project) }
+                Job { set: variables([("GOWORK", "off".to_owned())]), ..job(command, &project) }
             }
             (BuildTool::Maven, _) => {
                 Job { keep_from: Some(project.clone()), ..job(words("mvn -B -Dstyle.color=never package"), &project) }
@@ -180,12 +191,16 @@ impl BuildStep {
     }
 }
 
-fn cargo_set(target: &Path) -> Vec<(&'static str, String)> {
-    vec![
+fn cargo_set(target: &Path) -> Vec<(String, String)> {
+    variables([
         ("CARGO_TARGET_DIR", target.display().to_string()),
         ("CARGO_TERM_PROGRESS_WHEN", "never".to_owned()),
         ("CARGO_TERM_COLOR", "never".to_owned()),
-    ]
+    ])
+}
+
+fn variables<const N: usize>(set: [(&str, String); N]) -> Vec<(String, String)> {
+    set.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
 impl fmt::Display for BuildStep {
@@ -223,12 +238,15 @@ pub(super) fn install(
         return Ok(None);
     }
     // A step before this one may have brought them; it may also have brought old ones.
-    if let Some(lack) = tools::missing_tools(&step.needs).first() {
-        return Err(InstallError::Message(format!("{} cannot be built: {lack}", step.product.name)));
+    let cannot =
+        |why: &dyn fmt::Display| InstallError::Message(format!("{} cannot be built: {why}", step.product.name));
+    if let Some(lack) = tools::missing_tools(&step.needs()).first() {
+        return Err(cannot(lack));
     }
+    let rust = step.rust().map(|need| toolchain::find(need, context.home).map_err(|why| cannot(&why))).transpose()?;
     let mut latest = None;
     place::make(&context.home.product(&step.product.name), |work, out| {
-        let job = step.job(work, out)?;
+        let job = step.job(work, out)?.with(rust.as_ref(), &step.env);
         run(&job, unset(step.tool), work, context, notify)?;
         let wrong = |why: String| InstallError::Failed {
             command: child::command_line(&job.command),
@@ -239,6 +257,13 @@ pub(super) fn install(
             keep(from, &place::binary_in(from, &step.binary).map_err(wrong)?, out)?;
         }
         place::binary_in(out, &step.binary).map_err(wrong)?;
+        if step.tool == BuildTool::Cargo {
+            let rustc = rust.as_ref().map_or("rustc".to_owned(), |rust| rust.program("rustc"));
+            let set = rust.as_ref().map(Toolchain::set).unwrap_or_default();
+            if let Some(compiler) = tools::compiler_line(rustc, &set) {
+                place::note_built_with(out, &compiler)?;
+            }
+        }
         match &step.place {
             Some(place) => Ok(place.clone()),
             None => Ok(latest.insert(step.newest(out)?).place(&step.product.name, context.home)),
@@ -247,8 +272,20 @@ pub(super) fn install(
     Ok(latest)
 }
 
+impl Job {
+    /// The same with a compiler of weir's own and the product's variables.
+    fn with(mut self, rust: Option<&Toolchain>, env: &BTreeMap<String, String>) -> Job {
+        if let (Some(rust), Some(program)) = (rust, self.command.first_mut()) {
+            *program = rust.program(program);
+        }
+        self.set.extend(rust.into_iter().flat_map(Toolchain::set));
+        self.set.extend(env.clone());
+        self
+    }
+}
+
 /// Runs it to its end. `work` is a folder that is removed afterwards, where its output goes.
-fn run(
+pub(super) fn run(
     job: &Job,
     unset: &[&str],
     work: &Path,
@@ -294,7 +331,7 @@ fn environment(job: &Job, unset: &[&str], scraps: &Path) -> BTreeMap<String, Str
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut environment: BTreeMap<String, String> = users.filter(|(name, _)| !unset.contains(&name.as_str())).collect();
     environment.insert("TMPDIR".to_owned(), scraps.display().to_string());
-    environment.extend(job.set.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    environment.extend(job.set.iter().cloned());
     environment
 }
 
@@ -341,7 +378,7 @@ mod tests {
 
     #[test]
     fn the_users_settings_stay_except_those_that_make_another_program() {
-        let set = vec![("GOBIN", "/there".to_owned())];
+        let set = variables([("GOBIN", "/there".to_owned())]);
         let job = Job { command: words("sh"), dir: "/".into(), set, keep_from: None };
         let environment = environment(&job, &["PATH"], Path::new("/scraps"));
         assert_eq!(environment.get("TMPDIR").map(String::as_str), Some("/scraps"));

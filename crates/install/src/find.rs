@@ -107,11 +107,11 @@ pub(super) fn probe(
         Ok(binary) => binary,
         Err(why) => return Ok(Err(why)),
     };
-    let version = match version::read(product, &program.version, &binary, version::LIMIT)? {
+    let version = match version::read(product, program.version.at_least.as_deref(), &binary, version::LIMIT)? {
         Ok(version) => version,
         Err(why) => return Ok(Err(why)),
     };
-    let from = origin(product, program, install, &binary);
+    let from = origin(product, program, install, &binary, home);
     Ok(Ok(FoundProgram { binary, version, from }))
 }
 
@@ -136,13 +136,16 @@ pub(super) fn locate(product: &Product, install: &Install, home: &Home) -> Resul
 }
 
 /// What is found in PATH is mostly what a package put there: the record then says which package, and its full version.
-fn origin(product: &Product, program: &Program, install: &Install, binary: &Path) -> String {
+fn origin(product: &Product, program: &Program, install: &Install, binary: &Path, home: &Home) -> String {
+    let place = place::of(product, install, home).ok().flatten();
+    let built_with = place.and_then(|place| place.built_with()).map(|with| format!(", built with {with}"));
+    let built_with = built_with.unwrap_or_default();
     if let Some(name) = install.project() {
         let digest = super::project::digest(product, name).unwrap_or_default();
-        return format!("{} {}", label(install), digest.get(..12).unwrap_or_default());
+        return format!("{} {}{built_with}", label(install), digest.get(..12).unwrap_or_default());
     }
     if install.binary_inside().is_some() {
-        return label(install);
+        return format!("{}{built_with}", label(install));
     }
     let real = binary.canonicalize().ok();
     let package = program.installs.iter().find_map(|install| match install {

@@ -46,6 +46,11 @@ impl Home {
         self.0.join("products").join(name)
     }
 
+    /// Where compilers are kept that products need and the machine does not have.
+    pub fn toolchains(&self) -> PathBuf {
+        self.0.join("toolchains")
+    }
+
     /// A relative path in the other two is passed over, as the XDG base directory specification asks.
     fn resolve(variable: impl Fn(&str) -> Option<OsString>) -> Result<Home, HomeError> {
         let own = variable("WEIR_HOME").map(PathBuf::from).filter(|path| !path.as_os_str().is_empty());

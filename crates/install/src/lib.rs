@@ -27,6 +27,7 @@ mod plan;
 mod project;
 #[cfg(test)]
 mod tests;
+mod toolchain;
 mod tools;
 mod unpack;
 mod using;
@@ -46,6 +47,7 @@ pub use download::DownloadStep;
 pub use error::InstallError;
 pub use find::{find, find_all, quick_find, quick_find_all};
 pub use plan::{Step, plan, plan_latest, run_step};
+pub use toolchain::ToolchainStep;
 pub use using::{Latest, Own, Using, own_binary, use_binary, use_no_binary, use_pinned, using};
 
 /// A product's program as [`quick_find`] finds it: [`Installed`] without the hash.

@@ -13,7 +13,7 @@ use weir_model::product::{Install, Product, Source};
 use super::{InstallError, lookup, project};
 use crate::home::Home;
 
-/// Written last, inside the folder: what is there is whole, and what it is.
+/// Written last, inside the folder: what is there is whole, and what it is. A second line says what compiled it, where that is known.
 const SEAL: &str = ".weir-seal";
 /// Begins the names of folders in the making.
 const PARTIAL: &str = ".partial-";
@@ -38,8 +38,11 @@ pub(super) fn of(product: &Product, install: &Install, home: &Home) -> Result<Op
         Install::Wheel { version, sha256, .. } | Install::Release { version, sha256, .. } => {
             place(version, for_here(sha256)?.clone())
         }
-        Install::Build { source, features, .. } => {
-            let features: String = features.iter().map(|feature| format!(" +{feature}")).collect();
+        Install::Build { source, features, rust, env, .. } => {
+            let features = features.iter().map(|feature| format!(" +{feature}"));
+            let made_by = rust.iter().map(|rust| format!(" ({rust})"));
+            let env = env.iter().map(|(name, value)| format!(" {name}={value}"));
+            let features: String = features.chain(made_by).chain(env).collect();
             match source {
                 Source::Package { package, version } => {
                     place(version, format!("{method} {package} {version}{features}"))
@@ -74,11 +77,23 @@ impl InstallFolder {
         let Ok(seal) = fs::read_to_string(self.folder.join(SEAL)) else {
             return Err(format!("not installed (nothing in {})", self.folder.display()));
         };
-        if seal.trim() != self.seal {
-            return Err(format!("{} holds something else ({})", self.folder.display(), seal.trim()));
+        let seal = seal.lines().next().unwrap_or_default().trim();
+        if seal != self.seal {
+            return Err(format!("{} holds something else ({seal})", self.folder.display()));
         }
         binary_in(&self.folder, pattern)
     }
+
+    /// What compiled the program in there, where that was noted.
+    pub(super) fn built_with(&self) -> Option<String> {
+        Some(fs::read_to_string(self.folder.join(SEAL)).ok()?.lines().nth(1)?.to_owned())
+    }
+}
+
+/// Notes in a folder in the making what compiled the program: the second line of its seal.
+pub(super) fn note_built_with(out: &Path, compiler: &str) -> Result<(), InstallError> {
+    let path = out.join(SEAL);
+    fs::write(&path, format!("{compiler}\n")).map_err(InstallError::io(&path))
 }
 
 /// The one file below `folder` that fits.
@@ -104,7 +119,8 @@ pub(super) fn make(
     }
     let place = fill(&work, &out)?;
     let seal = out.join(SEAL);
-    fs::write(&seal, format!("{}\n", place.seal)).map_err(InstallError::io(&seal))?;
+    let built_with = fs::read_to_string(&seal).unwrap_or_default();
+    fs::write(&seal, format!("{}\n{built_with}", place.seal)).map_err(InstallError::io(&seal))?;
     if place.folder.exists() {
         // From something else of the same version, or broken by somebody.
         fs::remove_dir_all(&place.folder).map_err(InstallError::io(&place.folder))?;
@@ -115,7 +131,7 @@ pub(super) fn make(
 
 /// Removes what interrupted installs left, of any product. The caller holds the lock, so nobody works in there.
 pub(super) fn sweep(home: &Home) {
-    for product in entries(&home.path().join("products")) {
+    for product in entries(&home.path().join("products")).into_iter().chain([home.toolchains()]) {
         for folder in entries(&product) {
             let name = folder.file_name().and_then(|name| name.to_str());
             if name.is_some_and(|name| name.starts_with(PARTIAL)) {
@@ -155,9 +171,10 @@ mod tests {
         make(dir.path(), |work, out| {
             fs::write(work.join("much"), "x").unwrap();
             fs::write(out.join("program"), "x").unwrap();
-            Ok(place.clone())
+            note_built_with(out, "rustc 1.85.0").map(|()| place.clone())
         })
         .unwrap();
+        assert_eq!(place.built_with().as_deref(), Some("rustc 1.85.0"));
         assert_eq!(entries(dir.path()), std::slice::from_ref(&place.folder));
         assert_eq!(place.binary("program"), Ok(place.folder.join("program")));
         let other = InstallFolder { seal: "another".to_owned(), ..place.clone() };

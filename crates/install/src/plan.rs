@@ -4,12 +4,12 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use weir_model::product::{Install, Product};
+use weir_model::product::{Install, Product, RustNeed};
 
 use super::find::{label, locate, probe, program_of};
 use super::{
-    AptStep, BuildStep, DownloadStep, InstallContext, InstallError, Notify, Progress, apt, build, download, lock,
-    place, tools, using,
+    AptStep, BuildStep, DownloadStep, InstallContext, InstallError, Notify, Progress, ToolchainStep, apt, build,
+    download, lock, place, toolchain, tools, using,
 };
 use crate::download::{DownloadSource, Means};
 use crate::home::Home;
@@ -21,6 +21,8 @@ pub enum Step {
     Apt(AptStep),
     /// One wheel, or one release of a vendor's, into weir's own folder.
     Download(DownloadStep),
+    /// A compiler that a build needs, into weir's own folder.
+    Toolchain(ToolchainStep),
     /// One program built here, into weir's own folder.
     Build(Box<BuildStep>),
 }
@@ -30,6 +32,7 @@ impl fmt::Display for Step {
         match self {
             Step::Apt(step) => step.fmt(f),
             Step::Download(step) => step.fmt(f),
+            Step::Toolchain(step) => step.fmt(f),
             Step::Build(step) => step.fmt(f),
         }
     }
@@ -74,6 +77,7 @@ pub fn run_step(step: &Step, context: InstallContext<'_>, notify: &mut Notify<'_
     let latest = match step {
         Step::Apt(step) => apt::install(step, context.stop, notify).map(|()| None)?,
         Step::Download(step) => download::install(step, Means::from_env(), context, notify)?,
+        Step::Toolchain(step) => toolchain::install(step, context, notify).map(|()| None)?,
         Step::Build(step) => build::install(step, context, notify)?,
     };
     if let (Some(latest), Some(product)) = (latest, step.product()) {
@@ -84,10 +88,10 @@ pub fn run_step(step: &Step, context: InstallContext<'_>, notify: &mut Notify<'_
 }
 
 impl Step {
-    /// The product that wants it; none for packages, which many may want.
+    /// The product that wants it; none for what many may want.
     fn product(&self) -> Option<&str> {
         match self {
-            Step::Apt(_) => None,
+            Step::Apt(_) | Step::Toolchain(_) => None,
             Step::Download(step) => Some(&step.product),
             Step::Build(step) => Some(step.product()),
         }
@@ -122,8 +126,8 @@ impl Machine {
 struct SourcePlan {
     /// What it needs of the distribution.
     packages: Vec<String>,
-    /// What is then to be done.
-    step: Option<Step>,
+    /// What is then to be done, in this order.
+    steps: Vec<Step>,
 }
 
 /// What has to be done for one product; `None` when it is here.
@@ -189,7 +193,7 @@ fn source_plan(
     if let Install::Apt { package, .. } = install {
         let packages = vec![package.clone()];
         machine.can_install(&packages, newest)?;
-        return Ok(SourcePlan { packages, step: None });
+        return Ok(SourcePlan { packages, steps: Vec::new() });
     }
     if let Some(step) = DownloadStep::new(product, install, home, newest) {
         let step = step?;
@@ -198,19 +202,32 @@ fn source_plan(
             packages.push(download::PIP_PACKAGE.to_owned());
             machine.can_install(&packages, false).map_err(|why| format!("it needs pip for Python 3; {why}"))?;
         }
-        return Ok(SourcePlan { packages, step: Some(Step::Download(step)) });
+        return Ok(SourcePlan { packages, steps: vec![Step::Download(step)] });
     }
     if let Some(step) = BuildStep::new(product, install, home, newest) {
         let step = step?;
         let packages = packages_for(&step, machine)?;
-        return Ok(SourcePlan { packages, step: Some(Step::Build(Box::new(step))) });
+        let rust = step.rust().map(|need| compiler(need, home)).transpose()?.flatten();
+        let steps = rust.map(Step::Toolchain).into_iter().chain([Step::Build(Box::new(step))]);
+        return Ok(SourcePlan { packages, steps: steps.collect() });
     }
     Err(None)
 }
 
+/// The step that brings a compiler; `None` when one that fits is here.
+fn compiler(need: &RustNeed, home: &Home) -> Result<Option<ToolchainStep>, String> {
+    match toolchain::find(need, home) {
+        Ok(_) => Ok(None),
+        Err(found) => {
+            let step = toolchain::plan(need, home);
+            step.map(Some).map_err(|why| format!("it needs {need}: {found}, and none can be had: {why}"))
+        }
+    }
+}
+
 /// The packages that bring what a build lacks, or why it cannot be had.
 fn packages_for(step: &BuildStep, machine: &Machine) -> Result<Vec<String>, String> {
-    let lacking = tools::missing_tools(step.needs());
+    let lacking = tools::missing_tools(&step.needs());
     let said = |lack: &tools::MissingTool| format!("it needs more than is here: {lack}");
     let mut packages = Vec::new();
     for lack in &lacking {
@@ -235,7 +252,7 @@ fn steps(plans: Vec<SourcePlan>, upgrade: bool) -> Vec<Step> {
     if !packages.is_empty() {
         steps.push(Step::Apt(apt::step(packages, upgrade)));
     }
-    for step in plans.into_iter().filter_map(|plan| plan.step) {
+    for step in plans.into_iter().flat_map(|plan| plan.steps) {
         if !steps.contains(&step) {
             steps.push(step);
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use regex::Regex;
 use weir_model::product::{BuildTool, Need};
 
-use super::{child, lookup, version};
+use super::{child, lookup};
 
 /// A JVM that starts on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -70,6 +70,16 @@ pub(super) fn needs(tool: BuildTool, more: &[Need]) -> Vec<Need> {
     all
 }
 
+/// What a compiler says of itself in its first line, such as `rustc 1.85.0 (4d91de4e4 2025-02-17)`.
+/// `set` are the variables with which it is called.
+pub(super) fn compiler_line(rustc: String, set: &[(String, String)]) -> Option<String> {
+    let set = set.iter().map(|(name, value)| format!("{name}={value}"));
+    let command: Vec<String> =
+        std::iter::once("env".to_owned()).chain(set).chain([rustc, "--version".to_owned()]).collect();
+    let answer = child::ask(&command, LIMIT).ok()?;
+    answer.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+}
+
 /// Those of `needs` that are missing or too old.
 pub(super) fn missing_tools(needs: &[Need]) -> Vec<MissingTool> {
     needs.iter().filter_map(missing_tool).collect()
@@ -81,7 +91,7 @@ fn missing_tool(need: &Need) -> Option<MissingTool> {
         (None, _) => None,
         (Some(_), None) => return None,
         (Some(path), Some(wanted)) => match version_of(&path) {
-            Some(found) if !version::is_below(&found, wanted) => return None,
+            Some(found) if !weir_model::version::is_below(&found, wanted) => return None,
             found => found.or(Some("unknown".to_owned())),
         },
     };
@@ -100,7 +110,7 @@ fn header(name: &str) -> Option<PathBuf> {
 }
 
 /// The version that a program says by the first of the usual questions that it understands.
-fn version_of(path: &Path) -> Option<String> {
+pub(super) fn version_of(path: &Path) -> Option<String> {
     ["--version", "-version", "version"].into_iter().find_map(|question| {
         let command = [path.display().to_string(), question.to_owned()];
         first_version(&child::ask(&command, LIMIT).ok()?)
@@ -109,7 +119,7 @@ fn version_of(path: &Path) -> Option<String> {
 
 /// The first number, with what follows it after points, that stands where versions stand: `libprotoc 3.21.12`,
 /// `openjdk version "17.0.12"`, `go1.24.2` and `v18.19.0`, but not the 86 of `x86_64`.
-fn first_version(text: &str) -> Option<String> {
+pub(super) fn first_version(text: &str) -> Option<String> {
     static VERSION: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r#"(?m)(?:^|[\s"'(/]|\bv|\bgo)(\d+(?:\.\d+)*)"#).ok());
     Some(VERSION.as_ref()?.captures(text)?.get(1)?.as_str().to_owned())

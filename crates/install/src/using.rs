@@ -129,8 +129,10 @@ pub fn own_binary(product: &Product, binary: &Path) -> Result<Installed, Install
     if runs_itself && !lookup::is_executable(&binary) {
         return Err(refuse("it is not executable".to_owned(), &format!("chmod +x {}", binary.display())));
     }
-    let version = version::read(product, &program.version, &binary, version::LIMIT)?.map_err(|why| {
-        let wanted = match &program.version.at_least {
+    // Some of its profiles may take older versions than the others: those as published.
+    let lowest = product.lowest_version();
+    let version = version::read(product, lowest, &binary, version::LIMIT)?.map_err(|why| {
+        let wanted = match lowest {
             Some(lowest) => format!("a binary of {} that says version {lowest} or later", product.title),
             None => format!("a binary of {} that says its version", product.title),
         };
@@ -194,8 +196,10 @@ pub(super) fn chosen_program(
 ) -> Result<Option<Result<FoundProgram, InstallError>>, InstallError> {
     let name = &product.name;
     let program = program_of(product)?;
+    let mut lowest = program.version.at_least.as_deref();
     let (found, from, what, remedy) = match using(name, home)? {
         Using { own: Some(own), .. } => {
+            lowest = product.lowest_version();
             let path = own.binary.display().to_string();
             let found = own.binary.is_file().then_some(own.binary).ok_or_else(|| "there is no such file".to_owned());
             let remedy = format!("weir products use {name} --binary <path>, or weir products use {name} --none");
@@ -213,12 +217,14 @@ pub(super) fn chosen_program(
         }
         Using { own: None, latest: None } => return Ok(None),
     };
-    let seen =
-        match found {
-            Ok(binary) => version::read(product, &program.version, &binary, version::LIMIT)?
-                .map(|version| FoundProgram { binary, version, from }),
-            Err(why) => Err(why),
-        };
+    let seen = match found {
+        Ok(binary) => version::read(product, lowest, &binary, version::LIMIT)?.map(|version| FoundProgram {
+            binary,
+            version,
+            from,
+        }),
+        Err(why) => Err(why),
+    };
     let product = name.clone();
     Ok(Some(seen.map_err(|why| InstallError::Chosen { product, what, why, remedy })))
 }

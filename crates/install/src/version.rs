@@ -5,24 +5,28 @@ use std::time::Duration;
 
 use regex::Regex;
 use weir_model::product::{Product, VersionProbe};
+use weir_model::version::is_below;
 
 use super::InstallError;
 use super::child::{self, NoAnswer};
+use super::find::program_of;
 use weir_product::render;
 
 /// How long a binary may take to say its version. Large ones read 100 MB from a cold disk first.
 pub(super) const LIMIT: Duration = Duration::from_secs(10);
 
-/// Runs the version command and reads the version; the inner error says why this binary cannot be used.
+/// Runs the version command and reads the version, which has to be `at_least` that; the inner error says why this binary cannot
+/// be used.
 ///
 /// # Errors
 /// When the product's definition is at fault.
 pub(super) fn read(
     product: &Product,
-    probe: &VersionProbe,
+    at_least: Option<&str>,
     binary: &Path,
     limit: Duration,
 ) -> Result<Result<String, String>, InstallError> {
+    let probe = &program_of(product)?.version;
     let pattern = pattern(product, probe)?;
     let command = render::version_command(product, binary)?;
     let answer = match child::ask(&command, limit) {
@@ -45,7 +49,7 @@ pub(super) fn read(
         )));
     };
     let version = version.as_str().to_owned();
-    match &probe.at_least {
+    match at_least {
         Some(wanted) if is_below(&version, wanted) => {
             Ok(Err(format!("{} is version {version}; at least {wanted} is wanted", binary.display())))
         }
@@ -66,11 +70,6 @@ fn does_not_run(command: &[String], binary: &Path, error: &std::io::Error) -> St
     }
 }
 
-/// Whether a version is lower than another, by its dotted numbers.
-pub(super) fn is_below(version: &str, wanted: &str) -> bool {
-    numbers(version) < numbers(wanted)
-}
-
 fn pattern(product: &Product, probe: &VersionProbe) -> Result<Regex, InstallError> {
     let wrong = |message: String| InstallError::definition(&product.name, "version.pattern", &message);
     let regex = Regex::new(&probe.pattern).map_err(|error| wrong(error.to_string()))?;
@@ -81,17 +80,6 @@ fn pattern(product: &Product, probe: &VersionProbe) -> Result<Regex, InstallErro
     Ok(regex)
 }
 
-/// The dotted numbers a version begins with, without zeros at the end: 1.22 and 1.22.0 are equal, 1.9 is below 1.10.
-fn numbers(version: &str) -> Vec<u64> {
-    let dotted = version.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
-    // A number too large for 64 bits is nobody's version.
-    let mut numbers: Vec<u64> = dotted.split('.').map(|part| part.parse().unwrap_or(0)).collect();
-    while numbers.last() == Some(&0) {
-        numbers.pop();
-    }
-    numbers
-}
-
 /// The beginning of an answer, on one line.
 fn excerpt(answer: &str) -> String {
     let words: Vec<&str> = answer.split_whitespace().collect();
@@ -99,19 +87,5 @@ fn excerpt(answer: &str) -> String {
         text if text.is_empty() => "nothing".to_owned(),
         text if text.chars().count() > 120 => text.chars().take(120).chain("...".chars()).collect(),
         text => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_compare_by_number() {
-        assert!(numbers("1.9.3") < numbers("1.10"));
-        assert!(numbers("2.6.12-1+deb12u4") > numbers("2.6.2"));
-        assert_eq!(numbers("1.22"), numbers("1.22.0"));
-        assert!(numbers("") < numbers("0.1"));
-        assert!(numbers("3.0") > numbers("2.99.99"));
     }
 }

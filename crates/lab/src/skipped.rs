@@ -84,6 +84,7 @@ mod tests {
             listeners: false,
             codings: Vec::new(),
             promise: None,
+            at_least: None,
         };
         let product = Product {
             name: name.into(),

@@ -37,6 +37,7 @@ pub mod suite;
 pub mod text;
 pub mod topology;
 pub mod units;
+pub mod version;
 
 pub use clock::At;
 pub use condition::Condition;

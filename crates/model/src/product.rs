@@ -3,6 +3,7 @@
 //! `weir-install` installs it, and `weir-host` and the lab run it. Editors show the comments of the fields beside the keys.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,7 +14,9 @@ use strum::IntoStaticStr;
 use crate::coding::Coding;
 use crate::file::NAME_WANTED;
 use crate::suite::{Protocol, ten_seconds};
+use crate::text::list;
 use crate::units::{self, HumanDuration};
+use crate::version::is_below;
 
 /// A program under test, as data: everything that weir knows about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,6 +87,34 @@ impl Product {
             ProductKind::Served(served) => Some(served),
             ProductKind::Direct | ProductKind::Proxy(_) => None,
         }
+    }
+
+    /// The lowest version that fits the files of a profile; `None`: every version does.
+    pub fn at_least(&self, profile: &str) -> Option<&str> {
+        let own = self.profiles.get(profile).and_then(|profile| profile.at_least.as_deref());
+        own.or_else(|| self.program()?.version.at_least.as_deref())
+    }
+
+    /// The lowest version that fits the files of any profile; `None`: every version fits one.
+    pub fn lowest_version(&self) -> Option<&str> {
+        let wanted = self.profiles.keys().map(|profile| self.at_least(profile));
+        wanted.reduce(|a, b| Some(if is_below(b?, a?) { b? } else { a? })).flatten()
+    }
+
+    /// Why a version does not fit the files of a profile, as the rest of a sentence that begins with the product; `None`: it fits.
+    pub fn too_old_for(&self, profile: &str, version: &str) -> Option<String> {
+        let fits = |profile: &str| self.at_least(profile).is_none_or(|wanted| !is_below(version, wanted));
+        let wanted = self.at_least(profile).filter(|_| !fits(profile))?;
+        let others: Vec<&String> = self.proxy_profiles().filter(|other| fits(other)).collect();
+        let instead =
+            if others.is_empty() { String::new() } else { format!(", which is enough for {}", list(&others)) };
+        Some(format!("needs version {wanted} or later under this profile, and is {version} here{instead}"))
+    }
+
+    /// Whether a version is older than all that the product's files were tried with.
+    pub fn untried(&self, version: &str) -> bool {
+        let tried = self.program().and_then(|program| program.version.at_least.as_deref());
+        tried.is_some_and(|tried| is_below(version, tried))
     }
 
     /// The protocols under a profile: those of the profile, else those of the product. Empty for an unknown profile.
@@ -235,6 +266,10 @@ pub enum Install {
         binary: String,
         /// Features beside the default ones; cargo's only.
         features: Vec<String>,
+        /// The compiler that it needs; cargo's only. `None`: any.
+        rust: Option<RustNeed>,
+        /// Variables that are set while it is built; cargo's only.
+        env: BTreeMap<String, String>,
         /// What has to be on the machine.
         needs: Vec<Need>,
     },
@@ -339,6 +374,42 @@ pub enum Source {
     Project(String),
 }
 
+/// The Rust that a crate needs, where the one in PATH may be too old or too new for it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct RustNeed {
+    /// Lowest version of rustc.
+    #[schemars(
+        regex(pattern = "^[0-9]+(\\.[0-9]+)*$"),
+        extend("x-weir-wanted" = "numbers with points between, such as \"1.85\"")
+    )]
+    pub at_least: String,
+    /// The first version that is too new. Left out, none is.
+    #[schemars(
+        regex(pattern = "^[0-9]+(\\.[0-9]+)*$"),
+        extend("x-weir-wanted" = "numbers with points between, such as \"1.86\"")
+    )]
+    pub below: Option<String>,
+    /// Debian packages that bring such a rustc and cargo, rustc's first: downloaded and unpacked into weir's folder, not installed.
+    #[serde(default)]
+    pub packages: Vec<String>,
+}
+
+impl RustNeed {
+    /// Whether a version of rustc fits.
+    pub fn fits(&self, version: &str) -> bool {
+        !is_below(version, &self.at_least) && self.below.as_deref().is_none_or(|below| is_below(version, below))
+    }
+}
+
+impl fmt::Display for RustNeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.below {
+            Some(below) => write!(f, "Rust {} or later, below {below}", self.at_least),
+            None => write!(f, "Rust {} or later", self.at_least),
+        }
+    }
+}
+
 /// A program, or a header of a C library, that has to be on the machine to build a product.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct Need {
@@ -371,7 +442,7 @@ pub struct VersionProbe {
     /// Regular expression with one group, searched in what the command prints.
     #[schemars(length(min = 1))]
     pub pattern: String,
-    /// Lowest version accepted. Left out, every version is.
+    /// Lowest version accepted, and the oldest that the files were tried with. Left out, every version is.
     #[schemars(
         regex(pattern = "^[0-9]+(\\.[0-9]+)*$"),
         extend("x-weir-wanted" = "numbers with points between, such as \"1.18\"")
@@ -466,6 +537,13 @@ pub struct Profile {
     /// One line: what a product that stores data promises of a write that it has acknowledged, such as "lost by a power cut".
     #[schemars(length(min = 1))]
     pub promise: Option<String>,
+    /// Lowest version that fits these files, where it is another than `version.at_least`: a profile as published takes the version
+    /// that was published, of the user's own.
+    #[schemars(
+        regex(pattern = "^[0-9]+(\\.[0-9]+)*$"),
+        extend("x-weir-wanted" = "numbers with points between, such as \"1.18\"")
+    )]
+    pub at_least: Option<String>,
     /// What the product speaks with clients under this profile, where that is less than it can. Left out, all.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub speaks: Option<Vec<Protocol>>,

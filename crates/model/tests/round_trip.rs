@@ -10,7 +10,7 @@ use weir_model::coding::Coding;
 use weir_model::fault::{Fault, FaultKind};
 use weir_model::keyvalue::KeyValue;
 use weir_model::load::TlsVersion;
-use weir_model::product::{BuildTool, Install, Need, Product, ProductKind, Reload, Signal, Source};
+use weir_model::product::{BuildTool, Install, Need, Product, ProductKind, Reload, RustNeed, Signal, Source};
 use weir_model::record::Role;
 use weir_model::suite::{
     Arrivals, Entry, Expect, KeyType, Load, LoadKind, Naming, Protocol, RateBase, RateSpec, Request, Scale,
@@ -560,6 +560,12 @@ fn every_way_to_get_a_product_is_read() {
         source,
         binary: binary.into(),
         features: features.iter().map(|feature| (*feature).to_owned()).collect(),
+        rust: (tool == BuildTool::Cargo && !features.is_empty()).then(|| RustNeed {
+            at_least: "1.85".into(),
+            below: Some("1.86".into()),
+            packages: vec!["rustc-web".into(), "cargo-web".into()],
+        }),
+        env: (!features.is_empty()).then(|| ("RUSTC_BOOTSTRAP".to_owned(), "1".to_owned())).into_iter().collect(),
         needs,
     };
     let protoc = need("protoc", Some("protobuf-compiler"), None);

@@ -26,6 +26,9 @@ mod run_cases;
 mod tables;
 mod tool_output;
 mod variant;
+mod versions;
+
+use std::collections::BTreeMap;
 
 use context::Context;
 use run_cases::RunCases;
@@ -34,6 +37,8 @@ use weir_report::extra::{Extra, ExtraSection, Item};
 use weir_report::run::Run;
 use weir_report::summary::Summary;
 use weir_report::tables::Table;
+
+pub use versions::other_versions;
 
 /// The sections of a run's report; empty when nothing was published of its suite.
 pub fn sections(run: &Run, summary: &Summary) -> Extra {
@@ -117,9 +122,15 @@ fn introduction(context: &Context<'_>, first: Option<&ratios::Comparison>) -> St
         text.push_str(&format!("Published as \u{201c}{}\u{201d}, {}.", document.title, document.address));
     }
     let with_version = source.products.iter().filter(|product| !product.version.is_empty());
-    let versions: Vec<String> = with_version.map(|product| format!("{} {}", product.called, product.version)).collect();
-    if !versions.is_empty() {
-        text.push_str(&format!(" It measured {}.", list(&versions)));
+    let measured: Vec<String> = with_version.map(|product| format!("{} {}", product.called, product.version)).collect();
+    if !measured.is_empty() {
+        text.push_str(&format!(" It measured {}.", list(&measured)));
+    }
+    let ran = context.cases.run.environment.iter().flat_map(|environment| &environment.products);
+    let ran: BTreeMap<&str, &str> = ran.map(|facts| (facts.name.as_str(), facts.version.as_str())).collect();
+    let others = versions::differing(&source.products, |product| ran.get(product).copied());
+    if !others.is_empty() {
+        text.push_str(&format!(" Other versions ran here: {}.", others.join("; ")));
     }
     let variant = first.map_or("", |first| &first.variant);
     let machine = source.machines.iter().find(|machine| machine.ran_proxy(variant));

