@@ -336,7 +336,7 @@ fn environment(job: &Job, unset: &[&str], scraps: &Path) -> BTreeMap<String, Str
 }
 
 /// Keeps only the program, at the same relative path.
-fn keep(from: &Path, binary: &Path, out: &Path) -> Result<(), InstallError> {
+pub(super) fn keep(from: &Path, binary: &Path, out: &Path) -> Result<(), InstallError> {
     let to = out.join(binary.strip_prefix(from).unwrap_or(binary));
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent).map_err(InstallError::io(parent))?;

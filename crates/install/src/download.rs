@@ -9,13 +9,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weir_model::product::{Install, Product};
+use weir_model::product::{Install, Need, Product};
 
+use super::build::{self, Job};
 use super::child::{self, OnStop, words};
 use super::fetch::{self, Route, fetch};
 use super::place::{self, InstallFolder};
 use super::unpack::{self, ArchiveKind, UnpackError};
-use super::{InstallContext, InstallError, Latest, Notify, Progress, digest};
+use super::{InstallContext, InstallError, Latest, Notify, Progress, Step, digest, tools};
 use crate::home::Home;
 
 /// For 50 MB over a slow line.
@@ -24,15 +25,21 @@ const LIMIT: Duration = Duration::from_secs(30 * 60);
 pub(super) const PIP_PACKAGE: &str = "python3-pip";
 
 /// A file to fetch and unpack.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DownloadStep {
     /// Name of the product that wants it.
     pub(super) product: String,
     pub(super) source: DownloadSource,
     /// Pattern of the program's path inside.
     binary: String,
-    /// Where it goes. The seal is the SHA-256 of the file. `None` for the newest version, whatever its hash.
+    /// Where it goes. The seal begins with the SHA-256 of the file. `None` for the newest version, whatever its hash.
     place: Option<InstallFolder>,
+    /// Commands that build the program from what was unpacked.
+    build: Vec<Vec<String>>,
+    /// What they need.
+    needs: Vec<Need>,
+    /// What is done instead when it cannot be fetched or built; empty: nothing can be.
+    pub(super) otherwise: Vec<Step>,
 }
 
 /// Where the file comes from.
@@ -70,11 +77,26 @@ impl fmt::Display for DownloadStep {
             _ => "unpack",
         };
         match &self.place {
-            Some(place) => write!(f, ", check its SHA-256, {put} it into {}", place.folder.display()),
+            Some(place) if self.build.is_empty() => {
+                write!(f, ", check its SHA-256, {put} it into {}", place.folder.display())?;
+            }
+            Some(place) => {
+                let commands: Vec<String> = self.build.iter().map(|command| child::command_line(command)).collect();
+                let commands = commands.join("` and `");
+                write!(f, ", check its SHA-256, build it by `{commands}` into {}", place.folder.display())?;
+            }
             None => {
-                write!(f, " and {put} it into weir's folder for {}; no hash is known to check it against", self.product)
+                write!(
+                    f,
+                    " and {put} it into weir's folder for {}; no hash is known to check it against",
+                    self.product
+                )?;
             }
         }
+        for (index, step) in self.otherwise.iter().enumerate() {
+            write!(f, "{}{step}", if index == 0 { "; where that fails, " } else { "; and " })?;
+        }
+        Ok(())
     }
 }
 
@@ -106,9 +128,56 @@ impl DownloadStep {
         let step = |source| {
             let place = if newest { None } else { place::of(product, install, home)? };
             let binary = install.binary_inside().unwrap_or_default().to_owned();
-            Ok(DownloadStep { product: product.name.clone(), source, binary, place })
+            let (build, needs) = match install {
+                Install::Release { build, needs, .. } => (build.clone(), needs.clone()),
+                _ => (Vec::new(), Vec::new()),
+            };
+            let product = product.name.clone();
+            Ok(DownloadStep { product, source, binary, place, build, needs, otherwise: Vec::new() })
         };
         Some(source.and_then(step))
+    }
+}
+
+impl DownloadStep {
+    /// The tools that building it needs.
+    pub(super) fn needs(&self) -> &[Need] {
+        &self.needs
+    }
+
+    /// Whether another step may take its place: it is a release, and neither a wrong hash nor the user ended it.
+    pub(super) fn may_give_way(&self, error: &InstallError) -> bool {
+        let failed = matches!(error, InstallError::Failed { .. } | InstallError::Message(_));
+        failed && matches!(self.source, DownloadSource::Release { .. }) && !self.otherwise.is_empty()
+    }
+
+    /// Builds what was unpacked into `source`, and keeps the program in `out`.
+    fn build(
+        &self,
+        source: &Path,
+        (work, out): (&Path, &Path),
+        context: InstallContext<'_>,
+        notify: &mut Notify<'_>,
+    ) -> Result<(), InstallError> {
+        if let Some(lack) = tools::missing_tools(&self.needs).first() {
+            return Err(InstallError::Message(format!("{} cannot be built: {lack}", self.product)));
+        }
+        let folders: Vec<PathBuf> = fs::read_dir(source)
+            .map_err(InstallError::io(source))?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.is_dir())
+            .collect();
+        let dir = folders.first().map_or(source, PathBuf::as_path);
+        for command in &self.build {
+            let job = Job { command: command.clone(), dir: dir.to_owned(), set: Vec::new(), keep_from: None };
+            build::run(&job, &["CFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS"], work, context, notify)?;
+        }
+        let made = place::binary_in(source, &self.binary).map_err(|why| InstallError::Failed {
+            command: self.build.iter().map(|command| child::command_line(command)).collect::<Vec<_>>().join("; "),
+            outcome: format!("went well, and yet did not make the program: {why}"),
+            tail: String::new(),
+        })?;
+        build::keep(source, &made, out)
     }
 }
 
@@ -149,7 +218,8 @@ pub(super) fn install(
         };
         let place = match &step.place {
             Some(place) => {
-                check(&place.seal, &file, &name)?;
+                // Behind the hash may stand how it is built.
+                check(place.seal.split(' ').next().unwrap_or_default(), &file, &name)?;
                 notify(Progress::Action(&format!("{}: SHA-256 as expected", file_name(&name))));
                 place.clone()
             }
@@ -158,10 +228,17 @@ pub(super) fn install(
         let archive = |why: String| InstallError::Archive { file: name.clone(), why };
         match ArchiveKind::of(file_name(&name)) {
             ArchiveKind::Plain => put(&file, out, &step.binary)?,
-            kind => unpack::unpack(&file, kind, out).map_err(|refused| match refused {
-                UnpackError::Invalid(why) => archive(why),
-                UnpackError::Io(error) => InstallError::Io { path: out.to_owned(), error },
-            })?,
+            kind => {
+                let source = work.join("source");
+                let into = if step.build.is_empty() { out } else { &source };
+                unpack::unpack(&file, kind, into).map_err(|refused| match refused {
+                    UnpackError::Invalid(why) => archive(why),
+                    UnpackError::Io(error) => InstallError::Io { path: into.to_owned(), error },
+                })?;
+                if !step.build.is_empty() {
+                    step.build(into, (work, out), context, notify)?;
+                }
+            }
         }
         let binary = place::binary_in(out, &step.binary).map_err(archive)?;
         fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).map_err(InstallError::io(&binary))?;

@@ -35,8 +35,10 @@ pub(super) fn of(product: &Product, install: &Install, home: &Home) -> Result<Op
     let method = install.method();
     match install {
         Install::System { .. } | Install::Apt { .. } | Install::Own { .. } => Ok(None),
-        Install::Wheel { version, sha256, .. } | Install::Release { version, sha256, .. } => {
-            place(version, for_here(sha256)?.clone())
+        Install::Wheel { version, sha256, .. } => place(version, for_here(sha256)?.clone()),
+        Install::Release { version, sha256, build, .. } => {
+            let built: String = build.iter().map(|command| format!(" {}", command.join(" "))).collect();
+            place(version, format!("{}{built}", for_here(sha256)?))
         }
         Install::Build { source, features, rust, env, .. } => {
             let features = features.iter().map(|feature| format!(" +{feature}"));

@@ -4,7 +4,8 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use weir_model::product::{Install, Product, RustNeed};
+use weir_model::product::{Install, Need, Product, RustNeed};
+use weir_model::version::is_below;
 
 use super::find::{label, locate, probe, program_of};
 use super::{
@@ -45,10 +46,23 @@ impl fmt::Display for Step {
 /// # Errors
 /// When a product's file is wrong, none of its sources works on this machine, or the user's choice cannot be used.
 pub fn plan(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
+    plan_pinned(products, home, false)
+}
+
+/// As [`plan`], and the steps for each product whose file names a newer version before the one that is here: an old package of the
+/// distribution does not keep the newer version away from who asks for it.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_newer(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
+    plan_pinned(products, home, true)
+}
+
+fn plan_pinned(products: &[&Product], home: &Home, newer: bool) -> Result<Vec<Step>, InstallError> {
     let machine = Machine::default();
     let mut plans = Vec::new();
     for product in products.iter().filter(|product| product.program().is_some()) {
-        plans.extend(pinned(product, home, &machine)?);
+        plans.extend(pinned(product, home, &machine, newer)?);
     }
     Ok(steps(plans, false))
 }
@@ -74,9 +88,19 @@ pub fn plan_latest(products: &[&Product], home: &Home) -> Result<Vec<Step>, Inst
 pub fn run_step(step: &Step, context: InstallContext<'_>, notify: &mut Notify<'_>) -> Result<(), InstallError> {
     let _lock = lock::take(context.home, context.stop, notify)?;
     place::sweep(context.home);
+    run_locked(step, context, notify)
+}
+
+fn run_locked(step: &Step, context: InstallContext<'_>, notify: &mut Notify<'_>) -> Result<(), InstallError> {
     let latest = match step {
         Step::Apt(step) => apt::install(step, context.stop, notify).map(|()| None)?,
-        Step::Download(step) => download::install(step, Means::from_env(), context, notify)?,
+        Step::Download(step) => match download::install(step, Means::from_env(), context, notify) {
+            Err(error) if step.may_give_way(&error) => {
+                notify(Progress::Action(&format!("{error}\nso instead:")));
+                return step.otherwise.iter().try_for_each(|other| run_locked(other, context, notify));
+            }
+            result => result?,
+        },
         Step::Toolchain(step) => toolchain::install(step, context, notify).map(|()| None)?,
         Step::Build(step) => build::install(step, context, notify)?,
     };
@@ -130,8 +154,8 @@ struct SourcePlan {
     steps: Vec<Step>,
 }
 
-/// What has to be done for one product; `None` when it is here.
-fn pinned(product: &Product, home: &Home, machine: &Machine) -> Result<Option<SourcePlan>, InstallError> {
+/// What has to be done for one product; `None` when it is here, and, if `newer` is wanted, no newer one is named before it.
+fn pinned(product: &Product, home: &Home, machine: &Machine, newer: bool) -> Result<Option<SourcePlan>, InstallError> {
     match using::chosen_program(product, home)? {
         Some(Ok(_)) => return Ok(None),
         Some(Err(chosen)) => return Err(chosen),
@@ -139,21 +163,58 @@ fn pinned(product: &Product, home: &Home, machine: &Machine) -> Result<Option<So
     }
     let installs = &program_of(product)?.installs;
     let mut wanting = Vec::with_capacity(installs.len());
-    for install in installs {
+    for (index, install) in installs.iter().enumerate() {
         match probe(product, install, home)? {
+            Ok(here) if newer => {
+                let is_newer =
+                    |install: &&Install| install.version().is_some_and(|pinned| is_below(&here.version, pinned));
+                let newer = installs[..index].iter().filter(is_newer);
+                return Ok(
+                    joined(newer.map(|install| (install, source_plan(product, install, home, machine, false)))).0
+                );
+            }
             Ok(_) => return Ok(None),
             Err(why) => wanting.push(why),
         }
     }
-    let mut tried = Vec::new();
-    for (install, wanting) in installs.iter().zip(wanting) {
-        match source_plan(product, install, home, machine, false) {
-            Ok(plan) => return Ok(Some(plan)),
-            // Why it cannot be installed says more than that it is not; a binary that was found wanting says most.
-            Err(why) => tried.push(format!("{}: {}", label(install), why.unwrap_or(wanting))),
+    let plans = installs.iter().zip(wanting).map(|(install, wanting)| {
+        // Why it cannot be installed says more than that it is not; a binary that was found wanting says most.
+        let plan = source_plan(product, install, home, machine, false);
+        (install, plan.map_err(|why| Some(why.unwrap_or(wanting))))
+    });
+    let (plan, tried) = joined(plans);
+    plan.map(Some).ok_or_else(|| InstallError::NoSource { product: product.name.clone(), tried })
+}
+
+/// The first source that can be used, and why those before it cannot. A release, which may not be reached, gives way to the sources
+/// after it.
+fn joined<'i>(
+    plans: impl Iterator<Item = (&'i Install, Result<SourcePlan, Option<String>>)>,
+) -> (Option<SourcePlan>, Vec<String>) {
+    let (mut tried, mut releases, mut last) = (Vec::new(), Vec::new(), None);
+    for (install, plan) in plans {
+        match plan {
+            Ok(plan) if matches!(install, Install::Release { .. }) => releases.push(plan),
+            Ok(plan) => {
+                last = Some(plan);
+                break;
+            }
+            Err(why) => tried.push(format!("{}: {}", label(install), why.unwrap_or_default())),
         }
     }
-    Err(InstallError::NoSource { product: product.name.clone(), tried })
+    (releases.into_iter().rev().fold(last, |otherwise, release| Some(release.or(otherwise))), tried)
+}
+
+impl SourcePlan {
+    /// The plan of a release, with what is done where it fails.
+    fn or(mut self, otherwise: Option<SourcePlan>) -> SourcePlan {
+        let Some(otherwise) = otherwise else { return self };
+        if let Some(Step::Download(step)) = self.steps.last_mut() {
+            let packages = (!otherwise.packages.is_empty()).then(|| Step::Apt(apt::step(otherwise.packages, false)));
+            step.otherwise = packages.into_iter().chain(otherwise.steps).collect();
+        }
+        self
+    }
 }
 
 fn newest(product: &Product, home: &Home, machine: &Machine) -> Result<SourcePlan, InstallError> {
@@ -202,11 +263,12 @@ fn source_plan(
             packages.push(download::PIP_PACKAGE.to_owned());
             machine.can_install(&packages, false).map_err(|why| format!("it needs pip for Python 3; {why}"))?;
         }
+        packages.extend(packages_for(step.needs(), machine)?);
         return Ok(SourcePlan { packages, steps: vec![Step::Download(step)] });
     }
     if let Some(step) = BuildStep::new(product, install, home, newest) {
         let step = step?;
-        let packages = packages_for(&step, machine)?;
+        let packages = packages_for(&step.needs(), machine)?;
         let rust = step.rust().map(|need| compiler(need, home)).transpose()?.flatten();
         let steps = rust.map(Step::Toolchain).into_iter().chain([Step::Build(Box::new(step))]);
         return Ok(SourcePlan { packages, steps: steps.collect() });
@@ -226,8 +288,8 @@ fn compiler(need: &RustNeed, home: &Home) -> Result<Option<ToolchainStep>, Strin
 }
 
 /// The packages that bring what a build lacks, or why it cannot be had.
-fn packages_for(step: &BuildStep, machine: &Machine) -> Result<Vec<String>, String> {
-    let lacking = tools::missing_tools(&step.needs());
+fn packages_for(needs: &[Need], machine: &Machine) -> Result<Vec<String>, String> {
+    let lacking = tools::missing_tools(needs);
     let said = |lack: &tools::MissingTool| format!("it needs more than is here: {lack}");
     let mut packages = Vec::new();
     for lack in &lacking {

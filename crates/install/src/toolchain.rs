@@ -114,7 +114,7 @@ fn kept(need: &RustNeed, home: &Home) -> Option<Toolchain> {
         let bin = rustc.parent()?.to_owned();
         // Of Debian's packages, the libraries are beside; rustup's finds its own.
         let lib = bin.parent()?.join("lib");
-        let folders = fs::read_dir(&lib).ok()?.flatten().map(|entry| entry.path());
+        let folders = fs::read_dir(&lib).into_iter().flatten().flatten().map(|entry| entry.path());
         let lib = folders.filter(|path| path.to_string_lossy().ends_with("-linux-gnu")).collect();
         Some(Toolchain { bin, lib })
     })

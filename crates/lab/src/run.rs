@@ -359,6 +359,7 @@ pub(crate) fn environment(setup: &Setup, seed: u64) -> Environment {
             binary: served.address.clone(),
             sha256: String::new(),
             from: "served already".to_owned(),
+            age: None,
         })
     };
     let products = setup
@@ -371,6 +372,7 @@ pub(crate) fn environment(setup: &Setup, seed: u64) -> Environment {
             binary: installed.binary.display().to_string(),
             sha256: installed.sha256.clone(),
             from: installed.from.clone(),
+            age: setup.products.get(name).and_then(|product| product.released.age(&installed.version)),
         })
         .chain(setup.products.values().filter_map(served))
         .collect();

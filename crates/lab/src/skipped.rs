@@ -95,6 +95,7 @@ mod tests {
             caches: false,
             store: false,
             replicates: false,
+            released: weir_model::release::Releases::default(),
             image: None,
             notes: Vec::new(),
             kind,

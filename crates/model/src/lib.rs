@@ -28,6 +28,7 @@ pub mod product;
 pub mod protocol;
 pub mod record;
 pub mod regular;
+pub mod release;
 #[cfg(test)]
 mod sample;
 mod scale;

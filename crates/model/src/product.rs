@@ -13,6 +13,7 @@ use strum::IntoStaticStr;
 
 use crate::coding::Coding;
 use crate::file::NAME_WANTED;
+use crate::release::Releases;
 use crate::suite::{Protocol, ten_seconds};
 use crate::text::list;
 use crate::units::{self, HumanDuration};
@@ -41,6 +42,8 @@ pub struct Product {
     pub image: Option<String>,
     /// Traps, one a line, for people.
     pub notes: Vec<String>,
+    /// When its versions were released, as far as that is known.
+    pub released: Releases,
     /// A proxy, one that is served already, or no proxy at all.
     pub kind: ProductKind,
     /// Profiles by name. `direct` has `stock` and `tuned` too, both empty, so that suites need no special case.
@@ -283,6 +286,12 @@ pub enum Install {
         binary: String,
         /// SHA-256 of the download, of the same architectures.
         sha256: BTreeMap<String, String>,
+        /// The commands that build it, one after another, in the folder that the archive holds; none for a program that is ready.
+        build: Vec<Vec<String>>,
+        /// What has to be on the machine to build it.
+        needs: Vec<Need>,
+        /// Whether weir's makers have ever fetched it: if not, the address and what is in the archive are from documents alone.
+        fetched: bool,
     },
     /// A binary that the user brings.
     Own {
@@ -303,6 +312,18 @@ impl Install {
             Install::Build { tool, .. } => tool.method(),
             Install::Release { .. } => "release",
             Install::Own { .. } => "own",
+        }
+    }
+
+    /// The version that it brings, where that is pinned.
+    pub fn version(&self) -> Option<&str> {
+        match self {
+            Install::Wheel { version, .. }
+            | Install::Release { version, .. }
+            | Install::Build { source: Source::Package { version, .. }, .. } => {
+                Some(version.strip_prefix('v').unwrap_or(version))
+            }
+            _ => None,
         }
     }
 

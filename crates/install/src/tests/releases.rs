@@ -87,6 +87,9 @@ fn release(url: String, bytes: &[u8], binary: &str) -> Install {
         url: BTreeMap::from([(ARCH.to_owned(), url)]),
         binary: binary.to_owned(),
         sha256: BTreeMap::from([(ARCH.to_owned(), sha256(bytes))]),
+        build: Vec::new(),
+        needs: Vec::new(),
+        fetched: true,
     }
 }
 
@@ -360,12 +363,17 @@ fn what_cannot_be_had_on_this_machine_is_said_before_anything_is_fetched() {
     };
     let good = release("https://example.org/thing.tar.gz".to_owned(), b"", "thing");
     assert!(DownloadStep::new(&product(vec![good.clone()]), &good, &home, false).unwrap().is_ok());
-    let Install::Release { version, url, binary, sha256 } = good else { panic!("it is one") };
+    let Install::Release { url, sha256, .. } = good.clone() else { panic!("it is one") };
+    let changed = |url: BTreeMap<String, String>, sha256: BTreeMap<String, String>| match good.clone() {
+        Install::Release { version, binary, build, needs, fetched, .. } => {
+            Install::Release { version, url, binary, sha256, build, needs, fetched }
+        }
+        other => other,
+    };
     let other = BTreeMap::from([("pdp11".to_owned(), "x".to_owned())]);
-    let elsewhere =
-        Install::Release { url: url.clone(), sha256: other.clone(), version: version.clone(), binary: binary.clone() };
+    let elsewhere = changed(url.clone(), other.clone());
     assert_eq!(why(&elsewhere), format!("none for {ARCH}, only for pdp11"));
-    let elsewhere = Install::Release { url: other, sha256, version, binary };
+    let elsewhere = changed(other, sha256);
     assert_eq!(why(&elsewhere), format!("none for {ARCH}, only for pdp11"));
     let text = why(&release("http://example.org/thing.tar.gz".to_owned(), b"", "thing"));
     assert!(text.contains("this machine only"), "{text}");

@@ -137,6 +137,16 @@ pub(super) enum InstallTable {
         /// SHA-256 of the download by architecture.
         #[schemars(schema_with = "hashes")]
         sha256: BTreeMap<String, String>,
+        /// Commands that build the program from the archive, such as `[["make"]]`: lists of arguments, run in the one folder that
+        /// the archive holds. `binary` is then where the program comes out. Left out, the archive has the program.
+        #[serde(default)]
+        build: Vec<Vec<String>>,
+        /// Programs and headers that have to be on the machine to build it.
+        #[serde(default)]
+        needs: Vec<Need>,
+        /// False as long as nobody has fetched it by this file: `weir products test` then says so.
+        #[serde(default = "yes")]
+        fetched: bool,
     },
     /// A binary that the user brings: `weir products use <name> --binary <path>`.
     Own {
@@ -162,6 +172,10 @@ pub(super) struct ProjectTable {
     /// Programs that have to be on the machine to build it.
     #[serde(default)]
     needs: Vec<Need>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// What names a project.
@@ -247,10 +261,11 @@ impl Reader<'_, '_> {
             InstallTable::Npm(table) => {
                 self.project(table, BuildTool::Npm, &["package.json", "package-lock.json"], "server.js")
             }
-            InstallTable::Release { version, url, binary, sha256 } => {
+            InstallTable::Release { version, url, binary, sha256, build, needs, fetched } => {
                 self.inside(&binary, "the archive", "thing-1.2.3/thing");
                 self.pairs(&url, &sha256);
-                Install::Release { version, url, binary, sha256 }
+                self.commands(&build);
+                Install::Release { version, url, binary, sha256, build, needs, fetched }
             }
             InstallTable::Own { at, about } => Install::Own { at, about },
         }
@@ -258,6 +273,15 @@ impl Reader<'_, '_> {
 
     fn build(tool: BuildTool, source: Source, binary: String, needs: Vec<Need>) -> Install {
         Install::Build { tool, source, binary, features: Vec::new(), rust: None, env: BTreeMap::new(), needs }
+    }
+
+    /// Each command names its program.
+    fn commands(&mut self, build: &[Vec<String>]) {
+        let unnamed = |command: &[String]| command.first().is_none_or(|program| program.trim().is_empty());
+        for (index, _) in build.iter().enumerate().filter(|(_, command)| unnamed(command)) {
+            let path = item(&child(&self.path, "build"), index);
+            self.errors.add(&path, "the command is empty", "a program and its arguments, such as [\"make\"]");
+        }
     }
 
     /// Some version can fit, and variables have names.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::errors::Errors;
@@ -13,6 +13,7 @@ use super::locate::{child, item};
 use super::{NAME_WANTED, is_name, schema};
 use crate::InputError;
 use crate::product::{Part, ProcessSpec, Product, ProductKind, Profile, Program, Reload, Served, VersionProbe};
+use crate::release::Releases;
 use crate::suite::Protocol;
 use crate::text::{one_of, suggestion};
 
@@ -34,10 +35,29 @@ pub(super) struct ProductFile {
     part: Vec<Part>,
     /// Where it is served already, in place of all that says how to get and run it.
     served: Option<Served>,
+    /// When versions of it were released, such as `"1.31.3" = "2026-07-15"`: the newest that is known, and those that are installed.
+    #[serde(default)]
+    #[schemars(schema_with = "dates")]
+    released: BTreeMap<String, String>,
     /// Named configurations: `[profile.stock]` is what its documentation shows first, `[profile.tuned]` what its own
     /// experts would run.
     #[schemars(extend("x-weir-wanted" = "at least [profile.stock]"))]
     profile: BTreeMap<String, Profile>,
+}
+
+fn dates(_: &mut SchemaGenerator) -> Schema {
+    let date = json_schema!({
+        "type": "string",
+        "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+        "x-weir-wanted": "the day of the release, such as \"2026-07-15\"",
+    });
+    json_schema!({
+        "description": "When versions of it were released, such as `\"1.31.3\" = \"2026-07-15\"`: the newest that is known, and those \
+                        that are installed.",
+        "type": "object",
+        "additionalProperties": date,
+        "x-weir-wanted": "\"1.31.3\" = \"2026-07-15\" for each version",
+    })
 }
 
 /// What it is.
@@ -109,7 +129,9 @@ impl Product {
             if !is_name(name) {
                 errors.add_about_file(format!("a product's folder is named {name:?}"), NAME_WANTED);
             }
-            let ProductFile { product: head, install, version, process, part, served, profile: mut profiles } = file;
+            let ProductFile { product: head, install, version, process, part, served, released, profile: mut profiles } =
+                file;
+            let released = releases(&released, errors);
             check_profiles(&mut profiles, &templates, errors);
             check_speaks(&head.speaks, &profiles, errors);
             let sections = [
@@ -152,6 +174,7 @@ impl Product {
                 replicates,
                 image,
                 notes,
+                released,
                 kind,
                 profiles,
                 templates,
@@ -159,6 +182,15 @@ impl Product {
             })
         })
     }
+}
+
+/// The days are those of a calendar.
+fn releases(dates: &BTreeMap<String, String>, errors: &mut Errors<'_>) -> Releases {
+    Releases::parse(dates).unwrap_or_else(|(version, date)| {
+        let found = format!("found {date:?}, which is no day");
+        errors.add(&child("released", version), found, "the day of the release, such as \"2026-07-15\"");
+        Releases::default()
+    })
 }
 
 /// Some protocol can be measured, and a profile speaks what the product can, or less.

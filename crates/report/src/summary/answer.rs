@@ -96,6 +96,7 @@ pub(super) fn remarks(summary: &Summary) -> Vec<String> {
     remarks.extend(summary.skipped.iter().map(|sentence| format!("{sentence}.")));
     remarks.extend(caches(summary));
     remarks.extend(compressors(summary));
+    remarks.extend(summary.outdated_words());
     for (n, what) in [
         (summary.suspect(), "suspect: ranked, marked with *, and explained under the table"),
         (summary.invalid(), "invalid: shown, not ranked"),

@@ -3,6 +3,7 @@
 
 use weir_model::metric::{Metric, Window};
 use weir_model::record::{Environment, HostClock, ProductFacts, Severity};
+use weir_model::release::Age;
 use weir_model::text::{Unit, count, short};
 
 use super::hosts::hosts;
@@ -104,6 +105,9 @@ pub fn environment(environment: &Environment) -> Vec<Table> {
     let mut products = TableOf::<ProductFacts>::new();
     products.add(Column::text("Product"), |facts| facts.title.clone());
     products.add(Column::text("Version"), |facts| facts.version.clone());
+    if environment.products.iter().any(|facts| facts.age.is_some()) {
+        products.add(Column::text("Age"), |facts| facts.age.as_ref().map(Age::words).unwrap_or_default());
+    }
     products.add(Column::text("From"), |facts| facts.from.clone());
     products.add(Column::text("Binary"), |facts| facts.binary.clone());
     products.add(Column::text("SHA-256"), |facts| facts.sha256.clone());

@@ -16,6 +16,7 @@ use std::fs;
 use std::path::Path;
 
 use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Severity, TrialError, Verdict};
+use weir_model::release::Age;
 use weir_model::suite::Suite;
 
 pub use curves::{CONNECTIONS, ROUNDS, SHARES, write_curves};
@@ -132,6 +133,12 @@ fn environment() -> Environment {
         binary: if *name == "direct" { String::new() } else { format!("/usr/sbin/{name}") },
         sha256: if *name == "direct" { String::new() } else { "9f".repeat(32) },
         from: if *name == "direct" { String::new() } else { "system".to_string() },
+        age: (*name == "cedar").then(|| Age {
+            released: Some("2022-10-19".to_string()),
+            newest: "2.9.0".to_string(),
+            newest_released: "2026-09-15".to_string(),
+            behind_days: Some(1427),
+        }),
     };
     Environment {
         pid_namespaces: Some("yes".to_string()),

@@ -40,7 +40,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
     let wanted = args.products.iter().map(product).collect::<Result<Vec<_>, _>>()?;
     match args.latest {
         true => newest(&wanted, home, args.yes)?,
-        false => drop(ensure(&wanted, home, args.yes)?),
+        false => newer(&wanted, home, args.yes)?,
     }
     super::list::show(&wanted, home, json)
 }
@@ -58,6 +58,18 @@ fn all(catalogue: &Catalogue, home: &Home, yes: bool, json: bool) -> VerbResult 
 fn newest(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> {
     let steps = install::plan_latest(products, home).map_err(failure)?;
     remark!("weir will take the newest version instead of the pinned one:");
+    carry_out(&steps, home, yes)?;
+    find_all(products, home).map(drop)
+}
+
+/// Makes sure that products are installed, in the newest version that their files name: prints what will be done, asks, installs.
+fn newer(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> {
+    ensure(products, home, yes)?;
+    let steps = install::plan_newer(products, home).map_err(failure)?;
+    if steps.is_empty() {
+        return Ok(());
+    }
+    remark!("What is installed is older than the version that the product's file names. weir will:");
     carry_out(&steps, home, yes)?;
     find_all(products, home).map(drop)
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use weir_install::home::Home;
 use weir_install::{Found, FoundProgram, InstallError, quick_find_all};
 use weir_model::product::Product;
+use weir_model::release::Age;
 use weir_product::catalogue::Catalogue;
 
 use super::proxies;
@@ -24,6 +25,8 @@ pub struct Row {
     pub from: Option<String>,
     pub binary: Option<PathBuf>,
     pub missing: Vec<String>,
+    /// How old the installed version is; `None`: it is not installed, or no date is known of the product.
+    pub age: Option<Age>,
 }
 
 impl Row {
@@ -43,6 +46,7 @@ impl Row {
             profiles: product.profiles.keys().cloned().collect(),
             installed: program.as_ref().map(|program| program.version.clone()),
             from: program.as_ref().map(|program| program.from.clone()),
+            age: program.as_ref().and_then(|program| product.released.age(&program.version)),
             binary: program.map(|program| program.binary),
             missing,
         }
@@ -60,6 +64,19 @@ impl Row {
 
 pub fn main(catalogue: &Catalogue, home: &Home, json: bool) -> VerbResult {
     show(&catalogue.products().values().collect::<Vec<_>>(), home, json)
+}
+
+/// The products that are installed, with how old each version is.
+pub fn ages(catalogue: &Catalogue, home: &Home, json: bool) -> VerbResult {
+    let rows = rows(&catalogue.products().values().collect::<Vec<_>>(), home);
+    let rows: Vec<Row> = rows.into_iter().filter(|row| row.installed.is_some()).collect();
+    if json {
+        return out::json(&rows);
+    }
+    let words = |row: &Row| row.age.as_ref().map_or("release dates unknown".to_owned(), Age::words);
+    let cells = |row: &Row| vec![row.name.clone(), row.state(), words(row)];
+    output!("{}", out::columns("lll", usize::MAX, &rows.iter().map(cells).collect::<Vec<_>>()));
+    Ok(Exit::Ok)
 }
 
 /// Shows these.

@@ -33,7 +33,11 @@ pub struct Args {
 enum Verb {
     /// List all products, and whether they are installed
     #[command(after_help = include_str!("../../../help/products-list.txt"))]
-    List,
+    List {
+        /// How old each version is beside the newest that weir knows
+        #[arg(long)]
+        outdated: bool,
+    },
     /// Show how to install a product, its profiles and the reasons for their settings
     #[command(after_help = include_str!("../../../help/products-show.txt"))]
     Show {
@@ -58,7 +62,7 @@ impl Verb {
     /// The products that it is about; none for all.
     fn named(&self) -> &[String] {
         match self {
-            Verb::List => &[],
+            Verb::List { .. } => &[],
             Verb::Show { product } | Verb::Path { product } => std::slice::from_ref(product),
             Verb::Use(args) => std::slice::from_ref(&args.product),
             Verb::Install(args) => &args.products,
@@ -80,7 +84,7 @@ fn listed(library: &LibraryArgs) -> Result<Catalogue, Failure> {
 pub fn main(args: &Args) -> VerbResult {
     let json = args.library.json;
     let catalogue = match &args.verb {
-        Verb::List => listed(&args.library)?,
+        Verb::List { .. } => listed(&args.library)?,
         verb => match verb.named() {
             [] => args.library.catalogue()?,
             named => args.library.catalogue_for(named)?,
@@ -88,7 +92,8 @@ pub fn main(args: &Args) -> VerbResult {
     };
     let home = Home::from_env().map_err(Failure::input)?;
     match &args.verb {
-        Verb::List => list::main(&catalogue, &home, json),
+        Verb::List { outdated: true } => list::ages(&catalogue, &home, json),
+        Verb::List { outdated: false } => list::main(&catalogue, &home, json),
         Verb::Show { product } => show::main(&catalogue, &home, product, json),
         Verb::Install(args) => install::main(args, &catalogue, &home, json),
         Verb::Use(args) => choose::main(args, &catalogue, &home, json),
@@ -127,6 +132,16 @@ fn with_program<'c>(catalogue: &'c Catalogue, name: &str, asked_in: &str) -> Res
 /// Those with a program of their own.
 fn proxies<'p>(products: impl IntoIterator<Item = &'p Product>) -> Vec<&'p Product> {
     products.into_iter().filter(|product| product.program().is_some()).collect()
+}
+
+/// The releases that nobody has fetched by the product's file.
+fn never_fetched(product: &Product) -> Vec<String> {
+    let installs = product.program().map(|program| program.installs.as_slice()).unwrap_or_default();
+    let release = |install: &Install| match install {
+        Install::Release { version, fetched: false, .. } => Some(format!("release {version}")),
+        _ => None,
+    };
+    installs.iter().filter_map(release).collect()
 }
 
 /// Where the vendor's release is, when weir cannot install it.

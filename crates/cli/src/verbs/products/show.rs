@@ -4,6 +4,7 @@ use serde::Serialize;
 use weir_install::home::Home;
 use weir_install::quick_find;
 use weir_model::product::{BuildTool, Install, Product, ProductKind, Source};
+use weir_model::release::Age;
 use weir_model::text::wrapped;
 use weir_product::catalogue::Catalogue;
 
@@ -46,6 +47,7 @@ pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbR
     let caches = if details.caches { "it answers from its own cache" } else { "" };
     let rows = [
         ("state", installed),
+        ("age", row.age.as_ref().map(Age::words).unwrap_or_default()),
         ("why not", row.missing.join("\n")),
         ("install from", details.ways.join("\n")),
         ("image", product.image.clone().unwrap_or_default()),
@@ -94,8 +96,10 @@ fn describe(way: &Install, name: &str) -> String {
             BuildTool::Maven => of("Maven", source),
             BuildTool::Npm => of("npm", source),
         },
-        Install::Release { version, .. } => {
-            format!("the vendor's release {version}, verified by its SHA-256")
+        Install::Release { version, build, fetched, .. } => {
+            let built = if build.is_empty() { "" } else { " in source, built here" };
+            let never = if *fetched { "" } else { "; never fetched by weir's makers" };
+            format!("the vendor's release {version}{built}, verified by its SHA-256{never}")
         }
         Install::Own { at, about } => {
             format!("a binary of yours: {about}, from {at}; then `weir products use {name} --binary <path>`")

@@ -76,7 +76,9 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
     let installed = here.iter().map(|(product, installed)| (product.name.clone(), installed.clone())).collect();
     let host = Arc::new(LocalHost::new(std::env::current_exe().map_err(Failure::missing)?));
     let launcher = conformance::launcher(host, installed).map_err(Failure::missing)?;
-    let mut record = Record::begin(absent, &args.only);
+    let never_fetched = wanted.iter().map(|product| (product.name.clone(), super::never_fetched(product)));
+    let never_fetched = never_fetched.filter(|(_, releases)| !releases.is_empty()).collect();
+    let mut record = Record::begin(absent, never_fetched, &args.only);
     let mut progress = progress::TestProgress::new(args.quiet, cases.len());
     for (product, profile) in &cases {
         if stop.is_requested() {
@@ -108,6 +110,9 @@ fn show(record: &Record) -> Result<(), Failure> {
     }
     for absent in &record.absent {
         output!("{}: {}", absent.product, absent.why);
+    }
+    for (product, releases) in &record.never_fetched {
+        output!("{product}: never fetched by weir's makers: {}", releases.join(", "));
     }
     let took: f64 = record.tested.iter().map(|tested| tested.tested.took_s).sum();
     if record.stopped {

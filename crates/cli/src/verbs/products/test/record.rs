@@ -1,5 +1,7 @@
 //! The results of a conformance test. `weir products test --json` prints them; `block`, `matrix` and `page` draw them.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use weir_conformance::{CHECKS, Check, ProductReport};
 use weir_install::Installed;
@@ -27,6 +29,8 @@ pub struct Record {
     pub tested: Vec<Named>,
     /// What could not be tested.
     pub absent: Vec<Absent>,
+    /// Products with a way to install them that nobody has tried, and which.
+    pub never_fetched: BTreeMap<String, Vec<String>>,
     /// Somebody asked to stop before the end.
     pub stopped: bool,
 }
@@ -74,7 +78,7 @@ impl Absent {
 
 impl Record {
     /// Nothing found yet.
-    pub fn begin(absent: Vec<Absent>, only: &[String]) -> Record {
+    pub fn begin(absent: Vec<Absent>, never_fetched: BTreeMap<String, Vec<String>>, only: &[String]) -> Record {
         let environment = weir_vitals::environment();
         let is_asked = |check: &&Check| only.is_empty() || only.iter().any(|name| name == check.name);
         Record {
@@ -94,6 +98,7 @@ impl Record {
             checks: CHECKS.iter().filter(is_asked).collect(),
             tested: Vec::new(),
             absent,
+            never_fetched,
             stopped: false,
         }
     }
@@ -130,7 +135,8 @@ pub fn example() -> Record {
             took_s: 9.0,
         },
     };
-    let mut record = Record::begin(Vec::new(), &["get", "pipelined", "memory-idle", "h3"].map(String::from));
+    let mut record =
+        Record::begin(Vec::new(), BTreeMap::new(), &["get", "pipelined", "memory-idle", "h3"].map(String::from));
     record.started = "2026-01-02T10:15:00Z".into();
     let one = vec![
         ("get", cell(Verdict::Yes, "yes", None)),
