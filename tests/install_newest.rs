@@ -24,9 +24,9 @@ fn makes(path: &str, version: &str) -> String {
 fn source(shop: &Shop) -> (Vec<u8>, String) {
     shop.file("source/thing-1.2.3/build.sh", &makes("out/thing", "1.2.3"));
     let archive = shop.path("thing.tar.gz");
-    let made = Command::new("tar").arg("-czf").arg(&archive).args(["-C", "source", "thing-1.2.3"]);
-    let ended = made.current_dir(shop.scratch.path()).status().expect("tar runs");
-    assert!(ended.success());
+    let mut tar = Command::new("tar");
+    tar.arg("-czf").arg(&archive).args(["-C", "source", "thing-1.2.3"]).current_dir(shop.scratch.path());
+    assert!(tar.status().expect("tar runs").success());
     let sum = Command::new("sha256sum").arg(&archive).output().expect("sha256sum runs").stdout;
     let sum = String::from_utf8(sum).expect("text").split(' ').next().expect("a hash").to_owned();
     (std::fs::read(archive).expect("made"), sum)

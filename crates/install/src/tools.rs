@@ -77,7 +77,7 @@ pub(super) fn compiler_line(rustc: String, set: &[(String, String)]) -> Option<S
     let command: Vec<String> =
         std::iter::once("env".to_owned()).chain(set).chain([rustc, "--version".to_owned()]).collect();
     let answer = child::ask(&command, LIMIT).ok()?;
-    answer.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    answer.lines().map(str::trim).find(|line| line.starts_with("rustc ")).map(str::to_owned)
 }
 
 /// Those of `needs` that are missing or too old.
