@@ -370,6 +370,22 @@ fn a_budget_is_kept_or_refused() {
     assert!(dry(&["--budget", "20m", "--scale", "full"]).expect(2).contains("--budget: --scale full"));
 }
 
+/// Each proxy of the Monolake benchmark is started once for its eight cases: the loads that repeat it keep products, and each as it was
+/// published has a listener for each protocol.
+#[test]
+fn monolakes_proxies_are_kept_over_all_cases() {
+    let catalogue = catalogue();
+    let suite = catalogue.suite("monolake").expect("built in");
+    for name in ["saturating", "published", "published-16c"] {
+        assert!(suite.load(name).is_some_and(|load| load.keep), "{name}");
+    }
+    let headers = &suite.workloads[0].origin_headers;
+    assert!(suite.workloads.iter().all(|workload| workload.origin_headers == *headers), "one origin serves all");
+    let own = suite.entries.iter().filter(|entry| entry.profile.starts_with("as-published"));
+    let listeners = own.map(|entry| catalogue.products()[&entry.product].profiles[&entry.profile].listeners);
+    assert_eq!(listeners.collect::<Vec<_>>(), [true; 4]);
+}
+
 /// An objective replaces the suite's loads, unless some of those are asked for by name.
 #[test]
 fn an_objective_is_asked_of_every_selected_workload() {

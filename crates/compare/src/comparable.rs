@@ -66,6 +66,7 @@ fn workload(a: &Workload, b: &Workload) -> Vec<&'static str> {
         ("path", r.path != s.path),
         ("headers", r.headers != s.headers),
         ("body", r.body != s.body),
+        ("content coding accepted", a.accept_encoding != b.accept_encoding),
         ("right answer", a.expect != b.expect),
     ])
 }
@@ -76,6 +77,7 @@ fn load(a: &Load, b: &Load) -> Vec<&'static str> {
         ("way in which requests arrive", a.kind != b.kind),
         ("series", a.series != b.series || a.saturating != b.saturating),
         ("keeping of products", a.keep != b.keep),
+        ("closing of connections", a.close != b.close),
         ("number of connections", a.connections != b.connections),
         ("number of streams", a.streams != b.streams),
     ])

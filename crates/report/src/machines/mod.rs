@@ -10,7 +10,7 @@ mod page;
 
 use std::path::Path;
 
-use weir_model::suite::{Entry, Suite};
+use weir_model::suite::{Entry, Load, Suite, Workload};
 use weir_model::text::unique;
 
 use crate::error::ReportError;
@@ -118,16 +118,29 @@ fn comparable(first: &Run, second: &Run) -> Result<(), ReportError> {
 fn asks_otherwise(a: &Suite, b: &Suite) -> Option<String> {
     let workload = a.workloads.iter().find(|own| {
         let other = b.workloads.iter().find(|other| other.name == own.name);
-        other.is_some_and(|other| {
-            (&own.protocol, &own.request, &own.keyvalue) != (&other.protocol, &other.request, &other.keyvalue)
-        })
+        other.is_some_and(|other| !same_request(own, other))
     });
     let load = a.loads.iter().find(|own| {
         let other = b.loads.iter().find(|other| other.name == own.name);
-        let asked =
-            |load: &weir_model::suite::Load| (load.kind.clone(), load.series.clone(), load.connections, load.keep);
-        other.is_some_and(|other| asked(own) != asked(other))
+        other.is_some_and(|other| !same_arrivals(own, other))
     });
     let workload = workload.map(|workload| format!("workload {}", workload.name));
     workload.or_else(|| load.map(|load| format!("load {}", load.name)))
+}
+
+fn same_request(a: &Workload, b: &Workload) -> bool {
+    a.protocol == b.protocol
+        && a.request == b.request
+        && a.keyvalue == b.keyvalue
+        && a.accept_encoding == b.accept_encoding
+        && a.origin_headers == b.origin_headers
+}
+
+fn same_arrivals(a: &Load, b: &Load) -> bool {
+    a.kind == b.kind
+        && a.series == b.series
+        && a.connections == b.connections
+        && a.streams == b.streams
+        && a.close == b.close
+        && a.keep == b.keep
 }
