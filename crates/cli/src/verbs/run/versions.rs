@@ -18,8 +18,9 @@ use crate::exit::Failure;
 /// # Errors
 /// The first of them, where the user named products or it is the origin; that nothing is left to run.
 pub fn fitting(mut resolved: ResolvedSuite, installed: &BTreeMap<String, Installed>) -> Result<ResolvedSuite, Failure> {
-    let origin = resolved.suite.origin.iter().map(|name| (name, ORIGIN_PROFILE));
-    origin.map(|(name, profile)| fits(name, profile, &resolved.products, installed)).collect::<Result<(), _>>()?;
+    if let Some(origin) = &resolved.suite.origin {
+        fits(origin, ORIGIN_PROFILE, &resolved.products, installed)?;
+    }
     let entries = resolved.suite.entries.clone();
     for Entry { product, profile } in &entries {
         if !resolved.lenient {
