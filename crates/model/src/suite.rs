@@ -432,8 +432,9 @@ pub struct Load {
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub streams: u32,
-    /// Each request has a connection of its own, which is closed behind the answer (`Connection: close` in HTTP/1.1). From a closed load's
-    /// second request on, the time to connect is a part of the latency.
+    /// Each request has a connection of its own, which is closed behind the answer (`Connection: close` in HTTP/1.1). The time to connect is
+    /// a part of the latency, except of each connection that was up before the clock started, and of open loads of HTTP/2, which connect
+    /// ahead.
     #[serde(default, skip_serializing_if = "is_default")]
     pub close: bool,
     /// Warm the product up until what it carries each second keeps its level, for so long at most; then comes `warmup`.
