@@ -100,8 +100,9 @@ fn a_published_suite_runs_on_machines_over_ssh_and_nothing_is_left_there() {
     let Some((machines, hosts)) = with_roles(folder.path(), &[("client", 0), ("proxy", 5_000), ("origin", -3)]) else {
         return;
     };
-    // The machines have no way to the outside, and this machine's folder of products.
-    let install = ["products", "install", "--yes", "haproxy", "nginx", "caddy", "envoy", "traefik"];
+    // The machines have no way to the outside, and this machine's folder of products. HAProxy and nginx are here as packages; to
+    // install them by name would build newer ones.
+    let install = ["products", "install", "--yes", "caddy", "envoy", "traefik"];
     run_within(&mut weir(&install), 3 * LONG).expect(0);
     run_within(&mut command_of("loggly", "smoke", &machines, folder.path(), &hosts), LONG).expect(0);
     let run = folder.path().join("run");
