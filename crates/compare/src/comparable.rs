@@ -3,7 +3,7 @@
 
 use weir_model::metric::Goal;
 use weir_model::record::CaseId;
-use weir_model::suite::{Load, Suite, Workload};
+use weir_model::suite::Suite;
 
 use super::ComparedRun;
 use weir_model::text::{percent, short};
@@ -37,14 +37,14 @@ pub(super) fn check(before: &ComparedRun, after: &ComparedRun, case: &CaseId) ->
 
 fn definitions(old: &Suite, new: &Suite, case: &CaseId) -> Result<(), String> {
     if let (Some(a), Some(b)) = (old.workload(&case.workload), new.workload(&case.workload)) {
-        let mut parts = workload(a, b);
+        let mut parts = a.differs_in(b);
         if a.protocol.is_tls() && old.tls != new.tls {
             parts.push("TLS settings");
         }
         refuse("workload", &case.workload, &parts)?;
     }
     if let (Some(a), Some(b)) = (old.load(&case.load), new.load(&case.load)) {
-        refuse("load", &case.load, &load(a, b))?;
+        refuse("load", &case.load, &a.differs_in(b))?;
     }
     Ok(())
 }
@@ -55,34 +55,4 @@ fn refuse(what: &str, name: &str, parts: &[&str]) -> Result<(), String> {
         [part] => Err(format!("the {what} {name} is another one in each run: its {part} differs")),
         parts => Err(format!("the {what} {name} is another one in each run: its {} differ", parts.join(" and its "))),
     }
-}
-
-/// The parts in which two workloads differ. Titles may differ.
-fn workload(a: &Workload, b: &Workload) -> Vec<&'static str> {
-    let (r, s) = (&a.request, &b.request);
-    differing(&[
-        ("protocol", a.protocol != b.protocol),
-        ("method", r.method != s.method),
-        ("path", r.path != s.path),
-        ("headers", r.headers != s.headers),
-        ("body", r.body != s.body),
-        ("content coding accepted", a.accept_encoding != b.accept_encoding),
-        ("right answer", a.expect != b.expect),
-    ])
-}
-
-/// The parts in which two loads differ. Titles may differ; different windows are listed with the environment.
-fn load(a: &Load, b: &Load) -> Vec<&'static str> {
-    differing(&[
-        ("way in which requests arrive", a.kind != b.kind),
-        ("series", a.series != b.series || a.saturating != b.saturating),
-        ("keeping of products", a.keep != b.keep),
-        ("closing of connections", a.close != b.close),
-        ("number of connections", a.connections != b.connections),
-        ("number of streams", a.streams != b.streams),
-    ])
-}
-
-fn differing(parts: &[(&'static str, bool)]) -> Vec<&'static str> {
-    parts.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect()
 }

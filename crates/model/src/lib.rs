@@ -26,6 +26,7 @@ pub mod owners;
 pub mod placement;
 pub mod product;
 pub mod protocol;
+mod question;
 pub mod record;
 pub mod regular;
 pub mod release;

@@ -395,18 +395,21 @@ pub enum Source {
     Project(String),
 }
 
+/// What a version is in files: numbers with points between.
+const VERSION: &str = "^[0-9]+(\\.[0-9]+)*$";
+
 /// The Rust that a crate needs, where the one in PATH may be too old or too new for it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct RustNeed {
     /// Lowest version of rustc.
     #[schemars(
-        regex(pattern = "^[0-9]+(\\.[0-9]+)*$"),
+        regex(pattern = VERSION),
         extend("x-weir-wanted" = "numbers with points between, such as \"1.85\"")
     )]
     pub at_least: String,
     /// The first version that is too new. Left out, none is.
     #[schemars(
-        regex(pattern = "^[0-9]+(\\.[0-9]+)*$"),
+        regex(pattern = VERSION),
         extend("x-weir-wanted" = "numbers with points between, such as \"1.86\"")
     )]
     pub below: Option<String>,
@@ -448,7 +451,7 @@ pub struct Need {
     pub package: Option<String>,
     /// Lowest version, as the first dotted number that it says of itself.
     #[schemars(
-        regex(pattern = "^[0-9]+(\\.[0-9]+)*$"),
+        regex(pattern = VERSION),
         extend("x-weir-wanted" = "numbers with points between, such as \"17\"")
     )]
     pub at_least: Option<String>,
@@ -465,7 +468,7 @@ pub struct VersionProbe {
     pub pattern: String,
     /// Lowest version accepted, and the oldest that the files were tried with. Left out, every version is.
     #[schemars(
-        regex(pattern = "^[0-9]+(\\.[0-9]+)*$"),
+        regex(pattern = VERSION),
         extend("x-weir-wanted" = "numbers with points between, such as \"1.18\"")
     )]
     pub at_least: Option<String>,
@@ -561,7 +564,7 @@ pub struct Profile {
     /// Lowest version that fits these files, where it is another than `version.at_least`: a profile as published takes the version
     /// that was published, of the user's own.
     #[schemars(
-        regex(pattern = "^[0-9]+(\\.[0-9]+)*$"),
+        regex(pattern = VERSION),
         extend("x-weir-wanted" = "numbers with points between, such as \"1.18\"")
     )]
     pub at_least: Option<String>,

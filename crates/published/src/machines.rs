@@ -118,7 +118,7 @@ fn of_host(host: &HostRecord) -> Row {
 fn row(facts: &Environment, cpus: u32, network: String) -> Row {
     let memory = match facts.memory_bytes {
         0 => String::new(),
-        bytes => format!("{} GiB", short(bytes as f64 / Unit::MEBIBYTES.size / 1024.0)),
+        bytes => format!("{} GiB", short(bytes as f64 / Unit::GIBIBYTES.size)),
     };
     let kind = facts.virtualization.as_ref().map(|kind| format!("virtual ({kind})"));
     let cpus = counted(u64::from(cpus), "CPU");

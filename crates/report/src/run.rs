@@ -86,14 +86,18 @@ impl Run {
 
     /// Title, with the profile where the run has more than one of them.
     pub fn label_of(&self, entry: &Entry) -> String {
-        let title = self.title_of(&entry.product);
-        let mut profiles = self.suite.entries.iter().filter(|e| e.product != BASELINE).map(|e| &e.profile);
-        let first = profiles.next();
-        if entry.product == BASELINE || profiles.all(|profile| Some(profile) == first) {
-            title.to_string()
-        } else {
-            format!("{title} {}", entry.profile)
-        }
+        label(self.title_of(&entry.product), entry, &self.suite.entries)
+    }
+}
+
+/// The title of an entry's product, with the profile where products of `entries` have more than one.
+pub(crate) fn label(title: &str, entry: &Entry, entries: &[Entry]) -> String {
+    let mut profiles = entries.iter().filter(|e| e.product != BASELINE).map(|e| &e.profile);
+    let first = profiles.next();
+    if entry.product == BASELINE || profiles.all(|profile| Some(profile) == first) {
+        title.to_string()
+    } else {
+        format!("{title} {}", entry.profile)
     }
 }
 

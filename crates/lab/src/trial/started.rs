@@ -14,6 +14,7 @@ use weir_host::stop::Stop;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, Kept};
 use weir_model::suite::{Expect, Protocol, Workload};
+use weir_model::text::unique;
 use weir_product::failure::Failure;
 use weir_product::launch::{LaunchSpec, launch};
 use weir_product::requester::{Requester, Server};
@@ -202,13 +203,8 @@ fn at_origin(workload: &Workload, product: &Product) -> Protocol {
 
 /// What clients speak with the product, the trial's own first.
 fn protocols(trial: &TrialSpec<'_>) -> Vec<Protocol> {
-    let mut protocols = vec![trial.workload.protocol];
-    for workload in trial.workloads() {
-        if !protocols.contains(&workload.protocol) {
-            protocols.push(workload.protocol);
-        }
-    }
-    protocols
+    let own = [trial.workload].into_iter();
+    unique(own.chain(trial.workloads()).map(|workload| workload.protocol))
 }
 
 /// Free addresses for the product's listeners and for so many origins, which are dealt to the origins' hosts in turn. Those of one host
@@ -260,11 +256,5 @@ fn start_product(
 
 /// The paths of the workloads, each once.
 pub fn targets<'w>(workloads: &[&'w Workload]) -> Vec<&'w str> {
-    let mut targets: Vec<&str> = Vec::new();
-    for workload in workloads {
-        if !targets.contains(&workload.request.path.as_str()) {
-            targets.push(&workload.request.path);
-        }
-    }
-    targets
+    unique(workloads.iter().map(|workload| workload.request.path.as_str()))
 }

@@ -166,6 +166,8 @@ impl Unit {
     pub const MICROS: Unit = Unit { name: "\u{b5}s", size: 1.0 };
     /// Milliseconds, base microseconds.
     pub const MILLIS: Unit = Unit { name: "ms", size: 1_000.0 };
+    /// Gibibytes, base bytes.
+    pub const GIBIBYTES: Unit = Unit { name: "GiB", size: 1_073_741_824.0 };
     /// Mebibytes, base bytes.
     pub const MEBIBYTES: Unit = Unit { name: "MiB", size: 1_048_576.0 };
     /// Kibibytes, base bytes.

@@ -7,7 +7,7 @@ use super::{Machine, Machines};
 use crate::charts::axis::Axis;
 use crate::charts::{Arrangement, Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
 use crate::palette::style;
-use crate::summary::{Metric, Row, Section};
+use crate::summary::{Metric, Row, Section, slug};
 use crate::tables::{Cell, Column, RowKind, Table, TableRow, estimate_cell};
 
 /// What is shown of a case: the metric, its unit, and what is better.
@@ -62,7 +62,7 @@ fn chart(all: &Machines<'_>, case: (&str, &str), metric: Metric, unit: Unit, bet
         arrangement: Arrangement::Below,
     };
     Chart {
-        name: format!("{}-{}-{}", slug(case.0), slug(case.1), metric.entry().key),
+        name: format!("{}-{}", slug(case.0, case.1), metric.entry().key),
         title: format!("{}: {}", metric.entry().title, heading(all, case)),
         subtitle: format!("{better} By machine, a bar for each product."),
         alt,
@@ -113,17 +113,12 @@ pub(super) fn table(all: &Machines<'_>, case: (&str, &str)) -> Table {
     }
     let numbers = SHOWN.map(|(metric, unit, _)| Column::number(metric.entry().name, unit.name).with_details());
     Table {
-        id: format!("{}-{}-table", slug(case.0), slug(case.1)),
+        id: format!("{}-table", slug(case.0, case.1)),
         title: "Every product on every machine".to_owned(),
         columns: [Column::text("Product"), Column::text("Machine")].into_iter().chain(numbers).collect(),
         rows,
         notes: Vec::new(),
     }
-}
-
-/// Names of workloads and loads become file names, and a record may have been tampered with.
-pub(super) fn slug(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' }).collect()
 }
 
 /// The numbers of all cases: a row for each product on each machine, empty where there is none.

@@ -1,7 +1,7 @@
 //! The machines of several runs, and what else differs between the runs. `page` shows both tables.
 
 use weir_model::record::Environment;
-use weir_model::text::{short, unique};
+use weir_model::text::{Unit, short, unique};
 
 use super::{Machine, Machines};
 use crate::summary::host_words;
@@ -25,7 +25,7 @@ pub(super) fn machines(all: &Machines<'_>) -> Table {
         machine.run.environment.as_ref().map(|environment| Cell::count(environment.placement.proxy.len() as u64))
     });
     table.add(Column::number("Memory", "GiB"), move |machine| {
-        machine.run.environment.as_ref().map(|it| Cell::short(it.memory_bytes as f64 / 1_073_741_824.0))
+        machine.run.environment.as_ref().map(|it| Cell::short(it.memory_bytes as f64 / Unit::GIBIBYTES.size))
     });
     table.add(Column::text("Kernel"), move |machine| known(machine, &|it| it.kernel.clone()));
     table.add(Column::text("Hosts"), move |machine| {

@@ -10,12 +10,12 @@ mod page;
 
 use std::path::Path;
 
-use weir_model::suite::{Entry, Load, Suite, Workload};
+use weir_model::suite::{Entry, Suite};
 use weir_model::text::unique;
 
 use crate::error::ReportError;
 use crate::make::{Made, Options};
-use crate::run::{BASELINE, Run};
+use crate::run::{self, Run};
 use crate::summary::{Section, Summary};
 
 /// A run and the machine that it stands for.
@@ -70,12 +70,7 @@ impl<'a> Machines<'a> {
     pub fn label_of(&self, entry: &Entry) -> String {
         let title = self.machines.iter().map(|machine| machine.run.title_of(&entry.product));
         let title = title.clone().find(|title| *title != entry.product).unwrap_or(&entry.product);
-        let profiles = unique(self.entries.iter().filter(|e| e.product != BASELINE).map(|e| e.profile.as_str()));
-        if entry.product == BASELINE || profiles.len() < 2 {
-            title.to_owned()
-        } else {
-            format!("{title} {}", entry.profile)
-        }
+        run::label(title, entry, &self.entries)
     }
 }
 
@@ -118,29 +113,12 @@ fn comparable(first: &Run, second: &Run) -> Result<(), ReportError> {
 fn asks_otherwise(a: &Suite, b: &Suite) -> Option<String> {
     let workload = a.workloads.iter().find(|own| {
         let other = b.workloads.iter().find(|other| other.name == own.name);
-        other.is_some_and(|other| !same_request(own, other))
+        other.is_some_and(|other| !own.differs_in(other).is_empty())
     });
     let load = a.loads.iter().find(|own| {
         let other = b.loads.iter().find(|other| other.name == own.name);
-        other.is_some_and(|other| !same_arrivals(own, other))
+        other.is_some_and(|other| !own.differs_in(other).is_empty())
     });
     let workload = workload.map(|workload| format!("workload {}", workload.name));
     workload.or_else(|| load.map(|load| format!("load {}", load.name)))
-}
-
-fn same_request(a: &Workload, b: &Workload) -> bool {
-    a.protocol == b.protocol
-        && a.request == b.request
-        && a.keyvalue == b.keyvalue
-        && a.accept_encoding == b.accept_encoding
-        && a.origin_headers == b.origin_headers
-}
-
-fn same_arrivals(a: &Load, b: &Load) -> bool {
-    a.kind == b.kind
-        && a.series == b.series
-        && a.connections == b.connections
-        && a.streams == b.streams
-        && a.close == b.close
-        && a.keep == b.keep
 }

@@ -6,10 +6,11 @@ use askama::Template;
 
 use super::{Machines, cases, facts};
 use crate::charts::Chart;
-use crate::error::{DrawError, ReportError};
+use crate::error::ReportError;
 use crate::extra::{ExtraSection, Item};
 use crate::make::{Made, Options, folder_beside, replace, write, write_charts};
-use crate::page::{SCRIPT, STYLE};
+use crate::page::{SCRIPT, STYLE, chart};
+use crate::summary::slug;
 use crate::tables::markdown::{self, escape};
 use crate::tables::{html, one_line};
 
@@ -29,11 +30,6 @@ struct Markdown<'a> {
     title: &'a str,
     words: &'a [String],
     sections: &'a [ExtraSection],
-}
-
-/// A chart as the page has it.
-fn chart(chart: &Chart) -> Result<String, DrawError> {
-    crate::page::chart(chart)
 }
 
 /// Writes the report.
@@ -93,7 +89,7 @@ fn sections(all: &Machines<'_>) -> Vec<ExtraSection> {
     let case = |case: (&str, &str)| {
         let charts = cases::charts(all, case).into_iter().map(|chart| Item::Chart(Box::new(chart)));
         ExtraSection {
-            id: format!("{}-{}", cases::slug(case.0), cases::slug(case.1)),
+            id: slug(case.0, case.1),
             heading: cases::heading(all, case),
             items: charts.chain([Item::Table(cases::table(all, case))]).collect(),
         }

@@ -340,12 +340,17 @@ impl std::ops::AddAssign for Verdicts {
     }
 }
 
+/// `workload-load`: see [`Section::slug`].
+pub(crate) fn slug(workload: &str, load: &str) -> String {
+    // The names are such already, unless a record was tampered with: they become paths, so that is not trusted.
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
+    format!("{workload}-{load}").chars().map(safe).collect()
+}
+
 impl Section {
     /// `workload-load`: stem of the section's file names and its anchor.
     pub fn slug(&self) -> String {
-        // The names are such already, unless a record was tampered with: they become paths, so that is not trusted.
-        let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
-        format!("{}-{}", self.workload, self.load).chars().map(safe).collect()
+        slug(&self.workload, &self.load)
     }
 
     /// Baseline first, then the products.

@@ -142,7 +142,7 @@ pub fn host_facts(environment: &Environment) -> Vec<(String, String)> {
         ("System", environment.os.clone()),
         ("CPU", environment.cpu_model.clone()),
         ("CPUs online", environment.cpus.to_string()),
-        ("Memory", format!("{} GiB", short(environment.memory_bytes as f64 / 1_073_741_824.0))),
+        ("Memory", format!("{} GiB", short(environment.memory_bytes as f64 / Unit::GIBIBYTES.size))),
         ("Virtualization", known(&environment.virtualization)),
         ("CPU governor", known(&environment.governor)),
         ("Descriptors", format!("{} soft, {} hard", count(soft), count(hard))),
