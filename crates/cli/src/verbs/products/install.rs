@@ -45,14 +45,33 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
     super::list::show(&wanted, home, json)
 }
 
-/// Installs all that can be installed here; names the others, and then ends with status 1.
+/// Installs all that can be installed here, in the newest version that the products' files name; names the others, and then
+/// ends with status 1.
 fn all(catalogue: &Catalogue, home: &Home, yes: bool, json: bool) -> VerbResult {
-    let failed = attempt(&catalogue.products().values().collect::<Vec<_>>(), home, yes)?.failed;
+    let Attempt { here, failed } = attempt(&catalogue.products().values().collect::<Vec<_>>(), home, yes)?;
+    let here: Vec<&Product> = catalogue.products().values().filter(|p| here.contains_key(&p.name)).collect();
+    let mut remarks: Vec<String> = failed.iter().map(|(name, why)| format!("not installed: {name}: {why}")).collect();
+    remarks.extend(bring_up_to_date(&here, home, yes)?);
     super::list::main(catalogue, home, json)?;
-    for (name, why) in &failed {
-        remark!("weir: not installed: {name}: {why}");
+    for line in &remarks {
+        remark!("weir: {line}");
     }
-    Ok(if failed.is_empty() { Exit::Ok } else { Exit::Failed })
+    Ok(if remarks.is_empty() { Exit::Ok } else { Exit::Failed })
+}
+
+/// Replaces old versions one by one. Returns a line for each step that failed: the old version is still there.
+fn bring_up_to_date(products: &[&Product], home: &Home, yes: bool) -> Result<Vec<String>, Failure> {
+    let steps = newer_steps(products, home, yes)?;
+    let context = Context::new()?;
+    let mut failed = Vec::new();
+    for step in &steps {
+        match context.run(std::slice::from_ref(step), home) {
+            Ok(()) => {}
+            Err(error @ InstallError::Interrupted) => return Err(failure(error)),
+            Err(error) => failed.push(format!("still in an old version: {}", one_line(&error))),
+        }
+    }
+    Ok(failed)
 }
 
 fn newest(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> {
@@ -65,13 +84,19 @@ fn newest(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> 
 /// Makes sure that products are installed, in the newest version that their files name: prints what will be done, asks, installs.
 fn newer(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> {
     ensure(products, home, yes)?;
-    let steps = install::plan_newer(products, home).map_err(failure)?;
-    if steps.is_empty() {
-        return Ok(());
-    }
-    remark!("What is installed is older than the version that the product's file names. weir will:");
-    carry_out(&steps, home, yes)?;
+    let steps = newer_steps(products, home, yes)?;
+    Context::new()?.run(&steps, home).map_err(failure)?;
     find_all(products, home).map(drop)
+}
+
+/// The steps from installed versions to the newest that the products' files name, shown and agreed to.
+fn newer_steps(products: &[&Product], home: &Home, yes: bool) -> Result<Vec<Step>, Failure> {
+    let steps = install::plan_newer(products, home).map_err(failure)?;
+    if !steps.is_empty() {
+        remark!("What is installed is older than the version that the product's file names. weir will:");
+        confirm(&steps, yes)?;
+    }
+    Ok(steps)
 }
 
 /// Makes sure that products are installed: prints what is missing and what will be done, asks, installs. Returns what is
@@ -168,7 +193,9 @@ pub fn attempt(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt,
 
 /// An error as a reason in one line.
 pub(super) fn one_line(error: &InstallError) -> String {
-    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+    let text = error.to_string();
+    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ").replace(":; ", ": ")
 }
 
 /// One product, installed if it is not.
