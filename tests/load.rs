@@ -220,6 +220,38 @@ fn a_file_of_times_is_replayed() {
 }
 
 #[test]
+fn an_access_log_is_sent_as_a_mix_or_at_its_times() {
+    let origin = origin();
+    let scratch = scratch();
+    let file = scratch.path().join("access.log");
+    let line = |second: u32, path: &str| {
+        format!("192.0.2.7 - - [23/Nov/2026:20:00:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"x\"\n")
+    };
+    let text = [line(0, "/bytes/10"), line(2, "/bytes/20"), line(4, "/bytes/10"), "h - - [23/Nov/2026:20:00:05 +0000] \"\" 400 0\n".into()];
+    std::fs::write(&file, text.concat()).expect("written");
+    let (file, url) = (file.to_str().expect("UTF-8"), origin.url("/"));
+    let ended = run(&["load", "-q", "--json", &url, "--replay", file, "--speed", "10x", "-c", "2"]);
+    assert_eq!(ended.expect(0).trim(), format!("{file}: 3 requests; left out: 1 that cannot be sent"));
+    let result = ended.json();
+    assert_eq!((number(&result, "/window/due"), number(&result, "/window/body_bytes")), (3.0, 40.0));
+    assert!((number(&result, "/window_s") - 0.401).abs() < 1e-6, "{result:#}");
+    let mix = all_right(&[&url, "--urls", file, "-n", "3000"]);
+    let kinds = mix["by_request"].as_array().expect("kinds");
+    assert_eq!(kinds[0]["name"], "GET /bytes/10");
+    assert!((1_850.0..2_150.0).contains(&number(&kinds[0], "/sent")), "two of three: {mix:#}");
+    // Not one request goes anywhere else.
+    let har = scratch.path().join("x.har");
+    let entry = |url: &str| format!("{{\"startedDateTime\":\"2026-11-23T20:00:00Z\",\"request\":{{\"method\":\"GET\",\"url\":\"{url}\"}}}}");
+    let text = format!("{{\"log\":{{\"entries\":[{},{}]}}}}", entry("https://shop.example/bytes/1"), entry("https://cdn.example/x"));
+    std::fs::write(&har, text).expect("written");
+    let har = har.to_str().expect("UTF-8");
+    let ended = run(&["load", "-q", &url, "--replay", har]);
+    assert!(ended.expect(2).contains("--urls-host"), "{}", ended.stderr);
+    let result = all_right(&[&url, "--replay", har, "--urls-host", "shop.example"]);
+    assert_eq!((number(&result, "/total/sent"), number(&result, "/window/body_bytes")), (1.0, 1.0));
+}
+
+#[test]
 fn think_times_hold_a_closed_load_back() {
     let origin = origin();
     let result = all_right(&[&origin.url("/bytes/1"), "-c", "4", "-d", "1s", "--warmup", "0s", "--think", "100ms"]);

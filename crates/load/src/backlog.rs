@@ -75,6 +75,12 @@ impl Backlog {
         Some(due)
     }
 
+    /// Which request is due then, of the run's clock; `None` where the time does not say.
+    #[inline]
+    pub(crate) fn request_at(&self, due: u64) -> Option<u32> {
+        self.ahead.request_at(due.checked_sub(self.start)?)
+    }
+
     /// Drops all waiting requests, and returns their number.
     pub(crate) fn forget(&mut self) -> u64 {
         self.behind = self.ahead.clone();

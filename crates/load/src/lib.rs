@@ -76,6 +76,7 @@ mod output;
 mod plan;
 mod preload;
 mod protocol;
+pub mod recorded;
 mod recorder;
 pub mod replay;
 mod result;

@@ -11,7 +11,8 @@
 //! - *Poisson arrivals*: a unit Poisson process whose time is the integral of the rate (time change; Çinlar,
 //!   Introduction to Stochastic Processes, 1975, section 4.7). Each thread has a process of its own with 1/n of the
 //!   rate; the sum of independent Poisson processes is the Poisson process of the whole rate.
-//! - *Replay*: a list of times, of which thread i of n takes every n-th.
+//! - *Replay*: a list of times, of which thread i of n takes every n-th. Where each time has a request of its own, no two times are
+//!   the same nanosecond, so that the time says which request it is wherever a request waits or is given back.
 //!
 //! A load in bursts ([`Bursts`]) has these times while it is on: what falls due later waits for the next burst, at the same distance
 //! from its begin.
@@ -71,6 +72,8 @@ pub(crate) enum Timetable {
     Curve(Arc<[Segment]>, Arrivals),
     /// Times, nanoseconds since the start, ascending.
     Replay(Arc<[u64]>),
+    /// The same, each with its request; all times differ.
+    Recorded(Arc<[(u64, u32)]>),
 }
 
 impl Timetable {
@@ -91,6 +94,15 @@ impl Timetable {
                 Timetable::Curve(curve::segments(&parts, last), *arrivals)
             }
             OfferedRate::Replay(due_s) => Timetable::Replay(due_s.iter().map(|s| from_secs(*s)).collect()),
+            OfferedRate::Recorded(recorded) => {
+                let mut next = 0;
+                let apart = recorded.iter().map(|due| {
+                    let at = from_secs(due.at_s).max(next);
+                    next = at + 1;
+                    (at, due.request)
+                });
+                Timetable::Recorded(apart.collect())
+            }
         })
     }
 
@@ -110,6 +122,7 @@ impl Timetable {
             }
             Timetable::Curve(segments, arrivals) => Kind::Curve(Curve::new(segments.clone()), walk(*arrivals)),
             Timetable::Replay(due) => Kind::Replay { due: due.clone(), every },
+            Timetable::Recorded(due) => Kind::Recorded { due: due.clone(), every },
         };
         Schedule { kind, bursts: None }
     }
@@ -122,6 +135,7 @@ impl Timetable {
             Timetable::Rate(rate, _) => return *rate,
             Timetable::Curve(segments, _) => curve::count(segments, end) - curve::count(segments, warmup),
             Timetable::Replay(due) => due.partition_point(|due| *due < duration) as f64,
+            Timetable::Recorded(due) => due.partition_point(|(due, _)| *due < duration) as f64,
         };
         if duration > 0 { count * 1e9 / duration as f64 } else { 0.0 }
     }
@@ -140,6 +154,7 @@ enum Kind {
     Poisson { gap: f64, unit: Box<Unit> },
     Curve(Curve, Walk),
     Replay { due: Arc<[u64]>, every: Every },
+    Recorded { due: Arc<[(u64, u32)]>, every: Every },
 }
 
 impl Schedule {
@@ -165,10 +180,16 @@ impl Schedule {
                 Walk::Even(every) => every.next() as f64,
                 Walk::Poisson(unit) => unit.next(),
             }),
-            Kind::Replay { due, every } => {
-                usize::try_from(every.next()).ok().and_then(|index| due.get(index).copied()).unwrap_or(NEVER)
-            }
+            Kind::Replay { due, every } => every.of(due).copied().unwrap_or(NEVER),
+            Kind::Recorded { due, every } => every.of(due).map_or(NEVER, |(due, _)| *due),
         }
+    }
+
+    /// The request that is due then, nanoseconds since the load's start; `None` where the time does not say.
+    #[inline]
+    pub(crate) fn request_at(&self, at: u64) -> Option<u32> {
+        let Kind::Recorded { due, .. } = &self.kind else { return None };
+        due.binary_search_by_key(&at, |(due, _)| *due).ok().map(|index| due[index].1)
     }
 }
 
@@ -199,6 +220,11 @@ impl Every {
         let next = self.next;
         self.next += self.step;
         next
+    }
+
+    /// The entry of the next number.
+    fn of<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
+        usize::try_from(self.next()).ok().and_then(|index| all.get(index))
     }
 }
 

@@ -110,6 +110,11 @@ fn requests(spec: &LoadSpec) -> Result<(), String> {
         })?;
         must(request.weight > 0, || format!("request {number} has weight 0; at least 1 is needed, or leave it out"))?;
     }
+    if let LoadKind::Open { rate: OfferedRate::Recorded(recorded), .. } = &spec.kind {
+        must(spec.targets.len() == 1, || format!("recorded requests for {} targets; expected: 1", spec.targets.len()))?;
+        let unknown = recorded.iter().find(|due| due.request as usize >= spec.requests.len());
+        must(unknown.is_none(), || "a recorded request that is none of the load's; expected: an index of one".into())?;
+    }
     for (index, target) in spec.targets.iter().enumerate() {
         let asked = spec.requests.iter().any(|request| request.target as usize == index);
         must(asked, || format!("target {} has no request; give it one or leave it out", target.address))?;

@@ -7,6 +7,7 @@ mod flags;
 mod format;
 mod keyvalue;
 mod live;
+mod recorded;
 mod request;
 #[cfg(test)]
 mod sample;
@@ -33,11 +34,12 @@ use crate::exit::{Exit, Failure, VerbResult};
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
     live::colors(args.output.color);
-    let spec = spec::load_spec(args)?;
+    let spec::Ordered { spec, note } = spec::load_spec(args)?;
     let title = spec::title(args);
     // Opened before anything is sent, so that a file that cannot be written does not cost the whole load.
     let hgrm = args.output.hgrm.as_deref().map(|path| create("--hgrm", path)).transpose()?;
     let stop = watch_signals()?;
+    note.iter().for_each(|note| remark!("{note}"));
     if let Some(conditions) = &args.load.find_max {
         return find_max::main(args, conditions, &spec, &title, &stop);
     }

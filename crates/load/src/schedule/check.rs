@@ -39,7 +39,8 @@ fn offered(rate: &OfferedRate) -> Result<(), String> {
             }
             some_rate("the steps send", steps.iter().fold(0.0, |highest, step| step.rate.max(highest)))
         }
-        OfferedRate::Replay(due_s) => replay(due_s),
+        OfferedRate::Replay(due_s) => replay(due_s.iter().copied()),
+        OfferedRate::Recorded(recorded) => replay(recorded.iter().map(|due| due.at_s)),
     }
 }
 
@@ -54,21 +55,20 @@ fn some_rate(what: &str, highest: f64) -> Result<(), String> {
     if highest > 0.0 { Ok(()) } else { Err(format!("{what} nothing; a rate above 0 is needed")) }
 }
 
-fn replay(due_s: &[f64]) -> Result<(), String> {
-    if due_s.is_empty() {
-        return Err("a replay of no times; at least 1 is needed".into());
+fn replay(mut due_s: impl Iterator<Item = f64>) -> Result<(), String> {
+    let usable = |due: f64| match due.is_finite() && due >= 0.0 {
+        true => Ok(due),
+        false => Err(format!("a replay with a request due at {due} s; expected: 0 s or later")),
+    };
+    let mut before = usable(due_s.next().ok_or("a replay of no times; at least 1 is needed")?)?;
+    for due in due_s {
+        let due = usable(due)?;
+        if before > due {
+            return Err(format!("a replay whose times go back, from {before} s to {due} s; expected: ascending times"));
+        }
+        before = due;
     }
-    if let Some(wrong) = due_s.iter().find(|due| !(due.is_finite() && **due >= 0.0)) {
-        return Err(format!("a replay with a request due at {wrong} s; expected: 0 s or later"));
-    }
-    match due_s.windows(2).position(|pair| pair[0] > pair[1]) {
-        Some(at) => Err(format!(
-            "a replay whose times go back, from {} s to {} s; expected: ascending times",
-            due_s[at],
-            due_s[at + 1]
-        )),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 #[cfg(test)]

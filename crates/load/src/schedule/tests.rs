@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use weir_model::load::RecordedDue;
 
 use super::*;
 use crate::clock::{MILLI, SECOND, to_secs};
@@ -146,6 +147,22 @@ fn a_replay_is_dealt_out_as_given_and_ends() {
     let mut schedule = table.schedule(1, 1, 2);
     schedule.by_ref().for_each(drop);
     assert_eq!(schedule.next_due(), NEVER);
+}
+
+#[test]
+fn a_recorded_request_is_known_by_its_time() {
+    let due = [(0.0, 2), (0.25, 0), (0.25, 1), (0.25, 0), (3.0, 2)];
+    let recorded = due.iter().map(|(at_s, request)| RecordedDue { at_s: *at_s, request: *request }).collect();
+    let kind = LoadKind::Open { rate: OfferedRate::Recorded(recorded), arrivals: Arrivals::Constant };
+    let table = Timetable::new(&kind, 0, 10 * SECOND).unwrap();
+    let quarter = SECOND / 4;
+    let of = |thread| table.schedule(1, thread, 2).collect::<Vec<_>>();
+    assert_eq!((of(0), of(1)), (vec![0, quarter + 1, 3 * SECOND], vec![quarter, quarter + 2]));
+    let schedule = table.schedule(1, 1, 2);
+    let asked = [0, quarter, quarter + 1, quarter + 2, 3 * SECOND, 7].map(|at| schedule.request_at(at));
+    assert_eq!(asked, [Some(2), Some(0), Some(1), Some(0), Some(2), None]);
+    assert_eq!(table.mean_rate(0, SECOND), 4.0);
+    assert_eq!(Timetable::Rate(1.0, Arrivals::Constant).schedule(1, 0, 1).request_at(0), None);
 }
 
 #[test]

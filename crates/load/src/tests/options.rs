@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use weir_model::load::{Bursts, OfferedRate, RandomDuration, Step, Target};
+use weir_model::load::{Bursts, OfferedRate, RandomDuration, RecordedDue, Step, Target};
 use weir_model::suite::{Arrivals, LoadKind};
 
 use super::server::{Do, Server, answer, ok};
@@ -226,6 +226,48 @@ fn a_rate_that_changes_is_followed() {
         assert_eq!(result.window.right, result.window.due);
         assert!(result.offered_rate.is_some_and(|rate| (rate - mean).abs() < 1.0), "{:?}", result.offered_rate);
     }
+}
+
+#[test]
+fn recorded_requests_come_when_and_as_recorded() {
+    at_once(&DRIVERS, |driver| {
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let log = seen.clone();
+        let server = Server::start(move |asked| {
+            log.lock().unwrap().push(asked.head.split(' ').nth(1).unwrap_or_default().to_owned());
+            Do::Send(ok("ok"))
+        });
+        // Far enough apart to arrive in order, but for the last three, which are due at once.
+        let recorded = [(0.0, 1), (0.1, 0), (0.2, 2), (0.3, 1), (0.4, 0), (0.4, 0), (0.4, 2)];
+        let due = recorded.map(|(at_s, request)| RecordedDue { at_s, request });
+        let rate = OfferedRate::Recorded(due.to_vec());
+        let mut spec = order(&server, LoadKind::Open { rate, arrivals: Arrivals::Constant });
+        (spec.driver, spec.threads) = (driver, 2);
+        let request = spec.requests.remove(0);
+        for path in ["/a", "/b", "/c"] {
+            let mut request = request.clone();
+            request.request.path = path.into();
+            spec.requests.push(request);
+        }
+        let result = load(&spec).unwrap();
+        assert_eq!((result.window.due, result.window.right), (7, 7));
+        let sent: Vec<u64> = result.by_request.iter().map(|kind| kind.sent).collect();
+        assert_eq!(sent, [3, 2, 2]);
+        let mut seen = seen.lock().unwrap().clone();
+        seen[4..].sort();
+        assert_eq!(seen, ["/b", "/a", "/c", "/b", "/a", "/a", "/c"]);
+    });
+}
+
+#[test]
+fn recorded_requests_are_those_of_the_load() {
+    let recorded = |request| OfferedRate::Recorded(vec![RecordedDue { at_s: 0.0, request }]);
+    let mut spec = order_to("127.0.0.1:1".parse().unwrap(), LoadKind::Closed);
+    spec.kind = LoadKind::Open { rate: recorded(1), arrivals: Arrivals::Constant };
+    assert!(load(&spec).unwrap_err().to_string().contains("none of the load's"));
+    spec.kind = LoadKind::Open { rate: recorded(0), arrivals: Arrivals::Constant };
+    spec.targets.push(spec.targets[0].clone());
+    assert!(load(&spec).unwrap_err().to_string().contains("for 2 targets"));
 }
 
 #[test]

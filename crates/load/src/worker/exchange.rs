@@ -50,7 +50,10 @@ impl<P: Protocol> Worker<P> {
         let slot = &mut self.pool.slots[id as usize];
         let request = match self.plan.expectations.len() {
             1 => 0,
-            _ => self.protocol.choose(&mut slot.session, slot.target, &mut self.generator),
+            _ => match self.pacing.recorded(due) {
+                Some(recorded) => recorded,
+                None => self.protocol.choose(&mut slot.session, slot.target, &mut self.generator),
+            },
         };
         let out = &mut self.transport.out;
         let name = self.watches.names.as_ref().map(NameWatch::name);

@@ -164,6 +164,15 @@ impl Pacing {
         }
     }
 
+    /// Which request is due then, in a replay of recorded requests; `None`: it is to be chosen.
+    #[inline]
+    pub(super) fn recorded(&self, due: u64) -> Option<u32> {
+        match &self.source {
+            Source::Open(backlog) => backlog.request_at(due),
+            Source::Closed | Source::Counted(_) => None,
+        }
+    }
+
     /// The number of requests that wait for a stream.
     #[inline]
     pub(super) fn waiting(&self) -> u64 {

@@ -460,6 +460,17 @@ pub enum OfferedRate {
     Steps(Vec<Step>),
     /// Requests are due at these times, whatever the spacing: seconds since the window's start, ascending. No warm-up.
     Replay(Vec<f64>),
+    /// Recorded traffic: as [`OfferedRate::Replay`], and each time has a request of its own. One target.
+    Recorded(Vec<RecordedDue>),
+}
+
+/// When a recorded request is due.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RecordedDue {
+    /// Seconds since the window's start.
+    pub at_s: f64,
+    /// Index into [`LoadSpec::requests`].
+    pub request: u32,
 }
 
 impl LoadKind<OfferedRate> {
@@ -470,7 +481,7 @@ impl LoadKind<OfferedRate> {
 
     /// Whether a warm-up can come before the window.
     pub fn has_warmup(&self) -> bool {
-        !matches!(self, LoadKind::Count { .. } | LoadKind::Open { rate: OfferedRate::Replay(_), .. })
+        !matches!(self, LoadKind::Count { .. } | LoadKind::Open { rate: OfferedRate::Replay(_) | OfferedRate::Recorded(_), .. })
     }
 }
 

@@ -41,6 +41,7 @@ fn offered(rate: &OfferedRate, spacing: &str) -> String {
         }
         OfferedRate::Steps(steps) => format!("open load in {} {spacing}", counted(steps.len() as u64, "step")),
         OfferedRate::Replay(due_s) => format!("replay of {}", counted(due_s.len() as u64, "request")),
+        OfferedRate::Recorded(due) => format!("replay of {}", counted(due.len() as u64, "recorded request")),
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 
-use weir_load::replay;
 use weir_model::condition::Condition;
 use weir_model::load::{Step, TlsVersion};
 use weir_model::protocol::Application;
@@ -54,10 +53,16 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads a file of times: seconds since the start, ascending.
-pub fn times(path: &str) -> Result<Vec<f64>, String> {
-    let text = std::fs::read_to_string(path).map_err(|e| wrong_value(e, "a text file that can be read"))?;
-    replay::parse(path, &text).map_err(|error| error.to_string())
+/// How many times as fast as recorded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Speed(pub f64);
+
+/// Reads `2x` or `2`.
+pub fn speed(text: &str) -> Result<Speed, String> {
+    let factor = text.strip_suffix('x').unwrap_or(text);
+    let plain = factor.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let factor = factor.parse().ok().filter(|factor: &f64| plain && (1e-3..=1e6).contains(factor));
+    factor.map(Speed).ok_or_else(|| wrong_value(format!("\"{text}\" is no speed"), "0.001x to 1000000x, such as 2x or 0.5x"))
 }
 
 /// Reads a whole number above 0: `1000`, `20k`, `1M`.

@@ -12,12 +12,13 @@ use weir_model::protocol::Application;
 use weir_model::suite::Arrivals;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 
-use super::flag_values as parse;
+use super::flag_values::{self as parse, Speed};
+use super::recorded::UrlsFormat;
 use crate::args::{choice, driver_values, parse_cpus, parse_header, parse_header_name};
 
 /// Flags of `weir load`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = include_str!("../../../help/load-short.txt"), after_long_help = include_str!("../../../help/load.txt"), override_usage = "weir load [OPTIONS] <URL>...\n       weir load [OPTIONS] --urls <FILE>")]
+#[command(after_help = include_str!("../../../help/load-short.txt"), after_long_help = include_str!("../../../help/load.txt"), override_usage = "weir load [OPTIONS] <URL>...\n       weir load [OPTIONS] --urls <FILE> [URL]")]
 pub struct Args {
     /// http[s]://host[:port][/path][?query]; several are requested in turn. Key-value servers:
     /// redis[s]://[[user]:password@]host[:port], juno[s]://host[:port], memcached[s]://host[:port].
@@ -65,9 +66,13 @@ pub struct LoadFlags {
     /// Open load in steps of rate and time, such as 1000x10s,2000x10s; a rate of 0 is a pause.
     #[arg(long, value_name = "RATExTIME,…", group = "shape", group = "spaced", value_parser = parse::steps, hide_short_help = true)]
     pub steps: Option<std::vec::Vec<Step>>,
-    /// Open load due at the times in a file: seconds since the start, one a line, in ascending order.
-    #[arg(long, value_name = "FILE", group = "shape", conflicts_with_all = ["duration", "warmup"], value_parser = parse::times, hide_short_help = true)]
-    pub replay: Option<std::vec::Vec<f64>>,
+    /// Open load due at the times in a file: those of the requests of a HAR file or an access log, which are sent, or seconds
+    /// since the start, one a line, in ascending order.
+    #[arg(long, value_name = "FILE", group = "shape", conflicts_with_all = ["duration", "warmup"], hide_short_help = true)]
+    pub replay: Option<PathBuf>,
+    /// Replay so many times as fast as recorded, such as 2x or 0.5x.
+    #[arg(long, value_name = "FACTOR", requires = "replay", value_parser = parse::speed, hide_short_help = true)]
+    pub speed: Option<Speed>,
     /// Find the highest open rate at which these hold, such as 'p99<5ms, errors<0.1%'.
     #[arg(long, value_name = "CONDITIONS", group = "shape", group = "spaced", conflicts_with_all = ["csv", "hlog", "hgrm", "format"], value_parser = parse::conditions, hide_short_help = true)]
     pub find_max: Option<std::vec::Vec<Condition>>,
@@ -108,9 +113,16 @@ pub struct RequestFlags {
     /// Generate a body of this size, such as 11268 or 16KiB.
     #[arg(long, value_name = "BYTES", group = "a_body", value_parser = parse::generated, hide_short_help = true)]
     pub body_size: Option<std::vec::Vec<u8>>,
-    /// Read URLs from a file, one a line: [METHOD] URL [WEIGHT]; # begins a comment.
-    #[arg(long, value_name = "FILE", conflicts_with = "url", hide_short_help = true)]
+    /// Read URLs from a file, one a line: [METHOD] URL [WEIGHT]; # begins a comment. Or the requests of a HAR file or an access
+    /// log, as a mix, for the server of the URL.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub urls: Option<PathBuf>,
+    /// Format of the file of --urls or --replay [default: by its content].
+    #[arg(long, value_enum, value_name = "FORMAT", hide_short_help = true)]
+    pub urls_format: Option<UrlsFormat>,
+    /// Of a recording, send the requests to this host [default: the URL's].
+    #[arg(long, value_name = "HOST", hide_short_help = true)]
+    pub urls_host: Option<String>,
     /// Relative frequency of each URL among those of its server, such as 9,1.
     #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "url", conflicts_with = "urls", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub weight: Vec<u32>,

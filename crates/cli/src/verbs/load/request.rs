@@ -42,8 +42,12 @@ pub fn mix(args: &Args, lines: &[UrlLine]) -> Result<Mix, Failure> {
         let request = Request {
             method: line.method.clone().unwrap_or_else(|| default.clone()),
             path: line.url.path.clone(),
-            headers: flags.header.clone(),
-            body: if without { Vec::new() } else { body.clone() },
+            headers: headers(&flags.header, &line.headers),
+            body: match &line.body {
+                Some(own) => own.clone(),
+                None if without => Vec::new(),
+                None => body.clone(),
+            },
         };
         let template = flags.template;
         if template {
@@ -53,6 +57,12 @@ pub fn mix(args: &Args, lines: &[UrlLine]) -> Result<Mix, Failure> {
     }
     mix.check_weights(lines)?;
     Ok(mix)
+}
+
+/// The headers of flags, and those of the request's own that these do not replace.
+fn headers(given: &[(String, String)], own: &[(String, String)]) -> Vec<(String, String)> {
+    let is_given = |name: &str| given.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    given.iter().chain(own.iter().filter(|(name, _)| !is_given(name))).cloned().collect()
 }
 
 impl Mix {
@@ -72,9 +82,12 @@ impl Mix {
 
     /// Refuses a weight for the only URL of its server, which has nothing to be weighed against.
     fn check_weights(&self, lines: &[UrlLine]) -> Result<(), Failure> {
+        if self.targets.len() == 1 {
+            return Ok(());
+        }
         for (request, line) in self.requests.iter().zip(lines) {
             let alone = self.requests.iter().filter(|other| other.target == request.target).count() == 1;
-            if request.weight != 1 && alone && self.targets.len() > 1 {
+            if request.weight != 1 && alone {
                 let (weight, server) = (request.weight, &line.url.authority);
                 let found = format!(
                     "a weight of {weight} for the only URL of {server}: servers get connections in turn, one like the other"

@@ -7,6 +7,7 @@ use weir_model::suite::LoadKind;
 
 use super::flags::Args;
 use super::request::Mix;
+use super::recorded::{self, Source};
 use super::urls;
 use super::{keyvalue, request, tls};
 use crate::exit::Failure;
@@ -20,19 +21,22 @@ const DAY_S: f64 = 86_400.0;
 /// Seconds measured after the last time of a replay, so that the last request is due inside the window.
 const AFTER_LAST_S: f64 = 0.001;
 
+/// What the flags ask for.
+#[derive(Debug)]
+pub struct Ordered {
+    pub spec: LoadSpec,
+    /// What the user has to know of it before it starts.
+    pub note: Option<String>,
+}
+
 /// The specification.
 ///
 /// # Errors
 /// Flags that are wrong or do not go together.
-pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
-    let unix = args.connections.unix.is_some();
-    let lines = match &args.request.urls {
-        Some(path) => urls::from_file(path, unix),
-        None => urls::from_arguments(&args.url, &args.request.weight, unix),
-    }
-    .map_err(Failure::input)?;
+pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
+    let Source { lines, replay, note } = recorded::source(args)?;
     let spoken = urls::protocol(&lines).map_err(Failure::input)?;
-    let (kind, duration_s) = kind(args)?;
+    let (kind, duration_s) = kind(args, replay)?;
     keyvalue::check_flags(args, spoken)?;
     check(args, &kind)?;
     let protocol = match args.connections.http {
@@ -52,7 +56,7 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         return Err(Failure::wrong("-c", found, "at least one for each"));
     }
     let names = args.request.names.clone().map(|header| Names::new(header, targets.iter().all(is_here)));
-    Ok(LoadSpec {
+    let spec = LoadSpec {
         targets,
         requests,
         protocol,
@@ -82,7 +86,8 @@ pub fn load_spec(args: &Args) -> Result<LoadSpec, Failure> {
         leave_queue: false,
         seed: args.load.seed,
         driver: args.connections.driver,
-    })
+    };
+    Ok(Ordered { spec, note })
 }
 
 /// Whether a target is on this machine, and so reads the same clock.
@@ -97,6 +102,7 @@ fn is_here(target: &Target) -> bool {
 pub fn title(args: &Args) -> String {
     let unix = args.connections.unix.as_ref().map(|path| format!(" by {}", path.display())).unwrap_or_default();
     match (&args.request.urls, args.url.as_slice()) {
+        (Some(path), [server]) => format!("{}{unix}, requests of {}", urls::shown(server), path.display()),
         (Some(path), _) => format!("URLs of {}{unix}", path.display()),
         (None, [one]) => format!("{}{unix}", urls::shown(one)),
         (None, [first, rest @ ..]) => format!("{} and {} more{unix}", urls::shown(first), rest.len()),
@@ -137,7 +143,7 @@ fn check(args: &Args, kind: &LoadKind<OfferedRate>) -> Result<(), Failure> {
 }
 
 /// The kind, and for how long.
-fn kind(args: &Args) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
+fn kind(args: &Args, replay: Option<OfferedRate>) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
     let load = &args.load;
     let given = load.duration.map(|time| time.0.as_secs_f64());
     let duration_s = given.unwrap_or(DURATION_S);
@@ -159,9 +165,13 @@ fn kind(args: &Args) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
         }
         return Ok((open(OfferedRate::Steps(steps)), given.unwrap_or(all)));
     }
-    if let Some(due_s) = load.replay.clone() {
-        let last = due_s.last().copied().unwrap_or_default();
-        return Ok((open(OfferedRate::Replay(due_s)), last + AFTER_LAST_S));
+    if let Some(replay) = replay {
+        let last = match &replay {
+            OfferedRate::Recorded(due) => due.last().map(|due| due.at_s),
+            OfferedRate::Replay(due_s) => due_s.last().copied(),
+            _ => None,
+        };
+        return Ok((open(replay), last.unwrap_or_default() + AFTER_LAST_S));
     }
     if load.find_max.is_some() {
         // The search sets the rate.
@@ -187,7 +197,7 @@ mod tests {
 
     fn read(text: &str) -> Result<LoadSpec, String> {
         let line = Line::try_parse_from(std::iter::once("load").chain(text.split(' '))).map_err(|e| e.to_string())?;
-        load_spec(&line.args).map_err(|failure| failure.to_string())
+        load_spec(&line.args).map(|ordered| ordered.spec).map_err(|failure| failure.to_string())
     }
 
     #[test]
@@ -249,7 +259,7 @@ mod tests {
             ("redis://me:secret/s@ret@127.0.0.1", "me", "secret/s@ret", "127.0.0.1"),
         ] {
             let line = Line::try_parse_from(["load", url]).expect("flags");
-            let spec = load_spec(&line.args).expect("right");
+            let spec = load_spec(&line.args).expect("right").spec;
             assert_eq!(spec.login, Some(Login { user: user.to_owned(), password: password.to_owned() }));
             assert_eq!(spec.targets[0].authority, host);
             let shown = title(&line.args);

@@ -1,8 +1,7 @@
 //! The URLs of a load, from the command line or a file, each with a method and a weight; and the address of a URL's host.
-//! Called by `verbs::load::spec` and `verbs::load::request`.
+//! Called by `verbs::load::recorded` and `verbs::load::request`.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::path::Path;
 use std::time::Duration;
 
 use http::Uri;
@@ -21,6 +20,10 @@ pub struct UrlLine {
     /// Its own method, upper case, where one is written.
     pub method: Option<String>,
     pub url: Url,
+    /// Headers of its own.
+    pub headers: Vec<(String, String)>,
+    /// A body of its own.
+    pub body: Option<Vec<u8>>,
     /// At least 1.
     pub weight: u32,
     pub place: Place,
@@ -31,6 +34,12 @@ pub struct UrlLine {
 pub struct Place {
     pub source: String,
     pub line: Option<usize>,
+}
+
+impl UrlLine {
+    fn new(method: Option<String>, url: Url, weight: u32, place: Place) -> UrlLine {
+        UrlLine { method, url, headers: Vec::new(), body: None, weight, place }
+    }
 }
 
 impl Place {
@@ -68,20 +77,18 @@ pub fn from_arguments(urls: &[String], weights: &[u32], unix: bool) -> Result<Ve
     }
     let place = Place { source: "URL".to_owned(), line: None };
     let line = |(text, weight): (&String, u32)| {
-        Ok(UrlLine { method: None, url: parse(text, &place, unix)?, weight, place: place.clone() })
+        Ok(UrlLine::new(None, parse(text, &place, unix)?, weight, place.clone()))
     };
     urls.iter().zip(weights.iter().copied().chain(std::iter::repeat(1))).map(line).collect()
 }
 
-/// URLs of a file: `[METHOD] URL [WEIGHT]` a line; empty lines and what follows a `#` at a line's beginning or behind a
+/// URLs of a list: `[METHOD] URL [WEIGHT]` a line; empty lines and what follows a `#` at a line's beginning or behind a
 /// blank are skipped.
 ///
 /// # Errors
 /// File and line, what was found and what would be right.
-pub fn from_file(path: &Path, unix: bool) -> Result<Vec<UrlLine>, InputError> {
-    let file = Place { source: path.display().to_string(), line: None };
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| file.wrong(format!("cannot be read: {e}"), "a text file with a URL on each line"))?;
+pub fn from_text(source: &str, text: &str, unix: bool) -> Result<Vec<UrlLine>, InputError> {
+    let file = Place { source: source.to_owned(), line: None };
     let numbered = (1..).zip(text.lines().map(without_comment)).filter(|(_, text)| !text.is_empty());
     let lines: Vec<UrlLine> = numbered
         .map(|(number, text)| line(text, Place { line: Some(number), ..file.clone() }, unix))
@@ -123,7 +130,7 @@ fn line(text: &str, place: Place, unix: bool) -> Result<UrlLine, InputError> {
     if !is_url(url) {
         return Err(wrong(format!("\"{url}\" is not a URL")));
     }
-    Ok(UrlLine { method, url: parse(url, &place, unix)?, weight, place })
+    Ok(UrlLine::new(method, parse(url, &place, unix)?, weight, place))
 }
 
 fn is_method(word: &str) -> bool {
@@ -353,9 +360,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Vec<UrlLine>, String> {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), text).expect("written");
-        from_file(file.path(), false).map_err(|e| e.to_string().replace(&file.path().display().to_string(), "urls.txt"))
+        from_text("urls.txt", text, false).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -386,7 +391,6 @@ mod tests {
             let said = read(text).expect_err(text);
             assert!(said.contains(found) && said.contains("expected: "), "{text:?}: {said}");
         }
-        assert!(from_file(Path::new("/no/such/file"), false).is_err());
     }
 
     #[test]
