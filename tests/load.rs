@@ -220,6 +220,28 @@ fn a_file_of_times_is_replayed() {
 }
 
 #[test]
+fn columns_of_a_file_are_filled_in() {
+    let origin = origin();
+    let scratch = scratch();
+    let file = scratch.path().join("sizes.csv");
+    std::fs::write(&file, "size,text\n1,a\n20,bb\n300,ccc\n").expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let url = origin.url("/bytes/{{size}}");
+    for threads in ["1", "2"] {
+        let result = all_right(&[&url, "--feed", file, "-n", "300", "-c", "4", "-t", threads]);
+        assert_eq!(number(&result, "/window/body_bytes"), 100.0 * 321.0, "every row as often as the others");
+    }
+    let random = all_right(&[&url, "--feed", file, "--feed-order", "random", "-n", "300", "-c", "4"]);
+    let bytes = number(&random, "/window/body_bytes");
+    assert!(bytes != 32_100.0 && (20_000.0..45_000.0).contains(&bytes), "{bytes}");
+    let result = all_right(&[&origin.url("/echo"), "-b", "{{text}}", "--feed", file, "--http", "2", "-n", "30"]);
+    assert_eq!(number(&result, "/window/body_bytes"), 60.0);
+    std::fs::write(file, "size,text\n1\n").expect("written");
+    let ended = run(&["load", &url, "--feed", file]);
+    assert!(ended.expect(2).contains(&format!("{file}:2: 1 values")), "{}", ended.stderr);
+}
+
+#[test]
 fn an_access_log_is_sent_as_a_mix_or_at_its_times() {
     let origin = origin();
     let scratch = scratch();

@@ -66,6 +66,7 @@ mod cpu;
 mod detail;
 mod drivers;
 mod error;
+pub mod feed;
 mod gate;
 mod generator;
 mod headers;

@@ -6,7 +6,7 @@
 //! field    = "{{" name [ ":" argument [ ":" width ] ] "}}"
 //! ```
 //!
-//! [`HELP`] lists the fields. `{{{{` stands for two braces. Three braces are one brace and the start of a field
+//! [`HELP`] lists the fields; a feed adds its columns ([`Feed`]). `{{{{` stands for two braces. Three braces are one brace and the start of a field
 //! (`{{{seq}}}` is a number in braces); other braces are text. The name and the arguments of a field contain no blanks.
 //!
 //! A template is parsed once into pieces, and rendered into a buffer of the caller. Once that buffer has grown to the
@@ -14,12 +14,13 @@
 //! module knows bytes, but not their place in a request.
 
 use rand::{Rng, RngCore};
+use weir_model::load::Feed;
 
 mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use parse::TemplateError;
+pub use parse::{TemplateError, can_be_column};
 
 /// The grammar, for `--help`.
 pub const HELP: &str = "\
@@ -33,6 +34,7 @@ Fields in the path, in header values and in the body of a template:
   {{alnum:12}}        12 letters and digits
   {{uuid}}            a random UUID (version 4)
   {{pick:a|b|c}}      one of the texts
+  {{NAME}}            a column of --feed
   {{{{                two braces
 Every {{seq}} in one request is the same number. Each kind of request has its own numbers; a thread of n takes every
 n-th, so that no number comes twice. Random fields are drawn anew for each place where they stand.";
@@ -60,6 +62,8 @@ enum Piece {
     Uuid,
     /// One of these texts, at random.
     Pick(Vec<Vec<u8>>),
+    /// What the request's row has in this column.
+    Column(Feed, usize),
 }
 
 impl Template {
@@ -114,6 +118,7 @@ impl Template {
                 Piece::Hex(digits) => put_digits(out, *digits, 16, random),
                 Piece::Alnum(digits) => put_digits(out, *digits, 62, random),
                 Piece::Uuid => put_uuid(out, random),
+                Piece::Column(feed, column) => out.extend_from_slice(feed.value(number, *column).as_bytes()),
                 Piece::Pick(texts) => {
                     // The parser guarantees at least one.
                     if let Some(text) = texts.get(random.random_range(0..texts.len().max(1))) {
@@ -127,36 +132,60 @@ impl Template {
     /// Sample texts that together contain every kind of byte that it can render: each field once with each of its
     /// texts, while the others have their first. One digit or letter stands for all random ones.
     pub(crate) fn samples(&self) -> Vec<Vec<u8>> {
+        let texts: Vec<Option<Vec<&[u8]>>> = self.pieces.iter().map(Piece::texts).collect();
         let render = |chosen: usize, choice: usize| {
             let mut out = Vec::new();
-            for (index, piece) in self.pieces.iter().enumerate() {
-                match piece {
-                    Piece::Text(text) => out.extend_from_slice(text),
-                    Piece::Pick(texts) => {
+            for (index, texts) in texts.iter().enumerate() {
+                match texts {
+                    Some(texts) => {
                         let text = texts.get(if index == chosen { choice } else { 0 });
-                        out.extend_from_slice(text.map_or(&[], Vec::as_slice));
+                        out.extend_from_slice(text.copied().unwrap_or_default());
                     }
-                    _ => out.push(b'0'),
+                    None => out.push(b'0'),
                 }
             }
             out
         };
-        let picks = self.pieces.iter().enumerate().filter_map(|(index, piece)| match piece {
-            Piece::Pick(texts) => Some((index, texts.len())),
-            _ => None,
-        });
-        let others = picks.flat_map(|(index, texts)| (1..texts).map(move |choice| (index, choice)));
+        let several = texts.iter().enumerate().filter_map(|(index, texts)| Some((index, texts.as_ref()?.len())));
+        let others = several.flat_map(|(index, texts)| (1..texts).map(move |choice| (index, choice)));
         std::iter::once((usize::MAX, 0)).chain(others).map(|(index, choice)| render(index, choice)).collect()
     }
 }
 
 impl Piece {
+    /// Its texts, or of a column as many as together have each byte where it stands first, last and elsewhere. `None`: digits and
+    /// letters.
+    fn texts(&self) -> Option<Vec<&[u8]>> {
+        match self {
+            Piece::Text(text) => Some(vec![text]),
+            Piece::Pick(texts) => Some(texts.iter().map(Vec::as_slice).collect()),
+            Piece::Column(feed, column) => {
+                let (mut seen, mut seen_empty) = ([[false; 256]; 3], false);
+                let mut is_new = |text: &&[u8]| {
+                    let edges = [text.first(), text.last()].into_iter().zip(0..).filter_map(|(byte, place)| Some((*byte?, place)));
+                    let all = edges.chain(text.iter().map(|byte| (*byte, 2)));
+                    let first_empty = text.is_empty() && !std::mem::replace(&mut seen_empty, true);
+                    all.fold(first_empty, |new, (byte, place)| {
+                        !std::mem::replace(&mut seen[place][usize::from(byte)], true) || new
+                    })
+                };
+                Some(feed.values(*column).map(str::as_bytes).filter(|text| is_new(text)).collect())
+            }
+            Piece::Seq { .. } | Piece::Random { .. } | Piece::Hex(_) | Piece::Alnum(_) | Piece::Uuid => None,
+        }
+    }
+
     fn fixed_len(&self) -> Option<usize> {
         match self {
             Piece::Text(text) => Some(text.len()),
             Piece::Hex(digits) | Piece::Alnum(digits) => Some(*digits),
             Piece::Uuid => Some(36),
             Piece::Seq { .. } => None,
+            Piece::Column(feed, column) => {
+                let mut lengths = feed.values(*column).map(str::len);
+                let first = lengths.next().unwrap_or_default();
+                lengths.all(|length| length == first).then_some(first)
+            }
             Piece::Random { low, high, width } => {
                 let longest = decimals(*high).max(*width);
                 (decimals(*low).max(*width) == longest).then_some(longest)

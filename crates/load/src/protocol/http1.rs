@@ -174,7 +174,7 @@ impl Request {
         }
         let head = request.request.method == "HEAD";
         if request.template {
-            let template = HttpTemplate::new(&request.request, &all, spec.names.as_ref())?;
+            let template = HttpTemplate::of(&request.request, &all, spec.names.as_ref(), spec.feed.as_ref())?;
             return Ok(Request { head, content: Content::Template(template) });
         }
         if let Some(names) = &spec.names {

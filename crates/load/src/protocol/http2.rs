@@ -198,7 +198,7 @@ impl Request {
         }
         // A template is checked as one of HTTP/1.1, which has a Host. It is last, where it changes no header's index.
         let with_host: Vec<(&str, &str)> = all[..given].iter().copied().chain([("Host", authority)]).collect();
-        let template = HttpTemplate::new(&request.request, &with_host, None)?;
+        let template = HttpTemplate::of(&request.request, &with_host, None, spec.feed.as_ref())?;
         let changing: Vec<usize> = (0..given).filter(|index| !is_text(all[*index].1)).collect();
         if changing.len() >= MAX_CHANGING {
             return Err(format!("{} headers with fields; expected: at most {}", changing.len(), MAX_CHANGING - 1));

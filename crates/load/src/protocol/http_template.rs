@@ -3,7 +3,7 @@
 //! A template is checked when it is made: it can be sent whatever values its fields take. This module knows the layout
 //! of HTTP/1.1 and the parts that make up an HTTP/2 request. It knows neither connections nor the order of requests.
 
-use weir_model::load::{Names, RequestSpec};
+use weir_model::load::{Feed, Names, RequestSpec};
 use weir_model::suite::Request;
 use weir_wire::http1::encode;
 use weir_wire::names::{NAME_LENGTH, Name};
@@ -50,12 +50,15 @@ impl HttpTemplate {
     ///
     /// # Errors
     /// A template that is none, or one that may render to what cannot be sent.
-    pub(crate) fn new(
+    pub(crate) fn of(
         request: &Request,
         headers: &[(&str, &str)],
         named: Option<&Names>,
+        feed: Option<&Feed>,
     ) -> Result<HttpTemplate, String> {
-        let parse = |what: &str, text: &[u8]| Template::parse(text).map_err(|error| format!("{what}: {error}"));
+        let parse = |what: &str, text: &[u8]| {
+            Template::parse_with(text, feed).map_err(|error| format!("{what}: {error}"))
+        };
         let path = parse("the path", request.path.as_bytes())?;
         let headers: Vec<(String, Template)> = headers
             .iter()
@@ -155,7 +158,7 @@ impl<'a> Parts<'a> {
         self.part(0)
     }
 
-    /// The headers, as they were given to [`HttpTemplate::new`].
+    /// The headers, as they were given to [`HttpTemplate::of`].
     pub(crate) fn headers(self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
         (1..).zip(&self.template.headers).map(move |(index, (name, _))| (name.as_str(), self.part(index)))
     }
@@ -238,6 +241,34 @@ mod tests {
     use weir_wire::http1::{Limits, RequestEvent, RequestParser};
 
     use super::*;
+
+    impl HttpTemplate {
+        fn new(
+            request: &Request,
+            headers: &[(&str, &str)],
+            named: Option<&Names>,
+        ) -> Result<HttpTemplate, String> {
+            HttpTemplate::of(request, headers, named, None)
+        }
+    }
+
+    #[test]
+    fn a_request_takes_its_columns_from_one_row() {
+        let feed = crate::feed::parse("x", b"user,token\nann,t 1\nbob,\n").unwrap();
+        let of = |path: &str, value: &str| {
+            HttpTemplate::of(&request("POST", path, b"{{user}}={{seq}}"), &[HOST, ("X", value)], None, Some(&feed))
+        };
+        let template = of("/{{user}}", "a{{token}}b").unwrap();
+        for (number, path, value, body) in [(0, "/ann", "at 1b", "ann=0"), (1, "/bob", "ab", "bob=1"), (2, "/ann", "at 1b", "ann=2")] {
+            let text = format!("POST {path} HTTP/1.1\r\nHost: origin.test\r\nX: {value}\r\nContent-Length: 5\r\n\r\n{body}");
+            assert_eq!(render(&template, number).0, text);
+        }
+        // No value of a column may make a request that cannot be sent.
+        let error = of("/{{token}}", "a").unwrap_err();
+        assert!(error.contains("\"/t 1\" is not a request target"), "{error}");
+        let error = of("/", "{{tokens}}").unwrap_err();
+        assert!(error.contains("{{tokens}} is no field; did you mean") && error.contains("token"), "{error}");
+    }
 
     const HOST: (&str, &str) = ("Host", "origin.test");
 

@@ -1,5 +1,6 @@
 //! Parses templates from text. Called by `protocol::http_template`, and by `weir load` to check its flags.
 
+use weir_model::load::Feed;
 use weir_model::text::suggestion;
 
 use super::{Piece, Template};
@@ -11,6 +12,11 @@ pub(super) const WIDEST: usize = 20;
 const LONGEST: usize = 1 << 20;
 
 const NAMES: [&str; 6] = ["seq", "random", "hex", "alnum", "uuid", "pick"];
+
+/// Whether a column with this name can be a field.
+pub fn can_be_column(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['{', '}', ':']) && !NAMES.contains(&name)
+}
 
 /// The error for a text that is not a template: what was found, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +34,14 @@ impl Template {
     /// # Errors
     /// The first wrong field: it has no end, an unknown name, or wrong arguments.
     pub fn parse(text: &[u8]) -> Result<Template, TemplateError> {
+        Template::parse_with(text, None)
+    }
+
+    /// Parses a template whose fields may be columns.
+    ///
+    /// # Errors
+    /// As for [`Template::parse`].
+    pub fn parse_with(text: &[u8], feed: Option<&Feed>) -> Result<Template, TemplateError> {
         let mut template = Template::default();
         let mut rest = text;
         while let Some(at) = find(rest, b"{{") {
@@ -47,7 +61,7 @@ impl Template {
                         wanted: "a field such as {{seq}}, or {{{{ for two braces",
                     });
                 };
-                template.pieces.push(field(&inside[..end])?);
+                template.pieces.push(field(&inside[..end], feed)?);
                 rest = &inside[end + 2..];
             }
         }
@@ -56,7 +70,11 @@ impl Template {
     }
 }
 
-fn field(inside: &[u8]) -> Result<Piece, TemplateError> {
+fn field(inside: &[u8], feed: Option<&Feed>) -> Result<Piece, TemplateError> {
+    let columns = || (0..).zip(feed.map_or(&[][..], Feed::columns));
+    if let (Some(feed), Some((column, _))) = (feed, columns().find(|(_, name)| name.as_bytes() == inside)) {
+        return Ok(Piece::Column(feed.clone(), column));
+    }
     let error =
         |why: &str, wanted: &'static str| TemplateError { found: format!("{{{{{}}}}} {why}", shown(inside)), wanted };
     let (name, argument) = match inside.iter().position(|byte| *byte == b':') {
@@ -88,10 +106,11 @@ fn field(inside: &[u8]) -> Result<Piece, TemplateError> {
             None => Err(error("has nothing to pick from", "{{pick:a|b|c}}")),
         },
         name => {
-            let near = suggestion(shown(name).trim(), NAMES);
+            let near = suggestion(shown(name).trim(), NAMES.into_iter().chain(columns().map(|(_, name)| name.as_str())));
             Err(error(
                 &format!("is no field{near}"),
-                "{{seq}}, {{random:1..6}}, {{hex:16}}, {{alnum:12}}, {{uuid}}, {{pick:a|b|c}}, or {{{{ for two braces",
+                "{{seq}}, {{random:1..6}}, {{hex:16}}, {{alnum:12}}, {{uuid}}, {{pick:a|b|c}}, a column of --feed, or {{{{ for \
+                 two braces",
             ))
         }
     }

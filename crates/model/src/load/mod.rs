@@ -10,11 +10,13 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::coding::Coding;
 
+mod feed;
 mod names;
 mod schema;
 mod search;
 mod spec;
 
+pub use feed::{Feed, FeedOrder};
 pub use names::{
     ANSWER_HEADER, DATE, DATE_NOW, MOST_ORIGIN_HEADERS, NAME_HEADER, NameCounts, Names, name_header, origin_header,
 };

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DriverChoice, Names};
+use super::{DriverChoice, Feed, Names};
 use crate::coding::Coding;
 use crate::keyvalue::{KeyValue, Mix, Operation};
 use crate::protocol::{Application, Protocol};
@@ -23,6 +23,9 @@ pub struct LoadSpec {
     pub targets: Vec<Target>,
     /// What is sent. A connection sends the requests of its own target, chosen by weight. Every target has at least one.
     pub requests: Vec<RequestSpec>,
+    /// Columns that are fields of the requests that are templates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feed: Option<Feed>,
     /// Protocol, and how many requests a connection may have in flight.
     #[serde(rename = "http")]
     pub protocol: LoadProtocol,
@@ -98,6 +101,7 @@ impl LoadSpec {
         LoadSpec {
             targets: vec![target],
             requests: vec![RequestSpec { target: 0, weight: 1, template: false, request, expect }],
+            feed: None,
             protocol: LoadProtocol::Http1 { pipeline: 1 },
             keyvalue: None,
             login: None,

@@ -14,6 +14,7 @@ use weir_model::units::{ByteCount, HumanDuration, Rate};
 
 use super::flag_values::{self as parse, Speed};
 use super::recorded::UrlsFormat;
+use super::request::FeedOrderArg;
 use crate::args::{choice, driver_values, parse_cpus, parse_header, parse_header_name};
 
 /// Flags of `weir load`.
@@ -89,7 +90,7 @@ pub struct LoadFlags {
     /// Load before the measurement, not measured itself.
     #[arg(long, value_name = "TIME", default_value = "1s", hide_short_help = true)]
     pub warmup: HumanDuration,
-    /// Seed of Poisson arrivals, think times, weights and random fields.
+    /// Seed of Poisson arrivals, think times, weights, random fields and rows.
     #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
     pub seed: u64,
 }
@@ -129,6 +130,12 @@ pub struct RequestFlags {
     /// Fill in fields such as {{seq}} in the path, header values and body, anew for each request.
     #[arg(long, hide_short_help = true)]
     pub template: bool,
+    /// Fill in fields from the columns of a CSV file, such as {{user}}: each request takes a row. Implies --template.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub feed: Option<PathBuf>,
+    /// Which row a request takes.
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "sequential", requires = "feed", hide_short_help = true)]
+    pub feed_order: FeedOrderArg,
     /// Accept answers in this content coding: gzip. Coded answers are checked when they are decoded.
     #[arg(long, value_name = "CODING", value_parser = choice(&CODINGS), hide_short_help = true)]
     pub accept_encoding: Option<Coding>,

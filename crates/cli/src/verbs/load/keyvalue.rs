@@ -82,6 +82,7 @@ fn of_http(args: &Args) -> Option<(&'static str, &'static str)> {
         ("--urls", request.urls.is_some(), ""),
         ("--weight", !request.weight.is_empty(), "--ops"),
         ("--template", request.template, ""),
+        ("--feed", request.feed.is_some(), ""),
         ("--names", request.names.is_some(), ""),
         ("--accept-encoding", request.accept_encoding.is_some(), ""),
         ("--expect-status", answers.expect_status.is_some(), ""),

@@ -1,13 +1,17 @@
 //! Turns flags into requests and their expected responses: methods, headers, bodies, and the mix of several requests.
 //! Called by `verbs::load::spec`.
 
+use weir_load::feed;
 use weir_load::template::Template;
-use weir_model::load::{Endpoint, RequestSpec, Target};
+use weir_model::load::{Endpoint, Feed, FeedOrder, RequestSpec, Target};
 use weir_model::suite::{Expect, Request};
 
 use super::flags::Args;
 use super::urls::{UrlLine, resolve};
 use crate::exit::Failure;
+
+/// The largest file of `--feed`, bytes.
+const LARGEST_FEED: u64 = 256 << 20;
 
 /// Targets and requests of a load.
 #[derive(Debug)]
@@ -20,7 +24,7 @@ pub struct Mix {
 ///
 /// # Errors
 /// What is wrong in a flag, and names that cannot be resolved.
-pub fn mix(args: &Args, lines: &[UrlLine]) -> Result<Mix, Failure> {
+pub fn mix(args: &Args, lines: &[UrlLine], feed: Option<&Feed>) -> Result<Mix, Failure> {
     let (flags, answers) = (&args.request, &args.answers);
     let body =
         flags.body.as_ref().or(flags.body_file.as_ref()).or(flags.body_size.as_ref()).cloned().unwrap_or_default();
@@ -49,9 +53,9 @@ pub fn mix(args: &Args, lines: &[UrlLine]) -> Result<Mix, Failure> {
                 None => body.clone(),
             },
         };
-        let template = flags.template;
+        let template = flags.template || feed.is_some();
         if template {
-            check_fields(&request)?;
+            check_fields(&request, feed)?;
         }
         mix.requests.push(RequestSpec { target, weight: line.weight, template, request, expect: expect.clone() });
     }
@@ -63,6 +67,34 @@ pub fn mix(args: &Args, lines: &[UrlLine]) -> Result<Mix, Failure> {
 fn headers(given: &[(String, String)], own: &[(String, String)]) -> Vec<(String, String)> {
     let is_given = |name: &str| given.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
     given.iter().chain(own.iter().filter(|(name, _)| !is_given(name))).cloned().collect()
+}
+
+/// The table of `--feed`, in its order.
+///
+/// # Errors
+/// A file that cannot be read, and what is wrong in it.
+pub fn feed(args: &Args) -> Result<Option<Feed>, Failure> {
+    let Some(path) = &args.request.feed else { return Ok(None) };
+    let name = path.display().to_string();
+    let unread = |e: std::io::Error| Failure::wrong("--feed", format!("{name}: {e}"), "a CSV file that can be read");
+    let size = std::fs::metadata(path).map_err(unread)?.len();
+    if size > LARGEST_FEED {
+        return Err(Failure::wrong("--feed", format!("{name} has {size} bytes"), "at most 256 MiB"));
+    }
+    let feed = feed::parse(&name, &std::fs::read(path).map_err(unread)?).map_err(Failure::input)?;
+    Ok(Some(feed.in_order(match args.request.feed_order {
+        FeedOrderArg::Sequential => FeedOrder::Sequential,
+        FeedOrderArg::Random => FeedOrder::Random(args.load.seed),
+    })))
+}
+
+/// Orders of `--feed-order`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum FeedOrderArg {
+    /// One row after the other, over and over
+    Sequential,
+    /// Any row, by --seed
+    Random,
 }
 
 impl Mix {
@@ -100,18 +132,19 @@ impl Mix {
 }
 
 /// Checks the fields here, where the flag can be named, and that there are any.
-fn check_fields(request: &Request) -> Result<(), Failure> {
+fn check_fields(request: &Request, feed: Option<&Feed>) -> Result<(), Failure> {
+    let flag = if feed.is_some() { "--feed" } else { "--template" };
     let values = request.headers.iter().map(|(_, value)| value.as_bytes());
     let texts = std::iter::once(request.path.as_bytes()).chain(values).chain(std::iter::once(request.body.as_slice()));
     let mut fields = false;
     for text in texts {
-        let template = Template::parse(text).map_err(|e| Failure::wrong("--template", e.found, e.wanted))?;
+        let template = Template::parse_with(text, feed).map_err(|e| Failure::wrong(flag, e.found, e.wanted))?;
         fields |= !template.is_text();
     }
     if !fields {
         let found = format!("there is no field in {} {}", request.method, request.path);
         let wanted = "a field such as {{seq}} in path, header values or body (weir help load request)";
-        return Err(Failure::wrong("--template", found, wanted));
+        return Err(Failure::wrong(flag, found, wanted));
     }
     Ok(())
 }

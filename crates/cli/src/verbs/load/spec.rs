@@ -47,7 +47,8 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
     let warmup_s = if kind.has_warmup() { args.load.warmup.0.as_secs_f64() } else { 0.0 };
     let tls = tls::tls(args, spoken)?;
     let keyvalue = keyvalue::keyvalue(args, spoken)?;
-    let Mix { targets, mut requests } = request::mix(args, &lines)?;
+    let feed = request::feed(args)?;
+    let Mix { targets, mut requests } = request::mix(args, &lines, feed.as_ref())?;
     if let Some(keyvalue) = &keyvalue {
         requests = RequestSpec::operations(&keyvalue.operations);
     }
@@ -59,6 +60,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
     let spec = LoadSpec {
         targets,
         requests,
+        feed,
         protocol,
         keyvalue,
         login: lines.into_iter().find_map(|line| line.url.login),
@@ -389,6 +391,8 @@ mod tests {
             ("--close --requests-per-connection 2", "cannot be used with"),
             ("--template", "no field in GET /"),
             ("--template -b {{sec}}", "{{sec}}"),
+            ("--feed /no/such/file", "/no/such/file"),
+            ("--feed-order random", "required"),
             ("--find-max p99<5ms --csv x", "cannot be used with"),
             ("--find-max p99", "compares nothing"),
         ] {
