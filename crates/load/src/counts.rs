@@ -31,16 +31,15 @@ pub(crate) struct RequestCounts {
     pub body_bytes: u64,
     errors: ErrorCounts,
     statuses: Box<[u64; STATUSES]>,
-    /// The counts of each of the specification's requests; empty if there is only one.
+    /// The counts of each of the specification's requests; empty if there is only one. The last counts all further ones, too.
     requests: Box<[PerRequest]>,
     /// Their errors, apart, because they are rare and many numbers.
     request_errors: Box<[ErrorCounts]>,
 }
 
 impl RequestCounts {
-    /// Empty counts for a specification with this many requests.
+    /// Empty counts, for so many requests of the specification each of its own; 0: for all as one.
     pub(crate) fn new(requests: usize) -> RequestCounts {
-        let several = if requests > 1 { requests } else { 0 };
         RequestCounts {
             due: 0,
             sent: 0,
@@ -49,15 +48,15 @@ impl RequestCounts {
             body_bytes: 0,
             errors: ErrorCounts::default(),
             statuses: Box::new([0; STATUSES]),
-            requests: vec![PerRequest::default(); several].into(),
-            request_errors: vec![ErrorCounts::default(); several].into(),
+            requests: vec![PerRequest::default(); requests].into(),
+            request_errors: vec![ErrorCounts::default(); requests].into(),
         }
     }
 
     /// A request failed; `request`: which of the specification's, if it was sent.
     pub(crate) fn error(&mut self, request: Option<u32>, kind: ErrorKind) {
         self.errors[kind as usize] += 1;
-        if let Some(errors) = request.and_then(|request| self.request_errors.get_mut(request as usize)) {
+        if let Some(errors) = request.and_then(|request| or_last(&mut self.request_errors, request)) {
             errors[kind as usize] += 1;
         }
     }
@@ -71,7 +70,7 @@ impl RequestCounts {
     /// The counts of one of the specification's requests, if there are several.
     #[inline]
     pub(crate) fn of_request(&mut self, request: u32) -> Option<&mut PerRequest> {
-        self.requests.get_mut(request as usize)
+        or_last(&mut self.requests, request)
     }
 
     /// All of them, each with its errors by kind.
@@ -95,6 +94,13 @@ impl RequestCounts {
     }
 }
 
+/// The entry of a kind of request, or the last one, which is for all further kinds; `None` where there are none.
+#[inline]
+pub(crate) fn or_last<T>(all: &mut [T], kind: u32) -> Option<&mut T> {
+    let last = all.len().checked_sub(1)?;
+    all.get_mut((kind as usize).min(last))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,7 +114,7 @@ mod tests {
 
     #[test]
     fn only_what_happened_is_listed() {
-        let mut requests = RequestCounts::new(1);
+        let mut requests = RequestCounts::new(0);
         requests.error(Some(0), ErrorKind::WrongBody);
         requests.status(200);
         requests.status(200);

@@ -20,8 +20,8 @@ use crate::clock::MILLI;
 use crate::error::LoadError;
 use crate::output::{self, LogInterval, Outputs, TAGS};
 use crate::preload::add_tls;
-use crate::recorder::{Histo, Merged, Own, add, histo, quantiles};
-use crate::result::{OWN_LAG, OWN_LATENCY, request_tag};
+use crate::recorder::{Histo, Merged, Own, USUAL_STATUS, add, histo, quantiles};
+use crate::result::{OWN_LAG, OWN_LATENCY, STATUS_TAG, request_tag, status_tag, with_usual};
 
 /// What one of the clients left.
 #[derive(Debug, Clone)]
@@ -223,6 +223,8 @@ struct Distributions {
     connect: Histo,
     handshake: Histo,
     by_request: Vec<Histo>,
+    /// But for the usual status.
+    by_status: BTreeMap<String, Histo>,
     /// Of an open load.
     own: Option<Own>,
     /// What came of them from the client under way.
@@ -236,6 +238,7 @@ impl Distributions {
             connect: histo(),
             handshake: histo(),
             by_request: counted.by_request.iter().map(|_| histo()).collect(),
+            by_status: BTreeMap::new(),
             own: counted.lateness.is_some().then(Own::new),
             of_client: BTreeMap::new(),
         }
@@ -253,6 +256,9 @@ impl Distributions {
             "handshake" => Some(&mut self.handshake),
             OWN_LAG => self.own.as_mut().map(|own| &mut own.lag),
             OWN_LATENCY => self.own.as_mut().map(|own| &mut own.latency),
+            _ if tag.starts_with(STATUS_TAG) => {
+                Some(self.by_status.entry(tag[STATUS_TAG.len()..].to_owned()).or_insert_with(histo))
+            }
             _ => (0..).zip(&mut self.by_request).find(|(n, _)| request_tag(*n) == tag).map(|(_, histo)| histo),
         };
         let Some(sum) = sum else { return Err(wrong(client, &format!("it has a tag \"{tag}\""))) };
@@ -269,13 +275,16 @@ impl Distributions {
         let by_request = (0..).zip(&result.by_request).map(|(n, one)| (request_tag(n), &one.latency));
         let own = result.lateness.iter().flat_map(|late| [(OWN_LAG, &late.lag), (OWN_LATENCY, &late.latency)]);
         let own = own.map(|(tag, counted)| (tag.to_owned(), counted));
-        whole.into_iter().chain(by_request).chain(own).try_for_each(|(tag, counted)| {
+        let unusual = result.by_status.iter().filter(|(status, _)| **status != USUAL_STATUS.to_string());
+        let by_status = unusual.map(|(status, counted)| (status_tag(status), counted));
+        whole.into_iter().chain(by_request).chain(own).chain(by_status).try_for_each(|(tag, counted)| {
             same(client, &tag, self.of_client.get(&tag).copied().unwrap_or_default(), counted)
         })
     }
 
     fn give(&self, result: &mut LoadResult) {
         result.latency = quantiles(&self.samples.latency);
+        result.by_status = with_usual(&self.samples, &self.by_status);
         result.service = quantiles(&self.samples.service);
         result.lag = quantiles(&self.samples.lag);
         result.lateness = self.own.as_ref().map(Own::quantiles);

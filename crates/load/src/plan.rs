@@ -24,8 +24,9 @@ use crate::validate;
 const CONNECTING_AT_ONCE: u32 = 512;
 const CONNECTING_IN_ALL: u32 = 2048;
 
-/// With more kinds of requests none has a histogram of its own: each takes a quarter of a megabyte, several times.
-const MOST_HISTOGRAMS: usize = 16;
+/// Of more kinds of requests, all but the first ones are recorded together, as the last: a histogram takes a quarter of a megabyte,
+/// several times.
+const MOST_KINDS: usize = 16;
 
 /// The data that all workers share and none changes: the specification, and what follows from it. Times are nanoseconds.
 #[derive(Debug)]
@@ -150,10 +151,10 @@ impl Plan {
         })
     }
 
-    /// Which histograms are recorded: of all kinds of requests, where there are several and not too many.
-    pub(crate) fn histograms(&self) -> Kinds {
-        let kinds = Some(self.spec.requests.len()).filter(|kinds| (2..=MOST_HISTOGRAMS).contains(kinds));
-        Kinds { requests: kinds.unwrap_or(0), open: self.timetable.is_some() }
+    /// Which counts and histograms are recorded: of kinds of requests, where there are several.
+    pub(crate) fn recorded(&self) -> Kinds {
+        let kinds = Some(self.spec.requests.len()).filter(|kinds| *kinds > 1);
+        Kinds { requests: kinds.unwrap_or(0).min(MOST_KINDS), open: self.timetable.is_some() }
     }
 
     /// Where a connection goes, by its number among all.

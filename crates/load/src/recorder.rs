@@ -21,7 +21,7 @@ use hdrhistogram::Histogram;
 use weir_model::load::{ErrorKind, Lateness, Quantiles, Stalls};
 
 use crate::clock::SECOND;
-use crate::counts::ErrorCounts;
+use crate::counts::{ErrorCounts, or_last};
 
 /// A histogram of nanoseconds.
 pub(crate) type Histo = Histogram<u64>;
@@ -69,6 +69,61 @@ pub(crate) fn quantiles(histo: &Histo) -> Quantiles {
         p999_us: at(0.999),
         p9999_us: at(0.9999),
         max_us: us(histo.max()),
+    }
+}
+
+/// The status that almost all answers have, and which is not recorded by itself: what it has is the rest.
+pub(crate) const USUAL_STATUS: u16 = 200;
+
+/// What stands for a status where no answer came, and for all statuses that have no histogram of their own.
+const NO_ANSWER: u16 = 0;
+const OTHERS: u16 = u16::MAX;
+
+/// Histograms of statuses: for no answer, the first others that come, and all that come after these.
+const STATUSES: usize = 8;
+
+/// The latency of one worker's requests of the window that were not answered with [`USUAL_STATUS`], by status. They are in the
+/// intervals as well.
+#[derive(Debug, Clone)]
+pub(crate) struct StatusLatency {
+    /// The statuses seen, in the order of their histograms; the last histogram is for the others.
+    statuses: [u16; STATUSES],
+    seen: usize,
+    histos: Box<[Histo]>,
+}
+
+impl StatusLatency {
+    pub(crate) fn new() -> StatusLatency {
+        let mut statuses = [OTHERS; STATUSES];
+        statuses[0] = NO_ANSWER;
+        StatusLatency { statuses, seen: 1, histos: (0..STATUSES).map(|_| histo()).collect() }
+    }
+
+    /// A request ended; `None`: without an answer.
+    #[inline(never)]
+    pub(crate) fn record(&mut self, status: Option<u16>, latency: u64) {
+        let status = status.unwrap_or(NO_ANSWER);
+        let known = self.statuses[..self.seen].iter().position(|other| *other == status);
+        let at = known.unwrap_or_else(|| {
+            if self.seen < STATUSES - 1 {
+                self.statuses[self.seen] = status;
+                self.seen += 1;
+                self.seen - 1
+            } else {
+                STATUSES - 1
+            }
+        });
+        self.histos[at].saturating_record(latency);
+    }
+
+    /// Those with samples, by the name of the status.
+    pub(crate) fn by_name(&self) -> impl Iterator<Item = (String, &Histo)> {
+        let named = self.statuses.iter().zip(&self.histos).filter(|(_, histo)| !histo.is_empty());
+        named.map(|(status, histo)| match *status {
+            NO_ANSWER => ("none".to_owned(), histo),
+            OTHERS => ("others".to_owned(), histo),
+            status => (status.to_string(), histo),
+        })
     }
 }
 
@@ -235,16 +290,16 @@ impl Interval {
     #[inline]
     pub(crate) fn sample(&mut self, kind: u32, due: u64, sent: u64, now: u64, waited: bool) {
         let latency = now.saturating_sub(due);
-        let kind = kind as usize;
         if sent == due {
-            let all = self.late.is_empty();
-            self.prompt[if all { 0 } else { kind }].saturating_record(latency);
+            if let Some(prompt) = or_last(&mut self.prompt, kind) {
+                prompt.saturating_record(latency);
+            }
             return;
         }
         self.latency.saturating_record(latency);
         self.service.saturating_record(now.saturating_sub(sent));
         self.lag.saturating_record(sent.saturating_sub(due));
-        if let Some(of_kind) = self.late.get_mut(kind) {
+        if let Some(of_kind) = or_last(&mut self.late, kind) {
             of_kind.saturating_record(latency);
         }
         if waited && let Some(waited) = &mut self.waited {
@@ -385,6 +440,30 @@ impl Merged {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statuses_have_their_latency_and_rare_ones_share_one() {
+        let mut statuses = StatusLatency::new();
+        for status in [404, 503, 404, 500, 501, 502, 504, 505, 301] {
+            statuses.record(Some(status), u64::from(status) * 1_000);
+        }
+        statuses.record(None, 7_000_000);
+        let counted: Vec<(String, u64)> = statuses.by_name().map(|(name, histo)| (name, histo.len())).collect();
+        let expected = [("none", 1), ("404", 2), ("503", 1), ("500", 1), ("501", 1), ("502", 1), ("504", 1), ("others", 2)];
+        assert_eq!(counted, expected.map(|(name, n)| (name.to_owned(), n)));
+    }
+
+    #[test]
+    fn further_kinds_are_recorded_as_the_last() {
+        let mut interval = Interval::new(Kinds { requests: 3, open: false });
+        for kind in 0..6 {
+            interval.sample(kind, 100, 100, 2_000_100, false);
+            interval.sample(kind, 0, 1_000_000, 3_000_000, false);
+        }
+        let mut kinds = Vec::new();
+        interval.add_kinds(&mut kinds);
+        assert_eq!(kinds.iter().map(Histo::len).collect::<Vec<_>>(), [2, 2, 8]);
+    }
 
     #[test]
     fn prompt_requests_count_in_all_three() {

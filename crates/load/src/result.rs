@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_model::coding::Coding;
 use weir_model::load::{
-    Bursts, CodedAnswers, Counts, LOAD_SCHEMA, LoadResult, NameCounts, RequestResult, RequestSpec, TlsResult,
+    Bursts, CodedAnswers, Counts, LOAD_SCHEMA, LoadResult, NameCounts, Quantiles, RequestResult, RequestSpec, TlsResult,
 };
 use weir_net::DriverKind;
 
@@ -14,7 +14,7 @@ use crate::counts::happened;
 use crate::headers::HeaderWatch;
 use crate::output::{LogInterval, span_s};
 use crate::plan::Plan;
-use crate::recorder::{EventCounts, Histo, Own, add, histo, quantiles};
+use crate::recorder::{EventCounts, Histo, Merged, Own, StatusLatency, USUAL_STATUS, add, histo, quantiles};
 use crate::shared::WorkerResult;
 
 /// The time of the window.
@@ -60,6 +60,7 @@ pub(crate) fn result(
         streams: outcomes.iter().map(|outcome| outcome.min_streams).min().unwrap_or(plan.streams),
         tls: tls(outcomes),
         by_request: by_request(plan, outcomes, &aggregate.requests),
+        by_status: with_usual(&aggregate.samples, &unusual(outcomes)),
         most_open,
         connections_used: sum(|o| o.used),
         handshake: quantiles(&handshakes(outcomes)),
@@ -138,8 +139,45 @@ pub(crate) fn for_the_merge(span: &Span, outcomes: &[WorkerResult], aggregate: &
     let whole = [("connect".into(), &connects(outcomes)), ("handshake".into(), &handshakes(outcomes))];
     let by_request = (0..).zip(&aggregate.requests).map(|(n, histo)| (request_tag(n).into(), histo));
     let own = aggregate.own.iter().flat_map(|own| [(OWN_LAG.into(), &own.lag), (OWN_LATENCY.into(), &own.latency)]);
-    LogInterval::of(span.window, span.end, whole.into_iter().chain(by_request).chain(own))
+    let unusual = unusual(outcomes);
+    let by_status = unusual.iter().map(|(status, histo)| (status_tag(status).into(), histo));
+    LogInterval::of(span.window, span.end, whole.into_iter().chain(by_request).chain(own).chain(by_status))
 }
+
+/// The latency of all threads' requests by status, but for the usual one.
+fn unusual(outcomes: &[WorkerResult]) -> BTreeMap<String, Histo> {
+    let mut sum = BTreeMap::new();
+    for (status, latency) in outcomes.iter().flat_map(|outcome| outcome.by_status.iter()).flat_map(StatusLatency::by_name) {
+        add(sum.entry(status).or_insert_with(histo), latency);
+    }
+    sum
+}
+
+/// The latency by status, of which all samples have that of the usual one, too; empty for one status, and where the samples are
+/// not those of the statuses.
+pub(crate) fn with_usual(samples: &Merged, unusual: &BTreeMap<String, Histo>) -> BTreeMap<String, Quantiles> {
+    let mut all: BTreeMap<_, _> = unusual.iter().map(|(status, latency)| (status.clone(), quantiles(latency))).collect();
+    if all.is_empty() {
+        return all;
+    }
+    let mut usual = samples.latency.clone();
+    let parted = unusual.values().try_for_each(|latency| usual.subtract(latency));
+    if parted.is_err() {
+        return BTreeMap::new();
+    }
+    if !usual.is_empty() {
+        all.insert(USUAL_STATUS.to_string(), quantiles(&usual));
+    }
+    if all.len() > 1 { all } else { BTreeMap::new() }
+}
+
+/// The tag of the latency of one status.
+pub(crate) fn status_tag(status: &str) -> String {
+    format!("{STATUS_TAG}{status}")
+}
+
+/// How such tags begin.
+pub(crate) const STATUS_TAG: &str = "status-";
 
 /// The tags of [`crate::recorder::Own`].
 pub(crate) const OWN_LAG: &str = "own-lag";
@@ -164,11 +202,16 @@ fn sum<'a>(histos: impl Iterator<Item = &'a Histo>) -> Histo {
     all
 }
 
-/// The counts of each of the specification's requests, if there are several.
+/// The counts of each of the specification's requests, if there are several, and of many those of the last together.
 fn by_request(plan: &Plan, outcomes: &[WorkerResult], latency: &[Histo]) -> Vec<RequestResult> {
     let named = |spec: &RequestSpec| RequestResult { name: spec.name(), ..RequestResult::default() };
     // For a single request the workers count nothing, and the load's own counts say it all.
-    let mut all: Vec<_> = plan.spec.requests.iter().filter(|_| plan.spec.requests.len() > 1).map(named).collect();
+    let kinds = plan.recorded().requests;
+    let mut all: Vec<_> = plan.spec.requests.iter().take(kinds).map(named).collect();
+    let further = plan.spec.requests.len() - kinds;
+    if let Some(last) = all.last_mut().filter(|_| further > 0) {
+        last.name = format!("{} others", further + 1);
+    }
     for outcome in outcomes {
         for (sum, (of_request, errors)) in all.iter_mut().zip(outcome.window.requests()) {
             sum.sent += of_request.sent;

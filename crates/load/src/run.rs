@@ -240,7 +240,7 @@ impl Load {
             let (give, take) = channel();
             for _ in 0..2 {
                 // The other end is in this scope.
-                let _ = give.send(Interval::new(plan.histograms()));
+                let _ = give.send(Interval::new(plan.recorded()));
             }
             load.spares.push(give);
             let (plan, protocol) = (plan.clone(), protocol.clone());

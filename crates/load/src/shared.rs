@@ -11,7 +11,7 @@ use weir_model::load::ErrorKind;
 use crate::clock::NEVER;
 use crate::counts::RequestCounts;
 use crate::protocol::Watches;
-use crate::recorder::{Histo, Interval};
+use crate::recorder::{Histo, Interval, StatusLatency};
 use crate::worker::TlsCounters;
 
 /// The numbers. Times are of the run's clock.
@@ -159,6 +159,8 @@ pub(crate) struct WorkerResult {
     pub before: RequestCounts,
     /// Requests due in the window.
     pub window: RequestCounts,
+    /// Latency by status, but for the usual one.
+    pub by_status: Option<StatusLatency>,
     /// Times to connect.
     pub connect: Histo,
     /// Connections that brought a response.

@@ -86,7 +86,8 @@ fn show(args: &Args, outcome: Outcome<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     let blank = if args.output.quiet { "" } else { "\n" };
-    output!("{blank}{}", summary::summary(outcome).trim_end());
+    let text = if args.output.full { summary::full(outcome) } else { summary::summary(outcome) };
+    output!("{blank}{}", text.trim_end());
     Ok(())
 }
 

@@ -204,6 +204,47 @@ fn headers_are_checked_when_asked_for() {
 }
 
 #[test]
+fn each_status_has_its_latency() {
+    let server = Server::start(|asked| match asked.number % 5 {
+        0 => Do::SendSlowly(vec![], Duration::from_millis(40), answer(404, "")),
+        1 => Do::Send(answer(503, "")),
+        _ => Do::Send(ok("ok")),
+    });
+    let mut spec = order(&server, LoadKind::Count { requests: 100 });
+    spec.connections = 1;
+    let result = load(&spec).unwrap();
+    let counts: Vec<(&str, u64)> = result.by_status.iter().map(|(status, q)| (status.as_str(), q.count)).collect();
+    assert_eq!(counts, [("200", 60), ("404", 20), ("503", 20)]);
+    assert!(result.by_status["404"].min_us >= 39_000.0 && result.by_status["200"].p50_us < 39_000.0, "{result:?}");
+    // One status says nothing that the whole does not.
+    let missing = Server::start(|_| Do::Send(answer(404, "")));
+    assert!(load(&order(&missing, LoadKind::Count { requests: 10 })).unwrap().by_status.is_empty());
+    // Requests without an answer are apart.
+    let cut = Server::start(|asked| if asked.number % 2 == 0 { Do::Reset } else { Do::Send(ok("ok")) });
+    let result = load(&order(&cut, LoadKind::Count { requests: 40 })).unwrap();
+    assert_eq!(result.by_status["none"].count + result.by_status["200"].count, 40);
+}
+
+#[test]
+fn of_many_kinds_the_last_stands_for_the_rest() {
+    let server = Server::start(|_| Do::Send(ok("ok")));
+    let mut spec = order(&server, LoadKind::Count { requests: 400 });
+    let request = spec.requests.remove(0);
+    for n in 0..20 {
+        let mut request = request.clone();
+        request.request.path = format!("/{n}");
+        spec.requests.push(request);
+    }
+    let result = load(&spec).unwrap();
+    assert_eq!((result.by_request.len(), result.by_request[14].name.as_str()), (16, "GET /14"));
+    let last = &result.by_request[15];
+    assert_eq!((last.name.as_str(), last.sent), ("5 others", last.latency.count));
+    assert_eq!(result.by_request.iter().map(|kind| kind.sent).sum::<u64>(), 400);
+    // 100 in the mean with a standard deviation of 9.
+    assert!((55..145).contains(&last.sent), "{last:?}");
+}
+
+#[test]
 fn a_rate_that_changes_is_followed() {
     let server = Server::start(|_| Do::Send(ok("ok")));
     let steps = vec![Step { rate: 100.0, for_s: 0.5 }, Step { rate: 400.0, for_s: 0.5 }];

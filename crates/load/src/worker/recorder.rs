@@ -10,7 +10,7 @@ use crate::clock::{Clock, NEVER, SECOND};
 use crate::counts::RequestCounts;
 use crate::cpu::CpuTime;
 use crate::plan::Plan;
-use crate::recorder::{EventCounts, Interval, Kinds, Phase};
+use crate::recorder::{EventCounts, Interval, Kinds, Phase, StatusLatency, USUAL_STATUS};
 use crate::shared::Message;
 
 /// See the module.
@@ -32,6 +32,8 @@ pub(super) struct Recorder {
     /// Requests due before the window, and in it.
     pub before: RequestCounts,
     pub inside: RequestCounts,
+    /// Where the protocol has statuses.
+    pub by_status: Option<StatusLatency>,
     /// When the last request ended.
     pub last: u64,
     /// At the window's start and its end: CPU, when, and nanoseconds of the CPU that were spent on busy-polling.
@@ -46,8 +48,8 @@ impl Recorder {
         messages: Sender<Message>,
         spares: Receiver<Box<Interval>>,
     ) -> Recorder {
-        let counts = || RequestCounts::new(plan.expectations.len());
-        let mut interval = Interval::new(plan.histograms());
+        let counts = || RequestCounts::new(plan.recorded().requests);
+        let mut interval = Interval::new(plan.recorded());
         interval.start = clock.now();
         Recorder {
             thread,
@@ -57,12 +59,13 @@ impl Recorder {
             warmup: plan.warmup,
             timeout: plan.timeout,
             interval,
-            histograms: plan.histograms(),
+            histograms: plan.recorded(),
             interval_end: NEVER,
             window: NEVER,
             end: NEVER,
             before: counts(),
             inside: counts(),
+            by_status: plan.spec.keyvalue.is_none().then(StatusLatency::new),
             last: 0,
             cpu: [None; 2],
         }
@@ -224,11 +227,15 @@ impl Recorder {
         }
         let first = if stream.first == 0 { now } else { stream.first };
         self.sample(stream, first, now);
+        if stream.response.status() != USUAL_STATUS {
+            self.unusual(Some(stream.response.status()), due, now);
+        }
     }
 
     /// It was sent and ended without a response.
     pub(super) fn failed(&mut self, stream: &Stream, kind: ErrorKind, now: u64) {
         self.sample(stream, stream.first, now);
+        self.unusual(None, stream.due, now);
         self.count_error(stream.due, Some(stream.request), kind);
     }
 
@@ -271,6 +278,16 @@ impl Recorder {
     fn sample_unsent(&mut self, due: u64, now: u64) {
         if self.is_sampled(due) {
             self.interval.sample_unsent(due, now);
+        }
+        self.unusual(None, due, now);
+    }
+
+    /// Records a request of the window that ended otherwise than with the usual status, if it is one of the window's samples.
+    #[cold]
+    fn unusual(&mut self, status: Option<u16>, due: u64, now: u64) {
+        let measured = due >= self.window && self.phase() > Phase::Warmup;
+        if let Some(by_status) = self.by_status.as_mut().filter(|_| measured) {
+            by_status.record(status, now.saturating_sub(due));
         }
     }
 }

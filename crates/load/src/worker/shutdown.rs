@@ -87,6 +87,7 @@ impl<P: Protocol> Worker<P> {
             thread: self.share.local,
             before: self.recorder.before.clone(),
             window: self.recorder.inside.clone(),
+            by_status: self.recorder.by_status.take(),
             connect: self.connector.times.clone(),
             used: self.connector.used,
             min_streams: self.pool.min_streams,

@@ -170,9 +170,14 @@ pub struct LoadResult {
     /// What TLS came to, if it was spoken.
     #[serde(default)]
     pub tls: Option<TlsResult>,
-    /// What became of each kind of request, in the order's order; empty when there is one kind.
+    /// What became of each kind of request, in the order's order; empty when there is one kind. Of more than 16 the last is all
+    /// further ones together.
     #[serde(default)]
     pub by_request: Vec<RequestResult>,
+    /// As `latency`, by status of the answer: `none` is of requests without an answer, `others` of rare statuses. Empty when there is one
+    /// status, and for protocols without.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_status: BTreeMap<String, Quantiles>,
     /// Most connections that were open at a time, of all threads together. Of several clients: the sum of what each had at most,
     /// which is more than were open at a time where they had it at different times.
     #[serde(default)]

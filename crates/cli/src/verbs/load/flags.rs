@@ -297,6 +297,9 @@ pub struct OutputFlags {
     /// Print the result as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+    /// Show latency by kind of request and by status, however many lines it takes.
+    #[arg(long, conflicts_with_all = ["json", "format", "find_max"], hide_short_help = true)]
+    pub full: bool,
     /// Print the result in the format of another tool.
     #[arg(long, value_enum, value_name = "TOOL", conflicts_with = "json", hide_short_help = true)]
     pub format: Option<FormatArg>,

@@ -166,6 +166,32 @@ pub fn everything() -> Sample {
     sample
 }
 
+/// A mix of three kinds of request, of which one is slow, and one is sometimes refused or not answered.
+pub fn kinds() -> Sample {
+    let mut sample = plain();
+    let kinds = [("GET /bytes/128", 14_000, 0), ("GET /a/path/that/is/longer/than/the/column?of=names", 4_000, 0), ("POST /echo", 2_000, 130)];
+    sample.spec.requests = kinds.iter().map(|_| sample.spec.requests[0].clone()).collect();
+    let of = |from: u64, n: u64| quantiles(&histo((0..n).map(|i| from + (i % 1_000) * (i % 1_000))));
+    let result = &mut sample.result;
+    result.by_request = (1..)
+        .zip(kinds)
+        .map(|(nth, (name, sent, errors))| RequestResult {
+            name: name.into(),
+            sent,
+            right: sent - errors,
+            errors,
+            latency: of(nth * nth * 60_000, sent),
+            ..RequestResult::default()
+        })
+        .collect();
+    let statuses = [("200", 60_000, 19_870), ("503", 20_000, 120), ("none", 9_000_000, 10)];
+    result.by_status = statuses.map(|(status, from, n)| (status.to_owned(), of(from, n))).into();
+    result.window.statuses = [(200, 19_870), (503, 120)].into();
+    result.window.errors = [(ErrorKind::BadStatus, 120), (ErrorKind::Timeout, 10)].into();
+    result.window.right -= 130;
+    sample
+}
+
 /// An open load of a key-value server that lost, mixed up and refused some of what it was asked for.
 pub fn keyvalue() -> Sample {
     let mut sample = plain();

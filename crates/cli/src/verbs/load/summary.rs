@@ -1,6 +1,7 @@
 //! The summary of a load on one screen of 80 x 24: the specification, counts, times, and what limited the rate. `weir
 //! load` prints it.
 
+mod by_kind;
 mod limit;
 
 use std::collections::BTreeMap;
@@ -24,11 +25,40 @@ const LABEL: usize = 12;
 /// Columns behind a figure.
 const REST: usize = WIDTH - LABEL - 13 - 2;
 
-/// Lines that are left out first where latency by operation needs the room; the JSON has them.
+/// With more kinds of requests there is no table of them on the screen.
+const MOST_KINDS: usize = 10;
+
+/// Lines that are left out first where latency by operation or kind needs the room; the JSON has them.
 const SAY_LEAST: [&str; 4] = ["first byte", "service", "transfer", "handshake"];
 
 /// The whole screen.
 pub fn summary(outcome: Outcome<'_>) -> String {
+    let tables = [Tables::All, Tables::Requests, Tables::None].into_iter().filter(|tables| tables.is_short(outcome.result));
+    let mut fitting = tables.map(|tables| finished(lines(outcome, tables))).filter(|lines| lines.len() <= ROWS);
+    joined(&fitting.next().unwrap_or_else(|| finished(lines(outcome, Tables::None))))
+}
+
+/// The same with every kind of request and every status, however long.
+pub fn full(outcome: Outcome<'_>) -> String {
+    joined(&lines(outcome, Tables::All))
+}
+
+/// Which tables of latency by kind there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tables {
+    All,
+    Requests,
+    None,
+}
+
+impl Tables {
+    /// Whether they belong on the one screen.
+    fn is_short(self, result: &LoadResult) -> bool {
+        self == Tables::None || result.by_request.len() <= MOST_KINDS
+    }
+}
+
+fn lines(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
     let (result, spec) = (outcome.result, outcome.spec);
     let mut lines = vec![outcome.title.to_owned(), describe(spec)];
     lines.extend(protocol(spec));
@@ -36,20 +66,23 @@ pub fn summary(outcome: Outcome<'_>) -> String {
     lines.push(String::new());
     if result.cut_short && result.window_s <= 0.0 {
         lines.push("stopped before anything was measured".to_owned());
-        return finished(lines);
+        return lines;
     }
-    lines.extend(counts(result, spec.keyvalue.is_some()));
+    lines.extend(counts(result, spec.keyvalue.is_some(), tables));
     lines.push(String::new());
     lines.extend(times(result, spec.kind.is_open(), spec.keyvalue.is_some()));
+    if spec.keyvalue.is_none() {
+        lines.extend(by_kind::table(result, tables != Tables::None, tables == Tables::All));
+    }
     lines.push(String::new());
     lines.push(format!("{:<LABEL$}{}", "client", client(result)));
     let limit = limit::limit(outcome);
     lines.extend(limit.iter().zip(["limit", ""]).map(|(line, name)| format!("{name:<LABEL$}{line}")));
-    finished(lines)
+    lines
 }
 
-/// Removes empty lines where there are too many lines, then those that say least, and cuts long titles.
-fn finished(mut lines: Vec<String>) -> String {
+/// Removes empty lines where there are too many lines, then those that say least.
+fn finished(mut lines: Vec<String>) -> Vec<String> {
     let says_least = |lines: &[String]| {
         let begins = |name: &&str| lines.iter().position(|line| line.starts_with(*name));
         lines.iter().position(String::is_empty).or_else(|| SAY_LEAST.iter().find_map(begins))
@@ -59,12 +92,17 @@ fn finished(mut lines: Vec<String>) -> String {
     {
         lines.remove(line);
     }
+    lines
+}
+
+/// The text, with long titles cut.
+fn joined(lines: &[String]) -> String {
     let lines: Vec<_> = lines.iter().map(|line| console::truncate_str(line, WIDTH, "…")).collect();
     format!("{}\n", lines.join("\n"))
 }
 
 /// Counts. Of key-value servers wrong data and failures to connect stand apart, and operations with their latencies.
-fn counts(result: &LoadResult, keyvalue: bool) -> Vec<String> {
+fn counts(result: &LoadResult, keyvalue: bool, tables: Tables) -> Vec<String> {
     let window = &result.window;
     let mut lines = Vec::new();
     let line =
@@ -85,6 +123,7 @@ fn counts(result: &LoadResult, keyvalue: bool) -> Vec<String> {
     }
     if let [first, second, rest @ ..] = result.by_request.as_slice()
         && !keyvalue
+        && tables == Tables::None
     {
         lines.push(format!("{:<LABEL$}{}", "of them", kinds(first, second, rest.len())));
     }
@@ -272,12 +311,24 @@ mod tests {
             ("everything", sample::everything()),
             ("pipelined", pipelined),
             ("keyvalue", sample::keyvalue()),
+            ("kinds", sample::kinds()),
         ] {
             let text = summary(sample.outcome());
             assert!(text.lines().count() <= ROWS, "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
             kept(&format!("summary-{name}"), &text);
         }
+        kept("summary-full", &full(sample::kinds().outcome()));
+    }
+
+    #[test]
+    fn many_kinds_are_a_line_on_the_screen_and_a_table_in_full() {
+        let mut sample = sample::kinds();
+        let kind = sample.result.by_request[0].clone();
+        sample.result.by_request = vec![kind; 11];
+        let text = summary(sample.outcome());
+        assert!(text.contains("of them") && !text.contains("by request"), "{text}");
+        assert_eq!(full(sample.outcome()).matches("GET /bytes/128").count(), 11 + 1, "and the title");
     }
 
     #[test]
