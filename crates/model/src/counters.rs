@@ -81,6 +81,9 @@ pub struct OriginCounters {
     /// What was agreed with those that spoke TLS.
     #[serde(default)]
     pub tls: TlsCounters,
+    /// Headers of the PROXY protocol, where connections have to begin with one.
+    #[serde(default, skip_serializing_if = "ProxyCounters::is_none")]
+    pub proxy_protocol: ProxyCounters,
     /// How long the origin's process stood still. `longest_us` is over its life.
     #[serde(default)]
     pub stalls: Stalls,
@@ -156,6 +159,35 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
+/// Headers of the PROXY protocol at the beginning of connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProxyCounters {
+    /// Of version 1.
+    pub v1: u64,
+    /// Of version 2.
+    pub v2: u64,
+    /// Of both, without addresses: the sender spoke for itself.
+    pub without_addresses: u64,
+    /// Connections that were reset, because they began otherwise.
+    pub refused: u64,
+}
+
+impl ProxyCounters {
+    /// Whether there was none.
+    pub fn is_none(&self) -> bool {
+        *self == ProxyCounters::default()
+    }
+
+    fn each(&self, other: &ProxyCounters, with: fn(u64, u64) -> u64) -> ProxyCounters {
+        ProxyCounters {
+            v1: with(self.v1, other.v1),
+            v2: with(self.v2, other.v2),
+            without_addresses: with(self.without_addresses, other.without_addresses),
+            refused: with(self.refused, other.refused),
+        }
+    }
+}
+
 /// The origin's accounts of TLS handshakes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsCounters {
@@ -213,6 +245,7 @@ impl OriginCounters {
                 versions: counts(&self.tls.versions, &earlier.tls.versions),
                 suites: counts(&self.tls.suites, &earlier.tls.suites),
             },
+            proxy_protocol: self.proxy_protocol.each(&earlier.proxy_protocol, u64::saturating_sub),
             stalls: Stalls {
                 count: self.stalls.count.saturating_sub(earlier.stalls.count),
                 total_us: self.stalls.total_us.saturating_sub(earlier.stalls.total_us),
@@ -259,6 +292,7 @@ impl OriginCounters {
                 versions: sums(&self.tls.versions, &other.tls.versions),
                 suites: sums(&self.tls.suites, &other.tls.suites),
             },
+            proxy_protocol: self.proxy_protocol.each(&other.proxy_protocol, u64::saturating_add),
             stalls: {
                 let mut both = self.stalls;
                 both.add(&other.stalls);

@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use weir_model::counters::{AddressCounters, COUNTERS_SCHEMA, NameCounters, OriginCounters, TlsCounters};
+use weir_model::counters::{AddressCounters, COUNTERS_SCHEMA, NameCounters, OriginCounters, ProxyCounters, TlsCounters};
 use weir_model::load::Stalls;
 use weir_model::protocol::Application;
 use weir_wire::http1::{ConnectionHeader, Version};
@@ -188,6 +188,8 @@ pub(crate) struct AllCounters {
     pub(crate) names: SeenNames,
     /// Locked once per handshake.
     tls: Mutex<TlsCounters>,
+    /// Locked once per connection that begins with a header.
+    proxy_protocol: Mutex<ProxyCounters>,
     /// Locked when the process has stood still.
     stalls: Mutex<Stalls>,
 }
@@ -204,6 +206,7 @@ impl AllCounters {
             max_open: AtomicU64::new(0),
             readers: AtomicU64::new(0),
             tls: Mutex::default(),
+            proxy_protocol: Mutex::default(),
             stalls: Mutex::default(),
         }
     }
@@ -241,6 +244,11 @@ impl AllCounters {
     /// Changes the counters of TLS.
     pub(crate) fn tls(&self, change: impl FnOnce(&mut TlsCounters)) {
         change(&mut self.tls.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Changes the counters of headers of the PROXY protocol.
+    pub(crate) fn proxy_protocol(&self, change: impl FnOnce(&mut ProxyCounters)) {
+        change(&mut self.proxy_protocol.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// The process stood still for so long.
@@ -302,6 +310,7 @@ impl AllCounters {
             connections_reaching: self.reaching(),
             max_requests_per_connection: max(|w| &w.max_requests).unwrap_or(0),
             tls: self.tls.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            proxy_protocol: *self.proxy_protocol.lock().unwrap_or_else(PoisonError::into_inner),
             stalls: *self.stalls.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }

@@ -40,6 +40,8 @@ pub struct Options {
     pub connections: Option<u32>,
     /// Serves TLS, and nothing without it. If it names no ALPN protocols: `h2` and `http/1.1`.
     pub tls: Option<ServerOptions>,
+    /// Each connection has to begin with a header of the PROXY protocol, below TLS; others are reset, and counted.
+    pub proxy_protocol: bool,
 }
 
 /// Delay and faults of the responses whose target does not specify them, and the headers of all. Responses to the lab's own requests
@@ -88,6 +90,7 @@ impl Default for Options {
             unix: None,
             connections: None,
             tls: None,
+            proxy_protocol: false,
         }
     }
 }

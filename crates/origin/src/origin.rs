@@ -28,7 +28,7 @@ use crate::pause::Pause;
 use crate::session::Session;
 use crate::stall_watch::StallWatch;
 use crate::state::WorkerState;
-use crate::worker;
+use crate::worker::{self, Layers};
 
 /// The requested length of the accept queue, in connections. The kernel caps it at `net.core.somaxconn`.
 const BACKLOG: u32 = 65_535;
@@ -119,6 +119,7 @@ impl Origin {
     ) -> Result<Origin, OriginError> {
         let kind = weir_net::probe(options.driver)?;
         let tls = options.tls.as_ref().map(|tls| configure(tls, S::ALPN)).transpose()?;
+        let below = Layers { tls, proxy_protocol: options.proxy_protocol };
         let limit = ConnectionLimit::of(kind, &options);
         // By address, and then by worker.
         let listeners = options.addresses().map(|addr| bind(addr, limit.workers)).collect::<Result<Vec<_>, _>>()?;
@@ -141,7 +142,7 @@ impl Origin {
         for number in 0..limit.workers {
             let own = listeners.iter_mut().filter_map(Iterator::next).collect();
             // On an error `origin` is dropped, which stops the running threads.
-            origin.launch::<S>(number, own, &options, tls.clone(), shared.clone())?;
+            origin.launch::<S>(number, own, &options, below.clone(), shared.clone())?;
         }
         let watch = StallWatch::start(Arc::clone(&origin.all_counters), options.cpu(0), options.real_time);
         origin.stall_watch = Some(watch.map_err(OriginError::Thread)?);
@@ -238,7 +239,7 @@ impl Origin {
         number: usize,
         listeners: Vec<TcpListener>,
         options: &Options,
-        tls: Option<ServerConfig>,
+        below: Layers,
         sessions_shared: impl FnOnce(usize) -> S::Shared + Send + 'static,
     ) -> Result<(), OriginError> {
         let mut listeners: Vec<Listener> = listeners.into_iter().map(Listener::from).collect();
@@ -251,7 +252,7 @@ impl Origin {
         let (cpu, real_time) = (options.cpu(number), options.real_time);
         let body = move || {
             let state = WorkerState::new(all_counters, number, sessions_shared(number));
-            let serving = Serving::<S> { sender: &sender, listeners, state, tls, shared: &shared };
+            let serving = Serving::<S> { sender: &sender, listeners, state, below, shared: &shared };
             if real_time {
                 // Where it is not allowed, the client is not either, and its result says so.
                 let _ = weir_net::real_time();
@@ -325,7 +326,7 @@ pub(crate) struct Serving<'a, S: Session> {
     sender: &'a mpsc::Sender<Result<Ready, OriginError>>,
     listeners: Vec<Listener>,
     state: WorkerState<S::Shared>,
-    tls: Option<ServerConfig>,
+    below: Layers,
     shared: &'a Shared,
 }
 
@@ -343,7 +344,7 @@ impl<S: Session> Serving<'_, S> {
             return Ok(());
         }
         if let Err(error) =
-            worker::serve::<S, D>(&mut driver, self.state, self.tls, &self.shared.stop, &self.shared.pause)
+            worker::serve::<S, D>(&mut driver, self.state, self.below, &self.shared.stop, &self.shared.pause)
         {
             let mut failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
             failure.get_or_insert_with(|| format!("an origin's thread died: {error}"));

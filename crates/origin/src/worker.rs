@@ -6,7 +6,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use weir_model::counters::ProxyCounters;
 use weir_net::{Conn, Driver, Event, Handler, Io};
+use weir_wire::proxy_protocol;
 use weir_wire::tls::{self, ServerConfig};
 
 use crate::pause::Pause;
@@ -28,6 +30,8 @@ pub(crate) struct Worker<S: Session> {
     connections: Vec<Box<[Connection<S>]>>,
     state: WorkerState<S::Shared>,
     tls: Option<ServerConfig>,
+    /// Connections have to begin with a header of the PROXY protocol.
+    proxy_protocol: bool,
 }
 
 #[derive(Debug)]
@@ -37,25 +41,65 @@ struct Connection<S> {
     /// Which of the origin's addresses it was made to.
     address: u32,
     session: S,
-    tls: Option<tls::Session>,
+    below: Below,
+}
+
+/// What is between a session and its connection.
+#[derive(Debug)]
+enum Below {
+    Nothing,
+    Tls(tls::Session),
+    /// A header of the PROXY protocol has to come first; then, if there is TLS, that.
+    Header(Box<(proxy_protocol::Reader, Option<tls::Session>)>),
 }
 
 impl<S: Session> Connection<S> {
     fn new() -> Connection<S> {
-        Connection { conn: None, address: 0, session: S::new(), tls: None }
+        Connection { conn: None, address: 0, session: S::new(), below: Below::Nothing }
     }
 
     #[inline]
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, state: &mut WorkerState<S::Shared>, event: SessionEvent<'_>) {
-        match &mut self.tls {
-            None => self.session.on_event(&mut PlainTransport { io, conn }, state, event),
-            Some(tls) => on_tls_event(tls, &mut self.session, io, conn, state, event),
+        match &mut self.below {
+            Below::Nothing => self.session.on_event(&mut PlainTransport { io, conn }, state, event),
+            Below::Tls(tls) => on_tls_event(tls, &mut self.session, io, conn, state, event),
+            Below::Header(_) => self.before_header(io, conn, state, event),
         }
         if self.session.is_closed() {
             self.conn = None;
-            self.tls = None;
+            self.below = Below::Nothing;
         }
     }
+
+    /// An event of a connection whose header is not complete. One that does not begin with a header is reset.
+    fn before_header<I: Io>(&mut self, io: &mut I, conn: Conn, state: &mut WorkerState<S::Shared>, event: SessionEvent<'_>) {
+        let (Below::Header(header), SessionEvent::Data(bytes)) = (&mut self.below, &event) else {
+            return self.session.on_event(&mut PlainTransport { io, conn }, state, event);
+        };
+        let mut rest = *bytes;
+        match header.0.next(&mut rest) {
+            Ok(None) => {}
+            Ok(Some(found)) => {
+                state.all_counters.proxy_protocol(|counters| count_header(counters, &found));
+                self.below = header.1.take().map_or(Below::Nothing, Below::Tls);
+                if !rest.is_empty() {
+                    self.on_event(io, conn, state, SessionEvent::Data(rest));
+                }
+            }
+            Err(_) => {
+                state.all_counters.proxy_protocol(|counters| counters.refused += 1);
+                self.session.on_event(&mut PlainTransport { io, conn }, state, SessionEvent::Abort);
+            }
+        }
+    }
+}
+
+/// What all connections of an origin have below their sessions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Layers {
+    pub(crate) tls: Option<ServerConfig>,
+    /// They begin with a header of the PROXY protocol.
+    pub(crate) proxy_protocol: bool,
 }
 
 /// Serves on a driver that already listens, until `stop` is set and the driver woken; then takes no more
@@ -66,11 +110,12 @@ impl<S: Session> Connection<S> {
 pub(crate) fn serve<S: Session, D: Driver>(
     driver: &mut D,
     state: WorkerState<S::Shared>,
-    tls: Option<ServerConfig>,
+    below: Layers,
     stop: &AtomicBool,
     pause: &Pause,
 ) -> io::Result<()> {
-    let mut worker = Worker::<S>::new(state, tls);
+    let mut worker = Worker::<S>::new(state, below.tls);
+    worker.proxy_protocol = below.proxy_protocol;
     while !stop.load(Ordering::Acquire) {
         let until = worker.state.timers.next();
         driver.poll(&mut worker, until)?;
@@ -82,7 +127,7 @@ pub(crate) fn serve<S: Session, D: Driver>(
 
 impl<S: Session> Worker<S> {
     fn new(state: WorkerState<S::Shared>, tls: Option<ServerConfig>) -> Worker<S> {
-        Worker { connections: Vec::new(), state, tls }
+        Worker { connections: Vec::new(), state, tls, proxy_protocol: false }
     }
 
     /// Notifies the sessions whose timers have expired. Without timers the clock is not read.
@@ -143,13 +188,13 @@ impl<S: Session> Worker<S> {
         self.state.connection_opened();
         connection.session.begin(conn);
         connection.conn = Some(conn);
-        if let Some(config) = &self.tls {
-            connection.tls = tls::Session::server(config).ok();
-            if connection.tls.is_none() {
-                // There are no random numbers, so TLS is impossible.
-                connection.on_event(io, conn, &mut self.state, SessionEvent::Abort);
-            }
-        }
+        let tls = self.tls.as_ref().map(tls::Session::server);
+        connection.below = match tls.transpose() {
+            Ok(tls) if self.proxy_protocol => Below::Header(Box::new((proxy_protocol::Reader::default(), tls))),
+            Ok(tls) => tls.map_or(Below::Nothing, Below::Tls),
+            // There are no random numbers, so TLS is impossible.
+            Err(_) => return connection.on_event(io, conn, &mut self.state, SessionEvent::Abort),
+        };
     }
 }
 
@@ -167,6 +212,14 @@ impl<S: Session> Handler for Worker<S> {
             Event::Connected => {}
         }
     }
+}
+
+fn count_header(counters: &mut ProxyCounters, header: &proxy_protocol::Header) {
+    match header.version {
+        proxy_protocol::Version::V1 => counters.v1 += 1,
+        proxy_protocol::Version::V2 => counters.v2 += 1,
+    }
+    counters.without_addresses += u64::from(header.addresses.is_none());
 }
 
 /// Finds an open connection.

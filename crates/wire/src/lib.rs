@@ -14,6 +14,8 @@
 //!
 //! [`names`] are those of requests: what the client writes into a header, and what the origin answers.
 //!
+//! [`proxy_protocol`] is the header with which a connection may begin, below TLS.
+//!
 //! [`tls`] has sessions of TLS 1.2 and 1.3, client and server half, for use between the socket and any of them.
 //!
 //! The load and the origin call this crate. It does not know sockets, clocks or threads.
@@ -24,5 +26,6 @@ pub mod juno;
 pub mod memcached;
 pub mod messages;
 pub mod names;
+pub mod proxy_protocol;
 pub mod redis;
 pub mod tls;

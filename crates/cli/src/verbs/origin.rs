@@ -56,6 +56,9 @@ pub struct Args {
     /// Key with which answers to named requests are tagged. A run gives one.
     #[arg(long, hide = true, default_value_t, value_name = "KEY")]
     answer_key: AnswerKey,
+    /// Require a header of the PROXY protocol, v1 or v2, at the beginning of each connection; others are reset.
+    #[arg(long)]
+    proxy_protocol: bool,
     /// Seed of delays and faults.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -148,6 +151,7 @@ pub fn main(args: &Args) -> VerbResult {
         protocol: first.protocol,
         unix: args.unix.clone(),
         tls: tls_options(&args.tls, args.tls.tls || first.protocol.is_tls())?,
+        proxy_protocol: args.proxy_protocol,
         connections: args.connections,
         // With 0 the number follows from --cpus and --connections.
         threads: args.threads.unwrap_or(u32::from(args.cpus.is_none() && args.connections.is_none())),
@@ -191,6 +195,16 @@ pub fn main(args: &Args) -> VerbResult {
             count(counters.answered),
             count(counters.malformed)
         );
+        let headers = counters.proxy_protocol;
+        if args.proxy_protocol {
+            output!(
+                "PROXY protocol: {} of v1, {} of v2, {} without addresses; {} without a header refused",
+                counted(headers.v1, "header"),
+                count(headers.v2),
+                count(headers.without_addresses),
+                counted(headers.refused, "connection")
+            );
+        }
     }
     Ok(Exit::Ok)
 }

@@ -65,6 +65,7 @@ impl<P: Protocol> Worker<P> {
         self.connector.open += 1;
         self.shared.opened();
         self.recorder.counts().connections += 1;
+        self.send_proxy_header(io, id);
         if !self.begin_tls(io, id, now) {
             self.begin_session(io, id, now);
         }

@@ -6,9 +6,11 @@
 //! wire.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use weir_model::load::ErrorKind;
+use weir_model::load::{Endpoint, ErrorKind, ProxyVersion};
 use weir_net::Io;
+use weir_wire::proxy_protocol;
 use weir_wire::tls::{ClientConfig, KeyKind, Scratch, Session, TlsError, TlsEvent};
 
 use super::Worker;
@@ -120,6 +122,19 @@ impl Transport {
     }
 }
 
+/// The address that a connection says its client has: one for each connection number, of the networks that are set apart for benchmarks
+/// (RFC 2544 and RFC 5180), and another port each time that the thread has made a connection.
+fn apparent_source(number: u32, made: u64, v4: bool) -> SocketAddr {
+    const FIRST_PORT: u64 = 1_024;
+    let port = (FIRST_PORT + made % (65_536 - FIRST_PORT)) as u16;
+    let number = number.wrapping_add(1);
+    let ip = match v4 {
+        true => Ipv4Addr::from(u32::from(Ipv4Addr::new(198, 18, 0, 0)) + number % (1 << 17)).into(),
+        false => Ipv6Addr::from((0x2001_0002_u128 << 96) + u128::from(number)).into(),
+    };
+    SocketAddr::new(ip, port)
+}
+
 impl<P: Protocol> Worker<P> {
     /// Sends what was gathered for a slot.
     #[inline]
@@ -131,6 +146,28 @@ impl<P: Protocol> Worker<P> {
     fn send_records<I: Io>(&mut self, io: &mut I, id: SlotId) {
         let sent = self.transport.send_records(io, &self.pool.slots[id as usize]);
         self.recorder.counts().bytes_out += sent;
+    }
+
+    /// A new connection begins with a header of the PROXY protocol, if the load's do: from an address of its own, as if behind it were a
+    /// client of a load balancer, to the target.
+    pub(super) fn send_proxy_header<I: Io>(&mut self, io: &mut I, id: SlotId) {
+        let Some(version) = self.plan.spec.proxy_protocol else { return };
+        let (number, made) = (self.share.number(id), self.connector.attempts);
+        let slot = &self.pool.slots[id as usize];
+        let addresses = match &self.plan.spec.targets[slot.target as usize].address {
+            Endpoint::Tcp(target) => Some((apparent_source(number, made, target.is_ipv4()), *target)),
+            Endpoint::Unix(_) => None,
+        };
+        let version = match version {
+            ProxyVersion::V1 => proxy_protocol::Version::V1,
+            ProxyVersion::V2 => proxy_protocol::Version::V2,
+        };
+        let mut header = Vec::new();
+        proxy_protocol::write(&mut header, version, addresses);
+        if let Some(conn) = slot.conn {
+            io.send(conn, &header);
+            self.recorder.counts().bytes_out += header.len() as u64;
+        }
     }
 
     /// Begins the handshake on a new connection. `false`: the load does not use TLS.
@@ -242,5 +279,19 @@ impl<P: Protocol> Worker<P> {
             session.close(&mut layer.records);
             self.send_records(io, id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn apparent_sources_differ_by_connection_and_stay_in_their_networks() {
+        let of = |number, made, v4| apparent_source(number, made, v4).to_string();
+        assert_eq!([of(0, 0, true), of(0, 1, true)], ["198.18.0.1:1024", "198.18.0.1:1025"]);
+        assert_eq!([of(255, 64_512, true), of(131_070, 0, true)], ["198.18.1.0:1024", "198.19.255.255:1024"]);
+        assert_eq!(of(131_071, 0, true), "198.18.0.0:1024", "from the beginning");
+        assert_eq!(of(u32::MAX - 1, 2, false), "[2001:2::ffff:ffff]:1026");
     }
 }

@@ -23,7 +23,7 @@ pub use names::{
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 pub use spec::{
-    Bursts, Endpoint, LoadProtocol, LoadSpec, Login, OfferedRate, Part, RandomDuration, RecordedDue, RequestSpec, Step, Target,
+    Bursts, Endpoint, LoadProtocol, LoadSpec, Login, OfferedRate, Part, ProxyVersion, RandomDuration, RecordedDue, RequestSpec, Step, Target,
     TlsSpec, TlsVersion,
 };
 

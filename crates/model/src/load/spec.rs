@@ -35,6 +35,9 @@ pub struct LoadSpec {
     /// Who the client says it is, where the protocol has that. Written to no file.
     #[serde(skip)]
     pub login: Option<Login>,
+    /// Each connection begins with a header of the PROXY protocol, below TLS, as behind a load balancer that speaks for its clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy_protocol: Option<ProxyVersion>,
     /// TLS, if it is to be spoken.
     pub tls: Option<TlsSpec>,
     /// Closed, open or a fixed count. [`LoadKind::Search`] is no load of its own: a search runs closed and open ones.
@@ -105,6 +108,7 @@ impl LoadSpec {
             protocol: LoadProtocol::Http1 { pipeline: 1 },
             keyvalue: None,
             login: None,
+            proxy_protocol: None,
             tls: None,
             kind: LoadKind::Closed,
             think: None,
@@ -389,6 +393,16 @@ impl LoadProtocol {
             LoadProtocol::Http2 { streams: n } | LoadProtocol::Juno { streams: n } => n,
         }
     }
+}
+
+/// A version of the PROXY protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProxyVersion {
+    /// A line of text.
+    V1,
+    /// Binary.
+    V2,
 }
 
 /// How TLS is spoken. Certificates are checked only against a file of authorities that the user names: the origin

@@ -1,7 +1,7 @@
 //! Describes a load specification in a line or two. Used by the live view, the summary and `--find-max` of `weir load`.
 
 use weir_model::keyvalue::{KeyChoice, KeyValue};
-use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, OfferedRate};
+use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, OfferedRate, ProxyVersion};
 use weir_model::metric::Metric;
 use weir_model::suite::{Arrivals, LoadKind};
 use weir_model::text::{count, counted, full_rate, human_us};
@@ -64,6 +64,10 @@ pub fn protocol(spec: &LoadSpec) -> Option<String> {
             other => Some(format!("{}, {} in flight per connection", other.as_str(), other.streams())),
         },
         spec.tls.as_ref().map(|tls| if tls.resumption { "TLS with resumption" } else { "TLS" }.to_owned()),
+        spec.proxy_protocol.map(|version| match version {
+            ProxyVersion::V1 => "PROXY protocol v1".to_owned(),
+            ProxyVersion::V2 => "PROXY protocol v2".to_owned(),
+        }),
         unix.then(|| "unix socket".to_owned()),
         several(spec.targets.len(), "server"),
         several(spec.requests.len(), "kind")

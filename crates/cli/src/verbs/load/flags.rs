@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use weir_model::coding::Coding;
 use weir_model::condition::Condition;
 use weir_model::keyvalue::{KeyChoice, Mix, ValueSize};
-use weir_model::load::{DriverChoice, NAME_HEADER, RandomDuration, Step, TlsVersion};
+use weir_model::load::{DriverChoice, NAME_HEADER, ProxyVersion, RandomDuration, Step, TlsVersion};
 use weir_model::protocol::Application;
 use weir_model::suite::Arrivals;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
@@ -246,6 +246,9 @@ pub struct ConnectionFlags {
     /// Connect to a Unix socket; the URL gives only the path and host.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub unix: Option<PathBuf>,
+    /// Begin each connection with a header of the PROXY protocol: v1 or v2. It names a client of its own for each connection.
+    #[arg(long, value_name = "VERSION", value_parser = choice(&PROXY_VERSIONS), hide_short_help = true)]
+    pub proxy_protocol: Option<ProxyVersion>,
     /// Addresses to connect from, in turn.
     #[arg(long, value_name = "IP,…", value_delimiter = ',', conflicts_with = "unix", hide_short_help = true)]
     pub source: Vec<IpAddr>,
@@ -259,6 +262,9 @@ pub struct ConnectionFlags {
     #[arg(long, default_value = "auto", value_parser = driver_values(), hide_short_help = true)]
     pub driver: DriverChoice,
 }
+
+const PROXY_VERSIONS: [(&str, &str, ProxyVersion); 2] =
+    [("v1", "A line of text", ProxyVersion::V1), ("v2", "Binary", ProxyVersion::V2)];
 
 /// TLS: all of it only with https, rediss, junos and memcacheds.
 #[derive(Debug, clap::Args)]

@@ -38,19 +38,25 @@ pub fn source(args: &Args) -> Result<Source, Failure> {
     let speed = args.load.speed.map_or(1.0, |speed| speed.0);
     let times = args.load.replay.as_deref().map(|path| read("--replay", path, args.request.urls_format)).transpose()?;
     let list = args.request.urls.as_deref().map(|path| read("--urls", path, args.request.urls_format)).transpose()?;
-    match (times, list) {
-        (Some(File { format: Some(_), .. }), Some(_)) => {
-            let found = "a recording has its requests, and --urls has others";
-            Err(Failure::wrong("--replay", found, "one of them, or a file of times with --urls"))
+    let replay = match times {
+        Some(File { name, text, format: Some(format) }) => {
+            if list.is_some() {
+                let found = "a recording has its requests, and --urls has others";
+                return Err(Failure::wrong("--replay", found, "one of them, or a file of times with --urls"));
+            }
+            return recording(args, &name, &text, format, Some(speed));
         }
-        (Some(File { name, text, format: Some(format) }), None) => recording(args, &name, &text, format, Some(speed)),
-        (None, Some(File { name, text, format: Some(format) })) => recording(args, &name, &text, format, None),
-        (times, list) => {
-            let due = |file: File| replay::parse(&file.name, &file.text).map_err(Failure::input);
-            let due = times.map(due).transpose()?;
-            let scaled = due.map(|due| OfferedRate::Replay(due.into_iter().map(|at_s| at_s / speed).collect()));
-            Ok(Source { lines: listed(args, list)?, replay: scaled, note: None })
+        Some(File { name, text, format: None }) => {
+            let due_s = replay::parse(&name, &text).map_err(Failure::input)?;
+            Some(OfferedRate::Replay(due_s.into_iter().map(|at_s| at_s / speed).collect()))
         }
+        None => None,
+    };
+    match list {
+        Some(File { name, text, format: Some(format) }) => {
+            Ok(Source { replay, ..recording(args, &name, &text, format, None)? })
+        }
+        list => Ok(Source { lines: listed(args, list)?, replay, note: None }),
     }
 }
 

@@ -64,6 +64,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
         protocol,
         keyvalue,
         login: lines.into_iter().find_map(|line| line.url.login),
+        proxy_protocol: args.connections.proxy_protocol,
         tls,
         kind,
         think: args.load.think,
