@@ -69,6 +69,8 @@ fn balanced(result: &LoadResult) {
     assert_eq!(result.latency.count, result.window.due, "nothing due is an absence");
     assert_eq!(result.lag.count, result.window.due);
     assert_eq!(result.service.count, result.window.sent);
+    let by_status: u64 = result.by_status.values().map(|latency| latency.count).sum();
+    assert!(by_status == result.latency.count || result.by_status.is_empty(), "{:?}", result.by_status);
     let sum = |f: fn(&weir_model::load::LoadSecond) -> u64| result.series.iter().map(f).sum::<u64>();
     assert_eq!(sum(|row| row.due), result.window.due);
     assert_eq!(sum(|row| row.right), result.window.right_in_window);

@@ -9,7 +9,7 @@ use weir_model::keyvalue::{KeyChoice, KeyValue};
 use weir_model::load::{LoadProtocol, Part, RequestSpec};
 
 use super::keyvalue_server::{self, Speaks};
-use super::server::{Do, ok};
+use super::server::{Do, answer, ok};
 use super::*;
 use crate::clock::{Clock, MILLI};
 use crate::{ClientOutput, Gate, Progress, merge, run_gated};
@@ -135,6 +135,17 @@ fn keys_that_another_client_wrote_are_found() {
         let latencies: u64 = result.by_request.iter().map(|request| request.latency.count).sum();
         assert_eq!(latencies, 3_000);
     });
+}
+
+#[test]
+fn the_statuses_of_all_clients_are_merged() {
+    let server = Server::start(|asked| Do::Send(if asked.number % 4 == 0 { answer(404, "") } else { ok("hello") }));
+    let mut spec = order(&server, LoadKind::Count { requests: 400 });
+    (spec.connections, spec.duration_s) = (6, 60.0);
+    let folder = tempfile::tempdir().unwrap();
+    let result = clients(&spec, &[1, 2, 1], folder.path());
+    let counts: Vec<(&str, u64)> = result.by_status.iter().map(|(status, q)| (status.as_str(), q.count)).collect();
+    assert_eq!(counts, [("200", 300), ("404", 100)]);
 }
 
 #[test]
