@@ -249,7 +249,12 @@ fn an_access_log_is_sent_as_a_mix_or_at_its_times() {
     let line = |second: u32, path: &str| {
         format!("192.0.2.7 - - [23/Nov/2026:20:00:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"x\"\n")
     };
-    let text = [line(0, "/bytes/10"), line(2, "/bytes/20"), line(4, "/bytes/10"), "h - - [23/Nov/2026:20:00:05 +0000] \"\" 400 0\n".into()];
+    let text = [
+        line(0, "/bytes/10"),
+        line(2, "/bytes/20"),
+        line(4, "/bytes/10"),
+        "h - - [23/Nov/2026:20:00:05 +0000] \"\" 400 0\n".into(),
+    ];
     std::fs::write(&file, text.concat()).expect("written");
     let (file, url) = (file.to_str().expect("UTF-8"), origin.url("/"));
     let ended = run(&["load", "-q", "--json", &url, "--replay", file, "--speed", "10x", "-c", "2"]);
@@ -263,8 +268,14 @@ fn an_access_log_is_sent_as_a_mix_or_at_its_times() {
     assert!((1_850.0..2_150.0).contains(&number(&kinds[0], "/sent")), "two of three: {mix:#}");
     // Not one request goes anywhere else.
     let har = scratch.path().join("x.har");
-    let entry = |url: &str| format!("{{\"startedDateTime\":\"2026-11-23T20:00:00Z\",\"request\":{{\"method\":\"GET\",\"url\":\"{url}\"}}}}");
-    let text = format!("{{\"log\":{{\"entries\":[{},{}]}}}}", entry("https://shop.example/bytes/1"), entry("https://cdn.example/x"));
+    let entry = |url: &str| {
+        format!("{{\"startedDateTime\":\"2026-11-23T20:00:00Z\",\"request\":{{\"method\":\"GET\",\"url\":\"{url}\"}}}}")
+    };
+    let text = format!(
+        "{{\"log\":{{\"entries\":[{},{}]}}}}",
+        entry("https://shop.example/bytes/1"),
+        entry("https://cdn.example/x")
+    );
     std::fs::write(&har, text).expect("written");
     let har = har.to_str().expect("UTF-8");
     let ended = run(&["load", "-q", &url, "--replay", har]);

@@ -80,7 +80,8 @@ fn haproxy_believes_the_clients_header_and_sends_its_own() {
         }
         let url = format!("http://127.0.0.1:{port}/bytes/128");
         // Connection 0 is that of 198.18.0.1.
-        let args = [&url, "--proxy-protocol", version, "-n", "200", "-c", "1", "--expect-header", "x-client: 198.18.0.1"];
+        let args =
+            [&url, "--proxy-protocol", version, "-n", "200", "-c", "1", "--expect-header", "x-client: 198.18.0.1"];
         all_right(&args);
         all_right(&[&url, "--proxy-protocol", version, "-n", "200", "-c", "8", "--expect-header", "x-client"]);
         let counted = counters(&origin);

@@ -28,7 +28,9 @@ pub fn parse(source: &str, bytes: &[u8]) -> Result<Feed, InputError> {
             let found = format!("{len} values where the first line has {expected_len} columns");
             wrong(pos.as_ref().map(csv::Position::line), found, WANTED)
         }
-        ErrorKind::Utf8 { pos, .. } => wrong(pos.as_ref().map(csv::Position::line), "it is not UTF-8".to_owned(), WANTED),
+        ErrorKind::Utf8 { pos, .. } => {
+            wrong(pos.as_ref().map(csv::Position::line), "it is not UTF-8".to_owned(), WANTED)
+        }
         _ => wrong(None, error.to_string(), WANTED),
     };
     let mut reader = ReaderBuilder::new().from_reader(bytes);
@@ -47,7 +49,11 @@ pub fn parse(source: &str, bytes: &[u8]) -> Result<Feed, InputError> {
     let (mut rows, mut row) = (0, StringRecord::new());
     while reader.read_record(&mut row).map_err(of_csv)? {
         if rows == MOST_ROWS {
-            return Err(wrong(row.position().map(csv::Position::line), "one more row than a million".to_owned(), "fewer rows"));
+            return Err(wrong(
+                row.position().map(csv::Position::line),
+                "one more row than a million".to_owned(),
+                "fewer rows",
+            ));
         }
         rows += 1;
         cells.extend(row.iter().map(str::to_owned));

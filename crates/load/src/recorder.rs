@@ -449,7 +449,8 @@ mod tests {
         }
         statuses.record(None, 7_000_000);
         let counted: Vec<(String, u64)> = statuses.by_name().map(|(name, histo)| (name, histo.len())).collect();
-        let expected = [("none", 1), ("404", 2), ("503", 1), ("500", 1), ("501", 1), ("502", 1), ("504", 1), ("others", 2)];
+        let expected =
+            [("none", 1), ("404", 2), ("503", 1), ("500", 1), ("501", 1), ("502", 1), ("504", 1), ("others", 2)];
         assert_eq!(counted, expected.map(|(name, n)| (name.to_owned(), n)));
     }
 

@@ -147,7 +147,9 @@ pub(crate) fn for_the_merge(span: &Span, outcomes: &[WorkerResult], aggregate: &
 /// The latency of all threads' requests by status, but for the usual one.
 fn unusual(outcomes: &[WorkerResult]) -> BTreeMap<String, Histo> {
     let mut sum = BTreeMap::new();
-    for (status, latency) in outcomes.iter().flat_map(|outcome| outcome.by_status.iter()).flat_map(StatusLatency::by_name) {
+    for (status, latency) in
+        outcomes.iter().flat_map(|outcome| outcome.by_status.iter()).flat_map(StatusLatency::by_name)
+    {
         add(sum.entry(status).or_insert_with(histo), latency);
     }
     sum
@@ -156,7 +158,8 @@ fn unusual(outcomes: &[WorkerResult]) -> BTreeMap<String, Histo> {
 /// The latency by status, of which all samples have that of the usual one, too; empty for one status, and where the samples are
 /// not those of the statuses.
 pub(crate) fn with_usual(samples: &Merged, unusual: &BTreeMap<String, Histo>) -> BTreeMap<String, Quantiles> {
-    let mut all: BTreeMap<_, _> = unusual.iter().map(|(status, latency)| (status.clone(), quantiles(latency))).collect();
+    let mut all: BTreeMap<_, _> =
+        unusual.iter().map(|(status, latency)| (status.clone(), quantiles(latency))).collect();
     if all.is_empty() {
         return all;
     }

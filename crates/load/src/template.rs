@@ -162,7 +162,10 @@ impl Piece {
             Piece::Column(feed, column) => {
                 let (mut seen, mut seen_empty) = ([[false; 256]; 3], false);
                 let mut is_new = |text: &&[u8]| {
-                    let edges = [text.first(), text.last()].into_iter().zip(0..).filter_map(|(byte, place)| Some((*byte?, place)));
+                    let edges = [text.first(), text.last()]
+                        .into_iter()
+                        .zip(0..)
+                        .filter_map(|(byte, place)| Some((*byte?, place)));
                     let all = edges.chain(text.iter().map(|byte| (*byte, 2)));
                     let first_empty = text.is_empty() && !std::mem::replace(&mut seen_empty, true);
                     all.fold(first_empty, |new, (byte, place)| {

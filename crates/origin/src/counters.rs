@@ -33,7 +33,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use weir_model::counters::{AddressCounters, COUNTERS_SCHEMA, NameCounters, OriginCounters, ProxyCounters, TlsCounters};
+use weir_model::counters::{
+    AddressCounters, COUNTERS_SCHEMA, NameCounters, OriginCounters, ProxyCounters, TlsCounters,
+};
 use weir_model::load::Stalls;
 use weir_model::protocol::Application;
 use weir_wire::http1::{ConnectionHeader, Version};

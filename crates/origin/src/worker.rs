@@ -72,7 +72,13 @@ impl<S: Session> Connection<S> {
     }
 
     /// An event of a connection whose header is not complete. One that does not begin with a header is reset.
-    fn before_header<I: Io>(&mut self, io: &mut I, conn: Conn, state: &mut WorkerState<S::Shared>, event: SessionEvent<'_>) {
+    fn before_header<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        state: &mut WorkerState<S::Shared>,
+        event: SessionEvent<'_>,
+    ) {
         let (Below::Header(header), SessionEvent::Data(bytes)) = (&mut self.below, &event) else {
             return self.session.on_event(&mut PlainTransport { io, conn }, state, event);
         };

@@ -165,11 +165,17 @@ fn v2(command: u8, family: u8, rest: &[u8]) -> Option<Header> {
         (0x20, _) => header(None),
         (0x21, 0x11) => {
             let at = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(rest.get(at..at + 4)?).ok()?));
-            header(Some((SocketAddr::new(at(0)?.into(), port(rest, 8)?), SocketAddr::new(at(4)?.into(), port(rest, 10)?))))
+            header(Some((
+                SocketAddr::new(at(0)?.into(), port(rest, 8)?),
+                SocketAddr::new(at(4)?.into(), port(rest, 10)?),
+            )))
         }
         (0x21, 0x21) => {
             let at = |at: usize| Some(Ipv6Addr::from(<[u8; 16]>::try_from(rest.get(at..at + 16)?).ok()?));
-            header(Some((SocketAddr::new(at(0)?.into(), port(rest, 32)?), SocketAddr::new(at(16)?.into(), port(rest, 34)?))))
+            header(Some((
+                SocketAddr::new(at(0)?.into(), port(rest, 32)?),
+                SocketAddr::new(at(16)?.into(), port(rest, 34)?),
+            )))
         }
         // Unspecified, datagrams, and Unix sockets, which have 216 bytes of paths.
         (0x21, 0x00 | 0x12 | 0x22) => header(None),

@@ -39,7 +39,8 @@ fn lines_of_version_1_are_read() {
 fn bytes_of_version_2_are_read() {
     let start = b"\r\n\r\n\0\r\nQUIT\n";
     // As HAProxy's send-proxy-v2 writes it, with a value (CRC32C) behind the addresses.
-    let tcp4 = [&start[..], b"\x21\x11\x00\x13\x7f\0\0\x01\x7f\0\0\x02\x1f\x90\0\x50\x03\0\x04\x01\x02\x03\x04"].concat();
+    let tcp4 =
+        [&start[..], b"\x21\x11\x00\x13\x7f\0\0\x01\x7f\0\0\x02\x1f\x90\0\x50\x03\0\x04\x01\x02\x03\x04"].concat();
     let local = [&start[..], b"\x20\x00\x00\x00"].concat();
     let unix = [&start[..], b"\x21\x31\x00\xd8", &[b'x'; 216]].concat();
     for (bytes, expected) in [(tcp4, addresses("127.0.0.1:8080", "127.0.0.2:80")), (local, None), (unix, None)] {
@@ -89,7 +90,8 @@ fn addresses_of_two_families_are_not_written() {
 fn the_corpus_holds() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/proxy_protocol");
     let files = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    let count = files.map(|file| oracle::proxy_protocol(&std::fs::read(file.expect("an entry").path()).expect("read"))).count();
+    let count =
+        files.map(|file| oracle::proxy_protocol(&std::fs::read(file.expect("an entry").path()).expect("read"))).count();
     assert!(count >= 5, "only {count} files in {}: is the corpus whole?", folder.display());
 }
 

@@ -56,9 +56,8 @@ impl HttpTemplate {
         named: Option<&Names>,
         feed: Option<&Feed>,
     ) -> Result<HttpTemplate, String> {
-        let parse = |what: &str, text: &[u8]| {
-            Template::parse_with(text, feed).map_err(|error| format!("{what}: {error}"))
-        };
+        let parse =
+            |what: &str, text: &[u8]| Template::parse_with(text, feed).map_err(|error| format!("{what}: {error}"));
         let path = parse("the path", request.path.as_bytes())?;
         let headers: Vec<(String, Template)> = headers
             .iter()
@@ -243,11 +242,7 @@ mod tests {
     use super::*;
 
     impl HttpTemplate {
-        fn new(
-            request: &Request,
-            headers: &[(&str, &str)],
-            named: Option<&Names>,
-        ) -> Result<HttpTemplate, String> {
+        fn new(request: &Request, headers: &[(&str, &str)], named: Option<&Names>) -> Result<HttpTemplate, String> {
             HttpTemplate::of(request, headers, named, None)
         }
     }
@@ -259,8 +254,11 @@ mod tests {
             HttpTemplate::of(&request("POST", path, b"{{user}}={{seq}}"), &[HOST, ("X", value)], None, Some(&feed))
         };
         let template = of("/{{user}}", "a{{token}}b").unwrap();
-        for (number, path, value, body) in [(0, "/ann", "at 1b", "ann=0"), (1, "/bob", "ab", "bob=1"), (2, "/ann", "at 1b", "ann=2")] {
-            let text = format!("POST {path} HTTP/1.1\r\nHost: origin.test\r\nX: {value}\r\nContent-Length: 5\r\n\r\n{body}");
+        for (number, path, value, body) in
+            [(0, "/ann", "at 1b", "ann=0"), (1, "/bob", "ab", "bob=1"), (2, "/ann", "at 1b", "ann=2")]
+        {
+            let text =
+                format!("POST {path} HTTP/1.1\r\nHost: origin.test\r\nX: {value}\r\nContent-Length: 5\r\n\r\n{body}");
             assert_eq!(render(&template, number).0, text);
         }
         // No value of a column may make a request that cannot be sent.

@@ -65,7 +65,11 @@ struct Post {
 pub(super) fn parse(source: &str, text: &str, to: &mut Recording) -> Result<(), InputError> {
     let har: Har = serde_json::from_str(text).map_err(|error| InputError {
         line: Some(error.line()),
-        ..InputError::of(source, format!("it is no HAR file: {error}"), "log.entries, each with startedDateTime and request")
+        ..InputError::of(
+            source,
+            format!("it is no HAR file: {error}"),
+            "log.entries, each with startedDateTime and request",
+        )
     })?;
     for (number, entry) in (1..).zip(har.log.entries) {
         let wrong = |(found, wanted): (String, &str)| InputError::of(source, found, wanted);
@@ -83,7 +87,15 @@ fn request(number: usize, entry: HarEntry) -> Option<RecordedRequest> {
     };
     let headers = entry.request.headers.into_iter().map(|header| (header.name, header.value));
     let headers = headers.filter(|(name, _)| is_sent(name)).collect();
-    Some(RecordedRequest { place: number, at: Some(entry.started), host: Some(host), method, path, headers, body: Some(body) })
+    Some(RecordedRequest {
+        place: number,
+        at: Some(entry.started),
+        host: Some(host),
+        method,
+        path,
+        headers,
+        body: Some(body),
+    })
 }
 
 /// HTTP/2's own headers begin with a colon.

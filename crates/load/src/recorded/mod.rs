@@ -43,7 +43,8 @@ impl Format {
         if let Some(inside) = text.trim_start().strip_prefix('{') {
             // A HAR file has one key, `log`, and may be one line of a hundred megabytes.
             let log = inside.trim_start().strip_prefix("\"log\"").map(str::trim_start);
-            let is_har = log.and_then(|rest| rest.strip_prefix(':')).is_some_and(|rest| rest.trim_start().starts_with('{'));
+            let is_har =
+                log.and_then(|rest| rest.strip_prefix(':')).is_some_and(|rest| rest.trim_start().starts_with('{'));
             return Some(if is_har { Format::Har } else { Format::Json });
         }
         combined::is_entry(line).then_some(Format::Combined)
@@ -114,7 +115,10 @@ fn by_line(source: &str, text: &str, to: &mut Recording, entry: fn(usize, &str) 
         if line.trim().is_empty() {
             continue;
         }
-        let wrong = |(found, wanted): (String, &str)| InputError { line: Some(number), ..InputError::of(source, found, wanted) };
+        let wrong = |(found, wanted): (String, &str)| InputError {
+            line: Some(number),
+            ..InputError::of(source, found, wanted)
+        };
         to.take(entry(number, line).map_err(wrong)?).map_err(wrong)?;
     }
     Ok(())
@@ -125,7 +129,10 @@ impl Recording {
         match entry {
             None => self.unusable += 1,
             Some(_) if self.requests.len() == MOST_REQUESTS => {
-                return Err((format!("more than {MOST_REQUESTS} requests"), "a shorter part of it, such as by head -n"));
+                return Err((
+                    format!("more than {MOST_REQUESTS} requests"),
+                    "a shorter part of it, such as by head -n",
+                ));
             }
             Some(request) => self.requests.push(request),
         }
@@ -140,7 +147,10 @@ impl Recording {
     pub fn timetable(&mut self, source: &str, speed: f64) -> Result<Vec<f64>, InputError> {
         if let Some(untimed) = self.requests.iter().find(|request| request.at.is_none()) {
             let (line, found) = (Some(untimed.place), "a request without a time");
-            return Err(InputError { line, ..InputError::of(source, found, "a start_time, such as 2026-11-23T20:00:00.123Z") });
+            return Err(InputError {
+                line,
+                ..InputError::of(source, found, "a start_time, such as 2026-11-23T20:00:00.123Z")
+            });
         }
         self.requests.sort_by_key(|request| request.at);
         let mut since_s: Vec<f64> = Vec::with_capacity(self.requests.len());
@@ -168,9 +178,9 @@ fn without_mark(text: &str) -> &str {
 
 /// Host and path of a target in absolute form, or of a path alone; `None` where weir cannot send it.
 fn target(text: &str) -> Option<(Option<String>, String)> {
-    let scheme = ["http://", "https://"].into_iter().find(|scheme| {
-        text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    });
+    let scheme = ["http://", "https://"]
+        .into_iter()
+        .find(|scheme| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
     let Some(scheme) = scheme else { return path(text).map(|path| (None, path)) };
     let rest = &text[scheme.len()..];
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

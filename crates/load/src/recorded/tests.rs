@@ -116,8 +116,16 @@ fn mistakes_have_their_line() {
 
 #[test]
 fn a_replay_needs_times_and_ends_within_a_day() {
-    let mut untimed = read("{\"method\":\"GET\",\"path\":\"/\",\"start_time\":\"2026-11-23T20:00:00Z\"}\n{\"method\":\"GET\",\"path\":\"/\"}");
-    assert!(untimed.timetable("log", 1.0).expect_err("one has none").to_string().starts_with("log:2: a request without a time"));
+    let mut untimed = read(
+        "{\"method\":\"GET\",\"path\":\"/\",\"start_time\":\"2026-11-23T20:00:00Z\"}\n{\"method\":\"GET\",\"path\":\"/\"}",
+    );
+    assert!(
+        untimed
+            .timetable("log", 1.0)
+            .expect_err("one has none")
+            .to_string()
+            .starts_with("log:2: a request without a time")
+    );
     let line = |day: u32| format!("::1 - - [{day}/Nov/2026:20:00:00 +0000] \"GET / HTTP/1.1\" 200 5\n");
     let mut long = read(&[line(21), line(23)].concat());
     let error = long.timetable("log", 1.0).expect_err("two days").to_string();

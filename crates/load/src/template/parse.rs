@@ -106,7 +106,8 @@ fn field(inside: &[u8], feed: Option<&Feed>) -> Result<Piece, TemplateError> {
             None => Err(error("has nothing to pick from", "{{pick:a|b|c}}")),
         },
         name => {
-            let near = suggestion(shown(name).trim(), NAMES.into_iter().chain(columns().map(|(_, name)| name.as_str())));
+            let near =
+                suggestion(shown(name).trim(), NAMES.into_iter().chain(columns().map(|(_, name)| name.as_str())));
             Err(error(
                 &format!("is no field{near}"),
                 "{{seq}}, {{random:1..6}}, {{hex:16}}, {{alnum:12}}, {{uuid}}, {{pick:a|b|c}}, a column of --feed, or {{{{ for \

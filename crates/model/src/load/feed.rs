@@ -113,7 +113,9 @@ mod tests {
     fn random_rows_are_whole_evenly_drawn_and_repeat_by_seed() {
         let draw = |seed| {
             let feed = feed().in_order(FeedOrder::Random(seed));
-            (0..3_000).map(move |number| format!("{}{}", feed.value(number, 0), feed.value(number, 1))).collect::<Vec<_>>()
+            (0..3_000)
+                .map(move |number| format!("{}{}", feed.value(number, 0), feed.value(number, 1)))
+                .collect::<Vec<_>>()
         };
         let drawn = draw(1);
         assert_eq!(drawn, draw(1));

@@ -23,8 +23,8 @@ pub use names::{
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 pub use spec::{
-    Bursts, Endpoint, LoadProtocol, LoadSpec, Login, OfferedRate, Part, ProxyVersion, RandomDuration, RecordedDue, RequestSpec, Step, Target,
-    TlsSpec, TlsVersion,
+    Bursts, Endpoint, LoadProtocol, LoadSpec, Login, OfferedRate, Part, ProxyVersion, RandomDuration, RecordedDue,
+    RequestSpec, Step, Target, TlsSpec, TlsVersion,
 };
 
 /// Which I/O driver a client or an origin uses.

@@ -499,7 +499,10 @@ impl LoadKind<OfferedRate> {
 
     /// Whether a warm-up can come before the window.
     pub fn has_warmup(&self) -> bool {
-        !matches!(self, LoadKind::Count { .. } | LoadKind::Open { rate: OfferedRate::Replay(_) | OfferedRate::Recorded(_), .. })
+        !matches!(
+            self,
+            LoadKind::Count { .. } | LoadKind::Open { rate: OfferedRate::Replay(_) | OfferedRate::Recorded(_), .. }
+        )
     }
 }
 

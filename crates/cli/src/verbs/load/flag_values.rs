@@ -62,7 +62,9 @@ pub fn speed(text: &str) -> Result<Speed, String> {
     let factor = text.strip_suffix('x').unwrap_or(text);
     let plain = factor.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let factor = factor.parse().ok().filter(|factor: &f64| plain && (1e-3..=1e6).contains(factor));
-    factor.map(Speed).ok_or_else(|| wrong_value(format!("\"{text}\" is no speed"), "0.001x to 1000000x, such as 2x or 0.5x"))
+    factor
+        .map(Speed)
+        .ok_or_else(|| wrong_value(format!("\"{text}\" is no speed"), "0.001x to 1000000x, such as 2x or 0.5x"))
 }
 
 /// Reads a whole number above 0: `1000`, `20k`, `1M`.

@@ -134,7 +134,14 @@ pub struct RequestFlags {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub feed: Option<PathBuf>,
     /// Which row a request takes.
-    #[arg(long, value_enum, value_name = "ORDER", default_value = "sequential", requires = "feed", hide_short_help = true)]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ORDER",
+        default_value = "sequential",
+        requires = "feed",
+        hide_short_help = true
+    )]
     pub feed_order: FeedOrderArg,
     /// Accept answers in this content coding: gzip. Coded answers are checked when they are decoded.
     #[arg(long, value_name = "CODING", value_parser = choice(&CODINGS), hide_short_help = true)]

@@ -279,7 +279,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), text).expect("written");
         let path = file.path().display().to_string();
-        let line = Line::try_parse_from(std::iter::once("load").chain(flags.replace("FILE", &path).split(' ').collect::<Vec<_>>()));
+        let line = Line::try_parse_from(
+            std::iter::once("load").chain(flags.replace("FILE", &path).split(' ').collect::<Vec<_>>()),
+        );
         let line = line.map_err(|e| e.to_string())?;
         let shown = |text: String| text.replace(&path, "FILE");
         let source = source(&line.args).map_err(|failure| shown(failure.to_string()))?;

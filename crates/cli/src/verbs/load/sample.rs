@@ -169,7 +169,11 @@ pub fn everything() -> Sample {
 /// A mix of three kinds of request, of which one is slow, and one is sometimes refused or not answered.
 pub fn kinds() -> Sample {
     let mut sample = plain();
-    let kinds = [("GET /bytes/128", 14_000, 0), ("GET /a/path/that/is/longer/than/the/column?of=names", 4_000, 0), ("POST /echo", 2_000, 130)];
+    let kinds = [
+        ("GET /bytes/128", 14_000, 0),
+        ("GET /a/path/that/is/longer/than/the/column?of=names", 4_000, 0),
+        ("POST /echo", 2_000, 130),
+    ];
     sample.spec.requests = kinds.iter().map(|_| sample.spec.requests[0].clone()).collect();
     let of = |from: u64, n: u64| quantiles(&histo((0..n).map(|i| from + (i % 1_000) * (i % 1_000))));
     let result = &mut sample.result;

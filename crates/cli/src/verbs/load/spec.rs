@@ -6,8 +6,8 @@ use weir_model::protocol::Application;
 use weir_model::suite::LoadKind;
 
 use super::flags::Args;
-use super::request::Mix;
 use super::recorded::{self, Source};
+use super::request::Mix;
 use super::urls;
 use super::{keyvalue, request, tls};
 use crate::exit::Failure;

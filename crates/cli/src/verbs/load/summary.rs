@@ -33,7 +33,8 @@ const SAY_LEAST: [&str; 4] = ["first byte", "service", "transfer", "handshake"];
 
 /// The whole screen.
 pub fn summary(outcome: Outcome<'_>) -> String {
-    let tables = [Tables::All, Tables::Requests, Tables::None].into_iter().filter(|tables| tables.is_short(outcome.result));
+    let tables =
+        [Tables::All, Tables::Requests, Tables::None].into_iter().filter(|tables| tables.is_short(outcome.result));
     let mut fitting = tables.map(|tables| finished(lines(outcome, tables))).filter(|lines| lines.len() <= ROWS);
     joined(&fitting.next().unwrap_or_else(|| finished(lines(outcome, Tables::None))))
 }

@@ -76,9 +76,8 @@ pub fn from_arguments(urls: &[String], weights: &[u32], unix: bool) -> Result<Ve
         return Err(place.wrong(format!("{weights} for {urls}"), "one for each, in their order"));
     }
     let place = Place { source: "URL".to_owned(), line: None };
-    let line = |(text, weight): (&String, u32)| {
-        Ok(UrlLine::new(None, parse(text, &place, unix)?, weight, place.clone()))
-    };
+    let line =
+        |(text, weight): (&String, u32)| Ok(UrlLine::new(None, parse(text, &place, unix)?, weight, place.clone()));
     urls.iter().zip(weights.iter().copied().chain(std::iter::repeat(1))).map(line).collect()
 }
 

@@ -12,7 +12,9 @@ pub fn table(result: &LoadResult, requests: bool, statuses: bool) -> Vec<String>
     if requests && !result.by_request.is_empty() {
         lines.push(row("by request", "sent", "failed", ["p50", "p99", "max"].map(str::to_owned)));
         let rows = result.by_request.iter();
-        lines.extend(rows.map(|kind| row(&format!("  {}", kind.name), &count(kind.sent), &count(kind.errors), times(&kind.latency))));
+        lines.extend(rows.map(|kind| {
+            row(&format!("  {}", kind.name), &count(kind.sent), &count(kind.errors), times(&kind.latency))
+        }));
     }
     if statuses && !result.by_status.is_empty() {
         lines.push(row("by status", "requests", "", ["p50", "p99", "max"].map(str::to_owned)));
@@ -31,7 +33,8 @@ fn name(status: &str) -> String {
 }
 
 fn times(latency: &Quantiles) -> [String; 3] {
-    [latency.p50_us, latency.p99_us, latency.max_us].map(|us| if latency.count == 0 { "-".to_owned() } else { fixed_us(us) })
+    [latency.p50_us, latency.p99_us, latency.max_us]
+        .map(|us| if latency.count == 0 { "-".to_owned() } else { fixed_us(us) })
 }
 
 fn row(name: &str, n: &str, failed: &str, [p50, p99, max]: [String; 3]) -> String {
