@@ -136,10 +136,10 @@ fn tls(outcomes: &[WorkerResult]) -> Option<TlsResult> {
 
 /// What the log of a part has beside what is recorded by second: the histograms behind the rest of its result's distributions.
 pub(crate) fn for_the_merge(span: &Span, outcomes: &[WorkerResult], aggregate: &Aggregate) -> LogInterval {
+    let unusual = unusual(outcomes);
     let whole = [("connect".into(), &connects(outcomes)), ("handshake".into(), &handshakes(outcomes))];
     let by_request = (0..).zip(&aggregate.requests).map(|(n, histo)| (request_tag(n).into(), histo));
     let own = aggregate.own.iter().flat_map(|own| [(OWN_LAG.into(), &own.lag), (OWN_LATENCY.into(), &own.latency)]);
-    let unusual = unusual(outcomes);
     let by_status = unusual.iter().map(|(status, histo)| (status_tag(status).into(), histo));
     LogInterval::of(span.window, span.end, whole.into_iter().chain(by_request).chain(own).chain(by_status))
 }

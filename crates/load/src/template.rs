@@ -34,10 +34,9 @@ Fields in the path, in header values and in the body of a template:
   {{alnum:12}}        12 letters and digits
   {{uuid}}            a random UUID (version 4)
   {{pick:a|b|c}}      one of the texts
-  {{NAME}}            a column of --feed
   {{{{                two braces
 Every {{seq}} in one request is the same number. Each kind of request has its own numbers; a thread of n takes every
-n-th, so that no number comes twice. Random fields are drawn anew for each place where they stand.";
+n-th, so that no number comes twice. With a feed, its columns are fields, too. Random fields are drawn anew for each place where they stand.";
 
 /// A parsed template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

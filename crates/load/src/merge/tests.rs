@@ -71,6 +71,7 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
             aggregate.take(&interval);
         }
         outcomes.push(WorkerResult {
+            by_status: None,
             thread: number,
             before: RequestCounts::new(2),
             window: counts,

@@ -172,6 +172,14 @@ fn samples_show_every_text_of_every_field() {
 }
 
 #[test]
+fn samples_of_a_column_have_each_byte_first_last_and_elsewhere() {
+    let feed = crate::feed::parse("x", b"a\nab\nba\nab\nbb\na b\n b\n\"\"\nb \n\"\"\nbab\n").unwrap();
+    let samples = Template::parse_with(b"<{{a}}>", Some(&feed)).unwrap().samples();
+    let samples: Vec<&str> = samples.iter().map(|sample| str::from_utf8(sample).unwrap()).collect();
+    assert_eq!(samples, ["<ab>", "<ba>", "<a b>", "< b>", "<>", "<b >"]);
+}
+
+#[test]
 fn a_buffer_that_has_grown_is_not_grown_again() {
     let template =
         parse("/{{seq:0:20}}/{{hex:64}}/{{alnum:64}}/{{uuid}}/{{pick:long|longer|longest}}/{{random:1..99999}}");

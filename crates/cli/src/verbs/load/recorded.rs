@@ -289,11 +289,7 @@ mod tests {
     }
 
     fn kinds(source: &Source) -> Vec<(&str, &str, u32)> {
-        let one = |line| -> (&str, &str, u32) {
-            let UrlLine { method, url, weight, .. } = line;
-            (method.as_deref().unwrap_or_default(), &url.path, *weight)
-        };
-        source.lines.iter().map(one).collect()
+        source.lines.iter().map(|l| (l.method.as_deref().unwrap_or_default(), &l.url.path[..], l.weight)).collect()
     }
 
     #[test]
