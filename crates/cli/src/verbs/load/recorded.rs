@@ -201,15 +201,15 @@ fn most(hosts: &BTreeMap<String, u64>) -> String {
 
 /// What is sent of a recording, and what is not.
 fn note(name: &str, recording: &Recording, others: &BTreeMap<String, u64>) -> String {
-    let mut left_out = Vec::new();
+    let mut omitted = Vec::new();
     if !others.is_empty() {
-        left_out.push(format!("{} to other hosts, {}", count(others.values().sum()), most(others)));
+        omitted.push(format!("{} to other hosts, {}", count(others.values().sum()), most(others)));
     }
     if recording.unusable > 0 {
-        left_out.push(format!("{} that cannot be sent", count(recording.unusable)));
+        omitted.push(format!("{} that cannot be sent", count(recording.unusable)));
     }
-    let left_out = if left_out.is_empty() { String::new() } else { format!("; left out: {}", left_out.join("; ")) };
-    format!("{name}: {}{left_out}", counted(recording.requests.len() as u64, "request"))
+    let omitted = if omitted.is_empty() { String::new() } else { format!("; left out: {}", omitted.join("; ")) };
+    format!("{name}: {}{omitted}", counted(recording.requests.len() as u64, "request"))
 }
 
 /// The different requests, the most frequent first, with how often each comes as its weight; and which one each recorded
