@@ -10,7 +10,7 @@ use weir_model::load::{ErrorKind, LoadSecond, Quantiles};
 
 use crate::clock::to_secs;
 use crate::counts::happened;
-use crate::detail::Detail;
+use crate::detail::{Detail, buckets};
 use crate::output::LogInterval;
 use crate::recorder::{EventCounts, Histo, Interval, Merged, Own, Phase, TENTH, TENTHS, quantiles};
 
@@ -135,6 +135,7 @@ impl Aggregate {
             errors: happened(&self.window.by_kind).collect(),
             open,
             in_flight,
+            buckets: buckets(&self.samples.latency),
         }
     }
 

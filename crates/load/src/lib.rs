@@ -94,7 +94,7 @@ mod validate;
 mod worker;
 
 pub use capacity::threads_of_clients;
-pub use detail::{Detail, Distributions};
+pub use detail::{BUCKETS_S, Buckets, Detail, Distributions, buckets};
 pub use error::LoadError;
 pub use gate::Gate;
 pub use merge::{ClientOutput, merge};
