@@ -87,7 +87,7 @@ quorum:
 	cargo test --locked --manifest-path products/quorum/program/Cargo.toml --target-dir target/quorum
 
 fuzz:
-	cd fuzz && for target in http1_responses http1_requests tls_client tls_server http2_client http2_server hpack redis_replies redis_requests juno memcached_replies memcached_requests agent_frames; do cargo +nightly fuzz run $$target -- -max_total_time=120 || exit 1; done
+	cd fuzz && for target in http1_responses http1_requests tls_client tls_server http2_client http2_server hpack redis_replies redis_requests juno memcached_replies memcached_requests agent_frames outside_results; do cargo +nightly fuzz run $$target -- -max_total_time=120 || exit 1; done
 
 schema:
 	cargo run -q -p weir-model --example schema

@@ -1,5 +1,6 @@
 //! Compares two runs: what changed, how much, and how certain that is. It is pure: two loaded runs in, one
 //! [`Comparison`] out. `weir compare` calls [`compare`] and prints the result as a table, as markdown or as JSON.
+//! [`outside`] reads single results of load generators, of other tools too, and lays two of them side by side.
 //! `docs/compare.md` describes the method and its sources.
 //!
 //! This crate does not know how anything was measured, folders beyond what [`ComparedRun::read`] reads, or exit
@@ -12,6 +13,7 @@ mod differences;
 mod fail_if;
 mod outcome;
 mod output;
+pub mod outside;
 mod sentences;
 
 use std::collections::BTreeSet;

@@ -1,8 +1,10 @@
-//! `weir compare`: compares two runs and prints what changed. Called by `main`.
+//! `weir compare`: compares two runs and prints what changed, or lays two results of load generators side by side. Called by
+//! `main`.
 
 use std::path::PathBuf;
 
-use weir_compare::{ComparedRun, Comparison, FailIf, Options, compare, markdown, text};
+use weir_compare::{ComparedRun, Comparison, FailIf, Options, compare, markdown, outside, text};
+use weir_report::Part;
 
 use crate::args::PartArgs;
 use crate::exit::{Exit, Failure, VerbResult, value_error, wrong_value};
@@ -12,9 +14,9 @@ use crate::out;
 #[derive(Debug, clap::Args)]
 #[command(after_help = include_str!("../../help/compare.txt"))]
 pub struct Args {
-    /// The folder of the run before.
+    /// The folder of the run before, or a file with a result of weir load --json, wrk, wrk2, hey, k6, vegeta or oha.
     before: PathBuf,
-    /// The folder of the run after.
+    /// The folder of the run after, or such a file.
     after: PathBuf,
     /// Exit with 1 when a number surely became this much worse, such as 'capacity -5%' or 'p99 +10%'.
     ///
@@ -46,6 +48,15 @@ pub struct Args {
 /// # Errors
 /// Bad input: a wrong flag, a folder that is no run, two runs with nothing in common.
 pub fn main(args: &Args) -> VerbResult {
+    match (args.before.is_file(), args.after.is_file()) {
+        (true, true) => return results(args),
+        (false, false) => {}
+        (of_before, _) => {
+            let (file, folder) = if of_before { (&args.before, &args.after) } else { (&args.after, &args.before) };
+            let found = format!("{} is a file, and {} is not", file.display(), folder.display());
+            return Err(Failure::wrong("weir compare", found, "two runs, or two files with a result each"));
+        }
+    }
     let options = Options {
         level: args.level,
         absolute: args.absolute,
@@ -58,6 +69,32 @@ pub fn main(args: &Args) -> VerbResult {
     let comparison = compare(&before, &after, &options).map_err(Failure::input)?;
     show(args, &comparison)?;
     Ok(exit_status(&comparison))
+}
+
+/// Two results of load generators side by side.
+fn results(args: &Args) -> VerbResult {
+    let of_runs = [
+        (args.part.part() != Part::default(), "--products, --profile and --only"),
+        (args.absolute, "--absolute"),
+        (args.busy, "--busy"),
+    ];
+    if let Some((_, flag)) = of_runs.into_iter().find(|(given, _)| *given) {
+        return Err(Failure::wrong(flag, "two files have one result each", "two runs, or no such flag"));
+    }
+    let read = |path| outside::read(path).map_err(Failure::input);
+    let beside = outside::beside(read(&args.before)?, read(&args.after)?, &args.fail_if);
+    if args.json {
+        out::json(&beside)?;
+    } else if args.markdown {
+        output!("{}", beside.markdown().trim_end());
+    } else {
+        output!("{}", beside.text(out::terminal_width(120), console::colors_enabled()).trim_end());
+    }
+    if args.fail_if.is_empty() {
+        return Ok(Exit::Ok);
+    }
+    remark!("weir: a --fail-if could not be judged; the output says why");
+    Ok(Exit::Missing)
 }
 
 fn condition(text: &str) -> Result<FailIf, String> {

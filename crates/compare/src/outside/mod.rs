@@ -1,0 +1,247 @@
+//! Reads results of other load generators, and of `weir load --json`, and lays two of them side by side. `weir compare` calls
+//! [`read`] and [`beside`] where it is given files instead of runs.
+//!
+//! Such a result is one sample: it has no blocks, so no interval, and nothing of it is ever called sure. What a tool does not
+//! measure, or measures otherwise than weir, stands beside its numbers.
+
+mod beside;
+mod csv;
+mod json;
+mod text;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use weir_model::InputError;
+use weir_model::metric::Metric;
+
+pub use beside::{Beside, Number, beside};
+
+/// Larger files are not read: no tool's summary is this long, and a million lines of hey's CSV are less.
+const LARGEST: u64 = 256 << 20;
+
+/// What can be read.
+const WANTED: &str = "the output of wrk or wrk2 (with --latency), of hey (text, or -o csv), k6 --summary-export, \
+                      vegeta report -type=json, oha --output-format json or weir load --json";
+
+/// A tool whose results can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tool {
+    /// `weir load --json`
+    Weir,
+    /// wrk
+    Wrk,
+    /// wrk2
+    Wrk2,
+    /// hey
+    Hey,
+    /// k6
+    K6,
+    /// vegeta
+    Vegeta,
+    /// oha
+    Oha,
+}
+
+impl Tool {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Tool::Weir => "weir load",
+            Tool::Wrk => "wrk",
+            Tool::Wrk2 => "wrk2",
+            Tool::Hey => "hey",
+            Tool::K6 => "k6",
+            Tool::Vegeta => "vegeta",
+            Tool::Oha => "oha",
+        }
+    }
+
+    /// How it measures latency, where that is not as weir does.
+    fn latency(self) -> Option<&'static str> {
+        Some(match self {
+            Tool::Weir => return None,
+            Tool::Wrk | Tool::Hey => {
+                "sends a request only when the last answer on its connection came, so that its latencies have nothing of \
+                 those that a stall kept from being sent (coordinated omission)"
+            }
+            Tool::Wrk2 => {
+                "counts latency from when a request was due, as weir does, unless it was started with -U; its first ten \
+                 seconds calibrate and are not measured"
+            }
+            Tool::K6 => {
+                "counts latency from when a request was sent: what a virtual user waited before that is not in it"
+            }
+            Tool::Vegeta => "counts latency from when a worker began to send, at a rate that does not wait for answers",
+            Tool::Oha => {
+                "counts latency from when a request was sent, unless it was started with --latency-correction, which \
+                 its output does not tell"
+            }
+        })
+    }
+
+    /// What it takes for a right answer, where that is not as weir does.
+    fn right(self) -> Option<&'static str> {
+        match self {
+            Tool::Weir => None,
+            Tool::K6 => Some(
+                "takes for right what http_req_failed says: a status of 200 to 399, unless the script says otherwise",
+            ),
+            _ => Some("takes every status of 200 to 399 for right, whatever the body is"),
+        }
+    }
+}
+
+/// One result of one tool.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolResult {
+    /// The file as given.
+    pub file: PathBuf,
+    /// Whose result it is.
+    pub tool: Tool,
+    /// Length of the measurement, seconds.
+    pub window_s: Option<f64>,
+    /// Requests that ended.
+    pub requests: u64,
+    /// Connections, where the result says.
+    pub connections: Option<u64>,
+    /// The rate that was ordered, requests a second, where the result says.
+    pub offered: Option<f64>,
+    /// The numbers, by metric: requests a second, microseconds, shares.
+    pub numbers: BTreeMap<Metric, f64>,
+    /// What the result lacks or has otherwise than weir, one sentence each.
+    pub lacks: Vec<String>,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// The file cannot be read, is no result of a tool that is known, or says what cannot be; with its name and the line.
+pub fn read(path: &Path) -> Result<ToolResult, InputError> {
+    let source = path.display().to_string();
+    let wrong = |found: String| InputError::of(&source, found, WANTED);
+    let size = std::fs::metadata(path).map_err(|e| wrong(e.to_string()))?.len();
+    if size > LARGEST {
+        return Err(wrong(format!("the file has {size} bytes")));
+    }
+    let bytes = std::fs::read(path).map_err(|e| wrong(e.to_string()))?;
+    let mut result = parse(&source, &bytes)?;
+    result.file = path.to_owned();
+    Ok(result)
+}
+
+/// Reads the content of a file; `source` is its name in errors. Which tool's it is follows from the content.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(source: &str, bytes: &[u8]) -> Result<ToolResult, InputError> {
+    let text = std::str::from_utf8(bytes).map_err(|e| {
+        let line = 1 + bytes[..e.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        error(source, line, "", "this is no UTF-8")
+    })?;
+    // PowerShell writes a mark of the byte order before what a program prints.
+    let text = text.trim_start_matches('\u{feff}');
+    let found = match text.trim_start().as_bytes().first() {
+        None => return Err(InputError::of(source, "the file is empty", WANTED)),
+        Some(b'{') => json::read(source, text)?,
+        Some(_) if text.starts_with("response-time,") => csv::hey(source, text)?,
+        Some(_) => text::read(source, text)?,
+    };
+    found.checked(source)
+}
+
+/// What a parser found in a text.
+#[derive(Debug)]
+struct Found {
+    tool: Tool,
+    window_s: Option<f64>,
+    requests: u64,
+    connections: Option<u64>,
+    offered: Option<f64>,
+    numbers: BTreeMap<Metric, f64>,
+    lacks: Vec<String>,
+}
+
+impl Found {
+    fn of(tool: Tool, requests: u64) -> Found {
+        let (window_s, connections, offered) = (None, None, None);
+        Found { tool, window_s, requests, connections, offered, numbers: BTreeMap::new(), lacks: Vec::new() }
+    }
+
+    /// Of so many requests a second so many in all had a right answer.
+    fn set_right(&mut self, right: u64, ended: u64, seconds: f64) {
+        if seconds > 0.0 {
+            self.numbers.insert(Metric::Rate, right as f64 / seconds);
+        }
+        if ended > 0 {
+            self.numbers.insert(Metric::ErrorShare, ended.saturating_sub(right) as f64 / ended as f64);
+        }
+    }
+
+    /// Adds a number where there is one.
+    fn set(&mut self, metric: Metric, value: Option<f64>) {
+        self.numbers.extend(value.map(|value| (metric, value)));
+    }
+
+    /// The result, if its numbers can be, with what all such results lack.
+    fn checked(mut self, source: &str) -> Result<ToolResult, InputError> {
+        for (metric, value) in &self.numbers {
+            if !value.is_finite() || *value < 0.0 {
+                let key = metric.key().to_owned();
+                let found = format!("{value} cannot be");
+                return Err(InputError { key: Some(key), ..InputError::of(source, found, "a number of at least 0") });
+            }
+        }
+        if self.numbers.is_empty() {
+            return Err(InputError::of(source, "nothing was measured: no request ended", WANTED));
+        }
+        let name = self.tool.as_str();
+        let mut lacks: Vec<String> = [self.tool.latency(), self.tool.right()]
+            .into_iter()
+            .flatten()
+            .map(|how| format!("{name} {how}."))
+            .collect();
+        lacks.append(&mut self.lacks);
+        if !self.numbers.contains_key(&Metric::P99) {
+            lacks.push("It has no 99th percentile.".to_owned());
+        }
+        Ok(ToolResult {
+            file: PathBuf::from(source),
+            tool: self.tool,
+            window_s: self.window_s,
+            requests: self.requests,
+            connections: self.connections,
+            offered: self.offered,
+            numbers: self.numbers,
+            lacks,
+        })
+    }
+}
+
+/// The metric of a percentile, such as 99.9.
+fn percentile(percent: f64) -> Option<Metric> {
+    let known = [
+        (50.0, Metric::P50),
+        (75.0, Metric::P75),
+        (90.0, Metric::P90),
+        (95.0, Metric::P95),
+        (99.0, Metric::P99),
+        (99.9, Metric::P999),
+        (99.99, Metric::P9999),
+    ];
+    known.into_iter().find(|(of, _)| *of == percent).map(|(_, metric)| metric)
+}
+
+/// A number as tools print it: digits and a point. Rust's own parser takes signs, exponents, `inf` and `nan` as well.
+fn number(text: &str) -> Option<f64> {
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    text.parse::<f64>().ok().filter(|_| plain)
+}
+
+/// An error in a line, 1-based.
+fn error(source: &str, line: usize, key: &str, found: impl Into<String>) -> InputError {
+    let key = (!key.is_empty()).then(|| key.to_owned());
+    InputError { line: Some(line), key, ..InputError::of(source, found, WANTED) }
+}
