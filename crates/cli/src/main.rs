@@ -8,6 +8,7 @@ mod args;
 mod exit;
 mod library;
 mod progress;
+mod telemetry;
 mod verbs;
 
 fn main() -> std::process::ExitCode {

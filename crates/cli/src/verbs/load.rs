@@ -10,7 +10,7 @@ mod live;
 mod recorded;
 mod request;
 #[cfg(test)]
-mod sample;
+pub mod sample;
 mod spec;
 mod summary;
 mod tls;
@@ -30,6 +30,7 @@ pub use self::flags::Args;
 use self::format::Outcome;
 use crate::args::stop_on_signal;
 use crate::exit::{Exit, Failure, VerbResult};
+use crate::telemetry::{Telemetry, load::LoadMetrics};
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
@@ -38,13 +39,15 @@ pub fn main(args: &Args) -> VerbResult {
     let title = spec::title(args);
     // Opened before anything is sent, so that a file that cannot be written does not cost the whole load.
     let hgrm = args.output.hgrm.as_deref().map(|path| create("--hgrm", path)).transpose()?;
+    let telemetry = Telemetry::open(&args.telemetry)?;
     let stop = watch_signals()?;
     note.iter().for_each(|note| remark!("{note}"));
     if let Some(conditions) = &args.load.find_max {
         return find_max::main(args, conditions, &spec, &title, &stop);
     }
-    let (result, distributions) = carry_out(args, &spec, &title, &stop)?;
+    let (result, distributions) = carry_out(args, &spec, &title, &stop, telemetry.as_ref())?;
     let outcome = Outcome { title: &title, spec: &spec, result: &result, distributions: &distributions };
+    telemetry.map_or(Ok(()), Telemetry::finish)?;
     if let Some((mut file, path)) = hgrm {
         file.write_all(format::percentiles(outcome).as_bytes())
             .map_err(|e| Failure::missing(format!("--hgrm: {}: {e}", path.display())))?;
@@ -59,12 +62,17 @@ fn carry_out(
     spec: &LoadSpec,
     title: &str,
     stop: &StopFlag,
+    telemetry: Option<&Telemetry>,
 ) -> Result<(LoadResult, Distributions), Failure> {
     let outputs = Outputs { hlog: args.output.hlog.clone(), series: args.output.csv.clone() };
     let mut live = live::Live::new(args.output.quiet, spec, title);
+    let mut metrics = LoadMetrics::new(spec);
     let mut distributions = None;
     let result = weir_load::run(spec, &outputs, stop, &mut |progress| {
         live.update(&progress);
+        if let Some(telemetry) = telemetry {
+            metrics.update(&progress, telemetry);
+        }
         if let Progress::Distributions(all) = progress {
             distributions = Some(*all);
         }
@@ -82,7 +90,7 @@ fn show(args: &Args, outcome: Outcome<'_>) -> Result<(), Failure> {
         return crate::out::json(outcome.result).map(drop);
     }
     if let Some(format) = args.output.format {
-        output!("{}", format::text(format, outcome).trim_end_matches('\n'));
+        output!("{}", format::text(format, outcome, &args.answers.fail_if).trim_end_matches('\n'));
         return Ok(());
     }
     let blank = if args.output.quiet { "" } else { "\n" };

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use weir_report::ReportError;
+use weir_report::formats::{self, Better};
 
 use crate::args::PartArgs;
 use crate::exit::{Exit, Failure, VerbResult};
@@ -23,9 +25,23 @@ pub struct Args {
     /// Print the summary as JSON on standard output.
     #[arg(long)]
     json: bool,
+    /// Print the numbers or the verdicts in a format that CI services read.
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "full", "out"])]
+    format: Option<FormatArg>,
     /// The folder of a report of several runs. [default: <suite>-machines]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+}
+
+/// Formats of a run for other programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    /// github-action-benchmark's customBiggerIsBetter (JSON): rates
+    GithubBigger,
+    /// github-action-benchmark's customSmallerIsBetter (JSON): latencies, CPU, memory
+    GithubSmaller,
+    /// JUnit XML: each product of each workload and load a test case
+    Junit,
 }
 
 /// Runs it.
@@ -38,16 +54,28 @@ pub fn main(args: &Args) -> VerbResult {
     };
     let runs = args.runs.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
     if let [(run, summary)] = runs.as_slice() {
+        if let Some(format) = args.format {
+            output!("{}", text(format, summary).trim_end());
+            return Ok(Exit::Ok);
+        }
         if args.out.is_some() {
             return Err(Failure::wrong("--out", "the report of one run is in its folder", "several runs, or no --out"));
         }
         return show(summary, &make(run, summary)?, args.full, args.json);
     }
-    if args.full || args.json {
-        let flag = if args.full { "--full" } else { "--json" };
+    let of_one = [(args.full, "--full"), (args.json, "--json"), (args.format.is_some(), "--format")];
+    if let Some((_, flag)) = of_one.into_iter().find(|(given, _)| *given) {
         return Err(Failure::wrong(flag, format!("{} runs are given", runs.len()), "one run"));
     }
     machines(&runs, args.out.as_deref())
+}
+
+fn text(format: FormatArg, summary: &weir_report::Summary) -> String {
+    match format {
+        FormatArg::GithubBigger => formats::github_of_run(summary, Better::Bigger),
+        FormatArg::GithubSmaller => formats::github_of_run(summary, Better::Smaller),
+        FormatArg::Junit => formats::junit_of_run(summary),
+    }
 }
 
 /// Several runs side by side.

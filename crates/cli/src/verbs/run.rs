@@ -33,6 +33,7 @@ use crate::args::{driver_values, parse_cpus, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use crate::library::catalogue;
 use crate::progress::minutes;
+use crate::telemetry::{Telemetry, TelemetryArgs, run::RunMetrics};
 use crate::verbs::topology::{self, Reached, TopologyArgs};
 
 /// Flags of `weir run`.
@@ -73,6 +74,8 @@ pub struct Args {
     /// Show no progress.
     #[arg(long, short = 'q')]
     quiet: bool,
+    #[command(flatten)]
+    telemetry: TelemetryArgs,
 }
 
 /// Reads `proxy=2-3`.
@@ -120,6 +123,7 @@ pub fn main(args: &Args) -> VerbResult {
         versions.iter().for_each(|line| remark!("  {line}"));
         print_machine(&setup);
     }
+    let telemetry = Telemetry::open(&args.telemetry)?;
     let stop = stop_on_signal()?;
     let run = match &args.resume {
         Some(folder) => Run::resume(folder, setup),
@@ -134,8 +138,10 @@ pub fn main(args: &Args) -> VerbResult {
     }
     let folder = run.folder().to_owned();
     let outcome = {
-        let mut progress = RunProgress::new(args.quiet, &suite);
-        run.execute(&stop, &mut progress)
+        let mut progress = RunMetrics::new(telemetry, RunProgress::new(args.quiet, &suite));
+        let outcome = run.execute(&stop, &mut progress);
+        progress.into_telemetry().map_or(Ok(()), Telemetry::finish)?;
+        outcome
     };
     let outcome =
         outcome.map_err(|error| Failure::missing(format!("{error}\n  finished trials are in {}", folder.display())))?;

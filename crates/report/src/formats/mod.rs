@@ -1,25 +1,33 @@
 //! Prints results as other tools do, with the same lines, units and number formats, for scripts that read those tools.
 //! `weir load --format` prints the result of a load, and `weir-published` that of a recorded run. What a tool's text looks
-//! like is in its template (`templates/formats`).
+//! like is in its template (`templates/formats`); JSON has none.
 //! Where weir measures differently, its own meaning stays: latency counts from the time at which a request was due.
 //! Fields that weir does not measure are left out. The module does not know products.
 
 mod ab;
+mod github;
 mod hey;
 pub mod hgrm;
+mod junit;
 mod junoload;
+mod k6;
 mod memtier;
 mod operations;
 mod units;
+mod vegeta;
 mod wrk;
 
 use hdrhistogram::Histogram;
 use weir_model::load::{ErrorKind, LoadResult};
 
 pub use ab::ab;
+pub use github::{Better, github, github_of_run};
 pub use hey::hey;
+pub use junit::{junit, junit_of_run};
 pub use junoload::junoload;
+pub use k6::k6;
 pub use memtier::memtier;
+pub use vegeta::vegeta;
 pub use wrk::{ThreadRates, thread_rates, wrk, wrk2};
 
 /// What came of a load, and how its times were distributed.
@@ -40,8 +48,14 @@ pub struct Account<'a> {
 impl Account<'_> {
     /// Requests that ended inside the window with an answer, a wrong one too.
     fn answered(&self) -> u64 {
-        let ended: u64 = self.result.series.iter().map(|row| row.right + row.errors).sum();
-        ended.saturating_sub(self.unanswered())
+        let (right, failed) = self.ended();
+        (right + failed).saturating_sub(self.unanswered())
+    }
+
+    /// Requests that ended inside the window: with a right answer, and otherwise.
+    fn ended(&self) -> (u64, u64) {
+        let rows = &self.result.series;
+        (rows.iter().map(|row| row.right).sum(), rows.iter().map(|row| row.errors).sum())
     }
 
     /// Requests that ended without an answer.

@@ -16,6 +16,7 @@ use super::flag_values::{self as parse, Speed};
 use super::recorded::UrlsFormat;
 use super::request::FeedOrderArg;
 use crate::args::{choice, driver_values, parse_cpus, parse_header, parse_header_name};
+use crate::telemetry::TelemetryArgs;
 
 /// Flags of `weir load`.
 #[derive(Debug, clap::Args)]
@@ -39,6 +40,8 @@ pub struct Args {
     pub tls: TlsFlags,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub telemetry: TelemetryArgs,
 }
 
 /// How requests arrive.
@@ -75,7 +78,7 @@ pub struct LoadFlags {
     #[arg(long, value_name = "FACTOR", requires = "replay", value_parser = parse::speed, hide_short_help = true)]
     pub speed: Option<Speed>,
     /// Find the highest open rate at which these hold, such as 'p99<5ms, errors<0.1%'.
-    #[arg(long, value_name = "CONDITIONS", group = "shape", group = "spaced", conflicts_with_all = ["csv", "hlog", "hgrm", "format"], value_parser = parse::conditions, hide_short_help = true)]
+    #[arg(long, value_name = "CONDITIONS", group = "shape", group = "spaced", conflicts_with_all = ["csv", "hlog", "hgrm", "format", "metrics", "metrics_file", "otlp"], value_parser = parse::conditions, hide_short_help = true)]
     pub find_max: Option<std::vec::Vec<Condition>>,
     /// Time that --find-max may take in all.
     #[arg(long, value_name = "TIME", default_value = "3m", requires = "find_max", hide_short_help = true)]
@@ -359,6 +362,18 @@ pub enum FormatArg {
     Hey,
     /// ApacheBench
     Ab,
+    /// k6 run --summary-export (JSON)
+    K6,
+    /// vegeta report -type=json
+    Vegeta,
+    /// HdrHistogram's percentiles, in milliseconds
+    Hgrm,
+    /// github-action-benchmark's customBiggerIsBetter (JSON): the rate
+    GithubBigger,
+    /// github-action-benchmark's customSmallerIsBetter (JSON): latencies and errors
+    GithubSmaller,
+    /// JUnit XML: each --fail-if a test case
+    Junit,
     /// junoload
     Junoload,
     /// memtier_benchmark
@@ -366,8 +381,14 @@ pub enum FormatArg {
 }
 
 impl FormatArg {
-    /// Whether the tool loads key-value servers; the others load HTTP servers.
-    pub fn is_keyvalue(self) -> bool {
-        matches!(self, FormatArg::Junoload | FormatArg::Memtier)
+    /// Whether the tool loads key-value servers or HTTP servers; `None`: the format fits both.
+    pub fn is_keyvalue(self) -> Option<bool> {
+        match self {
+            FormatArg::Junoload | FormatArg::Memtier => Some(true),
+            FormatArg::Wrk | FormatArg::Wrk2 | FormatArg::Hey | FormatArg::Ab | FormatArg::K6 | FormatArg::Vegeta => {
+                Some(false)
+            }
+            FormatArg::Hgrm | FormatArg::GithubBigger | FormatArg::GithubSmaller | FormatArg::Junit => None,
+        }
     }
 }

@@ -6,7 +6,7 @@ use weir_model::keyvalue::KeyValue;
 use weir_model::protocol::Protocol;
 use weir_model::text::counted;
 
-use super::flags::Args;
+use super::flags::{Args, FormatArg};
 use crate::exit::Failure;
 
 /// What is asked of a key-value server; `None` of another.
@@ -51,9 +51,10 @@ fn flag(key: &str) -> String {
 /// The first such flag.
 pub fn check_flags(args: &Args, protocol: Protocol) -> Result<(), Failure> {
     let scheme = protocol.scheme();
-    if let Some(format) = args.output.format.filter(|format| format.is_keyvalue() != protocol.is_keyvalue()) {
+    let other = |format: &FormatArg| format.is_keyvalue().is_some_and(|keyvalue| keyvalue != protocol.is_keyvalue());
+    if let Some(format) = args.output.format.filter(other) {
         let name = format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-        let wanted = Protocol::schemes(|other| format.is_keyvalue() == other.is_keyvalue());
+        let wanted = Protocol::schemes(|other| format.is_keyvalue() == Some(other.is_keyvalue()));
         return Err(Failure::wrong("--format", format!("{name} has no table for {scheme}://"), wanted));
     }
     if protocol.is_keyvalue() {

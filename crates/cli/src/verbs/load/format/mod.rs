@@ -5,9 +5,10 @@
 mod tests;
 
 use weir_load::Distributions;
+use weir_model::condition::Condition;
 use weir_model::load::{LoadProtocol, LoadResult, LoadSpec};
 use weir_report::formats::hgrm::{Flavour, spectrum};
-use weir_report::formats::{self, Account};
+use weir_report::formats::{self, Account, Better};
 
 use super::flags::FormatArg;
 
@@ -22,18 +23,30 @@ pub struct Outcome<'a> {
 }
 
 /// The result as that tool prints it.
-pub fn text(format: FormatArg, outcome: Outcome<'_>) -> String {
+pub fn text(format: FormatArg, outcome: Outcome<'_>, fail_if: &[Condition]) -> String {
+    let account = outcome.account();
     let mut text = match format {
-        FormatArg::Wrk => formats::wrk(outcome.account()),
-        FormatArg::Wrk2 => formats::wrk2(outcome.account()),
-        FormatArg::Hey => formats::hey(outcome.account()),
-        FormatArg::Ab => formats::ab(outcome.account(), outcome.spec),
-        FormatArg::Junoload => formats::junoload(outcome.account(), outcome.spec),
-        FormatArg::Memtier => formats::memtier(outcome.account(), outcome.spec),
+        FormatArg::Wrk => formats::wrk(account),
+        FormatArg::Wrk2 => formats::wrk2(account),
+        FormatArg::Hey => formats::hey(account),
+        FormatArg::Ab => formats::ab(account, outcome.spec),
+        FormatArg::Junoload => formats::junoload(account, outcome.spec),
+        FormatArg::Memtier => formats::memtier(account, outcome.spec),
+        FormatArg::Hgrm => return percentiles(outcome),
+        FormatArg::K6 => formats::k6(account, fail_if),
+        FormatArg::Vegeta => formats::vegeta(account),
+        FormatArg::GithubBigger => formats::github(account, Better::Bigger),
+        FormatArg::GithubSmaller => formats::github(account, Better::Smaller),
+        FormatArg::Junit => formats::junit(account, fail_if),
     };
     // None of these tools pipelines: whoever compares must see it.
     if let Some(label) = pipelined(outcome.spec) {
-        text.push_str(&format!("Pipelining: {label}\n"));
+        // JSON and XML have no room for a line.
+        if text.starts_with(['{', '[', '<']) {
+            remark!("{label}");
+        } else {
+            text.push_str(&format!("Pipelining: {label}\n"));
+        }
     }
     text
 }

@@ -1,11 +1,24 @@
 //! Each format as kept, beside what the tool itself printed, and read with the expressions that scripts use.
 
+use std::collections::BTreeSet;
+
 use clap::ValueEnum;
 use regex::Regex;
+use serde_json::{Value, json};
 use weir_model::load::LoadProtocol;
 
 use super::*;
 use crate::verbs::load::sample::{self, Sample, kept};
+
+/// The text without conditions.
+fn text(format: FormatArg, outcome: Outcome<'_>) -> String {
+    super::text(format, outcome, &[])
+}
+
+/// What fails a load: the 99th percentile does, the errors only where there are some, and the handshake was not measured.
+fn conditions() -> Vec<Condition> {
+    Condition::list("p99>1ms,p99.9>1s,errors>0.1%,rate<100,handshake.p99>1s").expect("conditions")
+}
 
 /// The only or first match's groups.
 fn read<'t>(pattern: &str, text: &'t str) -> Vec<&'t str> {
@@ -24,6 +37,15 @@ fn each_format_is_as_kept() {
     }
     for (name, format) in [("junoload", FormatArg::Junoload), ("memtier", FormatArg::Memtier)] {
         kept(&format!("format-{name}"), &text(format, sample::keyvalue().outcome()));
+    }
+    for (name, format) in [
+        ("k6", FormatArg::K6),
+        ("vegeta", FormatArg::Vegeta),
+        ("github-bigger", FormatArg::GithubBigger),
+        ("github-smaller", FormatArg::GithubSmaller),
+        ("junit", FormatArg::Junit),
+    ] {
+        kept(&format!("format-{name}"), &super::text(format, sample::failing().outcome(), &conditions()));
     }
     kept("format-memtier-plain", &text(FormatArg::Memtier, sets_and_gets().outcome()));
     kept("format-hgrm", &spectrum(&sample::plain().distributions.latency, Flavour::Hdr));
@@ -105,7 +127,7 @@ fn scripts_read_key_value_tables() {
     let wanted = [["Create", "50", "2222.00"], ["Get", "10", "6667.00"], ["Destroy", "10", "1111.00"]];
     assert_eq!(rows[..3], wanted.map(|row| row.map(str::to_owned)));
     assert_eq!(rows[3], ["All", "70", "10000.00"].map(str::to_owned));
-    let text = super::text(FormatArg::Memtier, sets_and_gets().outcome());
+    let text = super::text(FormatArg::Memtier, sets_and_gets().outcome(), &[]);
     assert_eq!(
         read(r"(?m)^Totals +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)", &text)[..3],
         ["10000.00", "5167.00", "1500.00"]
@@ -210,8 +232,111 @@ fn scripts_read_ab() {
     assert_eq!(read(r"Transfer rate:\s+([\d.]+) \[Kbytes/sec\] received", &text), ["2431.64"]);
     assert_eq!(read(r"(?m)^  99%\s+(\d+)$", &text), ["1"]);
     assert_eq!(read(r"Total:\s+(\d+)\s+(\d+)\s+([\d.]+)\s+(\d+)\s+(\d+)", &text), ["0", "0", "0.3", "0", "1"]);
-    let tls = super::text(FormatArg::Ab, sample::everything().outcome());
+    let tls = super::text(FormatArg::Ab, sample::everything().outcome(), &[]);
     assert_eq!(read(r"SSL/TLS Protocol:\s+(.+)", &tls), ["TLSv1.3,TLS_AES_128_GCM_SHA256"]);
+}
+
+/// The JSON of a format.
+fn json(format: FormatArg, sample: &Sample) -> Value {
+    let text = super::text(format, sample.outcome(), &conditions());
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// The names of all fields, with those of the objects in them.
+fn fields(value: &Value, path: &str, all: &mut BTreeSet<String>) {
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        fields(value, &path, all);
+        all.insert(path);
+    }
+}
+
+/// Fields of ours that the tool's own file has not, and of its that ours has not.
+fn differing(format: FormatArg, real: &str) -> (Vec<String>, Vec<String>) {
+    let (mut ours, mut theirs) = (BTreeSet::new(), BTreeSet::new());
+    let (plain, real) = (sample::plain(), serde_json::from_str(real).expect("JSON"));
+    fields(&serde_json::from_str(&text(format, plain.outcome())).expect("JSON"), "", &mut ours);
+    fields(&real, "", &mut theirs);
+    (ours.difference(&theirs).cloned().collect(), theirs.difference(&ours).cloned().collect())
+}
+
+#[test]
+fn vegetas_fields_are_its_own_but_for_those_that_weir_lacks() {
+    let real = include_str!("../../../../../../tests/words/peers/vegeta.json");
+    let lacks = [".bytes_out", ".bytes_out.mean", ".bytes_out.total", ".end", ".wait"];
+    assert_eq!(differing(FormatArg::Vegeta, real), (vec![], lacks.map(str::to_owned).to_vec()));
+    let read = json(FormatArg::Vegeta, &sample::failing());
+    assert_eq!(read["status_codes"], json!({ "0": 150, "200": 19_150, "404": 100, "503": 600 }));
+    assert_eq!((read["requests"].as_u64(), read["duration"].as_u64()), (Some(20_000), Some(2_000_000_000)));
+    assert_eq!(read["latencies"]["99th"].as_u64(), Some(1_038_335));
+    assert_eq!((read["throughput"].as_f64(), read["success"].as_f64()), (Some(9_500.0), Some(0.95)));
+    assert_eq!(read["earliest"], "2023-11-14T22:13:20Z");
+}
+
+#[test]
+fn scripts_read_k6() {
+    // weir has the field of the script's own check under its own name, and the 99.9th percentile, which k6 has when asked.
+    let (more, _) = differing(FormatArg::K6, include_str!("../../../../../../tests/words/peers/k6.json"));
+    let own = |field: &String| !field.contains("the answer is right") && !field.ends_with("p(99.9)");
+    assert_eq!(more.into_iter().filter(own).collect::<Vec<_>>(), Vec::<String>::new());
+    let read = json(FormatArg::K6, &sample::failing());
+    let metric = |name: &str| read["metrics"][name].clone();
+    assert_eq!(metric("http_reqs")["count"], 20_000);
+    assert_eq!(
+        (metric("http_req_failed")["passes"].as_u64(), metric("checks")["passes"].as_u64()),
+        (Some(900), Some(19_100))
+    );
+    // In this file a threshold that was crossed is true.
+    assert_eq!(metric("http_req_duration")["thresholds"], json!({ "p(99)<=1": true, "p(99.9)<=1000": false }));
+    assert_eq!(metric("http_req_failed")["thresholds"], json!({ "rate<=0.001": true }));
+    assert_eq!(metric("http_reqs")["thresholds"], json!({ "rate>=100": false }));
+    let duration = metric("http_req_duration");
+    assert!(duration["med"].as_f64() < duration["p(99)"].as_f64() && duration["p(99)"].as_f64() < Some(1.1));
+}
+
+#[test]
+fn github_reads_names_values_and_units() {
+    for (format, names) in [
+        (FormatArg::GithubBigger, &["right answers"][..]),
+        (FormatArg::GithubSmaller, &["p50", "p90", "p99", "p99.9", "without a right answer"]),
+    ] {
+        let read = json(format, &sample::failing());
+        let benches = read.as_array().expect("a list");
+        let found: Vec<&str> = benches
+            .iter()
+            .filter_map(|one| one["name"].as_str()?.strip_prefix("http://127.0.0.1:8080/bytes/128: "))
+            .collect();
+        assert_eq!(found, names);
+        assert!(
+            benches.iter().all(|one| one["value"].as_f64().is_some_and(|value| value > 0.0) && one["unit"].is_string())
+        );
+    }
+}
+
+#[test]
+fn junit_has_a_case_for_each_condition() {
+    let xml = super::text(FormatArg::Junit, sample::failing().outcome(), &conditions());
+    let read = roxmltree::Document::parse(&xml).expect("XML");
+    let suite = read.root_element().first_element_child().expect("a suite");
+    assert_eq!(
+        (suite.attribute("tests"), suite.attribute("failures"), suite.attribute("errors")),
+        (Some("7"), Some("2"), Some("1"))
+    );
+    let outcome = |name: &str| {
+        let case = suite.children().find(|case| case.attribute("name") == Some(name)).expect(name);
+        case.first_element_child()
+            .map(|child| (child.tag_name().name().to_owned(), child.attribute("message").map(str::to_owned)))
+    };
+    let failed = |message: &str| Some(("failure".to_owned(), Some(message.to_owned())));
+    assert_eq!(outcome("not p99>1ms"), failed("p99 is 1.04 ms"));
+    assert_eq!(outcome("not rate<100/s"), None);
+    assert_eq!(outcome("not handshake.p99>1s").expect("an error").0, "error");
+    // Without conditions every wrong answer is a failure; what is no XML is left out or written as XML needs it.
+    let sample = sample::failing();
+    let xml = text(FormatArg::Junit, Outcome { title: "a<b>\"&\u{1b}[1m", ..sample.outcome() });
+    let read = roxmltree::Document::parse(&xml).expect("XML");
+    let suite = read.root_element().first_element_child().expect("a suite");
+    assert_eq!((suite.attribute("name"), suite.attribute("failures")), (Some("a<b>\"&[1m"), Some("1")));
 }
 
 #[test]

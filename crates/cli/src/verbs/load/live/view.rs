@@ -267,6 +267,7 @@ mod tests {
             .into(),
             open: 8,
             in_flight: 31,
+            ..Detail::default()
         };
         view.update(&Progress::Detail(Box::new(detail)));
         view

@@ -1,0 +1,147 @@
+//! The metrics of a run, from the events that its progress shows. Published by `verbs::run`. The lab hears of each second's
+//! percentiles and not of its distribution, so there is no histogram; seconds of warm-up are counted, too.
+
+use std::collections::BTreeMap;
+
+use weir_lab::run::{Observer, RunEvent};
+use weir_model::record::CaseId;
+
+use super::Telemetry;
+use super::family::{Attributes, Family, Kind, family};
+
+/// Watches a run, publishes its metrics, and passes every event on.
+#[derive(Debug)]
+pub struct RunMetrics<O> {
+    next: O,
+    telemetry: Option<Telemetry>,
+    state: State,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    planned: usize,
+    finished: BTreeMap<&'static str, u64>,
+    case: Option<CaseId>,
+    counts: BTreeMap<CaseId, (u64, u64)>,
+    /// Of the last second: right answers a second, then p50, p99 and the longest latency in seconds.
+    last: [f64; 4],
+    left_s: f64,
+}
+
+impl<O: Observer> RunMetrics<O> {
+    /// `None` publishes nothing.
+    pub fn new(telemetry: Option<Telemetry>, next: O) -> RunMetrics<O> {
+        RunMetrics { next, telemetry, state: State::default() }
+    }
+
+    /// What publishes, to be finished.
+    pub fn into_telemetry(self) -> Option<Telemetry> {
+        self.telemetry
+    }
+}
+
+impl<O: Observer> Observer for RunMetrics<O> {
+    fn notify(&mut self, event: RunEvent<'_>) {
+        if let Some(telemetry) = &self.telemetry
+            && self.state.take(&event)
+        {
+            telemetry.publish(self.state.families());
+        }
+        self.next.notify(event);
+    }
+}
+
+impl State {
+    /// Takes in one event; false when it changes nothing.
+    fn take(&mut self, event: &RunEvent<'_>) -> bool {
+        match event {
+            RunEvent::Begin { trials, .. } => self.planned = *trials,
+            RunEvent::Trial { planned, left } => {
+                (self.case, self.left_s, self.last) = (Some(planned.case.clone()), left.as_secs_f64(), [0.0; 4]);
+            }
+            RunEvent::Second(row) => {
+                let Some(case) = &self.case else { return false };
+                let counts = self.counts.entry(case.clone()).or_default();
+                (counts.0, counts.1) = (counts.0 + row.right, counts.1 + row.errors);
+                let rate = row.right as f64 / row.length_s.max(1e-3);
+                self.last = [rate, row.p50_us / 1e6, row.p99_us / 1e6, row.max_us / 1e6];
+            }
+            RunEvent::Finished(measurement) => *self.finished.entry(measurement.verdict.as_str()).or_default() += 1,
+            _ => return false,
+        }
+        true
+    }
+
+    fn families(&self) -> Vec<Family> {
+        let gauge = |name, unit, help| family(Kind::Gauge, name, unit, help);
+        let verdicts = self.finished.iter();
+        let verdicts = verdicts.map(|(verdict, n)| (vec![("weir.verdict", (*verdict).to_owned())], *n as f64));
+        let requests = self.counts.iter().flat_map(|(case, (right, wrong))| {
+            let wrong_of = named(case).into_iter().chain([("error.type", "_OTHER".to_owned())]).collect();
+            [(named(case), *right as f64), (wrong_of, *wrong as f64)]
+        });
+        let now = self.case.iter().map(|case| (named(case), self.last[0]));
+        let quantiles = self.case.iter().flat_map(|case| {
+            let of = |(quantile, value): (&str, f64)| {
+                (named(case).into_iter().chain([("quantile", quantile.to_owned())]).collect(), value)
+            };
+            [("0.5", self.last[1]), ("0.99", self.last[2]), ("1", self.last[3])].map(of)
+        });
+        vec![
+            gauge("weir.run.planned_trials", "{trial}", "Trials of the run").one(vec![], self.planned as f64),
+            family(Kind::Counter, "weir.run.trials", "{trial}", "Trials that ended, by verdict").with(verdicts),
+            gauge("weir.run.remaining", "s", "Time that the run is expected to take still").one(vec![], self.left_s),
+            family(Kind::Counter, "weir.client.requests", "{request}", "Requests that ended, warm-up included")
+                .with(requests),
+            gauge("weir.client.rate", "{request}/s", "Right answers a second in the last second").with(now),
+            gauge("weir.client.latency", "s", "Due to answered, of what ended in the last second").with(quantiles),
+        ]
+    }
+}
+
+fn named(case: &CaseId) -> Attributes {
+    let CaseId { product, profile, workload, load } = case;
+    let names = ["weir.product", "weir.profile", "weir.workload", "weir.load"];
+    names.into_iter().zip([product, profile, workload, load].map(String::clone)).collect()
+}
+
+#[cfg(test)]
+pub mod tests {
+    use weir_model::load::LoadSecond;
+
+    use super::*;
+    use crate::telemetry::exposition;
+    use crate::verbs::load::sample;
+
+    /// The metrics of a run in its second trial.
+    pub fn families() -> Vec<Family> {
+        let case = |product: &str| CaseId {
+            product: product.into(),
+            profile: "tuned".into(),
+            workload: "tiny".into(),
+            load: "capacity".into(),
+        };
+        let mut state = State { planned: 72, case: Some(case("direct")), left_s: 90.0, ..State::default() };
+        let row = LoadSecond {
+            length_s: 1.0,
+            right: 900,
+            p50_us: 100.0,
+            p99_us: 2_000.0,
+            max_us: 5_000.0,
+            ..Default::default()
+        };
+        assert!(state.take(&RunEvent::Second(&row)));
+        state.finished.insert("suspect", 1);
+        state.case = Some(case("nginx"));
+        for _ in 0..2 {
+            assert!(state.take(&RunEvent::Second(&LoadSecond { errors: 3, ..row.clone() })));
+        }
+        assert!(!state.take(&RunEvent::Stage("measuring")));
+        state.families()
+    }
+
+    #[test]
+    fn the_text_is_as_kept() {
+        sample::kept("metrics-run", &exposition::text(&families()));
+    }
+}
