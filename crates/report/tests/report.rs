@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use common::golden;
 use weir_model::metric::Metric;
 use weir_model::record::{COMPRESSES, Finding, Measurement, Role, RoleUsage, Severity};
+use weir_report::formats::{self, Better};
 use weir_report::{Options, ReportError, Run, full_answer, load_run, make, short_answer, summary, tables};
 
 /// The whole made-up run, written once for all tests that only read it. In the target folder: a static is never dropped.
@@ -50,6 +51,23 @@ fn texts_are_the_reviewed_ones() {
 }
 
 /// Whoever adds an entry to the table of metrics finds it wherever the entry says that it is shown.
+#[test]
+fn formats_for_ci_are_the_reviewed_ones_and_can_be_read() {
+    let summary = summary(&run());
+    for (name, better) in [("github-bigger.json", Better::Bigger), ("github-smaller.json", Better::Smaller)] {
+        let text = formats::github_of_run(&summary, better);
+        let benches: Vec<serde_json::Value> = serde_json::from_str(&text).expect("a list");
+        assert!(!benches.is_empty() && benches.iter().all(|one| one["value"].is_f64() && one["unit"].is_string()));
+        golden(name, &text);
+    }
+    let xml = formats::junit_of_run(&summary);
+    let read = roxmltree::Document::parse(&xml).expect("XML");
+    let cases = read.descendants().filter(|node| node.has_tag_name("testcase")).count();
+    let rows = summary.sections.iter().map(|section| section.baseline.len() + section.rows.len()).sum::<usize>();
+    assert_eq!(cases, rows);
+    golden("junit.xml", &xml);
+}
+
 #[test]
 fn every_metric_of_the_table_is_shown_where_its_entry_says() {
     let run = run();

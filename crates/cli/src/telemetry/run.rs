@@ -19,7 +19,9 @@ pub struct RunMetrics<O> {
 
 #[derive(Debug, Default)]
 struct State {
-    planned: usize,
+    planned: u64,
+    /// Trials that ended in an earlier part of a run that is resumed.
+    before: u64,
     finished: BTreeMap<&'static str, u64>,
     case: Option<CaseId>,
     counts: BTreeMap<CaseId, (u64, u64)>,
@@ -55,7 +57,9 @@ impl State {
     /// Takes in one event; false when it changes nothing.
     fn take(&mut self, event: &RunEvent<'_>) -> bool {
         match event {
-            RunEvent::Begin { trials, .. } => self.planned = *trials,
+            RunEvent::Begin { trials, finished, .. } => {
+                (self.planned, self.before) = (*trials as u64, *finished as u64);
+            }
             RunEvent::Trial { planned, left } => {
                 (self.case, self.left_s, self.last) = (Some(planned.case.clone()), left.as_secs_f64(), [0.0; 4]);
             }
@@ -66,7 +70,14 @@ impl State {
                 let rate = row.right as f64 / row.length_s.max(1e-3);
                 self.last = [rate, row.p50_us / 1e6, row.p99_us / 1e6, row.max_us / 1e6];
             }
-            RunEvent::Finished(measurement) => *self.finished.entry(measurement.verdict.as_str()).or_default() += 1,
+            RunEvent::Finished(measurement) => {
+                *self.finished.entry(measurement.verdict.as_str()).or_default() += 1;
+                // Until the next trial begins, nothing is measured.
+                self.case = None;
+                if self.before + self.finished.values().sum::<u64>() >= self.planned {
+                    self.left_s = 0.0;
+                }
+            }
             _ => return false,
         }
         true
@@ -108,6 +119,7 @@ fn named(case: &CaseId) -> Attributes {
 #[cfg(test)]
 pub mod tests {
     use weir_model::load::LoadSecond;
+    use weir_model::record::Measurement;
 
     use super::*;
     use crate::telemetry::exposition;
@@ -138,6 +150,24 @@ pub mod tests {
         }
         assert!(!state.take(&RunEvent::Stage("measuring")));
         state.families()
+    }
+
+    #[test]
+    fn a_run_that_is_over_has_neither_a_rate_nor_time_left() {
+        let sample = sample::plain();
+        let mut state = State { planned: 2, before: 1, left_s: 3.0, ..State::default() };
+        let record = serde_json::json!({
+            "schema": 1, "trial": 2, "block": 1, "started": "", "took_s": 1.0, "verdict": "valid", "cores": 1,
+            "case": { "product": "direct", "profile": "tuned", "workload": "tiny", "load": "capacity" },
+            "load": sample.result, "usage": [], "findings": [],
+        });
+        let measurement: Measurement = serde_json::from_value(record).expect("a record");
+        state.case = Some(measurement.case.clone());
+        assert!(exposition::text(&state.families()).contains("weir_client_rate{"));
+        assert!(state.take(&RunEvent::Finished(&measurement)));
+        let text = exposition::text(&state.families());
+        assert!(text.contains("weir_run_remaining_seconds{} 0.0") && !text.contains("weir_client_rate{"), "{text}");
+        assert!(text.contains(r#"weir_run_trials_total{weir_verdict="valid"} 1.0"#), "{text}");
     }
 
     #[test]

@@ -4,10 +4,11 @@
 
 use serde::Serialize;
 use weir_model::metric::{Metric, Quantity};
+use weir_model::text::significant;
 use weir_stats::Estimate;
 
 use super::Account;
-use crate::summary::{Row, Section, Summary};
+use crate::summary::{Row, Section, Summary, Verdicts};
 
 /// What is better of the numbers in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,15 +83,12 @@ fn bench(section: &Section, row: &Row, metric: Metric) -> Option<Bench> {
     // One block has no spread to speak of.
     let range = (n > 1 && (low..=high).contains(&value)).then(|| format!("± {:.4}", (high - value).max(value - low)));
     let name = format!("{}, {}, {}: {}", row.label, section.workload, section.load, metric.compared_name());
-    let verdicts = row.verdicts;
-    let extra = format!(
-        "median of {n} blocks, range at {} %; {} valid, {} suspect, {} invalid, {} failed",
-        level * 100.0,
-        verdicts.valid,
-        verdicts.suspect,
-        verdicts.invalid,
-        verdicts.error
-    );
+    let of = match n {
+        1 => "one block, which has no spread".to_owned(),
+        _ => format!("median of {n} blocks, range at {} %", significant(level * 100.0, 3)),
+    };
+    let Verdicts { valid, suspect, invalid, error } = row.verdicts;
+    let extra = format!("{of}; trials: {valid} valid, {suspect} suspect, {invalid} invalid, {error} failed");
     Some(Bench { name, unit: unit(metric), value, range, extra })
 }
 
