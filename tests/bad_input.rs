@@ -201,7 +201,7 @@ fn a_run_whose_files_are_none_is_read_and_said_to_be_broken() {
     let zero = measured[1].0.join("measurement.json");
     std::fs::remove_file(&zero).expect("removed");
     std::os::unix::fs::symlink("/dev/zero", &zero).expect("linked");
-    for args in [&["report", out][..], &["compare", out, out]] {
+    for args in [&["report", out][..], &["compare", out, out], &["history", out]] {
         let mut limited = std::process::Command::new("prlimit");
         limited.arg("--as=2000000000").arg(env!("CARGO_BIN_EXE_weir")).args(args).env("WEIR_HOME", common::home());
         let ended = run_within(&mut limited, std::time::Duration::from_secs(30));
@@ -212,7 +212,7 @@ fn a_run_whose_files_are_none_is_read_and_said_to_be_broken() {
     fifo(&folder.join("run.toml"));
     fifo(&folder.join("environment.json"));
     run_within(&mut weir(&["report", out]), std::time::Duration::from_secs(30)).expect(0);
-    for verb in [&["compare", out, out][..], &["run", "--resume", out, "--yes"]] {
+    for verb in [&["compare", out, out][..], &["history", out], &["run", "--resume", out, "--yes"]] {
         let ended = run_within(&mut weir(verb), std::time::Duration::from_secs(30));
         assert!(matches!(ended.code(), Some(0..=3)), "{verb:?}: {ended:#?}");
     }

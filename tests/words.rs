@@ -51,7 +51,12 @@ fn help_is_as_kept_and_has_examples() {
         &["completions"],
         &["man"],
     ];
-    for verb in verbs.into_iter().chain([["report"].as_slice(), ["compare"].as_slice(), ["duet"].as_slice()]) {
+    for verb in verbs.into_iter().chain([
+        ["report"].as_slice(),
+        ["compare"].as_slice(),
+        ["history"].as_slice(),
+        ["duet"].as_slice(),
+    ]) {
         let ended = run(&[verb, &["--help"]].concat());
         ended.expect(0);
         let text = &ended.stdout;

@@ -68,6 +68,8 @@ pub enum Verb {
     Report(verbs::report::Args),
     /// Compare two runs: what changed, by how much, and how sure that is
     Compare(verbs::compare::Args),
+    /// Follow cases over many runs: what changed, and from which run on
+    History(Box<verbs::history::Args>),
     /// Compare two products in turns of milliseconds: finds one per cent
     Duet(Box<verbs::duet::Args>),
     /// Print the help of a verb, or of a topic: weir help load tls

@@ -23,6 +23,7 @@ fn main() -> std::process::ExitCode {
         args::Verb::Hosts(args) => verbs::hosts::main(&args),
         args::Verb::Report(args) => verbs::report::main(&args),
         args::Verb::Compare(args) => verbs::compare::main(&args),
+        args::Verb::History(args) => verbs::history::main(&args),
         args::Verb::Duet(args) => verbs::duet::main(&args),
         args::Verb::Help(args) => verbs::help::main(&args),
         args::Verb::Completions(args) => verbs::help::completions(&args),

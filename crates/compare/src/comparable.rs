@@ -1,5 +1,5 @@
-//! Decides whether a case asked the same question in both runs. `lib` calls it for each common case. It knows
-//! definitions and the rates offered, and no other results.
+//! Decides whether a case asked the same question in two runs. `lib` calls it for each common case, `history` for each run of a case.
+//! It knows definitions and the rates offered, and no other results.
 
 use weir_model::metric::Goal;
 use weir_model::record::CaseId;
@@ -17,25 +17,28 @@ const RATE_IS_SAID: f64 = 0.01;
 
 /// The reason why a case cannot be compared, or else the remarks to show beside it.
 pub(super) fn check(before: &ComparedRun, after: &ComparedRun, case: &CaseId) -> Result<Vec<String>, String> {
-    let mut remarks = Vec::new();
     if let (Some(old), Some(new)) = (&before.suite, &after.suite) {
         definitions(old, new, case)?;
     }
-    let offered = (before.median_offered(case), after.median_offered(case));
-    if let ((Some(old), Some(new)), Goal::FixedRate) = (offered, after.goal(case)) {
-        let differs = (new / old - 1.0).abs().max((old / new - 1.0).abs());
-        let offered = format!("{} requests/s were offered before and {} after", short(old), short(new));
-        if differs > RATE_MAY_DIFFER {
-            return Err(format!("{offered}: at other rates, other latencies; a load with a fixed rate compares"));
-        }
-        if differs > RATE_IS_SAID {
-            remarks.push(format!("{offered}, {} apart", percent(differs)));
-        }
+    match after.goal(case) {
+        Goal::FixedRate => rates(before.median_offered(case), after.median_offered(case)),
+        _ => Ok(Vec::new()),
     }
-    Ok(remarks)
 }
 
-fn definitions(old: &Suite, new: &Suite, case: &CaseId) -> Result<(), String> {
+/// The same of the rates that were offered.
+pub(super) fn rates(before: Option<f64>, after: Option<f64>) -> Result<Vec<String>, String> {
+    let Some((old, new)) = before.zip(after) else { return Ok(Vec::new()) };
+    let differs = (new / old - 1.0).abs().max((old / new - 1.0).abs());
+    let offered = format!("{} requests/s were offered before and {} after", short(old), short(new));
+    if differs > RATE_MAY_DIFFER {
+        return Err(format!("{offered}: at other rates, other latencies; a load with a fixed rate compares"));
+    }
+    Ok(if differs > RATE_IS_SAID { vec![format!("{offered}, {} apart", percent(differs))] } else { Vec::new() })
+}
+
+/// The reason why a case's workload or load asks something else in the second suite.
+pub(super) fn definitions(old: &Suite, new: &Suite, case: &CaseId) -> Result<(), String> {
     if let (Some(a), Some(b)) = (old.workload(&case.workload), new.workload(&case.workload)) {
         let mut parts = a.differs_in(b);
         if a.protocol.is_tls() && old.tls != new.tls {

@@ -126,6 +126,7 @@ impl ComparedRun {
         let trials: Vec<&Trial> = self.trials(case).collect();
         let outcome = match &trials.last()?.measurement {
             Measurement { error: Some(error), .. } => format!("failed at {}: {}", error.stage, error.message),
+            measurement if trials.len() == 1 => format!("was {}", measurement.verdict.as_str()),
             measurement => format!("were {}", measurement.verdict.as_str()),
         };
         let all = if trials.len() == 1 {

@@ -1,7 +1,7 @@
 //! Compares two runs: what changed, how much, and how certain that is. It is pure: two loaded runs in, one
 //! [`Comparison`] out. `weir compare` calls [`compare`] and prints the result as a table, as markdown or as JSON.
 //! [`outside`] reads single results of load generators, of other tools too, and lays two of them side by side.
-//! `docs/compare.md` describes the method and its sources.
+//! `docs/compare.md` describes the method and its sources. [`history`] follows each case over many runs.
 //!
 //! This crate does not know how anything was measured, folders beyond what [`ComparedRun::read`] reads, or exit
 //! statuses.
@@ -11,6 +11,7 @@ mod comparable;
 mod compared_run;
 mod differences;
 mod fail_if;
+pub mod history;
 mod outcome;
 mod output;
 pub mod outside;

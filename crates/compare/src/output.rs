@@ -170,7 +170,7 @@ fn changes(comparison: &Comparison) -> Table {
 }
 
 /// `-4.8 %`, `+12 %`.
-fn signed(ratio: f64) -> String {
+pub(crate) fn signed(ratio: f64) -> String {
     let share = ratio - 1.0;
     let text = percent(share.abs());
     if text.starts_with("0 ") || significant(share.abs() * 1e4, 1) == "0" {

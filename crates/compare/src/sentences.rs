@@ -133,10 +133,16 @@ pub(super) fn remarks(comparison: &Comparison) -> Vec<String> {
 
 /// The reason why a case without a usable trial is not compared.
 pub(super) fn always_busy(when: &str) -> String {
-    let most = percent(super::compared_run::MOST);
-    format!(
-        "in every trial of the run {when} something else used more than {most} of the machine's CPU; --busy compares them"
-    )
+    format!("in every trial of the run {when} {}; --busy compares them", something_else())
+}
+
+/// The same of a run in a history.
+pub(super) fn always_busy_there() -> String {
+    format!("in every trial {}; --busy uses them", something_else())
+}
+
+fn something_else() -> String {
+    format!("something else used more than {} of the machine's CPU", percent(super::compared_run::MOST))
 }
 
 /// A remark that trials are skipped because other processes used the machine.

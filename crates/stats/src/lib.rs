@@ -1,7 +1,7 @@
 //! Numbers that a reader can trust: medians with intervals, ratios within blocks and between runs, ranks that are
 //! shared when the data cannot tell two products apart, how far two rankings agree, and what a run could have found
-//! at all. Beside them two questions about the shape of data: where a curve bends ([`knee`]), and from where on a
-//! series keeps its level ([`steady_part`]).
+//! at all. Beside them questions about the shape of data: where a curve bends ([`knee`]), from where on a series keeps its
+//! level ([`steady_part`]), and where runs over time take another one ([`change_points`]).
 //!
 //! The unit of every claim is the *block*: one trial of every case. Thousands of requests in one trial are not
 //! thousands of independent observations, so no function here takes requests. Everything is a pure function of
@@ -33,6 +33,7 @@
 
 mod change;
 mod detect;
+mod divisive;
 mod estimate;
 mod knee;
 mod noise;
@@ -48,6 +49,7 @@ mod unpaired;
 
 pub use change::{Stretch, other_level};
 pub use detect::detectable_change;
+pub use divisive::{ChangePoint, Changes, FEWEST as FEWEST_RUNS, best_split, change_points};
 pub use estimate::{Estimate, median, median_interval};
 pub use knee::{Bend, knee};
 pub use noise::{detectable_difference, paired_noise, relative_noise};

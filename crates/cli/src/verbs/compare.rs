@@ -102,7 +102,7 @@ fn condition(text: &str) -> Result<FailIf, String> {
 }
 
 /// Reads `0.95` or `95%`.
-fn level(text: &str) -> Result<f64, String> {
+pub fn level(text: &str) -> Result<f64, String> {
     let share = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
         None => text.parse::<f64>(),

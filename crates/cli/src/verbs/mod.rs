@@ -7,6 +7,7 @@ pub mod compare;
 pub mod doctor;
 pub mod duet;
 pub mod help;
+pub mod history;
 pub mod hosts;
 pub mod load;
 pub mod origin;

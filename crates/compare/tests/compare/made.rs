@@ -1,7 +1,7 @@
 //! Runs made up in memory: a machine that drifts, a direct path and products that drift with it, and noise of their own.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use weir_compare::ComparedRun;
 use weir_model::load::{Counts, LoadResult, Quantiles};
@@ -89,6 +89,23 @@ impl Made<'_> {
             }
         }
         ComparedRun { run: self.run(trials), suite: Some(self.suite()), cpu_of_others: BTreeMap::new() }
+    }
+
+    /// Writes the run of one seed as a folder, after `change` of its environment.
+    #[allow(dead_code)]
+    pub fn write(&self, seed: u64, folder: &Path, change: impl Fn(&mut Environment)) {
+        let write = |file: PathBuf, text: String| {
+            std::fs::create_dir_all(file.parent().expect("in a folder")).expect("made");
+            std::fs::write(file, text).expect("written");
+        };
+        let side = self.side(seed);
+        let mut environment = side.run.environment.expect("made with one");
+        change(&mut environment);
+        write(folder.join("environment.json"), serde_json::to_string(&environment).expect("JSON"));
+        write(folder.join("run.toml"), self.suite().to_toml());
+        for Trial { folder: own, measurement } in &side.run.trials {
+            write(folder.join(own).join("measurement.json"), serde_json::to_string(measurement).expect("JSON"));
+        }
     }
 
     fn suite(&self) -> Suite {

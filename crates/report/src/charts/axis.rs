@@ -4,6 +4,9 @@
 use weir_model::metric::Metric;
 use weir_model::text::{Unit, significant};
 
+/// A fitted axis shows at least this share of its values above and below their middle.
+const FITTED_LEAST: f64 = 0.05;
+
 /// One axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
@@ -20,6 +23,8 @@ pub struct Axis {
 pub enum Scale {
     /// Evenly, from zero.
     Linear,
+    /// Evenly, around the values: for small changes of a number that is never near zero. The axis says so.
+    Fitted,
     /// By their logarithm; values must be positive.
     Log,
     /// A share `p` of requests (0 to 1) by `-log10(1 - p)`: each tick is ten times as rare as the one before.
@@ -67,7 +72,11 @@ impl Axis {
     /// "Latency, ms (log scale)".
     pub fn title(&self) -> String {
         let unit = if self.unit.is_empty() { String::new() } else { format!(", {}", self.unit) };
-        let scale = if self.scale == Scale::Log { " (log scale)" } else { "" };
+        let scale = match self.scale {
+            Scale::Log => " (log scale)",
+            Scale::Fitted => " (does not begin at 0)",
+            Scale::Linear | Scale::Percentile => "",
+        };
         format!("{}{unit}{scale}", self.label)
     }
 }
@@ -89,6 +98,14 @@ impl Span {
                 // A little more than the data, not up to the next tick: that would waste up to half of the room.
                 Span { scale, low: 0.0, high: if any && most > 0.0 { most * 1.02 } else { 1.0 } }
             }
+            Scale::Fitted => {
+                let (least, most) = if any { (least, most) } else { (0.0, 1.0) };
+                // Noise of a per mille must not fill the picture.
+                let middle = (least + most) / 2.0;
+                let half = ((most - least) * 0.6).max(middle.abs() * FITTED_LEAST).max(f64::MIN_POSITIVE);
+                let low = middle - half;
+                Span { scale, low: if least >= 0.0 { low.max(0.0) } else { low }, high: middle + half }
+            }
             Scale::Log => {
                 let (least, most) = if any { (least, most) } else { (1.0, 10.0) };
                 let (low, high) = (step_below(least), step_above(most));
@@ -106,7 +123,7 @@ impl Span {
     /// Where `value` stands: 0 at the low end, 1 at the high end.
     pub fn place(&self, value: f64) -> f64 {
         let (low, high, value) = match self.scale {
-            Scale::Linear => (self.low, self.high, value),
+            Scale::Linear | Scale::Fitted => (self.low, self.high, value),
             Scale::Log => (self.low.log10(), self.high.log10(), value.max(f64::MIN_POSITIVE).log10()),
             Scale::Percentile => (rarity(self.low), rarity(self.high), rarity(value)),
         };
@@ -121,7 +138,7 @@ impl Span {
     /// Scale and both ends, as the page's script reads them.
     pub fn data(&self) -> String {
         let scale = match self.scale {
-            Scale::Linear => "linear",
+            Scale::Linear | Scale::Fitted => "linear",
             Scale::Log => "log",
             Scale::Percentile => "percentile",
         };
@@ -134,6 +151,11 @@ impl Span {
             Scale::Linear => {
                 let step = nice_step(self.high / 7.0);
                 (0..=((self.high / step + 1e-9) as usize)).map(|i| i as f64 * step).collect()
+            }
+            Scale::Fitted => {
+                let step = nice_step((self.high - self.low) / 7.0);
+                let (first, last) = ((self.low / step - 1e-9).ceil() as i64, (self.high / step + 1e-9).floor() as i64);
+                (first..=last).map(|i| i as f64 * step).collect()
             }
             Scale::Log => self.log_ticks(),
             Scale::Percentile => {
@@ -207,6 +229,17 @@ mod tests {
     }
 
     #[test]
+    fn fitted_axes_are_around_their_values_and_say_so() {
+        let span = Span::of(Scale::Fitted, [19.5, 20.6].into_iter());
+        assert_eq!(texts(span), ["19", "19.5", "20", "20.5", "21"]);
+        assert!(span.place(19.5) > 0.0 && span.place(20.6) < 1.0);
+        let still = Span::of(Scale::Fitted, [1000.0, 1000.1].into_iter());
+        assert!(still.place(1000.1) - still.place(1000.0) < 0.01, "a per mille does not fill the picture");
+        assert!(Span::of(Scale::Fitted, [0.0, 1.0].into_iter()).place(0.0) >= 0.0);
+        assert_eq!(Axis { scale: Scale::Fitted, ..Axis::linear("CPU", "") }.title(), "CPU (does not begin at 0)");
+    }
+
+    #[test]
     fn log_axes_hold_their_values() {
         let span = Span::of(Scale::Log, [0.08, 12.0].into_iter());
         assert_eq!(texts(span), ["0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10", "20"]);
@@ -222,7 +255,7 @@ mod tests {
 
     #[test]
     fn axes_without_values_do_not_panic() {
-        for scale in [Scale::Linear, Scale::Log, Scale::Percentile] {
+        for scale in [Scale::Linear, Scale::Fitted, Scale::Log, Scale::Percentile] {
             assert!(!Span::of(scale, [f64::NAN].into_iter()).ticks().is_empty());
             assert!(Span::of(scale, std::iter::empty()).place(1.0).is_finite());
         }

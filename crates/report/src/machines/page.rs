@@ -5,23 +5,13 @@ use std::path::Path;
 use askama::Template;
 
 use super::{Machines, cases, facts};
-use crate::charts::Chart;
 use crate::error::ReportError;
 use crate::extra::{ExtraSection, Item};
-use crate::make::{Made, Options, folder_beside, replace, write, write_charts};
-use crate::page::{SCRIPT, STYLE, chart};
+use crate::make::{Made, Options, folder_beside, replace, write};
+use crate::sections_page::SectionsPage;
 use crate::summary::slug;
 use crate::tables::markdown::{self, escape};
-use crate::tables::{html, one_line};
-
-#[derive(Template)]
-#[template(path = "machines.html")]
-struct Page<'a> {
-    all: &'a Machines<'a>,
-    title: &'a str,
-    words: &'a [String],
-    sections: &'a [ExtraSection],
-}
+use crate::tables::one_line;
 
 #[derive(Template)]
 #[template(path = "machines.md", escape = "none")]
@@ -43,21 +33,30 @@ pub(super) fn make(all: &Machines<'_>, folder: &Path, options: &Options) -> Resu
     std::fs::create_dir_all(parent).map_err(|error| ReportError::io(parent, "make", error))?;
     let (sections, words) = (sections(all), words(all));
     let title = all.machines.first().map(|machine| machine.summary.title.as_str()).unwrap_or_default();
-    let charts: Vec<&Chart> = sections.iter().flat_map(|section| section.charts()).collect();
     let new = folder_beside(parent)?;
-    let names = write_charts(&charts, new.path(), options)?;
     let (sections, words) = (sections.as_slice(), words.as_slice());
-    let page = Page { all, title, words, sections }.render().map_err(ReportError::draw("report.html"))?;
+    let count = all.machines.len();
+    let runs: Vec<&str> = all.machines.iter().map(|machine| machine.run.name.as_str()).collect();
+    let page = SectionsPage {
+        title: &format!("{title}, {count} machines"),
+        brand: &format!("{count} runs"),
+        heading: &format!("{title}, on {count} machines"),
+        words,
+        sections,
+        repeat: "This report was made from the run folders:",
+        command: &format!("weir report {}", runs.join(" ")),
+    };
+    let drawn = page.write(&new.path().join("report.html"), options)?;
     let text = Markdown { all, title, words, sections }.render().map_err(ReportError::draw("report.md"))?;
-    write(&new.path().join("report.html"), page.as_bytes())?;
     write(&new.path().join("report.md"), text.as_bytes())?;
     let csv = cases::csv(all).map_err(ReportError::draw("summary.csv"))?;
     write(&new.path().join("summary.csv"), &csv)?;
+    let charts = drawn.iter().filter_map(|file| Some(folder.join(file.strip_prefix(new.path()).ok()?))).collect();
     replace(parent, new, folder)?;
     Ok(Made {
         html: folder.join("report.html"),
         markdown: folder.join("report.md"),
-        charts: names.into_iter().map(|name| folder.join("charts").join(name)).collect(),
+        charts,
         summary_csv: folder.join("summary.csv"),
     })
 }
