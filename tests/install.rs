@@ -58,6 +58,28 @@ fn what_will_be_done_is_said_and_asked_before_it_is_done() {
     assert_eq!(ended.stdout.trim(), folder.join("thing").display().to_string());
 }
 
+/// Where there is no terminal, a run waits for no answer, and says what would do.
+#[test]
+fn a_run_says_how_to_go_on_with_what_is_installed() {
+    let server = Server::of(THING.as_bytes());
+    let shop = Shop::with(&release(&server.url("/thing"), &thing_sha256()));
+    shop.product("other", &release(&server.url("/thing"), &thing_sha256()));
+    let head = "title = \"Two\"\nblocks = 1\nprofile = \"stock\"\nproducts = [\"direct\", \"thing\", \"other\"]";
+    let load = "name = \"closed\"\nkind = \"closed\"\nconnections = 4\nwarmup = \"1s\"\nduration = \"1s\"";
+    let suite = shop.file("two.toml", &common::suite(head, load)).display().to_string();
+    let out = shop.path("run");
+    let asked = || {
+        let ended = shop.run(&["run", &suite, "--out", out.to_str().expect("UTF-8")]);
+        let said = ended.expect(3).to_owned();
+        says(&said, &["weir will:\n  - download", "there is no terminal to ask on", "to go on without asking: --yes"]);
+        assert!(!out.exists(), "nothing was started");
+        said
+    };
+    assert!(!asked().contains("only what is installed"), "nothing is");
+    shop.run(&["products", "install", "other", "--yes"]).expect(0);
+    says(&asked(), &["to measure only what is installed: --products direct,other"]);
+}
+
 #[test]
 fn a_wrong_hash_is_refused_and_the_right_one_works() {
     let server = Server::of(THING.as_bytes());

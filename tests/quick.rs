@@ -56,8 +56,22 @@ fn a_shortened_quick_measures_real_products() {
         assert_eq!(m["product_version"].is_null(), direct, "{at}");
     }
     latency_is_offered_alike(&measured);
+    progress_is_a_line_for_each_block(&ended.stderr, expected);
     files_are_complete(&out);
     everything_written_is_described(&out, &measured[0].0);
+}
+
+/// Without a terminal and without --verbose.
+fn progress_is_a_line_for_each_block(said: &str, trials: usize) {
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains(&format!(" of {trials} trials, "))).collect();
+    // Two blocks under each of two loads, and the last one's end is the run's.
+    for (line, ended) in lines.iter().zip([8, 16, 24]) {
+        assert!(line.starts_with(&format!("{ended} of ")) && line.contains(" left, now "), "{said}");
+        assert!(line.contains("; Provisional: "), "{said}");
+        assert!(["nginx", "haproxy", "caddy"].iter().all(|name| line.contains(&format!("{name} "))), "{said}");
+    }
+    assert_eq!(lines.len(), 3, "{said}");
+    assert!(!said.contains(&format!("/{trials}]")), "a line for each trial: {said}");
 }
 
 /// The open load's rate is one for all, and was carried.
@@ -124,7 +138,7 @@ fn a_smoke_run_of_two_products_takes_seconds() {
     let out = scratch.path().join("run");
     let begun = std::time::Instant::now();
     let ended = run_within(
-        &mut weir(&["run", "quick", "--scale", "smoke", "--out", out.to_str().expect("UTF-8"), "--yes"]),
+        &mut weir(&["run", "quick", "--scale", "smoke", "--out", out.to_str().expect("UTF-8"), "--yes", "--verbose"]),
         Duration::from_secs(120),
     );
     ended.expect(0);
@@ -132,6 +146,46 @@ fn a_smoke_run_of_two_products_takes_seconds() {
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     assert!(ended.stdout.contains("nginx"), "{}", ended.stdout);
     assert!(ended.stdout.contains("report.html"), "{}", ended.stdout);
+    // --verbose: a line for each trial.
+    assert_eq!(ended.stderr.lines().filter(|line| line.starts_with('[') && line.contains("/8] ")).count(), 8);
+}
+
+/// As somebody sees it who sits before a terminal of 80 x 24.
+#[test]
+fn a_terminal_shows_the_order_so_far_and_then_the_answer() {
+    let scratch = scratch();
+    let out = scratch.path().join("run");
+    let out_text = out.to_str().expect("UTF-8");
+    let run = ["run", "quick", "--products", "direct,nginx,haproxy", "--scale", "smoke", "--yes", "--out", out_text];
+    let weir_run = weir(&run);
+    let words = std::iter::once(weir_run.get_program()).chain(weir_run.get_args());
+    let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().expect("UTF-8"))).collect();
+    let mut terminal = std::process::Command::new("script");
+    terminal.args(["-qec", &format!("stty cols 80 rows 24; {}", words.join(" ")), "/dev/null"]);
+    terminal.env("WEIR_HOME", common::home()).env("TERM", "xterm-256color").stdin(std::process::Stdio::null());
+    let ended = run_within(&mut terminal, Duration::from_secs(120));
+    ended.expect(0);
+    nothing_left(&out, Duration::from_secs(2));
+
+    let mut screen = vt100::Parser::new(24, 80, 0);
+    let (mut bar, mut order) = (false, false);
+    for bytes in ended.stdout.as_bytes().chunks(16) {
+        screen.process(bytes);
+        let lines: Vec<String> = screen.screen().rows(0, 80).collect();
+        bar |= lines.iter().any(|line| line.contains("/12 · ") && line.contains(" left · "));
+        order |= lines.iter().any(|line| line.starts_with("Provisional") && line.contains("nginx "));
+    }
+    let last = screen.screen().contents();
+    assert!(bar && order, "a bar: {bar}, an order: {order}:\n{}", ended.stdout);
+    assert!(!last.contains("Provisional"), "it vanishes:\n{last}");
+    let answer = common::run(&["report", out_text]);
+    answer.expect(0);
+    let mut rest = last.as_str();
+    for line in answer.stdout.lines() {
+        let found = rest.split_once(line.trim_end());
+        rest = found.unwrap_or_else(|| panic!("no {line:?} on the last screen:\n{last}")).1;
+    }
+    assert!(!ended.stdout.contains("[ 1/12]"), "no line for each trial:\n{}", ended.stdout);
 }
 
 #[test]

@@ -71,6 +71,23 @@ fn help_is_as_kept_and_has_examples() {
 }
 
 #[test]
+fn without_arguments_weir_says_what_to_do_in_ten_lines() {
+    let ended = run(&[]);
+    let said = ended.expect(2);
+    assert_eq!(ended.stdout, "");
+    assert!(said.lines().count() <= 10 && said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    same("start", said);
+    // Every line that names a command names one that is there, and that needs no flag.
+    let commands: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("  weir ")).collect();
+    assert_eq!(commands.len(), 4);
+    for command in commands {
+        let words: Vec<&str> = command.split("  ").next().expect("a first part").split(' ').collect();
+        assert!(words.len() <= 2 && !words.iter().any(|word| word.starts_with('-')), "{command}");
+        run(&[words.as_slice(), &["--help"]].concat()).expect(0);
+    }
+}
+
+#[test]
 fn each_topic_of_a_load_is_as_kept() {
     for topic in ["load", "find-max", "request", "key-value", "answers", "connections", "tls", "output"] {
         let ended = run(&["help", "load", topic]);

@@ -12,7 +12,7 @@ use weir_model::load::DriverChoice;
 use weir_model::units::CpuList;
 use weir_product::catalogue::Catalogue;
 
-use crate::exit::{Failure, value_error, wrong_value};
+use crate::exit::{Exit, Failure, value_error, wrong_value};
 use crate::verbs;
 
 /// Benchmarks proxies, API gateways and load balancers, and checks that its numbers are true.
@@ -31,8 +31,13 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Reads the command line; ends weir where it asks for help or is wrong.
+    /// Reads the command line; ends weir where it asks for help or is wrong. Where it is empty, that is bad input like any
+    /// other, but what a newcomer needs is not all verbs.
     pub fn read() -> Cli {
+        if std::env::args_os().len() < 2 {
+            remark!("{}", include_str!("../help/start.txt").trim_end());
+            std::process::exit(Exit::Input as i32);
+        }
         let mut command = Cli::command();
         if std::env::args_os().any(|word| word == "-h") {
             // Headings would not leave the short help on one screen.

@@ -17,8 +17,8 @@ pub enum RunEvent<'a> {
     Begin {
         /// Trials in all.
         trials: usize,
-        /// Trials finished before.
-        finished: usize,
+        /// Those finished before.
+        finished: &'a [Measurement],
         /// Its folder.
         folder: &'a Path,
     },

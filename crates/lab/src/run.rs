@@ -184,7 +184,7 @@ impl Run {
     pub fn execute(mut self, stop: &Stop, observer: &mut dyn Observer) -> Result<Outcome, JournalError> {
         observer.notify(RunEvent::Begin {
             trials: self.plan.len(),
-            finished: self.measured.len(),
+            finished: &self.measured,
             folder: self.journal.dir(),
         });
         let mut stopped = false;

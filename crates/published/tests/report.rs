@@ -18,7 +18,7 @@ use weir_model::record::{Finding, Kept, Measurement, Role, Severity, Verdict};
 use weir_published::sections;
 use weir_report::charts::{Arrangement, ChartKind};
 use weir_report::extra::Item;
-use weir_report::{Extra, Made as Report, Options, load_run, make_of, summary};
+use weir_report::{Extra, Made as Report, Options, load_run, make_of, short_answer, summary};
 
 const fn runner(
     product: &'static str,
@@ -186,6 +186,17 @@ fn report_of(made: &Made) -> String {
         assert!(report.join(link).is_file(), "{link} is linked and not there");
     }
     markdown_part(&markdown).to_string()
+}
+
+#[test]
+fn the_short_answer_of_each_suite_fits_a_screen() {
+    for made in [&MONOLAKE, &EASEGRESS, &JUNO, &GATEWAYS, &LOGGLY] {
+        let report = format!("runs/20260102-030405-{}/report/report.html", made.suite);
+        let text = short_answer(&summary(&load_run(&shared(made)).unwrap()), Path::new(&report), 80, false);
+        // With a last remark of the verb's and the prompt: 24.
+        assert!(text.lines().count() <= 22 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        golden(&format!("short-{}.txt", made.suite), &text);
+    }
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn several_hosts_stand_beside_each_other() {
     assert_eq!(run.broken, []);
     let summary = summary(&run);
     let short = short_answer(&summary, Path::new("report/report.html"), 80, false);
-    assert!(short.lines().count() <= 22, "{short}");
+    assert!(short.lines().count() <= 22 && short.lines().all(|line| line.chars().count() <= 80), "{short}");
     golden("hosts-short.txt", &short);
     golden("hosts-80.txt", &full_answer(&summary, 80, false));
     let mut text = String::new();

@@ -10,7 +10,7 @@ use common::golden;
 use weir_model::metric::Metric;
 use weir_model::record::{COMPRESSES, Finding, Measurement, Role, RoleUsage, Severity};
 use weir_report::formats::{self, Better};
-use weir_report::{Options, ReportError, Run, full_answer, load_run, make, short_answer, summary, tables};
+use weir_report::{Options, ReportError, Run, full_answer, load_run, make, summary, tables};
 
 /// The whole made-up run, written once for all tests that only read it. In the target folder: a static is never dropped.
 static RUN: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -113,41 +113,6 @@ fn numbers_of_a_record_are_read_in_the_table_of_metrics_alone() {
             assert_eq!(found, None, "{} reads it", path.display());
         }
     }
-}
-
-/// The short answer at 80 columns without colour, which must fit 24 lines with a remark of the verb's and the prompt.
-fn on_a_screen(run: &Run) -> String {
-    let text = short_answer(&summary(run), Path::new("runs/20260102-030405-trees/report/report.html"), 80, false);
-    assert!(text.lines().count() <= 22, "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    text
-}
-
-#[test]
-fn the_short_answer_fits_a_screen() {
-    golden("short.txt", &on_a_screen(&run()));
-    golden("short-curves.txt", &on_a_screen(&load_run(&CURVES).unwrap()));
-    let shown = weir_report::Part { products: vec!["alder".to_string()], ..weir_report::Part::default() };
-    golden("short-one-product.txt", &on_a_screen(&shown.of(run()).unwrap()));
-}
-
-#[test]
-fn the_short_answer_names_the_first_of_many_products() {
-    let folder = tempfile::tempdir().unwrap();
-    common::write_large(folder.path(), common::Size { products: 40, workloads: 1, blocks: 2 });
-    golden("short-40-products.txt", &on_a_screen(&load_run(folder.path()).unwrap()));
-}
-
-#[test]
-fn the_short_answer_of_a_run_without_numbers_says_why() {
-    let folder = tempfile::tempdir().unwrap();
-    common::write_blocks(folder.path(), 1, 12);
-    common::fail_all(folder.path());
-    golden("short-all-failed.txt", &on_a_screen(&load_run(folder.path()).unwrap()));
-    let folder = tempfile::tempdir().unwrap();
-    common::write_hostile(folder.path());
-    let hostile = short_answer(&summary(&load_run(folder.path()).unwrap()), Path::new("a\u{1b}[31m"), 80, false);
-    assert!(!hostile.chars().any(|c| c.is_control() && c != '\n'));
 }
 
 #[test]

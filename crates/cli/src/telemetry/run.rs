@@ -58,7 +58,7 @@ impl State {
     fn take(&mut self, event: &RunEvent<'_>) -> bool {
         match event {
             RunEvent::Begin { trials, finished, .. } => {
-                (self.planned, self.before) = (*trials as u64, *finished as u64);
+                (self.planned, self.before) = (*trials as u64, finished.len() as u64);
             }
             RunEvent::Trial { planned, left } => {
                 (self.case, self.left_s, self.last) = (Some(planned.case.clone()), left.as_secs_f64(), [0.0; 4]);

@@ -11,7 +11,7 @@ pub mod versions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use progress::RunProgress;
+use progress::{RunProgress, Show};
 use resolve::{ResolvedSuite, SuiteRequest};
 use weir_host::placement::allowed_cpus;
 use weir_install::Installed;
@@ -71,6 +71,9 @@ pub struct Args {
     /// Print the summary as JSON on standard output.
     #[arg(long)]
     json: bool,
+    /// Print a line for each trial.
+    #[arg(long, short = 'v', conflicts_with = "quiet")]
+    verbose: bool,
     /// Show no progress.
     #[arg(long, short = 'q')]
     quiet: bool,
@@ -138,7 +141,12 @@ pub fn main(args: &Args) -> VerbResult {
     }
     let folder = run.folder().to_owned();
     let outcome = {
-        let mut progress = RunMetrics::new(telemetry, RunProgress::new(args.quiet, &suite));
+        let show = match (args.quiet, args.verbose) {
+            (true, _) => Show::Nothing,
+            (false, true) => Show::Trials,
+            (false, false) => Show::Status,
+        };
+        let mut progress = RunMetrics::new(telemetry, RunProgress::new(show, &suite));
         let outcome = run.execute(&stop, &mut progress);
         progress.into_telemetry().map_or(Ok(()), Telemetry::finish)?;
         outcome

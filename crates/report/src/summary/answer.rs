@@ -4,13 +4,11 @@ use weir_stats::Estimate;
 
 use weir_model::text::{count, counted, extremes, list, short, unique};
 
-use super::{Metric, Overall, OverallRow, Section, Summary};
+use super::{FailedTrial, Metric, Overall, OverallRow, Section, Summary};
 
 /// One sentence: who carries most, and who answers soonest at the rate that all were offered.
 pub(super) fn answer(summary: &Summary) -> String {
-    let Some(overall) = &summary.overall else {
-        return "No product has a measurement that may be ranked.".to_string();
-    };
+    let Some(overall) = &summary.overall else { return nothing(summary) };
     let place = match overall.workloads.len() {
         0 | 1 => String::new(),
         n => format!("Over {n} workloads (geometric means), "),
@@ -21,6 +19,15 @@ pub(super) fn answer(summary: &Summary) -> String {
         Some(rest) => format!("Seen once{rest}"),
         None => sentence,
     }
+}
+
+/// That nobody is ranked, and the first failure, which is likely to be the cause.
+fn nothing(summary: &Summary) -> String {
+    let none = "No product has a measurement that may be ranked";
+    let Some(FailedTrial { label, workload, load, stage, message, .. }) = summary.errors.first() else {
+        return format!("{none}.");
+    };
+    format!("{none}; {label} on {workload} under {load} failed at {stage}: {message}.")
 }
 
 /// Which product leads by the ranked metric.

@@ -10,7 +10,9 @@ mod how;
 mod kept;
 mod metric;
 mod origin;
+mod outdated;
 mod overall;
+mod provisional;
 mod rank;
 mod row;
 mod search;
@@ -22,10 +24,9 @@ use std::ops::{Deref, DerefMut};
 use serde::Serialize;
 use weir_model::Condition;
 pub use weir_model::metric::Metric;
-use weir_model::product::is_levelled;
 use weir_model::record::{Severity, Skipped, TrialError, Verdict};
 use weir_model::suite::{Entry, LoadKind, Protocol, Series};
-use weir_model::text::{list, unique};
+use weir_model::text::list;
 use weir_stats::Estimate;
 
 use crate::run::{BASELINE, Broken, Run, Trial};
@@ -35,7 +36,9 @@ pub use curve::PointRow;
 pub use hosts::{ClientSummary, host_words};
 pub use metric::Estimates;
 pub(crate) use metric::window_of;
+pub use outdated::Outdated;
 pub use overall::{Overall, OverallRow};
+pub use provisional::{Provisional, provisional};
 pub use search::SearchSummary;
 
 /// Version of [`Summary`].
@@ -82,7 +85,7 @@ pub struct Summary {
     pub skipped: Vec<String>,
     /// Ranked products whose version is more than a year behind the newest that weir knows, one phrase each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub outdated: Vec<String>,
+    pub outdated: Vec<Outdated>,
     /// What the checks noticed, worst first.
     pub findings: Vec<FindingGroup>,
     /// Trials that failed.
@@ -378,8 +381,9 @@ impl Section {
 impl Summary {
     /// That versions are old, as a sentence; `None` when none is.
     pub fn outdated_words(&self) -> Option<String> {
+        let phrases: Vec<String> = self.outdated.iter().map(Outdated::to_string).collect();
         (!self.outdated.is_empty())
-            .then(|| format!("More than a year behind the newest version that weir knows: {}.", list(&self.outdated)))
+            .then(|| format!("More than a year behind the newest version that weir knows: {}.", list(&phrases)))
     }
 
     /// Suspect trials. Those of products that answer from a cache are not ranked, and no suspects.
@@ -424,7 +428,7 @@ pub fn summary(run: &Run) -> Summary {
         errors: errors(run),
         broken: run.broken.clone(),
     };
-    summary.outdated = outdated(run, &summary);
+    summary.outdated = outdated::of(run, &summary);
     summary.answer = answer::answer(&summary);
     summary.remarks = answer::remarks(&summary);
     summary.remarks.extend(hosts::clock_words(run));
@@ -457,22 +461,6 @@ fn series_name<S: serde::Serializer>(series: &Series, serializer: S) -> Result<S
 /// The products and workloads that the run left out.
 fn skipped(run: &Run) -> &[Skipped] {
     run.environment.as_ref().map(|environment| environment.skipped.as_slice()).unwrap_or_default()
-}
-
-/// The ranked products that are old, but for those that run as published, where the version of that time is meant.
-fn outdated(run: &Run, summary: &Summary) -> Vec<String> {
-    let rows = summary.sections.iter().flat_map(|section| &section.rows).filter(|row| row.rank.is_some());
-    let ranked = unique(
-        rows.filter(|row| is_levelled(&row.entry.profile) || row.entry.profile == "stock")
-            .map(|row| row.entry.product.clone()),
-    );
-    let facts = run.environment.iter().flat_map(|environment| &environment.products);
-    let old = facts.filter(|facts| ranked.contains(&facts.name)).filter_map(|facts| {
-        let age = facts.age.as_ref().filter(|age| age.is_old())?;
-        let released = age.released.as_deref().unwrap_or_default();
-        Some(format!("{} {} of {released} ({} is of {})", facts.title, facts.version, age.newest, age.newest_released))
-    });
-    old.collect()
 }
 
 /// Equal findings of many trials become one row: a reader wants to know what is wrong, and then where.

@@ -153,7 +153,12 @@ fn asks_for_rate(section: &Section) -> Option<u8> {
     if section.ranked_by != Metric::Rate {
         return None;
     }
-    Some(match (&section.series, &section.kind) {
+    Some(rate_order(&section.series, &section.kind))
+}
+
+/// How well a load says what a product carries; the least is best.
+pub(super) fn rate_order(series: &Series, kind: &LoadKind) -> u8 {
+    match (series, kind) {
         (Series::Once, LoadKind::Closed) => 0,
         (Series::Once, LoadKind::Search { .. }) => 1,
         (Series::Once, LoadKind::Open { .. }) => 2,
@@ -161,7 +166,7 @@ fn asks_for_rate(section: &Section) -> Option<u8> {
         (Series::Connections(_), _) => 4,
         (Series::Rounds(_), _) => 5,
         (Series::Shares(_), _) => 6,
-    })
+    }
 }
 
 /// Sections in which all products were offered one rate that they can carry.

@@ -48,7 +48,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
 /// Installs all that can be installed here, in the newest version that the products' files name; names the others, and then
 /// ends with status 1.
 fn all(catalogue: &Catalogue, home: &Home, yes: bool, json: bool) -> VerbResult {
-    let Attempt { here, failed } = attempt(&catalogue.products().values().collect::<Vec<_>>(), home, yes)?;
+    let Attempt { here, failed } = attempt(&catalogue.products().values().collect::<Vec<_>>(), home, yes, || None)?;
     let here: Vec<&Product> = catalogue.products().values().filter(|p| here.contains_key(&p.name)).collect();
     let mut remarks: Vec<String> = failed.iter().map(|(name, why)| format!("not installed: {name}: {why}")).collect();
     remarks.extend(bring_up_to_date(&here, home, yes)?);
@@ -156,11 +156,17 @@ pub struct Attempt {
     pub failed: BTreeMap<String, String>,
 }
 
-/// Like [`ensure`], but one at a time, and a product that cannot be installed is not an error.
+/// Like [`ensure`], but one at a time, and a product that cannot be installed is not an error. `otherwise` says what else a
+/// user can do who does not want that.
 ///
 /// # Errors
 /// When the user says no, or stops it.
-pub fn attempt(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt, Failure> {
+pub fn attempt(
+    products: &[&Product],
+    home: &Home,
+    yes: bool,
+    otherwise: impl FnOnce() -> Option<String>,
+) -> Result<Attempt, Failure> {
     let mut attempt = Attempt::default();
     let (mut possible, mut steps) = (Vec::new(), Vec::new());
     for product in proxies(products.iter().copied()) {
@@ -174,7 +180,10 @@ pub fn attempt(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt,
     }
     if !steps.is_empty() {
         remark!("Not all of them are installed yet. weir will:");
-        confirm(&steps, yes)?;
+        confirm(&steps, yes).map_err(|declined| match otherwise() {
+            Some(line) => declined.and(line),
+            None => declined,
+        })?;
     }
     let context = Context::new()?;
     for product in possible {

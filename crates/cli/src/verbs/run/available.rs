@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use weir_install::home::Home;
-use weir_install::{self as install, Installed};
+use weir_install::{self as install, Found, Installed};
 use weir_lab::skipped;
 use weir_model::product::Product;
 use weir_model::record::Skipped;
 use weir_model::suite::Suite;
+use weir_model::text::unique;
 use weir_product::catalogue::Catalogue;
 
 use super::resolve::ResolvedSuite;
@@ -42,8 +43,20 @@ pub fn install(
     home: &Home,
     yes: bool,
 ) -> Result<(ResolvedSuite, BTreeMap<String, Installed>), Failure> {
-    let Attempt { here, failed } = products::attempt(&resolved.products.values().collect::<Vec<_>>(), home, yes)?;
+    let all: Vec<&Product> = resolved.products.values().collect();
+    let otherwise = || only_installed(&resolved, home);
+    let Attempt { here, failed } = products::attempt(&all, home, yes, otherwise)?;
     Ok((without(resolved, failed)?, here))
+}
+
+/// The flag that leaves only products that are installed; `None` when none is.
+fn only_installed(resolved: &ResolvedSuite, home: &Home) -> Option<String> {
+    let is_here = |product: &Product| matches!(install::quick_find(product, home), Ok(Found::Yes(_)));
+    let entries = resolved.suite.entries.iter().filter_map(|entry| resolved.products.get(&entry.product));
+    let here: Vec<&Product> = entries.filter(|product| product.program().is_none() || is_here(product)).collect();
+    let names = unique(here.iter().map(|product| product.name.as_str()));
+    let some = here.iter().any(|product| product.program().is_some());
+    some.then(|| format!("to measure only what is installed: --products {}", names.join(",")))
 }
 
 /// The suite without the products that could not be installed, by name with the reason.

@@ -1,22 +1,45 @@
-//! The progress of `weir run` on standard error: a line for each finished trial, and on a terminal a status line with
-//! the running trial and the time left. Called by `verbs::run`.
+//! The progress of `weir run` on standard error. On a terminal it is a status line with the running trial and the time left,
+//! and below it the order of products so far; elsewhere a line for each block, or each minute of a long one. Trials that
+//! fail have a line of their own, with `--verbose` all trials. Called by `verbs::run`.
+
+mod words;
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use console::style;
 use indicatif::ProgressState;
+use weir_lab::rates::ChosenRate;
 use weir_lab::run::{Observer, RunEvent};
-use weir_lab::trial::Part;
-use weir_model::record::{CaseId, Measurement, Severity, Verdict};
-use weir_model::suite::{Entry, Suite};
-use weir_model::text::{counted, fixed_us, human_rate};
+use weir_model::record::{Measurement, Verdict};
+use weir_model::suite::Suite;
+use weir_model::text::{counted, fixed_us, human_rate, wrapped};
+use weir_report::run::Trial;
+use weir_report::summary::provisional;
 
 use crate::progress::{Status, minutes, template};
+use words::{CaseNames, describe_part, finished, ranking};
 
-/// From this width on, a finished trial is shown with its median.
-const ROOM_FOR_MEDIAN: usize = 100;
+/// Where there is no terminal, a line that stays comes after each block, and at least so often.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// Lines of the order of products below the status line.
+const RANKING_LINES: usize = 2;
+
+/// Characters of it where there is no terminal.
+const RANKING_ROOM: usize = 160;
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    /// Nothing.
+    Nothing,
+    /// Where the run stands.
+    Status,
+    /// That, and a line for each trial.
+    Trials,
+}
 
 /// When the run is expected to end.
 type Until = Arc<Mutex<Option<Instant>>>;
@@ -25,31 +48,54 @@ type Until = Arc<Mutex<Option<Instant>>>;
 #[derive(Debug)]
 pub struct RunProgress {
     status: Status,
-    trials: usize,
+    wanted: Show,
+    suite: Suite,
     names: CaseNames,
+    trials: usize,
+    measured: Vec<Trial>,
     now: String,
     /// Which part of the trial, with a separator before it.
     part: String,
     until: Until,
+    /// The order of products so far, in lines of the terminal's width.
+    ranking: Arc<Mutex<String>>,
+    /// That of the running trial.
+    block: Option<u32>,
+    /// When the last line was written that stays.
+    said: Instant,
+    /// Failures that were shown: what fails once is likely to fail in each block.
+    failures: BTreeSet<String>,
 }
 
 impl RunProgress {
-    /// `quiet` shows nothing.
-    pub fn new(quiet: bool, suite: &Suite) -> RunProgress {
-        let until = Until::default();
-        let shared = until.clone();
-        let left = move |_: &ProgressState, text: &mut dyn std::fmt::Write| {
-            // Writing to the line's text does not fail.
-            let _ = text.write_str(&left(&shared));
+    /// The progress of a run of this suite.
+    pub fn new(wanted: Show, suite: &Suite) -> RunProgress {
+        let (until, ranking) = (Until::default(), Arc::<Mutex<String>>::default());
+        let (ending, order) = (until.clone(), ranking.clone());
+        // Writing to the line's text does not fail.
+        let left = move |_: &ProgressState, text: &mut dyn Write| {
+            let _ = text.write_str(&left(&ending));
         };
-        let style = template("{bar:12.cyan} {pos}/{len}{left} {wide_msg}").with_key("left", left);
+        let order = move |_: &ProgressState, text: &mut dyn Write| {
+            let order = order.lock().map(|order| order.clone()).unwrap_or_default();
+            let _ = text.write_str(&order);
+        };
+        let style = template("{bar:12.cyan} {pos}/{len}{left} {wide_msg}\n{ranking}");
+        let style = style.with_key("left", left).with_key("ranking", order);
         RunProgress {
-            status: Status::new(quiet, style, Some(0)),
-            trials: 0,
+            status: Status::new(wanted == Show::Nothing, style, Some(0)),
+            wanted,
+            suite: suite.clone(),
             names: CaseNames::of(suite),
+            trials: 0,
+            measured: Vec::new(),
             now: String::new(),
             part: String::new(),
             until,
+            ranking,
+            block: None,
+            said: Instant::now(),
+            failures: BTreeSet::new(),
         }
     }
 
@@ -57,11 +103,69 @@ impl RunProgress {
     fn show(&self, news: &str) {
         self.status.show(format!("{}{}{news}", self.now, self.part));
     }
+
+    /// Writes where the run stands, as a line that stays, when a block has ended or it was long ago.
+    fn say(&mut self, block_ended: bool) {
+        let for_lines = !self.status.live && self.wanted == Show::Status;
+        if !for_lines || !(block_ended || self.said.elapsed() >= EVERY) {
+            return;
+        }
+        self.said = Instant::now();
+        let left = time_left(&self.until).map(|left| format!(", {left} left")).unwrap_or_default();
+        let order = self.order(RANKING_ROOM).map(|order| format!("; {order}")).unwrap_or_default();
+        let done = self.measured.len();
+        self.status.line(&format!("{done} of {} trials{left}, now {}{order}", self.trials, self.now));
+    }
+
+    /// The order of products so far.
+    fn order(&self, room: usize) -> Option<String> {
+        Some(ranking(&provisional(&self.suite, &self.measured)?, &self.names, room))
+    }
+
+    fn add(&mut self, measurement: &Measurement) {
+        self.measured.push(Trial { folder: String::new(), measurement: measurement.clone() });
+    }
+
+    /// Computes the order anew for the lines below the status line.
+    fn rank(&self) {
+        let width = self.status.width();
+        let order = if self.status.live { self.order(width * RANKING_LINES - width / 4) } else { None };
+        if let Ok(mut shown) = self.ranking.lock() {
+            *shown = order.map(|order| wrapped(&order, width, 2)).unwrap_or_default();
+        }
+    }
+
+    fn ended(&mut self, measurement: &Measurement) {
+        self.add(measurement);
+        self.status.step();
+        self.rank();
+        let failure = measurement.error.as_ref().filter(|_| measurement.verdict == Verdict::Error);
+        let failure = failure.map(|e| format!("{} {} {}", measurement.case.product, e.stage, e.message));
+        if failure.is_some_and(|failure| self.failures.insert(failure)) || self.wanted == Show::Trials {
+            self.status.line(&finished(measurement, self.trials, &self.names, self.status.width()));
+        }
+    }
+}
+
+fn time_left(until: &Until) -> Option<String> {
+    let end = until.lock().ok().and_then(|guard| *guard)?;
+    Some(minutes(end.saturating_duration_since(Instant::now())))
 }
 
 fn left(until: &Until) -> String {
-    let until = until.lock().ok().and_then(|guard| *guard);
-    until.map(|end| format!(" · {} left ·", minutes(end.saturating_duration_since(Instant::now())))).unwrap_or_default()
+    time_left(until).map(|left| format!(" · {left} left ·")).unwrap_or_default()
+}
+
+fn chosen_words(chosen: &ChosenRate) -> String {
+    let entry = chosen.entry.as_ref().map(|e| format!(" for {}", e.product)).unwrap_or_default();
+    format!(
+        "{} {}: offering {}{entry}, based on the {} of {}",
+        chosen.load,
+        chosen.workload,
+        human_rate(chosen.rate),
+        human_rate(chosen.capacity),
+        chosen.basis.product
+    )
 }
 
 impl Observer for RunProgress {
@@ -69,9 +173,11 @@ impl Observer for RunProgress {
         match event {
             RunEvent::Begin { trials, finished, folder } => {
                 self.trials = trials;
-                self.status.steps(finished, trials);
-                let resumed =
-                    if finished > 0 { format!(", {finished} of them already finished") } else { String::new() };
+                finished.iter().for_each(|measurement| self.add(measurement));
+                self.status.steps(finished.len(), trials);
+                self.rank();
+                let done = finished.len();
+                let resumed = if done > 0 { format!(", {done} of them already finished") } else { String::new() };
                 self.status.line(&format!(
                     "{}{resumed}; files go to {}",
                     counted(trials as u64, "trial"),
@@ -79,15 +185,9 @@ impl Observer for RunProgress {
                 ));
             }
             RunEvent::Rate(chosen) => {
-                let entry = chosen.entry.as_ref().map(|e| format!(" for {}", e.product)).unwrap_or_default();
-                self.status.line(&format!(
-                    "{} {}: offering {}{entry}, based on the {} of {}",
-                    chosen.load,
-                    chosen.workload,
-                    human_rate(chosen.rate),
-                    human_rate(chosen.capacity),
-                    chosen.basis.product
-                ));
+                if self.wanted == Show::Trials {
+                    self.status.line(&chosen_words(chosen));
+                }
             }
             RunEvent::Trial { planned, left } => {
                 if let Ok(mut until) = self.until.lock() {
@@ -96,93 +196,25 @@ impl Observer for RunProgress {
                 self.now = self.names.describe(&planned.case);
                 self.part.clear();
                 self.show("");
+                let before = self.block.replace(planned.block);
+                self.say(before.is_some_and(|before| before != planned.block));
             }
             RunEvent::Part(part) => {
                 self.part = format!(" · {}", describe_part(part));
                 self.show("");
             }
             RunEvent::Stage(stage) => self.show(&format!(" · {stage}")),
-            RunEvent::Second(row) => self.show(&format!(
-                " · {} p99 {}",
-                human_rate(row.right as f64 / row.length_s.max(0.001)),
-                fixed_us(row.p99_us)
-            )),
-            RunEvent::Finished(measurement) => {
-                self.status.step();
-                self.status.line(&finished(measurement, self.trials, &self.names, self.status.width()));
+            RunEvent::Second(row) => {
+                self.show(&format!(
+                    " · {} p99 {}",
+                    human_rate(row.right as f64 / row.length_s.max(0.001)),
+                    fixed_us(row.p99_us)
+                ));
+                self.say(false);
             }
+            RunEvent::Finished(measurement) => self.ended(measurement),
         }
     }
-}
-
-/// Names cases; without the profile where the suite has only one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct CaseNames {
-    profile: bool,
-    widest: usize,
-}
-
-impl CaseNames {
-    fn of(suite: &Suite) -> CaseNames {
-        let profiles: BTreeSet<&str> = suite.entries.iter().map(|e| e.profile.as_str()).collect();
-        let mut names = CaseNames { profile: profiles.len() > 1, widest: 0 };
-        let loads = suite.loads.iter().map(|load| load.name.clone()).max_by_key(|name| name.chars().count());
-        let workloads = suite.workloads.iter().map(|one| one.name.clone()).max_by_key(|name| name.chars().count());
-        let (workload, load) = (workloads.unwrap_or_default(), loads.unwrap_or_default());
-        let widest = suite.entries.iter().map(|Entry { product, profile }| {
-            let (product, profile) = (product.clone(), profile.clone());
-            names.describe(&CaseId { product, profile, workload: workload.clone(), load: load.clone() }).chars().count()
-        });
-        names.widest = widest.max().unwrap_or(0);
-        names
-    }
-
-    fn describe(&self, case: &CaseId) -> String {
-        let profile = if self.profile { format!(" {}", case.profile) } else { String::new() };
-        format!("{}{profile} · {} · {}", case.product, case.workload, case.load)
-    }
-}
-
-/// `round 3 of 9`, `20 % of the rate, 1 of 7`, `64 connections, 3 of 5`, `coarse trial 4 at 1.2k/s`.
-fn describe_part(part: Part) -> String {
-    match part {
-        Part::Round { round, of } => format!("round {round} of {of}"),
-        Part::Share { share, point, of } => format!("{:.0} % of the rate, {point} of {of}", share * 100.0),
-        Part::Connections { connections, point, of } => {
-            format!("{}, {point} of {of}", counted(u64::from(connections), "connection"))
-        }
-        Part::Probe { number, kind, rate } => {
-            let at = rate.map_or(String::new(), |rate| format!(" at {}", human_rate(rate)));
-            format!("{} trial {}{at}", kind.as_str(), number + 1)
-        }
-    }
-}
-
-fn finished(m: &Measurement, of: usize, names: &CaseNames, width: usize) -> String {
-    let number = format!("[{:>w$}/{of}]", m.trial, w = of.to_string().len());
-    let head = format!("{number} {:<w$}", names.describe(&m.case), w = names.widest);
-    let Some(load) = &m.load else {
-        let why = m.error.as_ref().map(|e| format!("{}: {}", e.stage, e.message)).unwrap_or_default();
-        return format!("{head}  {} {why}", style("error").red().for_stderr());
-    };
-    let verdict = match m.verdict {
-        Verdict::Valid => style("valid").green(),
-        Verdict::Suspect => style("suspect").yellow(),
-        other => style(other.as_str()).red(),
-    };
-    let median =
-        if width >= ROOM_FOR_MEDIAN { format!("  p50 {:>7}", fixed_us(load.latency.p50_us)) } else { String::new() };
-    // Notes do not change the verdict; they are in the report.
-    let grave = m.findings.iter().filter(|f| f.severity > Severity::Note);
-    let findings: Vec<&str> = grave.map(|f| f.check.as_str()).collect();
-    let line = format!(
-        "{head} {:>9}{median}  p99 {:>7}  {} {}",
-        human_rate(load.rate),
-        fixed_us(load.latency.p99_us),
-        verdict.for_stderr(),
-        findings.join(" ")
-    );
-    line.trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -195,37 +227,5 @@ mod tests {
         assert_eq!(left(&until), "");
         *until.lock().expect("not poisoned") = Some(Instant::now());
         assert_eq!(left(&until), " · 0s left ·");
-    }
-
-    #[test]
-    fn parts_of_a_trial_are_named() {
-        use weir_model::load::ProbeKind::{Coarse, Guess};
-        assert_eq!(describe_part(Part::Round { round: 3, of: 9 }), "round 3 of 9");
-        assert_eq!(describe_part(Part::Share { share: 0.2, point: 1, of: 7 }), "20 % of the rate, 1 of 7");
-        assert_eq!(describe_part(Part::Connections { connections: 1, point: 1, of: 5 }), "1 connection, 1 of 5");
-        assert_eq!(describe_part(Part::Probe { number: 0, kind: Guess, rate: None }), "guess trial 1");
-        assert_eq!(
-            describe_part(Part::Probe { number: 3, kind: Coarse, rate: Some(1_200.0) }),
-            "coarse trial 4 at 1.2k/s"
-        );
-    }
-
-    fn quick() -> Suite {
-        let catalogue = crate::library::catalogue(&[]).expect("built in");
-        catalogue.suite("quick").expect("built in")
-    }
-
-    fn case(product: &str) -> CaseId {
-        CaseId { product: product.into(), profile: "tuned".into(), workload: "medium".into(), load: "capacity".into() }
-    }
-
-    #[test]
-    fn a_profile_is_named_where_there_are_two() {
-        let mut suite = quick();
-        let names = CaseNames::of(&suite);
-        assert_eq!(names.describe(&case("haproxy")), "haproxy · medium · capacity");
-        assert_eq!(names.widest, "haproxy · medium · capacity".chars().count());
-        suite.entries[0].profile = "stock".into();
-        assert_eq!(CaseNames::of(&suite).describe(&case("haproxy")), "haproxy tuned · medium · capacity");
     }
 }
