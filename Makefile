@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 WEIR := target/release/weir
 MACHINE := $(shell uname -m)
-TEST_APT := nginx-light haproxy redis-server memcached nutcracker librocksdb-dev chromium chromium-driver python3-pip openssh-server iproute2 \
+TEST_APT := nginx-light haproxy redis-server memcached nutcracker librocksdb-dev chromium chromium-driver npm python3-pip openssh-server iproute2 \
 	containerd runc containernetworking-plugins busybox-static
 # Packages and wheels only: minutes of building are no test's business.
 TEST_PRODUCTS := apache caddy envoy h2o haproxy nginx traefik trafficserver varnish varnish-cache \

@@ -53,6 +53,7 @@ fn help_is_as_kept_and_has_examples() {
     ];
     for verb in verbs.into_iter().chain([
         ["report"].as_slice(),
+        ["site"].as_slice(),
         ["compare"].as_slice(),
         ["history"].as_slice(),
         ["duet"].as_slice(),

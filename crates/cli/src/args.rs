@@ -71,6 +71,8 @@ pub enum Verb {
     Hosts(verbs::hosts::Args),
     /// Make the report of a run again from its files
     Report(verbs::report::Args),
+    /// Publish many runs as a static site: by question, product, suite and run
+    Site(verbs::site::Args),
     /// Compare two runs: what changed, by how much, and how sure that is
     Compare(verbs::compare::Args),
     /// Follow cases over many runs: what changed, and from which run on

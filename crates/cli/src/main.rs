@@ -22,6 +22,7 @@ fn main() -> std::process::ExitCode {
         args::Verb::Doctor(args) => verbs::doctor::main(&args),
         args::Verb::Hosts(args) => verbs::hosts::main(&args),
         args::Verb::Report(args) => verbs::report::main(&args),
+        args::Verb::Site(args) => verbs::site::main(&args),
         args::Verb::Compare(args) => verbs::compare::main(&args),
         args::Verb::History(args) => verbs::history::main(&args),
         args::Verb::Duet(args) => verbs::duet::main(&args),

@@ -37,12 +37,22 @@ pub enum ReportError {
         /// What would be right.
         wanted: String,
     },
-    /// The folder for a report of several runs holds something else.
+    /// The folder for a report of several runs, or for a site, holds something else.
     #[error(
-        "{path}: there are files in it, and they are no report\n  expected: a new folder, or that of an earlier report (--out)"
+        "{path}: there are files in it, and they are no {what}\n  expected: a new folder, or that of an earlier {what} (--out)"
     )]
     Occupied {
-        /// The folder.
+        /// The folder, or what in it is of others.
+        path: PathBuf,
+        /// What it is for: `report`, `site`.
+        what: &'static str,
+    },
+    /// The folder of a site has something that is no part of one.
+    #[error(
+        "{path}: it is no part of a site of weir's, and would be lost\n  expected: a folder with nothing else in it (--out)"
+    )]
+    Foreign {
+        /// What it is.
         path: PathBuf,
     },
     /// A file could not be read, written or renamed.

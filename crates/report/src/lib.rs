@@ -2,8 +2,9 @@
 //! `weir-published` adds sections ([`extra`]), and `weir-compare` reads runs and draws tables with this crate.
 //!
 //! Data moves one way: [`load_run`] reads the folder, [`summary`] computes medians, intervals and ranks, and everything
-//! else draws the summary. [`machines`](fn@machines) lays several runs beside each other. The crate starts no process, opens no
-//! socket, and writes only the folder `report/` of a run, or the one of a report of several.
+//! else draws the summary. [`machines`](fn@machines) lays several runs beside each other, and [`site`](fn@site) publishes many. The
+//! crate starts no process, opens no socket, and writes only the folder `report/` of a run, or the one of a report of several or of a
+//! site.
 //! It does not know products, protocols or published documents, or how a number was measured beyond what the record
 //! says.
 
@@ -13,6 +14,7 @@ pub mod extra;
 pub mod files;
 pub mod formats;
 pub mod hlog;
+mod links;
 mod machines;
 mod make;
 mod page;
@@ -23,6 +25,7 @@ mod plan;
 pub mod run;
 mod sections_page;
 pub mod series;
+mod site;
 pub mod summary;
 mod summary_csv;
 pub mod tables;
@@ -35,5 +38,6 @@ pub use make::{Made, Options, make, make_of};
 pub use part::Part;
 pub use run::{Run, load_run};
 pub use sections_page::SectionsPage;
+pub use site::{Site, SiteOptions, SkippedRun, site};
 pub use summary::{Summary, summary};
 pub use terminal::{full_answer, short_answer};

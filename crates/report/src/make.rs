@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use crate::charts::{self, Chart, SectionCharts, csv, draw, png};
 use crate::error::ReportError;
 use crate::extra::Extra;
+use crate::links::Links;
 use crate::page::{self, Drawing};
 use crate::run::{Broken, Run, load_run};
 use crate::summary::{Summary, summary};
@@ -18,10 +19,13 @@ use crate::summary_csv;
 /// Name of the report's folder in a run.
 const FOLDER: &str = "report";
 
+/// Name of the page in it.
+const PAGE: &str = "report.html";
+
 /// What to make.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Rasterise each chart too. Without, a report is made several times as fast, and its links to PNG lead nowhere.
+    /// Rasterise each chart too. Without, a report is made several times as fast.
     pub png: bool,
 }
 
@@ -61,8 +65,28 @@ pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
 /// # Errors
 ///
 /// As [`make`].
-pub fn make_of(loaded: &Run, mut summary: Summary, extra: Extra, options: &Options) -> Result<Made, ReportError> {
+pub fn make_of(loaded: &Run, summary: Summary, extra: Extra, options: &Options) -> Result<Made, ReportError> {
     let run = loaded.folder.as_path();
+    let new = folder_beside(run)?;
+    let names = write_report(loaded, summary, extra, &Links::of_report(options.png), &new.path().join(PAGE))?;
+    let folder = run.join(FOLDER);
+    replace(run, new, &folder)?;
+    Ok(Made {
+        html: folder.join(PAGE),
+        markdown: folder.join("report.md"),
+        charts: names.into_iter().map(|name| folder.join("charts").join(name)).collect(),
+        summary_csv: folder.join("summary.csv"),
+    })
+}
+
+/// Writes the page of a run and, beside it, its other files; the names of its charts' files.
+pub(crate) fn write_report(
+    loaded: &Run,
+    mut summary: Summary,
+    extra: Extra,
+    links: &Links,
+    page: &Path,
+) -> Result<Vec<String>, ReportError> {
     let (mut drawn, mut broken) = draw_sections(loaded, &summary);
     // Histograms and series are only read for charts, so only now is it known which of them are broken.
     extra.broken.iter().for_each(|row| charts::note_broken(&mut broken, row.clone()));
@@ -78,29 +102,23 @@ pub fn make_of(loaded: &Run, mut summary: Summary, extra: Extra, options: &Optio
         overview: overview.as_ref(),
         sections: summary.sections.iter().zip(&drawn).collect(),
         extra: &extra.sections,
+        links,
     };
-    let new = folder_beside(run)?;
+    let folder = page.with_file_name("");
     let of_sections = drawn.iter().flat_map(SectionCharts::all);
     let of_extra = extra.charts();
     let all: Vec<&Chart> = overview.iter().chain(of_sections).chain(of_extra).collect();
-    let names = write_charts(&all, new.path(), options)?;
-    let html = page::html(&drawing).map_err(ReportError::draw("report.html"))?;
+    let names = write_charts(&all, &folder, links.png)?;
+    let html = page::html(&drawing).map_err(ReportError::draw(PAGE))?;
     let markdown = page::markdown(&drawing).map_err(ReportError::draw("report.md"))?;
     let csv = summary_csv::draw(&summary).map_err(ReportError::draw("summary.csv"))?;
-    write(&new.path().join("report.html"), html.as_bytes())?;
-    write(&new.path().join("report.md"), markdown.as_bytes())?;
-    write(&new.path().join("summary.csv"), &csv)?;
+    write(page, html.as_bytes())?;
+    write(&folder.join("report.md"), markdown.as_bytes())?;
+    write(&folder.join("summary.csv"), &csv)?;
     for (file, text) in extra.files() {
-        write(&new.path().join(file), text.as_bytes())?;
+        write(&folder.join(file), text.as_bytes())?;
     }
-    let folder = run.join(FOLDER);
-    replace(run, new, &folder)?;
-    Ok(Made {
-        html: folder.join("report.html"),
-        markdown: folder.join("report.md"),
-        charts: names.into_iter().map(|name| folder.join("charts").join(name)).collect(),
-        summary_csv: folder.join("summary.csv"),
-    })
+    Ok(names)
 }
 
 /// The charts of all sections, and the files that could not be read. Most of the time goes into every trial's histogram.
@@ -145,18 +163,18 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
 }
 
 /// Draws each chart as SVG, CSV and, where wanted, PNG; the names of the files, in the order of the charts.
-pub(crate) fn write_charts(charts: &[&Chart], report: &Path, options: &Options) -> Result<Vec<String>, ReportError> {
+pub(crate) fn write_charts(charts: &[&Chart], report: &Path, png: bool) -> Result<Vec<String>, ReportError> {
     let folder = report.join("charts");
     // Rasterising takes most of the time.
-    charts.par_iter().try_for_each(|chart| write_chart(chart, &folder, options))?;
-    let endings: &[&str] = if options.png { &["svg", "png", "csv"] } else { &["svg", "csv"] };
+    charts.par_iter().try_for_each(|chart| write_chart(chart, &folder, png))?;
+    let endings: &[&str] = if png { &["svg", "png", "csv"] } else { &["svg", "csv"] };
     Ok(charts.iter().flat_map(|chart| endings.iter().map(|ending| format!("{}.{ending}", chart.name))).collect())
 }
 
-fn write_chart(chart: &Chart, folder: &Path, options: &Options) -> Result<(), ReportError> {
+fn write_chart(chart: &Chart, folder: &Path, png: bool) -> Result<(), ReportError> {
     let file = |ending: &str| folder.join(format!("{}.{ending}", chart.name));
     let picture = draw::svg(chart).map_err(ReportError::draw(&chart.name))?;
-    if options.png {
+    if png {
         write(&file("png"), &png::draw(&picture).map_err(ReportError::draw(&chart.name))?)?;
     }
     write(&file("svg"), picture.as_bytes())?;

@@ -16,6 +16,7 @@ use crate::charts::{Chart, SectionCharts};
 use crate::error::DrawError;
 use crate::extra::{ExtraSection, Item};
 use crate::files::{self, Rendered};
+use crate::links::Links;
 use crate::page_filter::Filter;
 use crate::run::Run;
 use crate::summary::{Section, Summary};
@@ -52,6 +53,7 @@ pub(crate) struct Drawing<'a> {
     pub overview: Option<&'a Chart>,
     pub sections: Vec<(&'a Section, &'a SectionCharts)>,
     pub extra: &'a [ExtraSection],
+    pub links: &'a Links,
 }
 
 impl Drawing<'_> {
@@ -66,6 +68,8 @@ impl Drawing<'_> {
 #[template(path = "report.html")]
 struct Page<'a> {
     drawing: &'a Drawing<'a>,
+    links: &'a Links,
+    brand: &'a str,
     summary: &'a Summary,
     filter: Filter,
     configurations: Vec<Rendered>,
@@ -74,6 +78,7 @@ struct Page<'a> {
 #[derive(Template)]
 #[template(path = "section.html")]
 struct SectionPage<'a> {
+    links: &'a Links,
     run: &'a Run,
     section: &'a Section,
     charts: &'a SectionCharts,
@@ -82,6 +87,7 @@ struct SectionPage<'a> {
 #[derive(Template)]
 #[template(path = "chart.html")]
 struct ChartBlock<'a> {
+    links: &'a Links,
     chart: &'a Chart,
     plot: Plot,
 }
@@ -100,7 +106,9 @@ struct Markdown<'a> {
 /// Only when a template is wrong.
 pub(crate) fn html(drawing: &Drawing<'_>) -> askama::Result<String> {
     let filter = Filter::of(drawing.run, drawing.summary);
-    Page { drawing, summary: drawing.summary, filter, configurations: files::configurations(drawing.run) }.render()
+    let configurations = files::configurations(drawing.run);
+    let (links, brand) = (drawing.links, drawing.summary.run.as_str());
+    Page { drawing, links, brand, summary: drawing.summary, filter, configurations }.render()
 }
 
 /// The text. Links to pictures are relative, so it must lie beside `charts/`.
@@ -115,13 +123,23 @@ pub(crate) fn markdown(drawing: &Drawing<'_>) -> askama::Result<String> {
 impl Page<'_> {
     /// Everything of a section below its heading, at once or compressed: ten thousand trials are twenty megabytes of markup.
     fn section(&self, section: &Section, charts: &SectionCharts) -> Result<String, DrawError> {
-        let body = SectionPage { run: self.drawing.run, section, charts }.render()?;
+        let body = SectionPage { links: self.links, run: self.drawing.run, section, charts }.render()?;
         if self.drawing.sections.len() <= SECTIONS_AT_ONCE {
             return Ok(body);
         }
         let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(body.as_bytes())?;
         Ok(in_script("text/deflate", &BASE64_STANDARD.encode(encoder.finish()?)))
+    }
+
+    fn chart(&self, picture: &Chart) -> Result<String, DrawError> {
+        chart(picture, self.links)
+    }
+}
+
+impl SectionPage<'_> {
+    fn chart(&self, picture: &Chart) -> Result<String, DrawError> {
+        chart(picture, self.links)
     }
 }
 
@@ -159,7 +177,7 @@ fn in_script(kind: &str, inert: &str) -> String {
     )
 }
 
-/// A chart as the page has it.
-pub(crate) fn chart(chart: &Chart) -> Result<String, DrawError> {
-    Ok(ChartBlock { chart, plot: draw::plot(chart, false)? }.render()?)
+/// A chart as a page has it.
+pub(crate) fn chart(chart: &Chart, links: &Links) -> Result<String, DrawError> {
+    Ok(ChartBlock { links, chart, plot: draw::plot(chart, false)? }.render()?)
 }

@@ -1,20 +1,20 @@
 //! The page of several runs: a heading, what a reader must know first, sections of tables and charts, and how to repeat it. `machines`
-//! draws one in the folder of its report, `weir-compare` one of a history. It does not know what the runs have in common.
+//! draws one in the folder of its report, `weir-compare` one of a history, `site` many. It does not know what the runs have in common.
 
 use std::path::{Path, PathBuf};
 
 use askama::Template;
 
 use crate::charts::Chart;
-use crate::error::ReportError;
+use crate::error::{DrawError, ReportError};
 use crate::extra::{Extra, ExtraSection, Item};
+use crate::links::Links;
 use crate::make::{Options, write, write_charts};
-use crate::page::{SCRIPT, STYLE, chart};
+use crate::page::chart;
 use crate::tables::html;
 
-/// Such a page.
-#[derive(Debug, Clone, Template)]
-#[template(path = "sections.html")]
+/// Such a page, as a report on its own.
+#[derive(Debug, Clone)]
 pub struct SectionsPage<'a> {
     /// What the window of a browser is called.
     pub title: &'a str,
@@ -39,9 +39,47 @@ impl SectionsPage<'_> {
     /// # Errors
     /// A file cannot be written, or a drawing fails (a defect of weir).
     pub fn write(&self, file: &Path, options: &Options) -> Result<Vec<PathBuf>, ReportError> {
-        let folder = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let sheet = Sheet {
+            links: &Links::of_report(options.png),
+            brand: self.brand,
+            title: self.title,
+            heading: self.heading,
+            question: "",
+            answer: "",
+            words: self.words,
+            sections: self.sections,
+            repeat: &[(self.repeat.to_owned(), self.command.to_owned())],
+        };
+        sheet.write(file)
+    }
+}
+
+/// A page of sections, alone or of a site.
+#[derive(Template)]
+#[template(path = "sections.html")]
+pub(crate) struct Sheet<'a> {
+    pub links: &'a Links,
+    pub brand: &'a str,
+    pub title: &'a str,
+    pub heading: &'a str,
+    /// The question that the page answers, and the answer; both may be empty.
+    pub question: &'a str,
+    pub answer: &'a str,
+    pub words: &'a [String],
+    pub sections: &'a [ExtraSection],
+    /// How its numbers come about again: a sentence and a command each.
+    pub repeat: &'a [(String, String)],
+}
+
+impl Sheet<'_> {
+    /// Writes the page as `file`, and what it links to where its links say. Returns all other files that were written.
+    ///
+    /// # Errors
+    /// As [`SectionsPage::write`].
+    pub fn write(&self, file: &Path) -> Result<Vec<PathBuf>, ReportError> {
+        let folder = file.with_file_name("").join(&self.links.files);
         let charts: Vec<&Chart> = self.sections.iter().flat_map(ExtraSection::charts).collect();
-        let names = write_charts(&charts, folder, options)?;
+        let names = write_charts(&charts, &folder, self.links.png)?;
         let mut files: Vec<PathBuf> = names.into_iter().map(|name| folder.join("charts").join(name)).collect();
         for (name, text) in (Extra { sections: self.sections.to_vec(), broken: Vec::new() }).files() {
             write(&folder.join(name), text.as_bytes())?;
@@ -50,5 +88,9 @@ impl SectionsPage<'_> {
         let page = self.render().map_err(ReportError::draw(&file.to_string_lossy()))?;
         write(file, page.as_bytes())?;
         Ok(files)
+    }
+
+    fn chart(&self, picture: &Chart) -> Result<String, DrawError> {
+        chart(picture, self.links)
     }
 }

@@ -15,5 +15,6 @@ pub mod pod;
 pub mod products;
 pub mod report;
 pub mod run;
+pub mod site;
 pub mod suites;
 pub mod topology;

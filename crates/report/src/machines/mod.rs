@@ -14,6 +14,7 @@ use weir_model::suite::{Entry, Suite};
 use weir_model::text::unique;
 
 use crate::error::ReportError;
+use crate::extra::ExtraSection;
 use crate::make::{Made, Options};
 use crate::run::{self, Run};
 use crate::summary::{Section, Summary};
@@ -41,7 +42,7 @@ pub(crate) struct Machines<'a> {
 }
 
 impl<'a> Machines<'a> {
-    fn of(runs: &'a [(Run, Summary)]) -> Machines<'a> {
+    fn of(runs: &[(&'a Run, &'a Summary)]) -> Machines<'a> {
         let host = |run: &Run| run.environment.as_ref().map(|it| it.host.clone()).filter(|host| !host.is_empty());
         let names: Vec<Option<String>> = runs.iter().map(|(run, _)| host(run)).collect();
         let label = |run: &Run, own: &Option<String>| match own {
@@ -51,7 +52,7 @@ impl<'a> Machines<'a> {
             }
             Some(own) => own.clone(),
         };
-        let machine = |((run, summary), name): (&'a (Run, Summary), &Option<String>)| Machine {
+        let machine = |(&(run, summary), name): (&(&'a Run, &'a Summary), &Option<String>)| Machine {
             label: label(run, name),
             run,
             summary,
@@ -85,11 +86,17 @@ pub fn machines(runs: &[(Run, Summary)], folder: &Path, options: &Options) -> Re
             comparable(other, run)?;
         }
     }
-    page::make(&Machines::of(runs), folder, options)
+    let runs: Vec<(&Run, &Summary)> = runs.iter().map(|(run, summary)| (run, summary)).collect();
+    page::make(&Machines::of(&runs), folder, options)
+}
+
+/// The sections of such a report. The runs must be comparable to the first of them.
+pub(crate) fn sections(runs: &[(&Run, &Summary)]) -> Vec<ExtraSection> {
+    page::sections(&Machines::of(runs))
 }
 
 /// Fails where the second run cannot stand beside the first.
-fn comparable(first: &Run, second: &Run) -> Result<(), ReportError> {
+pub(crate) fn comparable(first: &Run, second: &Run) -> Result<(), ReportError> {
     let refuse = |why: String, wanted: &str| {
         let (path, first) = (second.folder.clone(), first.folder.clone());
         Err(ReportError::NotBeside { path, first, why, wanted: wanted.to_owned() })

@@ -27,7 +27,7 @@ pub(super) fn make(all: &Machines<'_>, folder: &Path, options: &Options) -> Resu
     let is_report = folder.join("report.html").is_file();
     let empty = std::fs::read_dir(folder).map_or(true, |mut files| files.next().is_none());
     if !is_report && !empty {
-        return Err(ReportError::Occupied { path: folder.to_path_buf() });
+        return Err(ReportError::Occupied { path: folder.to_path_buf(), what: "report" });
     }
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(|error| ReportError::io(parent, "make", error))?;
@@ -77,7 +77,8 @@ fn words(all: &Machines<'_>) -> Vec<String> {
     words
 }
 
-fn sections(all: &Machines<'_>) -> Vec<ExtraSection> {
+/// What the machines are, and each case on all of them.
+pub(super) fn sections(all: &Machines<'_>) -> Vec<ExtraSection> {
     let mut about = vec![Item::Table(facts::machines(all))];
     let differences = facts::differences(all);
     about.push(match differences.rows.is_empty() {

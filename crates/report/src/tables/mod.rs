@@ -107,6 +107,8 @@ pub struct Cell {
     pub detail: String,
     /// What a number is sorted by.
     pub sort: Option<f64>,
+    /// Where it leads to on a page; empty for nowhere.
+    pub link: String,
 }
 
 /// What stands in a column for one thing.
@@ -205,7 +207,7 @@ impl Column {
 impl Cell {
     /// A number as it is shown, and the one that it is sorted by.
     pub fn number(main: impl Into<String>, sort: f64) -> Cell {
-        Cell { main: main.into(), detail: String::new(), sort: sort.is_finite().then_some(sort) }
+        Cell { main: main.into(), sort: sort.is_finite().then_some(sort), ..Cell::default() }
     }
 
     /// A number in three digits.
@@ -227,6 +229,12 @@ impl Cell {
     /// The cell with something behind it.
     pub fn detail(mut self, detail: impl Into<String>) -> Cell {
         self.detail = detail.into();
+        self
+    }
+
+    /// The cell with a link on its page.
+    pub fn link(mut self, address: impl Into<String>) -> Cell {
+        self.link = address.into();
         self
     }
 

@@ -9,6 +9,7 @@ mod golden;
 mod hostile;
 mod large;
 mod random;
+mod site;
 mod suite;
 mod trial;
 
@@ -23,6 +24,7 @@ pub use curves::{CONNECTIONS, ROUNDS, SHARES, write_curves};
 pub use golden::golden;
 pub use hostile::write_hostile;
 pub use large::{Size, write_large};
+pub use site::{Copy, copy, write_base, write_several};
 pub use suite::suite;
 pub use trial::{Nature, write_trial};
 

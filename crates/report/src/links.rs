@@ -1,0 +1,63 @@
+//! Where a page finds what belongs to it: style and script, the files of its pictures, and the pages above it. A report is one page that
+//! holds style and script itself; the pages of a site share them. All templates of pages ask it. It does not know what is on a page.
+
+use crate::page::{SCRIPT, STYLE};
+
+/// Names of the files that the pages of a site share, from the site's folder.
+pub(crate) const STYLE_FILE: &str = "assets/weir.css";
+pub(crate) const SCRIPT_FILE: &str = "assets/weir.js";
+
+/// The feed of a site, from its folder.
+pub(crate) const FEED_FILE: &str = "feed.xml";
+
+/// A page that is one file carries its style and script, and may load nothing but its pictures.
+const ALONE: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' file: data: blob:; \
+                     connect-src 'none'; base-uri 'none'; form-action 'none'";
+
+/// Pages of a site run only the site's script. `file:` is for a site that is read from a disk.
+const OF_SITE: &str = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file: data: blob:; \
+                       connect-src 'none'; base-uri 'none'; form-action 'none'";
+
+/// Where a page finds what belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Links {
+    /// The way from the page to the site's folder, empty or with a `/` at its end; `None`: the page is a report on its own.
+    pub root: Option<&'static str>,
+    /// The way from the page to the folder of its files, likewise.
+    pub files: String,
+    /// Its pictures are there as PNG, too.
+    pub png: bool,
+    /// The pages above it, as the reader knows them: address from the site's folder, and name.
+    pub above: Vec<(String, String)>,
+}
+
+impl Links {
+    /// Those of a report.
+    pub fn of_report(png: bool) -> Links {
+        Links { root: None, files: String::new(), png, above: Vec::new() }
+    }
+
+    /// What the page may load.
+    pub fn policy(&self) -> &'static str {
+        if self.root.is_none() { ALONE } else { OF_SITE }
+    }
+
+    /// Its style, and of a site the feed, as markup for its head.
+    pub fn style(&self) -> String {
+        match self.root {
+            None => format!("<style>{STYLE}</style>"),
+            Some(root) => format!(
+                "<link rel=\"stylesheet\" href=\"{root}{STYLE_FILE}\">\n\
+                 <link rel=\"alternate\" type=\"application/atom+xml\" title=\"Runs\" href=\"{root}{FEED_FILE}\">"
+            ),
+        }
+    }
+
+    /// Its script, as markup for its end.
+    pub fn script(&self) -> String {
+        match self.root {
+            None => format!("<script>{SCRIPT}</script>"),
+            Some(root) => format!("<script src=\"{root}{SCRIPT_FILE}\"></script>"),
+        }
+    }
+}
