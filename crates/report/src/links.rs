@@ -18,6 +18,36 @@ const ALONE: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src '
 const OF_SITE: &str = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file: data: blob:; \
                        connect-src 'none'; base-uri 'none'; form-action 'none'";
 
+/// The files of a chart beside a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ChartFiles {
+    /// Its numbers as CSV; the picture is on the page alone.
+    Numbers,
+    /// The picture as SVG, too.
+    Pictures,
+    /// And as PNG.
+    Raster,
+}
+
+impl ChartFiles {
+    pub fn has_svg(self) -> bool {
+        self >= ChartFiles::Pictures
+    }
+
+    pub fn has_png(self) -> bool {
+        self == ChartFiles::Raster
+    }
+
+    /// The endings of the files' names.
+    pub fn endings(self) -> &'static [&'static str] {
+        match self {
+            ChartFiles::Numbers => &["csv"],
+            ChartFiles::Pictures => &["svg", "csv"],
+            ChartFiles::Raster => &["svg", "png", "csv"],
+        }
+    }
+}
+
 /// Where a page finds what belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Links {
@@ -25,8 +55,8 @@ pub(crate) struct Links {
     pub root: Option<&'static str>,
     /// The way from the page to the folder of its files, likewise.
     pub files: String,
-    /// Its pictures are there as PNG, too.
-    pub png: bool,
+    /// As what its charts are there as files.
+    pub charts: ChartFiles,
     /// The pages above it, as the reader knows them: address from the site's folder, and name.
     pub above: Vec<(String, String)>,
 }
@@ -34,7 +64,8 @@ pub(crate) struct Links {
 impl Links {
     /// Those of a report.
     pub fn of_report(png: bool) -> Links {
-        Links { root: None, files: String::new(), png, above: Vec::new() }
+        let charts = if png { ChartFiles::Raster } else { ChartFiles::Pictures };
+        Links { root: None, files: String::new(), charts, above: Vec::new() }
     }
 
     /// What the page may load.

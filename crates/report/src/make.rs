@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::charts::{self, Chart, SectionCharts, csv, draw, png};
 use crate::error::ReportError;
 use crate::extra::Extra;
-use crate::links::Links;
+use crate::links::{ChartFiles, Links};
 use crate::page::{self, Drawing};
 use crate::run::{Broken, Run, load_run};
 use crate::summary::{Summary, summary};
@@ -108,7 +108,7 @@ pub(crate) fn write_report(
     let of_sections = drawn.iter().flat_map(SectionCharts::all);
     let of_extra = extra.charts();
     let all: Vec<&Chart> = overview.iter().chain(of_sections).chain(of_extra).collect();
-    let names = write_charts(&all, &folder, links.png)?;
+    let names = write_charts(&all, &folder, links.charts)?;
     let html = page::html(&drawing).map_err(ReportError::draw(PAGE))?;
     let markdown = page::markdown(&drawing).map_err(ReportError::draw("report.md"))?;
     let csv = summary_csv::draw(&summary).map_err(ReportError::draw("summary.csv"))?;
@@ -162,21 +162,25 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
     made.and_then(|()| fs::write(path, bytes)).map_err(|error| ReportError::io(path, "write", error))
 }
 
-/// Draws each chart as SVG, CSV and, where wanted, PNG; the names of the files, in the order of the charts.
-pub(crate) fn write_charts(charts: &[&Chart], report: &Path, png: bool) -> Result<Vec<String>, ReportError> {
+/// Draws each chart as the `files` that are wanted; their names, in the order of the charts.
+pub(crate) fn write_charts(charts: &[&Chart], report: &Path, files: ChartFiles) -> Result<Vec<String>, ReportError> {
     let folder = report.join("charts");
     // Rasterising takes most of the time.
-    charts.par_iter().try_for_each(|chart| write_chart(chart, &folder, png))?;
-    let endings: &[&str] = if png { &["svg", "png", "csv"] } else { &["svg", "csv"] };
-    Ok(charts.iter().flat_map(|chart| endings.iter().map(|ending| format!("{}.{ending}", chart.name))).collect())
+    charts.par_iter().try_for_each(|chart| write_chart(chart, &folder, files))?;
+    Ok(charts
+        .iter()
+        .flat_map(|chart| files.endings().iter().map(|ending| format!("{}.{ending}", chart.name)))
+        .collect())
 }
 
-fn write_chart(chart: &Chart, folder: &Path, png: bool) -> Result<(), ReportError> {
+fn write_chart(chart: &Chart, folder: &Path, files: ChartFiles) -> Result<(), ReportError> {
     let file = |ending: &str| folder.join(format!("{}.{ending}", chart.name));
-    let picture = draw::svg(chart).map_err(ReportError::draw(&chart.name))?;
-    if png {
-        write(&file("png"), &png::draw(&picture).map_err(ReportError::draw(&chart.name))?)?;
+    if files.has_svg() {
+        let picture = draw::svg(chart).map_err(ReportError::draw(&chart.name))?;
+        if files.has_png() {
+            write(&file("png"), &png::draw(&picture).map_err(ReportError::draw(&chart.name))?)?;
+        }
+        write(&file("svg"), picture.as_bytes())?;
     }
-    write(&file("svg"), picture.as_bytes())?;
     write(&file("csv"), &csv::draw(chart).map_err(ReportError::draw(&chart.name))?)
 }

@@ -79,7 +79,7 @@ impl Sheet<'_> {
     pub fn write(&self, file: &Path) -> Result<Vec<PathBuf>, ReportError> {
         let folder = file.with_file_name("").join(&self.links.files);
         let charts: Vec<&Chart> = self.sections.iter().flat_map(ExtraSection::charts).collect();
-        let names = write_charts(&charts, &folder, self.links.png)?;
+        let names = write_charts(&charts, &folder, self.links.charts)?;
         let mut files: Vec<PathBuf> = names.into_iter().map(|name| folder.join("charts").join(name)).collect();
         for (name, text) in (Extra { sections: self.sections.to_vec(), broken: Vec::new() }).files() {
             write(&folder.join(name), text.as_bytes())?;

@@ -12,6 +12,7 @@ use super::suites::{self, Suite};
 use super::{Page, section, shortened};
 use crate::error::ReportError;
 use crate::extra::Item;
+use crate::links::ChartFiles;
 use crate::summary::Row;
 use crate::tables::{Cell, Column, RowKind, Table, TableOf, estimate_cell};
 
@@ -40,6 +41,7 @@ pub(super) fn write(
         address: "index.html",
         root: "",
         files: "",
+        charts: ChartFiles::Pictures,
         brand: "",
         heading: "Which product, for which work?",
         question: "",

@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use crate::error::ReportError;
 use crate::extra::{Extra, ExtraSection, Item};
-use crate::links::{self, Links};
+use crate::links::{self, ChartFiles, Links};
 use crate::make::{folder_beside, replace, write};
 use crate::page::{SCRIPT, STYLE};
 use crate::run::Run;
@@ -157,6 +157,8 @@ struct Page<'a> {
     root: &'static str,
     /// The folder of its files, from the folder that it is in; empty: that folder itself.
     files: &'a str,
+    /// The files of its charts.
+    charts: ChartFiles,
     brand: &'a str,
     heading: &'a str,
     question: &'a str,
@@ -174,7 +176,7 @@ impl Page<'_> {
         let path = site.join(self.address);
         let files = if self.files.is_empty() { String::new() } else { format!("{}/", self.files) };
         let sheet = Sheet {
-            links: &Links { root: Some(self.root), files, png: false, above: above(&self.above) },
+            links: &Links { root: Some(self.root), files, charts: self.charts, above: above(&self.above) },
             brand: self.brand,
             title: self.heading,
             heading: self.heading,

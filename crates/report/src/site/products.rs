@@ -15,6 +15,7 @@ use crate::charts::axis::Axis;
 use crate::charts::{Chart, ChartKind, Curve, CurvePoint, Curves};
 use crate::error::{DrawError, ReportError};
 use crate::extra::Item;
+use crate::links::ChartFiles;
 use crate::palette::style;
 use crate::summary::Row;
 use crate::tables::{Cell, Column, RowKind, Table, TableOf, estimate_cell, rank_words, usage_cell};
@@ -117,6 +118,7 @@ pub(super) fn write(product: &Product<'_>, site: &Path) -> Result<(), ReportErro
         address: &product.address(),
         root: ROOT,
         files: &product.name,
+        charts: ChartFiles::Pictures,
         brand: &product.title,
         heading: &product.title,
         question: "",

@@ -12,7 +12,7 @@ use super::{Page, SiteOptions, above, section};
 use crate::charts;
 use crate::error::ReportError;
 use crate::extra::{ExtraSection, Item};
-use crate::links::Links;
+use crate::links::{ChartFiles, Links};
 use crate::make::{write as write_file, write_report};
 use crate::run::load_run;
 use crate::summary::{FailedTrial, FindingGroup};
@@ -36,7 +36,8 @@ pub(super) fn write(run: &Recorded, site: &Path, options: &SiteOptions<'_>) -> R
     if run.whole {
         let read = load_run(&run.run.folder)?;
         let extra = (options.extra)(&read, &run.summary);
-        let links = Links { root: Some(ROOT), files: String::new(), png: false, above: above(&between(run)) };
+        let charts = ChartFiles::Pictures;
+        let links = Links { root: Some(ROOT), files: String::new(), charts, above: above(&between(run)) };
         return write_report(&read, run.summary.clone(), extra, &links, &page).map(drop);
     }
     let csv = summary_csv::draw(&run.summary).map_err(ReportError::draw("summary.csv"))?;
@@ -50,15 +51,20 @@ pub(super) fn write(run: &Recorded, site: &Path, options: &SiteOptions<'_>) -> R
         "Its whole report, with every section, picture and trial, is made from the run's folder by:".to_owned(),
         format!("weir report {}", run.run.name),
     ));
+    let mut words = run.summary.remarks.clone();
+    if !run.summary.findings.is_empty() {
+        words.push("Findings are counted here; the whole report explains each.".to_owned());
+    }
     let page = Page {
         address: &run.page(),
         root: ROOT,
         files: "",
+        charts: ChartFiles::Numbers,
         brand: &run.run.name,
         heading: &run.summary.title,
         question: &run.summary.question,
         answer: &run.summary.answer,
-        words: run.summary.remarks.clone(),
+        words,
         sections: sections(run, suite.is_some()),
         repeat,
         above: between(run),

@@ -10,6 +10,7 @@ use super::recorded::Recorded;
 use super::{Page, SiteOptions, section, shortened, words};
 use crate::error::ReportError;
 use crate::extra::{ExtraSection, Item};
+use crate::links::ChartFiles;
 use crate::machines;
 use crate::run::{Run, load_run};
 use crate::summary::Summary;
@@ -85,6 +86,7 @@ pub(super) fn write(suite: &Suite<'_>, site: &Path, options: &SiteOptions<'_>) -
         address: &suite.address(),
         root: ROOT,
         files: &suite.name,
+        charts: ChartFiles::Pictures,
         brand: &format!("suite {}", suite.name),
         heading: suite.title(),
         question: &newest.summary.question,
