@@ -6,8 +6,10 @@ SHELL := /bin/bash
 
 WEIR := target/release/weir
 MACHINE := $(shell uname -m)
-TEST_APT := nginx-light haproxy redis-server memcached nutcracker librocksdb-dev chromium chromium-driver npm python3-pip openssh-server iproute2 \
+TEST_APT := nginx-light haproxy redis-server memcached nutcracker librocksdb-dev chromium chromium-driver python3-pip openssh-server iproute2 \
 	containerd runc containernetworking-plugins busybox-static
+# A Node.js from elsewhere brings npm with it, and apt refuses Debian's beside it.
+TEST_APT += $(if $(shell command -v npm),,npm)
 # Packages and wheels only: minutes of building are no test's business.
 TEST_PRODUCTS := apache caddy envoy h2o haproxy nginx traefik trafficserver varnish varnish-cache \
 	redis redis-replicated memcached twemproxy valkey envoy-redis
