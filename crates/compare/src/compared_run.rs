@@ -113,9 +113,14 @@ impl ComparedRun {
 
     /// The direct path's numbers by block under the same workload and load; empty if there are none.
     pub(super) fn direct_values(&self, case: &CaseId, metric: Metric, busy: bool) -> Blocks {
-        let metric = metric.entry().compared.and_then(|compared| compared.direct);
-        let direct = self.direct_beside(case).zip(metric);
-        direct.map(|(direct, metric)| self.by_block(&direct, metric, busy)).unwrap_or_default()
+        self.values_beside(case, BASELINE, metric, busy)
+    }
+
+    /// The numbers of another product, the reference, by block under the same workload and load: those that a metric is divided
+    /// by. Empty if there are none.
+    pub(super) fn values_beside(&self, case: &CaseId, reference: &str, metric: Metric, busy: bool) -> Blocks {
+        let beside = self.beside(case, reference).zip(divisor(metric, reference));
+        beside.map(|(beside, metric)| self.by_block(&beside, metric, busy)).unwrap_or_default()
     }
 
     /// The reason why a case has no number: the outcome of its last trial. `None` when it has a number.
@@ -159,20 +164,25 @@ impl ComparedRun {
         blocks
     }
 
-    /// The direct path's case of the same section, and of the same profile if there are several.
-    fn direct_beside(&self, case: &CaseId) -> Option<CaseId> {
+    /// A product's case of the same section, and of the same profile if there are several.
+    fn beside(&self, case: &CaseId, product: &str) -> Option<CaseId> {
         let beside = |profile: Option<&str>| {
             let cases = self.run.trials.iter().map(|trial| &trial.measurement.case);
-            let mut direct = cases.filter(|direct| {
-                direct.product == BASELINE && direct.workload == case.workload && direct.load == case.load
-            });
-            direct.find(|direct| profile.is_none_or(|profile| direct.profile == profile)).cloned()
+            let mut all = cases
+                .filter(|other| other.product == product && other.workload == case.workload && other.load == case.load);
+            all.find(|other| profile.is_none_or(|profile| other.profile == profile)).cloned()
         };
-        if case.product == BASELINE { None } else { beside(Some(&case.profile)).or_else(|| beside(None)) }
+        if case.product == product { None } else { beside(Some(&case.profile)).or_else(|| beside(None)) }
     }
 }
 
-/// See [`ComparedRun::cpu_of_others`]. Only some trials of a run show whether the kernel charges interrupts to
+/// The number of a reference by which a metric is divided. The direct path, which has no product, has others or none.
+pub(super) fn divisor(metric: Metric, reference: &str) -> Option<Metric> {
+    if reference != BASELINE { Some(metric) } else { metric.entry().compared?.direct }
+}
+
+/// See [`ComparedRun::cpu_of_others`]. Trials of a duet are absent, because the host's rows have the other product's time in them; the
+/// audit, which knows both, judges those alone. Only some trials of a run show whether the kernel charges interrupts to
 /// processes; the result then holds for all trials.
 fn cpu_of_others(run: &Run) -> BTreeMap<u32, f64> {
     let used: BTreeMap<u32, CpuTime> =
@@ -182,7 +192,7 @@ fn cpu_of_others(run: &Run) -> BTreeMap<u32, f64> {
 }
 
 fn cpu_time(run: &Run, trial: &Trial) -> Option<CpuTime> {
-    let load = trial.measurement.load.as_ref()?;
+    let load = trial.measurement.load.as_ref().filter(|load| load.bursts.is_none())?;
     let begin = load.window_start_ms;
     let end = begin + (load.window_s * 1e3) as u64 + SLACK_MS;
     let rows = resource_seconds(run, trial).ok()?;

@@ -13,6 +13,7 @@ mod error;
 pub mod extra;
 pub mod files;
 pub mod formats;
+mod found;
 pub mod hlog;
 mod links;
 mod machines;
@@ -33,6 +34,7 @@ mod terminal;
 
 pub use error::{DrawError, ReportError};
 pub use extra::Extra;
+pub use found::runs_in;
 pub use machines::machines;
 pub use make::{Made, Options, make, make_of};
 pub use part::Part;

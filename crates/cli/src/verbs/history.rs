@@ -38,8 +38,11 @@ pub struct Args {
     /// The least change that counts, in per cent.
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = least)]
     least: f64,
-    /// Take numbers as measured, instead of dividing them by those of the direct path in the same block.
-    #[arg(long)]
+    /// Divide numbers by those of this product in the same block: one that is the same in all runs.
+    #[arg(long, value_name = "PRODUCT", default_value = "direct")]
+    reference: String,
+    /// Take numbers as measured, instead of dividing them.
+    #[arg(long, conflicts_with = "reference")]
     absolute: bool,
     /// Include trials during which other processes used more than 5 % of the machine's CPU.
     #[arg(long)]
@@ -79,6 +82,7 @@ pub fn main(args: &Args) -> VerbResult {
         least: 1.0 + args.least,
         newest: args.newest as usize,
         fail_on: args.fail_on,
+        reference: args.reference.clone(),
         absolute: args.absolute,
         busy: args.busy,
         any_host: args.any_host,

@@ -59,7 +59,7 @@ fn values(points: &[Point]) -> Vec<f64> {
     points.iter().map(|point| point.value).collect()
 }
 
-/// A divided time must have changed as measured, too: where weir itself made the direct path faster, a product with the same speed would
+/// A divided time must have changed as measured, too: where the reference alone got faster, as weir makes the direct path, a product with the same speed would
 /// look slower by that share.
 fn verdict(series: &Series, before: &[Point], after: &[Point], least: f64) -> Verdict {
     let median = |points: &[Point], of: fn(&Point) -> f64| {

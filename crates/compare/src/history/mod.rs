@@ -19,7 +19,9 @@ use serde::{Serialize, Serializer};
 use weir_model::InputError;
 use weir_model::metric::Metric;
 use weir_model::record::CaseId;
-use weir_report::{Part, ReportError};
+use weir_model::text::{one_of, suggestion, unique};
+use weir_report::run::BASELINE;
+use weir_report::{Part, ReportError, SkippedRun};
 use weir_stats::Estimate;
 
 pub use output::text;
@@ -70,7 +72,9 @@ pub struct Options {
     pub newest: usize,
     /// Which changes in the newest runs are alarms.
     pub fail_on: FailOn,
-    /// Take numbers as measured, not divided by the direct path's.
+    /// The product by whose numbers of the same block others are divided: the direct path, or one that stays the same in all runs.
+    pub reference: String,
+    /// Take numbers as measured, not divided.
     pub absolute: bool,
     /// Include trials during which other processes used the machine.
     pub busy: bool,
@@ -90,6 +94,7 @@ impl Default for Options {
             least: 1.02,
             newest: 10,
             fail_on: FailOn::Worse,
+            reference: BASELINE.to_owned(),
             absolute: false,
             busy: false,
             any_host: false,
@@ -121,6 +126,8 @@ pub struct History {
     pub level: f64,
     /// The claims, one a series of a product, and the level of each.
     pub claims: Family,
+    /// The product by whose numbers others are divided; `direct`: the direct path.
+    pub reference: String,
     /// The least change that counts, as a ratio.
     pub least: f64,
     /// So many runs at the end of each series are the newest.
@@ -136,7 +143,7 @@ pub struct History {
     /// The machines, and the runs of each.
     pub machines: Vec<Machine>,
     /// Runs that are not used.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedRun>,
     /// Each number of each case.
     pub series: Vec<Series>,
 }
@@ -171,15 +178,6 @@ pub struct RunFacts {
     pub products: Vec<(String, String)>,
 }
 
-/// A run that is not used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Skipped {
-    /// Its folder.
-    pub folder: PathBuf,
-    /// The reason.
-    pub why: String,
-}
-
 /// One number of a case on a machine, run by run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Series {
@@ -197,9 +195,9 @@ pub struct Series {
     /// Which number.
     #[serde(serialize_with = "compared_name")]
     pub metric: Metric,
-    /// Of the direct path where products are there: it shows the machine, and no claim is made.
+    /// Of the direct path or the reference where other products are there: it shows the machine, and no claim is made.
     pub of_machine: bool,
-    /// Values were divided by the direct path's of the same blocks, and multiplied by its median over all runs.
+    /// Values were divided by the reference's of the same blocks, and multiplied by its median over all runs.
     pub divided: bool,
     /// The runs, in order.
     pub points: Vec<Point>,
@@ -245,9 +243,9 @@ pub struct Without {
 pub enum Verdict {
     /// The product's number changed.
     Changed,
-    /// A time that changed when divided by the direct path's, and not as measured: the direct path alone may have changed.
+    /// A time that changed when divided by the reference's, and not as measured: the reference alone may have changed.
     Unclear,
-    /// The machine changed: the direct path's number.
+    /// The machine changed: the number of the direct path or of the reference.
     Machine,
 }
 
@@ -288,6 +286,7 @@ pub fn history(folders: &[PathBuf], options: &Options) -> Result<History, Histor
     let (runs, skipped) = read::runs(folders, options)?;
     let cases: Vec<CaseId> = runs.iter().flat_map(|run| run.cases.iter().map(|of| of.case.clone())).collect();
     options.selection.check(&cases, "no run has a")?;
+    check_reference(&options.reference, &cases)?;
     if runs.is_empty() {
         return Err(InputError::of("weir history", sentences::none_left(&skipped), "runs that can be read").into());
     }
@@ -299,6 +298,7 @@ pub fn history(folders: &[PathBuf], options: &Options) -> Result<History, Histor
         by: options.by,
         level: options.level,
         claims,
+        reference: options.reference.clone(),
         least: options.least,
         newest: options.newest,
         fail_on: options.fail_on,
@@ -313,6 +313,17 @@ pub fn history(folders: &[PathBuf], options: &Options) -> Result<History, Histor
     history.answer = sentences::answer(&history);
     history.remarks = sentences::remarks(&history, options);
     Ok(history)
+}
+
+/// Fails where no run has the reference.
+fn check_reference(reference: &str, cases: &[CaseId]) -> Result<(), InputError> {
+    let products = unique(cases.iter().map(|case| case.product.as_str()));
+    // Runs without a direct path have numbers as measured.
+    if reference == BASELINE || cases.is_empty() || products.contains(&reference) {
+        return Ok(());
+    }
+    let found = format!("no run has a product {reference:?}{}", suggestion(reference, products.iter().copied()));
+    Err(InputError::of("--reference", found, one_of(products)))
 }
 
 impl History {

@@ -7,6 +7,7 @@ use weir_model::text::{Unit, counted, grouped};
 use weir_report::charts::axis::{Axis, Scale};
 use weir_report::charts::{Chart, ChartKind, Dash, Line, Lines};
 use weir_report::extra::{ExtraSection, Item};
+use weir_report::run::BASELINE;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableOf};
 use weir_report::{Options, ReportError, SectionsPage};
 
@@ -55,7 +56,7 @@ fn sections(history: &History) -> Vec<ExtraSection> {
     let case = |(place, (heading, all)): (usize, (String, Vec<Numbered<'_>>))| {
         let (changed, unchanged): (Vec<_>, Vec<_>) = all.iter().partition(|(_, series)| !series.changes.is_empty());
         let charts = |some: &[Numbered<'_>]| -> Vec<Chart> {
-            some.iter().map(|(number, series)| chart(*number, series, history.by)).collect()
+            some.iter().map(|(number, series)| chart(*number, series, history)).collect()
         };
         let mut items: Vec<Item> = charts(&changed).into_iter().map(|chart| Item::Chart(Box::new(chart))).collect();
         if !unchanged.is_empty() {
@@ -83,7 +84,7 @@ fn unit(series: &Series) -> Unit {
     series.metric.entry().quantity.unit(least)
 }
 
-fn chart(number: usize, series: &Series, by: Order) -> Chart {
+fn chart(number: usize, series: &Series, history: &History) -> Chart {
     let (entry, unit) = (series.metric.entry(), unit(series));
     let value = |(at, point): (usize, &Point)| vec![((at + 1) as f64, point.value / unit.size)];
     let ends = series.changes.iter().map(|change| change.at).chain([series.points.len()]);
@@ -113,10 +114,10 @@ fn chart(number: usize, series: &Series, by: Order) -> Chart {
         title: format!("{}: {}", entry.name, sentences::case(series)),
         subtitle: format!(
             "{better} A dot for each run, by {}; lines are medians between changes.",
-            sentences::order(by)
+            sentences::order(history.by)
         ),
         alt: format!("{} over {}. {found}.", entry.name, sentences::runs(series.points.len())),
-        notes: notes(series),
+        notes: notes(series, &history.reference),
         kind: ChartKind::Lines(Lines {
             x: Axis::linear("Run", ""),
             y: Axis { scale: Scale::Fitted, ..Axis::of_metric(series.metric, unit) },
@@ -129,15 +130,20 @@ fn chart(number: usize, series: &Series, by: Order) -> Chart {
     }
 }
 
-fn notes(series: &Series) -> Vec<String> {
+fn notes(series: &Series, reference: &str) -> Vec<String> {
     let mut notes = vec!["A run's number is the median over its blocks.".to_owned()];
     if series.divided {
-        notes.push(
-            "It was divided by the direct path's in the same block, and multiplied by that one's median.".to_owned(),
-        );
+        notes.push(format!(
+            "It was divided by that of {} in the same block, and multiplied by that one's median.",
+            sentences::reference(reference)
+        ));
     }
     if series.of_machine {
-        notes.push("The direct path shows the machine, and weir itself; nothing is claimed of it.".to_owned());
+        let shows = match series.case.product.as_str() {
+            BASELINE => "The direct path shows the machine, and weir itself",
+            _ => "Others are divided by it, so that it shows the machine",
+        };
+        notes.push(format!("{shows}; nothing is claimed of it."));
     }
     if series.changes.iter().any(|change| change.verdict == Verdict::Unclear) {
         notes.push("Unclear: it changed when divided, and not as measured.".to_owned());
@@ -214,7 +220,7 @@ fn runs(history: &History) -> ExtraSection {
 }
 
 fn skipped(history: &History) -> Table {
-    let mut table = TableOf::<super::Skipped>::new();
+    let mut table = TableOf::<super::SkippedRun>::new();
     table.add(Column::text("Folder"), |one| one.folder.to_string_lossy().into_owned());
     table.add(Column::text("Why"), |one| one.why.clone());
     table.table("history-skipped", "Runs that are not used", &history.skipped, |_| RowKind::Unranked)

@@ -2,20 +2,17 @@
 //! metric. `history` calls it; `machine` and `series` group what it read. It does not know what a change is.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use weir_model::InputError;
 use weir_model::metric::{Goal, Metric};
 use weir_model::record::{CaseId, Environment, MEASUREMENT_SCHEMA};
 use weir_model::suite::Suite;
-use weir_report::ReportError;
+use weir_report::{ReportError, SkippedRun, runs_in};
 
-use super::{HistoryError, Options, RunFacts, Skipped};
+use super::{HistoryError, Options, RunFacts};
+use crate::compared_run::divisor;
 use crate::{ComparedRun, of_load, sentences};
-
-/// Runs are looked for in folders of folders, and so on, this deep.
-const DEEPEST: usize = 4;
 
 /// What a history needs of a run.
 #[derive(Debug, Clone)]
@@ -45,8 +42,8 @@ pub(super) struct OfCase {
 pub(super) struct Number {
     pub measured: f64,
     pub blocks: usize,
-    /// The number over that of the direct path in the same block, and the direct path's number.
-    pub by_direct: Option<(f64, f64)>,
+    /// The number over that of the reference in the same block, and the reference's number.
+    pub by_reference: Option<(f64, f64)>,
     /// Whether the metric is to be divided at all.
     pub divides: bool,
 }
@@ -74,11 +71,11 @@ impl OneRun {
 }
 
 /// All runs of the folders that can be used, by date, and those that cannot.
-pub(super) fn runs(folders: &[PathBuf], options: &Options) -> Result<(Vec<OneRun>, Vec<Skipped>), HistoryError> {
+pub(super) fn runs(folders: &[PathBuf], options: &Options) -> Result<(Vec<OneRun>, Vec<SkippedRun>), HistoryError> {
     let (mut runs, mut skipped) = (Vec::new(), Vec::new());
     let mut seen: BTreeSet<PathBuf> = BTreeSet::new();
     for folder in folders {
-        let found = find(folder)?;
+        let found = runs_in(folder)?;
         if found.is_empty() {
             let wanted = "a run's folder, or one with runs in it, such as runs/";
             let source = folder.to_string_lossy();
@@ -90,39 +87,12 @@ pub(super) fn runs(folders: &[PathBuf], options: &Options) -> Result<(Vec<OneRun
             }
             match read(&run, options) {
                 Ok(one) => runs.push(one),
-                Err(why) => skipped.push(Skipped { folder: run, why }),
+                Err(why) => skipped.push(SkippedRun { folder: run, why }),
             }
         }
     }
     runs.sort_by(|a, b| (&a.environment.started, &a.name).cmp(&(&b.environment.started, &b.name)));
     Ok((runs, skipped))
-}
-
-/// The runs in a folder, which may be one itself.
-fn find(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
-    if !folder.is_dir() {
-        let why = "there is no such folder".to_owned();
-        return Err(ReportError::NotARun { path: folder.to_path_buf(), why });
-    }
-    let mut runs = Vec::new();
-    descend(folder, DEEPEST, &mut runs);
-    Ok(runs)
-}
-
-fn descend(folder: &Path, deeper: usize, runs: &mut Vec<PathBuf>) {
-    if folder.join("run.toml").is_file() || folder.join("trials").is_dir() {
-        runs.push(folder.to_path_buf());
-        return;
-    }
-    if deeper == 0 {
-        return;
-    }
-    // Links are not followed: they may lead in circles.
-    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
-    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).filter(is_folder);
-    let mut below: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    below.sort();
-    below.iter().for_each(|below| descend(below, deeper - 1, runs));
 }
 
 /// Reads a run, or says why it cannot be used.
@@ -165,7 +135,7 @@ fn of_case(run: &ComparedRun, case: CaseId, options: &Options) -> OfCase {
         }
         asked => asked.iter().filter_map(|metric| of_load(*metric, goal)).collect(),
     };
-    let numbers = metrics.into_iter().filter_map(|metric| Some((metric, number(run, &case, metric, options.busy)?)));
+    let numbers = metrics.into_iter().filter_map(|metric| Some((metric, number(run, &case, metric, options)?)));
     let numbers: BTreeMap<Metric, Number> = numbers.collect();
     let why_not = match run.why_no_number(&case) {
         None if !options.busy && run.always_busy(&case) => Some(sentences::always_busy_there()),
@@ -175,13 +145,14 @@ fn of_case(run: &ComparedRun, case: CaseId, options: &Options) -> OfCase {
     OfCase { label, goal, offered, numbers, why_not, case }
 }
 
-fn number(run: &ComparedRun, case: &CaseId, metric: Metric, busy: bool) -> Option<Number> {
-    let (values, direct) = (run.values(case, metric, busy), run.direct_values(case, metric, busy));
+fn number(run: &ComparedRun, case: &CaseId, metric: Metric, options: &Options) -> Option<Number> {
+    let values = run.values(case, metric, options.busy);
+    let reference = run.values_beside(case, &options.reference, metric, options.busy);
     let median = |values: Vec<f64>| weir_stats::median(&values);
-    let pairs = || values.iter().filter_map(|(block, value)| Some((value, direct.get(block)?)));
-    let ratio = median(pairs().map(|(value, direct)| value / direct).collect());
-    let by_direct = ratio.zip(median(pairs().map(|(_, direct)| *direct).collect()));
-    let divides = metric.entry().compared.is_some_and(|compared| compared.direct.is_some());
+    let pairs = || values.iter().filter_map(|(block, value)| Some((value, reference.get(block)?)));
+    let ratio = median(pairs().map(|(value, reference)| value / reference).collect());
+    let by_reference = ratio.zip(median(pairs().map(|(_, reference)| *reference).collect()));
+    let divides = divisor(metric, &options.reference).is_some();
     let blocks = values.len();
-    Some(Number { measured: median(values.into_values().collect())?, blocks, by_direct, divides })
+    Some(Number { measured: median(values.into_values().collect())?, blocks, by_reference, divides })
 }

@@ -2,9 +2,11 @@
 //! with it.
 
 use weir_model::text::{counted, list, percent, significant, unique};
+use weir_report::run::BASELINE;
 use weir_stats::FEWEST_RUNS;
 
-use super::{Change, FailOn, History, Options, Order, Series, Skipped, Verdict};
+use super::{Change, FailOn, History, Options, Order, Series, SkippedRun, Verdict};
+use crate::compared_run::divisor;
 
 /// The number of changes that the answer names; the others are counted.
 const NAMED: usize = 3;
@@ -91,17 +93,22 @@ pub(super) fn remarks(history: &History, options: &Options) -> Vec<String> {
     remarks.extend(apart.into_iter().map(|sentence| format!("{sentence}.")));
     let claims = || history.series.iter().filter(|series| !series.of_machine && !series.points.is_empty());
     let divided = claims().filter(|series| series.divided).count();
-    let as_measured = claims().filter(|series| !series.divided && divides(series)).count();
+    let as_measured =
+        claims().filter(|series| !series.divided && divisor(series.metric, &history.reference).is_some()).count();
+    let reference = reference(&history.reference);
     if divided > 0 {
-        remarks.push(
-            "Each run's numbers were divided by those of the direct path in the same block, and multiplied by its median over all \
-             runs, because machines drift (CPU by the origin's CPU per response, memory by nothing); --absolute takes them as \
-             measured."
-                .to_owned(),
-        );
+        let other_metrics = match history.reference.as_str() {
+            BASELINE => " (CPU by the origin's CPU per response, memory by nothing)",
+            _ => "",
+        };
+        remarks.push(format!(
+            "Each run's numbers were divided by those of {reference} in the same block, and multiplied by its median over all \
+             runs, because machines drift{other_metrics}; --absolute takes them as measured."
+        ));
     }
     if as_measured > 0 {
-        let why = if options.absolute { "--absolute" } else { "the direct path is not in half of the runs" };
+        let absent = format!("{reference} is not in half of the runs");
+        let why = if options.absolute { "--absolute" } else { &absent };
         remarks.push(format!(
             "{} as measured ({why}): what the machine did then looks like a change of the product.",
             if divided > 0 { "Some numbers are" } else { "Numbers are" }
@@ -116,7 +123,7 @@ pub(super) fn remarks(history: &History, options: &Options) -> Vec<String> {
     let unclear = claims().flat_map(|series| &series.changes).filter(|one| one.verdict == Verdict::Unclear).count();
     if unclear > 0 {
         remarks.push(format!(
-            "{} of times when divided, and not as measured, which the direct path alone may explain: unclear.",
+            "{} of times when divided, and not as measured, which {reference} alone may explain: unclear.",
             counted(unclear as u64, "change")
         ));
     }
@@ -125,8 +132,9 @@ pub(super) fn remarks(history: &History, options: &Options) -> Vec<String> {
     remarks
 }
 
-fn divides(series: &Series) -> bool {
-    series.metric.entry().compared.is_some_and(|compared| compared.direct.is_some())
+/// `the direct path`, or the name of the product.
+pub(super) fn reference(product: &str) -> &str {
+    if product == BASELINE { "the direct path" } else { product }
 }
 
 /// Runs without a number, by the reason.
@@ -149,7 +157,7 @@ fn without(history: &History) -> Vec<String> {
 }
 
 /// Runs that are not used, by the reason; `None` when there is none.
-fn skipped(skipped: &[Skipped]) -> Option<String> {
+fn skipped(skipped: &[SkippedRun]) -> Option<String> {
     let names = skipped.iter().map(|one| {
         let name = one.folder.file_name().unwrap_or(one.folder.as_os_str());
         (one.why.clone(), name.to_string_lossy().into_owned())
@@ -162,7 +170,7 @@ fn skipped(skipped: &[Skipped]) -> Option<String> {
 }
 
 /// The message when no run can be used.
-pub(super) fn none_left(all: &[Skipped]) -> String {
+pub(super) fn none_left(all: &[SkippedRun]) -> String {
     format!("no run can be used: {}", skipped(all).unwrap_or_default())
 }
 

@@ -11,7 +11,7 @@ use weir_report::run::BASELINE;
 
 use super::machine::Group;
 use super::read::{Number, OfCase, OneRun};
-use super::{Options, Order, Point, Series, Without};
+use super::{Options, Order, Point, Series, Without, sentences};
 use crate::comparable;
 
 /// All series of all machines.
@@ -26,7 +26,7 @@ pub(super) fn all(groups: &[Group], options: &Options) -> Vec<Series> {
             run.cases.iter().map(|of| (run.suite.name.clone(), of.case.clone())).filter(|(_, case)| wanted(case))
         }));
         for (suite, case) in &cases {
-            let products = cases.iter().any(|(other, case)| other == suite && case.product != BASELINE);
+            let products = cases.iter().any(|(other, case)| other == suite && !is_reference(case, options));
             let own = runs().filter(|(run, of)| run.suite.name == *suite && of.case == *case);
             for asked in by_question(own.collect(), case) {
                 all.extend(of_question(&group.label, case, asked, products, options));
@@ -34,6 +34,11 @@ pub(super) fn all(groups: &[Group], options: &Options) -> Vec<Series> {
         }
     }
     all
+}
+
+/// The direct path, and what numbers are divided by.
+fn is_reference(case: &CaseId, options: &Options) -> bool {
+    case.product == BASELINE || case.product == options.reference
 }
 
 /// Runs that asked the same of a case.
@@ -90,7 +95,7 @@ fn of_question(machine: &str, case: &CaseId, asked: Asked<'_>, products: bool, o
             label: newest.1.clone(),
             apart: asked.apart.clone(),
             metric,
-            of_machine: case.product == BASELINE && products,
+            of_machine: is_reference(case, options) && products,
             divided,
             points,
             without,
@@ -116,7 +121,7 @@ fn key<'a>(run: &'a OneRun, case: &CaseId, by: Order) -> &'a str {
     }
 }
 
-/// The values of the runs, those that have none, and whether they are divided by the direct path's: they are where at least half of
+/// The values of the runs, those that have none, and whether they are divided by the reference's: they are where at least half of
 /// the runs have it, and those without it are then left out.
 fn points(
     runs: &[(&OneRun, &OfCase)],
@@ -125,10 +130,10 @@ fn points(
     options: &Options,
 ) -> (Vec<Point>, Vec<Without>, bool) {
     let known: Vec<&Number> = runs.iter().filter_map(|(_, of)| of.numbers.get(&metric)).collect();
-    let with_direct: Vec<f64> = known.iter().filter_map(|number| number.by_direct.map(|(_, direct)| direct)).collect();
-    let divided =
-        !options.absolute && known.iter().any(|number| number.divides) && with_direct.len() * 2 >= known.len();
-    let usual = weir_stats::median(&with_direct).filter(|_| divided && !with_direct.is_empty());
+    let beside: Vec<f64> =
+        known.iter().filter_map(|number| number.by_reference.map(|(_, reference)| reference)).collect();
+    let divided = !options.absolute && known.iter().any(|number| number.divides) && beside.len() * 2 >= known.len();
+    let usual = weir_stats::median(&beside).filter(|_| divided && !beside.is_empty());
     let (mut points, mut without) = (Vec::new(), Vec::new());
     for (run, of) in runs {
         let mut lacks = |why: &str| without.push(Without { run: run.name.clone(), why: why.to_owned() });
@@ -136,11 +141,14 @@ fn points(
             lacks(of.why_not.as_deref().unwrap_or("it has no such number"));
             continue;
         };
-        let value = match (usual, number.by_direct) {
+        let value = match (usual, number.by_reference) {
             (None, _) => number.measured,
             (Some(usual), Some((ratio, _))) => ratio * usual,
             (Some(_), None) => {
-                lacks("the direct path has no number beside it, by which the others are divided");
+                lacks(&format!(
+                    "{} has no number beside it, by which the others are divided",
+                    sentences::reference(&options.reference)
+                ));
                 continue;
             }
         };

@@ -125,6 +125,29 @@ fn nothing_is_found_where_nothing_changed() {
 }
 
 #[test]
+fn a_product_that_stays_the_same_shows_the_machine() {
+    let runs = Runs::new();
+    for run in 0..28 {
+        let two = Made { products: &["alder", "birch"], no_direct: true, ..made(VIRTUAL, slower(18)(run)) };
+        runs.write(run, &two, |_| {});
+    }
+    let options = Options { reference: "birch".to_owned(), ..only(&[Metric::Cpu, Metric::Rss]) };
+    let found = runs.history(&options);
+    assert_eq!((found.claims.claims, &found.reference[..]), (2, "birch"), "nothing is claimed of the reference");
+    let [cpu, memory] = [Metric::Cpu, Metric::Rss].map(|metric| series(&found, "alder", metric));
+    assert!(cpu.divided && memory.divided && (17..=19).contains(&cpu.changes[0].at), "{:?}", cpu.changes);
+    assert!(series(&found, "birch", Metric::Cpu).of_machine);
+    assert!(
+        found.remarks.iter().any(|remark| remark.contains("those of birch in the same block")),
+        "{:?}",
+        found.remarks
+    );
+    let without = runs.history(&only(&[Metric::Cpu, Metric::Rss]));
+    assert!(!series(&without, "alder", Metric::Cpu).divided && without.claims.claims == 4);
+    assert!(series(&without, "alder", Metric::Cpu).noise > cpu.noise, "the machine's drift is in it");
+}
+
+#[test]
 fn machines_are_never_compared() {
     let runs = Runs::new();
     for run in 0..24 {
@@ -289,6 +312,9 @@ fn bad_input_is_refused() {
     let mut options = Options::default();
     options.selection.products = vec!["aldr".to_owned()];
     assert!(refused(runs.folder.path(), &options).contains("no run has a product \"aldr\"; did you mean \"alder\"?"));
+    let no_reference = Options { reference: "aldr".to_owned(), ..Options::default() };
+    let said = refused(runs.folder.path(), &no_reference);
+    assert!(said.contains("--reference: no run has a product \"aldr\"; did you mean \"alder\"?"), "{said}");
     for run in 0..2 {
         fs::write(runs.path(run).join("environment.json"), "{").expect("written");
     }

@@ -5,22 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde::Deserialize;
 use weir_model::InputError;
+use weir_model::load::CONNECTION_HEADERS;
 
 use super::{RecordedRequest, Recording, method, target};
-
-/// Headers that follow from the connection, the body or the host.
-const NOT_SENT: [&str; 10] = [
-    "connection",
-    "content-length",
-    "expect",
-    "host",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 #[derive(Debug, Deserialize)]
 struct Har {
@@ -100,7 +87,7 @@ fn request(number: usize, entry: HarEntry) -> Option<RecordedRequest> {
 
 /// HTTP/2's own headers begin with a colon.
 fn is_sent(name: &str) -> bool {
-    !name.starts_with(':') && !NOT_SENT.iter().any(|other| name.eq_ignore_ascii_case(other))
+    !name.starts_with(':') && !CONNECTION_HEADERS.iter().any(|other| name.eq_ignore_ascii_case(other))
 }
 
 /// The body; `None` where it was not recorded as text, such as that of an upload.

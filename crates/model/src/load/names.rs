@@ -47,12 +47,10 @@ impl Names {
     }
 }
 
-/// Headers that clients, proxies and origins act upon, and that of the answer.
-const TAKEN: [&str; 15] = [
+/// Headers of requests that follow from the connection, the body or the host, in lower case.
+pub const CONNECTION_HEADERS: [&str; 10] = [
     "connection",
     "content-length",
-    "content-type",
-    "cookie",
     "expect",
     "host",
     "keep-alive",
@@ -61,10 +59,10 @@ const TAKEN: [&str; 15] = [
     "trailer",
     "transfer-encoding",
     "upgrade",
-    "via",
-    "x-forwarded-for",
-    ANSWER_HEADER,
 ];
+
+/// Other headers that clients, proxies and origins act upon, and that of the answer.
+const TAKEN: [&str; 5] = ["content-type", "cookie", "via", "x-forwarded-for", ANSWER_HEADER];
 
 /// A header's name in lower case, if names of requests may stand in that header.
 ///
@@ -75,7 +73,7 @@ pub fn name_header(name: &str) -> Result<String, (String, &'static str)> {
     if !is_token(&header) {
         return Err((format!("{name:?} is no header's name"), "a header's name, such as x-request-id"));
     }
-    if TAKEN.contains(&header.as_str()) {
+    if CONNECTION_HEADERS.iter().chain(&TAKEN).any(|taken| header == *taken) {
         return Err((format!("the header {name:?} has a meaning of its own"), "another header, such as x-request-id"));
     }
     Ok(header)

@@ -7,7 +7,6 @@
 //! nothing: who comes first in a question is what the run's own summary says.
 
 mod feed;
-mod found;
 mod index;
 mod marker;
 mod products;
@@ -91,7 +90,7 @@ const SHOWN: usize = 50;
 /// written, or drawing fails (a defect of weir). An older site then stays as it was.
 pub fn site(given: &[PathBuf], folder: &Path, options: &SiteOptions<'_>) -> Result<Site, ReportError> {
     marker::may_replace(folder)?;
-    let (runs, skipped) = recorded::read(found::runs(given)?, options.whole)?;
+    let (runs, skipped) = recorded::read(recorded::find(given)?, options.whole)?;
     let Some(first) = given.first().filter(|_| runs.is_empty()) else {
         return write_site(&runs, skipped, folder, options);
     };

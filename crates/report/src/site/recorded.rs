@@ -1,15 +1,15 @@
 //! What a site knows of a run: its summary, and all that was recorded but the trials, which would not fit into memory a thousand times.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use weir_model::record::Environment;
 use weir_model::text::{counted, unique};
 
-use super::found::Found;
 use super::{SkippedRun, safe, untaken};
 use crate::error::ReportError;
+use crate::found::runs_in;
 use crate::run::{Run, load_run};
 use crate::summary::{Summary, host_words, summary};
 use crate::tables::Cell;
@@ -78,6 +78,32 @@ fn machine(environment: Option<&Environment>) -> String {
 /// The machines of all runs, each once, the one with the newest run first.
 pub(super) fn machines(runs: &[Recorded]) -> Vec<&str> {
     unique(runs.iter().map(|run| run.machine.as_str()))
+}
+
+/// A run's folder.
+pub(super) struct Found {
+    folder: PathBuf,
+    /// It was given by name, and did not turn up in another folder.
+    named: bool,
+}
+
+/// The runs of all folders, each once, in the order in which they were given.
+///
+/// # Errors
+/// A folder that is no run and has none.
+pub(super) fn find(given: &[PathBuf]) -> Result<Vec<Found>, ReportError> {
+    let mut all: Vec<Found> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for folder in given {
+        let runs = runs_in(folder)?;
+        if runs.is_empty() {
+            let why = "it is no run, and there is none in it".to_owned();
+            return Err(ReportError::NotARun { path: folder.clone(), why });
+        }
+        let new = runs.into_iter().filter(|run| seen.insert(run.canonicalize().unwrap_or_else(|_| run.clone())));
+        all.extend(new.map(|run| Found { named: run == *folder, folder: run }));
+    }
+    Ok(all)
 }
 
 /// Reads all runs, newest first, and says what of those that turned up in a folder could not be read. `whole` of the newest runs of
