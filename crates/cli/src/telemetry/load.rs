@@ -2,7 +2,8 @@
 //! Latency counts from when a request was due.
 
 use weir_load::{BUCKETS_S, Buckets, Progress, buckets};
-use weir_model::load::{Endpoint, LoadProtocol, LoadSpec};
+use weir_model::load::{Endpoint, LoadSpec};
+use weir_model::protocol::Application;
 
 use super::Telemetry;
 use super::family::{Attributes, Family, Kind, Series, Value, family};
@@ -79,19 +80,15 @@ impl LoadMetrics {
 /// OpenTelemetry's name of the operation, and the attributes that it wants.
 fn named(spec: &LoadSpec) -> (&'static str, Attributes) {
     let mut attributes: Attributes = Vec::new();
-    let database = match spec.protocol {
-        LoadProtocol::Redis { .. } => Some("redis"),
-        LoadProtocol::Memcached { .. } => Some("memcached"),
-        LoadProtocol::Juno { .. } => Some("juno"),
-        _ => None,
-    };
+    let application = spec.protocol.application();
+    let database = application.is_keyvalue().then(|| application.id());
     match database {
         Some(name) => attributes.push(("db.system.name", name.to_owned())),
         None => {
             let mut methods: Vec<&str> = spec.requests.iter().map(|one| one.request.method.as_str()).collect();
             methods.dedup();
             let method = if let [method] = methods[..] { method } else { "_OTHER" };
-            let version = if matches!(spec.protocol, LoadProtocol::Http2 { .. }) { "2" } else { "1.1" };
+            let version = if application == Application::Http2 { "2" } else { "1.1" };
             attributes.push(("http.request.method", method.to_owned()));
             attributes.push(("network.protocol.version", version.to_owned()));
         }
