@@ -6,6 +6,7 @@ mod common;
 mod shop;
 
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -58,26 +59,38 @@ fn what_will_be_done_is_said_and_asked_before_it_is_done() {
     assert_eq!(ended.stdout.trim(), folder.join("thing").display().to_string());
 }
 
-/// Where there is no terminal, a run waits for no answer, and says what would do.
+/// weir's own folder changes without a question. Packages of the system need a yes, and a run goes on without them.
 #[test]
-fn a_run_says_how_to_go_on_with_what_is_installed() {
+fn a_run_asks_nothing_and_installs_no_packages_unasked() {
     let server = Server::of(THING.as_bytes());
     let shop = Shop::with(&release(&server.url("/thing"), &thing_sha256()));
-    shop.product("other", &release(&server.url("/thing"), &thing_sha256()));
-    let head = "title = \"Two\"\nblocks = 1\nprofile = \"stock\"\nproducts = [\"direct\", \"thing\", \"other\"]";
-    let load = "name = \"closed\"\nkind = \"closed\"\nconnections = 4\nwarmup = \"1s\"\nduration = \"1s\"";
-    let suite = shop.file("two.toml", &common::suite(head, load)).display().to_string();
-    let out = shop.path("run");
-    let asked = || {
-        let ended = shop.run(&["run", &suite, "--out", out.to_str().expect("UTF-8")]);
-        let said = ended.expect(3).to_owned();
-        says(&said, &["weir will:\n  - download", "there is no terminal to ask on", "to go on without asking: --yes"]);
-        assert!(!out.exists(), "nothing was started");
-        said
+    shop.product("other", "[[install]]\nmethod = \"apt\"\npackage = \"weir-none\"\nbinary = \"/nonexistent/other\"\n");
+    for tool in ["apt-get", "dpkg-query"] {
+        shop.script(&format!("bin/{tool}"), "exit 1");
+    }
+    shop.script("bin/sudo", "shift; exec \"$@\"");
+    let run = |products: &str, code: i32, more: &[&str]| {
+        let head = format!("title = \"Two\"\nblocks = 1\nprofile = \"stock\"\nproducts = [{products}]");
+        let load = "name = \"closed\"\nkind = \"closed\"\nconnections = 4\nwarmup = \"1s\"\nduration = \"1s\"";
+        let suite = shop.file("two.toml", &common::suite(&head, load)).display().to_string();
+        let out = shop.path(&format!("run-{code}")).display().to_string();
+        let ended = shop.run(&[&["run", &suite, "--out", &out], more].concat());
+        (ended.expect(code).to_owned(), PathBuf::from(out))
     };
-    assert!(!asked().contains("only what is installed"), "nothing is");
-    shop.run(&["products", "install", "other", "--yes"]).expect(0);
-    says(&asked(), &["to measure only what is installed: --products direct,other"]);
+    let (said, out) = run("\"direct\", \"other\"", 3, &[]);
+    says(&said, &["Without packages of the system for other (weir-none)", "--yes", "there is no product to measure"]);
+    assert!(!out.exists(), "nothing was started");
+    // The thing is no proxy: its trial fails, after it was installed.
+    let (said, out) = run("\"direct\", \"thing\", \"other\"", 1, &[]);
+    says(
+        &said,
+        &["weir will:\n  - download", "left out: other could not be installed: it needs packages", "weir-none"],
+    );
+    assert!(!said.contains("[y/N]") && out.exists(), "{said}");
+    shop.works("1.2.3", "release 1.2.3");
+    // Products that are named are all wanted.
+    let (said, _) = run("\"direct\"", 3, &["--products", "direct,other"]);
+    says(&said, &["there is no terminal to ask on", "to go on without asking: --yes"]);
 }
 
 #[test]

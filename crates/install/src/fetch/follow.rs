@@ -14,11 +14,13 @@ const CONNECT: Duration = Duration::from_secs(30);
 const MOST_REDIRECTS: usize = 10;
 
 /// Certificates and proxy of a download.
+#[derive(Clone)]
 pub(in super::super) struct Route {
     roots: Roots,
     proxy: Option<Proxy>,
 }
 
+#[derive(Clone)]
 enum Roots {
     OfTheMachine,
     #[cfg(test)]
@@ -66,7 +68,7 @@ pub(super) fn follow(uri: &Uri, route: &Route) -> Result<Response<Body>, String>
     for _ in 0..=MOST_REDIRECTS {
         let proxy = route.proxy.clone().filter(|proxy| !is_here(&at) && !proxy.is_no_proxy(&at));
         let through = proxy.as_ref().map(|proxy| format!("{}:{}", proxy.host(), proxy.port()));
-        let agent = agent(&at, &route.roots, proxy)?;
+        let agent = agent(&at, &route.roots, proxy);
         let response = agent.get(&at).call().map_err(|error| in_words(error, through.as_deref()))?;
         match response.status() {
             status if status.is_redirection() => at = next(&at, &response)?,
@@ -89,8 +91,8 @@ fn next(at: &Uri, response: &Response<Body>) -> Result<Uri, String> {
     }
 }
 
-/// A redirect's address, which may leave out what is as before.
-fn joined(at: &Uri, location: &str) -> String {
+/// The address of a redirect or a link, which may leave out what is as before.
+pub(in super::super) fn joined(at: &Uri, location: &str) -> String {
     let scheme = at.scheme_str().unwrap_or("https");
     if location.contains("://") {
         return location.to_owned();
@@ -113,11 +115,11 @@ fn joined(at: &Uri, location: &str) -> String {
     format!("{scheme}://{host}/{}", parts.join("/"))
 }
 
-fn agent(uri: &Uri, roots: &Roots, proxy: Option<Proxy>) -> Result<Agent, String> {
+fn agent(uri: &Uri, roots: &Roots, proxy: Option<Proxy>) -> Agent {
     let secure = uri.scheme_str() == Some("https");
     let roots = match roots {
         Roots::OfTheMachine if !secure => RootCerts::new_with_certs(&[]),
-        Roots::OfTheMachine => of_the_machine()?,
+        Roots::OfTheMachine => of_the_machine(),
         #[cfg(test)]
         Roots::These(certificates) => RootCerts::new_with_certs(certificates),
     };
@@ -136,19 +138,17 @@ fn agent(uri: &Uri, roots: &Roots, proxy: Option<Proxy>) -> Result<Agent, String
         .timeout_per_read(Some(SILENCE))
         .user_agent("weir")
         .build();
-    Ok(Agent::new_with_config(config))
+    Agent::new_with_config(config)
 }
 
-fn of_the_machine() -> Result<RootCerts, String> {
+/// The machine's authorities, or those of browsers where it has none, as a minimal Debian.
+fn of_the_machine() -> RootCerts {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
-        let why = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
-        return Err(format!(
-            "this machine has no certificates of authorities{why}; the package ca-certificates has them"
-        ));
+        return RootCerts::WebPki;
     }
     let certificates: Vec<_> = found.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
-    Ok(RootCerts::new_with_certs(&certificates))
+    RootCerts::new_with_certs(&certificates)
 }
 
 fn in_words(error: ureq::Error, proxy: Option<&str>) -> String {

@@ -1,7 +1,8 @@
 //! Downloads one file from the vendor's server into a folder of weir. Release downloads call it.
 //!
-//! It uses HTTPS with the machine's certificate authorities, through the proxy that the environment names. Plain `http://` is
-//! allowed only for this machine, where nobody can intercept it. The caller compares the hash in any case.
+//! It uses HTTPS with the machine's certificate authorities (those of browsers where it has none), through the proxy that the
+//! environment names. Plain `http://` is allowed only for this machine, where nobody can intercept it. The caller compares the hash in
+//! any case.
 //!
 //! A separate thread reads, so that weir reacts to Ctrl-C even when the server sends nothing.
 
@@ -20,7 +21,7 @@ use weir_host::stop::Stop;
 
 use super::{InstallError, Notify, Progress};
 
-pub(super) use follow::{Route, allowed};
+pub(super) use follow::{Route, allowed, joined};
 
 /// Most that one download may have. The largest release known today has 190 MB.
 const MOST_BYTES: u64 = 2 << 30;
@@ -47,7 +48,7 @@ enum FetchError {
 pub(super) fn fetch(
     url: &str,
     into: &Path,
-    route: Route,
+    route: &Route,
     remedy: &str,
     stop: &Stop,
     notify: &mut Notify<'_>,
@@ -57,7 +58,7 @@ pub(super) fn fetch(
     let file = File::create_new(into).map_err(InstallError::io(into))?;
     let transfer = Arc::new(Transfer::default());
     let (sender, result) = channel();
-    let (reading, told_to_stop) = (transfer.clone(), stop.clone());
+    let (reading, told_to_stop, route) = (transfer.clone(), stop.clone(), route.clone());
     // It ends with the download, or soon after a request to stop.
     let transfers = move || sender.send(read(&uri, &route, file, &reading, &told_to_stop));
     std::thread::Builder::new().spawn(transfers).map_err(|error| fails(error.to_string()))?;

@@ -4,7 +4,7 @@ use std::env::consts::ARCH;
 
 use super::*;
 use crate::home::Home;
-use crate::{InstallContext, InstallError, Step, plan, run_step};
+use crate::{InstallContext, InstallError, Step, plan, plan_own, run_step};
 use weir_host::stop::Stop;
 
 fn wheel(name: &str) -> Install {
@@ -32,10 +32,23 @@ fn a_wheel_says_what_will_be_done() {
     let home = Home::at("/nonexistent/home");
     let missing = product(vec![Install::System { binary: "weir-no-such-program".to_owned() }, wheel("thing-bin")]);
     let steps = plan(&[&missing], &home).unwrap();
-    // Where pip is missing, a step that installs it comes first.
     let text = steps.last().unwrap().to_string();
     let folder = "/nonexistent/home/products/thing/wheel-1.0";
-    assert_eq!(text, format!("pip download thing-bin==1.0, check its SHA-256, unpack it into {folder}"));
+    let what = format!("thing-bin==1.0, check its SHA-256, unpack it into {folder}");
+    // Where pip is missing, weir does without.
+    let with = if crate::download::pip().is_some() { "pip download" } else { "download the wheel" };
+    assert_eq!((steps.len(), text), (1, format!("{with} {what}")));
+}
+
+#[test]
+fn no_package_is_planned_where_only_weirs_own_folder_may_change() {
+    let home = Home::at("/nonexistent/home");
+    let package = Install::Apt { package: "thing".to_owned(), binary: "/nonexistent/thing".into() };
+    let either = product(vec![package.clone(), wheel("thing-bin")]);
+    let steps = plan_own(&[&either], &home).unwrap();
+    assert!(matches!(steps.as_slice(), [Step::Download(_)]), "{steps:?}");
+    let text = plan_own(&[&product(vec![package])], &home).unwrap_err().to_string();
+    assert!(text.contains("it needs packages of the system: thing"), "{text}");
 }
 
 #[test]
@@ -52,8 +65,7 @@ fn packages_are_joined_and_a_package_found_wanting_is_passed_over() {
 
     let steps = plan(&[&first, &second, &third, &first], &Home::at(dir.path())).unwrap();
     let [Step::Apt(packages), Step::Download(wheel)] = steps.as_slice() else { panic!("{steps:?}") };
-    let named: Vec<&str> = packages.packages.iter().map(String::as_str).filter(|name| *name != "python3-pip").collect();
-    assert_eq!(named, ["one", "two"]);
+    assert_eq!(packages.packages, ["one", "two"]);
     assert!(
         wheel.to_string().contains("three-bin"),
         "{wheel}: the package's binary is there and too old: apt would change nothing"

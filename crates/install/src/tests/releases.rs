@@ -52,7 +52,7 @@ impl InstallFolder {
             Progress::Bytes { done, of } if Some(done) == of => lines.push(format!("{done} bytes")),
             _ => {}
         };
-        download::install(&step, Means { pip_options: Vec::new(), route }, context, &mut notify)?;
+        download::install(&step, Means { pip_options: Vec::new(), index: String::new(), route }, context, &mut notify)?;
         Ok(lines)
     }
 

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
+use super::server::{Answer, Server};
 use super::*;
 use crate::download::{self, DownloadStep, Means};
 use crate::fetch::Route;
@@ -55,12 +56,23 @@ impl InstallFolder {
 
     /// What weir says of it, and what it is when it is the newest.
     fn install_as(&self, sha256: &str, newest: bool) -> Result<(Vec<String>, Option<Latest>), InstallError> {
-        let (home, stop) = (self.home(), Stop::new());
+        let links = format!("--find-links={}", self.dir.path().join("links").display());
+        let pip_options = vec!["--no-index".to_owned(), links];
+        self.install_by(
+            self.step(sha256, newest),
+            Means { pip_options, index: String::new(), route: Route::from_env() },
+        )
+    }
+
+    fn step(&self, sha256: &str, newest: bool) -> DownloadStep {
         let install = self.install_of(sha256);
         let product = product(vec![install.clone()]);
-        let step = DownloadStep::new(&product, &install, &home, newest).unwrap().expect("it is for this architecture");
-        let links = format!("--find-links={}", self.dir.path().join("links").display());
-        let means = Means { pip_options: vec!["--no-index".to_owned(), links], route: Route::from_env() };
+        let step = DownloadStep::new(&product, &install, &self.home(), newest);
+        step.unwrap().expect("it is for this architecture")
+    }
+
+    fn install_by(&self, step: DownloadStep, means: Means) -> Result<(Vec<String>, Option<Latest>), InstallError> {
+        let (home, stop) = (self.home(), Stop::new());
         let host = no_host();
         let context = InstallContext { home: &home, host: &host, stop: &stop };
         let mut lines = Vec::new();
@@ -177,6 +189,39 @@ fn the_newest_is_what_pip_brings_whatever_its_hash() {
     crate::using::use_latest("thing", latest, &place.home()).unwrap();
     let Found::Yes(installed) = place.found(&"00".repeat(32)) else { panic!("not found") };
     assert_eq!(installed.from, "wheel thing 1.0 (latest: no pinned hash was checked)");
+}
+
+/// As on a machine without Python: the page of the index names the wheel by its hash.
+#[test]
+fn without_pip_a_wheel_comes_from_the_index() {
+    let place = InstallFolder::new();
+    let sha256 = place.offer(&good());
+    let wheel = fs::read(place.dir.path().join("links/thing-1.0-py3-none-any.whl")).unwrap();
+    let page = format!(
+        "<a href=\"../../files/thing-0.9.whl#sha256={}\">old</a> <a href=\"../../files/thing-1.0.whl#sha256={sha256}\">it</a>",
+        "00".repeat(32)
+    );
+    let server = Server::start(move |path| match path {
+        "/simple/thing/" => Answer::Whole(page.clone().into_bytes()),
+        "/files/thing-1.0.whl" => Answer::Whole(wheel.clone()),
+        _ => Answer::Status(404),
+    });
+    let means = || Means { pip_options: Vec::new(), index: server.url("/simple/"), route: Route::from_env() };
+    let step = place.step(&sha256, false).without_pip().expect("its hash is known");
+    assert!(step.to_string().starts_with("download the wheel thing==1.0, check its SHA-256"), "{step}");
+    let (lines, _) = place.install_by(step, means()).unwrap();
+    assert!(lines.iter().any(|line| line.contains("thing-1.0.whl: SHA-256 as expected")), "{lines:?}");
+    assert!(matches!(place.found(&sha256), Found::Yes(installed) if installed.from == "wheel thing 1.0"));
+    assert_eq!(server.asked(), ["GET /simple/thing/ HTTP/1.1", "GET /files/thing-1.0.whl HTTP/1.1"]);
+
+    // The index has another one only; and the newest is nothing that a hash can name.
+    let other = place.step(&"ab".repeat(32), false).without_pip().expect("its hash is known");
+    let text = place.install_by(other, means()).unwrap_err().to_string();
+    assert!(
+        text.contains("/simple/thing/: no wheel of it has the SHA-256 abab") && text.contains("PIP_INDEX_URL"),
+        "{text}"
+    );
+    assert!(place.step(&sha256, true).without_pip().is_none());
 }
 
 #[test]

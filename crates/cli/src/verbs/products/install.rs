@@ -12,6 +12,7 @@ use weir_install::{self as install, Found, InstallContext, InstallError, Install
 use weir_model::product::Product;
 use weir_product::catalogue::Catalogue;
 
+use super::attempt::{Attempt, attempt};
 use super::proxies;
 use crate::args::stop_on_signal;
 use crate::exit::{Exit, Failure, VerbResult};
@@ -48,7 +49,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> Verb
 /// Installs all that can be installed here, in the newest version that the products' files name; names the others, and then
 /// ends with status 1.
 fn all(catalogue: &Catalogue, home: &Home, yes: bool, json: bool) -> VerbResult {
-    let Attempt { here, failed } = attempt(&catalogue.products().values().collect::<Vec<_>>(), home, yes, || None)?;
+    let Attempt { here, failed } = attempt(&catalogue.products().values().collect::<Vec<_>>(), home, yes)?;
     let here: Vec<&Product> = catalogue.products().values().filter(|p| here.contains_key(&p.name)).collect();
     let mut remarks: Vec<String> = failed.iter().map(|(name, why)| format!("not installed: {name}: {why}")).collect();
     remarks.extend(bring_up_to_date(&here, home, yes)?);
@@ -147,70 +148,11 @@ pub(super) fn usable(product: &Product, found: Found) -> Result<Installed, Insta
     }
 }
 
-/// Result of installing products that a run can do without.
-#[derive(Debug, Default)]
-pub struct Attempt {
-    /// What is installed now, by product name.
-    pub here: BTreeMap<String, Installed>,
-    /// Products that could not be installed, by name, each with the reason in one line.
-    pub failed: BTreeMap<String, String>,
-}
-
-/// Like [`ensure`], but one at a time, and a product that cannot be installed is not an error. `otherwise` says what else a
-/// user can do who does not want that.
-///
-/// # Errors
-/// When the user says no, or stops it.
-pub fn attempt(
-    products: &[&Product],
-    home: &Home,
-    yes: bool,
-    otherwise: impl FnOnce() -> Option<String>,
-) -> Result<Attempt, Failure> {
-    let mut attempt = Attempt::default();
-    let (mut possible, mut steps) = (Vec::new(), Vec::new());
-    for product in proxies(products.iter().copied()) {
-        match install::plan(&[product], home) {
-            Ok(more) => {
-                steps.extend(more);
-                possible.push(product);
-            }
-            Err(error) => drop(attempt.failed.insert(product.name.clone(), one_line(&error))),
-        }
-    }
-    if !steps.is_empty() {
-        remark!("Not all of them are installed yet. weir will:");
-        confirm(&steps, yes).map_err(|declined| match otherwise() {
-            Some(line) => declined.and(line),
-            None => declined,
-        })?;
-    }
-    let context = Context::new()?;
-    for product in possible {
-        match find_or_install(product, home, &context) {
-            Ok(installed) => drop(attempt.here.insert(product.name.clone(), installed)),
-            Err(error @ InstallError::Interrupted) => return Err(failure(error)),
-            Err(error) => {
-                let why = one_line(&error);
-                remark!("  {}: {why}", product.title);
-                attempt.failed.insert(product.name.clone(), why);
-            }
-        }
-    }
-    Ok(attempt)
-}
-
 /// An error as a reason in one line.
 pub(super) fn one_line(error: &InstallError) -> String {
     let text = error.to_string();
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ").replace(":; ", ": ")
-}
-
-/// One product, installed if it is not.
-fn find_or_install(product: &Product, home: &Home, context: &Context) -> Result<Installed, InstallError> {
-    context.run(&install::plan(&[product], home)?, home)?;
-    usable(product, install::find(product, home)?)
 }
 
 /// Shows the steps, asks, and does them.
@@ -230,17 +172,24 @@ pub fn confirm(steps: &[impl std::fmt::Display], yes: bool) -> Result<(), Failur
     if yes {
         return Ok(());
     }
-    if !console::user_attended() || !std::io::stdin().is_terminal() {
+    if !can_be_asked() {
         return Err(not_confirmed("something has to be installed, and there is no terminal to ask on"));
     }
-    eprint!("Go on? [y/N] ");
+    if asked("Go on?")? { Ok(()) } else { Err(not_confirmed("nothing was installed")) }
+}
+
+/// Whether somebody sits at a terminal.
+pub(super) fn can_be_asked() -> bool {
+    console::user_attended() && std::io::stdin().is_terminal()
+}
+
+/// The answer to a question; anything but yes is no.
+pub(super) fn asked(question: &str) -> Result<bool, Failure> {
+    eprint!("{question} [y/N] ");
     std::io::stderr().flush().map_err(Failure::missing)?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).map_err(Failure::missing)?;
-    match answer.trim().to_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(not_confirmed("nothing was installed")),
-    }
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 fn not_confirmed(why: &str) -> Failure {
@@ -248,18 +197,18 @@ fn not_confirmed(why: &str) -> Failure {
 }
 
 /// What installing needs besides a folder: this machine, and the flag that Ctrl-C sets.
-struct Context {
+pub(super) struct Context {
     host: LocalHost,
     stop: Stop,
 }
 
 impl Context {
-    fn new() -> Result<Context, Failure> {
+    pub(super) fn new() -> Result<Context, Failure> {
         let host = LocalHost::new(std::env::current_exe().map_err(Failure::missing)?);
         Ok(Context { host, stop: stop_on_signal()? })
     }
 
-    fn run(&self, steps: &[Step], home: &Home) -> Result<(), InstallError> {
+    pub(super) fn run(&self, steps: &[Step], home: &Home) -> Result<(), InstallError> {
         let context = InstallContext { home, host: &self.host, stop: &self.stop };
         for step in steps {
             let mut shown = InstallProgress::new();
@@ -269,7 +218,7 @@ impl Context {
     }
 }
 
-fn failure(error: InstallError) -> Failure {
+pub(super) fn failure(error: InstallError) -> Failure {
     match error {
         InstallError::Interrupted => Failure::interrupted(error),
         other => Failure::missing(other),

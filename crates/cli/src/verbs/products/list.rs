@@ -86,7 +86,8 @@ pub fn show(products: &[&Product], home: &Home, json: bool) -> VerbResult {
         return out::json(&rows);
     }
     let cells = |row: Row| vec![row.name.clone(), row.state(), row.about];
-    output!("{}", out::columns("lll", usize::MAX, &rows.into_iter().map(cells).collect::<Vec<_>>()));
+    let width = out::terminal_width(usize::MAX);
+    output!("{}", out::columns("lll", width, &rows.into_iter().map(cells).collect::<Vec<_>>()));
     Ok(Exit::Ok)
 }
 

@@ -1,5 +1,6 @@
 //! `weir products`: lists, installs and tests products, with one file per larger subcommand. Called by `main`.
 
+mod attempt;
 mod choose;
 mod install;
 mod list;
@@ -16,7 +17,8 @@ use weir_product::catalogue::Catalogue;
 use crate::args::LibraryArgs;
 use crate::exit::{Exit, Failure, VerbResult};
 
-pub use install::{Attempt, attempt, confirm, ensure};
+pub use attempt::{Attempt, attempt_unasked};
+pub use install::{confirm, ensure};
 pub use offer::{There, offer};
 
 /// Flags of `weir products`.

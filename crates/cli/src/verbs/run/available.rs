@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 
 use weir_install::home::Home;
-use weir_install::{self as install, Found, Installed};
+use weir_install::{self as install, Installed};
 use weir_lab::skipped;
-use weir_model::product::Product;
+use weir_model::product::{Product, ProductKind};
 use weir_model::record::Skipped;
-use weir_model::suite::Suite;
-use weir_model::text::unique;
+use weir_model::suite::{Entry, Suite};
 use weir_product::catalogue::Catalogue;
 
 use super::resolve::ResolvedSuite;
@@ -37,26 +36,31 @@ pub fn keep_available(suite: &mut Suite, catalogue: &Catalogue, home: &Home) -> 
 /// Installs what is missing, one product at a time. What cannot be installed after all is skipped.
 ///
 /// # Errors
-/// When the user declines or interrupts, the origin cannot be installed, or nothing is left to run.
+/// When the user interrupts, the origin cannot be installed, or no product is left to measure.
 pub fn install(
     resolved: ResolvedSuite,
     home: &Home,
     yes: bool,
 ) -> Result<(ResolvedSuite, BTreeMap<String, Installed>), Failure> {
     let all: Vec<&Product> = resolved.products.values().collect();
-    let otherwise = || only_installed(&resolved, home);
-    let Attempt { here, failed } = products::attempt(&all, home, yes, otherwise)?;
-    Ok((without(resolved, failed)?, here))
+    let Attempt { here, failed } = products::attempt_unasked(&all, home, yes)?;
+    let had_one = has_a_product(&resolved);
+    let resolved = without(resolved, failed)?;
+    if had_one && !has_a_product(&resolved) {
+        return Err(none_left(&resolved.skipped));
+    }
+    Ok((resolved, here))
 }
 
-/// The flag that leaves only products that are installed; `None` when none is.
-fn only_installed(resolved: &ResolvedSuite, home: &Home) -> Option<String> {
-    let is_here = |product: &Product| matches!(install::quick_find(product, home), Ok(Found::Yes(_)));
-    let entries = resolved.suite.entries.iter().filter_map(|entry| resolved.products.get(&entry.product));
-    let here: Vec<&Product> = entries.filter(|product| product.program().is_none() || is_here(product)).collect();
-    let names = unique(here.iter().map(|product| product.name.as_str()));
-    let some = here.iter().any(|product| product.program().is_some());
-    some.then(|| format!("to measure only what is installed: --products {}", names.join(",")))
+/// Whether anything but the baseline is left.
+fn has_a_product(resolved: &ResolvedSuite) -> bool {
+    let product = |entry: &Entry| resolved.products.get(&entry.product);
+    resolved.suite.entries.iter().filter_map(product).any(|product| !matches!(product.kind, ProductKind::Direct))
+}
+
+/// That nothing but the baseline can be measured, and why.
+pub fn none_left(skipped: &[Skipped]) -> Failure {
+    Failure::missing(format!("there is no product to measure\n  {}", Skipped::sentences(skipped).join("\n  ")))
 }
 
 /// The suite without the products that could not be installed, by name with the reason.

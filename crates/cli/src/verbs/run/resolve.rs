@@ -96,10 +96,7 @@ impl ResolvedSuite {
         if lenient {
             skipped = absent(request, all, &mut suite, catalogue)?;
             if !skipped.is_empty() && !has_a_product(&suite, catalogue) {
-                return Err(Failure::missing(format!(
-                    "there is no product to measure\n  {}",
-                    Skipped::sentences(&skipped).join("\n  ")
-                )));
+                return Err(available::none_left(&skipped));
             }
         }
         let products = products_of(&suite, catalogue)?;
