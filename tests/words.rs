@@ -8,7 +8,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use common::{OriginUnderTest, run, weir};
+use common::{OriginUnderTest, masked, run, weir};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words").join(format!("{name}.txt"))
@@ -133,30 +133,6 @@ fn shells_and_man_pages_know_every_verb_that_is_shown() {
     }
     assert!(run(&["man"]).stdout.contains(".TH weir 1"));
     assert!(run(&["man", "/no/such/folder"]).expect(2).contains("/no/such/folder"));
-}
-
-/// Numbers become `#`, and blanks before them one, so that only words and their order are compared.
-fn masked(text: &str) -> String {
-    let mut out = String::new();
-    let mut in_number = false;
-    for c in text.chars() {
-        let part = c.is_ascii_digit() || (in_number && matches!(c, '.' | ','));
-        if part && !in_number {
-            while out.ends_with("  ") {
-                out.pop();
-            }
-            out.push('#');
-        }
-        if !part {
-            out.push(c);
-        }
-        in_number = part;
-    }
-    // Units depend on the machine's speed; a comma that followed a number belongs to the words.
-    for unit in [" µs", " ms", " s", " B", " KiB", " MiB", " GiB"] {
-        out = out.replace(&format!("#{unit}"), "# U");
-    }
-    out
 }
 
 fn summary(name: &str, code: i32, args: &[&str]) -> String {

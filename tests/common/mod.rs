@@ -282,3 +282,27 @@ impl OriginUnderTest {
         format!("https://{}{path}", self.addr)
     }
 }
+
+/// Numbers become `#`, and blanks before them one, so that only words and their order are compared.
+pub fn masked(text: &str) -> String {
+    let mut out = String::new();
+    let mut in_number = false;
+    for c in text.chars() {
+        let part = c.is_ascii_digit() || (in_number && matches!(c, '.' | ','));
+        if part && !in_number {
+            while out.ends_with("  ") {
+                out.pop();
+            }
+            out.push('#');
+        }
+        if !part {
+            out.push(c);
+        }
+        in_number = part;
+    }
+    // Units depend on the machine's speed; a comma that followed a number belongs to the words.
+    for unit in [" µs", " ms", " s", " B", " KiB", " MiB", " GiB"] {
+        out = out.replace(&format!("#{unit}"), "# U");
+    }
+    out
+}

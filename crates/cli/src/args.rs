@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use weir_host::stop::Stop;
 use weir_model::Filter;
@@ -48,8 +49,21 @@ impl Cli {
                 })
             });
         }
-        Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+        let matches = command.try_get_matches_from_mut(std::env::args_os());
+        let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+        cli.unwrap_or_else(|error| for_users(error, &command).exit())
     }
+}
+
+/// The error without suggesting verbs that only weir calls.
+fn for_users(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    if let Some(ContextValue::Strings(verbs)) = error.get(ContextKind::SuggestedSubcommand) {
+        let shown = |verb: &&String| command.find_subcommand(verb).is_some_and(|verb| !verb.is_hide_set());
+        let verbs: Vec<String> = verbs.iter().filter(shown).cloned().collect();
+        let left = if verbs.is_empty() { ContextValue::None } else { ContextValue::Strings(verbs) };
+        error.insert(ContextKind::SuggestedSubcommand, left);
+    }
+    error
 }
 
 /// The verbs.

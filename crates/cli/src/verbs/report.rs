@@ -14,8 +14,9 @@ use crate::out;
 #[derive(Debug, clap::Args)]
 #[command(after_help = include_str!("../../help/report.txt"))]
 pub struct Args {
-    /// The run's folder; the run need not be finished. Several: the same cases side by side, by machine.
-    #[arg(required = true, value_name = "RUN")]
+    /// The run's folder; the run need not be finished. Several: the same cases side by side, by machine. [default: the newest in
+    /// runs/]
+    #[arg(value_name = "RUN")]
     runs: Vec<PathBuf>,
     #[command(flatten)]
     part: PartArgs,
@@ -52,7 +53,8 @@ pub fn main(args: &Args) -> VerbResult {
         let summary = weir_report::summary(&run);
         Ok((run, summary))
     };
-    let runs = args.runs.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
+    let folders = if args.runs.is_empty() { vec![newest(Path::new("runs"))?] } else { args.runs.clone() };
+    let runs = folders.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
     if let [(run, summary)] = runs.as_slice() {
         if let Some(format) = args.format {
             output!("{}", text(format, summary).trim_end());
@@ -68,6 +70,19 @@ pub fn main(args: &Args) -> VerbResult {
         return Err(Failure::wrong(flag, format!("{} runs are given", runs.len()), "one run"));
     }
     machines(&runs, args.out.as_deref())
+}
+
+/// The run that was begun last, of those in a folder.
+fn newest(folder: &Path) -> Result<PathBuf, Failure> {
+    let begun = |entry: std::fs::DirEntry| {
+        let run = entry.path();
+        Some((run.join("run.toml").metadata().ok()?.modified().ok()?, run))
+    };
+    let runs = std::fs::read_dir(folder).into_iter().flatten().flatten().filter_map(begun);
+    runs.max().map(|(_, run)| run).ok_or_else(|| {
+        let found = format!("no run is named, and there is none in {}/", folder.display());
+        Failure::wrong("weir report", found, "the folder of a run; `weir run quick` makes one")
+    })
 }
 
 fn text(format: FormatArg, summary: &weir_report::Summary) -> String {

@@ -75,8 +75,12 @@ pub enum LeaseError {
 /// When the system does not say in which network namespace this is.
 pub fn file_of_this_host() -> Result<PathBuf, FileError> {
     let user = rustix::process::getuid();
-    let start =
-        if user.is_root() { "/run/weir-lease".to_owned() } else { format!("/tmp/weir-lease-{}", user.as_raw()) };
+    // An image of one program may have no /run.
+    let start = if user.is_root() && Path::new("/run").is_dir() {
+        "/run/weir-lease".to_owned()
+    } else {
+        format!("/tmp/weir-lease-{}", user.as_raw())
+    };
     let namespace = Path::new("/proc/self/ns/net");
     let about = std::fs::metadata(namespace).map_err(FileError::at(namespace))?;
     Ok(PathBuf::from(format!("{start}-{}", about.ino())))
