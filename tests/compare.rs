@@ -164,3 +164,61 @@ fn bad_input_is_refused_with_what_would_be_right() {
     copy(run, &renamed, |measurement| measurement["case"]["workload"] = "other".into());
     refused(run, &renamed, &[], &["no case in common", "nginx tuned: tiny capacity", "nginx tuned: other capacity"]);
 }
+
+/// Results of wrk and hey as recorded from those tools, beside one of weir's own.
+#[test]
+fn files_of_other_tools_stand_beside_weirs() {
+    let origin = common::OriginUnderTest::start(&[]);
+    let scratch = scratch();
+    let url = origin.url("/bytes/128");
+    let load = |name: &str, more: &[&str]| {
+        let ended = run(&[&["load", "-q", &url, "-c", "4", "-d", "2s"], more].concat());
+        ended.expect(0);
+        let file = scratch.path().join(name);
+        fs::write(&file, &ended.stdout).expect("written");
+        file
+    };
+    let own = load("weir.json", &["--json"]);
+    let recorded = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words/peers").join(name);
+    for (name, tool, lack) in
+        [("wrk.txt", "wrk", "coordinated omission"), ("hey.txt", "hey", "whole tenths of a millisecond")]
+    {
+        let ended = compare(&recorded(name), &own, &[]);
+        ended.expect(0);
+        let said = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [tool, "weir", "rate", "p99", "Nothing here is sure", lack] {
+            assert!(said.contains(words), "{name}: no {words:?} in:\n{}", ended.stdout);
+        }
+        let ended = compare(&recorded(name), &own, &["--json"]);
+        ended.expect(0);
+        let json = ended.json();
+        assert_eq!(
+            (&json["claimable"], &json["before"]["tool"], &json["after"]["tool"]),
+            (&false.into(), &tool.into(), &"weir".into())
+        );
+        assert!(json["numbers"].as_array().is_some_and(|numbers| numbers.len() >= 3), "{json:#}");
+    }
+    assert!(compare(&recorded("wrk.txt"), &own, &["--markdown"]).stdout.contains("| "));
+    // One sample each: what cannot be judged is no success.
+    let ended = compare(&recorded("wrk.txt"), &own, &["--fail-if", "p99 +10%"]);
+    assert!(ended.expect(3).contains("could not be judged"), "{}", ended.stderr);
+    // What weir writes as another tool, it reads as that tool's.
+    for (format, more) in
+        [("wrk", [].as_slice()), ("hey", &[]), ("k6", &[]), ("vegeta", &[]), ("wrk2", &["--rate", "200"])]
+    {
+        let file = load(&format!("{format}.out"), &[&["--format", format], more].concat());
+        let ended = compare(&file, &own, &["--json"]);
+        ended.expect(0);
+        assert_eq!(ended.json()["before"]["tool"], format, "{}", ended.stdout);
+    }
+    let refused = |before: &Path, after: &Path, words: &[&str]| {
+        let ended = compare(before, after, &[]);
+        let said = ended.expect(2);
+        assert!(words.iter().all(|word| said.contains(word)), "not all of {words:?} in:\n{said}");
+    };
+    let damaged = scratch.path().join("damaged.txt");
+    let text = fs::read_to_string(recorded("wrk.txt")).expect("read");
+    fs::write(&damaged, text.replace("Requests/sec: ", "Requests/sec: about ")).expect("written");
+    refused(&damaged, &own, &["damaged.txt:", "Requests/sec: about", "expected: a number"]);
+    refused(&own, scratch.path(), &["weir.json is a file", "is not", "two files with a result each"]);
+}

@@ -17,8 +17,8 @@ pub struct LoadMetrics {
     right: u64,
     errors: Vec<(&'static str, u64)>,
     latency: Buckets,
-    open: u32,
-    in_flight: u64,
+    /// Open connections and requests in flight; unknown until the window's first second is over.
+    now: Option<(u32, u64)>,
 }
 
 impl LoadMetrics {
@@ -26,7 +26,7 @@ impl LoadMetrics {
     pub fn new(spec: &LoadSpec) -> LoadMetrics {
         let (name, attributes) = named(spec);
         let (right, errors, latency) = (0, Vec::new(), Buckets::default());
-        LoadMetrics { name, attributes, right, errors, latency, open: 0, in_flight: 0 }
+        LoadMetrics { name, attributes, right, errors, latency, now: None }
     }
 
     /// Takes in one report, and publishes what it changed.
@@ -41,11 +41,11 @@ impl LoadMetrics {
             Progress::Detail(detail) => {
                 self.errors = detail.errors.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
                 self.latency = detail.buckets.clone();
-                (self.open, self.in_flight) = (detail.open, detail.in_flight);
+                self.now = Some((detail.open, detail.in_flight));
             }
             Progress::Distributions(all) => {
                 self.latency = buckets(&all.latency);
-                (self.open, self.in_flight) = (0, 0);
+                self.now = Some((0, 0));
             }
             _ => return,
         }
@@ -62,18 +62,18 @@ impl LoadMetrics {
         duration.series.push(Series { attributes: with(None), value });
         let failed = self.errors.iter().map(|(kind, n)| (with(Some(("error.type", (*kind).to_owned()))), *n as f64));
         let ended = [(with(None), self.right as f64)].into_iter().chain(failed);
-        let gauge = |name, unit, help, value| family(Kind::Gauge, name, unit, help).one(with(None), value);
-        vec![
+        let gauge = |name, unit, help, value: Option<f64>| {
+            family(Kind::Gauge, name, unit, help).with(value.map(|value| (with(None), value)))
+        };
+        let (open, in_flight) = (self.now.map(|now| f64::from(now.0)), self.now.map(|now| now.1 as f64));
+        let mut families = vec![
             duration,
             family(Kind::Counter, "weir.client.requests", "{request}", "Requests that ended in the window").with(ended),
-            gauge(
-                "http.client.active_requests",
-                "{request}",
-                "Requests due that have not ended",
-                self.in_flight as f64,
-            ),
-            gauge("weir.client.connections", "{connection}", "Open connections", self.open.into()),
-        ]
+            gauge("http.client.active_requests", "{request}", "Requests due that have not ended", in_flight),
+            gauge("weir.client.connections", "{connection}", "Open connections", open),
+        ];
+        families.retain(|family| !family.series.is_empty());
+        families
     }
 }
 
