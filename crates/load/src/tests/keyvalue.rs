@@ -212,9 +212,9 @@ fn a_server_that_speaks_something_else_is_told_before_the_load() {
         let talker = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = talker.local_addr().unwrap();
         std::thread::spawn(move || {
-            for stream in talker.incoming() {
+            for mut stream in talker.incoming().flatten() {
                 use std::io::Write;
-                let _ = stream.unwrap().write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
             }
         });
         for addr in [addr, http.addr] {

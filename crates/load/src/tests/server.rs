@@ -55,9 +55,11 @@ impl Server {
         let behaviour: Arc<Behaviour> = Arc::new(behaviour);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let Ok(stream) = stream else { return };
+                let Ok(stream) = stream else { continue };
+                // A client may have gone again before it is accepted: its socket then names no peer.
+                let Ok(peer) = stream.peer_addr() else { continue };
                 let number = connections.fetch_add(1, Ordering::SeqCst);
-                peers.lock().unwrap().push(stream.peer_addr().unwrap());
+                peers.lock().unwrap().push(peer);
                 let (requests, behaviour) = (requests.clone(), behaviour.clone());
                 std::thread::Builder::new()
                     .stack_size(128 * 1024)
