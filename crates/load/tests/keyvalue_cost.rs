@@ -62,8 +62,8 @@ fn server() -> SocketAddr {
     let store = Store::default();
     std::thread::spawn(move || {
         SERVES.set(true);
-        for stream in listener.incoming() {
-            let (stream, store) = (stream.unwrap(), store.clone());
+        for stream in listener.incoming().flatten() {
+            let store = store.clone();
             let serve = move || {
                 SERVES.set(true);
                 // The client's end is the connection's.

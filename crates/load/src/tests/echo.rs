@@ -81,9 +81,9 @@ fn server(tls: bool, answer: fn(&str) -> String) -> SocketAddr {
     let identities = vec![Identity::generated(KeyKind::P256).unwrap()];
     let config = ServerConfig::new(&ServerOptions { identities, ..ServerOptions::default() }).unwrap();
     std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (stream, config) = (stream.unwrap(), config.clone());
-            stream.set_nodelay(true).unwrap();
+        for stream in listener.incoming().flatten() {
+            let config = config.clone();
+            let _ = stream.set_nodelay(true);
             std::thread::spawn(move || if tls { serve_tls(stream, &config, answer) } else { serve(stream, answer) });
         }
     });

@@ -53,8 +53,7 @@ impl Http2Server {
         let counts = (server.connections.clone(), server.requests.clone(), server.cancelled.clone());
         let behaviour: Arc<Behaviour> = Arc::new(behaviour);
         std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let Ok(stream) = stream else { return };
+            for stream in listener.incoming().flatten() {
                 counts.0.fetch_add(1, Ordering::SeqCst);
                 let (requests, cancelled, behaviour) = (counts.1.clone(), counts.2.clone(), behaviour.clone());
                 std::thread::spawn(move || serve(stream, max_streams, &requests, &cancelled, &*behaviour));

@@ -96,8 +96,7 @@ impl Server {
         let server = Server { addr: listener.local_addr().unwrap(), memory: Arc::default() };
         let (memory, behaviour): (_, Arc<Behaviour>) = (server.memory.clone(), Arc::new(behaviour));
         std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let Ok(stream) = stream else { return };
+            for stream in listener.incoming().flatten() {
                 let mut connection = Connection {
                     stream,
                     memory: memory.clone(),

@@ -54,8 +54,7 @@ impl Server {
             (server.connections.clone(), server.requests.clone(), server.peers.clone());
         let behaviour: Arc<Behaviour> = Arc::new(behaviour);
         std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let Ok(stream) = stream else { continue };
+            for stream in listener.incoming().flatten() {
                 // A client may have gone again before it is accepted: its socket then names no peer.
                 let Ok(peer) = stream.peer_addr() else { continue };
                 let number = connections.fetch_add(1, Ordering::SeqCst);

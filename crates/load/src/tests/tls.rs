@@ -63,8 +63,8 @@ fn a_peer_without_tls_is_told_apart_at_once() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         std::thread::spawn(move || {
-            for line in listener.incoming() {
-                let _ = line.unwrap().write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            for mut line in listener.incoming().flatten() {
+                let _ = line.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
             }
         });
         addr
