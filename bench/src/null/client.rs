@@ -64,10 +64,13 @@ fn first_response_bytes(to: SocketAddr, request: &[u8]) -> io::Result<usize> {
     let mut got = Vec::new();
     let mut chunk = [0; 4096];
     loop {
-        let count = socket.read(&mut chunk)?;
-        if count == 0 {
-            return Err(io::Error::other("the origin closed before its response's head had ended"));
-        }
+        let count = match socket.read(&mut chunk) {
+            Ok(0) => return Err(io::Error::other("the origin closed before its response's head had ended")),
+            Ok(count) => count,
+            // A read with a timeout is not begun again by the kernel after the process was stopped and continued.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
         got.extend_from_slice(&chunk[..count]);
         if let Some(end) = got.windows(4).position(|four| four == b"\r\n\r\n") {
             return response_bytes(&got[..end + 4])
