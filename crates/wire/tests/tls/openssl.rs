@@ -141,7 +141,12 @@ impl Line {
     /// Reads what there is, or waits for it.
     fn read(&mut self) {
         let mut buffer = [0; 5000];
-        let len = self.socket.read(&mut buffer).expect("openssl answers");
+        let len = loop {
+            match self.socket.read(&mut buffer) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                read => break read.expect("openssl answers"),
+            }
+        };
         assert!(len > 0, "openssl closed; heard {:?}", String::from_utf8_lossy(&self.end.heard));
         self.end.take(&buffer[..len]).expect("openssl speaks TLS");
     }
