@@ -193,6 +193,50 @@ fn an_origin_that_goes_away_is_an_error_and_the_run_goes_on() {
     assert_says(errors[0], "load", &["origin"]);
 }
 
+/// Ends one of weir's own processes in the bad product's trial, once there is one with such arguments beside a process with others.
+fn error_after_the_end_of(library: &Library, own: &str, beside: &str) -> Value {
+    let child = library.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("weir starts");
+    let trials = library.out().join("trials");
+    let mut victim = None;
+    until("the moment", Duration::from_secs(30), || {
+        let all = processes_touching(&trials);
+        let is_there = all.iter().any(|(_, args)| args.contains(beside));
+        victim = all.into_iter().find(|(_, args)| args.contains(own));
+        is_there && victim.is_some()
+    });
+    signal(victim.expect("found").0, Signal::KILL);
+    let ended = child.wait_with_output().expect("waited for");
+    assert_eq!(ended.status.code(), Some(1), "{}", String::from_utf8_lossy(&ended.stderr));
+    nothing_left(library.scratch.path(), Duration::from_secs(3));
+    library.error_row()
+}
+
+#[test]
+fn an_origin_that_goes_away_before_the_product_is_ready_is_not_the_products_fault() {
+    let library = Library::new("waits", "sleep 1000", "", "300ms");
+    assert_says(&error_after_the_end_of(&library, "weir origin", "bin-waits"), "load", &["the origin went away"]);
+}
+
+#[test]
+fn a_check_whose_supervisor_was_killed_says_nothing_of_the_configuration() {
+    let check = r#"check = ["{{ binary }}", "--check"]"#;
+    let library = Library::new("thinks", r#"if [ "$1" = --check ]; then sleep 1000; fi"#, check, "300ms");
+    let error = error_after_the_end_of(&library, "weir supervise", "--check");
+    assert_says(&error, "check", &["ended from outside", "supervisor"]);
+}
+
+/// It would write gigabytes until it is given up.
+#[test]
+fn an_endless_output_keeps_its_beginning_and_its_end() {
+    let library = Library::new("talks", "echo first words; yes 'and on and on'", "", "300ms");
+    assert_says(&library.error(), "ready", &["did not get ready", "and on and on"]);
+    let all = measurements(&library.out());
+    let folder = &all.iter().find(|(_, m)| m["error"].is_object()).expect("a row").0;
+    let output = std::fs::read_to_string(folder.join("product/output.log")).expect("text");
+    assert!(output.len() < 8 << 20, "{} bytes", output.len());
+    assert!(output.starts_with("first words\n") && output.contains("\n[weir: "), "{}", &output[..100]);
+}
+
 #[test]
 fn a_template_with_an_unknown_variable_is_named_with_its_line() {
     let library = Library::new("typo", "sleep 1000", "", "300ms");

@@ -58,6 +58,10 @@ pub enum Fault {
     Ramp,
     /// Does nothing for 200 ms of each second.
     Stall,
+    /// Does nothing for one second, this one.
+    Pause(u64),
+    /// Answers nothing from this second on.
+    Freeze(u64),
     /// Gives its listener to the process that waits at this path, which does the work.
     HandOver(String),
     /// Its threads run on this CPU.
@@ -97,6 +101,8 @@ impl Fault {
             "step-up" => Fault::StepUp(number()?),
             "ramp" => Fault::Ramp,
             "stall" => Fault::Stall,
+            "pause" => Fault::Pause(number()?),
+            "freeze" => Fault::Freeze(number()?),
             "hand-over" => Fault::HandOver(value.to_owned()),
             "elsewhere" => Fault::Elsewhere(value.parse().ok()?),
             "anywhere" => Fault::Anywhere,
@@ -272,6 +278,9 @@ impl Proxy {
             Fault::Stall => {
                 sleep(Duration::from_millis(200).saturating_sub(Duration::from_nanos(self.age().subsec_nanos().into())))
             }
+            Fault::Pause(second) if self.second() == second => sleep(Duration::from_secs(1)),
+            // Longer than the client waits.
+            Fault::Freeze(second) if self.second() >= second => sleep(Duration::from_secs(15)),
             // In the middle of a short window.
             Fault::Spike if number == BEFORE_LOAD + 3_000 => {
                 let memory = vec![1u8; 600_000_000];

@@ -12,18 +12,20 @@ pub const CHECK: Check = Check {
     names: &["drift", "pauses"],
     sees: "a window in which the rate of right answers changed its level, by a step anywhere, a ramp, a dip or a peak, so that the \
            result is the mean of two states (`drift`); and one in which answers (nearly) stopped for tenths of a second at a time, \
-           once or again and again (`pauses`). In rounds without a warm-up, which show how a product warms up, the earlier rounds are \
+           once, again and again, or for good (`pauses`). In rounds without a warm-up, which show how a product warms up, the earlier rounds are \
            only noted",
     threshold: "`drift`: a stretch of tenths of a second whose level differs by 5 % of the mean, moves the mean by 2 %, and stands out \
                 of the noise of neighbouring tenths, with at most 2 % of false alarms, 3 % where tenths \
                 resemble their neighbours much (`other_level` in `crates/stats`). `pauses`: what \
-                tenths below half the median lack is 2 % of the whole",
+                tenths below half the median lack is 2 % of the whole, or no answer came for half a second at a time; a closed load, \
+                whose latencies do not count what was not sent meanwhile, is invalid when none came for a second or a quarter of the \
+                window",
     source: "blocks of one run differ by more than 2 %. By simulation on recorded noise of 5 % a tenth, steps of 50 % are found at every \
              position from 2 s on (92 to 100 %), of 20 % from 12 s on (86 to 100 %), of 10 % in the middle half of 12 s (70 to 89 %), \
              ramps of 20 % in 95 % of windows of 12 s. With 20 % of noise, steps of 50 % need 12 s",
     remedy: "a longer `warmup`, or `steady`; else see in load.csv what happened when",
-    blind: "windows below 1.8 s; steps of 10 % within 2 s; changes that come and go all the time without a pause; pauses where the rate \
-            is below 400/s",
+    blind: "windows below 1.8 s; steps of 10 % within 2 s; changes that come and go all the time without a pause; pauses of tenths \
+            where the rate is below 400/s, and of half a second where it is below 40/s",
     provoked: true,
     run: Some(check),
 };
@@ -34,18 +36,29 @@ const MATTERS: (f64, f64) = (0.05, 0.02);
 const A_LEVEL: usize = 10;
 /// Answers in a tenth of a second below which a tenth of half as many may be chance (of 40, Poisson: 1 in 4,000).
 const FEWEST: f64 = 40.0;
+/// Answers that are missing in a silence that is no chance (of 20, Poisson: 1 in 500,000,000).
+const FEWEST_IN_SILENCE: f64 = 20.0;
+/// Whole tenths in half a second without an answer, which is always told; in one second, which makes a closed load invalid, as does this
+/// share of the window.
+const SILENCE: (usize, usize, f64) = (4, 9, 0.25);
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let tenths: Vec<f64> = e.load.tenths.iter().map(|right| *right as f64).collect();
-    let severity = if e.warming_round { Severity::Note } else { Severity::Warning };
     let stretch = other_level(&tenths, MATTERS);
     let is_level = |stretch: &Stretch| {
         (A_LEVEL..=tenths.len() - A_LEVEL.min(tenths.len())).contains(&(stretch.end - stretch.start))
     };
-    let pauses = pauses(&tenths).filter(|_| !stretch.as_ref().is_some_and(is_level));
-    if let Some((message, lacking_s)) = pauses {
-        let (who, remedy) = who_paused(e, lacking_s);
-        return finding(CHECK.names[1], severity, format!("{message}: {who}"), remedy);
+    let pauses = Pauses::of(&tenths).filter(|pauses| {
+        pauses.is_silence()
+            || pauses.is_long()
+            || (pauses.lacking >= MATTERS.1 && !stretch.as_ref().is_some_and(is_level))
+    });
+    let severity = |severity| if e.warming_round { Severity::Note } else { severity };
+    if let Some(pauses) = pauses {
+        let closed = e.load.offered_rate.is_none();
+        let found = if closed && pauses.is_long() { Severity::Fatal } else { Severity::Warning };
+        let (who, remedy) = who_paused(e, pauses.lacking_s());
+        return finding(CHECK.names[1], severity(found), format!("{}: {who}", pauses.message()), remedy);
     }
     let Stretch { start, end, inside, outside, .. } = stretch?;
     let at = |tenth: usize| tenth as f64 / 10.0;
@@ -56,7 +69,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         at(end),
         human_rate(outside * 10.0)
     );
-    CHECK.finding(severity, message)
+    CHECK.finding(severity(Severity::Warning), message)
 }
 
 /// Who stood still while answers stopped for so long, and what to do about it.
@@ -76,21 +89,64 @@ fn who_paused(e: &Evidence<'_>, lacking_s: f64) -> (&'static str, &'static str) 
     }
 }
 
-/// Of tenths that lack more than half of the median, how many, and what they lack; that also in seconds.
-fn pauses(tenths: &[f64]) -> Option<(String, f64)> {
-    let usual = median(tenths).filter(|usual| *usual >= FEWEST)?;
-    let low = || tenths.iter().filter(|right| **right < usual / 2.0);
-    let lack = low().map(|right| usual - right).sum::<f64>() / (usual * tenths.len() as f64);
-    let seconds = lack * tenths.len() as f64 / 10.0;
-    let message = || {
+/// Tenths of a second with less than half of the usual answers.
+struct Pauses {
+    tenths: usize,
+    low: usize,
+    /// What they lack, as a share of what all tenths would usually have.
+    lacking: f64,
+    /// The longest row of them without any answer; 0 where that may be chance.
+    silent: usize,
+}
+
+impl Pauses {
+    fn of(tenths: &[f64]) -> Option<Pauses> {
+        // A product that stopped for most of the window is no measure of the usual.
+        let answered: Vec<f64> = tenths.iter().copied().filter(|right| *right > 0.0).collect();
+        let usual = median(&answered)?;
+        let low: Vec<f64> = tenths.iter().copied().filter(|right| *right < usual / 2.0).collect();
+        let lacking = low.iter().map(|right| usual - right).sum::<f64>() / (usual * tenths.len() as f64);
+        let longest = tenths.split(|right| *right > 0.0).map(<[f64]>::len).max().unwrap_or(0);
+        Some(Pauses {
+            tenths: tenths.len(),
+            low: low.len(),
+            lacking: if usual >= FEWEST { lacking } else { 0.0 },
+            silent: if usual * longest as f64 >= FEWEST_IN_SILENCE { longest } else { 0 },
+        })
+    }
+
+    fn is_silence(&self) -> bool {
+        self.silent >= SILENCE.0
+    }
+
+    /// So long that most of what should have been sent was not.
+    fn is_long(&self) -> bool {
+        self.silent >= SILENCE.1 || self.silent as f64 >= SILENCE.2 * self.tenths as f64
+    }
+
+    fn window_s(&self) -> f64 {
+        self.tenths as f64 / 10.0
+    }
+
+    fn lacking_s(&self) -> f64 {
+        (self.lacking * self.window_s()).max(self.silent as f64 / 10.0)
+    }
+
+    fn message(&self) -> String {
+        if self.is_silence() {
+            return format!(
+                "no right answer came for {:.1} of {:.1} s at a time",
+                self.silent as f64 / 10.0,
+                self.window_s()
+            );
+        }
         format!(
             "answers (nearly) stopped in {} of {} tenths of a second, which lack {:.0} % of the window",
-            low().count(),
-            tenths.len(),
-            lack * 100.0
+            self.low,
+            self.tenths,
+            self.lacking * 100.0
         )
-    };
-    (lack >= MATTERS.1).then(|| (message(), seconds))
+    }
 }
 
 #[cfg(test)]
@@ -142,6 +198,34 @@ mod tests {
         };
         assert_eq!(name(&trial(50, made_up)).as_deref(), Some("pauses"));
         assert_eq!(name(&trial(20, |at| if (1.0..1.15).contains(&at) { 0.0 } else { 1.0 })).as_deref(), Some("pauses"));
+    }
+
+    #[test]
+    fn silence_decides_at_any_length_of_the_window() {
+        let severity = |trial: &Trial| found(trial).map(|found| (found.check, found.severity));
+        let (fatal, warning) = (Some(("pauses".into(), Severity::Fatal)), Some(("pauses".into(), Severity::Warning)));
+        for (tenths, from) in [(10, 0.7), (20, 0.7), (20, 1.5), (120, 11.0), (600, 1.0)] {
+            assert_eq!(
+                severity(&trial(tenths, |at| if at < from - 0.01 { 1.0 } else { 0.0 })),
+                fatal,
+                "{tenths} from {from}"
+            );
+        }
+        let for_a_second = |at: f64| if (29.99..30.95).contains(&at) { 0.0 } else { 1.0 };
+        assert_eq!(severity(&trial(600, for_a_second)), fatal);
+        assert_eq!(severity(&trial(600, |at| if (29.99..30.45).contains(&at) { 0.0 } else { 1.0 })), warning);
+        let mut open = trial(600, for_a_second);
+        open.load.offered_rate = Some(10_000.0);
+        assert_eq!(severity(&open), warning, "the latencies of an open load count it");
+        let message = found(&open).expect("fires").message;
+        assert!(message.starts_with("no right answer came for 1.0 of 60.0 s at a time"), "{message}");
+    }
+
+    #[test]
+    fn silence_between_rare_answers_is_chance() {
+        let mut rare = trial(100, |at| if (5.0..5.55).contains(&at) { 0.0 } else { 1.0 });
+        rare.load.tenths.iter_mut().for_each(|right| *right /= 500);
+        assert_ne!(name(&rare).as_deref(), Some("pauses"));
     }
 
     #[test]

@@ -13,9 +13,12 @@ pub const CHECK: Check = Check {
            purpose ends with requests in flight, at most one for each connection or stream; the client gives them up one \
            timeout after the window, and these timeouts are no errors of the product",
     threshold: "any is noted, from 0.1 % of the requests of the window the result is suspect, from 1 % invalid; with \
-                `expect.errors` of the workload: from that share on, and from ten times as many",
+                `expect.errors` of the workload: from that share on, and from ten times as many. In a closed load also by the time \
+                that connections waited in vain: suspect from ten times as large a share of all their time, invalid from a hundred \
+                times as large",
     source: "users of k6 and fortio commonly fail a test at 1 %; a comparison of products must be stricter, because an \
-             error is often cheaper than a response",
+             error is often cheaper than a response. A connection of a closed load that waits in vain sends nothing else: there can be \
+             no more such errors than connections, however many answers came before",
     remedy: "see the product's output in the trial's folder; offer less",
     blind: "whether the product or the origin behind it refused",
     provoked: true,
@@ -29,13 +32,16 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let share = percent(failed as f64, window.due as f64);
-    let allowed = e.errors_allowed.percent();
-    let severity = match share {
+    let (allowed, vain) = (e.errors_allowed.percent(), waited_in_vain(e));
+    let severity = match share.max(vain / 10.0) {
         s if s >= allowed * 10.0 => Severity::Fatal,
         s if s >= allowed => Severity::Warning,
         _ => Severity::Note,
     };
-    let kinds = ErrorKind::listed(&window.errors);
+    let mut kinds = ErrorKind::listed(&window.errors);
+    if vain >= allowed * 10.0 {
+        kinds += &format!("; connections waited in vain for {vain:.0} % of their time");
+    }
     let refused = window.refusals();
     if refused * 2 < failed {
         let message = format!("{failed} of {} requests ({share:.2} %) got no right answer: {kinds}", window.due);
@@ -57,6 +63,16 @@ fn given_up(e: &Evidence<'_>) -> u64 {
         return 0;
     }
     e.load.window.errors.get(&ErrorKind::Timeout).copied().unwrap_or(0).min(e.in_flight())
+}
+
+/// Share of the connections' time in a closed load that went by waiting for answers that did not come before the timeout, per cent.
+fn waited_in_vain(e: &Evidence<'_>) -> f64 {
+    if e.load.offered_rate.is_some() {
+        return 0.0;
+    }
+    let timeouts = e.load.window.errors.get(&ErrorKind::Timeout).copied().unwrap_or(0).saturating_sub(given_up(e));
+    let window = e.load.window_s;
+    percent(timeouts as f64 * e.timeout_s.min(window), e.in_flight() as f64 * window).min(100.0)
 }
 
 #[cfg(test)]
@@ -82,10 +98,31 @@ mod tests {
     fn what_a_workload_allows_is_noted() {
         let mut trial = good();
         trial.errors_allowed = "0.5 %".parse().expect("a share");
+        trial.load.offered_rate = Some(10_000.0);
         for (n, severity) in [(49, Severity::Note), (50, Severity::Warning), (500, Severity::Fatal)] {
             trial.load.window.errors = [(ErrorKind::Timeout, n)].into();
             assert_eq!(trial.check(super::check).expect("fires").severity, severity, "{n}");
         }
+    }
+
+    /// 64 connections, a timeout of 10 s.
+    #[test]
+    fn connections_that_wait_in_vain_weigh_by_their_time() {
+        let mut trial = good();
+        for (window_s, timeouts, severity) in [
+            (2.0, 64, Severity::Fatal),
+            (2.0, 2, Severity::Warning),
+            (100.0, 64, Severity::Fatal),
+            (1_000.0, 64, Severity::Warning),
+        ] {
+            (trial.load.window_s, trial.load.window.due) = (window_s, 10_000_000);
+            trial.load.window.errors = [(ErrorKind::Timeout, timeouts)].into();
+            let found = trial.check(super::check).expect("fires");
+            assert_eq!(found.severity, severity, "{window_s} {}", found.message);
+            assert!(found.message.contains("waited in vain for"), "{}", found.message);
+        }
+        trial.load.offered_rate = Some(10_000.0);
+        assert_eq!(trial.check(super::check).expect("noted").severity, Severity::Note, "what was not answered was due");
     }
 
     #[test]

@@ -111,6 +111,8 @@ pub struct Evidence<'a> {
     pub levelled: bool,
     /// Share of the requests that may be refused or fail.
     pub errors_allowed: Share,
+    /// How long the client waits for an answer, seconds.
+    pub timeout_s: f64,
     /// Faults were provoked in the product meanwhile.
     pub faults: bool,
 }
@@ -377,6 +379,7 @@ pub(crate) mod fixture {
                 tls: self.tls,
                 levelled: self.levelled,
                 errors_allowed: self.errors_allowed,
+                timeout_s: 10.0,
                 faults: false,
             }
         }

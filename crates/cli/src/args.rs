@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use weir_host::stop::Stop;
 use weir_model::Filter;
 use weir_model::filter::FilterKey;
@@ -239,16 +240,24 @@ pub fn parse_header(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A request to stop that the first Ctrl-C or SIGTERM makes; a second one ends weir at once (supervisors and roles then clean
-/// up).
+/// A request to stop that the first Ctrl-C, SIGTERM or SIGHUP makes; a second one ends weir at once (supervisors and roles then clean
+/// up). A SIGHUP that weir was started to ignore, by `nohup`, stays ignored.
 ///
 /// # Errors
 /// When the system takes no handler.
 pub fn stop_on_signal() -> Result<Stop, Failure> {
     let stop = Stop::new();
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+    let hangup = Some(SIGHUP).filter(|signal| !is_ignored(*signal));
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
         signal_hook::flag::register_conditional_shutdown(signal, 130, stop.flag()).map_err(Failure::missing)?;
         signal_hook::flag::register(signal, stop.flag()).map_err(Failure::missing)?;
     }
     Ok(stop)
+}
+
+/// Whether the process ignores a signal, by the mask that the kernel shows.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

@@ -177,7 +177,7 @@ impl Process for FakeProcess {
     }
 
     fn stop(self: Box<Self>, _grace: Duration) -> Ended {
-        self.ended.unwrap_or(Ended { code: Some(0), signal: None, forced: false, left_over: 0 })
+        self.ended.unwrap_or(Ended { code: Some(0), signal: None, forced: false, left_over: 0, lost: false })
     }
 }
 

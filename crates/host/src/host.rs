@@ -366,11 +366,20 @@ pub struct Ended {
     pub forced: bool,
     /// Descendants that outlived it and were killed.
     pub left_over: u32,
+    /// weir lost it: its supervisor was ended from outside, or its host is gone, and the process with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
+}
+
+impl Ended {
+    /// How a process ends whose supervisor or host was lost.
+    pub const LOST: Ended = Ended { code: None, signal: Some(libc::SIGKILL), forced: true, left_over: 0, lost: true };
 }
 
 impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.code, self.signal) {
+            _ if self.lost => write!(f, "weir's supervisor of it was ended from outside"),
             (Some(code), _) => write!(f, "exit status {code}"),
             (None, Some(signal)) => write!(f, "signal {signal}"),
             (None, None) => write!(f, "unknown end"),

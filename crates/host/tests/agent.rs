@@ -230,7 +230,7 @@ fn processes_do_on_the_host_what_they_are_asked_to() {
 
 #[test]
 fn a_program_that_ends_is_noticed_without_asking() {
-    let ended = weir_host::Ended { code: Some(3), signal: None, forced: false, left_over: 2 };
+    let ended = weir_host::Ended { code: Some(3), signal: None, forced: false, left_over: 2, lost: false };
     let program_ends = move |_: &ProgramSpec| FakeProgram { ended: Some(ended), ..FakeProgram::default() };
     let both = connect(Arc::new(FakeHost::new(program_ends, |_| FakeRole::default())));
     let host = both.host.expect("welcome");

@@ -213,7 +213,7 @@ impl Process for Unsupervised {
             false => drop(self.child.kill()),
         }
         let status = self.child.wait().unwrap_or_default();
-        Ended { code: status.code(), signal: status.signal(), forced: true, left_over: 0 }
+        Ended { code: status.code(), signal: status.signal(), forced: true, left_over: 0, lost: false }
     }
 }
 
@@ -228,7 +228,13 @@ fn wait(child: &mut Child, within: Duration) -> Option<Ended> {
     let deadline = Instant::now() + within;
     loop {
         if let Ok(Some(status)) = child.try_wait() {
-            return Some(Ended { code: status.code(), signal: status.signal(), forced: false, left_over: 0 });
+            return Some(Ended {
+                code: status.code(),
+                signal: status.signal(),
+                forced: false,
+                left_over: 0,
+                lost: false,
+            });
         }
         if Instant::now() >= deadline {
             return None;

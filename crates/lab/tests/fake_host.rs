@@ -276,7 +276,7 @@ fn a_trial_starts_origin_product_and_client_in_this_order_and_ends_them() {
 
 #[test]
 fn a_product_that_does_not_get_ready_fails_the_trial_and_everything_ends() {
-    for ended in [None, Some(Ended { code: Some(3), signal: None, forced: false, left_over: 0 })] {
+    for ended in [None, Some(Ended { code: Some(3), signal: None, forced: false, left_over: 0, lost: false })] {
         let silent =
             move |_: &ProgramSpec| FakeProgram { ended, output: "no route\n".into(), ..FakeProgram::default() };
         let host = FakeHost::new(silent, role);

@@ -24,6 +24,10 @@ use crate::render::{self, Vars};
 use crate::running::{CommandError, Running, RunningPart, run_to_end};
 use crate::tls::RunTls;
 
+/// What to do when a supervisor was lost.
+pub(crate) const ENDED_FROM_OUTSIDE: &str =
+    "see what ended weir's supervisor, such as the kernel for want of memory (its log says so), and run again";
+
 /// Lines of output quoted as evidence.
 pub(crate) const EVIDENCE_LINES: usize = 8;
 
@@ -214,6 +218,14 @@ fn run_check(host: &dyn Host, title: &str, spec: &ProgramSpec, stop: &Stop) -> R
     let message = match run_to_end(host, spec, CHECK_WITHIN, stop) {
         Ok(()) => return Ok(()),
         Err(CommandError::Stopped) => return Err(Failure::Stopped),
+        Err(CommandError::Failed(ended)) if ended.lost => {
+            return Err(Failure::at(
+                "check",
+                format!("the check of {title}'s configuration was ended from outside, with weir's supervisor of it"),
+                command_line(&spec.argv),
+                ENDED_FROM_OUTSIDE,
+            ));
+        }
         Err(CommandError::Failed(ended)) => format!("{title} refuses its configuration ({ended})"),
         Err(other) => format!("the check of {title}'s configuration {other}"),
     };

@@ -18,7 +18,7 @@ use weir_model::suite::Protocol;
 use weir_vitals::Watched;
 
 use crate::failure::Failure;
-use crate::launch::{EVIDENCE_LINES, environment};
+use crate::launch::{ENDED_FROM_OUTSIDE, EVIDENCE_LINES, environment};
 use crate::render::RenderedPart;
 use crate::requester::{LONGEST_TRY, Requester};
 
@@ -116,12 +116,17 @@ impl Running {
     pub fn still_runs(&mut self, stage: &str) -> Result<(), Failure> {
         for part in &mut self.parts {
             if let Some(ended) = part.process.ended() {
-                return Err(Failure::at(
-                    stage,
-                    format!("{} ended by itself ({ended}) while weir needed it", part.title),
-                    part.evidence(self.host.as_ref()),
-                    "see its output and its rendered configuration in the trial's folder",
-                ));
+                let (message, remedy) = match ended.lost {
+                    true => (
+                        format!("{} was ended from outside, with weir's supervisor of it", part.title),
+                        ENDED_FROM_OUTSIDE,
+                    ),
+                    false => (
+                        format!("{} ended by itself ({ended}) while weir needed it", part.title),
+                        "see its output and its rendered configuration in the trial's folder",
+                    ),
+                };
+                return Err(Failure::at(stage, message, part.evidence(self.host.as_ref()), remedy));
             }
         }
         Ok(())

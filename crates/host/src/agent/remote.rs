@@ -479,9 +479,6 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A program on a host that is lost: its agent has killed it.
-const KILLED: Ended = Ended { code: None, signal: Some(libc::SIGKILL), forced: true, left_over: 0 };
-
 #[derive(Debug)]
 struct RemoteProcess {
     line: Arc<Line>,
@@ -499,7 +496,7 @@ impl Process for RemoteProcess {
     fn wait(&mut self, within: Duration) -> Option<Ended> {
         self.line.wait_until(Instant::now() + within, |state| {
             let ended = state.processes.get(&self.number).copied().flatten();
-            ended.or_else(|| state.lost.as_ref().map(|_| KILLED))
+            ended.or_else(|| state.lost.as_ref().map(|_| Ended::LOST))
         })
     }
 
@@ -518,7 +515,7 @@ impl Process for RemoteProcess {
     fn stop(mut self: Box<Self>, grace: Duration) -> Ended {
         self.taken = true;
         let stop = Request::Stop { process: self.number, grace_ms: milliseconds(grace) };
-        self.line.request(stop).unwrap_or(KILLED)
+        self.line.request(stop).unwrap_or(Ended::LOST)
     }
 }
 

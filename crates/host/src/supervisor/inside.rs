@@ -1,6 +1,7 @@
 //! The supervisor process itself: what `weir supervise` runs.
 //!
-//! It is single-threaded and sleeps in `poll`, so that it costs the product no CPU time. It also has to be single-threaded
+//! It is single-threaded and sleeps in `poll`, but for a look at the output's length four times a second, so that it costs the product
+//! no CPU time. It also has to be single-threaded
 //! because `PR_SET_PDEATHSIG` follows the *thread* that forked.
 //!
 //! What happens after a SIGKILL of:
@@ -29,6 +30,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use super::Report;
 use super::adopt::become_subreaper;
 use super::disk;
+use super::output::{EVERY, Output};
 use super::tree::{QUIET_SCANS, descendants};
 use crate::host::{Disturbance, Ended, ProgramSpec};
 use crate::placement::affinity_mask;
@@ -53,7 +55,11 @@ pub fn supervise() -> std::io::Result<i32> {
         }
     };
     report(&Report::Started(child.id()));
-    let ended = watch(&spec, child, &children_end)?;
+    let mut output = Output::open(&spec.output);
+    let ended = watch(&spec, child, &children_end, &mut output)?;
+    if let Some(Err(error)) = output.map(Output::end) {
+        eprintln!("weir: cannot shorten this output: {error}");
+    }
     report(&Report::Ended(ended));
     Ok(0)
 }
@@ -114,7 +120,12 @@ fn start(spec: &ProgramSpec) -> std::io::Result<Child> {
 }
 
 /// Waits until the process ends, weir asks for a stop, or weir itself ends.
-fn watch(spec: &ProgramSpec, child: Child, children_end: &SignalFd) -> std::io::Result<Ended> {
+fn watch(
+    spec: &ProgramSpec,
+    child: Child,
+    children_end: &SignalFd,
+    output: &mut Option<Output>,
+) -> std::io::Result<Ended> {
     let mut tree = Tree { main: Pid::from_child(&child), end: None };
     // It was killed on request, and may be started again.
     let mut down = false;
@@ -126,7 +137,7 @@ fn watch(spec: &ProgramSpec, child: Child, children_end: &SignalFd) -> std::io::
         tree.reap();
         if let Some(end) = tree.end.filter(|_| !down) {
             let left_over = tree.kill_all();
-            return Ok(Ended { code: end.code(), signal: end.signal(), forced, left_over });
+            return Ok(Ended { code: end.code(), signal: end.signal(), forced, left_over, lost: false });
         }
         let wait = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         if wait == Some(Duration::ZERO) {
@@ -135,12 +146,15 @@ fn watch(spec: &ProgramSpec, child: Child, children_end: &SignalFd) -> std::io::
             tree.signal_main(Signal::KILL);
             continue;
         }
-        let timeout = wait.map(|d| Timespec { tv_sec: d.as_secs() as i64, tv_nsec: d.subsec_nanos() as i64 });
+        let look = output.as_ref().map(|_| EVERY);
+        let timeout = wait.into_iter().chain(look).min();
+        let timeout = timeout.map(|d| Timespec { tv_sec: d.as_secs() as i64, tv_nsec: d.subsec_nanos() as i64 });
         let mut fds = [PollFd::new(children_end, PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
         match poll(&mut fds[..if listening { 2 } else { 1 }], timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+        output.iter_mut().for_each(Output::limit);
         let (ended, sent) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
         if ended {
             while let Ok(Some(_)) = children_end.read_signal() {}
@@ -176,7 +190,8 @@ fn watch(spec: &ProgramSpec, child: Child, children_end: &SignalFd) -> std::io::
 }
 
 /// The end of a program that was killed on request and not started again.
-const ENDED_BY_REQUEST: Ended = Ended { code: None, signal: Some(libc::SIGKILL), forced: false, left_over: 0 };
+const ENDED_BY_REQUEST: Ended =
+    Ended { code: None, signal: Some(libc::SIGKILL), forced: false, left_over: 0, lost: false };
 
 /// Provokes a fault, or ends one.
 fn disturb(spec: &ProgramSpec, what: Disturbance, tree: &mut Tree, down: &mut bool) -> std::io::Result<()> {

@@ -16,6 +16,7 @@ mod adopt;
 mod disk;
 mod inside;
 mod namespace;
+mod output;
 mod tree;
 
 use std::fs::OpenOptions;
@@ -173,7 +174,7 @@ impl Process for Supervised {
                 Err(RecvTimeoutError::Disconnected) => {
                     // Its pipe closes a moment before it ends, and only then do its children become ours.
                     self.end_lost();
-                    self.ended = Some(Ended { code: None, signal: Some(libc::SIGKILL), forced: true, left_over: 0 });
+                    self.ended = Some(Ended::LOST);
                 }
                 _ => {}
             }
@@ -219,7 +220,7 @@ impl Process for Supervised {
             let _ = order(&self.control, &grace.as_millis().to_string());
             self.wait(grace + Duration::from_secs(5));
         }
-        self.ended.unwrap_or(Ended { code: None, signal: Some(libc::SIGKILL), forced: true, left_over: 0 })
+        self.ended.unwrap_or(Ended::LOST)
     }
 }
 

@@ -236,6 +236,7 @@ impl RunningTrial<'_> {
             tls: self.context.launcher.tls.settings(),
             levelled: is_levelled(&self.trial.planned.case.profile),
             errors_allowed: self.trial.workload.expect.errors.unwrap_or(Share::THOUSANDTH),
+            timeout_s: trial_load.timeout.as_secs_f64(),
             faults: !trial_load.faults.is_empty(),
         });
         Point {

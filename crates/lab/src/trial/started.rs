@@ -121,7 +121,23 @@ impl Started {
     }
 
     /// Verifies that a trial's requests are answered as they should be. Returns where its clients go, and what a right answer is.
+    /// Where the origin has ended, that is why they are not, whatever the product says.
     pub fn verify(
+        &mut self,
+        context: &TrialContext,
+        trial: &TrialSpec<'_>,
+        product: &Product,
+        stop: &Stop,
+        observer: &mut dyn Observer,
+    ) -> Result<(SocketAddr, Expect), Failure> {
+        let verified = self.verify_answers(context, trial, product, stop, observer);
+        if let Err(Failure::Trial(_)) = verified {
+            self.origin.still_runs()?;
+        }
+        verified
+    }
+
+    fn verify_answers(
         &mut self,
         context: &TrialContext,
         trial: &TrialSpec<'_>,
