@@ -142,7 +142,7 @@ const CASES: &[Case] = &[
     case("stall-closed", "stall", Load::Closed(5), Finding(STILL, &["product"], Suspect)),
     case("stall-open", "stall", Load::Open(2_000, 5), Finding(STILL, &["product"], Suspect)),
     case("pause", "pause=2", Load::Closed(12), Finding(&["pauses"], &["product"], Invalid)),
-    case("frozen", "freeze=1", Load::Closed(2), Finding(&["pauses"], &["product"], Invalid)).short(),
+    case("frozen", "freeze=1", Load::Closed(2), Finding(&["errors"], &["waited in vain"], Invalid)).short(),
     case("hand-over", "hand-over=SOCKET", COUNTED, Finding(OUTSIDE, &["take-over", "faults"], Invalid)),
     case("elsewhere", "elsewhere=CLIENT_CPU", COUNTED, Finding(&["affinity"], &["CPU"], Invalid)),
     case("anywhere", "anywhere", COUNTED, Finding(&["affinity"], &["CPU"], Suspect)),
