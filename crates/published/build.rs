@@ -1,5 +1,5 @@
 //! Published figures are built into the binary: build again when one changes.
 
 fn main() {
-    println!("cargo:rerun-if-changed=../../suites/published");
+    println!("cargo:rerun-if-changed=figures");
 }

@@ -10,8 +10,8 @@ use weir_product::catalogue::{Catalogue, CatalogueError, ProductText, SuiteText}
 
 use crate::exit::Failure;
 
-static PRODUCTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../products");
-static SUITES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
+static PRODUCTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/products");
+static SUITES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
 
 /// Reads the catalogue: built in, then each overlay.
 ///

@@ -30,6 +30,9 @@ const PRODUCT: &str = "product.toml";
 /// Folders that builds leave in a project. They are not part of it.
 const LEFTOVERS: [&str; 2] = ["target", "node_modules"];
 
+/// Name of the `Cargo.toml` of a project that is built into weir: `cargo package` would leave out its folder under the other one.
+const MANIFEST: &str = "Cargo.toml.in";
+
 impl ProductText {
     /// Sorts the files of one product's folder, given by their paths relative to it (`/` between the parts). `folder` is its name
     /// in messages. `None` when there is no product in it.
@@ -48,7 +51,8 @@ impl ProductText {
                 continue;
             };
             if !folders.split('/').any(|part| LEFTOVERS.contains(&part)) {
-                files.insert(path, bytes);
+                let is_manifest = Path::new(&path).ends_with(MANIFEST);
+                files.insert(if is_manifest { path.trim_end_matches(".in").to_owned() } else { path }, bytes);
             }
         }
         let toml = templates.remove(PRODUCT).unwrap_or_default();
@@ -307,7 +311,7 @@ mod tests {
         let all = folder(&[
             ("product.toml", b"x"),
             ("a.j2", b"y"),
-            ("program/Cargo.toml", b"z"),
+            ("program/Cargo.toml.in", b"z"),
             ("program/src/main.rs", &[0xff]),
             ("program/target/release/program", b"built"),
             ("other/node_modules/a/package.json", b"got"),

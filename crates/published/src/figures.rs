@@ -10,7 +10,7 @@ use super::layout::Layout;
 use super::machines::Machine;
 use super::measures::Measure;
 
-static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites/published");
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/figures");
 
 /// Everything that is published of one suite.
 #[derive(Debug, Clone, Default)]
