@@ -96,6 +96,31 @@ fn sigkill_leaves_nothing_and_resume_completes() {
     resume_and_check(&out, &before);
 }
 
+/// `nohup` starts programs so that a SIGHUP is ignored, and they have to leave it at that.
+#[test]
+fn a_hangup_that_weir_was_started_to_ignore_stays_ignored() {
+    let scratch = scratch();
+    let out = scratch.path().join("run");
+    let run = weir(&["run", suite(scratch.path()).to_str().expect("UTF-8"), "--yes", "--out"]);
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
+        .arg(run.get_program())
+        .args(run.get_args())
+        .arg(&out)
+        .envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("sh starts");
+    until_in_mid_trial(&out);
+    signal(child.id(), Signal::HUP);
+    until("a fourth trial finished", Duration::from_secs(60), || measurements(&out).len() >= 4);
+    signal(child.id(), Signal::TERM);
+    let status = wait_within(&mut child, Duration::from_secs(30));
+    assert_eq!(status.code(), Some(130), "{status}");
+    nothing_left(&out, Duration::from_secs(2));
+}
+
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
     let scratch = scratch();
