@@ -1,6 +1,9 @@
 //! Where a page finds what belongs to it: style and script, the files of its pictures, and the pages above it. A report is one page that
 //! holds style and script itself; the pages of a site share them. All templates of pages ask it. It does not know what is on a page.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use sha2::{Digest as _, Sha256};
+
 use crate::page::{SCRIPT, STYLE};
 
 /// Names of the files that the pages of a site share, from the site's folder.
@@ -10,13 +13,12 @@ pub(crate) const SCRIPT_FILE: &str = "assets/weir.js";
 /// The feed of a site, from its folder.
 pub(crate) const FEED_FILE: &str = "feed.xml";
 
-/// A page that is one file carries its style and script, and may load nothing but its pictures.
-const ALONE: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' file: data: blob:; \
-                     connect-src 'none'; base-uri 'none'; form-action 'none'";
+/// What no page does: it loads nothing but pictures, asks nobody, and sends nothing.
+const ALWAYS: &str =
+    "default-src 'none'; img-src 'self' file: data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'";
 
 /// Pages of a site run only the site's script. `file:` is for a site that is read from a disk.
-const OF_SITE: &str = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file: data: blob:; \
-                       connect-src 'none'; base-uri 'none'; form-action 'none'";
+const OF_SITE: &str = "script-src 'self' file:; style-src 'self' file:";
 
 /// The files of a chart beside a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,9 +70,17 @@ impl Links {
         Links { root: None, files: String::new(), charts, above: Vec::new() }
     }
 
-    /// What the page may load.
-    pub fn policy(&self) -> &'static str {
-        if self.root.is_none() { ALONE } else { OF_SITE }
+    /// What the page may load and run (its Content Security Policy). A page that is one file names its script by its hash: a script that
+    /// came in with a run's texts would not run even if it were not escaped.
+    pub fn policy(&self) -> String {
+        let own = match self.root {
+            None => {
+                let hash = BASE64_STANDARD.encode(Sha256::digest(SCRIPT));
+                format!("script-src 'sha256-{hash}'; style-src 'unsafe-inline'")
+            }
+            Some(_) => OF_SITE.to_owned(),
+        };
+        format!("{ALWAYS}; {own}")
     }
 
     /// Its style, and of a site the feed, as markup for its head.

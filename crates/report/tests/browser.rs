@@ -5,6 +5,8 @@ mod common;
 #[path = "common/webdriver.rs"]
 mod webdriver;
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use webdriver::Browser;
 use weir_report::{Options, make};
@@ -31,6 +33,7 @@ fn a_reader_can_sort_filter_darken_and_toggle() {
     nothing_was_fetched(&browser);
     assert_eq!(browser.console(), Vec::<String>::new(), "the console is not silent");
     hostile_runs_are_text(&browser);
+    no_other_script_runs(&browser, &made.html);
 }
 
 fn the_first_screen_answers(browser: &Browser) {
@@ -365,6 +368,19 @@ fn a_page_of_ten_thousand_trials_opens() {
 fn nothing_was_fetched(browser: &Browser) {
     let fetched = "return performance.getEntriesByType('resource').map(entry => entry.name)";
     assert_eq!(browser.run(fetched), json!([]), "the page is one file");
+}
+
+/// If a text came through as markup after all, the browser itself would refuse to run it.
+fn no_other_script_runs(browser: &Browser, page: &Path) {
+    let text = std::fs::read_to_string(page).unwrap();
+    let injected = "<body><script>window.pwned=1</script><img src=x onerror=\"window.pwned=2\">";
+    assert_eq!(text.matches("<body>").count(), 1);
+    std::fs::write(page, text.replace("<body>", injected)).unwrap();
+    browser.open(page);
+    browser.wait("the page's own script runs", "return document.querySelector('.plot[data-fitted]') !== null");
+    assert_eq!(browser.run("return window.pwned === undefined"), Value::Bool(true));
+    let refused = browser.console().into_iter().filter(|line| line.contains("Content Security Policy")).count();
+    assert_eq!(refused, 2, "the script and the handler");
 }
 
 fn hostile_runs_are_text(browser: &Browser) {
