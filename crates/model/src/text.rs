@@ -5,6 +5,8 @@
 mod lines;
 mod numbers;
 
+use std::borrow::Cow;
+
 pub use lines::{hanging, wrapped};
 pub use numbers::{
     Unit, count, counted, fixed_us, full_rate, human_bytes, human_rate, human_us, least, percent, seconds, short,
@@ -21,6 +23,13 @@ pub fn list<S: AsRef<str>>(names: &[S]) -> String {
             format!("{} and {}", first.join(", "), last.as_ref())
         }
     }
+}
+
+/// A text as a cell of CSV. A spreadsheet takes one that begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a formula, and a
+/// run's texts come from others: such a text gets a `'` before it. Numbers, negative ones too, stay as they are.
+pub fn csv_cell(text: &str) -> Cow<'_, str> {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    if formula { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
 }
 
 /// `one of a, b, c`, or `a` when there is only one, or that there is none.
@@ -83,6 +92,16 @@ mod tests {
         assert_eq!(extremes([2.0, 1.0, 3.0]), Some((1.0, 3.0)));
         assert_eq!(extremes([]), None);
         assert_eq!(grouped([("a", 1), ("b", 2), ("a", 3)]), [("a", vec![1, 3]), ("b", vec![2])]);
+    }
+
+    #[test]
+    fn formulas_are_texts_in_a_cell_and_numbers_stay() {
+        for formula in ["=HYPERLINK(\"http://x\")", "+1+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "-"] {
+            assert_eq!(csv_cell(formula), format!("'{formula}"));
+        }
+        for harmless in ["", "nginx", "a=b", "-1.5", "+2", "-1e-7", "1.2.3", "x@y", "'=1"] {
+            assert_eq!(csv_cell(harmless), harmless);
+        }
     }
 
     #[test]

@@ -11,6 +11,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use weir_model::text::csv_cell;
+
 use crate::http::Http;
 
 /// How often.
@@ -72,7 +74,7 @@ fn write(rows: &mut csv::Writer<File>, http: &Http, path: &str) {
     let Some(numbers) = numbers else { return };
     let time_ms = jiff::Timestamp::now().as_millisecond().to_string();
     for (name, value) in numbers.iter().filter(|(_, value)| value.is_number()) {
-        let _ = rows.write_record([&time_ms, name, &value.to_string()]);
+        let _ = rows.write_record([&*time_ms, &*csv_cell(name), &value.to_string()]);
     }
     let _ = rows.flush();
 }

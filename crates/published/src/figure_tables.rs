@@ -1,7 +1,7 @@
 //! Builds the tables of all published results beside ours: how many there are of each kind, every one of them (also as
 //! `published.csv`), and the measures that weir does not take. [`sections`](crate::sections) calls it.
 
-use weir_model::text::{Unit, count, grouped, list, short, unique};
+use weir_model::text::{Unit, count, csv_cell, grouped, list, short, unique};
 use weir_report::run::BASELINE;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableOf, estimate_cell};
 use weir_stats::Estimate;
@@ -143,7 +143,8 @@ pub(super) fn not_taken(lines: &[Line<'_>]) -> Option<Table> {
 /// The same as a CSV file: a row for each line, with all digits.
 pub(super) fn csv(suite: &str, lines: &[Line<'_>]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let mut write = |row: [&str; 14]| writer.write_record(row).expect("a row in memory");
+    let mut write =
+        |row: [&str; 14]| writer.write_record(row.map(|cell| csv_cell(cell).into_owned())).expect("a row in memory");
     write([
         "suite",
         "case",

@@ -1,6 +1,7 @@
 //! Writes `summary.csv` for spreadsheets: one row for each product and section. Called by `make`.
 //! Times are in microseconds, memory is in bytes.
 
+use weir_model::text::csv_cell;
 use weir_stats::Estimate;
 
 use crate::error::DrawError;
@@ -42,7 +43,7 @@ pub(crate) fn draw(summary: &Summary) -> Result<Vec<u8>, DrawError> {
     writer.write_record(PLAIN.iter().map(|name| (*name).to_string()).chain(estimates))?;
     for section in &summary.sections {
         for row in section.all_rows() {
-            writer.write_record(record(section, row))?;
+            writer.write_record(record(section, row).iter().map(|cell| csv_cell(cell).into_owned()))?;
         }
     }
     Ok(writer.into_inner()?)

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_model::text::{Unit, counted, grouped};
+use weir_model::text::{Unit, counted, csv_cell, grouped};
 use weir_report::charts::axis::{Axis, Scale};
 use weir_report::charts::{Chart, ChartKind, Dash, Line, Lines};
 use weir_report::extra::{ExtraSection, Item};
@@ -186,7 +186,7 @@ fn listed(number: usize, series: &Series, by: Order) -> Item {
 
 /// A cell of CSV.
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\"").replace(char::is_control, " "))
+    format!("\"{}\"", csv_cell(text).replace('"', "\"\"").replace(char::is_control, " "))
 }
 
 /// The machines, their runs, and the runs that are not used.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use weir_model::load::{LoadResult, TlsResult};
 use weir_model::record::{Measurement, Role, RoleUsage};
+use weir_model::text::csv_cell;
 
 /// Version of [`COLUMNS`]. 2 added `protocol`, `streams`, `tls_version` and `tls_suite`.
 const ROW_SCHEMA: u32 = 2;
@@ -65,7 +66,7 @@ pub const TRIAL: &str = "trial";
 pub fn row(m: &Measurement) -> impl Iterator<Item = String> {
     COLUMNS.iter().map(|(_, cell)| match cell(m) {
         Value::Null => String::new(),
-        Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        Value::String(text) => csv_cell(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned(),
         number => number.to_string(),
     })
 }

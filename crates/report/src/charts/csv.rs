@@ -1,5 +1,7 @@
 //! Writes the numbers of a chart as CSV, for users who want to draw it with another tool. Called by `make`.
 
+use weir_model::text::csv_cell;
+
 use super::{Chart, ChartKind};
 use crate::error::DrawError;
 
@@ -13,7 +15,7 @@ pub fn draw(chart: &Chart) -> Result<Vec<u8>, DrawError> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(header)?;
     for row in rows {
-        writer.write_record(row)?;
+        writer.write_record(row.iter().map(|cell| csv_cell(cell).into_owned()))?;
     }
     Ok(writer.into_inner()?)
 }

@@ -1,7 +1,7 @@
 //! One case on every machine: bars grouped by machine, a bar for each product, and the numbers as a table. `page` shows them.
 
 use weir_model::suite::Entry;
-use weir_model::text::{Unit, short};
+use weir_model::text::{Unit, csv_cell, short};
 
 use super::{Machine, Machines};
 use crate::charts::axis::Axis;
@@ -136,7 +136,7 @@ pub(super) fn csv(all: &Machines<'_>) -> csv::Result<Vec<u8>> {
                 row.of(metric).map_or_else(String::new, |estimate| (estimate.value / unit.size).to_string())
             });
             let own = [&machine.run.name, &machine.label, case.0, case.1, &entry.product, &entry.profile];
-            writer.write_record(own.into_iter().chain(numbers.iter().map(String::as_str)))?;
+            writer.write_record(own.map(|text| csv_cell(text).into_owned()).iter().chain(&numbers))?;
         }
     }
     writer.into_inner().map_err(|error| error.into_error().into())
