@@ -97,7 +97,8 @@ fn ask_for(command: &[String], limit: Duration, most: u64) -> Result<String, NoA
     if wait(&mut child, Duration::from_secs(1)).is_none() {
         kill_group(&mut child);
     }
-    let [out, err] = parts.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    let [out, err] = parts.map(|bytes| String::from_utf8_lossy(&bytes).chars().filter(shown).collect::<String>());
     Ok(format!("{out}\n{err}"))
 }
 
@@ -307,6 +308,12 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+
+    #[test]
+    fn an_answer_has_no_escapes_for_a_terminal() {
+        let command = ["printf", "a\\033[2Jb\\r\\n\\tc\\007"].map(str::to_owned);
+        assert_eq!(ask(&command, Duration::from_secs(10)).unwrap(), "a[2Jb\n\tc\n");
+    }
 
     #[test]
     fn lines_are_passed_once_they_are_whole() {

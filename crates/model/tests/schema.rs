@@ -63,6 +63,7 @@ fn the_schemas_say_nothing_that_weir_does_not_check() {
         "x-weir-positive",
         "x-weir-wanted",
         "x-weir-one-of",
+        "x-weir-control",
     ];
     let remarks = ["$schema", "title", "description", "default", "examples"];
     for schema in [suite_schema(), product_schema(), topology_schema()] {

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::shape::control;
 use crate::condition::Condition;
 use crate::load::TlsVersion;
 use crate::units::{ByteCount, Rate};
@@ -125,6 +126,7 @@ pub(crate) enum Values {
 pub(crate) struct Body {
     /// Body of the request as text.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-weir-control" = "body_hex for a body with other control characters than line breaks and tabs"))]
     body: Option<String>,
     /// Size of a generated body: the letters a to z, over and over. Not together with `body`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,7 +136,7 @@ pub(crate) struct Body {
         "x-weir-wanted" = "a size of more than 0 and at most 64MiB, because it is held in memory, such as 11268 or \"16KiB\""
     ))]
     body_bytes: Option<ByteCount>,
-    /// Body of the request in hexadecimal, for what is not text. Not together with `body`.
+    /// Body of the request in hexadecimal, for what is not text, or has control characters. Not together with `body`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         regex(pattern = "^([0-9a-fA-F]{2})+$"),
@@ -157,8 +159,8 @@ pub(crate) mod body {
             Ok(_) if body.len() > 64 && body == generated(body.len()) => {
                 Body { body_bytes: Some(ByteCount(body.len() as u64)), ..none }
             }
-            Ok(text) => Body { body: Some(text.to_owned()), ..none },
-            Err(_) => Body { body_hex: Some(body.iter().map(|byte| format!("{byte:02x}")).collect()), ..none },
+            Ok(text) if control(text).is_none() => Body { body: Some(text.to_owned()), ..none },
+            _ => Body { body_hex: Some(body.iter().map(|byte| format!("{byte:02x}")).collect()), ..none },
         };
         written.serialize(serializer)
     }
@@ -207,6 +209,17 @@ mod tests {
         let text = serde_json::to_string(&request).expect("JSON");
         assert_eq!(text, r#"{"method":"GET","path":"/","headers":{"b":"1","a":["2","3"],"A":"4"},"body_hex":"ff00"}"#);
         assert_eq!(serde_json::from_str::<Request>(&text).expect("a request"), request);
+    }
+
+    #[test]
+    fn a_body_with_control_characters_is_written_so_that_it_can_be_read_again() {
+        for (body, written) in [("a\n\tb", r#""body":"a\n\tb""#), ("\r\u{1b}", r#""body_hex":"0d1b""#)] {
+            let headers = [].into();
+            let request = Request { method: "POST".into(), path: "/".into(), headers, body: body.into() };
+            let text = serde_json::to_string(&request).expect("JSON");
+            assert!(text.contains(written), "{text}");
+            assert_eq!(serde_json::from_str::<Request>(&text).expect("a request"), request);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Checks a file against its JSON schema: unknown and missing keys, types, units, patterns and ranges.
 //! `suite` and `product` call it. It supports the part of JSON Schema that our types generate, and extensions:
 //! with `x-weir-unit` the parser of the unit reads the text, because its message is better than that of a pattern;
-//! `x-weir-wanted` says in words what is expected; of the keys in `x-weir-one-of` a table has one at most. The module
+//! `x-weir-wanted` says in words what is expected, and `x-weir-control` what is instead of control characters; of the keys in `x-weir-one-of` a table has one at most. The module
 //! does not know suites or products.
 
 use serde_json::{Map, Value as Json, json};
@@ -152,6 +152,12 @@ impl Checker<'_, '_> {
         let mut misspelt = String::new();
         for (key, value) in entries {
             let path = child(path, key);
+            if let Some(control) = control(key) {
+                let UnitError { found, wanted } = with_control(key, control, &Json::Null);
+                self.errors.add(&path, format!("the key {found}"), wanted);
+                whole = false;
+                continue;
+            }
             let Some(schema) = properties.get(*key).or(others) else {
                 let near = suggestion(key, properties.keys());
                 self.errors.add(&path, format!("unknown key{near}"), one_of(properties.keys()));
@@ -227,8 +233,24 @@ fn tag_of(branches: &[Json]) -> Option<&str> {
     properties.keys().find(tells_apart).map(String::as_str)
 }
 
+/// The first control character of a text or key, but for line breaks and tabs. Such texts are shown on terminals, where an escape
+/// sequence could write anything anywhere.
+pub(super) fn control(text: &str) -> Option<char> {
+    text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'))
+}
+
+/// What is wrong with a text or key that has the control character.
+fn with_control(text: &str, control: char, schema: &Json) -> UnitError {
+    let found = format!("{} has the control character U+{:04X}", quoted(text), u32::from(control));
+    let wanted = schema["x-weir-control"].as_str().unwrap_or("no control characters but line breaks and tabs");
+    UnitError { found, wanted: wanted.to_owned() }
+}
+
 /// A value that has no others in it.
 fn leaf(value: &DeValue<'_>, schema: &Json) -> Result<Json, UnitError> {
+    if let Some((text, control)) = value.as_str().and_then(|text| Some((text, control(text)?))) {
+        return Err(with_control(text, control, schema));
+    }
     let wrong = |found: String| Err(UnitError { found, wanted: describe(schema) });
     if let (Some(unit), Some(text)) = (schema["x-weir-unit"].as_str(), written(value)) {
         return quantity(&text, unit, schema).map(Json::String);
