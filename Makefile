@@ -41,8 +41,8 @@ build:
 
 # Linked statically, so that it runs on any Linux of this kind of processor: it needs no C library there.
 dist:
-	RUSTFLAGS="-C target-feature=+crt-static" cargo build --profile dist --locked --target $(MACHINE)-unknown-linux-gnu -p weir
-	@echo "target/$(MACHINE)-unknown-linux-gnu/dist/weir"
+	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --locked --target $(MACHINE)-unknown-linux-gnu -p weir
+	@echo "target/$(MACHINE)-unknown-linux-gnu/release/weir"
 
 package:
 	@scripts/install-packaged $(PACKAGE)
@@ -55,7 +55,7 @@ demo: build
 # The test `newcomer`, in a Debian that debootstrap makes instead of an emptied folder.
 newcomer: dist
 	@scripts/apt-packages debootstrap iproute2 busybox-static nginx-light
-	scripts/newcomer target/$(MACHINE)-unknown-linux-gnu/dist/weir
+	scripts/newcomer target/$(MACHINE)-unknown-linux-gnu/release/weir
 
 # Nothing is built twice: what incremental builds keep would only fill the disk.
 test: export CARGO_INCREMENTAL = 0
@@ -122,9 +122,9 @@ bench-many:
 # perf is the only way to see what the kernel does. Flame graphs are drawn when inferno-flamegraph is in PATH or PEERS_PATH.
 bench-profile:
 	@scripts/apt-packages nginx-light wrk linux-perf
-	cargo build --release --locked -p weir -p weir-bench
+	cargo build --profile profiling --locked -p weir -p weir-bench
 	PEERS_PATH="$${WEIR_HOME:-$${XDG_DATA_HOME:-$$HOME/.local/share}/weir}/peers/bin:$(PEERS_PATH)" \
-		target/release/peers profile --flames docs/flames $(BENCH)
+		target/profiling/peers profile --flames docs/flames $(BENCH)
 
 bench-instructions:
 	bench/instructions compare
