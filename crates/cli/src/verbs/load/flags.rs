@@ -59,7 +59,7 @@ pub struct LoadFlags {
     #[arg(long, short = 'd', value_name = "TIME")]
     pub duration: Option<HumanDuration>,
     /// Number of requests, instead of a duration.
-    #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["duration", "warmup"], group = "shape", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short = 'n', value_name = "N", conflicts_with = "duration", group = "shape", value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
     /// Open load: requests a second, such as 5000 or 20k.
     #[arg(long, short = 'R', value_name = "RATE", group = "shape", group = "spaced")]
@@ -72,7 +72,7 @@ pub struct LoadFlags {
     pub steps: Option<std::vec::Vec<Step>>,
     /// Open load due at the times in a file: those of the requests of a HAR file or an access log, which are sent, or seconds
     /// since the start, one a line, in ascending order.
-    #[arg(long, value_name = "FILE", group = "shape", conflicts_with_all = ["duration", "warmup"], hide_short_help = true)]
+    #[arg(long, value_name = "FILE", group = "shape", conflicts_with = "duration", hide_short_help = true)]
     pub replay: Option<PathBuf>,
     /// Replay so many times as fast as recorded, such as 2x or 0.5x.
     #[arg(long, value_name = "FACTOR", requires = "replay", value_parser = parse::speed, hide_short_help = true)]
@@ -90,9 +90,11 @@ pub struct LoadFlags {
     /// Only for closed and counted loads.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["spaced", "replay"], hide_short_help = true)]
     pub think: Option<RandomDuration>,
-    /// Load before the measurement, not measured itself.
-    #[arg(long, value_name = "TIME", default_value = "1s", hide_short_help = true)]
-    pub warmup: HumanDuration,
+    /// Load before the measurement, not measured itself [default: 1s].
+    ///
+    /// With --requests and --replay there is none.
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub warmup: Option<HumanDuration>,
     /// Seed of Poisson arrivals, think times, weights, random fields and rows.
     #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
     pub seed: u64,

@@ -15,6 +15,9 @@ use crate::exit::Failure;
 /// Length of a load without -d, seconds.
 const DURATION_S: f64 = 10.0;
 
+/// The warm-up, s, where none is given.
+const WARMUP_S: f64 = 1.0;
+
 /// Upper bound of a counted load, which ends with its count.
 const DAY_S: f64 = 86_400.0;
 
@@ -44,7 +47,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
         Some(Application::Http2) => LoadProtocol::Http2 { streams: args.connections.streams.unwrap_or(1) },
         _ => LoadProtocol::Http1 { pipeline: args.connections.pipeline.unwrap_or(1) },
     };
-    let warmup_s = if kind.has_warmup() { args.load.warmup.0.as_secs_f64() } else { 0.0 };
+    let warmup_s = warmup(args, &kind)?;
     let tls = tls::tls(args, spoken)?;
     let keyvalue = keyvalue::keyvalue(args, spoken)?;
     let feed = request::feed(args)?;
@@ -145,6 +148,22 @@ fn check(args: &Args, kind: &LoadKind<OfferedRate>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The length of the warm-up, s.
+fn warmup(args: &Args, kind: &LoadKind<OfferedRate>) -> Result<f64, Failure> {
+    let given = args.load.warmup.map(|time| time.0.as_secs_f64());
+    if kind.has_warmup() {
+        return Ok(given.unwrap_or(WARMUP_S));
+    }
+    match given {
+        Some(given) if given > 0.0 => {
+            let found =
+                "it is only for loads of a given duration, and this one has a number of requests or their times";
+            Err(Failure::wrong("--warmup", found, "no --warmup, or --warmup 0s"))
+        }
+        _ => Ok(0.0),
+    }
+}
+
 /// The kind, and for how long.
 fn kind(args: &Args, replay: Option<OfferedRate>) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
     let load = &args.load;
@@ -225,6 +244,8 @@ mod tests {
         let spec =
             read("http://127.0.0.1:1/ -n 10 --pipeline 4 --think 1ms --requests-per-connection 2").expect("right");
         assert_eq!((spec.protocol.streams(), spec.warmup_s, spec.requests_per_connection), (4, 0.0, Some(2)));
+        let spec = read("http://127.0.0.1:1/ -n 7 --warmup 0s").expect("none is what it has");
+        assert_eq!(spec.warmup_s, 0.0);
         assert!(spec.think.is_some());
     }
 
@@ -381,6 +402,7 @@ mod tests {
             ("-R 10 --ramp 1..2", "cannot be used with"),
             ("-n 10 -R 10", "cannot be used with"),
             ("-n 10 -d 10s", "cannot be used with"),
+            ("-n 10 --warmup 1s", "no --warmup, or --warmup 0s"),
             ("--steps 10x2s -d 1s", "the steps take 2 s"),
             ("--arrivals poisson", "required"),
             ("--budget 1s", "required"),
