@@ -244,9 +244,9 @@ mod tests {
         let spec =
             read("http://127.0.0.1:1/ -n 10 --pipeline 4 --think 1ms --requests-per-connection 2").expect("right");
         assert_eq!((spec.protocol.streams(), spec.warmup_s, spec.requests_per_connection), (4, 0.0, Some(2)));
+        assert!(spec.think.is_some());
         let spec = read("http://127.0.0.1:1/ -n 7 --warmup 0s").expect("none is what it has");
         assert_eq!(spec.warmup_s, 0.0);
-        assert!(spec.think.is_some());
     }
 
     #[test]
