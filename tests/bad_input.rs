@@ -211,7 +211,8 @@ fn a_run_whose_files_are_none_is_read_and_said_to_be_broken() {
     assert!(report.contains("not a regular file"), "{report}");
     fifo(&folder.join("run.toml"));
     fifo(&folder.join("environment.json"));
-    run_within(&mut weir(&["report", out]), std::time::Duration::from_secs(30)).expect(0);
+    let ended = run_within(&mut weir(&["report", out]), std::time::Duration::from_secs(30));
+    assert!(ended.expect(1).contains(": not a regular file (and "), "{ended:#?}");
     for verb in [&["compare", out, out][..], &["history", out], &["run", "--resume", out, "--yes"]] {
         let ended = run_within(&mut weir(verb), std::time::Duration::from_secs(30));
         assert!(matches!(ended.code(), Some(0..=3)), "{verb:?}: {ended:#?}");

@@ -49,6 +49,7 @@ fn steady(measurement: &mut Value, speed: f64) {
     let block = measurement["block"].as_f64().expect("a block");
     let speed = if measurement["case"]["product"] == "direct" { 2.0 } else { speed };
     measurement["load"]["rate"] = (10_000.0 * speed * (1.0 + 0.01 * ((block * 7.0) % 3.0))).into();
+    common::balance(measurement);
 }
 
 #[test]

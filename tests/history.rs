@@ -35,6 +35,7 @@ fn copies(folder: &Path, count: usize, speed: impl Fn(usize) -> f64) {
             let nginx = measurement["case"]["product"] == "nginx";
             let noise = 1.0 + 0.01 * (((day * 5) % 7) as f64 / 3.0 - 1.0);
             measurement["load"]["rate"] = if nginx { 10_000.0 * speed(day) * noise } else { 20_000.0 }.into();
+            common::balance(&mut measurement);
             measurement["verdict"] = "valid".into();
             let own = own.join("trials").join(trial.file_name().expect("a name"));
             fs::create_dir_all(&own).expect("made");

@@ -23,7 +23,7 @@ use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Skippe
 use weir_model::suite::{Load, LoadKind, RateSpec, Suite};
 
 use crate::hosts::{Hosts, Reach};
-use crate::journal::{Journal, JournalError};
+use crate::journal::{Journal, JournalError, SetAside};
 use crate::kept::{self, KeptProduct};
 use crate::plan::{Planned, plan};
 use crate::rates::{self, ChosenRate};
@@ -110,16 +110,14 @@ impl Run {
         let suite = Suite { seed: Some(seed), ..setup.suite.clone() };
         let plan = plan(&suite, seed, &setup.skipped);
         let environment = environment(&setup, seed);
-        let run_toml = suite.to_toml().into_bytes();
         let journal = Journal::create(
             dir,
             &[
                 ("environment.json", pretty(&environment)?),
                 ("plan.json", pretty(&plan)?),
                 (TOPOLOGY, setup.topology.clone().into_bytes()),
-                (resumed::SUITE_SUM, resumed::suite_sum(&run_toml)),
                 // Last: a folder with this file is a run folder, and has the others.
-                ("run.toml", run_toml),
+                ("run.toml", suite.to_toml().into_bytes()),
             ],
         )?;
         let (context, reach) = context(setup, seed);
@@ -136,13 +134,13 @@ impl Run {
     }
 
     /// An unfinished run in its folder. `setup` has its suite (parsed from its `run.toml`). CPUs and driver are those that the
-    /// run began with, whatever `setup` says.
+    /// run began with, whatever `setup` says. Damaged trials, and with `retry_errors` those that failed, are set aside and run again.
     ///
     /// # Errors
     /// When the folder is not a run, is in use or cannot be read, or when the conditions have changed since the run began
     /// ([`JournalError::Changed`]).
-    pub fn resume(dir: &Path, mut setup: Setup) -> Result<Run, JournalError> {
-        let journal = Journal::open(dir)?;
+    pub fn resume(dir: &Path, mut setup: Setup, retry_errors: bool) -> Result<Run, JournalError> {
+        let journal = Journal::open(dir, retry_errors)?;
         let measured: Vec<Measurement> = journal.finished()?.into_values().collect();
         let plan = resumed::check(&journal, &mut setup, &measured)?;
         let seed = setup.suite.seed.unwrap_or_default();
@@ -161,6 +159,11 @@ impl Run {
     /// The run's folder.
     pub fn folder(&self) -> &Path {
         self.journal.dir()
+    }
+
+    /// The finished trials that will be run again, and why.
+    pub fn set_aside(&self) -> &[SetAside] {
+        self.journal.was_set_aside()
     }
 
     /// Trials planned.

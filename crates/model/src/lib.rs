@@ -33,6 +33,7 @@ pub mod release;
 #[cfg(test)]
 mod sample;
 mod scale;
+pub mod seal;
 pub mod select;
 pub mod speed;
 pub mod suite;

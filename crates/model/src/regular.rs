@@ -13,13 +13,21 @@ pub const MOST_BYTES: u64 = 256 * 1024 * 1024;
 /// # Errors
 /// What the system said, or what the file is instead.
 pub fn open(path: &Path) -> Result<File> {
-    // Before it is opened: opening a FIFO waits for its writer.
-    let about = std::fs::metadata(path)?;
-    if !about.is_file() {
-        return Err(Error::other("not a regular file"));
+    let file = open_of_any_size(path)?;
+    match file.metadata()?.len() {
+        0..=MOST_BYTES => Ok(file),
+        bytes => Err(Error::other(format!("{bytes} bytes, where {MOST_BYTES} are the most that is read"))),
     }
-    if about.len() > MOST_BYTES {
-        return Err(Error::other(format!("{} bytes, where {MOST_BYTES} are the most that is read", about.len())));
+}
+
+/// The same without a limit, for what is read in pieces.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_of_any_size(path: &Path) -> Result<File> {
+    // Before it is opened: opening a FIFO waits for its writer.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(Error::other("not a regular file"));
     }
     File::open(path)
 }

@@ -15,6 +15,7 @@ pub mod files;
 pub mod formats;
 mod found;
 pub mod hlog;
+mod intact;
 mod links;
 mod machines;
 mod make;

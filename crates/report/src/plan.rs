@@ -1,19 +1,13 @@
-//! Reads the suite of a run from `run.toml`, or rebuilds it from the measurements if that file cannot be read.
+//! Completes the suite of a run with what its measurements say, for a run whose `run.toml` could not be read.
 //! Called by `run`.
-
-use std::path::Path;
 
 use weir_model::record::Point;
 use weir_model::suite::{Arrivals, Load, LoadKind, RateSpec, Series, Suite, Workload};
 
-use crate::run::{BASELINE, Broken, Trial};
+use crate::run::{BASELINE, Trial};
 
-/// The suite of a run folder. Without a readable `run.toml` it has no name and no blocks, and what the records say.
-pub(crate) fn suite_of(run: &Path, trials: &[Trial], broken: &mut Vec<Broken>) -> Suite {
-    let mut suite = Suite::read_run(&run.join("run.toml")).unwrap_or_else(|why| {
-        broken.push(Broken { file: "run.toml".to_string(), why });
-        Suite::default()
-    });
+/// The suite with every entry, workload and load that the records have. Without a readable `run.toml` it has no name and no blocks.
+pub(crate) fn with_recorded(mut suite: Suite, trials: &[Trial]) -> Suite {
     // By case and not by trial: within a block the order is random, and a report must not depend on it.
     let mut by_case: Vec<&Trial> = trials.iter().collect();
     by_case.sort_by(|a, b| a.measurement.case.cmp(&b.measurement.case));

@@ -10,10 +10,15 @@ use weir_model::regular;
 use weir_model::suite::{Entry, Suite};
 
 use crate::error::ReportError;
-use crate::plan::suite_of;
+use crate::intact::{self, Seals};
+use crate::plan::with_recorded;
 
 /// The product that is no proxy: the baseline of every suite.
 pub const BASELINE: &str = "direct";
+
+const ENVIRONMENT: &str = "environment.json";
+const MEASUREMENT: &str = "measurement.json";
+const RUN_TOML: &str = "run.toml";
 
 /// A run, as read from its folder.
 #[derive(Debug, Clone)]
@@ -28,7 +33,7 @@ pub struct Run {
     pub part: String,
     /// The trials that ended, by number.
     pub trials: Vec<Trial>,
-    /// Files that could not be read.
+    /// Files that could not be read, or are not as weir wrote them. A trial of which one is such is not among the trials.
     pub broken: Vec<Broken>,
     /// Where it took place; `None` when the file is missing or broken.
     pub environment: Option<Environment>,
@@ -43,7 +48,7 @@ pub struct Trial {
     pub measurement: Measurement,
 }
 
-/// A file of the run that could not be read.
+/// A file of the run that could not be read, or is not as weir wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Broken {
     /// Relative to the run's folder.
@@ -126,32 +131,50 @@ pub fn load_run(run: &Path) -> Result<Run, ReportError> {
         return Err(if started { empty } else { not_a_run("it has neither a run.toml nor a folder `trials`") });
     }
     let mut broken = Vec::new();
-    let trials = read_trials(run, &trials_folder, &mut broken)?;
+    let seals = Seals::of_run(run, &mut broken);
+    let trials = read_trials(run, &trials_folder, &seals, &mut broken)?;
     if trials.is_empty() && broken.is_empty() {
         return Err(ReportError::Empty { path: run.to_path_buf() });
     }
-    let environment = read_json(&run.join("environment.json"));
-    let environment = environment.map_err(|why| broken.push(Broken { file: "environment.json".to_string(), why })).ok();
-    let suite = suite_of(run, &trials, &mut broken);
+    let environment = match seals.holds(ENVIRONMENT) {
+        true => read_json(&run.join(ENVIRONMENT)),
+        false => Ok(None),
+    };
+    let environment = environment.unwrap_or_else(|why| {
+        broken.push(Broken { file: ENVIRONMENT.to_string(), why });
+        None
+    });
+    let suite = match seals.holds(RUN_TOML) {
+        true => Suite::read_run(&run.join(RUN_TOML)),
+        false => Ok(Suite::default()),
+    };
+    let suite = suite.unwrap_or_else(|why| {
+        broken.push(Broken { file: RUN_TOML.to_string(), why });
+        Suite::default()
+    });
+    let suite = with_recorded(suite, &trials);
     let canonical = run.canonicalize().unwrap_or_else(|_| run.to_path_buf());
     let name = canonical.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(Run { folder: run.to_path_buf(), name, suite, part: String::new(), trials, broken, environment })
 }
 
-fn read_trials(run: &Path, folder: &Path, broken: &mut Vec<Broken>) -> Result<Vec<Trial>, ReportError> {
+fn read_trials(run: &Path, folder: &Path, seals: &Seals, broken: &mut Vec<Broken>) -> Result<Vec<Trial>, ReportError> {
     let entries = fs::read_dir(folder).map_err(|error| ReportError::io(folder, "read", error))?;
     let mut folders: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
     folders.retain(|path| path.is_dir());
     folders.sort_by_key(|path| number_first(path));
     let mut trials = Vec::new();
     for path in folders {
-        let file = path.join("measurement.json");
+        let (file, below) = (path.join(MEASUREMENT), relative(run, &path));
         // A trial without a measurement is under way, or was cut off: it is done again on resume.
         if !file.exists() {
             continue;
         }
-        match read_json::<Measurement>(&file) {
-            Ok(measurement) => trials.push(Trial { folder: relative(run, &path), measurement }),
+        if !seals.trial_holds(&path, &below, MEASUREMENT, broken) {
+            continue;
+        }
+        match intact::measurement(&file) {
+            Ok(measurement) => trials.push(Trial { folder: below, measurement }),
             Err(why) => broken.push(Broken { file: relative(run, &file), why }),
         }
     }

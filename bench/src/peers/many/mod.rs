@@ -3,7 +3,7 @@
 //!
 //! User memory is that of the processes alone (`/proc/<pid>/smaps_rollup`), less what they use with 64 connections,
 //! divided by the additional connections. Kernel memory is the growth of its slabs and page tables. Both are sampled
-//! while the load runs, and the highest values count.
+//! while the load runs, and the highest values count. What the end costs is the CPU time of the client after its window.
 
 mod memory;
 mod page;
@@ -32,9 +32,9 @@ const WARMUP_S: u64 = 1;
 /// How the many connections are made and used.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Connections
-    #[arg(long, default_value_t = 200_000)]
-    connections: u32,
+    /// Connections; each number is a run of its own
+    #[arg(long, value_delimiter = ',', default_value = "200000")]
+    connections: Vec<u32>,
     /// Requests a second, spread over all of them
     #[arg(long, default_value_t = 15_000)]
     rate: u32,
@@ -61,6 +61,8 @@ struct Loaded {
     commands: [String; 2],
     /// From the client's start to the first moment of its warm-up, s.
     set_up_s: f64,
+    /// CPU time of the client from the end of its window to its own end, µs.
+    end_cpu_us: f64,
     /// Over time.
     samples: Vec<Memory>,
     /// What the client reports.
@@ -81,11 +83,13 @@ pub fn main(args: &Args) -> anyhow::Result<()> {
     facts.push(("descriptors a process".to_owned(), format!("at most {}", limits.descriptors.1)));
     let mut pairs = Vec::new();
     for &protocol in &args.wire {
-        println!("{}: {FEW} connections, to compare with", protocol.title());
-        let few = load(args, &programs, protocol, FEW, 3)?;
-        println!("{}: {} connections", protocol.title(), args.connections);
-        let many = load(args, &programs, protocol, args.connections, args.seconds)?;
-        pairs.push(page::Pair { protocol, connections: args.connections, rate: args.rate, few, many });
+        for &connections in &args.connections {
+            println!("{}: {FEW} connections, to compare with", protocol.title());
+            let few = load(args, &programs, protocol, FEW, 3)?;
+            println!("{}: {connections} connections", protocol.title());
+            let many = load(args, &programs, protocol, connections, args.seconds)?;
+            pairs.push(page::Pair { protocol, connections, rate: args.rate, few, many });
+        }
     }
     let text = page::markdown(&facts, &busy, &pairs);
     print!("{text}");
@@ -112,8 +116,9 @@ fn load(
     let start = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let running = Running::start(Command::new(&programs.weir).args(&client), client_cpu)?;
     let (pids, mut samples) = ([running.id(), origin.worker()], Vec::new());
-    let mut due = Duration::ZERO;
-    let ended = running.end(Duration::from_secs(u64::from(seconds) + 300), |at| {
+    let (mut due, mut spent) = (Duration::ZERO, Vec::new());
+    let ended = running.end(Duration::from_secs(u64::from(seconds) + 600), |at| {
+        spent.extend(cpu_us(pids[0]).map(|cpu_us| (at, cpu_us)));
         if at >= due {
             // A process may end while it is read.
             samples.extend(memory::sample(at, pids));
@@ -122,7 +127,19 @@ fn load(
     })?;
     let report: LoadResult = serde_json::from_str(&ended.stdout).context("weir load ended without JSON")?;
     let set_up_s = (report.window_start_ms as f64 - start.as_secs_f64() * 1e3) / 1e3 - WARMUP_S as f64;
-    Ok(Loaded { commands: [shown(&client), shown(&origin.argv[1..])], set_up_s, samples, report })
+    let over = Duration::from_secs_f64(set_up_s + WARMUP_S as f64 + report.window_s);
+    let before_end = spent.iter().rev().find(|(at, _)| *at <= over).map_or(0.0, |(_, cpu_us)| *cpu_us);
+    let end_cpu_us = ended.cpu_us - before_end;
+    Ok(Loaded { end_cpu_us, commands: [shown(&client), shown(&origin.argv[1..])], set_up_s, samples, report })
+}
+
+/// CPU time of a process so far, µs; `None` when it is gone.
+fn cpu_us(pid: u32) -> Option<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Behind the name, which may hold anything: user and system time are fields 14 and 15 of all.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<f64>().ok();
+    Some((ticks()? + ticks()?) * 1e6 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 fn words(line: &str) -> Vec<String> {
@@ -137,6 +154,19 @@ fn shown(arguments: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cpu_time_of_a_process_grows() {
+        let own = std::process::id();
+        let before = cpu_us(own).unwrap();
+        for _ in 0..1_000 {
+            if cpu_us(own).unwrap() > before {
+                return;
+            }
+            (0..100_000).fold(0_u64, |sum, number| std::hint::black_box(sum ^ number));
+        }
+        panic!("it stays at {before} µs");
+    }
 
     #[test]
     fn a_command_is_shown_without_folders() {

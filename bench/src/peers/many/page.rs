@@ -33,10 +33,21 @@ pub fn markdown(facts: &[Fact], busy: &[String], pairs: &[Pair]) -> String {
          connections. Kernel memory is what slabs, page tables and stacks of the whole machine grew; it holds two sockets a connection.\n",
     );
     super::super::described(&mut out, facts, busy);
+    ends(&mut out, pairs);
     for pair in pairs {
         section(&mut out, pair);
     }
     out
+}
+
+/// What a connection costs at its end should not depend on how many there are.
+fn ends(out: &mut String, pairs: &[Pair]) {
+    out.push_str("\n| | connections | CPU of the client to end them, s | a connection, µs |\n|---|---|---|---|\n");
+    for pair in pairs {
+        let (connections, cpu_us) = (pair.connections, pair.many.end_cpu_us);
+        let (title, all, each) = (pair.protocol.title(), count(connections.into()), cpu_us / f64::from(connections));
+        let _ = writeln!(out, "| {title} | {all} | {:.2} | {each:.1} |", cpu_us / 1e6);
+    }
 }
 
 fn section(out: &mut String, pair: &Pair) {
@@ -148,6 +159,7 @@ mod tests {
         Loaded {
             commands: ["weir load".to_owned(), "weir origin".to_owned()],
             set_up_s: 12.0,
+            end_cpu_us: 1_064.0,
             samples: vec![sample],
             report,
         }
@@ -158,6 +170,7 @@ mod tests {
         let connections = 1_064;
         let pair = |many| Pair { protocol: Protocol::Http11, connections, rate: 15_000, few: done(1_000, 64), many };
         let whole = markdown(&[], &[], &[pair(done(1_000 + 500_000, 1_064))]);
+        assert!(whole.contains("| plain HTTP/1.1 | 1,064 | 0.00 | 1.0 |"), "{whole}");
         assert!(whole.contains("connection, client | 500 B | <= 1024 B | reached |"), "{whole}");
         assert!(whole.contains("connection, origin | 1000 B | <= 1024 B | reached |"), "{whole}");
         assert!(

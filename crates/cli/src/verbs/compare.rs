@@ -1,7 +1,7 @@
 //! `weir compare`: compares two runs and prints what changed, or lays two results of load generators side by side. Called by
 //! `main`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use weir_compare::{ComparedRun, Comparison, FailIf, Options, compare, markdown, outside, text};
 use weir_report::Part;
@@ -64,8 +64,17 @@ pub fn main(args: &Args) -> VerbResult {
         selection: args.part.part(),
         fail_if: args.fail_if.clone(),
     };
-    let before = ComparedRun::read(&args.before).map_err(Failure::input)?;
-    let after = ComparedRun::read(&args.after).map_err(Failure::input)?;
+    let read = |folder: &Path| {
+        let run = ComparedRun::read(folder).map_err(Failure::input)?;
+        match run.run.broken.first() {
+            None => Ok(run),
+            Some(broken) => {
+                let (source, found) = (folder.join(&broken.file), &broken.why);
+                Err(Failure::wrong(source.display().to_string(), found, "a run whose files are as weir wrote them"))
+            }
+        }
+    };
+    let (before, after) = (read(&args.before)?, read(&args.after)?);
     let comparison = compare(&before, &after, &options).map_err(Failure::input)?;
     show(args, &comparison)?;
     Ok(exit_status(&comparison))

@@ -58,7 +58,7 @@ pub fn main(args: &Args) -> VerbResult {
     if let [(run, summary)] = runs.as_slice() {
         if let Some(format) = args.format {
             output!("{}", text(format, summary).trim_end());
-            return Ok(Exit::Ok);
+            return Ok(intact(summary));
         }
         if args.out.is_some() {
             return Err(Failure::wrong("--out", "the report of one run is in its folder", "several runs, or no --out"));
@@ -103,7 +103,8 @@ fn machines(runs: &[(weir_report::Run, weir_report::Summary)], out: Option<&Path
     })?;
     output!("report: {}", made.html.display());
     output!("        {}", made.markdown.display());
-    Ok(Exit::Ok)
+    let exits = runs.iter().map(|(_, summary)| intact(summary)).collect::<Vec<_>>();
+    Ok(if exits.contains(&Exit::Failed) { Exit::Failed } else { Exit::Ok })
 }
 
 /// Writes the report, with what was published of its suite.
@@ -116,7 +117,8 @@ pub fn make(run: &weir_report::Run, summary: &weir_report::Summary) -> Result<we
 pub fn show(summary: &weir_report::Summary, made: &weir_report::Made, full: bool, json: bool) -> VerbResult {
     let colour = console::colors_enabled();
     if json {
-        return out::json(summary);
+        out::json(summary)?;
+        return Ok(intact(summary));
     }
     if full {
         output!("{}", weir_report::full_answer(summary, out::terminal_width(120), colour));
@@ -125,5 +127,14 @@ pub fn show(summary: &weir_report::Summary, made: &weir_report::Made, full: bool
     } else {
         output!("{}", weir_report::short_answer(summary, &made.html, out::terminal_width(80), colour).trim_end());
     }
-    Ok(Exit::Ok)
+    Ok(intact(summary))
+}
+
+/// The status: files that are not as weir wrote them are a failure, said on standard error.
+fn intact(summary: &weir_report::Summary) -> Exit {
+    let [first, rest @ ..] = summary.broken.as_slice() else { return Exit::Ok };
+    let more = if rest.is_empty() { String::new() } else { format!(" (and {} more files, in the report)", rest.len()) };
+    remark!("weir: {}: {}{more}", first.file, first.why);
+    remark!("  no number of such a trial is shown; `weir run --resume` measures it again");
+    Exit::Failed
 }

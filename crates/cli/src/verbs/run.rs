@@ -48,6 +48,9 @@ pub struct Args {
     /// Continue the run in this folder.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "topology", "image", "namespace", "context", "driver", "scale", "objective", "budget", "strict"])]
     resume: Option<PathBuf>,
+    /// With --resume: run trials that failed again, too.
+    #[arg(long, requires = "resume")]
+    retry_errors: bool,
     /// CPUs of a role, such as client=0, proxy=2-3 or origin=1. May be repeated [default: disjoint where possible].
     #[arg(long, value_name = "ROLE=LIST", value_parser = parse_role_cpus)]
     cpus: Vec<(Role, Vec<u32>)>,
@@ -129,13 +132,16 @@ pub fn main(args: &Args) -> VerbResult {
     let telemetry = Telemetry::open(&args.telemetry)?;
     let stop = stop_on_signal()?;
     let run = match &args.resume {
-        Some(folder) => Run::resume(folder, setup),
+        Some(folder) => Run::resume(folder, setup, args.retry_errors),
         None => Run::create(&folder, setup),
     }
     .map_err(|error| match error {
         JournalError::Changed { .. } | JournalError::Exists(_) => Failure::input(error),
         _ => Failure::missing(error),
     })?;
+    for aside in run.set_aside() {
+        remark!("{} is measured again: {}", aside.folder, aside.why);
+    }
     if args.resume.is_some() && run.complete() {
         remark!("all {} trials of this run are finished; making its report again", run.planned());
     }
@@ -284,11 +290,12 @@ pub fn print_machine(setup: &Setup) {
 /// The report, the table, and how it ended.
 fn conclude(args: &Args, outcome: &Outcome) -> VerbResult {
     // A run that is stopped before its first trial ends has no report.
+    let mut shown = Exit::Ok;
     if outcome.finished > 0 {
         let run = weir_report::load_run(&outcome.folder).map_err(Failure::missing)?;
         let summary = weir_report::summary(&run);
         let made = super::report::make(&run, &summary)?;
-        super::report::show(&summary, &made, args.full, args.json)?;
+        shown = super::report::show(&summary, &made, args.full, args.json)?;
     }
     if outcome.stopped {
         remark!(
@@ -303,5 +310,5 @@ fn conclude(args: &Args, outcome: &Outcome) -> VerbResult {
         remark!("{} of {} trials failed; the report says why", outcome.errors, outcome.planned);
         return Ok(Exit::Failed);
     }
-    Ok(Exit::Ok)
+    Ok(shown)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use weir_model::InputError;
 use weir_model::metric::{Goal, Metric};
-use weir_model::record::{CaseId, Environment, MEASUREMENT_SCHEMA};
+use weir_model::record::{CaseId, Environment};
 use weir_model::suite::Suite;
 use weir_report::{ReportError, SkippedRun, runs_in};
 
@@ -102,24 +102,11 @@ fn read(folder: &Path, options: &Options) -> Result<OneRun, String> {
         ReportError::Empty { .. } => "none of its trials has ended".to_owned(),
         other => other.to_string(),
     })?;
-    let why_broken = |file: &str| {
-        let broken = compared.run.broken.iter().find(|broken| broken.file.ends_with(file));
-        broken.map_or_else(|| "it is not there".to_owned(), |broken| broken.why.clone())
-    };
-    let newest = compared.run.trials.iter().map(|trial| trial.measurement.schema).max().unwrap_or_default();
-    if newest > MEASUREMENT_SCHEMA {
-        return Err(format!(
-            "a newer weir wrote it: its records have schema {newest}, and this weir knows {MEASUREMENT_SCHEMA}"
-        ));
+    if let Some(broken) = compared.run.broken.first() {
+        return Err(format!("{}: {}", broken.file, broken.why));
     }
-    if compared.run.trials.is_empty() {
-        return Err(format!("none of its measurements can be read: {}", why_broken("measurement.json")));
-    }
-    let Some(environment) = compared.run.environment.clone() else {
-        return Err(format!("its machine is not known: environment.json: {}", why_broken("environment.json")));
-    };
-    let Some(suite) = compared.suite.clone() else {
-        return Err(format!("what it asked is not known: run.toml: {}", why_broken("run.toml")));
+    let (Some(environment), Some(suite)) = (compared.run.environment.clone(), compared.suite.clone()) else {
+        return Err("its machine or what it asked is not known".to_owned());
     };
     let cases = compared.cases().into_iter().map(|case| of_case(&compared, case, options)).collect();
     let name = compared.run.name.clone();

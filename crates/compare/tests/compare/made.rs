@@ -208,7 +208,7 @@ fn trial(
         product_version: None,
         product_sha256: None,
         cores: 1,
-        load: Some(LoadResult { rate, window, latency, window_s: 2.0, ..LoadResult::default() }),
+        load: Some(LoadResult { rate, window, latency, window_s: 100_000.0 / rate, ..LoadResult::default() }),
         origin: None,
         usage: vec![usage],
         owners: Vec::new(),

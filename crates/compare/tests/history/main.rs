@@ -278,10 +278,10 @@ fn runs_that_cannot_be_used_are_skipped_with_the_reason() {
         skipped.map(|one| one.why.clone()).unwrap_or_default()
     };
     for (run, words) in [
-        ("run-01", "its machine is not known: environment.json: EOF"),
-        ("run-02", "what it asked is not known: run.toml: "),
-        ("run-03", "a newer weir wrote it: its records have schema 4, and this weir knows 3"),
-        ("run-04", "none of its measurements can be read: expected"),
+        ("run-01", "environment.json: EOF"),
+        ("run-02", "run.toml: "),
+        ("run-03", "trials/1/measurement.json: a newer weir wrote it: it has schema 4, and this weir knows 3"),
+        ("run-04", "trials/1/measurement.json: expected"),
         ("run-06", "none of its trials has ended"),
     ] {
         assert!(why(run).starts_with(words), "{run}: {:?}", why(run));
@@ -289,7 +289,7 @@ fn runs_that_cannot_be_used_are_skipped_with_the_reason() {
     assert_eq!(found.skipped.len(), 5, "{:?}", found.skipped);
     assert_eq!(found.machines[0].runs.len(), 2);
     assert!(
-        found.remarks.last().is_some_and(|remark| remark.starts_with("Skipped: run-01 (its machine")),
+        found.remarks.last().is_some_and(|remark| remark.starts_with("Skipped: run-01 (environment.json")),
         "{:?}",
         found.remarks
     );
@@ -319,7 +319,8 @@ fn bad_input_is_refused() {
         fs::write(runs.path(run).join("environment.json"), "{").expect("written");
     }
     assert!(
-        refused(runs.folder.path(), &Options::default()).contains("no run can be used: run-00 and run-01 (its machine")
+        refused(runs.folder.path(), &Options::default())
+            .contains("no run can be used: run-00 and run-01 (environment.json")
     );
 }
 

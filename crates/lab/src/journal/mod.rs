@@ -1,8 +1,8 @@
 //! The run folder: a finished trial stays, whatever happens next. [`crate::run`] calls it.
 //!
-//! A trial is finished when its `measurement.json` exists; that file appears by rename, complete and on the disk.
-//! `measurements.csv` gets its row after that; should weir die between the two, the row is added when the run is
-//! resumed. Nothing is ever rewritten: files appear once, or grow.
+//! A trial is finished when its `measurement.json` exists; that file appears by rename, complete and on the disk, after the
+//! seal (`SHA256SUMS`) of it and of the trial's other files. Nothing measured is ever rewritten or removed: a trial that is measured again,
+//! because its files are not as they were or because it failed, is moved to `set-aside/` first. `measurements.csv` is made from the trials.
 //!
 //! This module does not know what a measurement means.
 
@@ -13,23 +13,35 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use weir_host::files::{FileError, pretty};
-use weir_model::record::Measurement;
+use weir_model::record::{Measurement, Verdict};
 use weir_model::regular;
+use weir_model::seal::{self, Seal};
 
-use row::{COLUMNS, TRIAL, row};
+use row::{COLUMNS, row};
 
 /// A run folder, locked against a second weir.
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
     csv: File,
+    set_aside: Vec<SetAside>,
     /// Held for as long as the run executes.
-    _lock: File,
+    lock: File,
+}
+
+/// A finished trial that will be measured again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetAside {
+    /// Where it is now, from the run's folder.
+    pub folder: String,
+    /// Why, in words.
+    pub why: String,
 }
 
 /// Why the folder cannot be used.
@@ -70,6 +82,7 @@ pub enum JournalError {
 const MEASUREMENT: &str = "measurement.json";
 const CSV: &str = "measurements.csv";
 const TRIALS: &str = "trials";
+const ASIDE: &str = "set-aside";
 const LOCK: &str = ".lock";
 
 impl Journal {
@@ -89,7 +102,7 @@ impl Journal {
             return Err(JournalError::Exists(dir.display().to_string()));
         }
         Journal::write_files(dir, lock, files).inspect_err(|_| {
-            for name in files.iter().map(|(name, _)| *name).chain([CSV, LOCK]) {
+            for name in files.iter().map(|(name, _)| *name).chain([CSV, LOCK, seal::FILE]) {
                 let _ = std::fs::remove_file(dir.join(name));
             }
             let _ = std::fs::remove_dir(dir.join(TRIALS));
@@ -102,22 +115,28 @@ impl Journal {
     fn write_files(dir: &Path, lock: File, files: &[(&str, Vec<u8>)]) -> Result<Journal, JournalError> {
         std::fs::create_dir(dir.join(TRIALS)).map_err(|e| io(dir, e))?;
         let journal = Journal::with_lock(dir, lock)?;
+        let mut seal = Seal::default();
+        files.iter().for_each(|(name, bytes)| seal.add(name, bytes));
+        journal.write_once(seal::FILE, seal.to_text().as_bytes())?;
         for (name, bytes) in files {
             journal.write_once(name, bytes)?;
         }
         Ok(journal)
     }
 
-    /// Opens the folder of a run that was cut off.
+    /// Opens the folder of a run that was cut off. Trials whose files are not as weir wrote them, and with `retry_errors` those that failed,
+    /// are set aside.
     ///
     /// # Errors
-    /// When it is none, is in use, or cannot be read.
-    pub fn open(dir: &Path) -> Result<Journal, JournalError> {
+    /// When it is none, is in use, or cannot be read, and when the run's own files are not as they were.
+    pub fn open(dir: &Path, retry_errors: bool) -> Result<Journal, JournalError> {
         if !dir.join("run.toml").is_file() {
             return Err(JournalError::NotARun(dir.display().to_string()));
         }
         let mut journal = Journal::with_lock(dir, locked(dir)?)?;
-        journal.repair()?;
+        journal.check_run()?;
+        journal.set_aside(retry_errors)?;
+        journal.write_rows()?;
         Ok(journal)
     }
 
@@ -132,7 +151,53 @@ impl Journal {
             .write(true)
             .open(&csv_path)
             .map_err(|e| io(&csv_path, e))?;
-        Ok(Journal { dir, csv, _lock: lock })
+        Ok(Journal { dir, csv, set_aside: Vec::new(), lock })
+    }
+
+    /// The run's own files must be as they were when it began.
+    fn check_run(&self) -> Result<(), JournalError> {
+        let path = self.dir.join(seal::FILE);
+        let seal = match Seal::read(&self.dir) {
+            Ok(Some(seal)) => seal,
+            Ok(None) => return Err(JournalError::Broken { path, why: "it is missing".to_owned() }),
+            Err(why) => return Err(JournalError::Broken { path, why }),
+        };
+        let Some(flaw) = seal.flaws(&self.dir).into_iter().next() else { return Ok(()) };
+        let why = format!(
+            "{}: {}\n  expected: undo the change, or begin a new run with `weir run <folder>/run.toml`",
+            flaw.file, flaw.why
+        );
+        Err(JournalError::Changed { folder: self.dir.clone(), why })
+    }
+
+    /// Moves finished trials that have to be measured again out of the way.
+    fn set_aside(&mut self, retry_errors: bool) -> Result<(), JournalError> {
+        for folder in self.folders_of_finished()? {
+            let why = match intact(&folder) {
+                Err(why) => why,
+                Ok(measurement) if retry_errors && measurement.verdict == Verdict::Error => {
+                    let message = measurement.error.map(|error| error.message).unwrap_or_default();
+                    format!("it failed: {message}")
+                }
+                Ok(_) => continue,
+            };
+            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let aside = self.dir.join(ASIDE);
+            std::fs::create_dir_all(&aside).map_err(|e| io(&aside, e))?;
+            let to = (1..)
+                .map(|nth| aside.join(if nth == 1 { name.clone() } else { format!("{name}.{nth}") }))
+                .find(|to| !to.exists())
+                .unwrap_or_else(|| aside.join(&name));
+            std::fs::rename(&folder, &to).map_err(|e| io(&to, e))?;
+            let to = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            self.set_aside.push(SetAside { folder: format!("{ASIDE}/{to}"), why });
+        }
+        Ok(())
+    }
+
+    /// What was set aside when the folder was opened.
+    pub fn was_set_aside(&self) -> &[SetAside] {
+        &self.set_aside
     }
 
     /// The folder, absolute.
@@ -173,8 +238,21 @@ impl Journal {
         if path.exists() {
             std::fs::remove_dir_all(&path).map_err(|e| io(&path, e))?;
         }
-        std::fs::create_dir_all(&path).map_err(|e| io(&path, e))?;
+        self.is_there()?;
+        std::fs::create_dir(&path).map_err(|e| io(&path, e))?;
         Ok(path)
+    }
+
+    /// Whether the run's folder is still the one that was locked. Somebody may have removed it, and a trial that was under way have made
+    /// folders of the same names again.
+    fn is_there(&self) -> Result<(), JournalError> {
+        let path = self.dir.join(LOCK);
+        let now = path.metadata().map_err(|e| io(&path, e))?;
+        let own = self.lock.metadata().map_err(|e| io(&path, e))?;
+        match (now.dev(), now.ino()) == (own.dev(), own.ino()) {
+            true => Ok(()),
+            false => Err(JournalError::Broken { path, why: "somebody has replaced the folder in mid-run".to_owned() }),
+        }
     }
 
     /// Removes the folder of a trial that was given up.
@@ -185,13 +263,24 @@ impl Journal {
         }
     }
 
-    /// Makes a trial final: its measurement on the disk, then its row.
+    /// Makes a trial final: its seal and its measurement on the disk, then its row.
     ///
     /// # Errors
     /// When the system refuses; the trial then counts as not run.
     pub fn finish(&mut self, folder: &Path, measurement: &Measurement) -> Result<(), JournalError> {
+        self.is_there()?;
         write_whole(&folder.join("findings.json"), &pretty(&measurement.findings)?)?;
-        write_whole(&folder.join(MEASUREMENT), &pretty(measurement)?)?;
+        let text = pretty(measurement)?;
+        // What a product that is kept over several trials writes goes on.
+        let goes_on = |name: &str| {
+            let ongoing =
+                ["product/", "origin/"].iter().any(|folder| name.starts_with(folder)) || name.ends_with(".log");
+            measurement.kept.is_some() && ongoing
+        };
+        let mut seal = Seal::of_folder(folder, &goes_on).map_err(|e| io(folder, e))?;
+        seal.add(MEASUREMENT, &text);
+        write_whole(&folder.join(seal::FILE), seal.to_text().as_bytes())?;
+        write_whole(&folder.join(MEASUREMENT), &text)?;
         self.append(measurement)
     }
 
@@ -200,58 +289,78 @@ impl Journal {
     /// # Errors
     /// When one cannot be read.
     pub fn finished(&self) -> Result<BTreeMap<u32, Measurement>, JournalError> {
+        let read = |folder: PathBuf| {
+            let path = folder.join(MEASUREMENT);
+            let measurement = measurement(&path).map_err(|why| JournalError::Broken { path, why })?;
+            Ok((measurement.trial, measurement))
+        };
+        self.folders_of_finished()?.into_iter().map(read).collect()
+    }
+
+    fn folders_of_finished(&self) -> Result<Vec<PathBuf>, JournalError> {
         let trials = self.dir.join(TRIALS);
-        let mut finished = BTreeMap::new();
-        for entry in std::fs::read_dir(&trials).map_err(|e| io(&trials, e))?.flatten() {
-            let path = entry.path().join(MEASUREMENT);
-            if !path.is_file() {
-                continue;
-            }
-            let bytes = regular::read(&path).map_err(|e| io(&path, e))?;
-            let measurement: Measurement = serde_json::from_slice(&bytes)
-                .map_err(|e| JournalError::Broken { path: path.clone(), why: e.to_string() })?;
-            finished.insert(measurement.trial, measurement);
-        }
-        Ok(finished)
+        let entries = std::fs::read_dir(&trials).map_err(|e| io(&trials, e))?;
+        let folders = entries.flatten().map(|entry| entry.path());
+        Ok(folders.filter(|folder| folder.join(MEASUREMENT).exists()).collect())
     }
 
     fn append(&mut self, measurement: &Measurement) -> Result<(), JournalError> {
         let path = self.dir.join(CSV);
         let length = self.csv.seek(SeekFrom::End(0)).map_err(|e| io(&path, e))?;
-        let broken = |why: String| JournalError::Broken { path: path.clone(), why };
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        let header = if length == 0 { writer.write_record(COLUMNS.iter().map(|(name, _)| name)) } else { Ok(()) };
-        header.and_then(|()| writer.write_record(row(measurement))).map_err(|e| broken(e.to_string()))?;
-        let bytes = writer.into_inner().map_err(|e| broken(e.to_string()))?;
+        let bytes = rows(std::iter::once(measurement), length == 0)
+            .map_err(|why| JournalError::Broken { path: path.clone(), why })?;
         self.csv.write_all(&bytes).and_then(|()| self.csv.sync_data()).map_err(|e| io(&path, e))
     }
 
-    /// After a crash: drops a torn last line (a row has no line breaks in its cells), and adds the rows of finished trials that have none.
-    fn repair(&mut self) -> Result<(), JournalError> {
+    /// Writes the rows of all finished trials, where the file does not have exactly these: after a crash, an edit, or when a trial was set
+    /// aside.
+    fn write_rows(&mut self) -> Result<(), JournalError> {
         let path = self.dir.join(CSV);
-        let mut text = Vec::new();
-        self.csv.seek(SeekFrom::Start(0)).and_then(|_| self.csv.read_to_end(&mut text)).map_err(|e| io(&path, e))?;
-        let whole = text.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-        self.csv.set_len(whole as u64).map_err(|e| io(&path, e))?;
-        let known = trials(&text[..whole]).map_err(|why| JournalError::Broken { path, why })?;
-        for (trial, measurement) in self.finished()? {
-            if !known.contains(&trial) {
-                self.append(&measurement)?;
-            }
+        let (all, mut now) = (self.finished()?, Vec::new());
+        let wanted = rows(all.values(), true).map_err(|why| JournalError::Broken { path: path.clone(), why })?;
+        self.csv.seek(SeekFrom::Start(0)).and_then(|_| self.csv.read_to_end(&mut now)).map_err(|e| io(&path, e))?;
+        if sorted_lines(&now) == sorted_lines(&wanted) {
+            return Ok(());
         }
-        Ok(())
+        let written = self.csv.set_len(0).and_then(|()| self.csv.seek(SeekFrom::Start(0)));
+        written.and_then(|_| self.csv.write_all(&wanted)).and_then(|()| self.csv.sync_data()).map_err(|e| io(&path, e))
     }
 }
 
-/// The trials of the rows of a CSV file.
-fn trials(csv: &[u8]) -> Result<Vec<u32>, String> {
-    let mut reader = csv::Reader::from_reader(csv);
-    let column = reader.headers().map_err(|e| e.to_string())?.iter().position(|name| name == TRIAL);
-    let trial = |record: csv::StringRecord| {
-        let cell = column.and_then(|column| record.get(column)).unwrap_or_default();
-        cell.parse().map_err(|_| format!("{cell:?} is not the number of a trial"))
-    };
-    reader.into_records().map(|record| record.map_err(|e| e.to_string()).and_then(trial)).collect()
+/// A trial's record, if its files are as they were; else why not.
+fn intact(folder: &Path) -> Result<Measurement, String> {
+    let seal = Seal::read(folder)?.ok_or_else(|| format!("it has no {}", seal::FILE))?;
+    if let Some(flaw) = seal.flaws(folder).into_iter().next() {
+        return Err(format!("{}: {}", flaw.file, flaw.why));
+    }
+    if !seal.has(MEASUREMENT) {
+        return Err(format!("{} has no {MEASUREMENT}", seal::FILE));
+    }
+    measurement(&folder.join(MEASUREMENT)).map_err(|why| format!("{MEASUREMENT}: {why}"))
+}
+
+fn measurement(path: &Path) -> Result<Measurement, String> {
+    let bytes = regular::read(path).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&bytes).map_err(|error| error.to_string())
+}
+
+/// Rows of the CSV file, under their header if there is none before them.
+fn rows<'m>(all: impl ExactSizeIterator<Item = &'m Measurement>, header: bool) -> Result<Vec<u8>, String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    if header && all.len() > 0 {
+        writer.write_record(COLUMNS.iter().map(|(name, _)| name)).map_err(|e| e.to_string())?;
+    }
+    for measurement in all {
+        writer.write_record(row(measurement)).map_err(|e| e.to_string())?;
+    }
+    writer.into_inner().map_err(|e| e.to_string())
+}
+
+/// A row has no line breaks in its cells, and the order of rows says nothing.
+fn sorted_lines(text: &[u8]) -> Vec<&[u8]> {
+    let mut lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.sort_unstable();
+    lines
 }
 
 /// The lock of a run folder. The kernel lets go of it when weir ends, however it ends.

@@ -35,8 +35,10 @@ fn finish(journal: &mut Journal, measurement: &Measurement) {
     journal.finish(&folder, measurement).expect("finished");
 }
 
+/// The trials of the rows, in the second column.
 fn trials(csv: &str) -> Vec<u32> {
-    super::trials(csv.as_bytes()).expect("whole rows")
+    let second = |line: &str| line.split(',').nth(1).expect("a cell").parse().expect("a number");
+    csv.lines().skip(1).map(second).collect()
 }
 
 #[test]
@@ -56,7 +58,7 @@ fn an_empty_folder_is_taken() {
     let scratch = Scratch::new();
     std::fs::create_dir(scratch.dir()).expect("made");
     drop(scratch.create());
-    assert_eq!(scratch.names(), [".lock", "measurements.csv", "plan.json", "run.toml", "trials"]);
+    assert_eq!(scratch.names(), [".lock", "SHA256SUMS", "measurements.csv", "plan.json", "run.toml", "trials"]);
 }
 
 #[test]
@@ -77,16 +79,16 @@ fn a_folder_that_cannot_be_filled_is_not_left_half_made() {
 fn a_second_opener_is_refused_until_the_first_is_gone() {
     let scratch = Scratch::new();
     let first = scratch.create();
-    let refused = Journal::open(&scratch.dir()).expect_err("in use");
+    let refused = Journal::open(&scratch.dir(), false).expect_err("in use");
     assert!(matches!(refused, JournalError::Busy(_)), "{refused}");
     drop(first);
-    Journal::open(&scratch.dir()).expect("free again");
+    Journal::open(&scratch.dir(), false).expect("free again");
 }
 
 #[test]
 fn only_a_run_folder_is_opened() {
     let scratch = Scratch::new();
-    let refused = Journal::open(scratch.0.path()).expect_err("no run.toml");
+    let refused = Journal::open(scratch.0.path(), false).expect_err("no run.toml");
     assert!(matches!(refused, JournalError::NotARun(_)), "{refused}");
     assert!(!scratch.0.path().join(LOCK).exists(), "nothing is written where no run is");
 }
@@ -117,7 +119,7 @@ fn what_is_finished_is_read_back_as_it_was() {
     let back = journal.finished().expect("read");
     assert_eq!(back.values().cloned().collect::<Vec<_>>(), [all[1].clone(), all[0].clone()], "by number");
     drop(journal);
-    assert_eq!(Journal::open(&scratch.dir()).expect("opened").finished().expect("read"), back);
+    assert_eq!(Journal::open(&scratch.dir(), false).expect("opened").finished().expect("read"), back);
 }
 
 #[test]
@@ -125,7 +127,7 @@ fn the_header_is_written_once_also_over_several_openings() {
     let scratch = Scratch::new();
     finish(&mut scratch.create(), &measured(1, "a", "w", 1.0));
     for trial in 2..4 {
-        let mut journal = Journal::open(&scratch.dir()).expect("opened");
+        let mut journal = Journal::open(&scratch.dir(), false).expect("opened");
         finish(&mut journal, &failed(trial, "a", "w", "verify", "line one\n  line two, \"quoted\""));
     }
     let csv = scratch.csv();
@@ -145,7 +147,7 @@ fn a_torn_file_of_rows_is_repaired() {
     let whole = scratch.csv();
     for length in 0..=whole.len() {
         std::fs::write(scratch.dir().join(CSV), &whole[..length]).expect("torn");
-        drop(Journal::open(&scratch.dir()).expect("opened"));
+        drop(Journal::open(&scratch.dir(), false).expect("opened"));
         assert_eq!(scratch.csv(), whole, "torn after {length} bytes");
     }
 }
@@ -155,22 +157,136 @@ fn a_finished_trial_without_a_row_gets_it() {
     let scratch = Scratch::new();
     let mut journal = scratch.create();
     finish(&mut journal, &measured(1, "a", "w", 1.0));
-    let folder = journal.trial_folder("002-x").expect("a folder");
-    std::fs::write(folder.join(MEASUREMENT), pretty(&measured(2, "a", "w", 2.0)).expect("JSON")).expect("written");
+    let before = scratch.csv();
+    finish(&mut journal, &measured(2, "a", "w", 2.0));
+    std::fs::write(scratch.dir().join(CSV), before).expect("as before");
     journal.trial_folder("003-x").expect("begun and not finished");
     drop(journal);
     assert_eq!(trials(&scratch.csv()), [1]);
-    drop(Journal::open(&scratch.dir()).expect("opened"));
+    drop(Journal::open(&scratch.dir(), false).expect("opened"));
     assert_eq!(trials(&scratch.csv()), [1, 2]);
 }
 
 #[test]
-fn rows_that_are_not_right_are_named() {
+fn rows_that_were_edited_are_made_anew() {
     let scratch = Scratch::new();
     finish(&mut scratch.create(), &measured(1, "a", "w", 1.0));
-    std::fs::write(scratch.dir().join(CSV), scratch.csv().replace("\n2,1,", "\n2,one,")).expect("written");
-    let broken = Journal::open(&scratch.dir()).expect_err("not a number");
-    assert!(broken.to_string().contains(CSV), "{broken}");
+    let whole = scratch.csv();
+    for edited in [whole.replace(",1,", ",one,"), whole.replace("a,", "b,"), format!("{whole}{whole}")] {
+        std::fs::write(scratch.dir().join(CSV), edited).expect("written");
+        drop(Journal::open(&scratch.dir(), false).expect("opened"));
+        assert_eq!(scratch.csv(), whole);
+    }
+}
+
+/// The names in a folder of the run.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_trial_that_is_not_as_it_was_is_set_aside_and_kept() {
+    let scratch = Scratch::new();
+    let mut journal = scratch.create();
+    let finish_with_log = |journal: &mut Journal, trial| {
+        let folder = journal.trial_folder(&format!("{trial:03}-x")).expect("a folder");
+        std::fs::create_dir(folder.join("product")).expect("made");
+        std::fs::write(folder.join("product/proxy.conf"), "listen").expect("written");
+        journal.finish(&folder, &measured(trial, "a", "w", 1.0)).expect("finished");
+    };
+    (1..=5).for_each(|trial| finish_with_log(&mut journal, trial));
+    drop(journal);
+    let trials_folder = scratch.dir().join(TRIALS);
+    let edit = |file: &str, with: &str| std::fs::write(trials_folder.join(file), with).expect("written");
+    let faster = std::fs::read_to_string(trials_folder.join("001-x").join(MEASUREMENT)).expect("read");
+    edit("001-x/measurement.json", &faster.replacen("\"rate\": 1.0", "\"rate\": 912345.0", 1));
+    edit("002-x/measurement.json", "{");
+    edit("003-x/product/proxy.conf", "tuned");
+    std::fs::remove_file(trials_folder.join("004-x").join(seal::FILE)).expect("removed");
+    let journal = Journal::open(&scratch.dir(), false).expect("opened");
+    assert_eq!(journal.finished().expect("read").into_keys().collect::<Vec<_>>(), [5]);
+    assert_eq!(trials(&scratch.csv()), [5]);
+    assert_eq!(names_in(&scratch.dir().join(ASIDE)), ["001-x", "002-x", "003-x", "004-x"]);
+    let mut said: Vec<String> =
+        journal.was_set_aside().iter().map(|aside| format!("{}: {}", aside.folder, aside.why)).collect();
+    said.sort();
+    for (said, wanted) in said.iter().zip([
+        "measurement.json: it is not",
+        "measurement.json: it is not",
+        "product/proxy.conf: it is not",
+        "it has no",
+    ]) {
+        assert!(said.contains(wanted), "{said}");
+    }
+    drop(journal);
+    // What was set aside once stays when it happens again.
+    let mut journal = Journal::open(&scratch.dir(), false).expect("opened");
+    finish_with_log(&mut journal, 1);
+    drop(journal);
+    edit("001-x/measurement.json", "[]");
+    drop(Journal::open(&scratch.dir(), false).expect("opened"));
+    assert_eq!(names_in(&scratch.dir().join(ASIDE)), ["001-x", "001-x.2", "002-x", "003-x", "004-x"]);
+}
+
+#[test]
+fn trials_that_failed_are_run_again_where_it_is_asked() {
+    let scratch = Scratch::new();
+    let mut journal = scratch.create();
+    finish(&mut journal, &measured(1, "a", "w", 1.0));
+    finish(&mut journal, &failed(2, "a", "w", "start", "no binary"));
+    drop(journal);
+    drop(Journal::open(&scratch.dir(), false).expect("opened"));
+    assert_eq!(trials(&scratch.csv()), [1, 2]);
+    let journal = Journal::open(&scratch.dir(), true).expect("opened");
+    assert_eq!(trials(&scratch.csv()), [1]);
+    let [aside] = journal.was_set_aside() else { panic!("{:?}", journal.was_set_aside()) };
+    assert!(aside.folder == "set-aside/002-x" && aside.why.starts_with("it failed: "), "{aside:?}");
+}
+
+#[test]
+fn what_a_kept_product_goes_on_writing_is_not_sealed() {
+    let scratch = Scratch::new();
+    let mut journal = scratch.create();
+    let kept = weir_model::record::Kept { since: 1, place: 1, of: 2 };
+    for (trial, kept) in [(1, Some(kept)), (2, None)] {
+        let folder = journal.trial_folder(&format!("{trial:03}-x")).expect("a folder");
+        std::fs::create_dir(folder.join("product")).expect("made");
+        for file in ["product/output.log", "origin.log", "load.csv"] {
+            std::fs::write(folder.join(file), "a").expect("written");
+        }
+        journal.finish(&folder, &Measurement { kept, ..measured(trial, "a", "w", 1.0) }).expect("finished");
+        let sealed = std::fs::read_to_string(folder.join(seal::FILE)).expect("sealed");
+        assert!(sealed.contains("  load.csv\n") && sealed.contains("  findings.json\n"), "{sealed}");
+        assert_eq!(sealed.contains(".log"), kept.is_none(), "{sealed}");
+    }
+}
+
+#[test]
+fn a_run_whose_own_files_were_changed_does_not_go_on() {
+    for (file, with) in [("plan.json", Some("[1]")), ("plan.json", None), (seal::FILE, None), (seal::FILE, Some("x"))] {
+        let scratch = Scratch::new();
+        drop(scratch.create());
+        match with {
+            Some(text) => std::fs::write(scratch.dir().join(file), text).expect("written"),
+            None => std::fs::remove_file(scratch.dir().join(file)).expect("removed"),
+        }
+        let refused = Journal::open(&scratch.dir(), false).expect_err("changed");
+        assert!(refused.to_string().contains(file), "{refused}");
+    }
+}
+
+#[test]
+fn a_run_that_somebody_removed_takes_no_trials() {
+    let scratch = Scratch::new();
+    let mut journal = scratch.create();
+    let folder = journal.trial_folder("001-x").expect("a folder");
+    std::fs::remove_dir_all(scratch.dir()).expect("removed");
+    journal.finish(&folder, &measured(1, "a", "w", 1.0)).expect_err("nowhere");
+    journal.trial_folder("002-x").expect_err("nowhere");
+    assert!(!scratch.dir().exists(), "and nothing is made again");
 }
 
 #[test]

@@ -5,27 +5,12 @@
 
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
-use weir_host::files::FileError;
 use weir_model::Placement;
 use weir_model::record::{Environment, Measurement};
 
 use super::Setup;
 use crate::journal::{Journal, JournalError};
 use crate::plan::{Planned, plan};
-
-/// Name of the file with the SHA-256 of `run.toml`, as `sha256sum` writes it and `sha256sum -c` checks it.
-pub const SUITE_SUM: &str = "run.toml.sha256";
-
-/// The text of [`SUITE_SUM`].
-pub fn suite_sum(run_toml: &[u8]) -> Vec<u8> {
-    format!("{}  run.toml\n", hex(&Sha256::digest(run_toml))).into_bytes()
-}
-
-/// Lower-case hex.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
 
 /// Checks everything, and sets in `setup` the CPUs, the driver and the skipped cases that the run began with.
 pub fn check(journal: &Journal, setup: &mut Setup, measured: &[Measurement]) -> Result<Vec<Planned>, JournalError> {
@@ -50,18 +35,13 @@ fn same_suite(journal: &Journal, setup: &Setup) -> Result<Vec<Planned>, JournalE
     let planned: Vec<Planned> = journal
         .read_json("plan.json")?
         .ok_or_else(|| JournalError::Broken { path: dir.join("plan.json"), why: "it is missing".to_owned() })?;
-    let read = |name: &str| {
-        let path = dir.join(name);
-        weir_model::regular::read(&path).map_err(FileError::at(&path))
-    };
-    let same_text = read(SUITE_SUM)? == suite_sum(&read("run.toml")?);
-    if same_text && planned == plan(&setup.suite, setup.suite.seed.unwrap_or_default(), &setup.skipped) {
+    if planned == plan(&setup.suite, setup.suite.seed.unwrap_or_default(), &setup.skipped) {
         return Ok(planned);
     }
     Err(changed(
         dir,
-        "run.toml or plan.json is not as it was when the run began\n  expected: undo the change, \
-         or begin a new run with `weir run <folder>/run.toml`",
+        "its plan is not what this weir makes of run.toml\n  expected: the weir that began it, or a new run with \
+         `weir run <folder>/run.toml`",
     ))
 }
 

@@ -141,7 +141,8 @@ fn shape(measurement: &mut Measurement, load: &Load, nature: &Nature, block: f64
         measurement.search = Some(search(objective, nature.rate * drift * 0.9, block));
     }
     if let (LoadKind::Count { requests }, Some(load)) = (&load.kind, &mut measurement.load) {
-        load.window_s = *requests as f64 / nature.rate;
+        load.window_s = *requests as f64 / load.rate;
+        load.window.right_in_window = *requests;
     }
 }
 

@@ -63,6 +63,7 @@ pub fn write_large(run: &Path, size: Size) {
                     let figures = measurement.load.as_mut().unwrap();
                     let factor = 1.0 / (1.0 + place as f64 / 10.0) + f64::from(number % 7) / 500.0;
                     figures.rate *= factor;
+                    figures.window.right_in_window = (figures.rate * figures.window_s) as u64;
                     figures.latency.p50_us /= factor;
                     figures.latency.p99_us /= factor;
                     let folder = run.join("trials").join(format!("{number}-{}", measurement.case.slug()));

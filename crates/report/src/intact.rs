@@ -1,0 +1,128 @@
+//! Whether a run's files are as weir wrote them: by the seals of the run and of each trial, and by the numbers themselves, which a run of
+//! an older weir, without seals, has too. `run` asks for every file that it reads. What is not intact is a row of the report and no number.
+//! The module knows the layout of the folder, but no tables or charts.
+
+use std::path::Path;
+
+use serde_json::Value;
+use weir_model::load::{Bursts, LoadResult};
+use weir_model::record::{MEASUREMENT_SCHEMA, Measurement};
+use weir_model::regular;
+use weir_model::seal::{self, Seal};
+
+use crate::run::Broken;
+
+/// Beyond this nothing was ever measured: bytes of a year at 100 Gbit/s are a thousandth of it.
+const MOST: f64 = 1e20;
+
+/// The only numbers that may be negative: how far one clock went from another.
+const SIGNED: &str = "drift_us";
+
+/// The share by which a rate may differ from its count over its time, which are written with fewer digits.
+const ROUNDED: f64 = 1e-3;
+
+/// What the seals of a run say.
+pub(crate) struct Seals {
+    /// The run has one, so that each of its trials must have one.
+    sealed: bool,
+    flawed: Vec<String>,
+}
+
+impl Seals {
+    /// Reads a run's own seal, and checks its files.
+    pub fn of_run(run: &Path, broken: &mut Vec<Broken>) -> Seals {
+        let seal = Seal::read(run).unwrap_or_else(|why| {
+            broken.push(Broken { file: seal::FILE.to_string(), why });
+            Some(Seal::default())
+        });
+        let sealed = seal.is_some();
+        let flaws = seal.unwrap_or_default().flaws(run);
+        let flawed = flaws.iter().map(|flaw| flaw.file.clone()).collect();
+        broken.extend(flaws.into_iter().map(|flaw| Broken { file: flaw.file, why: flaw.why }));
+        Seals { sealed, flawed }
+    }
+
+    /// Whether a file of the run itself is as it was.
+    pub fn holds(&self, file: &str) -> bool {
+        self.flawed.iter().all(|flawed| flawed != file)
+    }
+
+    /// Whether a trial is as it was; else its flaws are added. `below` is its folder from the run's, `measurement` the name of its record.
+    pub fn trial_holds(&self, folder: &Path, below: &str, measurement: &str, broken: &mut Vec<Broken>) -> bool {
+        let before = broken.len();
+        let mut add = |file: &str, why: String| broken.push(Broken { file: format!("{below}/{file}"), why });
+        match Seal::read(folder) {
+            Ok(Some(seal)) => {
+                seal.flaws(folder).into_iter().for_each(|flaw| add(&flaw.file, flaw.why));
+                if !seal.has(measurement) {
+                    add(measurement, format!("{} does not have it", seal::FILE));
+                }
+            }
+            Ok(None) if self.sealed => {
+                add(seal::FILE, "it is missing: nothing shows that the trial is as weir wrote it".to_string())
+            }
+            Ok(None) => {}
+            Err(why) => add(seal::FILE, why),
+        }
+        broken.len() == before
+    }
+}
+
+/// Reads a trial's record.
+///
+/// # Errors
+/// In words: why it cannot be read, or which of its numbers cannot have been measured.
+pub(crate) fn measurement(file: &Path) -> Result<Measurement, String> {
+    let bytes = regular::read(file).map_err(|error| error.to_string())?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    match value["schema"].as_u64() {
+        Some(schema) if schema > u64::from(MEASUREMENT_SCHEMA) => {
+            return Err(format!(
+                "a newer weir wrote it: it has schema {schema}, and this weir knows {MEASUREMENT_SCHEMA}"
+            ));
+        }
+        Some(0) => return Err(format!("schema: 0, where 1 to {MEASUREMENT_SCHEMA} are known")),
+        _ => {}
+    }
+    let text = std::str::from_utf8(&bytes).map_err(|error| error.to_string())?;
+    let measurement: Measurement = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    in_range(&value, "")?;
+    for (at, load) in measurement.windows().into_iter().enumerate() {
+        let key = if measurement.points.is_empty() { "load".to_string() } else { format!("points[{at}].load") };
+        balanced(load).map_err(|why| format!("{key}.{why}"))?;
+    }
+    Ok(measurement)
+}
+
+/// Whether every number below `key` can have been measured.
+fn in_range(value: &Value, key: &str) -> Result<(), String> {
+    match value {
+        Value::Number(number) => {
+            let number = number.as_f64().unwrap_or(f64::NAN);
+            let least = if key.ends_with(SIGNED) { -MOST } else { 0.0 };
+            match (least..=MOST).contains(&number) {
+                true => Ok(()),
+                false => Err(format!("{key}: {number:e} cannot have been measured, only {least} to {MOST:e}")),
+            }
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().try_for_each(|(at, item)| in_range(item, &format!("{key}[{at}]")))
+        }
+        Value::Object(entries) => entries.iter().try_for_each(|(name, value)| {
+            let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+            in_range(value, &key)
+        }),
+        Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
+    }
+}
+
+/// Whether a load's rate is its count of right answers over the time in which requests became due.
+fn balanced(load: &LoadResult) -> Result<(), String> {
+    let time_s = load.window_s * load.bursts.map_or(1.0, Bursts::share);
+    let (counted, said) = (load.window.right_in_window as f64, load.rate * time_s);
+    if (counted - said).abs() <= ROUNDED * counted.max(said) + 1.0 {
+        return Ok(());
+    }
+    let (rate, are) = (load.rate, counted / time_s);
+    Err(format!("rate: {rate} a second, where {counted} right answers in {time_s} s are {are}"))
+}
