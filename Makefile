@@ -7,7 +7,7 @@ SHELL := /bin/bash
 WEIR := target/release/weir
 MACHINE := $(shell uname -m)
 TEST_APT := nginx-light haproxy redis-server memcached nutcracker librocksdb-dev chromium chromium-driver python3-pip openssh-server iproute2 \
-	containerd runc containernetworking-plugins busybox-static
+	containerd runc containernetworking-plugins busybox-static curl git
 # A Node.js from elsewhere brings npm with it, and apt refuses Debian's beside it.
 TEST_APT += $(if $(shell command -v npm),,npm)
 # Packages and wheels only: minutes of building are no test's business.

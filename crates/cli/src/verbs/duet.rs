@@ -95,6 +95,9 @@ pub struct Args {
     /// Print the result as JSON on standard output.
     #[arg(long)]
     json: bool,
+    /// Print the result as Markdown, for a pull request.
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
     /// Show no progress.
     #[arg(long, short = 'q')]
     quiet: bool,
@@ -168,13 +171,11 @@ pub fn main(args: &Args) -> VerbResult {
     };
     let outcome =
         outcome.map_err(|error| Failure::missing(format!("{error}\n  finished slices are in {}", folder.display())))?;
-    match args.json {
-        true => out::json(&outcome)?,
-        false => {
-            output!("{}", text::result(&outcome));
-            Exit::Ok
-        }
-    };
+    match (args.json, args.markdown) {
+        (true, _) => drop(out::json(&outcome)?),
+        (_, true) => output!("{}", text::markdown(&outcome)),
+        _ => output!("{}", text::result(&outcome)),
+    }
     Ok(exit(&outcome, &args.fail_if))
 }
 

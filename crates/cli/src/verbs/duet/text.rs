@@ -1,10 +1,13 @@
 //! A duet in words: what is asked, and what came of it. Called by `verbs::duet`.
 
+use std::fmt::Write as _;
+
 use weir_lab::duet::judged::{Change, Verdict};
 use weir_lab::duet::{Asked, Ended, Outcome};
 use weir_model::metric::{Metric, Quantity};
 use weir_model::suite::{LoadKind, RateSpec, Suite};
 use weir_model::text::{counted, human_rate, human_us, list, percent};
+use weir_report::tables::markdown::escape;
 
 use crate::out::columns;
 use crate::progress::minutes_s;
@@ -30,22 +33,46 @@ pub fn question(asked: &Asked, suite: &Suite) -> String {
 pub fn result(outcome: &Outcome) -> String {
     let [a, b] = &outcome.labels;
     let mut lines = vec![format!("A {a}   B {b}")];
-    let rows: Vec<Vec<String>> = outcome.changes.iter().map(row).collect();
+    let indented = |[name, rest @ ..]: [String; 5]| [vec![format!("  {name}")], rest.into()].concat();
+    let rows: Vec<Vec<String>> = outcome.changes.iter().map(|change| indented(row(change))).collect();
     if !rows.is_empty() {
         lines.push(columns("lrrll", usize::MAX, &rows));
     }
-    lines.push(ended(outcome));
+    lines.extend(ending(outcome));
+    lines.push(format!("files: {}", outcome.folder.display()));
+    lines.join("\n")
+}
+
+/// The same as GitHub's Markdown, for a pull request.
+pub fn markdown(outcome: &Outcome) -> String {
+    let [a, b] = outcome.labels.each_ref().map(|label| escape(label));
+    let mut text = format!("### {a} (A) and {b} (B)\n\n");
+    if !outcome.changes.is_empty() {
+        text.push_str("| number | A | B | B to A | |\n|---|---:|---:|---:|---|\n");
+        for change in &outcome.changes {
+            let _ = writeln!(text, "| {} |", row(change).map(|cell| escape(&cell)).join(" | "));
+        }
+        text.push('\n');
+    }
+    ending(outcome).iter().for_each(|line| text.push_str(&format!("- {}\n", escape(line))));
+    text
+}
+
+/// How it ended, and what spoils its numbers.
+fn ending(outcome: &Outcome) -> Vec<String> {
+    let mut lines = vec![ended(outcome)];
     lines.extend(omitted(outcome));
     let seen: Vec<String> =
         outcome.findings.iter().map(|(check, [a, b])| format!("{check} in {a} slices of A and {b} of B")).collect();
     if !seen.is_empty() {
         lines.push(format!("suspect: {}", seen.join("; ")));
     }
-    lines.push(format!("files: {}", outcome.folder.display()));
-    lines.join("\n")
+    lines.extend(outcome.error.iter().map(|error| format!("{}: {}", error.message, error.evidence)));
+    lines
 }
 
-fn row(change: &Change) -> Vec<String> {
+/// Name, A, B, B to A, and what that says.
+fn row(change: &Change) -> [String; 5] {
     let said = match change.verdict {
         Verdict::Sure if change.worse() => "sure: worse",
         Verdict::Sure => "sure: better",
@@ -53,7 +80,7 @@ fn row(change: &Change) -> Vec<String> {
         Verdict::Open => "open",
     };
     let (a, b) = (number(change.metric, change.a), number(change.metric, change.b));
-    vec![format!("  {}", change.metric.compared_name()), a, b, ratio(change), said.to_owned()]
+    [change.metric.compared_name().to_owned(), a, b, ratio(change), said.to_owned()]
 }
 
 fn number(metric: Metric, value: f64) -> String {
