@@ -55,7 +55,7 @@ fn a_project_is_built_once_and_anew_when_it_changed() {
     let [first] = &shop.kept()[..] else { panic!("{:?}", shop.kept()) };
     let folder = shop.path("home/products/thing").join(first);
     assert!(first.len() == "crate-".len() + 12 && first.starts_with("crate-"), "{first}");
-    assert_eq!(names(&folder), [".weir-seal", "target"]);
+    assert_eq!(names(&folder), [".weir-seal", ".weir-sums", "target"]);
     assert_eq!(names(&folder.join("target/release")), ["thing"], "of what was built only the program stays");
     assert_eq!(shop.install().expect(0), "");
 
@@ -168,7 +168,7 @@ fn of_a_maven_project_only_the_jar_stays() {
     shop.works("1.2.3", "maven project program ");
     says(&note(&shop), &["mvn -B -Dstyle.color=never package\n"]);
     let folder = shop.path("home/products/thing").join(&shop.kept()[0]);
-    assert_eq!(names(&folder), [".weir-seal", "target"]);
+    assert_eq!(names(&folder), [".weir-seal", ".weir-sums", "target"]);
     assert_eq!(names(&folder.join("target")), ["thing-1.2.jar"]);
 }
 
@@ -189,7 +189,10 @@ fn an_npm_project_keeps_its_packages_and_runs_none_of_their_scripts() {
     shop.works("1.2.3", "npm project program ");
     says(&note(&shop), &["npm ci --omit=dev --ignore-scripts --no-audit --no-fund\n"]);
     let folder = shop.path("home/products/thing").join(&shop.kept()[0]);
-    assert_eq!(names(&folder), [".weir-seal", "node_modules", "package-lock.json", "package.json", "server"]);
+    assert_eq!(
+        names(&folder),
+        [".weir-seal", ".weir-sums", "node_modules", "package-lock.json", "package.json", "server"]
+    );
 }
 
 #[test]

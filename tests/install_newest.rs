@@ -49,7 +49,7 @@ fn a_release_in_source_is_built_and_only_the_program_is_kept() {
     says(ended.expect(0), &["check its SHA-256, build it by `sh build.sh` into"]);
     shop.works("1.2.3", "release 1.2.3");
     let folder = shop.path("home/products/thing/release-1.2.3");
-    assert_eq!(names(&folder), [".weir-seal", "thing-1.2.3"]);
+    assert_eq!(names(&folder), [".weir-seal", ".weir-sums", "thing-1.2.3"]);
     assert_eq!(names(&folder.join("thing-1.2.3")), ["out"], "nothing of the source stays");
     assert_eq!(shop.install().expect(0), "", "it is not built twice");
 }

@@ -2,19 +2,24 @@
 //!
 //! The folder is `$WEIR_HOME/products/<name>/<source>-<version>/`, with a seal that is written last. An install works in a
 //! temporary folder beside it and renames that at the end. An interrupted install leaves only a temporary folder, which the next
-//! install removes.
+//! install removes. The hashes of all files are kept beside the seal: what was changed since is not what was installed.
 
 use std::env::consts::ARCH;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use weir_model::product::{Install, Product, Source};
+use weir_model::regular;
+use weir_model::seal::Seal;
 
 use super::{InstallError, lookup, project};
 use crate::home::Home;
 
 /// Written last, inside the folder: what is there is whole, and what it is. A second line says what compiled it, where that is known.
 const SEAL: &str = ".weir-seal";
+/// The SHA-256 of each file in the folder.
+const SUMS: &str = ".weir-sums";
 /// Begins the names of folders in the making.
 const PARTIAL: &str = ".partial-";
 
@@ -83,13 +88,35 @@ impl InstallFolder {
         if seal != self.seal {
             return Err(format!("{} holds something else ({seal})", self.folder.display()));
         }
+        self.check()?;
         binary_in(&self.folder, pattern)
+    }
+
+    /// Whether the files are those that were installed. Only those that the file system calls changed since then are read: a product may
+    /// have 200 MB, and nothing changes a file, not even with its old times, without that. An older weir noted no hashes.
+    fn check(&self) -> Result<(), String> {
+        let sums = self.folder.join(SUMS);
+        let Ok(since) = sums.metadata().map(|about| changed(&about)) else { return Ok(()) };
+        let mut seal =
+            regular::read_text(&sums).map_err(|error| error.to_string()).and_then(|text| Seal::parse(&text))?;
+        seal.retain(|name| self.folder.join(name).metadata().map_or(true, |about| changed(&about) > since));
+        match seal.flaws(&self.folder).as_slice() {
+            [] => Ok(()),
+            [flaw, ..] => {
+                Err(format!("{} is not what was installed: {}", self.folder.join(&flaw.file).display(), flaw.why))
+            }
+        }
     }
 
     /// What compiled the program in there, where that was noted.
     pub(super) fn built_with(&self) -> Option<String> {
         Some(fs::read_to_string(self.folder.join(SEAL)).ok()?.lines().nth(1)?.to_owned())
     }
+}
+
+/// When the file system last changed anything of a file, in seconds and nanoseconds.
+fn changed(about: &fs::Metadata) -> (i64, i64) {
+    (about.ctime(), about.ctime_nsec())
 }
 
 /// Notes in a folder in the making what compiled the program: the second line of its seal.
@@ -120,6 +147,8 @@ pub(super) fn make(
         fs::create_dir(folder).map_err(InstallError::io(folder))?;
     }
     let place = fill(&work, &out)?;
+    let sums = Seal::of_folder(&out, &|name| name == SEAL).map_err(InstallError::io(&out))?;
+    fs::write(out.join(SUMS), sums.to_text()).map_err(InstallError::io(&out))?;
     let seal = out.join(SEAL);
     let built_with = fs::read_to_string(&seal).unwrap_or_default();
     fs::write(&seal, format!("{}\n{built_with}", place.seal)).map_err(InstallError::io(&seal))?;
@@ -181,6 +210,37 @@ mod tests {
         assert_eq!(place.binary("program"), Ok(place.folder.join("program")));
         let other = InstallFolder { seal: "another".to_owned(), ..place.clone() };
         assert!(other.binary("program").unwrap_err().contains("something else (thing)"));
+    }
+
+    #[test]
+    fn what_was_changed_since_is_not_what_was_installed() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = InstallFolder { folder: dir.path().join("way-1"), seal: "thing".to_owned() };
+        let install = || {
+            make(dir.path(), |_, out| {
+                fs::create_dir(out.join("lib")).unwrap();
+                fs::write(out.join("program"), "as made").unwrap();
+                fs::write(out.join("lib/one"), "part").unwrap();
+                Ok(place.clone())
+            })
+            .unwrap()
+        };
+        let why = || place.binary("program").unwrap_err();
+        install();
+        // Its own files, made while it runs, are no change.
+        fs::write(place.folder.join("lib/cache"), "x").unwrap();
+        assert_eq!(place.binary("program"), Ok(place.folder.join("program")));
+        let program = place.folder.join("program");
+        let then = program.metadata().unwrap().modified().unwrap();
+        fs::write(&program, "by you!").unwrap();
+        fs::File::open(&program).unwrap().set_modified(then).unwrap();
+        assert!(why().contains("program is not what was installed: it is not as"), "{}", why());
+        fs::write(&program, "as made").unwrap();
+        assert_eq!(place.binary("program"), Ok(program), "touched, and the same");
+        fs::remove_file(place.folder.join("lib/one")).unwrap();
+        assert!(why().contains("lib/one is not what was installed: it is missing"), "{}", why());
+        install();
+        assert!(place.binary("program").is_ok(), "installed again");
     }
 
     #[test]

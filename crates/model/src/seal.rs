@@ -88,6 +88,11 @@ impl Seal {
         }
     }
 
+    /// Leaves out the files of which `keep` does not say so.
+    pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.0.retain(|name, _| keep(name));
+    }
+
     /// Whether the seal has this file.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
@@ -99,8 +104,8 @@ impl Seal {
             let now = crate::regular::open_of_any_size(&folder.join(name)).and_then(hash_of);
             let why = match now {
                 Ok(now) if now == *hash => return None,
-                Ok(_) => format!("it is not as weir wrote it: its SHA-256 is another one than in {FILE}"),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => format!("it is missing, and {FILE} has it"),
+                Ok(_) => "it is not as weir wrote it: its SHA-256 is another one".to_owned(),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => "it is missing, and was there".to_owned(),
                 Err(error) => error.to_string(),
             };
             Some(Flaw { file: name.clone(), why })
