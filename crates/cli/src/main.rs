@@ -12,6 +12,8 @@ mod telemetry;
 mod verbs;
 
 fn main() -> std::process::ExitCode {
+    // A file that becomes larger than the user allows (`ulimit -f`) is then an error of writing with a message, and not the end of weir.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     let cli = args::Cli::read();
     match cli.verb {
         args::Verb::Run(args) => verbs::run::main(&args),

@@ -118,14 +118,14 @@ fn every_mistake_inside_a_file_has_a_line() {
 fn a_products_folder_name_is_checked() {
     let text = "[product]\ntitle = \"x\"\nabout = \"x\"\nhome = \"https://x/\"\nspeaks = [\"http/1.1\"]\n\
                 kind = \"direct\"\n[profile.stock]\nabout = \"x\"\n";
-    assert!(Product::parse("nginx-1", "product.toml", text, BTreeMap::new(), BTreeMap::new()).is_ok());
-    for name in ["Nginx", "a/b", "..", "", "-x", "a b"] {
+    assert!(Product::parse(&"x".repeat(60), "product.toml", text, BTreeMap::new(), BTreeMap::new()).is_ok());
+    for name in ["Nginx", "a/b", "..", "", "-x", "a b", &"x".repeat(61)] {
         let errors = Product::parse(name, "product.toml", text, BTreeMap::new(), BTreeMap::new()).expect_err(name);
         assert_eq!(
             errors[0].to_string(),
             format!(
                 "product.toml: a product's folder is named {name:?}\n  expected: a name of small letters, digits and -, \
-                 beginning with a letter or digit"
+                 beginning with a letter or digit, at most 60"
             )
         );
     }

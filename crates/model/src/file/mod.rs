@@ -106,12 +106,13 @@ impl Catalogue for BTreeMap<String, Product> {
 }
 
 /// Whether `name` may name a product, profile, workload, load or suite: `[a-z0-9-]+`, not beginning with `-`,
-/// because names become folder names and arguments.
+/// because names become folder names and arguments, and so short that the four of a trial fit the name of a folder (255 bytes).
 pub(crate) fn is_name(name: &str) -> bool {
-    !name.is_empty()
+    (1..=60).contains(&name.len())
         && !name.starts_with('-')
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 /// [`is_name`] in words.
-pub(crate) const NAME_WANTED: &str = "a name of small letters, digits and -, beginning with a letter or digit";
+pub(crate) const NAME_WANTED: &str =
+    "a name of small letters, digits and -, beginning with a letter or digit, at most 60";

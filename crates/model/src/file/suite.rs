@@ -64,7 +64,7 @@ struct Scales {
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Head {
     /// Name of the suite. Left out, it is the file's name without its extension.
-    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = NAME_WANTED))]
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]{0,59}$"), extend("x-weir-wanted" = NAME_WANTED))]
     name: Option<String>,
     /// One line for lists and report titles.
     #[schemars(length(min = 1))]
@@ -84,7 +84,7 @@ struct Head {
     #[schemars(length(min = 1))]
     products: Vec<EntryPattern>,
     /// Profile of the products that are named without one.
-    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = NAME_WANTED))]
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]{0,59}$"), extend("x-weir-wanted" = NAME_WANTED))]
     profile: Option<String>,
 }
 

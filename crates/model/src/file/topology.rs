@@ -37,7 +37,7 @@ pub(super) struct TopologyFile {
 #[schemars(extend("x-weir-one-of" = WAYS))]
 struct HostForm {
     /// Its name in messages and reports.
-    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = NAME_WANTED))]
+    #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]{0,59}$"), extend("x-weir-wanted" = NAME_WANTED))]
     name: String,
     /// What runs on it. One host has the role proxy; clients and origins may be several.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
