@@ -159,6 +159,32 @@ fn bodies_are_sent_and_echoed() {
     all_right(&[&url, "-b", "hi", "--http", "2", "--expect-size", "2", "-n", "20", "-c", "2"]);
 }
 
+/// Nobody reads these bodies, so they may be dropped in the kernel; with a hash they are read. Both are counted to the last byte.
+#[test]
+fn large_bodies_are_counted_whether_they_are_read_or_not() {
+    let origin = origin();
+    let file = scratch().path().with_extension("body");
+    for driver in ["io_uring", "epoll"] {
+        for size in [40_000, 165_854, 3_000_000] {
+            let url = origin.url(&format!("/bytes/{size}"));
+            let (text, expected) = (size.to_string(), f64::from(size) * 60.0);
+            let usual = [url.as_str(), "-n", "60", "-c", "4", "--driver", driver, "--expect-size", &text];
+            for more in [&[][..], &["--pipeline", "3"], &["--requests-per-connection", "4"], &["--source", "127.0.0.2"]]
+            {
+                let result = all_right(&[&usual[..], more].concat());
+                assert_eq!(number(&result, "/total/body_bytes"), expected, "{driver} {size} {more:?}");
+                assert!(number(&result, "/total/bytes_in") > expected);
+            }
+            let got = std::process::Command::new("curl").args(["--silent", "--output"]).arg(&file).arg(&url).status();
+            assert!(got.expect("curl runs").success());
+            all_right(&[&usual[..], &["--expect-hash-of", file.to_str().expect("UTF-8")]].concat());
+            let wrong = load_result(1, &[&usual[..7], &["--expect-size", "39999"]].concat());
+            assert_eq!(wrong["window"]["errors"]["wrong_body"], 60, "{driver} {size}");
+        }
+    }
+    std::fs::remove_file(file).expect("removed");
+}
+
 #[test]
 fn what_is_expected_is_checked_on_every_answer() {
     let origin = origin();

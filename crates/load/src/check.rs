@@ -85,6 +85,12 @@ impl Expectation {
         self.headers.iter().all(|(name, value)| has(name, value.as_deref()))
     }
 
+    /// Whether what a body says is looked at, and not only how long it is.
+    #[inline]
+    pub(crate) fn reads_bodies(&self) -> bool {
+        self.hash.is_some()
+    }
+
     /// What is wrong with a complete response, the most serious thing first.
     #[inline]
     pub(crate) fn validate(&self, response: &Response) -> Result<(), ErrorKind> {
@@ -191,6 +197,16 @@ impl Response {
         if check.hash.is_some() && check.size.is_none_or(|size| self.size <= size) {
             self.add_to_hash(first, piece);
         }
+    }
+
+    /// So many bytes of the body came, and nobody looked at them.
+    pub(crate) fn skipped(&mut self, bytes: u64) {
+        self.size += bytes;
+    }
+
+    /// Whether the body is coded, so that all of it is needed.
+    pub(crate) fn is_coded(&self) -> bool {
+        self.coding.is_some()
     }
 
     /// A body of this size was checked by its protocol.

@@ -65,6 +65,8 @@ pub enum Event<'a> {
     Connected,
     /// Bytes arrived. The slice is valid only during the call.
     Data(&'a [u8]),
+    /// So many bytes arrived and were dropped, as [`Io::skip`] allows. They stand between the bytes of the [`Event::Data`] before and after.
+    Skipped(usize),
     /// The kernel has taken everything queued with [`Io::send`]. It is reported at most once each time that the queue
     /// runs empty, and only after [`Io::want_sent`], once per call.
     Sent,
@@ -101,6 +103,11 @@ pub trait Io {
 
     /// Queues `head` (copied) and then `body` (not copied).
     fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]);
+
+    /// The next `bytes` that arrive need not be looked at: the kernel may drop them, which saves copying them. They then come as
+    /// [`Event::Skipped`]; those that were on their way to the program come as [`Event::Data`]. A later call replaces an earlier one.
+    /// Only for TCP: other sockets need a buffer. A driver may ignore it.
+    fn skip(&mut self, _conn: Conn, _bytes: u64) {}
 
     /// Asks for [`Event::Sent`] the next time that the queue runs empty.
     fn want_sent(&mut self, conn: Conn);

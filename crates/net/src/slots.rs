@@ -2,6 +2,7 @@
 //!
 //! Both drivers use it. It closes sockets only when the driver is dropped.
 
+use std::collections::HashMap;
 use std::mem;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
@@ -48,6 +49,8 @@ pub(crate) enum Flag {
     Receiving = 1 << 10,
     /// The kernel has a send operation that waits for room (io_uring).
     Sending = 1 << 12,
+    /// That operation drops what it receives (io_uring).
+    Skipping = 1 << 9,
     /// In the ring's table of sockets (io_uring).
     InTable = 1 << 11,
     /// Has sent at least once (io_uring).
@@ -84,6 +87,48 @@ impl Slot {
     /// Whether the connection is still known to the handler.
     pub(crate) fn is_open(&self) -> bool {
         self.flags & (Flag::Used as u16 | Flag::Closing as u16 | Flag::Dead as u16) == Flag::Used as u16
+    }
+}
+
+/// How much of what arrives may be dropped, by slot: of few connections, which have large messages.
+#[derive(Debug, Default)]
+pub(crate) struct Skips(HashMap<u32, u64>);
+
+impl Skips {
+    /// The most that one operation drops, so that progress shows.
+    const AT_ONCE: u64 = 1 << 20;
+
+    /// So much of what arrives in a slot from now on may be dropped.
+    pub(crate) fn set(&mut self, index: u32, bytes: u64) {
+        self.0.insert(index, bytes);
+    }
+
+    /// So much has arrived, dropped or not.
+    #[inline]
+    pub(crate) fn arrived(&mut self, index: u32, bytes: usize) {
+        if !self.0.is_empty()
+            && let Some(left) = self.0.get_mut(&index)
+        {
+            *left = left.saturating_sub(bytes as u64);
+        }
+    }
+
+    /// What the next operation in a slot may drop; `None` where nothing was to be dropped since it was last asked about for data.
+    #[inline]
+    pub(crate) fn next(&self, index: u32) -> Option<u32> {
+        if self.0.is_empty() {
+            return None;
+        }
+        // At most a MiB.
+        self.0.get(&index).map(|left| (*left).min(Skips::AT_ONCE) as u32)
+    }
+
+    /// Nothing more is to be dropped in a slot.
+    #[inline]
+    pub(crate) fn end(&mut self, index: u32) {
+        if !self.0.is_empty() {
+            self.0.remove(&index);
+        }
     }
 }
 

@@ -42,7 +42,7 @@ impl Handler for Client {
                 self.echoed += 1;
             }
             Event::Failed { .. } => self.failed += 1,
-            Event::Accepted(_) | Event::Sent | Event::Eof => {}
+            Event::Accepted(_) | Event::Skipped(_) | Event::Sent | Event::Eof => {}
         }
     }
 }

@@ -214,8 +214,8 @@ impl<S: Session> Handler for Worker<S> {
             Event::Failed { error, unsent } => {
                 self.dispatch(io, conn, SessionEvent::Failed { unsent, reset: is_reset(&error) });
             }
-            // The origin makes no connections.
-            Event::Connected => {}
+            // The origin makes no connections, and looks at all that comes.
+            Event::Connected | Event::Skipped(_) => {}
         }
     }
 }

@@ -57,6 +57,15 @@ impl Session {
     fn oldest(&self) -> u32 {
         self.order.as_ref().and_then(|order| order.front().copied()).unwrap_or(0)
     }
+
+    /// Its response is complete.
+    #[inline]
+    fn complete(&mut self, stream: u32, reusable: bool) -> Event {
+        if let Some(order) = &mut self.order {
+            order.pop_front();
+        }
+        Event::Complete { stream, reusable }
+    }
 }
 
 impl Protocol for Http1 {
@@ -139,10 +148,25 @@ impl Protocol for Http1 {
             // Bytes after the response to the last request are unexpected.
             return Err(ParseError::Unsolicited);
         }
-        if let Some(order) = &mut session.order {
-            order.pop_front();
+        Ok(Some(session.complete(stream, reusable)))
+    }
+
+    fn skippable(&self, session: &mut Session, responses: &mut Responses<'_>) -> u64 {
+        match session.parser.body_left() {
+            0 => 0,
+            left if responses.of(session.oldest()).is_unread() => left,
+            _ => 0,
         }
-        Ok(Some(Event::Complete { stream, reusable }))
+    }
+
+    fn skipped(&self, session: &mut Session, bytes: u64, responses: &mut Responses<'_>) -> Option<Event> {
+        let stream = session.oldest();
+        responses.of(stream).skipped(bytes);
+        session.parser.skip_body(bytes);
+        match session.parser.next(&mut &b""[..]) {
+            Ok(Some(ResponseEvent::End { keep_alive })) => Some(session.complete(stream, keep_alive)),
+            _ => None,
+        }
     }
 
     fn end_of_input(&self, session: &mut Session) -> Option<u32> {
@@ -265,6 +289,35 @@ mod tests {
         assert_eq!(receive(&mut session, b"k"), Ok(Some(complete)));
         assert_eq!(receive(&mut session, b"HTTP"), Err(ParseError::Unsolicited), "nothing was asked");
         assert_eq!((streams[0].first, streams[0].response.status(), streams[0].response.size()), (5, 200, 2));
+    }
+
+    #[test]
+    fn bodies_that_nobody_reads_may_be_skipped() {
+        let hashed = |hash| {
+            let mut spec = spec();
+            spec.requests[0].request.method = "GET".into();
+            spec.requests[0].expect.hash = hash;
+            spec
+        };
+        for (hash, skippable) in [(None, 9_998), (Some(7), 0)] {
+            let spec = hashed(hash);
+            let protocol = Http1::new(&spec).unwrap();
+            let mut session = Session::default();
+            assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
+            let expectations = [Http1::expectation(&spec.requests[0])];
+            let mut streams = [Stream::default()];
+            let mut watches = Watches { headers: crate::headers::HeaderWatch::new(1), names: None, codings: None };
+            protocol.encode(&mut session, 0, 0, None, &mut Generator::for_tests(&spec), &mut Vec::new()).unwrap();
+            let mut responses = Responses::new(&mut streams, &expectations, &mut watches, 5);
+            let mut input = &b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\nab"[..];
+            assert_eq!(protocol.receive(&mut session, &mut input, &mut responses, &mut Vec::new()), Ok(None));
+            assert_eq!(protocol.skippable(&mut session, &mut responses), skippable);
+            assert_eq!(protocol.skipped(&mut session, 9_000, &mut responses), None);
+            let complete = Some(Event::Complete { stream: 0, reusable: true });
+            assert_eq!(protocol.skipped(&mut session, 998, &mut responses), complete);
+            assert_eq!(protocol.skippable(&mut session, &mut responses), 0, "between responses");
+            assert_eq!(streams[0].response.size(), 10_000);
+        }
     }
 
     #[test]

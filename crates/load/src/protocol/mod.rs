@@ -109,6 +109,17 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
         out: &mut Vec<u8>,
     ) -> Result<Option<Event>, Self::Error>;
 
+    /// Bytes that come next and that nobody looks at: the driver may drop them. 0 where all have to come to [`Protocol::receive`], which
+    /// has just returned `None`.
+    fn skippable(&self, _session: &mut Self::Session, _responses: &mut Responses<'_>) -> u64 {
+        0
+    }
+
+    /// So many of them came, at least one.
+    fn skipped(&self, _session: &mut Self::Session, _bytes: u64, _responses: &mut Responses<'_>) -> Option<Event> {
+        None
+    }
+
     /// The peer closed with requests in flight. Returns the stream whose response that completes.
     fn end_of_input(&self, _session: &mut Self::Session) -> Option<u32> {
         None
@@ -288,6 +299,16 @@ impl PartialResponse<'_> {
     #[inline]
     pub(crate) fn wrong(&mut self, kind: ErrorKind) {
         self.stream.response.wrong(kind);
+    }
+
+    /// Whether nobody looks at what its body says.
+    pub(crate) fn is_unread(&self) -> bool {
+        !self.expectation.reads_bodies() && !self.stream.response.is_coded()
+    }
+
+    /// So many bytes of its body came, and nobody looked at them.
+    pub(crate) fn skipped(&mut self, bytes: u64) {
+        self.stream.response.skipped(bytes);
     }
 
     /// A piece of its body came.

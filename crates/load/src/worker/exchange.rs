@@ -2,12 +2,15 @@
 //! by `worker` on the driver's events and by `worker::connections`.
 
 use weir_model::load::ErrorKind;
-use weir_net::Io;
+use weir_net::{Conn, Io};
 
 use super::Worker;
 use super::pool::{NO_SLOT, SlotId, SlotState, StreamId, StreamState};
 use crate::names::NameWatch;
 use crate::protocol::{Encoded, Event, Protocol, Refusal, Responses};
+
+/// Fewer bytes than this are not worth an operation of their own: copying them costs less.
+const LEAST_SKIPPED: u64 = 32 * 1024;
 
 impl<P: Protocol> Worker<P> {
     /// The next request for a stream that is free at `now`, as its due time.
@@ -120,7 +123,15 @@ impl<P: Protocol> Worker<P> {
             let streams = &mut self.pool.streams[streams.clone()];
             let mut responses = Responses::new(streams, expectations, &mut self.watches, now);
             match self.protocol.receive(session, &mut rest, &mut responses, &mut self.transport.out) {
-                Ok(None) => break,
+                Ok(None) => {
+                    if self.may_skip {
+                        let left = self.protocol.skippable(session, &mut responses);
+                        if let (LEAST_SKIPPED.., Some(conn)) = (left, conn) {
+                            io.skip(conn, left);
+                        }
+                    }
+                    break;
+                }
                 Ok(Some(Event::Progress)) => {}
                 Ok(Some(Event::Complete { stream, reusable })) => self.complete(io, id, stream, reusable, now),
                 Ok(Some(event)) => self.on_rare_event(io, id, event, now),
@@ -130,6 +141,31 @@ impl<P: Protocol> Worker<P> {
                 }
             }
         }
+        self.leave_together(io, id, conn, before);
+    }
+
+    /// Bytes came that nobody has to look at, and were dropped.
+    pub(super) fn on_skipped<I: Io>(&mut self, io: &mut I, id: SlotId, bytes: usize, now: u64) {
+        let bytes = bytes as u64;
+        let counts = self.recorder.counts();
+        counts.bytes_in += bytes;
+        counts.plaintext_in += bytes;
+        let before = std::mem::replace(&mut self.transport.gathering, id);
+        let streams = self.pool.streams_of(id);
+        let streams = &mut self.pool.streams[streams.start as usize..streams.end as usize];
+        let slot = &mut self.pool.slots[id as usize];
+        let conn = slot.conn;
+        let mut responses = Responses::new(streams, &self.plan.expectations, &mut self.watches, now);
+        let event = self.protocol.skipped(&mut slot.session, bytes, &mut responses);
+        if let Some(Event::Complete { stream, reusable }) = event {
+            self.complete(io, id, stream, reusable, now);
+        }
+        self.leave_together(io, id, conn, before);
+    }
+
+    /// Sends what was gathered for a connection, unless it is gone; `before` was gathering before it.
+    #[inline]
+    fn leave_together<I: Io>(&mut self, io: &mut I, id: SlotId, conn: Option<Conn>, before: SlotId) {
         if self.pool.slots[id as usize].conn == conn {
             self.flush(io, id);
         } else {

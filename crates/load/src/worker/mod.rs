@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
 
-use weir_model::load::ErrorKind;
+use weir_model::load::{ErrorKind, Target};
 use weir_net::{Conn, Driver, Event, Handler, Io};
 
 use crate::clock::{Clock, MILLI, NEVER};
@@ -66,6 +66,8 @@ pub(crate) struct Worker<P: Protocol> {
     pool: Pool<P::Session>,
     connector: Connector,
     transport: Transport,
+    /// Bytes that nobody looks at may be dropped by the driver: without TLS, on TCP.
+    may_skip: bool,
     recorder: Recorder,
     watches: Watches,
     busy_poll: BusyPoll,
@@ -95,6 +97,7 @@ impl<P: Protocol> Worker<P> {
             pool: Pool::new(share.connections + share.more, plan.streams, now),
             connector: Connector::new(&plan, &share, now),
             transport: Transport::new(&plan),
+            may_skip: plan.tls.is_none() && plan.spec.targets.iter().all(Target::is_tcp),
             recorder: Recorder::new(&plan, share.local, clock, messages, spares),
             watches: Watches {
                 headers: HeaderWatch::new(plan.expectations.len()),
@@ -408,6 +411,7 @@ impl<P: Protocol> Handler for Worker<P> {
         }
         match event {
             Event::Data(bytes) => self.on_data(io, id, bytes, now),
+            Event::Skipped(bytes) => self.on_skipped(io, id, bytes, now),
             Event::Connected => self.on_connected(io, id, now),
             Event::Eof => self.on_eof(io, id, now),
             Event::Failed { error, unsent } => self.on_failed(io, id, &error, unsent, now),

@@ -222,6 +222,11 @@ impl Target {
     pub fn tcp(address: SocketAddr, authority: impl Into<String>) -> Target {
         Target { address: Endpoint::Tcp(address), authority: authority.into() }
     }
+
+    /// Whether it is reached by TCP.
+    pub fn is_tcp(&self) -> bool {
+        matches!(self.address, Endpoint::Tcp(_))
+    }
 }
 
 /// An address that a connection goes to. As text: `127.0.0.1:80`, `[::1]:80`, `unix:/path`.

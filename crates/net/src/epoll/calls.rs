@@ -99,6 +99,13 @@ pub(super) fn receive(fd: RawFd, buffer: &mut [u8]) -> Result<usize, i32> {
     usize::try_from(got).map_err(|_| errno())
 }
 
+/// Drops up to `most` bytes that have arrived at a TCP socket. Returns how many.
+pub(super) fn skip(fd: RawFd, most: u32) -> Result<usize, i32> {
+    // SAFETY: with MSG_TRUNC, TCP writes nothing to the buffer (tcp(7)), so there may be none.
+    let got = unsafe { libc::recv(fd, std::ptr::null_mut(), most as usize, libc::MSG_TRUNC) };
+    usize::try_from(got).map_err(|_| errno())
+}
+
 pub(super) fn send(fd: RawFd, out: &SendQueue) -> Result<usize, i32> {
     let sent = if let Some(bytes) = out.as_one() {
         // SAFETY: the bytes live during the call.

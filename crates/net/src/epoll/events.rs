@@ -5,7 +5,7 @@ use std::mem;
 use std::os::fd::AsRawFd;
 use std::time::Instant;
 
-use super::calls::{accept, receive};
+use super::calls::{accept, receive, skip};
 use super::{ACCEPTS_A_TURN, ENDS, EpollDriver, NO_GENERATION, READS_A_TURN, WAKER, WATCH, token};
 use crate::send_queue::NONE;
 use crate::slots::Flag;
@@ -143,14 +143,21 @@ impl EpollDriver {
             self.check_for_reset(handler, index);
             return false;
         }
-        match receive(fd, buffer) {
+        let skipping = self.skips.next(index).filter(|most| *most > 0);
+        let (received, most) = match skipping {
+            Some(most) => (skip(fd, most), most as usize),
+            None => (receive(fd, buffer), buffer.len()),
+        };
+        match received {
             Ok(0) => self.ended(handler, index),
             Ok(count) => {
+                self.skips.arrived(index, count);
                 if self.slots.get(index).is_open() {
-                    handler.on_event(self, conn, Event::Data(&buffer[..count]));
+                    let event = if skipping.is_some() { Event::Skipped(count) } else { Event::Data(&buffer[..count]) };
+                    handler.on_event(self, conn, event);
                 }
                 // A short read has emptied the socket. The next bytes cause a new kernel event.
-                let more = count == buffer.len() || to_end || known != 0;
+                let more = count == most || to_end || known != 0;
                 return more && !self.stale(conn);
             }
             Err(libc::EINTR) => return true,

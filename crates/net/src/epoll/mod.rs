@@ -15,7 +15,7 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::time::Instant;
 
 use crate::send_queue::{NONE, SendQueuePool};
-use crate::slots::{Flag, Slots};
+use crate::slots::{Flag, Skips, Slots};
 use crate::socket::{self, check};
 use crate::{Address, Conn, Driver, Event, Handler, Io, Listener, Waker, host};
 
@@ -51,6 +51,7 @@ pub struct EpollDriver {
     accept_paused_until: Option<Instant>,
     slots: Slots,
     queues: SendQueuePool,
+    skips: Skips,
     /// Connections that have something to send or have to be closed.
     dirty: Vec<u32>,
     /// Connections to be read again without a kernel event.
@@ -90,6 +91,7 @@ impl EpollDriver {
             accept_paused_until: None,
             slots: Slots::default(),
             queues: SendQueuePool::default(),
+            skips: Skips::default(),
             dirty: Vec::new(),
             again: Vec::new(),
             sent: Vec::new(),
@@ -159,6 +161,7 @@ impl EpollDriver {
         slot.set(Flag::Dead);
         let (fd, queue) = (mem::replace(&mut slot.fd, -1), slot.queue);
         slot.queue = NONE;
+        self.skips.end(index);
         if queue != NONE {
             self.queues.give(queue);
         }
@@ -188,6 +191,12 @@ impl Io for EpollDriver {
     fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
         if !head.is_empty() || !body.is_empty() {
             self.queue(conn, head, body);
+        }
+    }
+
+    fn skip(&mut self, conn: Conn, bytes: u64) {
+        if self.slots.open(conn).is_some() {
+            self.skips.set(conn.slot() as u32, bytes);
         }
     }
 

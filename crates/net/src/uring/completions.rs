@@ -213,13 +213,14 @@ impl UringDriver {
             self.failed.push(conn);
         } else if !matches!(error, libc::EPIPE | libc::ECONNRESET) {
             // A receive on a connection that was reset ends by itself, after the last bytes.
-            self.push_cancel(OpKind::Receive, index);
+            self.cancel_receive(index);
         }
     }
 
     fn complete<H: Handler>(&mut self, handler: &mut H, completion: Completion) {
         match completion.kind() {
             OpKind::Receive => self.received(handler, completion),
+            OpKind::Skip => self.skipped(handler, completion),
             OpKind::Accept => self.accepted(handler, completion),
             OpKind::Connect => self.connected(handler, completion),
             OpKind::SendWhenRoom => self.sent_when_room(completion),
@@ -240,8 +241,15 @@ impl UringDriver {
         if !completion.more() {
             self.slots.get_mut(index).clear(Flag::Receiving);
         }
+        let was_dead = self.slots.get(index).is(Flag::Dead);
         if let Some(buffer) = completion.buffer() {
             if completion.result > 0 && self.slots.get(index).is_open() {
+                match self.skips.next(index) {
+                    None => {}
+                    // The message after one that was dropped: if this one is not, what follows is received as usual.
+                    Some(0) => self.skips.end(index),
+                    Some(_) => self.skips.arrived(index, completion.result as usize),
+                }
                 // SAFETY: the kernel has filled that many bytes, and the buffer is returned only below.
                 let bytes = unsafe { self.buffers.bytes(buffer, completion.result as usize) };
                 let conn = self.slots.conn(index);
@@ -249,12 +257,30 @@ impl UringDriver {
             }
             self.buffers.processed(buffer, completion.result.max(0) as usize, completion.buffer_goes_on());
         }
-        if !completion.more() {
+        // What the handler has ended meanwhile, it has freed.
+        if !completion.more() && self.slots.get(index).is(Flag::Dead) == was_dead {
             self.receive_ended(handler, index, completion.result);
         }
     }
 
-    /// A multishot receive is over: the connection has ended, or the receive has to begin again.
+    /// Bytes were dropped.
+    fn skipped<H: Handler>(&mut self, handler: &mut H, completion: Completion) {
+        let (index, count) = (completion.index(), completion.result.max(0) as usize);
+        let slot = self.slots.get_mut(index);
+        slot.clear(Flag::Receiving);
+        slot.clear(Flag::Skipping);
+        let was_dead = slot.is(Flag::Dead);
+        if count > 0 && slot.is_open() {
+            self.skips.arrived(index, count);
+            let conn = self.slots.conn(index);
+            handler.on_event(self, conn, Event::Skipped(count));
+        }
+        if self.slots.get(index).is(Flag::Dead) == was_dead {
+            self.receive_ended(handler, index, completion.result);
+        }
+    }
+
+    /// A receive is over: the connection has ended, or the receive has to begin again.
     fn receive_ended<H: Handler>(&mut self, handler: &mut H, index: u32, result: i32) {
         let slot = self.slots.get_mut(index);
         let known = i32::from(slot.error);
@@ -355,7 +381,7 @@ impl UringDriver {
         }
         let index = completion.index();
         if self.slots.get(index).is(Flag::Dead) && self.slots.get(index).is(Flag::Receiving) {
-            self.push_cancel(OpKind::Receive, index);
+            self.cancel_receive(index);
         }
     }
 

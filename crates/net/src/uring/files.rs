@@ -138,7 +138,10 @@ impl UringDriver {
         while receiving > 0 && rounds_without_end < MOST_ROUNDS_WITHOUT_END {
             self.ring.enter(Wait::For(WAITS_FOR_END))?;
             self.ring.drain(&mut batch)?;
-            let ended = batch.drain(..).filter(|end| end.kind() == OpKind::Receive && !end.more()).count();
+            let ended = batch
+                .drain(..)
+                .filter(|end| matches!(end.kind(), OpKind::Receive | OpKind::Skip) && !end.more())
+                .count();
             receiving -= ended.min(receiving);
             rounds_without_end = if ended > 0 { 0 } else { rounds_without_end + 1 };
         }

@@ -35,7 +35,7 @@ use self::files::{SocketRef, at};
 use self::ring::{Completion, OpKind, Ring};
 use self::scratch::Scratch;
 use crate::send_queue::{NONE, SendQueuePool};
-use crate::slots::{Flag, Slots};
+use crate::slots::{Flag, Skips, Slots};
 use crate::socket::{self, RawAddr};
 use crate::{Address, Conn, DescriptorKind, Driver, Handler, Io, Listener, Waker, host};
 
@@ -45,6 +45,9 @@ const LARGE_BUFFERS: Shape = Shape { filling: BufferFill::Through, size: 128 * 1
 
 /// For kernels that cannot fill a buffer by several receives: 16 KiB holds most messages whole.
 const SMALL_BUFFERS: Shape = Shape { filling: BufferFill::Once, size: 16 * 1024, first: 64, most: 1024 };
+
+/// The most bytes that are received between two messages of which most is dropped.
+const HEAD_BYTES: u32 = 2 * 1024;
 
 /// The io_uring driver. It belongs to the thread that makes it.
 pub struct UringDriver {
@@ -64,6 +67,8 @@ pub struct UringDriver {
     accept_paused_until: Option<Instant>,
     slots: Slots,
     queues: SendQueuePool,
+    /// Connections whose next bytes may be dropped. They have one receive at a time, since a multishot one would copy.
+    skips: Skips,
     /// Connections with something to submit.
     dirty: Vec<u32>,
     /// Sends of the current submission, with their lengths.
@@ -139,6 +144,7 @@ impl UringDriver {
             accept_paused_until: None,
             slots: Slots::default(),
             queues: SendQueuePool::default(),
+            skips: Skips::default(),
             dirty: Vec::new(),
             in_flight: Vec::new(),
             sent: Vec::new(),
@@ -185,9 +191,33 @@ impl UringDriver {
 
     fn push_receive(&mut self, index: u32) {
         self.slots.get_mut(index).set(Flag::Receiving);
-        let receive = at!(self.socket_ref(index), |at| opcode::RecvMulti::new(at, buffers::GROUP).build());
-        // SAFETY: the buffers live as long as the ring.
-        unsafe { self.push(receive, OpKind::Receive, index) };
+        let place = self.socket_ref(index);
+        let (receive, kind) = match self.skips.next(index) {
+            None => (at!(place, |at| opcode::RecvMulti::new(at, buffers::GROUP).build()), OpKind::Receive),
+            // All was dropped, and what comes now is looked at: as little as a head, for more of the same may follow it.
+            Some(0) => {
+                let entry = at!(place, |at| opcode::Recv::new(at, std::ptr::null_mut(), HEAD_BYTES)
+                    .buf_group(buffers::GROUP)
+                    .build());
+                (entry.flags(squeue::Flags::BUFFER_SELECT), OpKind::Receive)
+            }
+            // The kernel writes nothing, so there is no buffer. With MSG_WAITALL one operation would be enough, but on Linux 6.18 it may then
+            // never complete.
+            Some(most) => {
+                self.slots.get_mut(index).set(Flag::Skipping);
+                let flags = libc::MSG_TRUNC;
+                let entry = at!(place, |at| opcode::Recv::new(at, std::ptr::null_mut(), most).flags(flags).build());
+                (entry, OpKind::Skip)
+            }
+        };
+        // SAFETY: the buffers live as long as the ring; with MSG_TRUNC, TCP writes nothing (tcp(7)).
+        unsafe { self.push(receive, kind, index) };
+    }
+
+    /// Cancels the receive that the kernel has.
+    fn cancel_receive(&mut self, index: u32) {
+        let skipping = self.slots.get(index).is(Flag::Skipping);
+        self.push_cancel(if skipping { OpKind::Skip } else { OpKind::Receive }, index);
     }
 
     fn push_cancel(&mut self, kind: OpKind, index: u32) {
@@ -255,11 +285,11 @@ impl UringDriver {
             return;
         }
         self.drop_queues(index);
-        for (is, kind) in [
-            (Flag::Receiving, OpKind::Receive),
-            (Flag::Sending, OpKind::SendWhenRoom),
-            (Flag::Connecting, OpKind::Connect),
-        ] {
+        self.skips.end(index);
+        if self.slots.get(index).is(Flag::Receiving) {
+            self.cancel_receive(index);
+        }
+        for (is, kind) in [(Flag::Sending, OpKind::SendWhenRoom), (Flag::Connecting, OpKind::Connect)] {
             if self.slots.get(index).is(is) {
                 self.push_cancel(kind, index);
             }
@@ -301,6 +331,19 @@ impl Io for UringDriver {
     fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
         if !head.is_empty() || !body.is_empty() {
             self.queue(conn, head, body);
+        }
+    }
+
+    fn skip(&mut self, conn: Conn, bytes: u64) {
+        if self.slots.open(conn).is_none() {
+            return;
+        }
+        let index = conn.slot() as u32;
+        let multishot = self.slots.get(index).is(Flag::Receiving) && self.skips.next(index).is_none();
+        self.skips.set(index, bytes);
+        if multishot {
+            // It would copy what comes. Once it has ended, an operation follows that does not.
+            self.push_cancel(OpKind::Receive, index);
         }
     }
 

@@ -60,10 +60,12 @@ pub(super) enum OpKind {
     Wake,
     /// Puts a socket into the ring's table or takes it out; reported only if it fails.
     Table,
+    /// Receives so many bytes and drops them.
+    Skip,
 }
 
 impl OpKind {
-    const ALL: [OpKind; 9] = [
+    const ALL: [OpKind; 10] = [
         OpKind::Accept,
         OpKind::Receive,
         OpKind::SendNow,
@@ -73,6 +75,7 @@ impl OpKind {
         OpKind::Close,
         OpKind::Wake,
         OpKind::Table,
+        OpKind::Skip,
     ];
 
     /// The token of an operation of this kind for slot `index`.

@@ -4,5 +4,6 @@ pub mod echo;
 pub mod ends;
 pub mod hostile;
 pub mod send;
+pub mod skip;
 pub mod unix;
 pub mod waits;

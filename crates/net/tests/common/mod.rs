@@ -91,6 +91,7 @@ pub enum Seen {
     Accepted,
     Connected,
     Data(Vec<u8>),
+    Skipped(usize),
     Sent,
     Eof,
     Failed(io::ErrorKind),
@@ -137,6 +138,7 @@ pub fn keep(event: &Event<'_>) -> Seen {
         Event::Accepted(_) => Seen::Accepted,
         Event::Connected => Seen::Connected,
         Event::Data(bytes) => Seen::Data(bytes.to_vec()),
+        Event::Skipped(count) => Seen::Skipped(*count),
         Event::Sent => Seen::Sent,
         Event::Eof => Seen::Eof,
         Event::Failed { error, .. } => Seen::Failed(error.kind()),
@@ -152,7 +154,7 @@ impl Handler for Echo {
         match event {
             Event::Data(bytes) => io.send(conn, bytes),
             Event::Eof => io.close(conn),
-            Event::Accepted(_) | Event::Connected | Event::Sent | Event::Failed { .. } => {}
+            Event::Accepted(_) | Event::Connected | Event::Skipped(_) | Event::Sent | Event::Failed { .. } => {}
         }
     }
 }

@@ -51,6 +51,27 @@ impl Body {
         }
     }
 
+    /// The bytes of data that come before anything else; 0 where that is not known.
+    pub(super) fn data_left(&self) -> u64 {
+        match *self {
+            Body::Length(left) | Body::ChunkData(left) => left,
+            _ => 0,
+        }
+    }
+
+    /// So many of [`Body::data_left`] have come, and are not in the input.
+    pub(super) fn skip(&mut self, bytes: u64) {
+        let (left, more, then): (u64, fn(u64) -> Body, Body) = match *self {
+            Body::Length(left) => (left, Body::Length, Body::Done),
+            Body::ChunkData(left) => (left, Body::ChunkData, Body::ChunkCr),
+            _ => return,
+        };
+        *self = match left.saturating_sub(bytes) {
+            0 => then,
+            left => more(left),
+        };
+    }
+
     /// The next piece.
     #[inline]
     pub(super) fn next<'i, S: StartLine>(

@@ -93,6 +93,21 @@ impl ResponseParser {
         }
     }
 
+    /// Bytes of a body that come next, before anything that has to be looked at; 0 outside of one, or where its length is not known.
+    pub fn body_left(&self) -> u64 {
+        match &self.state {
+            State::Body(body) => body.data_left(),
+            State::Head | State::Closed | State::Failed(_) => 0,
+        }
+    }
+
+    /// So many of [`ResponseParser::body_left`] came without being looked at. Call [`ResponseParser::next`] after it.
+    pub fn skip_body(&mut self, bytes: u64) {
+        if let State::Body(body) = &mut self.state {
+            body.skip(bytes);
+        }
+    }
+
     /// The peer has closed. `Ok(true)`: a body that lasts until the close ended properly here; its response is
     /// complete, and no `End` follows. `Ok(false)`: nothing was pending.
     ///
@@ -244,6 +259,35 @@ pub(super) fn parse_version(version: &[u8]) -> Result<Version, ParseError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_may_come_unseen_in_part_or_in_whole() {
+        for chunked in [false, true] {
+            let mut parser = ResponseParser::new(Limits::default());
+            parser.request_sent(false);
+            assert_eq!(parser.body_left(), 0);
+            let mut input: &[u8] = match chunked {
+                true => b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2710\r\nabc",
+                false => b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\nabc",
+            };
+            let mut seen = 0;
+            while let Some(event) = parser.next(&mut input).unwrap() {
+                if let ResponseEvent::Body(piece) = event {
+                    seen += piece.len();
+                }
+            }
+            assert_eq!((seen, parser.body_left()), (3, 9_997));
+            parser.skip_body(9_000);
+            assert!(matches!(parser.next(&mut &b""[..]), Ok(None)));
+            assert!(matches!(parser.next(&mut &b"d"[..]), Ok(Some(ResponseEvent::Body(b"d")))));
+            parser.skip_body(996);
+            assert_eq!(parser.body_left(), 0);
+            let mut rest: &[u8] = if chunked { b"\r\n0\r\n\r\n" } else { b"" };
+            assert!(matches!(parser.next(&mut rest), Ok(Some(ResponseEvent::End { keep_alive: true }))), "{chunked}");
+            parser.skip_body(5);
+            assert_eq!(parser.body_left(), 0, "outside of a body nothing is skipped");
+        }
+    }
 
     #[test]
     fn an_idle_connection_costs_at_most_64_bytes() {
