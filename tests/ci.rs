@@ -18,6 +18,9 @@ use serde_json::Value;
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
+/// As the README has it.
+const INSTALL: &str = "cargo install --locked --git https://github.com/weir-bench/weir weir";
+
 /// A repository as the example has it: nginx by another name, built from a script. The second commit does more for each request.
 struct Repository {
     scratch: tempfile::TempDir,
@@ -116,7 +119,7 @@ fn githubs_workflow_comments_and_fails_on_a_sure_regression() {
     let steps = workflow["jobs"]["duet"]["steps"].as_array().expect("steps").clone();
     let named = |name: &str| steps.iter().find(|step| step["name"] == name).unwrap_or_else(|| panic!("no step {name}"));
     let script = |name: &str| named(name)["run"].as_str().expect("a script").to_owned();
-    assert_eq!(script("Install weir"), "cargo install --locked weir", "not tried here: the test has weir");
+    assert_eq!(script("Install weir"), INSTALL, "not tried here: the test has weir");
     assert!(named("Comment")["if"].as_str().is_some_and(|when| when.starts_with("always()")), "also when it fails");
     assert_eq!(named("Compare")["env"]["BASE"], "${{ github.event.pull_request.base.sha }}");
 
@@ -146,7 +149,7 @@ fn gitlabs_job_writes_a_note_and_fails_on_a_sure_regression() {
         let lines = job[key].as_array().unwrap_or_else(|| panic!("no {key}"));
         lines.iter().map(|line| line.as_str().expect("a command").to_owned()).collect::<Vec<_>>().join("\n")
     };
-    assert_eq!(lines("before_script"), "cargo install --locked weir", "not tried here: the test has weir");
+    assert_eq!(lines("before_script"), INSTALL, "not tried here: the test has weir");
     assert_eq!(job["artifacts"]["when"], "always");
     let repository = Repository::new();
     repository.dearer();
