@@ -11,7 +11,7 @@ use weir_model::metric::Metric;
 use weir_model::record::{COMPRESSES, Finding, Measurement, Role, RoleUsage, Severity};
 use weir_model::seal::{self, Seal};
 use weir_report::formats::{self, Better};
-use weir_report::{Options, ReportError, Run, full_answer, load_run, make, summary, tables};
+use weir_report::{Options, ReportError, Run, full_answer, load_run, make, short_answer, summary, tables};
 
 /// The whole made-up run, written once for all tests that only read it. In the target folder: a static is never dropped.
 static RUN: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -554,7 +554,13 @@ fn a_file_that_is_not_as_weir_wrote_it_is_named_and_its_trial_is_no_number() {
     assert!(run.suite.title.is_empty(), "the changed run.toml is not believed");
     let made = make(folder.path(), &without_png()).unwrap();
     let page = fs::read_to_string(&made.html).unwrap();
-    assert!(page.contains("not as weir wrote it"), "the page says so");
+    assert!(
+        page.contains("5 files of the run cannot be read or not trusted, such as run.toml: it is not as weir wrote it"),
+        "{page}"
+    );
+    assert!(!page.contains("The run is not finished"), "{page}");
+    let short = short_answer(&summary(&run), &made.html, 80, false);
+    assert!(short.contains("Doubts: 5 files damaged or changed"), "{short}");
 }
 
 /// Without seals, as an older weir left its runs, numbers that no weir writes are still refused, by file and key.

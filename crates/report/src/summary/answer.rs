@@ -78,6 +78,11 @@ fn soonest(overall: &Overall) -> String {
 /// Further remarks beside the answer.
 pub(super) fn remarks(summary: &Summary) -> Vec<String> {
     let mut remarks = Vec::new();
+    if let Some(first) = summary.broken.first() {
+        let files = counted(summary.broken.len() as u64, "file");
+        remarks
+            .push(format!("{files} of the run cannot be read or not trusted, such as {}: {}.", first.file, first.why));
+    }
     if !summary.hosts.is_empty() {
         remarks.push(format!("{}.", summary.hosts));
     }
@@ -85,11 +90,11 @@ pub(super) fn remarks(summary: &Summary) -> Vec<String> {
         remarks.push(format!("A part of the run: {}.", summary.shown));
     }
     if let Some(planned) = summary.trials_planned.filter(|planned| summary.trials < *planned) {
-        remarks.push(format!(
-            "The run is not finished: {} of {} trials have ended.",
-            count(summary.trials as u64),
-            count(planned as u64)
-        ));
+        let (trials, planned) = (count(summary.trials as u64), count(planned as u64));
+        remarks.push(match summary.broken.is_empty() {
+            true => format!("The run is not finished: {trials} of {planned} trials have ended."),
+            false => format!("{trials} of {planned} trials are shown."),
+        });
     }
     if let Some(overall) = summary.overall.as_ref().filter(|overall| !overall.without.is_empty()) {
         remarks.push(format!(

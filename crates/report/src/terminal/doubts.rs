@@ -63,9 +63,13 @@ fn line(words: &[&str], more: usize) -> String {
 
 fn all(summary: &Summary) -> Vec<Doubt> {
     let mut all = Vec::new();
+    if !summary.broken.is_empty() {
+        all.push(Doubt::plain(format!("{} damaged or changed", counted(summary.broken.len() as u64, "file"))));
+    }
     let trials = counted(summary.trials as u64, "trial");
     if let Some(planned) = summary.trials_planned.filter(|planned| summary.trials < *planned) {
-        all.push(Doubt::plain(format!("only {} of {} have ended", summary.trials, counted(planned as u64, "trial"))));
+        let what = if summary.broken.is_empty() { "have ended" } else { "are shown" };
+        all.push(Doubt::plain(format!("only {} of {} {what}", summary.trials, counted(planned as u64, "trial"))));
     }
     let at = summary.errors.iter().map(|failed| format!("{} at {}", failed.label, failed.stage));
     let verdicts = [
@@ -81,7 +85,6 @@ fn all(summary: &Summary) -> Vec<Doubt> {
     for (n, what) in [
         (summary.skipped.len(), "left out"),
         (summary.overall.as_ref().map_or(0, |overall| overall.without.len()), "workloads in no mean"),
-        (summary.broken.len(), "unreadable files"),
     ] {
         if n > 0 {
             all.push(Doubt::plain(format!("{n} {what}")));
