@@ -13,9 +13,12 @@ const COPY_UP_TO: usize = 4096;
 /// Bytes sent are dropped from the front of a queue once there are this many.
 const DROP_FROM: usize = 64 * 1024;
 
-/// The most capacity, in bytes, that a queue keeps when it returns to the pool: enough for heads and short messages.
+/// The capacity, in bytes, that every queue may keep when it returns to the pool: enough for heads and short messages.
 /// Otherwise thousands of connections that once sent much would hold memory for ever.
 const KEEP: usize = 8 * 1024;
+
+/// The capacity, in bytes, that all queues in the pool together keep beyond that, so that large messages need no new memory each time.
+const KEEP_LARGE: usize = 1 << 20;
 
 /// The most slices given to the kernel at once.
 pub(crate) const MAX_SLICES: usize = 64;
@@ -144,9 +147,13 @@ impl SendQueue {
         }
     }
 
+    /// Capacity beyond what every queue keeps, in bytes.
+    fn large(&self) -> usize {
+        self.bytes.capacity().saturating_sub(KEEP)
+    }
+
     fn clear(&mut self) {
         self.bytes.clear();
-        self.bytes.shrink_to(KEEP);
         self.bodies.clear();
         self.at = 0;
         self.left = 0;
@@ -159,20 +166,29 @@ impl SendQueue {
 pub(crate) struct SendQueuePool {
     all: Vec<SendQueue>,
     free: Vec<u32>,
+    /// What the free queues keep beyond [`KEEP`], in bytes: at most [`KEEP_LARGE`].
+    large: usize,
 }
 
 impl SendQueuePool {
     /// An empty queue's index.
     pub(crate) fn take(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
+        let Some(index) = self.free.pop() else {
             self.all.push(SendQueue::new());
-            (self.all.len() - 1) as u32
-        })
+            return (self.all.len() - 1) as u32;
+        };
+        self.large -= self.all[index as usize].large();
+        index
     }
 
     /// Returns a queue to the pool. Nothing may refer to its bytes any more.
     pub(crate) fn give(&mut self, index: u32) {
-        self.all[index as usize].clear();
+        let queue = &mut self.all[index as usize];
+        queue.clear();
+        if self.large + queue.large() > KEEP_LARGE {
+            queue.bytes.shrink_to(KEEP);
+        }
+        self.large += queue.large();
         self.free.push(index);
     }
 
@@ -272,5 +288,27 @@ mod tests {
         assert_eq!(pool.take(), one);
         assert_eq!(pool.get(one).left(), 0);
         assert_eq!(pool.used(), 1);
+    }
+
+    #[test]
+    fn free_queues_keep_large_memory_for_the_next_message_but_not_each_of_them() {
+        let mut pool = SendQueuePool::default();
+        let message = [0; 20_000];
+        let taken: Vec<_> = (0..1_000).map(|_| pool.take()).collect();
+        for &index in &taken {
+            pool.get_mut(index).push(&message);
+        }
+        taken.into_iter().for_each(|index| pool.give(index));
+        let large = |pool: &SendQueuePool| pool.all.iter().map(SendQueue::large).sum::<usize>();
+        assert!(large(&pool) <= KEEP_LARGE, "{}", large(&pool));
+        assert_eq!(large(&pool), pool.large);
+        // Of the queues that keep more, none is lost by being used again.
+        for _ in 0..1_000 {
+            let index = pool.take();
+            pool.get_mut(index).push(&message);
+            pool.give(index);
+        }
+        assert_eq!(large(&pool), pool.large);
+        assert!(pool.large > 0);
     }
 }

@@ -70,10 +70,8 @@ fn http2_and_tls_allocate_nothing() {
     for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
         for tls in [false, true] {
             for target in ["/bytes/128", "/bytes/11268", "/delay/1us"] {
-                // A driver's queue gives back what it holds above 8 KiB, and sealed bodies are copied into it.
-                let most = if tls && target == "/bytes/11268" { 2000 } else { 0 };
-                let count = least(most, || wire::allocations(driver, tls, target));
-                assert!(count <= most, "{driver:?}, TLS {tls}, {target}: {count} in 1000 requests");
+                let count = least(0, || wire::allocations(driver, tls, target));
+                assert_eq!(count, 0, "{driver:?}, TLS {tls}, {target}: in 1000 requests");
             }
         }
     }
