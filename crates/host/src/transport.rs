@@ -39,7 +39,7 @@ impl Binary {
         let bytes = std::fs::read(path).map_err(at())?;
         let unknown = || at()(std::io::Error::other("it is no Linux program for x86_64 or aarch64"));
         let machine = machine(&bytes).ok_or_else(unknown)?;
-        let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = format!("{:x}", Sha256::digest(&bytes));
         Ok(Binary { path: path.to_owned(), sha256, size: bytes.len() as u64, machine: format!("Linux {machine}") })
     }
 }

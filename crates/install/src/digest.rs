@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use sha2::{Digest, Sha256};
+use weir_model::seal;
 
 type Key = (PathBuf, u64, SystemTime);
 
@@ -29,9 +29,7 @@ pub(super) fn of_file(path: &Path) -> io::Result<String> {
 
 /// SHA-256 of the file as it is now.
 pub(super) fn read(path: &Path) -> io::Result<String> {
-    let mut hasher = Sha256::new();
-    io::copy(&mut File::open(path)?, &mut hasher)?;
-    Ok(format!("{:x}", hasher.finalize()))
+    seal::hash_of(File::open(path)?)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -52,7 +52,7 @@ impl Seal {
 
     /// Adds a file that is not there yet.
     pub fn add(&mut self, name: &str, bytes: &[u8]) {
-        self.0.insert(name.to_owned(), hex(&Sha256::digest(bytes)));
+        self.0.insert(name.to_owned(), format!("{:x}", Sha256::digest(bytes)));
     }
 
     /// As in the file: a line for each, sorted.
@@ -114,25 +114,35 @@ impl Seal {
     }
 }
 
-fn in_words(path: &Path) -> String {
+/// A path with `/` between its parts.
+pub fn in_words(path: &Path) -> String {
     let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
     parts.join("/")
 }
 
-fn hash_of(mut file: File) -> io::Result<String> {
+/// SHA-256 of a file, in lower-case hexadecimal digits.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn hash_of(mut file: File) -> io::Result<String> {
     let mut hash = Sha256::new();
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hex(&hash.finalize())),
-            length => hash.update(&buffer[..length]),
-        }
-    }
+    io::copy(&mut file, &mut hash)?;
+    Ok(format!("{:x}", hash.finalize()))
 }
 
-/// Lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// What is wrong in a folder that was sealed with the file `needed` in it, such as a trial with its record. A folder without a seal is
+/// taken as it is where it need not be `sealed`.
+pub fn flaws_in(folder: &Path, needed: &str, sealed: bool) -> Vec<Flaw> {
+    let flaw = |file: &str, why: String| vec![Flaw { file: file.to_owned(), why }];
+    match Seal::read(folder) {
+        Ok(Some(seal)) if seal.has(needed) => seal.flaws(folder),
+        Ok(Some(seal)) => [seal.flaws(folder), flaw(needed, format!("{FILE} does not have it"))].concat(),
+        Ok(None) if sealed => {
+            flaw(FILE, "it is missing: nothing shows that the rest is as weir wrote it, for it has no seal".to_owned())
+        }
+        Ok(None) => Vec::new(),
+        Err(why) => flaw(FILE, why),
+    }
 }
 
 #[cfg(test)]

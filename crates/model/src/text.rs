@@ -5,8 +5,6 @@
 mod lines;
 mod numbers;
 
-use std::borrow::Cow;
-
 pub use lines::{hanging, wrapped};
 pub use numbers::{
     Unit, count, counted, fixed_us, full_rate, human_bytes, human_rate, human_us, least, percent, seconds, short,
@@ -27,9 +25,9 @@ pub fn list<S: AsRef<str>>(names: &[S]) -> String {
 
 /// A text as a cell of CSV. A spreadsheet takes one that begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a formula, and a
 /// run's texts come from others: such a text gets a `'` before it. Numbers, negative ones too, stay as they are.
-pub fn csv_cell(text: &str) -> Cow<'_, str> {
+pub fn csv_cell(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
-    if formula { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
+    if formula { format!("'{text}") } else { text.to_owned() }
 }
 
 /// `one of a, b, c`, or `a` when there is only one, or that there is none.

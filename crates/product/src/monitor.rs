@@ -74,7 +74,7 @@ fn write(rows: &mut csv::Writer<File>, http: &Http, path: &str) {
     let Some(numbers) = numbers else { return };
     let time_ms = jiff::Timestamp::now().as_millisecond().to_string();
     for (name, value) in numbers.iter().filter(|(_, value)| value.is_number()) {
-        let _ = rows.write_record([&*time_ms, &*csv_cell(name), &value.to_string()]);
+        let _ = rows.write_record([&time_ms, &csv_cell(name), &value.to_string()]);
     }
     let _ = rows.flush();
 }

@@ -143,8 +143,7 @@ pub(super) fn not_taken(lines: &[Line<'_>]) -> Option<Table> {
 /// The same as a CSV file: a row for each line, with all digits.
 pub(super) fn csv(suite: &str, lines: &[Line<'_>]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let mut write =
-        |row: [&str; 14]| writer.write_record(row.map(|cell| csv_cell(cell).into_owned())).expect("a row in memory");
+    let mut write = |row: [&str; 14]| writer.write_record(row.map(csv_cell)).expect("a row in memory");
     write([
         "suite",
         "case",

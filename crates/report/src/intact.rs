@@ -49,22 +49,10 @@ impl Seals {
 
     /// Whether a trial is as it was; else its flaws are added. `below` is its folder from the run's, `measurement` the name of its record.
     pub fn trial_holds(&self, folder: &Path, below: &str, measurement: &str, broken: &mut Vec<Broken>) -> bool {
-        let before = broken.len();
-        let mut add = |file: &str, why: String| broken.push(Broken { file: format!("{below}/{file}"), why });
-        match Seal::read(folder) {
-            Ok(Some(seal)) => {
-                seal.flaws(folder).into_iter().for_each(|flaw| add(&flaw.file, flaw.why));
-                if !seal.has(measurement) {
-                    add(measurement, format!("{} does not have it", seal::FILE));
-                }
-            }
-            Ok(None) if self.sealed => {
-                add(seal::FILE, "it is missing: nothing shows that the trial is as weir wrote it".to_string())
-            }
-            Ok(None) => {}
-            Err(why) => add(seal::FILE, why),
-        }
-        broken.len() == before
+        let flaws = seal::flaws_in(folder, measurement, self.sealed);
+        let holds = flaws.is_empty();
+        broken.extend(flaws.into_iter().map(|flaw| Broken { file: format!("{below}/{}", flaw.file), why: flaw.why }));
+        holds
     }
 }
 
@@ -84,8 +72,7 @@ pub(crate) fn measurement(file: &Path) -> Result<Measurement, String> {
         Some(0) => return Err(format!("schema: 0, where 1 to {MEASUREMENT_SCHEMA} are known")),
         _ => {}
     }
-    let text = std::str::from_utf8(&bytes).map_err(|error| error.to_string())?;
-    let measurement: Measurement = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let measurement: Measurement = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
     in_range(&value, "")?;
     for (at, load) in measurement.windows().into_iter().enumerate() {
         let key = if measurement.points.is_empty() { "load".to_string() } else { format!("points[{at}].load") };

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use weir_model::record::{Environment, Measurement, Verdict};
 use weir_model::regular;
+use weir_model::seal;
 use weir_model::suite::{Entry, Suite};
 
 use crate::error::ReportError;
@@ -197,6 +198,5 @@ fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T, String> {
 /// A path below the run's folder, with `/` between its parts.
 pub fn relative(run: &Path, path: &Path) -> String {
     let below = path.strip_prefix(run).unwrap_or(path);
-    let parts: Vec<_> = below.components().map(|part| part.as_os_str().to_string_lossy()).collect();
-    parts.join("/")
+    seal::in_words(below)
 }

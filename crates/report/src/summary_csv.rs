@@ -43,7 +43,7 @@ pub(crate) fn draw(summary: &Summary) -> Result<Vec<u8>, DrawError> {
     writer.write_record(PLAIN.iter().map(|name| (*name).to_string()).chain(estimates))?;
     for section in &summary.sections {
         for row in section.all_rows() {
-            writer.write_record(record(section, row).iter().map(|cell| csv_cell(cell).into_owned()))?;
+            writer.write_record(record(section, row).iter().map(|cell| csv_cell(cell)))?;
         }
     }
     Ok(writer.into_inner()?)

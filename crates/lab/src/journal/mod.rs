@@ -329,12 +329,8 @@ impl Journal {
 
 /// A trial's record, if its files are as they were; else why not.
 fn intact(folder: &Path) -> Result<Measurement, String> {
-    let seal = Seal::read(folder)?.ok_or_else(|| format!("it has no {}", seal::FILE))?;
-    if let Some(flaw) = seal.flaws(folder).into_iter().next() {
+    if let Some(flaw) = seal::flaws_in(folder, MEASUREMENT, true).into_iter().next() {
         return Err(format!("{}: {}", flaw.file, flaw.why));
-    }
-    if !seal.has(MEASUREMENT) {
-        return Err(format!("{} has no {MEASUREMENT}", seal::FILE));
     }
     measurement(&folder.join(MEASUREMENT)).map_err(|why| format!("{MEASUREMENT}: {why}"))
 }

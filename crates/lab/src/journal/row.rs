@@ -66,7 +66,7 @@ pub const TRIAL: &str = "trial";
 pub fn row(m: &Measurement) -> impl Iterator<Item = String> {
     COLUMNS.iter().map(|(_, cell)| match cell(m) {
         Value::Null => String::new(),
-        Value::String(text) => csv_cell(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned(),
+        Value::String(text) => csv_cell(&text.split_whitespace().collect::<Vec<_>>().join(" ")),
         number => number.to_string(),
     })
 }

@@ -15,7 +15,7 @@ pub fn draw(chart: &Chart) -> Result<Vec<u8>, DrawError> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(header)?;
     for row in rows {
-        writer.write_record(row.iter().map(|cell| csv_cell(cell).into_owned()))?;
+        writer.write_record(row.iter().map(|cell| csv_cell(cell)))?;
     }
     Ok(writer.into_inner()?)
 }

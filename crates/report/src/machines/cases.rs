@@ -136,7 +136,7 @@ pub(super) fn csv(all: &Machines<'_>) -> csv::Result<Vec<u8>> {
                 row.of(metric).map_or_else(String::new, |estimate| (estimate.value / unit.size).to_string())
             });
             let own = [&machine.run.name, &machine.label, case.0, case.1, &entry.product, &entry.profile];
-            writer.write_record(own.map(|text| csv_cell(text).into_owned()).iter().chain(&numbers))?;
+            writer.write_record(own.map(csv_cell).iter().chain(&numbers))?;
         }
     }
     writer.into_inner().map_err(|error| error.into_error().into())

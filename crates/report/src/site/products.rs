@@ -216,7 +216,7 @@ fn csv(stood: &[Stood<'_>]) -> Result<String, DrawError> {
         let own = [row.version.as_deref().unwrap_or_default(), &row.entry.profile, &low, &high];
         let ends = |estimate: Estimate| [estimate.value, estimate.low, estimate.high].map(|number| number.to_string());
         let values = numbers.iter().flat_map(|(metric, _)| row.of(*metric).map_or_else(Default::default, ends));
-        writer.write_record(plain.into_iter().chain(own).map(|text| csv_cell(text).into_owned()).chain(values))?;
+        writer.write_record(plain.into_iter().chain(own).map(csv_cell).chain(values))?;
     }
     Ok(String::from_utf8(writer.into_inner()?)?)
 }
