@@ -130,7 +130,7 @@ fn a_product_that_does_not_start_is_a_row_with_the_reason() {
     let text = std::fs::read_to_string(&toml).expect("text").replace("ready_within = \"10s\"", "ready_within = \"1s\"");
     std::fs::write(&toml, text).expect("written");
     let library = scratch.path().to_str().expect("UTF-8");
-    let args = ["products", "test", "nginx", "haproxy", "--only", "get", "--library", library, "--json"];
+    let args = ["products", "test", "nginx", "haproxy", "--only", "get", "--library", library, "--yes", "--json"];
     let ended = run_within(&mut weir(&args), LONG);
     ended.expect(1);
     let record = ended.json();
@@ -200,7 +200,8 @@ fn a_product_that_dies_of_a_question_is_started_again_for_the_next() {
     let path = |name: &str| scratch.path().join(name).to_str().expect("UTF-8").to_owned();
     let (library, kept) = (path("library"), path("kept"));
     let only = ["get", "head", "path", "reload", "graceful-stop"].map(|check| ["--only", check]).concat();
-    let args = [&["products", "test", "stub", "--library", &library, "--keep", &kept, "--json"], &only[..]].concat();
+    let args =
+        [&["products", "test", "stub", "--library", &library, "--yes", "--keep", &kept, "--json"], &only[..]].concat();
     let ended = run_within(&mut weir(&args), LONG);
     ended.expect(0);
     nothing_left(scratch.path(), Duration::from_secs(5));

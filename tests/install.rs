@@ -40,6 +40,7 @@ fn what_will_be_done_is_said_and_asked_before_it_is_done() {
     let url = server.url("/thing");
     let shop = Shop::with(&release(&url, &thing_sha256()));
     let folder = shop.path("home/products/thing/release-1.2.3");
+    shop.agree();
 
     let ended = shop.run(&["products", "install", "thing"]);
     let said = ended.expect(3);
@@ -65,6 +66,7 @@ fn a_run_asks_nothing_and_installs_no_packages_unasked() {
     let server = Server::of(THING.as_bytes());
     let shop = Shop::with(&release(&server.url("/thing"), &thing_sha256()));
     shop.product("other", "[[install]]\nmethod = \"apt\"\npackage = \"weir-none\"\nbinary = \"/nonexistent/other\"\n");
+    shop.agree();
     for tool in ["apt-get", "dpkg-query"] {
         shop.script(&format!("bin/{tool}"), "exit 1");
     }
@@ -91,6 +93,101 @@ fn a_run_asks_nothing_and_installs_no_packages_unasked() {
     // Products that are named are all wanted.
     let (said, _) = run("\"direct\"", 3, &["--products", "direct,other"]);
     says(&said, &["there is no terminal to ask on", "to go on without asking: --yes"]);
+}
+
+/// Nothing of a library of the user's runs before they agreed: looking neither asks nor fails, and all else is refused where nobody
+/// can be asked.
+#[test]
+fn nothing_of_a_library_runs_before_the_user_agreed() {
+    let system = "[[install]]\nmethod = \"system\"\nbinary = \"thing\"\n";
+    let shop = Shop::with(system);
+    // In the place of one that is built in.
+    shop.product("caddy", system);
+    let (ran, out) = (shop.path("ran"), shop.path("run"));
+    let binary = shop.script("bin/thing", &format!("touch '{}'; echo thing 1.2.3", ran.display()));
+    let (binary, out_text) = (binary.to_str().expect("UTF-8"), out.to_str().expect("UTF-8"));
+    let head = "title = \"Two\"\nblocks = 1\nprofile = \"stock\"\nproducts = [\"direct\", \"thing\", \"caddy\"]";
+    let load = "name = \"closed\"\nkind = \"closed\"\nconnections = 4\nwarmup = \"200ms\"\nduration = \"200ms\"";
+    shop.file("library/suites/two.toml", &common::suite(head, load));
+    let looks: [(&[&str], &str); 6] = [
+        (&["products", "list"], "thing"),
+        (&["products", "list", "--outdated"], "thing version unknown"),
+        (&["products", "show", "caddy"], "state version unknown"),
+        (&["products", "path", "thing"], binary),
+        (&["suites", "show", "two"], "caddy, thing: version unknown"),
+        (&["run", "two", "--dry-run"], "caddy, thing: version unknown"),
+    ];
+    let look = || {
+        for (args, words) in looks {
+            let ended = shop.run(args);
+            ended.expect(0);
+            // Lines are broken to the terminal's width.
+            let said: Vec<&str> = ended.stdout.split_whitespace().chain(ended.stderr.split_whitespace()).collect();
+            says(&said.join(" "), &[words, "you have not agreed yet that weir runs the programs of the library"]);
+            assert!(!ran.exists(), "{args:?}");
+        }
+    };
+    let refused = || {
+        let run: &[&str] = &["run", "two", "--out", out_text];
+        let others: [&[&str]; 4] = [
+            &["products", "install", "thing"],
+            &["products", "use", "thing", "--binary", binary],
+            &["products", "test", "thing"],
+            &["duet", "direct:stock", "thing:stock", "--out", out_text],
+        ];
+        for args in others.into_iter().chain([run]) {
+            let ended = shop.run(args);
+            let said = ended.expect(3);
+            says(
+                said,
+                &["- thing: [\"{{ binary }}\", \"--version\"], [\"{{ binary }}\"]", "- caddy: ", "with your rights"],
+            );
+            says(
+                said,
+                &["names programs to run, and there is no terminal to ask on", "to go on without asking: --yes"],
+            );
+            assert!(!ran.exists() && !out.exists(), "{args:?}");
+        }
+    };
+    let at_a_terminal = |answer: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", "a=$1; shift; echo $a | script -qec \"$*\" /dev/null", "sh", answer]);
+        command.args([env!("CARGO_BIN_EXE_weir"), "products", "install", "thing"]);
+        shop.furnish(&mut command);
+        run_within(&mut command, Duration::from_secs(60))
+    };
+    look();
+    refused();
+    let ended = at_a_terminal("n");
+    assert_eq!(ended.code(), Some(3), "{ended:#?}");
+    says(&ended.stdout, &["Run them? [y/N]", "nothing of it was run"]);
+    assert!(!ran.exists());
+    // What is built in needs no agreement.
+    shop.run(&["run", "two", "--products", "direct", "--out", shop.path("direct").to_str().expect("UTF-8")]).expect(0);
+    assert!(!ran.exists());
+
+    // The thing is no proxy: its trials fail.
+    let said = shop.run(&["run", "two", "--yes", "--out", out_text]);
+    says(said.expect(1), &["weir will run what the library", "- thing: "]);
+    assert!(ran.exists() && out.exists());
+    let listed = shop.run(&["products", "list"]);
+    assert!(!listed.expect(0).contains("agreed") && listed.stdout.contains("1.2.3 (system)"), "{listed:#?}");
+    assert!(!shop.run(&["products", "install", "thing"]).expect(0).contains("weir will run"), "it is asked for once");
+
+    // A changed library is another one, until it is as it was.
+    std::fs::remove_file(&ran).expect("removed");
+    std::fs::remove_dir_all(&out).expect("removed");
+    let file = "library/products/thing/product.toml";
+    let before = std::fs::read_to_string(shop.path(file)).expect("there");
+    shop.file(file, &format!("{before}#"));
+    look();
+    refused();
+    let ended = at_a_terminal("y");
+    assert_eq!((ended.code(), ran.exists()), (Some(0), true), "{ended:#?}");
+    std::fs::remove_file(&ran).expect("removed");
+    shop.file(file, &before);
+    let path = shop.run(&["products", "path", "thing"]);
+    assert!(path.expect(0).is_empty() && ran.exists(), "{path:#?}");
 }
 
 #[test]
@@ -262,6 +359,7 @@ fn a_binary_of_the_users_is_chosen_and_undone() {
     let mine = shop.script("mine", "echo thing 4.5");
     let mine = mine.to_str().expect("UTF-8");
 
+    shop.agree();
     let ended = shop.run(&["products", "show", "thing"]);
     ended.expect(0);
     // Lines are broken to the terminal's width.
@@ -358,7 +456,7 @@ fn a_list_does_not_wait_for_one_product_after_the_other() {
     let took = began.elapsed();
     assert_eq!(row["installed"], "1.2.3");
     assert!(took < Duration::from_millis(12 * 500), "{took:?}");
-    assert!(names(&shop.path("home")).is_empty(), "looking changes nothing");
+    assert_eq!(names(&shop.path("home")), ["libraries"], "looking changes nothing but what was agreed to");
 }
 
 #[test]

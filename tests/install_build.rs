@@ -210,6 +210,7 @@ fn missing_and_old_tools_are_named_before_anything_is_done() {
     // Not agreed to: nothing is installed, and what would have been is said.
     if rustix::process::geteuid().is_root() && std::path::Path::new("/usr/bin/apt-get").exists() {
         shop.product("thing", &needs("{ program = \"weir-no-such-tool\", package = \"weir-no-such-package\" }"));
+        shop.agree();
         let ended = shop.run(&["products", "install", "thing"]);
         says(ended.expect(3), &["apt-get install -y --no-install-recommends weir-no-such-package", "- go: build"]);
     } else {

@@ -331,6 +331,7 @@ fn what_a_machine_lacks_of_a_suite_is_skipped_and_said() {
     .expect("written");
     let (library, out_text) = (library.to_str().expect("UTF-8"), out.to_str().expect("UTF-8"));
     let with = |more: &[&str]| run(&[&["run", "small", "--library", library, "--out", out_text], more].concat());
+    run(&["products", "show", "lacking", "--library", library, "--yes"]).expect(0);
     for more in [["--strict", "--quiet"], ["--products", "direct,lacking"]] {
         let ended = with(&more);
         assert!(ended.expect(3).contains("lacking is not installed"), "{}", ended.stderr);

@@ -95,9 +95,14 @@ about = "as it is"
         self.run(&["products", "install", "thing", "--yes"])
     }
 
+    /// Agrees that weir runs what the library names, as it is now.
+    pub fn agree(&self) {
+        self.run(&["products", "show", "thing", "--yes"]).expect(0);
+    }
+
     /// The product's row of `weir products list --json`.
     pub fn row(&self) -> serde_json::Value {
-        let ended = self.run(&["products", "list", "--json"]);
+        let ended = self.run(&["products", "list", "--json", "--yes"]);
         ended.expect(0);
         let rows = ended.json();
         rows.as_array().and_then(|rows| rows.iter().find(|row| row["name"] == "thing")).expect("its row").clone()

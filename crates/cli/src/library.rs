@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
+use weir_install::agreed;
+use weir_install::home::Home;
 use weir_model::suite::Suite;
 use weir_product::catalogue::{Catalogue, CatalogueError, ProductText, SuiteText};
 
@@ -37,6 +39,8 @@ pub fn with_broken(overlays: &[PathBuf]) -> Result<Catalogue, Failure> {
         }
         catalogue.overlay_with_broken(dir).map_err(Failure::input)?;
     }
+    let agreed = Home::from_env().map(|home| agreed::libraries(&home)).unwrap_or_default();
+    catalogue.agree(|library| agreed.contains(&library.sha256));
     Ok(catalogue)
 }
 

@@ -4,7 +4,9 @@
 #[macro_use]
 mod out;
 
+mod agree;
 mod args;
+mod ask;
 mod exit;
 mod library;
 mod progress;

@@ -13,6 +13,11 @@ pub enum InstallError {
     /// The product's version command cannot be rendered.
     #[error(transparent)]
     Render(#[from] RenderError),
+    /// The user has not agreed that weir runs what this library names.
+    #[error(
+        "version unknown: you have not agreed yet that weir runs the programs of the library {}; `weir run` asks, and its --yes agrees", .0.display()
+    )]
+    Unagreed(PathBuf),
     /// None of the product's sources works here.
     #[error("{product} is not installed, and weir knows no way to install it here:\n  {}", .tried.join("\n  "))]
     NoSource {

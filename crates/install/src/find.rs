@@ -75,8 +75,30 @@ fn at_once<R: Send>(products: &[&Product], ask: impl Fn(&Product) -> R + Send + 
     }
 }
 
-/// The program of a product that has one.
+/// Where a program of `product` is, without running it, and so without its version, by which [`find`] may take another: what the user
+/// chose, else the first of its ways by which one is there.
+///
+/// # Errors
+/// When the user's choice cannot be read.
+pub fn locate_any(product: &Product, home: &Home) -> Result<Found<PathBuf>, InstallError> {
+    if let Some(own) = using::using(&product.name, home)?.own {
+        return Ok(Found::Yes(own.binary));
+    }
+    let mut tried = Vec::new();
+    for install in product.program().into_iter().flat_map(|program| &program.installs) {
+        match locate(product, install, home) {
+            Ok(binary) => return Ok(Found::Yes(binary)),
+            Err(why) => tried.push(format!("{}: {why}", label(install))),
+        }
+    }
+    Ok(Found::No { tried })
+}
+
+/// The program of a product that has one, and that weir may run. Whatever looks for a product or plans to install it begins here.
 pub(super) fn program_of(product: &Product) -> Result<&Program, InstallError> {
+    if let Some(library) = &product.unagreed {
+        return Err(InstallError::Unagreed(library.folder.clone()));
+    }
     product.program().ok_or_else(|| RenderError::NoProgram(product.name.clone()).into())
 }
 

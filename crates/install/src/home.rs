@@ -51,6 +51,11 @@ impl Home {
         self.0.join("products").join(name)
     }
 
+    /// The file that has the libraries whose programs the user agreed to run.
+    pub fn libraries(&self) -> PathBuf {
+        self.0.join("libraries")
+    }
+
     /// Where compilers are kept that products need and the machine does not have.
     pub fn toolchains(&self) -> PathBuf {
         self.0.join("toolchains")

@@ -2,8 +2,8 @@
 //! crate.
 //!
 //! There are three entry points. [`find`] looks for a product and never changes anything. [`plan`] returns what is missing as
-//! [`Step`]s that can be shown to the user. [`run_step`] runs one of them. Only the user's choice ([`Using`]) is remembered. The
-//! state is what is on the disk, so an interrupted install is simply repeated.
+//! [`Step`]s that can be shown to the user. [`run_step`] runs one of them. Only the user's choice ([`Using`]) is remembered, and
+//! which libraries weir may run programs of ([`agreed`]). The state is what is on the disk, so an interrupted install is simply repeated.
 //!
 //! Each source of products is a file of its own: [`apt`](AptStep), [`download`](DownloadStep) for releases and
 //! wheels and, for what is compiled here, [`build`](BuildStep). All but apt install into a folder of weir's own that is complete or absent
@@ -11,6 +11,7 @@
 //!
 //! This crate knows no product by name, and neither runs nor measures products. It asks a binary only for its version.
 
+pub mod agreed;
 mod apt;
 mod build;
 mod child;
@@ -46,7 +47,7 @@ pub use apt::AptStep;
 pub use build::BuildStep;
 pub use download::DownloadStep;
 pub use error::InstallError;
-pub use find::{find, find_all, quick_find, quick_find_all};
+pub use find::{find, find_all, locate_any, quick_find, quick_find_all};
 pub use plan::{Step, plan, plan_latest, plan_newer, plan_own, run_step};
 pub use toolchain::ToolchainStep;
 pub use using::{Latest, Own, Using, own_binary, use_binary, use_no_binary, use_pinned, using};

@@ -3,25 +3,17 @@
 use std::fs;
 use std::path::{Component, Path};
 
-use sha2::{Digest, Sha256};
 use weir_model::product::Product;
+use weir_model::seal::hash_of_files;
 
 use super::InstallError;
 
 /// SHA-256 over names, lengths and contents of all files of a project, so that a changed one is built anew; `None` when
 /// there are none.
 pub(super) fn digest(product: &Product, project: &str) -> Option<String> {
-    let mut hasher = Sha256::new();
-    let mut any = false;
-    // In the order of their names.
-    for (name, bytes) in files(product, project) {
-        any = true;
-        for part in [name.as_bytes(), bytes] {
-            hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
-            hasher.update(part);
-        }
-    }
-    any.then(|| format!("{:x}", hasher.finalize()))
+    let mut files = files(product, project).peekable();
+    files.peek()?;
+    Some(hash_of_files(files))
 }
 
 /// How many lines of one of a project's files begin like this; `None` when there is no such file.

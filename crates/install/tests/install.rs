@@ -17,6 +17,7 @@ fn product(name: &str) -> Product {
     let mut catalogue = Catalogue::default();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     catalogue.overlay(&root).unwrap_or_else(|error| panic!("{error}"));
+    catalogue.agree(|_| true);
     catalogue.products()[name].clone()
 }
 

@@ -102,6 +102,7 @@ mod tests {
             profiles: [("tuned".to_owned(), profile)].into(),
             templates: BTreeMap::new(),
             files: BTreeMap::new(),
+            unagreed: None,
         };
         (name.to_owned(), product)
     }

@@ -53,6 +53,17 @@ pub struct Product {
     /// Every file in a folder below the product's, by its path relative to it (`program/Cargo.toml`): the projects that
     /// its ways to be installed build.
     pub files: BTreeMap<String, Vec<u8>>,
+    /// The user's library that it comes from, as long as the user has not agreed that weir runs what it names. `None`: weir may run it.
+    pub unagreed: Option<Library>,
+}
+
+/// A folder of the user's that is laid over the products and suites built into weir.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Library {
+    /// As the user named it.
+    pub folder: PathBuf,
+    /// SHA-256 over the files of its products, so that a changed one is another library.
+    pub sha256: String,
 }
 
 /// The profile in which a product is no proxy but the origin: it serves files from the folder `files` beside its
@@ -196,6 +207,17 @@ impl Program {
     /// Whether it has more than one part, so that files and records are kept by part.
     pub fn has_parts(&self) -> bool {
         self.parts.len() > 1
+    }
+
+    /// The commands that it names: for its version, for its builds and for its parts, as templates of the arguments.
+    pub fn commands(&self) -> impl Iterator<Item = &[String]> {
+        let builds = self.installs.iter().flat_map(|install| match install {
+            Install::Release { build, .. } => build.as_slice(),
+            _ => &[],
+        });
+        let parts = self.parts.iter().flat_map(|part| part.process.commands());
+        let all = std::iter::once(&self.version.command).chain(builds).chain(parts);
+        all.map(Vec::as_slice).filter(|command| !command.is_empty())
     }
 
     /// How long all its parts may take to get ready.
@@ -504,6 +526,16 @@ pub struct ProcessSpec {
     /// has ended.
     #[serde(default)]
     pub scratch: Vec<String>,
+}
+
+impl ProcessSpec {
+    fn commands(&self) -> impl Iterator<Item = &Vec<String>> {
+        let reload = match &self.reload {
+            Some(Reload::Command(command)) => Some(command),
+            Some(Reload::Signal(_)) | None => None,
+        };
+        [&self.check, &self.command].into_iter().chain(reload)
+    }
 }
 
 fn five_seconds() -> Duration {

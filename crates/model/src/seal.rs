@@ -130,6 +130,16 @@ pub fn hash_of(mut file: File) -> io::Result<String> {
     Ok(format!("{:x}", hash.finalize()))
 }
 
+/// SHA-256 over names, lengths and contents of files, in lower-case hexadecimal digits. The files come in the order of their names.
+pub fn hash_of_files<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> String {
+    let mut hash = Sha256::new();
+    for part in files.into_iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes]) {
+        hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hash.update(part);
+    }
+    format!("{:x}", hash.finalize())
+}
+
 /// What is wrong in a folder that was sealed with the file `needed` in it, such as a trial with its record. A folder without a seal is
 /// taken as it is where it need not be `sealed`.
 pub fn flaws_in(folder: &Path, needed: &str, sealed: bool) -> Vec<Flaw> {
@@ -185,6 +195,15 @@ mod tests {
         );
         assert!(flaws[0].why.contains("not as weir wrote it") && flaws[1].why.contains("missing"), "{flaws:?}");
         std::fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn names_and_contents_of_files_do_not_run_together() {
+        let hash = |files: &[(&str, &str)]| hash_of_files(files.iter().map(|(name, text)| (*name, text.as_bytes())));
+        let all =
+            [hash(&[("a", "b")]), hash(&[("ab", "")]), hash(&[("", "ab")]), hash(&[("a", ""), ("", "b")]), hash(&[])];
+        let different: std::collections::BTreeSet<&String> = all.iter().collect();
+        assert_eq!(different.len(), all.len(), "{all:?}");
     }
 
     #[test]

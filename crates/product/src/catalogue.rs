@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use weir_model::InputError;
-use weir_model::product::{Product, ProductKind};
+use weir_model::product::{Library, Product, ProductKind};
 use weir_model::regular;
+use weir_model::seal::hash_of_files;
 use weir_model::suite::Suite;
 use weir_model::text::{one_of, suggestion};
 
@@ -116,13 +117,14 @@ impl Catalogue {
         suites: BTreeMap<String, SuiteText>,
     ) -> Result<Catalogue, CatalogueError> {
         let mut catalogue = Catalogue::default();
-        catalogue.add_products(products);
+        catalogue.add_products(products, None);
         catalogue.suites.extend(suites);
         catalogue.sound()?;
         Ok(catalogue)
     }
 
-    /// Adds `<dir>/products` and `<dir>/suites`. They replace entries of the same name.
+    /// Adds `<dir>/products` and `<dir>/suites`. They replace entries of the same name. What its products name may not be run before
+    /// [`Catalogue::agree`].
     ///
     /// # Errors
     /// When a file cannot be read or has errors.
@@ -139,18 +141,29 @@ impl Catalogue {
         if !dir.join("products").is_dir() && !dir.join("suites").is_dir() {
             return Err(CatalogueError::at(dir)(std::io::ErrorKind::NotFound.into()));
         }
-        self.add_products(read_products(&dir.join("products"))?);
+        let (products, sha256) = read_products(&dir.join("products"))?;
+        self.add_products(products, Some(&Library { folder: dir.to_owned(), sha256 }));
         self.suites.extend(read_suites(&dir.join("suites"))?);
         Ok(())
     }
 
-    fn add_products(&mut self, texts: BTreeMap<String, ProductText>) {
+    /// Notes that the user agreed that weir runs what the products of these libraries name.
+    pub fn agree(&mut self, to: impl Fn(&Library) -> bool) {
+        for product in self.products.values_mut() {
+            product.unagreed.take_if(|library| to(library));
+        }
+    }
+
+    fn add_products(&mut self, texts: BTreeMap<String, ProductText>, library: Option<&Library>) {
         for (name, text) in texts {
             // What was there of that name is replaced, by an error if need be.
             self.products.remove(&name);
             self.broken.remove(&name);
             match Product::parse(&name, &text.source, &text.toml, text.templates, text.files) {
-                Ok(product) => drop(self.products.insert(name, product)),
+                Ok(mut product) => {
+                    product.unagreed = library.filter(|_| product.program().is_some()).cloned();
+                    self.products.insert(name, product);
+                }
                 Err(errors) => drop(self.broken.insert(name, errors)),
             }
         }
@@ -246,17 +259,21 @@ fn unknown<'a>(source: &str, what: &str, name: &str, known: impl Iterator<Item =
     InputError::of(source, format!("there is no {what} \"{name}\"{}", suggestion(name, &known)), one_of(&known))
 }
 
-fn read_products(dir: &Path) -> Result<BTreeMap<String, ProductText>, CatalogueError> {
-    let mut products = BTreeMap::new();
+/// The products of a folder, and the hash of all their files.
+fn read_products(dir: &Path) -> Result<(BTreeMap<String, ProductText>, String), CatalogueError> {
+    let (mut products, mut hashes) = (BTreeMap::new(), BTreeMap::new());
     for folder in entries(dir)?.into_iter().filter(|p| p.is_dir()) {
         let mut files = BTreeMap::new();
         read_folder(&folder, "", &mut files)?;
+        let hash = hash_of_files(files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())));
+        hashes.insert(file_name(&folder), hash);
         let text = ProductText::sort(&folder.display().to_string(), files);
         if let Some(text) = text.map_err(|error| CatalogueError::Input(vec![error]))? {
             products.insert(file_name(&folder), text);
         }
     }
-    Ok(products)
+    let hash = hash_of_files(hashes.iter().map(|(name, hash)| (name.as_str(), hash.as_bytes())));
+    Ok((products, hash))
 }
 
 /// Every file in `folder` and below, by path with `prefix` before it.
@@ -349,7 +366,30 @@ mod tests {
         }
         let mut catalogue = Catalogue::default();
         catalogue.overlay(library.path()).unwrap_or_else(|error| panic!("{error}"));
-        let files = &catalogue.products()["thing"].files;
+        let thing = &catalogue.products()["thing"];
+        let files = &thing.files;
         assert!(files.keys().eq(["program/Cargo.lock", "program/Cargo.toml", "program/src/main.rs"]), "{files:?}");
+
+        // It may be run once the user agreed to this library, of which every file but what builds leave is a part.
+        let read = || {
+            let mut catalogue = Catalogue::default();
+            catalogue.overlay(library.path()).unwrap_or_else(|error| panic!("{error}"));
+            let hash = catalogue.products()["thing"].unagreed.clone().expect("a library").sha256;
+            (catalogue, hash)
+        };
+        let (mut catalogue, hash) = read();
+        catalogue.agree(|library| library.sha256 != hash);
+        assert!(catalogue.products()["thing"].unagreed.is_some());
+        catalogue.agree(|library| library.sha256 == hash);
+        assert_eq!(catalogue.products()["thing"].unagreed, None);
+        std::fs::write(product.join("program/target/junk"), "e").expect("written");
+        assert_eq!(read().1, hash);
+        std::fs::write(product.join("program/src/main.rs"), "C").expect("written");
+        assert_ne!(read().1, hash);
+        std::fs::write(product.join("program/src/main.rs"), "c").expect("written");
+        std::fs::rename(&product, library.path().join("products/other")).expect("renamed");
+        let mut renamed = Catalogue::default();
+        renamed.overlay(library.path()).unwrap_or_else(|error| panic!("{error}"));
+        assert_ne!(renamed.products()["other"].unagreed.as_ref().expect("a library").sha256, hash);
     }
 }

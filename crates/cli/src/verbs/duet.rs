@@ -24,6 +24,7 @@ use weir_model::topology::Topology;
 use weir_model::units::HumanDuration;
 use weir_product::tls::RunTls;
 
+use crate::agree;
 use crate::args::{driver_values, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, value_error, wrong_value};
 use crate::library::catalogue;
@@ -89,7 +90,7 @@ pub struct Args {
     /// Seed of the order of slices [default: random, and recorded].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
     seed: Option<u64>,
-    /// Install what is missing without asking.
+    /// Do not ask: install what is missing, and run what a --library names.
     #[arg(long, short = 'y')]
     yes: bool,
     /// Print the result as JSON on standard output.
@@ -117,7 +118,8 @@ fn parse_fail_if(text: &str) -> Result<FailIf, String> {
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let catalogue = catalogue(&args.library)?;
+    let mut catalogue = catalogue(&args.library)?;
+    agree::ensure(&mut catalogue, [&args.a.product, &args.b.product], args.yes)?;
     let Question { suite, products } = Question::of(args, &catalogue)?;
     let load = &suite.loads[0];
     for one in &args.fail_if {

@@ -27,8 +27,10 @@ use weir_model::record::{Role, Skipped};
 use weir_model::text::wrapped;
 use weir_model::topology::Topology;
 use weir_model::units::CpuList;
+use weir_product::catalogue::Catalogue;
 use weir_product::tls::RunTls;
 
+use crate::agree;
 use crate::args::{driver_values, parse_cpus, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use crate::library::catalogue;
@@ -62,7 +64,7 @@ pub struct Args {
     /// A folder whose products/ and suites/ extend or replace the built-in ones. May be repeated.
     #[arg(long, value_name = "FOLDER")]
     library: Vec<PathBuf>,
-    /// Install what is missing without asking, packages of the system too.
+    /// Do not ask: install what is missing, packages of the system too, and run what a --library names.
     #[arg(long, short = 'y')]
     yes: bool,
     /// List the trials in order with the time they take, and start nothing.
@@ -99,16 +101,21 @@ pub fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let catalogue = catalogue(&args.library)?;
+    let mut catalogue = catalogue(&args.library)?;
     let topology = chosen(args)?;
     let placement = placement(&args.cpus);
-    let resolved = match &args.resume {
-        Some(folder) => ResolvedSuite::recorded(folder, &catalogue)?,
-        None => ResolvedSuite::resolve(&args.request, placement.proxy.len(), &catalogue)?,
+    let resolve = |catalogue: &Catalogue| match &args.resume {
+        Some(folder) => ResolvedSuite::recorded(folder, catalogue),
+        None => ResolvedSuite::resolve(&args.request, placement.proxy.len(), catalogue),
     };
+    let mut resolved = resolve(&catalogue)?;
     topology.carries(&resolved.suite).map_err(Failure::input)?;
     if args.dry_run {
+        agree::say_unagreed(&catalogue, resolved.products.keys());
         return dry_run::show(&resolved, args.resume.as_deref(), args.json);
+    }
+    if agree::ensure(&mut catalogue, resolved.products.keys(), args.yes)? {
+        resolved = resolve(&catalogue)?;
     }
     weir_net::raise_descriptor_limit();
     let folder =

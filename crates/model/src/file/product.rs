@@ -179,6 +179,7 @@ impl Product {
                 profiles,
                 templates,
                 files,
+                unagreed: None,
             })
         })
     }

@@ -8,8 +8,9 @@ use weir_install::{self as install, InstallError, Installed, Step};
 use weir_model::product::Product;
 use weir_model::text::wrapped;
 
-use super::install::{Context, asked, can_be_asked, confirm, failure, one_line, usable};
+use super::install::{Context, confirm, failure, one_line, usable};
 use super::proxies;
+use crate::ask::{asked, can_be_asked};
 use crate::exit::Failure;
 use crate::out;
 

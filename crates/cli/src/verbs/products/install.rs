@@ -2,7 +2,6 @@
 //! latter.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use weir_host::LocalHost;
@@ -15,6 +14,7 @@ use weir_product::catalogue::Catalogue;
 use super::attempt::{Attempt, attempt};
 use super::proxies;
 use crate::args::stop_on_signal;
+use crate::ask;
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::progress::{Status, minutes, template};
 
@@ -25,23 +25,20 @@ pub struct Args {
     /// The products' names; without names, all that can be installed here
     #[arg(required_if_eq("latest", "true"))]
     pub(super) products: Vec<String>,
-    /// Do not ask
-    #[arg(long, short = 'y')]
-    yes: bool,
     /// The newest version instead of the pinned one; there is no hash to verify it, and records say so.
     #[arg(long)]
     latest: bool,
 }
 
-pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> VerbResult {
+pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, yes: bool, json: bool) -> VerbResult {
     if args.products.is_empty() {
-        return all(catalogue, home, args.yes, json);
+        return all(catalogue, home, yes, json);
     }
     let product = |name: &String| catalogue.product(name, "weir products install").map_err(Failure::input);
     let wanted = args.products.iter().map(product).collect::<Result<Vec<_>, _>>()?;
     match args.latest {
-        true => newest(&wanted, home, args.yes)?,
-        false => newer(&wanted, home, args.yes)?,
+        true => newest(&wanted, home, yes)?,
+        false => newer(&wanted, home, yes)?,
     }
     super::list::show(&wanted, home, json)
 }
@@ -169,31 +166,7 @@ pub fn confirm(steps: &[impl std::fmt::Display], yes: bool) -> Result<(), Failur
     for step in steps {
         remark!("  - {step}");
     }
-    if yes {
-        return Ok(());
-    }
-    if !can_be_asked() {
-        return Err(not_confirmed("something has to be installed, and there is no terminal to ask on"));
-    }
-    if asked("Go on?")? { Ok(()) } else { Err(not_confirmed("nothing was installed")) }
-}
-
-/// Whether somebody sits at a terminal.
-pub(super) fn can_be_asked() -> bool {
-    console::user_attended() && std::io::stdin().is_terminal()
-}
-
-/// The answer to a question; anything but yes is no.
-pub(super) fn asked(question: &str) -> Result<bool, Failure> {
-    eprint!("{question} [y/N] ");
-    std::io::stderr().flush().map_err(Failure::missing)?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).map_err(Failure::missing)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
-}
-
-fn not_confirmed(why: &str) -> Failure {
-    Failure::missing(format!("{why}\n  to go on without asking: --yes"))
+    ask::agreed("Go on?", "something has to be installed", "nothing was installed", yes)
 }
 
 /// What installing needs besides a folder: this machine, and the flag that Ctrl-C sets.

@@ -27,6 +27,9 @@ pub struct Row {
     pub missing: Vec<String>,
     /// How old the installed version is; `None`: it is not installed, or no date is known of the product.
     pub age: Option<Age>,
+    /// Whether weir may ask a binary for its version.
+    #[serde(skip)]
+    may_ask: bool,
 }
 
 impl Row {
@@ -49,14 +52,16 @@ impl Row {
             age: program.as_ref().and_then(|program| product.released.age(&program.version)),
             binary: program.map(|program| program.binary),
             missing,
+            may_ask: product.unagreed.is_none(),
         }
     }
 
-    /// Its version and where that is from, or that it is not installed.
+    /// Its version and where that is from, that it is unknown, or that it is not installed.
     pub fn state(&self) -> String {
         match (&self.installed, &self.from) {
             (Some(version), Some(from)) => format!("{version} ({from})"),
             _ if self.missing.is_empty() => "needs nothing".to_owned(),
+            _ if !self.may_ask => "version unknown".to_owned(),
             _ => "not installed".to_owned(),
         }
     }
@@ -66,10 +71,10 @@ pub fn main(catalogue: &Catalogue, home: &Home, json: bool) -> VerbResult {
     show(&catalogue.products().values().collect::<Vec<_>>(), home, json)
 }
 
-/// The products that are installed, with how old each version is.
+/// The products that are installed, or may be, with how old each version is.
 pub fn ages(catalogue: &Catalogue, home: &Home, json: bool) -> VerbResult {
     let rows = rows(&catalogue.products().values().collect::<Vec<_>>(), home);
-    let rows: Vec<Row> = rows.into_iter().filter(|row| row.installed.is_some()).collect();
+    let rows: Vec<Row> = rows.into_iter().filter(|row| row.installed.is_some() || !row.may_ask).collect();
     if json {
         return out::json(&rows);
     }

@@ -10,10 +10,11 @@ mod test;
 
 use clap::Subcommand;
 use weir_install::home::Home;
-use weir_install::{Found, quick_find};
+use weir_install::{Found, locate_any, quick_find};
 use weir_model::product::{Install, Product, ProductKind};
 use weir_product::catalogue::Catalogue;
 
+use crate::agree;
 use crate::args::LibraryArgs;
 use crate::exit::{Exit, Failure, VerbResult};
 
@@ -29,6 +30,9 @@ pub struct Args {
     verb: Verb,
     #[command(flatten)]
     library: LibraryArgs,
+    /// Do not ask: install what is missing, and run what a --library names.
+    #[arg(long, short = 'y', global = true)]
+    yes: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -71,6 +75,15 @@ impl Verb {
             Verb::Test(args) => &args.products,
         }
     }
+
+    /// Whether it starts nothing.
+    fn only_looks(&self) -> bool {
+        match self {
+            Verb::List { .. } | Verb::Show { .. } | Verb::Path { .. } => true,
+            Verb::Test(args) => args.checks,
+            Verb::Use(_) | Verb::Install(_) => false,
+        }
+    }
 }
 
 /// All products but those whose files are wrong, which standard error names.
@@ -84,8 +97,8 @@ fn listed(library: &LibraryArgs) -> Result<Catalogue, Failure> {
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let json = args.library.json;
-    let catalogue = match &args.verb {
+    let (yes, json) = (args.yes, args.library.json);
+    let mut catalogue = match &args.verb {
         Verb::List { .. } => listed(&args.library)?,
         verb => match verb.named() {
             [] => args.library.catalogue()?,
@@ -93,22 +106,41 @@ pub fn main(args: &Args) -> VerbResult {
         },
     };
     let home = Home::from_env().map_err(Failure::input)?;
+    let about = match args.verb.named() {
+        [] => catalogue.products().keys().cloned().collect(),
+        named => named.to_vec(),
+    };
+    if yes || !args.verb.only_looks() {
+        agree::ensure(&mut catalogue, &about, yes)?;
+    }
     match &args.verb {
-        Verb::List { outdated: true } => list::ages(&catalogue, &home, json),
-        Verb::List { outdated: false } => list::main(&catalogue, &home, json),
+        Verb::List { outdated } => {
+            agree::say_unagreed(&catalogue, &about);
+            if *outdated { list::ages(&catalogue, &home, json) } else { list::main(&catalogue, &home, json) }
+        }
         Verb::Show { product } => show::main(&catalogue, &home, product, json),
-        Verb::Install(args) => install::main(args, &catalogue, &home, json),
+        Verb::Install(args) => install::main(args, &catalogue, &home, yes, json),
         Verb::Use(args) => choose::main(args, &catalogue, &home, json),
-        Verb::Test(args) => test::main(args, &catalogue, &home, json),
-        Verb::Path { product } => path(&catalogue, &home, product),
+        Verb::Test(args) => test::main(args, &catalogue, &home, yes, json),
+        Verb::Path { product } => {
+            agree::say_unagreed(&catalogue, &about);
+            path(&catalogue, &home, product)
+        }
     }
 }
 
 /// Prints the path of a product's binary.
 fn path(catalogue: &Catalogue, home: &Home, name: &str) -> VerbResult {
     let product = with_program(catalogue, name, "weir products path")?;
-    match quick_find(product, home).map_err(Failure::missing)? {
-        Found::Yes(seen) => output!("{}", seen.binary.display()),
+    let found = match &product.unagreed {
+        Some(_) => locate_any(product, home),
+        None => quick_find(product, home).map(|found| match found {
+            Found::Yes(seen) => Found::Yes(seen.binary),
+            Found::No { tried } => Found::No { tried },
+        }),
+    };
+    match found.map_err(Failure::missing)? {
+        Found::Yes(binary) => output!("{}", binary.display()),
         Found::No { tried } => {
             let found = format!("{} is not installed:\n  {}", product.title, tried.join("\n  "));
             let release = release_elsewhere(product).map(|release| format!(", or {release}"));

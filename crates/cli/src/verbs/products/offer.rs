@@ -41,7 +41,9 @@ pub struct There {
 /// and says what is there.
 pub fn offer(name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result<Value, String> {
     let wanted: Wanted = serde_json::from_value(argument).map_err(text)?;
-    let catalogue = crate::library::catalogue(&wanted.libraries).map_err(text)?;
+    let mut catalogue = crate::library::catalogue(&wanted.libraries).map_err(text)?;
+    // The weir that calls has asked its user.
+    catalogue.agree(|_| true);
     let products = products(&catalogue, &wanted.products)?;
     let home = Home::from_env().map_err(text)?;
     match name {

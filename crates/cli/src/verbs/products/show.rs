@@ -27,9 +27,12 @@ struct ProductDetails<'a> {
 
 pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbResult {
     let product = catalogue.product(name, "weir products show").map_err(Failure::input)?;
-    let found = product.program().map(|_| quick_find(product, home));
+    let found = match product.program().map(|_| quick_find(product, home)) {
+        Some(Err(error)) if product.unagreed.is_none() => return Err(Failure::missing(error)),
+        found => found,
+    };
     let details = ProductDetails {
-        row: Row::of(product, found.transpose().map_err(Failure::missing)?.map(Ok)),
+        row: Row::of(product, found),
         home: &product.home,
         ways: ways(product),
         caches: product.caches,

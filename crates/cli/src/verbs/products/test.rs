@@ -39,7 +39,7 @@ pub struct Args {
     only: Vec<String>,
     /// List the checks, and start nothing.
     #[arg(long)]
-    checks: bool,
+    pub(super) checks: bool,
     /// Write the results as a markdown page.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -49,23 +49,20 @@ pub struct Args {
     /// Install what is missing first.
     #[arg(long)]
     install: bool,
-    /// Do not ask.
-    #[arg(long, short = 'y')]
-    yes: bool,
     /// Show no progress.
     #[arg(long, short = 'q')]
     quiet: bool,
 }
 
 /// Runs it.
-pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, json: bool) -> VerbResult {
+pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, yes: bool, json: bool) -> VerbResult {
     if args.checks {
         return list_checks(json);
     }
     check_names(&args.only)?;
     let wanted = wanted(args, catalogue)?;
     if args.install {
-        install(&wanted, home, args)?;
+        install(&wanted, home, args, yes)?;
     }
     let (here, absent) = split_installed(&wanted, home, !args.products.is_empty())?;
     let cases = cases(&here, args)?;
@@ -184,12 +181,12 @@ fn wanted<'a>(args: &Args, catalogue: &'a Catalogue) -> Result<Vec<&'a Product>,
 }
 
 /// Installs products. Products that were named must be installed afterwards.
-fn install(wanted: &[&Product], home: &Home, args: &Args) -> Result<(), Failure> {
+fn install(wanted: &[&Product], home: &Home, args: &Args, yes: bool) -> Result<(), Failure> {
     if !args.products.is_empty() {
-        return super::ensure(wanted, home, args.yes).map(drop);
+        return super::ensure(wanted, home, yes).map(drop);
     }
     for product in wanted {
-        if let Err(why) = super::ensure(&[*product], home, args.yes) {
+        if let Err(why) = super::ensure(&[*product], home, yes) {
             remark!("{} is skipped: {why}", product.title);
         }
     }

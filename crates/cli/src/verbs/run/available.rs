@@ -91,9 +91,9 @@ pub fn without_profile(suite: &Suite, catalogue: &Catalogue) -> Vec<Skipped> {
     missing.map(|product| absent(product.name.clone(), "has none of the profiles asked for".to_owned())).collect()
 }
 
-/// Why a product cannot be installed on this machine, in a line.
+/// Why a product cannot be installed on this machine, in a line; `None` where it can be, or weir may not look yet.
 fn why_unavailable(product: &Product, home: &Home) -> Option<String> {
-    product.program()?;
+    product.program().filter(|_| product.unagreed.is_none())?;
     let error = install::plan(&[product], home).err()?;
     let said = error.to_string();
     // The other lines say what was tried.

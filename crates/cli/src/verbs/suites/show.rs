@@ -12,6 +12,7 @@ use weir_model::text::{count, wrapped};
 use weir_product::catalogue::Catalogue;
 
 use super::describe_load::describe;
+use crate::agree;
 use crate::args::Select;
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::out::{self, WIDTH, columns};
@@ -72,6 +73,7 @@ pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<D
     let suite = crate::library::suite(catalogue, name)?
         .select(select.products.as_deref(), select.profile.as_deref(), &select.only, catalogue)
         .map_err(Failure::input)?;
+    agree::say_unagreed(catalogue, suite.entries.iter().map(|entry| &entry.product));
     let mut scales = Vec::new();
     let mut skipped: Vec<Skipped> = Vec::new();
     for scale in [Scale::Smoke, Scale::Fit, Scale::Full] {
