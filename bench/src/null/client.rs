@@ -12,7 +12,7 @@ use io_uring::{opcode, squeue, types};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-use super::{Event, Operation, Turns, receive, send};
+use super::{Event, Operation, Turns, drop_bytes, receive, send};
 
 /// A closed load.
 #[derive(Debug, Clone)]
@@ -108,8 +108,10 @@ fn closed_loop(request: &[u8], response: usize, sockets: &[TcpStream], duration:
     turns.ring.submitter().register_files(&fds)?;
     let time = types::Timespec::from(duration);
     turns.queue.push(opcode::Timeout::new(&raw const time).build().user_data(Operation::Time.token(0)));
+    // The larger a response, the more copying it costs, and nobody reads it.
+    let dropped = response > LARGEST_COPIED;
     for number in 0..count {
-        turns.queue.push(receive(number));
+        turns.queue.push(if dropped { drop_bytes(number, response) } else { receive(number) });
         turns.queue.push(send(request, number));
     }
     // Bytes of the current response still to come, by connection.
@@ -117,17 +119,23 @@ fn closed_loop(request: &[u8], response: usize, sockets: &[TcpStream], duration:
     let (mut requests, mut more) = (0, true);
     while more {
         let handle = |queue: &mut Vec<squeue::Entry>, event: Event<'_>| {
-            match event {
-                Event::Received(number, bytes) => {
-                    let left = &mut left[number as usize];
-                    let rest = left.checked_sub(bytes.len());
-                    *left = rest.ok_or_else(|| io::Error::other("a response was longer than the first"))?;
-                    if *left == 0 {
-                        *left = response;
-                        requests += 1;
-                        queue.push(send(request, number));
-                    }
+            let mut arrived = |queue: &mut Vec<squeue::Entry>, number: u32, bytes: usize| {
+                let left = &mut left[number as usize];
+                let rest = left.checked_sub(bytes);
+                *left = rest.ok_or_else(|| io::Error::other("a response was longer than the first"))?;
+                if *left == 0 {
+                    *left = response;
+                    requests += 1;
+                    queue.push(send(request, number));
                 }
+                if dropped {
+                    queue.push(drop_bytes(number, *left));
+                }
+                io::Result::Ok(())
+            };
+            match event {
+                Event::Received(number, bytes) => arrived(queue, number, bytes.len())?,
+                Event::Other(Operation::Receive, number, bytes @ 1.., _) => arrived(queue, number, bytes as usize)?,
                 Event::Other(Operation::Time, ..) => more = false,
                 Event::Other(Operation::Receive, _, 0, _) => {
                     return Err(io::Error::other("the origin closed a connection"));
@@ -141,6 +149,9 @@ fn closed_loop(request: &[u8], response: usize, sockets: &[TcpStream], duration:
     }
     Ok(requests)
 }
+
+/// Bytes of the largest response that is copied out of the kernel.
+const LARGEST_COPIED: usize = 65_536;
 
 /// Buffers that take a response in few chunks and touch little memory.
 fn buffer_size(response: usize) -> usize {

@@ -2,7 +2,8 @@
 //! by the program `null`.
 //!
 //! It uses the io-uring crate alone, not weir's own driver: multishot receive into provided buffers, sends without
-//! completions, sockets in the ring's table, and one system call a turn that submits everything and waits. The cost of
+//! completions, sockets in the ring's table, and one system call a turn that submits everything and waits. Of large responses
+//! nothing is copied: they are dropped in the kernel. The cost of
 //! such a program is the cost of the kernel's TCP. A load generator that does the same over the same kernel interface
 //! cannot cost less by more than noise. It does not check responses.
 
@@ -92,6 +93,14 @@ impl Turns {
 /// Receives from a connection until it ends.
 fn receive(number: u32) -> squeue::Entry {
     opcode::RecvMulti::new(types::Fixed(number), buffers::GROUP).build().user_data(Operation::Receive.token(number))
+}
+
+/// Drops at most so many bytes of a connection's in the kernel, once.
+fn drop_bytes(number: u32, most: usize) -> squeue::Entry {
+    opcode::Recv::new(types::Fixed(number), std::ptr::null_mut(), most as u32)
+        .flags(libc::MSG_TRUNC)
+        .build()
+        .user_data(Operation::Receive.token(number))
 }
 
 /// Sends all of it, and completes only when that fails.

@@ -189,6 +189,11 @@ impl Cell {
         (self.connections, self.size) == MAIN
     }
 
+    /// Whether responses are so large that what they cost is taking their bodies out of the kernel.
+    pub fn is_large(&self) -> bool {
+        self.size > 100_000
+    }
+
     /// What can take part, in the order of tables.
     pub fn candidates(&self) -> Vec<Subject> {
         let clients = Client::value_variants().iter().filter(|client| client.speaks(self.protocol));
@@ -205,7 +210,7 @@ impl Cell {
     }
 
     /// Whether a subject takes part: in the main cell, and in those with TLS or HTTP/2, all that can; elsewhere those that a
-    /// target names.
+    /// target names, and with large responses those that are cheap there.
     pub fn is_shown(&self, subject: Subject) -> bool {
         let everybody = self.protocol != Protocol::Http11 || self.group == Group::Clients && self.is_main();
         match subject {
@@ -213,6 +218,7 @@ impl Cell {
                 everybody
                     || matches!(client, Client::Weir | Client::Null | Client::Wrk)
                     || self.group == Group::Nginx && matches!(client, Client::H1load | Client::H2load)
+                    || self.is_large() && matches!(client, Client::H1load | Client::Gcannon)
             }
             _ => true,
         }
@@ -282,13 +288,13 @@ mod tests {
 
     #[test]
     fn only_the_main_cell_has_everybody() {
-        let of = |connections| {
+        let of = |connections, size| {
             let cells = Group::Clients.cells();
-            let cell = cells.iter().find(|cell| cell.connections == connections && cell.size == 128).unwrap();
+            let cell = cells.iter().find(|cell| (cell.connections, cell.size) == (connections, size)).unwrap();
             let all = cell.candidates();
             (all.len(), all.into_iter().filter(|subject| cell.is_shown(*subject)).count())
         };
-        assert_eq!((of(64), of(1)), ((9, 9), (9, 3)));
+        assert_eq!((of(64, 128), of(1, 128), of(64, 165_854)), ((10, 10), (10, 3), (10, 5)));
     }
 
     #[test]

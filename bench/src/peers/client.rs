@@ -36,6 +36,8 @@ pub enum Client {
     Wrk,
     /// h1load
     H1load,
+    /// gcannon
+    Gcannon,
     /// h2load; with HTTP/1.1 `h2load --h1`
     H2load,
     /// ApacheBench
@@ -109,6 +111,7 @@ impl Client {
             Client::Null => "checks only how many bytes came; blocking connects, one after another",
             Client::Wrk => "parses the whole response, keeps a histogram; checks no status",
             Client::H1load => "parses status and length; keeps sums, no histogram unless asked",
+            Client::Gcannon => "io_uring; parses head and length; keeps a histogram of all responses",
             Client::H2load => "keeps times of requests; sends a User-Agent; with HTTP/2 windows of 1 GiB",
             Client::Ab => "speaks HTTP/1.0 with keep-alive; keeps and sorts every sample at the end",
             Client::Hey => "asks for gzip, sends User-Agent and Content-Type; keeps samples of every request",
@@ -160,6 +163,7 @@ impl Client {
             Client::Null => vec!["client", "-c", &c, "-s", &s],
             Client::Wrk => vec!["-t", "1", "-c", &c, "-d", &time, "--timeout", "10s"],
             Client::H1load => vec!["-t", "1", "-c", &c, "-d", &s],
+            Client::Gcannon => vec!["-t", "1", "-c", &c, "-d", &time],
             Client::H2load => vec!["-t", "1", "-c", &c, "-D", &s],
             Client::Ab => vec!["-k", "-q", "-c", &c, "-t", &s, "-n", &most],
             Client::Hey => vec!["-c", &c, "-z", &time, "-cpus", "1"],
@@ -255,6 +259,7 @@ impl Client {
             Client::Null => (r"(?m)^requests (\d+)", "error"),
             Client::Wrk | Client::Wrk2 => (r"(\d+) requests in ", r"Socket errors:.*|Non-2xx.*"),
             Client::H1load => (r"(?m)^ *\d+ +\d+ +\d+ +(\d+) ", r"(?m)^ *\d+ +\d+ +\d+ +\d+ +\d+ +[1-9]\d* .*"),
+            Client::Gcannon => (r"requests in .*, (\d+) responses", r"Errors:.*|[345]xx=[1-9].*"),
             Client::H2load => (r"requests:.* (\d+) succeeded", r"requests:.* [1-9]\d* (?:failed|errored|timeout).*"),
             Client::Ab => (r"Complete requests: +(\d+)", r"Failed requests: +[1-9]\d*|Non-2xx responses:.*"),
             Client::Hey | Client::Oha => (
@@ -314,6 +319,7 @@ mod tests {
     const AB: &str = include_str!("../../tests/captured/ab.txt");
     const H2LOAD: &str = include_str!("../../tests/captured/h2load.txt");
     const H1LOAD: &str = include_str!("../../tests/captured/h1load.txt");
+    const GCANNON: &str = include_str!("../../tests/captured/gcannon.txt");
     const OHA: &str = include_str!("../../tests/captured/oha.txt");
     const FORTIO: &str = include_str!("../../tests/captured/fortio.txt");
     const WRK2: &str = include_str!("../../tests/captured/wrk2.txt");
@@ -335,7 +341,7 @@ mod tests {
             assert!(words.contains(&"77".to_owned()), "{words:?}");
             assert!(words.contains(&"3".to_owned()) || words.contains(&"3s".to_owned()), "{words:?}");
         }
-        assert_eq!(Client::value_variants().iter().map(|c| name(*c)).nth(4).unwrap(), "h2load");
+        assert_eq!(Client::value_variants().iter().map(|c| name(*c)).nth(5).unwrap(), "h2load");
     }
 
     #[test]
@@ -374,6 +380,7 @@ mod tests {
             (Client::Ab, AB, 98_778),
             (Client::H2load, H2LOAD, 143_916),
             (Client::H1load, H1LOAD, 111_691),
+            (Client::Gcannon, GCANNON, 173_087),
             (Client::Oha, OHA, 47_497),
             (Client::Fortio, FORTIO, 82_312),
             (Client::Wrk2, WRK2, 3_965),
@@ -404,6 +411,8 @@ mod tests {
             (Client::Ab, AB.replace("Failed requests:        0", "Failed requests:        2")),
             (Client::H2load, H2LOAD.replace("0 failed", "4 failed")),
             (Client::H1load, H1LOAD.replace("25577239      0", "25577239      5")),
+            (Client::Gcannon, GCANNON.replace("4xx=0", "4xx=3")),
+            (Client::Gcannon, format!("{GCANNON}  Errors: connect 0, read 2, timeout 0\n")),
             (Client::RedisBenchmark, format!("{REDIS}Error from server: OOM command not allowed\n")),
             (Client::Memtier, format!("{MEMTIER}connection error: Connection refused\n")),
             (Client::Junoload, JUNOLOAD.replace("All            0", "All           12")),

@@ -110,10 +110,12 @@ fn target(cell: &Cell, peer: Subject) -> Option<f64> {
     match (cell.protocol, cell.group.question(), peer) {
         (Http11, Question::Clients, Subject::Client(Client::Wrk)) => match cell.connections {
             _ if main => Some(0.65),
+            _ if cell.is_large() => Some(0.5),
             ..16 => Some(1.0),
             _ => Some(0.8),
         },
         (Http11, Question::Clients, Subject::Client(Client::H1load)) if main => Some(0.85),
+        (Http11, Question::Clients, Subject::Client(Client::H1load)) if cell.is_large() => Some(1.0),
         (Http11, Question::Clients, Subject::Client(Client::Null)) if main => Some(1.10),
         (Https11, Question::Clients | Question::Nginx, Subject::Client(Client::Wrk)) => Some(0.70),
         (H2c | H2, Question::Clients | Question::Nginx, Subject::Client(Client::H2load)) => Some(0.60),
@@ -348,6 +350,8 @@ mod tests {
         assert_eq!(target(&plain(64, 128), client(Client::Wrk)), Some(0.65));
         assert_eq!(target(&plain(64, 128), client(Client::H1load)), Some(0.85));
         assert_eq!(target(&plain(64, 11_268), client(Client::Wrk)), Some(0.8));
+        assert_eq!(target(&plain(64, 165_854), client(Client::Wrk)), Some(0.5));
+        assert_eq!(target(&plain(64, 165_854), client(Client::H1load)), Some(1.0));
         assert_eq!(target(&plain(1, 128), client(Client::Wrk)), Some(1.0));
         assert_eq!(target(&plain(10_000, 128), client(Client::Wrk)), Some(0.8));
         assert_eq!(target(&plain(10_000, 128), client(Client::Null)), None);
