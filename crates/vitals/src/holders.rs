@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
@@ -13,13 +13,14 @@ use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use weir_model::owners::Holder;
 
 use crate::file::Reader;
-use crate::parse::{lines, number, words};
+use crate::parse::{number, words};
 use crate::watch::Served;
 
 /// So many connections of each side are looked at.
 const MOST: usize = 64;
-/// The tables of sockets are read up to here. Listing one of 200,000 takes the kernel as long as some hundred requests.
-const MOST_BYTES: u64 = 512 * 1024;
+/// A table of sockets is read until so many are found, and up to here: it also has those of others, and those that wait to be forgotten
+/// (`TIME_WAIT`), about 100,000 in so many bytes.
+const MOST_BYTES: u64 = 16 << 20;
 /// Descriptors of a process that are looked at.
 const MOST_DESCRIPTORS: usize = 65_536;
 
@@ -63,17 +64,22 @@ pub(crate) fn joined(before: Vec<Holder>, after: Vec<Holder>) -> Vec<Holder> {
 fn connections(served: &Served) -> HashSet<u64> {
     let (mut clients, mut origins) = (HashSet::new(), HashSet::new());
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        let mut text = Vec::new();
         let Ok(file) = File::open(table) else { continue };
-        if file.take(MOST_BYTES).read_to_end(&mut text).is_err() {
-            continue;
-        }
-        for (local, remote, inode) in lines(&text).filter_map(established) {
-            if local == served.port && clients.len() < MOST {
-                clients.insert(inode);
-            } else if served.origins.contains(&remote) && origins.len() < MOST {
-                origins.insert(inode);
+        let mut table = BufReader::with_capacity(64 * 1024, file.take(MOST_BYTES));
+        let mut line = Vec::new();
+        while (clients.len() < MOST || origins.len() < MOST)
+            && table.read_until(b'\n', &mut line).is_ok_and(|length| length > 0)
+        {
+            match established(&line) {
+                Some((local, _, inode)) if local == served.port && clients.len() < MOST => {
+                    clients.insert(inode);
+                }
+                Some((_, remote, inode)) if served.origins.contains(&remote) && origins.len() < MOST => {
+                    origins.insert(inode);
+                }
+                _ => {}
             }
+            line.clear();
         }
     }
     clients.extend(origins);
@@ -128,6 +134,12 @@ mod tests {
         let port = listener.local_addr().expect("bound").port();
         let client = TcpStream::connect(("127.0.0.1", port)).expect("connects");
         let (accepted, _) = listener.accept().expect("accepts");
+        // Others, of earlier loads, are in the table before them: more than half a MiB of it.
+        let earlier = TcpListener::bind("127.0.0.1:0").expect("a port");
+        for _ in 0..4_000 {
+            drop(TcpStream::connect(earlier.local_addr().expect("bound")).expect("connects"));
+            drop(earlier.accept().expect("accepts"));
+        }
         let holding = |stream: TcpStream| {
             let stream = std::process::Stdio::from(std::os::fd::OwnedFd::from(stream));
             std::process::Command::new("sleep").arg("20").stdin(stream).spawn().expect("sleep starts")

@@ -21,7 +21,7 @@
 //! | how long threads waited for a CPU | `schedstat` of every thread, summed | 1 ns |
 //! | threads that may run elsewhere | `Cpus_allowed_list` of the `status` of those that ran; where they ran: the CPU they were last on, at each sample | a second |
 //! | CPU time of other processes | their CPU clocks; on which CPU: where each thread was last, at each sample; children that ended: what parents waited for | 1 ns; a second; 10 ms |
-//! | who else holds the product's connections | `/proc/net/tcp`, its first 512 KiB, and `/proc/<pid>/fd`, before and after a window | 64 connections of its clients, 64 to its origins |
+//! | who else holds the product's connections | `/proc/net/tcp`, at most 16 MiB of it, and `/proc/<pid>/fd`, before and after a window | 64 connections of its clients, 64 to its origins |
 //! | the host's CPU by state, and of each CPU of a role | `/proc/stat` | 10 ms a CPU |
 //! | load averages, threads that run or want to | `/proc/loadavg`, at each sample: the sampling thread is one of them | 0.01; 1 |
 //! | a role's busiest processes: priority, niceness, memory | `stat` and `statm`, after the window | page |
