@@ -126,6 +126,37 @@ fn a_published_suite_runs_on_machines_over_ssh_and_nothing_is_left_there() {
     assert!(run.join("report/report.html").is_file());
 }
 
+/// A product that is kept over its workloads works on a disk of its machine's: what it wrote comes back after the last of them.
+#[test]
+fn a_kept_product_stays_on_its_machine_and_its_files_come_back() {
+    let folder = scratch();
+    let workload = |protocol: &str| {
+        let path = "path = \"/bytes/128\"\nexpect = { status = 200, size = 128 }";
+        format!("[[workload]]\nname = \"{protocol}\"\nprotocol = \"{protocol}/1.1\"\n{path}\n")
+    };
+    let head = "title = \"Kept\"\nquestion = \"?\"\nblocks = 1\nproducts = [\"nginx:as-published-monolake\"]\n";
+    let load =
+        "name = \"closed\"\nkind = \"closed\"\nconnections = 8\nkeep = true\nwarmup = \"100ms\"\nduration = \"1s\"\n";
+    let suite = format!("[suite]\n{head}\n{}{}\n[[load]]\n{load}", workload("http"), workload("https"));
+    std::fs::write(folder.path().join("suite.toml"), suite).expect("written");
+    let Some((machines, hosts)) = with_roles(folder.path(), &[("client", 0), ("proxy", 0), ("origin", 0)]) else {
+        return;
+    };
+    run_within(&mut command(&machines, folder.path(), &hosts), LONG).expect(0);
+    let run = folder.path().join("run");
+    let all = measurements(&run);
+    let places: Vec<_> = all.iter().map(|(_, m)| (m["kept"]["place"].as_u64(), m["kept"]["since"].as_u64())).collect();
+    assert_eq!(places, [(Some(1), Some(1)), (Some(2), Some(1))]);
+    for ((trial, m), first) in all.iter().zip([true, false]) {
+        assert!(m["error"].is_null(), "{}", m["error"]);
+        assert_eq!(m["load"]["total"]["sent"], m["origin"]["requests"], "{}", m["case"]);
+        for file in ["product/nginx.conf", "product/exit.json"] {
+            assert_eq!(trial.join(file).is_file(), first, "{}", trial.join(file).display());
+        }
+    }
+    clean(&machines, 3);
+}
+
 /// Two clients whose clocks differ by an hour and a half make one load: what each says of a second is of the same second.
 #[test]
 fn clients_with_other_clocks_are_on_one_time_axis() {

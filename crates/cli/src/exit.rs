@@ -64,9 +64,18 @@ impl Failure {
 
     /// Prints it on standard error and returns the status.
     pub fn report(self) -> Exit {
-        remark!("{} {}", console::style("weir:").red().bold().for_stderr(), self.message);
+        let fix = limit_of_processes(&self.message).unwrap_or_default();
+        remark!("{} {}{fix}", console::style("weir:").red().bold().for_stderr(), self.message);
         self.exit
     }
+}
+
+/// What to do where no process or thread may be started: any part of weir, on any host, may meet that limit, and the kernel's words for
+/// it name no limit.
+fn limit_of_processes(message: &str) -> Option<&'static str> {
+    let of_kernel = std::io::Error::from(rustix::io::Errno::AGAIN).to_string();
+    let met = message.contains(&of_kernel);
+    met.then_some("\n  to fix it: a higher `ulimit -u` (processes and threads of this user), or a higher pids.max of the container")
 }
 
 /// The error text of a flag's value: what was found, and what would be right.
@@ -89,5 +98,12 @@ mod tests {
         assert_eq!(Failure::missing("x").report() as u8, 3);
         assert_eq!(Failure::interrupted("x").report() as u8, 130);
         assert_eq!([Exit::Ok as u8, Exit::Failed as u8], [0, 1]);
+    }
+
+    #[test]
+    fn a_limit_of_processes_is_named() {
+        let full = std::io::Error::from_raw_os_error(nix::libc::EAGAIN);
+        assert!(limit_of_processes(&format!("the client does not start: {full}")).is_some());
+        assert_eq!(limit_of_processes("No such file or directory (os error 2)"), None);
     }
 }

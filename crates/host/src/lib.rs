@@ -21,6 +21,7 @@ pub mod role;
 pub mod stop;
 pub mod supervisor;
 pub mod tail;
+pub mod threads;
 pub mod transport;
 
 pub use host::{

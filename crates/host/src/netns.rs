@@ -15,6 +15,7 @@ use nix::sched::{CloneFlags, setns};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::files::FileError;
+use crate::threads::on_thread;
 
 /// Where `ip` keeps namespaces by name.
 const NAMES: &str = "/run/netns";
@@ -92,7 +93,7 @@ impl Namespace {
             setns(namespace, CloneFlags::CLONE_NEWNET)?;
             work()
         };
-        std::thread::scope(|threads| threads.spawn(entered).join().unwrap_or_else(|e| std::panic::resume_unwind(e)))
+        on_thread(entered)?
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use std::io;
-use std::sync::Barrier;
+use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -35,13 +35,19 @@ pub fn speeds(cpus: &[u32]) -> io::Result<Vec<CpuSpeed>> {
 /// Measures CPUs at one time, with a thread on each.
 fn measured(cpus: &[u32]) -> io::Result<Vec<Speed>> {
     let begin = &Barrier::new(cpus.len());
+    // Whether all threads could be started: without one of them the others would wait for ever.
+    let complete = &RwLock::new(false);
     thread::scope(|scope| {
-        let threads: Vec<_> = cpus.iter().map(|&cpu| scope.spawn(move || on_cpu(cpu, begin))).collect();
+        let mut all_here = complete.write().unwrap_or_else(PoisonError::into_inner);
+        let start = |&cpu: &u32| thread::Builder::new().spawn_scoped(scope, move || on_cpu(cpu, begin, complete));
+        let threads = cpus.iter().map(start).collect::<io::Result<Vec<_>>>()?;
+        *all_here = true;
+        drop(all_here);
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))).collect()
     })
 }
 
-fn on_cpu(cpu: u32, begin: &Barrier) -> io::Result<Speed> {
+fn on_cpu(cpu: u32, begin: &Barrier, complete: &RwLock<bool>) -> io::Result<Speed> {
     let mut set = CpuSet::new();
     let pinned = match (cpu as usize) < CpuSet::MAX_CPU {
         true => {
@@ -51,6 +57,9 @@ fn on_cpu(cpu: u32, begin: &Barrier) -> io::Result<Speed> {
         false => Err(io::ErrorKind::InvalidInput.into()),
     };
     let mut memory = vec![1_u64; WORDS];
+    if !*complete.read().unwrap_or_else(PoisonError::into_inner) {
+        return Err(io::ErrorKind::Interrupted.into());
+    }
     // Before the error is returned: the others wait.
     begin.wait();
     pinned?;

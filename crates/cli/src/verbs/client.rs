@@ -25,7 +25,7 @@ pub fn main(args: &Args) -> VerbResult {
     let order = std::fs::read(args.folder.join(SPEC_FILE)).map_err(Failure::missing)?;
     let order: ClientSpec = serde_json::from_slice(&order).map_err(Failure::input)?;
     let stop = StopFlag::new();
-    let commands = read_commands(stop.clone());
+    let commands = read_commands(stop.clone()).map_err(Failure::missing)?;
     let gate = order.waits.then_some(&commands.starts);
     let outputs = outputs(&args.folder);
     let done = match &order.search {
@@ -83,10 +83,10 @@ struct Commands {
 
 /// Reads commands of the lab from standard input: [`CONTINUE`] lets a waiting search go on, [`START`] a waiting load; any other
 /// line stops the load early. At the end of input the lab is gone, and this process exits.
-fn read_commands(stop: StopFlag) -> Commands {
+fn read_commands(stop: StopFlag) -> std::io::Result<Commands> {
     let (sender, goes_on) = channel();
     let (starter, starts) = channel();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().name("weir-commands".into()).spawn(move || {
         for line in std::io::stdin().lock().lines() {
             match line {
                 Ok(line) if line == CONTINUE => {}
@@ -104,8 +104,8 @@ fn read_commands(stop: StopFlag) -> Commands {
             let _ = sender.send(());
         }
         std::process::exit(1);
-    });
-    Commands { goes_on, starts }
+    })?;
+    Ok(Commands { goes_on, starts })
 }
 
 /// The time of a line that tells a load to start.

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use weir_host::agent::connect::{Agents, Connect};
@@ -17,6 +16,7 @@ use weir_host::agent::lease::{Holder, Lease, LeaseError, TAKES_OVER_WITHIN, file
 use weir_host::kubernetes::{CGROUPS, Cluster, KubernetesError, PodSpec, Pods};
 use weir_host::netns::Network;
 use weir_host::placement::{allowed_cpus, restrict_to};
+use weir_host::threads::at_once;
 use weir_host::transport::{Binary, copies, shares_disk};
 use weir_host::{Host, HostError};
 use weir_lab::hosts::Hosts;
@@ -240,11 +240,7 @@ impl Reached {
 
     /// Connects to hosts at the same time.
     fn connect_all(&self, specs: &[HostSpec]) -> Vec<Answer> {
-        std::thread::scope(|threads| {
-            let begun: Vec<_> = specs.iter().map(|spec| threads.spawn(|| self.connect(spec))).collect();
-            let ended = begun.into_iter().map(ScopedJoinHandle::join);
-            ended.map(|answer| answer.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-        })
+        at_once(specs, |spec| self.connect(spec))
     }
 
     /// The hosts as they are reached, in the topology's order.

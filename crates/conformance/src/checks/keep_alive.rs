@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use weir_host::threads::at_once;
 use weir_model::text::count;
 
 use super::{Lost, ask_over};
@@ -27,11 +28,8 @@ const EACH: u64 = 100;
 fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let before = bed.counters().map_err(Cell::unknown)?;
     let endpoint = bed.product();
-    let clients: Vec<Client> = std::thread::scope(|scope| {
-        let endpoint = &endpoint;
-        let threads: Vec<_> = (0..CONNECTIONS).map(|nth| scope.spawn(move || client(endpoint, nth))).collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
-    });
+    let numbers: Vec<u64> = (0..CONNECTIONS).collect();
+    let clients = at_once(&numbers, |nth| client(&endpoint, *nth));
     let after = bed.counters().map_err(Cell::unknown)?.since(&before);
     let right: u64 = clients.iter().map(|client| client.right).sum();
     let reconnects: u64 = clients.iter().map(|client| client.reconnects).sum();

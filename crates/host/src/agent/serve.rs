@@ -22,6 +22,7 @@ use super::watchdog::{Ears, Watchdog};
 use crate::host::{Host, Process, ReceiveError, RoleProcess, Sampler};
 use crate::lock::locked;
 use crate::role::ClientReport;
+use crate::threads::at_once;
 
 /// How long a connection may be silent before it has begun: logins and copies take time.
 pub(super) const GREETING: Duration = Duration::from_secs(60);
@@ -326,17 +327,13 @@ impl Agent {
 
     /// Ends everything that was started, all at once, because each may take seconds.
     fn end_all(&self) {
-        let processes = std::mem::take(&mut *locked(&self.processes));
-        let roles = std::mem::take(&mut *locked(&self.roles));
+        type End = Box<dyn Fn() + Sync>;
+        let processes = std::mem::take(&mut *locked(&self.processes)).into_values();
+        let roles = std::mem::take(&mut *locked(&self.roles)).into_values();
         locked(&self.samplers).clear();
-        std::thread::scope(|scope| {
-            for slot in processes.into_values() {
-                scope.spawn(move || drop(locked(&slot).take()));
-            }
-            for role in roles.into_values() {
-                scope.spawn(move || role.end());
-            }
-        });
+        let processes = processes.map(|slot| -> End { Box::new(move || drop(locked(&slot).take())) });
+        let ends: Vec<End> = processes.chain(roles.map(|role| -> End { Box::new(move || role.end()) })).collect();
+        at_once(&ends, |end| end());
     }
 }
 

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::thread::ScopedJoinHandle;
 
 use serde::Serialize;
 use serde_json::json;
-use weir_host::{Host, HostFacts};
+use weir_host::{Host, HostFacts, threads};
 use weir_lab::network::{self, Pair, Unmeasured};
 use weir_model::Placement;
 use weir_model::clock::ClockReading;
@@ -178,16 +177,8 @@ fn at_once<T: Send>(
     answers: &[Answer],
     ask: impl Fn(&HostSpec, &Arc<dyn Host>) -> T + Sync,
 ) -> Vec<Option<T>> {
-    std::thread::scope(|threads| {
-        let ask = &ask;
-        let begun = specs
-            .iter()
-            .zip(answers)
-            .map(|(spec, answer)| answer.as_ref().ok().map(|host| threads.spawn(move || ask(spec, host))));
-        let begun: Vec<_> = begun.collect();
-        let ended = begun.into_iter().map(|one| one.map(ScopedJoinHandle::join));
-        ended.map(|one| one.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))).collect()
-    })
+    let all: Vec<_> = specs.iter().zip(answers).collect();
+    threads::at_once(&all, |(spec, answer)| answer.as_ref().ok().map(|host| ask(spec, host)))
 }
 
 fn speaks_for_its_machine(specs: &[HostSpec], answers: &[Answer], host: &Arc<dyn Host>) -> bool {

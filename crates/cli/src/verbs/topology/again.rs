@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use weir_host::kubernetes::CGROUPS;
 use weir_host::placement::restrict_to;
+use weir_host::threads::on_thread;
 use weir_host::{Host, HostError};
 use weir_install::Installed;
 use weir_lab::hosts::{Hosts, Reach};
@@ -126,9 +127,7 @@ impl Reached {
             let _ = restrict_to(&self.cpus);
             self.connect(&self.specs[at])
         };
-        let host = std::thread::scope(|threads| {
-            threads.spawn(wide).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })?;
+        let host = on_thread(wide).map_err(|error| failed(&error))??;
         if let Some(error) = self.shared_cpus(host.as_ref()) {
             return Err(failed(&error));
         }
