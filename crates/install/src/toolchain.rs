@@ -112,9 +112,11 @@ fn kept(need: &RustNeed, home: &Home) -> Option<Toolchain> {
         let place = place_of(&folder, &version);
         let rustc = COMPILERS.iter().find_map(|pattern| place.binary(pattern).ok())?;
         let bin = rustc.parent()?.to_owned();
-        // Of Debian's packages, the libraries are beside; rustup's finds its own.
-        let lib = bin.parent()?.join("lib");
-        let folders = fs::read_dir(&lib).into_iter().flatten().flatten().map(|entry| entry.path());
+        // Of Debian's packages, the libraries are beside, or in `lib` itself, which a system has as a link to `usr/lib`; rustup's finds
+        // its own.
+        let libs = [bin.parent()?.join("lib"), folder.join("lib")];
+        let folders =
+            libs.iter().filter_map(|lib| fs::read_dir(lib).ok()).flatten().flatten().map(|entry| entry.path());
         let lib = folders.filter(|path| path.to_string_lossy().ends_with("-linux-gnu")).collect();
         Some(Toolchain { bin, lib })
     })
@@ -253,7 +255,7 @@ mod tests {
         let home = Home::at(dir.path());
         let folder = home.toolchains().join("rust-1.85.0");
         let rustc = folder.join("usr/bin/rustc");
-        for made in ["usr/bin", "usr/lib/x86_64-linux-gnu", "usr/lib/rustlib"] {
+        for made in ["usr/bin", "usr/lib/x86_64-linux-gnu", "usr/lib/rustlib", "lib/x86_64-linux-gnu"] {
             fs::create_dir_all(folder.join(made)).unwrap();
         }
         super::super::tests::script(&rustc, "echo rustc 1.85.0");
@@ -264,8 +266,8 @@ mod tests {
         let found = kept(&need, &home).expect("it is there");
         assert_eq!(found.program("rustc"), rustc.display().to_string());
         let set = found.set();
-        let lib = folder.join("usr/lib/x86_64-linux-gnu").display().to_string();
-        assert!(set.contains(&("LD_LIBRARY_PATH".to_owned(), lib)), "{set:?}");
+        let lib = ["usr/lib", "lib"].map(|lib| folder.join(lib).join("x86_64-linux-gnu").display().to_string());
+        assert!(set.contains(&("LD_LIBRARY_PATH".to_owned(), lib.join(":"))), "{set:?}");
         let newer = RustNeed { at_least: "1.86".to_owned(), below: None, packages: Vec::new() };
         assert_eq!(kept(&newer, &home), None);
     }
