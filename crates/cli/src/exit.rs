@@ -73,8 +73,7 @@ impl Failure {
 /// What to do where no process or thread may be started: any part of weir, on any host, may meet that limit, and the kernel's words for
 /// it name no limit.
 fn limit_of_processes(message: &str) -> Option<&'static str> {
-    let of_kernel = std::io::Error::from(rustix::io::Errno::AGAIN).to_string();
-    let met = message.contains(&of_kernel);
+    let met = message.contains("Resource temporarily unavailable (os error 11)");
     met.then_some("\n  to fix it: a higher `ulimit -u` (processes and threads of this user), or a higher pids.max of the container")
 }
 
@@ -102,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_processes_is_named() {
-        let full = std::io::Error::from_raw_os_error(nix::libc::EAGAIN);
+        let full = std::io::Error::from_raw_os_error(11);
         assert!(limit_of_processes(&format!("the client does not start: {full}")).is_some());
         assert_eq!(limit_of_processes("No such file or directory (os error 2)"), None);
     }
