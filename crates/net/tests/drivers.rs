@@ -90,6 +90,7 @@ on_both_drivers! {
     ends::refused_connect_fails_once,
     ends::a_reset_in_mid_data_fails_once,
     ends::data_before_a_reset_is_delivered_before_the_failure,
+    ends::a_reset_at_once_with_data_is_noticed_by_what_is_sent,
     ends::after_eof_the_connection_can_still_send,
     ends::close_before_connected_emits_no_event,
     ends::a_stale_connection_does_not_affect_its_successor,

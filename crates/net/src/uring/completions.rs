@@ -211,8 +211,8 @@ impl UringDriver {
         if !slot.is(Flag::Receiving) {
             let conn = self.slots.conn(index);
             self.failed.push(conn);
-        } else if !matches!(error, libc::EPIPE | libc::ECONNRESET) {
-            // A receive on a connection that was reset ends by itself, after the last bytes.
+        } else {
+            // A reset should end the receive by itself, but Linux 6.18 was seen to leave one waiting for ever.
             self.cancel_receive(index);
         }
     }
@@ -293,6 +293,8 @@ impl UringDriver {
                 self.receive_again(index);
             }
             ..0 => self.receive_again(index),
+            // What the peer sent before it reset the connection is still to be received.
+            libc::ECANCELED if matches!(known, libc::EPIPE | libc::ECONNRESET) => self.receive_again(index),
             _ if known != 0 => self.fail(handler, index, known),
             0 => {
                 slot.set(Flag::Eof);
@@ -380,7 +382,8 @@ impl UringDriver {
             return;
         }
         let index = completion.index();
-        if self.slots.get(index).is(Flag::Dead) && self.slots.get(index).is(Flag::Receiving) {
+        let slot = self.slots.get(index);
+        if (slot.is(Flag::Dead) || slot.error != 0) && slot.is(Flag::Receiving) {
             self.cancel_receive(index);
         }
     }

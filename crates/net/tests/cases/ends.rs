@@ -166,6 +166,20 @@ pub fn data_before_a_reset_is_delivered_before_the_failure<D: Driver>(make: fn()
     assert!(is_failure(&record.seen.last().unwrap().1));
 }
 
+/// A multishot receive of Linux up to 6.18 may never see a reset that came at once with data.
+pub fn a_reset_at_once_with_data_is_noticed_by_what_is_sent<D: Driver>(make: fn() -> io::Result<D>) {
+    let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
+    // The kernel waits for data.
+    poll(&mut driver, &mut record);
+    peer.write_all(b"data").unwrap();
+    reset(peer);
+    run_until(&mut driver, &mut record, |record, _| record.seen.len() > 1);
+    assert_eq!(record.seen[1].1, Seen::Data(b"data".to_vec()));
+    driver.send(conn, b"answer");
+    run_out(&mut driver, &mut record);
+    assert!(is_failure(&record.seen[2].1) && record.seen.len() == 3, "{:?}", record.seen);
+}
+
 pub fn after_eof_the_connection_can_still_send<D: Driver>(make: fn() -> io::Result<D>) {
     let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
     peer.write_all(b"question").unwrap();
