@@ -121,6 +121,7 @@ fn an_own_binary_of_the_published_version_fits_the_profile_as_published_alone() 
         format!("{text}at_least = \"2\"\n[profile.as-published]\nabout = \"then\"\nat_least = \"0.9\"\n"),
     )
     .expect("written");
+    shop.agree();
     let use_it = |version: &str| {
         let binary = shop.script(&format!("own/thing-{version}"), &format!("echo thing {version}"));
         shop.run(&["products", "use", "thing", "--binary", binary.to_str().expect("text")])
