@@ -212,7 +212,8 @@ impl UringDriver {
             let conn = self.slots.conn(index);
             self.failed.push(conn);
         } else {
-            // A reset should end the receive by itself, but Linux 6.18 was seen to leave one waiting for ever.
+            // A reset should end the receive by itself, but Linux 6.18 was seen to leave a multishot one waiting for ever, as it may leave
+            // one on a Unix socket that the peer has shut down (liburing's issue 1549).
             self.cancel_receive(index);
         }
     }
