@@ -130,14 +130,11 @@ fn a_published_suite_runs_on_machines_over_ssh_and_nothing_is_left_there() {
 #[test]
 fn a_kept_product_stays_on_its_machine_and_its_files_come_back() {
     let folder = scratch();
-    let workload = |protocol: &str| {
-        let path = "path = \"/bytes/128\"\nexpect = { status = 200, size = 128 }";
-        format!("[[workload]]\nname = \"{protocol}\"\nprotocol = \"{protocol}/1.1\"\n{path}\n")
-    };
-    let head = "title = \"Kept\"\nquestion = \"?\"\nblocks = 1\nproducts = [\"nginx:as-published-monolake\"]\n";
+    let head = "title = \"Kept\"\nblocks = 1\nproducts = [\"nginx:as-published-monolake\"]";
     let load =
-        "name = \"closed\"\nkind = \"closed\"\nconnections = 8\nkeep = true\nwarmup = \"100ms\"\nduration = \"1s\"\n";
-    let suite = format!("[suite]\n{head}\n{}{}\n[[load]]\n{load}", workload("http"), workload("https"));
+        "name = \"closed\"\nkind = \"closed\"\nconnections = 8\nkeep = true\nwarmup = \"100ms\"\nduration = \"1s\"";
+    let https = "[[workload]]\nname = \"https\"\nprotocol = \"https/1.1\"\npath = \"/bytes/128\"\nexpect = { status = 200, size = 128 }\n";
+    let suite = suite(head, load) + https;
     std::fs::write(folder.path().join("suite.toml"), suite).expect("written");
     let Some((machines, hosts)) = with_roles(folder.path(), &[("client", 0), ("proxy", 0), ("origin", 0)]) else {
         return;

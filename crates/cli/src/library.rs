@@ -39,8 +39,10 @@ pub fn with_broken(overlays: &[PathBuf]) -> Result<Catalogue, Failure> {
         }
         catalogue.overlay_with_broken(dir).map_err(Failure::input)?;
     }
-    let agreed = Home::from_env().map(|home| agreed::libraries(&home)).unwrap_or_default();
-    catalogue.agree(|library| agreed.contains(&library.sha256));
+    if !overlays.is_empty() {
+        let agreed = Home::from_env().map(|home| agreed::libraries(&home)).unwrap_or_default();
+        catalogue.agree(|library| agreed.contains(&library.sha256));
+    }
     Ok(catalogue)
 }
 
