@@ -25,7 +25,8 @@ fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
 fn late(trial: &mut Trial) {
     let micros = |p50_us, p99_us| Quantiles { p50_us, p99_us, ..Quantiles::default() };
     trial.load.latency = micros(300.0, 1_500.0);
-    trial.load.lateness = Some(Lateness { lag: micros(12.0, 900.0), latency: micros(290.0, 1_000.0) });
+    trial.load.lateness =
+        Some(Lateness { lag: micros(12.0, 900.0), latency: micros(290.0, 1_000.0), p99_to_us: 1_020.0 });
 }
 
 /// Origins with so many requests each.

@@ -331,6 +331,9 @@ pub struct Lateness {
     pub lag: Quantiles,
     /// The latency without that: sent to answered, and due to answered of requests that waited for a connection.
     pub latency: Quantiles,
+    /// The upper end of the 95 % interval of that latency's p99, µs: so high may it be for the number of requests alone.
+    #[serde(default)]
+    pub p99_to_us: f64,
 }
 
 /// Times at which a thread was neither at work nor asleep by its own will for 20 ms and more: stopped, or without a CPU.
