@@ -11,6 +11,7 @@ use weir_wire::http2::{self, Detected, Headers};
 use weir_wire::names::{ANSWER_LENGTH, AnswerKey, HeaderFinder, NAME_LENGTH, Name};
 
 use crate::fault::Fault;
+use crate::held::Room;
 use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::named::NameMemory;
@@ -41,6 +42,8 @@ pub(crate) struct HttpShared {
     pub(crate) cache: Cache,
     writer: Writer,
     spare: Vec<Vec<u8>>,
+    /// For what is repeated of requests.
+    pub(crate) room: Room,
     /// For HTTP/2 frames.
     frames: Vec<u8>,
     /// Delay and faults of responses whose target does not specify them.
@@ -67,6 +70,7 @@ impl HttpShared {
             cache: Cache::new(&options.headers),
             writer: Writer::new(worker as u16, answer_key),
             spare: Vec::new(),
+            room: Room::default(),
             frames: Vec::new(),
             special: options.is_special(),
             random: Random::new(options.seed, worker),

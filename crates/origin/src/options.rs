@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use weir_model::load::{DriverChoice, NAME_HEADER, RandomDuration};
 use weir_model::protocol::Protocol;
@@ -42,6 +43,9 @@ pub struct Options {
     pub tls: Option<ServerOptions>,
     /// Each connection has to begin with a header of the PROXY protocol, below TLS; others are reset, and counted.
     pub proxy_protocol: bool,
+    /// Connections on which nothing happens for so long are closed, at the latest after half as long again; `None`: never. An answer
+    /// that is delayed for longer than that is lost.
+    pub idle: Option<Duration>,
 }
 
 /// Delay and faults of the responses whose target does not specify them, and the headers of all. Responses to the lab's own requests
@@ -91,6 +95,7 @@ impl Default for Options {
             connections: None,
             tls: None,
             proxy_protocol: false,
+            idle: None,
         }
     }
 }

@@ -119,7 +119,7 @@ impl Origin {
     ) -> Result<Origin, OriginError> {
         let kind = weir_net::probe(options.driver)?;
         let tls = options.tls.as_ref().map(|tls| configure(tls, S::ALPN)).transpose()?;
-        let below = Layers { tls, proxy_protocol: options.proxy_protocol };
+        let below = Layers { tls, proxy_protocol: options.proxy_protocol, idle: options.idle };
         let limit = ConnectionLimit::of(kind, &options);
         // By address, and then by worker.
         let listeners = options.addresses().map(|addr| bind(addr, limit.workers)).collect::<Result<Vec<_>, _>>()?;

@@ -1,5 +1,6 @@
 //! Texts for people who look at an origin: the index page and refusals. [`crate::resolve`] serves them.
 
+use crate::held::MAX_HELD;
 use crate::payload::MAX_PAYLOAD;
 use crate::route::Refusal;
 
@@ -46,7 +47,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
 
 /// The body of a 413.
 pub(crate) fn too_large() -> String {
-    format!("this origin echoes at most {MAX_PAYLOAD} bytes.\n")
+    format!("this origin echoes at most {MAX_PAYLOAD} bytes, and {MAX_HELD} at a time in each of its threads.\n")
 }
 
 /// The body of the 400 for what is not HTTP.

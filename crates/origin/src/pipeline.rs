@@ -48,12 +48,12 @@ pub(crate) struct Pipeline {
     /// Responses that something holds up.
     waiting: VecDeque<Response>,
     /// Bytes of request bodies held by `waiting`.
-    waiting_bytes: usize,
+    waiting_bytes: u32,
     sends: InFlight,
     /// Bytes read of an incomplete head. Whether they are counted is known when the head is complete.
     head_bytes: u64,
     /// Counted requests without a complete response.
-    in_flight: u64,
+    in_flight: u32,
     /// Counted requests.
     requests: u64,
     /// The counters were read over this connection.
@@ -149,7 +149,7 @@ impl Pipeline {
     #[inline]
     fn account_sent_up_to(&mut self, unsent: usize, state: &HttpState) {
         let progress = self.sends.account_sent(unsent);
-        self.in_flight -= progress.answered;
+        self.in_flight -= progress.answered as u32;
         let counters = state.counters();
         counters.bytes_out.add(progress.bytes);
         counters.body_bytes_out.add(progress.body);
@@ -184,7 +184,7 @@ impl Pipeline {
             Source::Echo => Echoed::begin(state.buffer(), http1::header(head.raw, "content-type").unwrap_or_default()),
             Source::Headers | Source::Request => {
                 let mut echoed = Echoed::begin(state.buffer(), b"");
-                echoed.push(head.raw);
+                echoed.push(&state.shared.room, head.raw);
                 echoed
             }
             Source::Fixed | Source::Counters => Echoed::default(),
@@ -214,7 +214,7 @@ impl Pipeline {
         counters.request_http1(head.version, head.connection);
         counters.bytes_in.add(read);
         self.in_flight += 1;
-        counters.max_in_flight.raise(self.in_flight);
+        counters.max_in_flight.raise(self.in_flight.into());
     }
 
     /// A piece of the body of the current request.
@@ -226,12 +226,11 @@ impl Pipeline {
             state.counters().body_bytes_in.add(piece.len() as u64);
         }
         if current.resolved.source.has_request_body() && !current.too_large {
-            if current.echoed.body().len() + piece.len() > MAX_PAYLOAD {
+            let fits = current.echoed.body().len() + piece.len() <= MAX_PAYLOAD;
+            if !fits || !current.echoed.push(&state.shared.room, piece) {
                 // The rest is read and dropped, so that the connection can continue.
                 current.too_large = true;
                 current.echoed = Echoed::default();
-            } else {
-                current.echoed.push(piece);
             }
         }
     }
@@ -252,7 +251,7 @@ impl Pipeline {
             state,
             Response { resolved, echoed, due, fault, role, name, head_only, version, close },
         );
-        if self.waiting.len() > MAX_WAITING || self.waiting_bytes > MAX_PAYLOAD {
+        if self.waiting.len() > MAX_WAITING || self.waiting_bytes as usize > MAX_PAYLOAD {
             self.on_malformed(transport, state, 400, &"too many requests wait for their answers");
         }
     }
@@ -350,7 +349,7 @@ impl Pipeline {
         if self.waiting.is_empty() && response.due.is_none() && self.paced.is_none() && self.has_room(transport) {
             self.write(transport, state, response);
         } else {
-            self.waiting_bytes += response.echoed.body().len();
+            self.waiting_bytes += response.echoed.body().len() as u32;
             self.waiting.push_back(response);
             self.flush_ready(transport, state);
         }
@@ -375,7 +374,7 @@ impl Pipeline {
                 return;
             }
             if let Some(response) = self.waiting.pop_front() {
-                self.waiting_bytes -= response.echoed.body().len();
+                self.waiting_bytes -= response.echoed.body().len() as u32;
                 self.write(transport, state, response);
                 if self.stalled || self.paced.is_some() {
                     return;
@@ -407,8 +406,8 @@ impl Pipeline {
         if response.fault.is_some() {
             return self.write_with_fault(transport, state, response);
         }
-        if T::COPIES && response.is_large() {
-            return self.write_in_pieces(transport, state, &response);
+        if (T::COPIES && response.is_large()) || response.echoed.is_large() {
+            return self.write_in_pieces(transport, state, response);
         }
         let written = state.write(transport, &response);
         self.account_queued(transport, written, response.role);
@@ -463,15 +462,15 @@ impl Pipeline {
             }
             Fault::Drip(rate) => {
                 let (rendered, written) = state.render(&response);
-                self.paced = Some(Box::new(PacedResponse::new(rendered, written, &response, rate)));
+                self.paced = Some(Box::new(PacedResponse::new(rendered, written, response, rate)));
                 self.flush_ready(transport, state);
             }
         }
     }
 
     /// Sends a response as room comes, so that it is never copied as a whole.
-    fn write_in_pieces<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, response: &Response) {
-        let (rendered, written) = state.render(response);
+    fn write_in_pieces<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, response: Response) {
+        let (rendered, written) = state.render(&response);
         self.paced = Some(Box::new(PacedResponse::in_pieces(rendered, written, response)));
         self.flush_ready(transport, state);
     }

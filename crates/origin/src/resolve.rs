@@ -25,7 +25,7 @@ use crate::route::{self, Plan, Subject};
 pub(crate) const SMALL: usize = 4096;
 
 /// Bodies over this size, in bytes, are not copied whole by a transport that copies.
-const LARGE: usize = 64 << 10;
+pub(crate) const LARGE: usize = 64 << 10;
 
 /// The number of targets cached. If more targets alternate, each is resolved again, which costs about a microsecond.
 const SLOTS: usize = 8;

@@ -2,6 +2,7 @@
 //!
 //! [`crate::pipeline`] calls it. This module does not know parsers, queues of responses or the counters.
 
+use std::mem;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -12,6 +13,7 @@ use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 use weir_wire::names::{ANSWER_LENGTH, AnswerKey, Answered, Name};
 
 use crate::fault::Fault;
+use crate::held::Room;
 use crate::resolve::{self, Body, Resolved, SMALL, Source};
 use crate::response_faults::Rendered;
 use crate::transport::Sink;
@@ -64,7 +66,11 @@ pub(crate) enum Role {
 #[derive(Debug, Default)]
 pub(crate) struct Echoed {
     bytes: Vec<u8>,
-    type_length: usize,
+    // Both are below `MAX_HELD`.
+    type_length: u32,
+    /// How much of the worker's room it has, bytes.
+    held: u32,
+    room: Option<Room>,
 }
 
 impl Echoed {
@@ -72,28 +78,53 @@ impl Echoed {
     pub(crate) fn begin(mut buffer: Vec<u8>, content_type: &[u8]) -> Echoed {
         buffer.clear();
         buffer.extend_from_slice(content_type);
-        Echoed { bytes: buffer, type_length: content_type.len() }
+        Echoed { bytes: buffer, type_length: content_type.len() as u32, held: 0, room: None }
     }
 
-    /// Adds a piece of the body.
-    pub(crate) fn push(&mut self, piece: &[u8]) {
-        self.bytes.extend_from_slice(piece);
+    /// Adds a piece of the body. False: the worker has no room for it, and it is dropped.
+    pub(crate) fn push(&mut self, room: &Room, piece: &[u8]) -> bool {
+        let fits = room.take(piece.len());
+        if fits {
+            self.room.get_or_insert_with(|| room.clone());
+            self.held += piece.len() as u32;
+            self.bytes.extend_from_slice(piece);
+        }
+        fits
     }
 
     /// The body.
     pub(crate) fn body(&self) -> &[u8] {
-        &self.bytes[self.type_length..]
+        &self.bytes[self.type_length as usize..]
+    }
+
+    /// Whether the body is too large to be given to the driver at once.
+    pub(crate) fn is_large(&self) -> bool {
+        self.body().len() > resolve::LARGE
     }
 
     /// Returns the buffer.
-    pub(crate) fn into_buffer(self) -> Vec<u8> {
-        self.bytes
+    pub(crate) fn into_buffer(mut self) -> Vec<u8> {
+        mem::take(&mut self.bytes)
+    }
+
+    /// Drops the bytes, of which there is a copy now. Their room stays taken.
+    pub(crate) fn forget_bytes(&mut self) {
+        self.bytes = Vec::new();
+        self.type_length = 0;
     }
 
     /// The content type, if there is one and it is text.
     pub(crate) fn content_type(&self) -> Option<&str> {
-        let text = std::str::from_utf8(&self.bytes[..self.type_length]).ok()?;
+        let text = std::str::from_utf8(&self.bytes[..self.type_length as usize]).ok()?;
         Some(text).filter(|text| !text.is_empty())
+    }
+}
+
+impl Drop for Echoed {
+    fn drop(&mut self) {
+        if let Some(room) = &self.room {
+            room.give_back(self.held as usize);
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::response::{Response, Role, Written};
+use crate::response::{Echoed, Response, Role, Written};
 use crate::transport::Sink;
 
 /// How often a paced response sends something, if it has that much to send.
@@ -95,6 +95,8 @@ pub(crate) fn cuts(written: Written) -> (usize, usize) {
 #[derive(Debug)]
 pub(crate) struct PacedResponse {
     rendered: Rendered,
+    /// The worker's room for what is repeated of the request.
+    _room: Echoed,
     /// The connection closes after it.
     pub(crate) close: bool,
     /// How it is counted.
@@ -143,17 +145,18 @@ const PIECE: usize = 64 << 10;
 
 impl PacedResponse {
     /// Begins now, at this rate in bytes per second.
-    pub(crate) fn new(rendered: Rendered, written: Written, answer: &Response, rate: u32) -> PacedResponse {
+    pub(crate) fn new(rendered: Rendered, written: Written, answer: Response, rate: u32) -> PacedResponse {
         let pace = Pace::new(rate);
         let drip = PacedResponse::in_pieces(rendered, written, answer);
         PacedResponse { step: pace.step(), pace: Some(pace), ..drip }
     }
 
     /// Sends as fast as room comes.
-    pub(crate) fn in_pieces(rendered: Rendered, written: Written, answer: &Response) -> PacedResponse {
+    pub(crate) fn in_pieces(rendered: Rendered, written: Written, mut answer: Response) -> PacedResponse {
         let (close, role) = (answer.close, answer.role);
         let (head_left, body_left) = (written.before_body, written.body);
-        PacedResponse { rendered, close, role, head_left, body_left, step: PIECE, pace: None }
+        answer.echoed.forget_bytes();
+        PacedResponse { rendered, _room: answer.echoed, close, role, head_left, body_left, step: PIECE, pace: None }
     }
 
     /// When the next bytes are due; `None`: now.

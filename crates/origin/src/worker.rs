@@ -11,6 +11,7 @@ use weir_net::{Conn, Driver, Event, Handler, Io};
 use weir_wire::proxy_protocol;
 use weir_wire::tls::{self, ServerConfig};
 
+use crate::idle::{Age, Looks};
 use crate::pause::Pause;
 use crate::session::{Session, SessionEvent};
 use crate::state::WorkerState;
@@ -40,6 +41,8 @@ struct Connection<S> {
     conn: Option<Conn>,
     /// Which of the origin's addresses it was made to.
     address: u32,
+    /// How long nothing has happened on it.
+    age: Age,
     session: S,
     below: Below,
 }
@@ -55,7 +58,7 @@ enum Below {
 
 impl<S: Session> Connection<S> {
     fn new() -> Connection<S> {
-        Connection { conn: None, address: 0, session: S::new(), below: Below::Nothing }
+        Connection { conn: None, address: 0, age: Age::default(), session: S::new(), below: Below::Nothing }
     }
 
     #[inline]
@@ -106,6 +109,8 @@ pub(crate) struct Layers {
     pub(crate) tls: Option<ServerConfig>,
     /// They begin with a header of the PROXY protocol.
     pub(crate) proxy_protocol: bool,
+    /// They end after so long without an event.
+    pub(crate) idle: Option<Duration>,
 }
 
 /// Serves on a driver that already listens, until `stop` is set and the driver woken; then takes no more
@@ -122,11 +127,17 @@ pub(crate) fn serve<S: Session, D: Driver>(
 ) -> io::Result<()> {
     let mut worker = Worker::<S>::new(state, below.tls);
     worker.proxy_protocol = below.proxy_protocol;
+    let mut looks = below.idle.map(Looks::new);
     while !stop.load(Ordering::Acquire) {
-        let until = worker.state.timers.next();
+        let until = worker.state.timers.next().into_iter().chain(looks.as_ref().map(Looks::next)).min();
         driver.poll(&mut worker, until)?;
         pause.wait();
         worker.expire_timers(driver);
+        if let Some(looks) = &mut looks
+            && looks.due(Instant::now())
+        {
+            worker.end_idle(driver);
+        }
     }
     worker.finish(driver)
 }
@@ -153,7 +164,20 @@ impl<S: Session> Worker<S> {
     fn dispatch<I: Io>(&mut self, io: &mut I, conn: Conn, event: SessionEvent<'_>) {
         if let Some(connection) = find(&mut self.connections, conn) {
             self.state.count_for(connection.address as usize);
+            connection.age = Age::default();
             connection.on_event(io, conn, &mut self.state, event);
+        }
+    }
+
+    /// Looks at all connections, and ends those on which nothing has happened for too long.
+    fn end_idle<I: Io>(&mut self, io: &mut I) {
+        for connection in self.connections.iter_mut().flatten() {
+            if let Some(conn) = connection.conn
+                && let Some(event) = connection.age.look()
+            {
+                self.state.count_for(connection.address as usize);
+                connection.on_event(io, conn, &mut self.state, event);
+            }
         }
     }
 
@@ -190,6 +214,7 @@ impl<S: Session> Worker<S> {
         }
         let connection = &mut self.connections[page][index];
         connection.address = address as u32;
+        connection.age = Age::default();
         self.state.count_for(address);
         self.state.connection_opened();
         connection.session.begin(conn);

@@ -5,9 +5,10 @@ mod common;
 use std::io::Read;
 
 use common::{Client, counters_when, get, start, start_in};
+use std::time::Duration;
 use weir_model::counters::{NameCounters, OriginCounters};
 use weir_model::load::DriverChoice;
-use weir_origin::{ResponseOptions, payload};
+use weir_origin::{MAX_HELD, Options, Origin, ResponseOptions, payload};
 use weir_wire::names::{AnswerKey, Answered, Name};
 
 on_each_driver!(
@@ -19,6 +20,8 @@ on_each_driver!(
     head_is_the_head_of_get,
     echo_gives_back_what_came,
     echo_refuses_what_is_too_large,
+    echo_holds_a_limited_number_of_bytes,
+    idle_connections_are_closed_where_that_is_asked,
     a_body_on_any_path_is_read,
     continue_is_sent_before_the_body,
     http_1_0_is_closed_unless_asked,
@@ -220,6 +223,46 @@ fn echo_refuses_what_is_too_large(driver: DriverChoice) {
     client.send(vec![b'x'; (64 << 20) + 1]);
     assert_eq!(client.reply().status, 413);
     assert_eq!(client.get("/bytes/1").status, 200);
+}
+
+/// Clients that send large bodies and read no answer: as many as there is room for are held, and the next is refused until they are gone.
+fn echo_holds_a_limited_number_of_bytes(driver: DriverChoice) {
+    let origin = start(driver);
+    let size = 60 << 20;
+    let head = format!("POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: {size}\r\n\r\n");
+    let body = vec![b'x'; size];
+    let send = || {
+        let mut client = Client::new(&origin);
+        client.send(&head);
+        client.send(&body);
+        client
+    };
+    let held: Vec<Client> = (0..MAX_HELD / size).map(|_| send()).collect();
+    counters_when(&origin, |counters| counters.body_bytes_in == (held.len() * size) as u64);
+    let mut refused = send();
+    assert_eq!(refused.reply().status, 413);
+    drop(held);
+    counters_when(&origin, |counters| counters.connections_open == 1);
+    assert!(send().reply().body == body);
+}
+
+fn idle_connections_are_closed_where_that_is_asked(driver: DriverChoice) {
+    let idle = Some(Duration::from_millis(400));
+    let origin = Origin::start(Options { driver, idle, ..Options::default() }).expect("an origin");
+    let (mut used, mut silent, mut begun, mut deaf) =
+        (Client::new(&origin), Client::new(&origin), Client::new(&origin), Client::new(&origin));
+    begun.send("GET /bytes/1 HTTP/1.1\r\nHo");
+    // It asks for more than the kernel keeps, and reads nothing.
+    deaf.send("GET /bytes/67108864 HTTP/1.1\r\nHost: o\r\n\r\n");
+    for _ in 0..10 {
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(used.get("/bytes/1").status, 200);
+    }
+    silent.expect_closed();
+    begun.expect_closed();
+    counters_when(&origin, |counters| counters.connections_open == 1);
+    used.expect_closed();
+    drop(deaf);
 }
 
 fn a_body_on_any_path_is_read(driver: DriverChoice) {

@@ -59,6 +59,9 @@ pub struct Args {
     /// Require a header of the PROXY protocol, v1 or v2, at the beginning of each connection; others are reset.
     #[arg(long)]
     proxy_protocol: bool,
+    /// Close connections on which nothing happens for so long, such as 60s. [default: never: proxies keep idle connections]
+    #[arg(long, value_name = "TIME", value_parser = parse_idle)]
+    idle_timeout: Option<Duration>,
     /// Seed of delays and faults.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -152,6 +155,7 @@ pub fn main(args: &Args) -> VerbResult {
         unix: args.unix.clone(),
         tls: tls_options(&args.tls, args.tls.tls || first.protocol.is_tls())?,
         proxy_protocol: args.proxy_protocol,
+        idle: args.idle_timeout,
         connections: args.connections,
         // With 0 the number follows from --cpus and --connections.
         threads: args.threads.unwrap_or(u32::from(args.cpus.is_none() && args.connections.is_none())),
@@ -245,6 +249,13 @@ fn tls_options(flags: &TlsFlags, wanted: bool) -> Result<Option<tls::ServerOptio
 fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path)
         .map_err(|e| Failure::wrong(flag, format!("{} cannot be read: {e}", path.display()), "a PEM file"))
+}
+
+/// At least as long as a look at all connections may cost.
+fn parse_idle(text: &str) -> Result<Duration, String> {
+    let wanted = "a time of at least 10ms, such as 60s";
+    let HumanDuration(time) = text.parse().map_err(|e| wrong_value(e, wanted))?;
+    if time < Duration::from_millis(10) { Err(wrong_value(text, wanted)) } else { Ok(time) }
 }
 
 /// An address, or a name that has one, and a port, with or without a scheme. A store and a server of a key-value protocol

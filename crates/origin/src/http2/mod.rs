@@ -211,7 +211,7 @@ impl Http2 {
                             state.counters().body_bytes_in.add(bytes.len() as u64);
                         }
                         let others = self.buffered - pending.request.echoed.body().len();
-                        pending.request.body(bytes, MAX_PAYLOAD.saturating_sub(self.buffered));
+                        pending.request.body(state, bytes, MAX_PAYLOAD.saturating_sub(self.buffered));
                         self.buffered = others + pending.request.echoed.body().len();
                     }
                 }
@@ -334,7 +334,11 @@ impl Http2 {
         mut request: Request,
         fault: Option<Fault>,
     ) {
-        if fault.is_some() || (T::COPIES && request.is_large()) || request.resolved.plan.close {
+        if fault.is_some()
+            || (T::COPIES && request.is_large())
+            || request.echoed.is_large()
+            || request.resolved.plan.close
+        {
             return self.respond_specially(output, state, request, fault);
         }
         let before = output.written();

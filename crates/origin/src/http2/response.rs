@@ -10,6 +10,7 @@ use weir_wire::names::Name;
 use super::output::FrameOutput;
 use super::{Http2, PendingRequest, Phase, State};
 use crate::fault::Fault;
+use crate::held::Room;
 use crate::http::HttpState;
 use crate::payload::MAX_PAYLOAD;
 use crate::resolve::{self, Resolved, Source};
@@ -96,7 +97,7 @@ impl Request {
             Source::Echo => Echoed::begin(state.buffer(), head.headers.get("content-type").unwrap_or_default()),
             Source::Headers | Source::Request => {
                 let mut echoed = Echoed::begin(state.buffer(), b"");
-                write_head(&mut echoed, head);
+                write_head(&mut echoed, &state.shared.room, head);
                 echoed
             }
             Source::Fixed | Source::Counters => Echoed::default(),
@@ -106,14 +107,12 @@ impl Request {
         Request { stream, resolved, echoed, role, name, too_large, body_length: 0, head_only }
     }
 
-    /// Stores a piece of its body if it is at most `room` bytes.
-    pub(super) fn body(&mut self, piece: &[u8], room: usize) {
+    /// Stores a piece of its body if it is at most `room` bytes, and the worker has room for it.
+    pub(super) fn body(&mut self, state: &HttpState, piece: &[u8], room: usize) {
         if !self.resolved.source.has_request_body() || self.too_large {
             return;
         }
-        if piece.len() <= room {
-            self.echoed.push(piece);
-        } else {
+        if piece.len() > room || !self.echoed.push(&state.shared.room, piece) {
             // The rest is read and dropped.
             self.too_large = true;
             self.echoed = Echoed::default();
@@ -187,7 +186,7 @@ impl Request {
 }
 
 /// The head of a request, as `/headers` shows it.
-fn write_head(echoed: &mut Echoed, head: &RequestHead<'_>) {
+fn write_head(echoed: &mut Echoed, room: &Room, head: &RequestHead<'_>) {
     let pseudo = [
         (&b":method"[..], head.method),
         (b":scheme", head.scheme),
@@ -196,7 +195,7 @@ fn write_head(echoed: &mut Echoed, head: &RequestHead<'_>) {
     ];
     for (name, value) in pseudo.into_iter().chain(head.headers.iter()) {
         for piece in [name, b": ", value, b"\r\n"] {
-            echoed.push(piece);
+            echoed.push(room, piece);
         }
     }
 }

@@ -1,0 +1,73 @@
+//! Ends connections on which nothing has happened for a while. [`crate::worker`] asks it at each turn; it does not know connections.
+//!
+//! A timer for each connection would be set anew with every request. Instead all connections are looked at from time to time: an event
+//! makes a connection fresh, and each look makes it older.
+
+use std::time::{Duration, Instant};
+
+use crate::session::SessionEvent;
+
+/// How many looks a connection without events survives. Its first may come right after its last event.
+const LOOKS: u8 = 3;
+
+/// How long a connection has been without events, in looks.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Age(u8);
+
+impl Age {
+    /// One more look. Returns what it brings the connection: it is told to end, and is reset if it does not.
+    pub(crate) fn look(&mut self) -> Option<SessionEvent<'static>> {
+        self.0 = self.0.saturating_add(1);
+        match self.0 {
+            0..LOOKS => None,
+            LOOKS => Some(SessionEvent::Stop),
+            _ => Some(SessionEvent::Abort),
+        }
+    }
+}
+
+/// When to look at all connections.
+#[derive(Debug)]
+pub(crate) struct Looks {
+    every: Duration,
+    next: Instant,
+}
+
+impl Looks {
+    /// So that connections may be idle for this long, and for half as long again at most.
+    pub(crate) fn new(idle: Duration) -> Looks {
+        let every = idle / u32::from(LOOKS - 1);
+        Looks { every, next: Instant::now() + every }
+    }
+
+    /// When the next one is due.
+    pub(crate) fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// Whether one is due.
+    pub(crate) fn due(&mut self, now: Instant) -> bool {
+        let due = now >= self.next;
+        if due {
+            self.next = now + self.every;
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_ends_after_two_whole_times_between_looks() {
+        let mut age = Age::default();
+        assert!(age.look().is_none() && age.look().is_none());
+        assert!(matches!(age.look(), Some(SessionEvent::Stop)));
+        assert!((0..300).all(|_| matches!(age.look(), Some(SessionEvent::Abort))));
+        let mut looks = Looks::new(Duration::from_secs(10));
+        let first = looks.next();
+        assert!(!looks.due(first - Duration::from_millis(1)) && looks.due(first) && !looks.due(first));
+        assert_eq!(looks.next() - first, Duration::from_secs(5));
+    }
+}
