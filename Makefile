@@ -18,7 +18,7 @@ OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build dist package demo newcomer test test-setup kubernetes lint deny unit e2e faults products quorum fuzz schema bench bench-many bench-profile bench-instructions
+.PHONY: help build dist package elsewhere demo newcomer test test-setup kubernetes lint deny unit e2e faults products quorum fuzz schema bench bench-many bench-profile bench-instructions
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the answer (about 4 minutes)"
@@ -71,6 +71,11 @@ kubernetes:
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@$(MAKE) --no-print-directory elsewhere
+
+# macOS and Windows: what reads runs.
+elsewhere:
+	@scripts/check-elsewhere x86_64-pc-windows-gnu aarch64-apple-darwin
 
 deny:
 	@scripts/cargo-deny $(CARGO_DENY_VERSION)

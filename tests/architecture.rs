@@ -81,9 +81,12 @@ fn crates_depend_on_what_the_map_says_and_on_nothing_else() {
         let below: Vec<&String> = map[place + 1..].iter().map(|(name, _)| name).collect();
         assert!(uses.iter().all(|used| below.contains(&used)), "{name} uses a crate that stands above it");
         let manifest: toml::Table = read(format!("crates/{name}/Cargo.toml")).parse().expect("a manifest");
-        let dependencies = manifest["dependencies"].as_table().expect("a table");
-        let real: BTreeSet<String> =
-            dependencies.keys().filter_map(|key| key.strip_prefix("weir-").map(str::to_owned)).collect();
+        // Those of every system, and those of Linux.
+        let systems =
+            manifest.get("target").and_then(|target| target.as_table()).into_iter().flat_map(|all| all.values());
+        let tables = std::iter::once(&manifest["dependencies"]).chain(systems.map(|system| &system["dependencies"]));
+        let keys = tables.flat_map(|table| table.as_table().expect("a table").keys());
+        let real: BTreeSet<String> = keys.filter_map(|key| key.strip_prefix("weir-").map(str::to_owned)).collect();
         assert_eq!(&real, uses, "crates/{name} uses (left), docs/architecture.md says (right)");
     }
 }

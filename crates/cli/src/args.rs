@@ -1,20 +1,21 @@
 //! The table of verbs, and the flags that several verbs share. `main` parses the command line with it; `verbs::help` prints
 //! from it.
 
-use std::path::PathBuf;
+// What measures needs Linux. Elsewhere the same verbs say so.
+#[cfg_attr(not(target_os = "linux"), path = "args/elsewhere.rs")]
+mod measuring;
+
+#[cfg(all(test, target_os = "linux"))]
+#[path = "args/elsewhere.rs"]
+mod elsewhere;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use weir_host::stop::Stop;
 use weir_model::Filter;
-use weir_model::filter::FilterKey;
-use weir_model::load::DriverChoice;
-use weir_model::units::CpuList;
-use weir_product::catalogue::Catalogue;
 
-use crate::exit::{Exit, Failure, value_error, wrong_value};
+pub use self::measuring::*;
+use crate::exit::{Exit, value_error};
 use crate::verbs;
 
 /// Benchmarks proxies, API gateways and load balancers, and checks that its numbers are true.
@@ -70,20 +71,9 @@ fn for_users(mut error: clap::Error, command: &clap::Command) -> clap::Error {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Run a suite: measure products, audit the numbers, write the report
-    Run(Box<verbs::run::Args>),
-    /// Generate load against any HTTP or key-value server (instead of wrk and hey)
-    Load(Box<verbs::load::Args>),
-    /// Run only the origin: a server with answers of any size and delay, and counters
-    Origin(verbs::origin::Args),
-    /// List, show, install and test products
-    Products(verbs::products::Args),
-    /// List and show suites
-    Suites(verbs::suites::Args),
-    /// Check this machine for what would spoil a measurement, and say how to fix it
-    Doctor(verbs::doctor::Args),
-    /// Check the hosts of a topology and what lies between them, and clean them up
-    Hosts(verbs::hosts::Args),
+    /// Those that measure.
+    #[command(flatten)]
+    Measuring(Measuring),
     /// Make the report of a run again from its files
     Report(verbs::report::Args),
     /// Publish many runs as a static site: by question, product, suite and run
@@ -92,29 +82,12 @@ pub enum Verb {
     Compare(verbs::compare::Args),
     /// Follow cases over many runs: what changed, and from which run on
     History(Box<verbs::history::Args>),
-    /// Compare two products in turns of milliseconds: finds one per cent
-    Duet(Box<verbs::duet::Args>),
     /// Print the help of a verb, or of a topic: weir help load tls
     Help(verbs::help::Args),
     /// Print a completion script for a shell
     Completions(verbs::help::CompletionArgs),
     /// Print or write man pages
     Man(verbs::help::ManArgs),
-    /// weir on another host, at the other end of a transport
-    #[command(hide = true)]
-    Agent,
-    /// The client process of a trial
-    #[command(hide = true)]
-    Client(verbs::client::Args),
-    /// Sends weir's own requests of a trial
-    #[command(hide = true)]
-    Requester,
-    /// The supervisor process of a product
-    #[command(hide = true)]
-    Supervise,
-    /// The first processes of a pod
-    #[command(hide = true, subcommand)]
-    Pod(verbs::pod::Args),
 }
 
 /// Reads one of a few values: the name of each on the command line, what the help says of it, and the value.
@@ -126,69 +99,6 @@ pub fn choice<T: Clone + Send + Sync + 'static>(
         let chosen = all.iter().find(|(name, ..)| *name == given);
         chosen.map(|(.., value)| value.clone()).ok_or("not one of the values")
     })
-}
-
-/// Reads the name of an I/O driver. The help lists the names.
-pub fn driver_values() -> impl TypedValueParser<Value = DriverChoice> {
-    PossibleValuesParser::new([
-        PossibleValue::new("auto").help("io_uring where the kernel supports it, else epoll"),
-        PossibleValue::new("io_uring").alias("uring").help("io_uring, or fail"),
-        PossibleValue::new("epoll").help("epoll"),
-    ])
-    .try_map(|name| name.parse::<DriverChoice>())
-}
-
-/// Flags of `weir products` and `weir suites`, before or behind their verbs.
-#[derive(Debug, clap::Args)]
-pub struct LibraryArgs {
-    /// A folder whose products/ and suites/ extend or replace the built-in ones.
-    #[arg(long, value_name = "FOLDER", global = true)]
-    library: Vec<PathBuf>,
-    /// Print JSON on standard output.
-    #[arg(long, global = true)]
-    pub json: bool,
-}
-
-impl LibraryArgs {
-    /// The products and suites.
-    ///
-    /// # Errors
-    /// What is wrong in a folder.
-    pub fn catalogue(&self) -> Result<Catalogue, Failure> {
-        crate::library::catalogue(&self.library)
-    }
-
-    /// The same for a verb that is about these products alone: the files of others may be wrong.
-    ///
-    /// # Errors
-    /// What is wrong in a folder or in the files of these.
-    pub fn catalogue_for(&self, products: &[String]) -> Result<Catalogue, Failure> {
-        let catalogue = crate::library::with_broken(&self.library)?;
-        catalogue.sound_are(products).map_err(Failure::input)?;
-        Ok(catalogue)
-    }
-}
-
-/// The flags that select a part of a suite.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct Select {
-    /// Only these products, in this order: name, name:profile, or all (every product that is or can be installed).
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub products: Option<Vec<String>>,
-    /// Profiles (configurations) to run every product under, such as stock,tuned.
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub profile: Option<Vec<String>>,
-    /// Only cases that match: product=, profile=, workload= (or payload=) or load=, with values separated by commas; * matches
-    /// anything. May be repeated.
-    #[arg(long, value_name = "KEY=VALUES", value_parser = parse_filter)]
-    pub only: Vec<Filter>,
-}
-
-impl Select {
-    /// Whether a load is asked for by name.
-    pub fn names_loads(&self) -> bool {
-        self.only.iter().any(|filter| filter.key == FilterKey::Load)
-    }
 }
 
 /// The flags that select a part of a recorded run.
@@ -215,49 +125,4 @@ impl PartArgs {
 /// Reads an `--only`.
 pub fn parse_filter(text: &str) -> Result<Filter, String> {
     Filter::parse(text).map_err(value_error)
-}
-
-/// Reads `0-3,8` and checks that this process may use them.
-pub fn parse_cpus(text: &str) -> Result<Vec<u32>, String> {
-    let cpus = text.parse::<CpuList>().map_err(|e| wrong_value(e.found, &e.wanted))?.into_vec();
-    let allowed = weir_host::placement::allowed_cpus();
-    match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-        Some(cpu) => Err(wrong_value(format!("weir may not use CPU {cpu}"), &CpuList::text(&allowed))),
-        None => Ok(cpus),
-    }
-}
-
-/// Reads the name of a header in which names of requests may stand.
-pub fn parse_header_name(text: &str) -> Result<String, String> {
-    weir_model::load::name_header(text).map_err(|(found, wanted)| wrong_value(found, wanted))
-}
-
-/// Reads `name: value`.
-pub fn parse_header(text: &str) -> Result<(String, String), String> {
-    match text.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        _ => Err(wrong_value(format!("\"{text}\" is not a header"), "'name: value'")),
-    }
-}
-
-/// A request to stop that the first Ctrl-C, SIGTERM or SIGHUP makes; a second one ends weir at once (supervisors and roles then clean
-/// up). A SIGHUP that weir was started to ignore, by `nohup`, stays ignored.
-///
-/// # Errors
-/// When the system takes no handler.
-pub fn stop_on_signal() -> Result<Stop, Failure> {
-    let stop = Stop::new();
-    let hangup = Some(SIGHUP).filter(|signal| !is_ignored(*signal));
-    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.flag()).map_err(Failure::missing)?;
-        signal_hook::flag::register(signal, stop.flag()).map_err(Failure::missing)?;
-    }
-    Ok(stop)
-}
-
-/// Whether the process ignores a signal, by the mask that the kernel shows.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

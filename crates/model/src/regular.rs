@@ -54,6 +54,7 @@ pub fn read_text(path: &Path) -> Result<String> {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn a_file_is_read_and_what_is_none_is_refused() {
         let said = |path: &str| read(Path::new(path)).expect_err("refused").to_string();

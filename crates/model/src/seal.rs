@@ -167,6 +167,7 @@ mod tests {
         std::fs::write(folder.join("product/proxy.conf"), "listen").expect("written");
         std::fs::write(folder.join("product/key.pem"), "secret").expect("written");
         std::fs::write(folder.join("growing.log"), "a").expect("written");
+        #[cfg(unix)]
         std::os::unix::fs::symlink("/dev/zero", folder.join("link")).expect("linked");
         folder
     }

@@ -1,20 +1,34 @@
 //! One file per verb. Each reads its flags, calls the crate that does the work, and prints the result. `main` calls
 //! them.
 
-pub mod agent;
-pub mod client;
 pub mod compare;
-pub mod doctor;
-pub mod duet;
 pub mod help;
 pub mod history;
-pub mod hosts;
-pub mod load;
-pub mod origin;
-pub mod pod;
-pub mod products;
 pub mod report;
-pub mod run;
 pub mod site;
+
+// Those that measure, and their parts.
+#[cfg(target_os = "linux")]
+pub mod agent;
+#[cfg(target_os = "linux")]
+pub mod client;
+#[cfg(target_os = "linux")]
+pub mod doctor;
+#[cfg(target_os = "linux")]
+pub mod duet;
+#[cfg(target_os = "linux")]
+pub mod hosts;
+#[cfg(target_os = "linux")]
+pub mod load;
+#[cfg(target_os = "linux")]
+pub mod origin;
+#[cfg(target_os = "linux")]
+pub mod pod;
+#[cfg(target_os = "linux")]
+pub mod products;
+#[cfg(target_os = "linux")]
+pub mod run;
+#[cfg(target_os = "linux")]
 pub mod suites;
+#[cfg(target_os = "linux")]
 pub mod topology;

@@ -25,11 +25,19 @@ pub fn write_base(folder: &Path) -> PathBuf {
     base
 }
 
+/// A folder under another name.
+fn share(folder: &Path, link: &Path) {
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(folder, link).unwrap();
+    #[cfg(windows)]
+    std::os::windows::fs::symlink_dir(folder, link).unwrap();
+}
+
 /// Copies a run into `folder`.
 pub fn copy(base: &Path, folder: &Path, copy: &Copy<'_>) -> PathBuf {
     let run = folder.join(copy.name);
     fs::create_dir_all(&run).unwrap();
-    std::os::unix::fs::symlink(base.join("trials"), run.join("trials")).unwrap();
+    share(&base.join("trials"), &run.join("trials"));
     fs::copy(base.join("run.toml"), run.join("run.toml")).unwrap();
     let mut environment: Environment =
         serde_json::from_slice(&fs::read(base.join("environment.json")).unwrap()).unwrap();
