@@ -18,7 +18,7 @@ OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build dist package elsewhere demo newcomer test test-setup kubernetes lint deny unit e2e faults products quorum fuzz schema bench bench-many bench-profile bench-instructions
+.PHONY: help build dist release release-check release-test package elsewhere demo newcomer test test-setup kubernetes lint deny unit e2e faults products quorum fuzz schema bench bench-many bench-profile bench-instructions
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the answer (about 4 minutes)"
@@ -26,6 +26,9 @@ help:
 	@echo "make build       build target/release/weir"
 	@echo "make dist        build a weir that runs on any Linux of this kind of processor, for other machines"
 	@echo "make package     package the crates as for a registry, and install weir from the packages alone into an empty folder"
+	@echo "make release     make the files of a release in target/release-files: static programs, .deb, images, SBOM, checksums (10 minutes)"
+	@echo "make release-check  make them twice in two folders, and compare their hashes (20 minutes)"
+	@echo "make release-test   run weir for aarch64 under emulation, against real origins (6 minutes the first time)"
 	@echo "make newcomer    take the steps of docs/first-steps.md in a minimal Debian, as root and as a user (3 minutes the first time)"
 	@echo "make faults      inject every fault into real runs, and print what weir calls it (about 8 minutes, quiet machine)"
 	@echo "make quorum      test the store in products/quorum/program: its parts are killed and frozen under a load (2 minutes the first time)"
@@ -43,6 +46,18 @@ build:
 dist:
 	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --locked --target $(MACHINE)-unknown-linux-gnu -p weir
 	@echo "target/$(MACHINE)-unknown-linux-gnu/release/weir"
+
+release:
+	@scripts/release
+
+release-check:
+	@scripts/release --check
+
+# No part of `make test`: the program is built for another processor, with all that the release's has.
+release-test:
+	@scripts/apt-packages qemu-user-static
+	program=$$(scripts/release --program aarch64) && WEIR_EMULATOR=qemu-aarch64-static WEIR_EMULATED=$$program \
+		cargo test --locked -p weir --test emulated
 
 package:
 	@scripts/install-packaged $(PACKAGE)

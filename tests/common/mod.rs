@@ -235,7 +235,12 @@ impl OriginUnderTest {
     pub fn start(extra: &[&str]) -> OriginUnderTest {
         let mut args = vec!["origin", "--listen", "127.0.0.1:0", "--json"];
         args.extend(extra);
-        let mut child = weir(&args).stdout(Stdio::piped()).spawn().expect("weir origin starts");
+        OriginUnderTest::started(weir(&args))
+    }
+
+    /// One that this command starts, which asks for an address and JSON.
+    pub fn started(mut command: Command) -> OriginUnderTest {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("weir origin starts");
         let mut line = String::new();
         let mut stdout = std::io::BufReader::new(child.stdout.take().expect("piped"));
         std::io::BufRead::read_line(&mut stdout, &mut line).expect("a line");
