@@ -90,7 +90,6 @@ fn facts() -> HostFacts {
         env,
         address: None,
         work: None,
-        left_behind: Vec::new(),
     }
 }
 
