@@ -136,7 +136,7 @@ pub(crate) fn serve<S: Session, D: Driver>(
         if let Some(looks) = &mut looks
             && looks.due(Instant::now())
         {
-            worker.end_idle(driver);
+            worker.dispatch_to_all(driver, Age::look);
         }
     }
     worker.finish(driver)
@@ -169,38 +169,28 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Looks at all connections, and ends those on which nothing has happened for too long.
-    fn end_idle<I: Io>(&mut self, io: &mut I) {
-        for connection in self.connections.iter_mut().flatten() {
-            if let Some(conn) = connection.conn
-                && let Some(event) = connection.age.look()
-            {
-                self.state.count_for(connection.address as usize);
-                connection.on_event(io, conn, &mut self.state, event);
-            }
-        }
-    }
-
     fn finish<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
         driver.stop_listening();
-        self.dispatch_to_all(driver, || SessionEvent::Stop);
+        self.dispatch_to_all(driver, |_| Some(SessionEvent::Stop));
         let end = Instant::now() + GRACE;
         while driver.open() > 0 && Instant::now() < end {
             let until = self.state.timers.next().map_or(end, |next| next.min(end));
             driver.poll(self, Some(until))?;
             self.expire_timers(driver);
         }
-        self.dispatch_to_all(driver, || SessionEvent::Abort);
+        self.dispatch_to_all(driver, |_| Some(SessionEvent::Abort));
         // This poll sends the resets.
         driver.poll(self, Some(Instant::now()))
     }
 
-    fn dispatch_to_all<I: Io>(&mut self, io: &mut I, event: impl Fn() -> SessionEvent<'static>) {
-        for page in 0..self.connections.len() {
-            for index in 0..PAGE {
-                if let Some(conn) = self.connections[page][index].conn {
-                    self.dispatch(io, conn, event());
-                }
+    /// Gives each open connection the event that its age brings, if it brings one.
+    fn dispatch_to_all<I: Io>(&mut self, io: &mut I, event: impl Fn(&mut Age) -> Option<SessionEvent<'static>>) {
+        for connection in self.connections.iter_mut().flatten() {
+            if let Some(conn) = connection.conn
+                && let Some(event) = event(&mut connection.age)
+            {
+                self.state.count_for(connection.address as usize);
+                connection.on_event(io, conn, &mut self.state, event);
             }
         }
     }

@@ -3,9 +3,9 @@
 mod common;
 
 use std::io::Read;
+use std::time::Duration;
 
 use common::{Client, counters_when, get, start, start_in};
-use std::time::Duration;
 use weir_model::counters::{NameCounters, OriginCounters};
 use weir_model::load::DriverChoice;
 use weir_origin::{MAX_HELD, Options, Origin, ResponseOptions, payload};
