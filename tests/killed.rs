@@ -26,6 +26,8 @@ duration = "1s""#;
 
 const TRIALS: usize = 6;
 
+const WEIR: &str = env!("CARGO_BIN_EXE_weir");
+
 fn start(out: &Path, suite: &Path) -> std::process::Child {
     weir(&["run", suite.to_str().expect("UTF-8"), "--yes", "--seed", "3", "--out", out.to_str().expect("UTF-8")])
         .stdout(Stdio::null())
@@ -155,23 +157,19 @@ fn sigkill_of_all_of_weir_at_once_leaves_no_process_and_no_port() {
         std::fs::write(&suite, common::suite(&HEAD.replace(r#""direct", "nginx", "haproxy""#, r#""nginx""#), &load))
             .expect("written");
         let mut child = start(&out, &suite);
-        let nginx = || -> Vec<u32> {
-            let all = processes_touching(&out.join("trials")).into_iter();
-            all.filter(|(_, args)| args.starts_with("nginx: ")).map(|(pid, _)| pid).collect()
-        };
-        let origin = || own_processes(child.id()).iter().any(|(_, args)| args.contains(" origin "));
+        let nginx = || nginx_of(&out);
+        let origin = || processes_of(Path::new(WEIR), child.id()).iter().any(|(_, args)| args.contains(" origin "));
         until("a master with a worker", Duration::from_secs(60), || nginx().len() >= 2 && origin());
         std::thread::sleep(Duration::from_millis(100 * round));
         let ports: Vec<SocketAddr> = nginx_listens(&out);
         assert!(ports.iter().all(|addr| TcpStream::connect(addr).is_ok()) && !ports.is_empty(), "{ports:?}");
-        let mut own = own_processes(child.id());
+        let mut own = processes_of(Path::new(WEIR), child.id());
         assert!(own.iter().any(|(_, args)| args.trim_end().ends_with(" supervise")), "{own:?}");
         let first = round as usize % own.len();
         own.rotate_left(first);
         for (pid, _) in &own {
-            let pid = rustix::process::Pid::from_raw(*pid as i32).expect("a pid");
             // A role may have ended with the one above it.
-            let _ = rustix::process::kill_process(pid, Signal::KILL);
+            let _ = rustix::process::kill_process(pid_of(*pid), Signal::KILL);
         }
         wait_within(&mut child, Duration::from_secs(5));
         nothing_left(&out, Duration::from_secs(5));
@@ -182,11 +180,65 @@ fn sigkill_of_all_of_weir_at_once_leaves_no_process_and_no_port() {
     }
 }
 
-/// weir's own processes, the given one and those below it, with their arguments.
-fn own_processes(weir: u32) -> Vec<(u32, String)> {
-    let is_weir = |pid: &u32| {
-        std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == Path::new(env!("CARGO_BIN_EXE_weir")))
+/// A user who may have no PID namespace: the kernel ends the product alone, and its workers stay on its port until the next start of
+/// weir, which says what it ended.
+#[test]
+fn what_a_kill_of_all_of_weir_leaves_without_root_is_ended_by_the_next_start() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("A KILL OF ALL OF WEIR AS ANOTHER USER IS NOT TESTED: this needs root");
+        return;
+    }
+    let scratch = scratch();
+    let (binary, home) = (scratch.path().join("weir"), scratch.path().join("home"));
+    let (out, suite) = (home.join("run"), scratch.path().join("killed.toml"));
+    std::fs::copy(WEIR, &binary).expect("copied");
+    std::fs::create_dir(&home).expect("made");
+    let head = HEAD.replace(r#""direct", "nginx", "haproxy""#, r#""nginx""#);
+    std::fs::write(&suite, common::suite(&head, &LOAD.replace("1s", "20s"))).expect("written");
+    for path in [scratch.path(), &home, &binary] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("open to all");
+    }
+    let of_user = |args: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=54322", "--regid=54322", "--clear-groups"]).arg(&binary).args(args);
+        command.env("WEIR_HOME", &home).env("HOME", &home).current_dir(&home);
+        command
     };
+    let words = [&suite, &out].map(|path| path.to_str().expect("UTF-8"));
+    let mut run = of_user(&["run", words[0], "--yes", "--out", words[1]]);
+    let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("weir starts");
+    let nginx = || nginx_of(&out);
+    until("a master with a worker", Duration::from_secs(60), || nginx().len() >= 2);
+    let ports = nginx_listens(&out);
+    for (pid, _) in &processes_of(&binary, child.id()) {
+        let _ = rustix::process::kill_process(pid_of(*pid), Signal::KILL);
+    }
+    wait_within(&mut child, Duration::from_secs(5));
+    until("the end of the master", Duration::from_secs(5), || nginx().len() == 1);
+    let worker = nginx()[0];
+    assert!(ports.iter().all(|addr| TcpStream::connect(addr).is_ok()) && !ports.is_empty(), "{ports:?}");
+    let ended = run_within(&mut of_user(&["doctor"]), Duration::from_secs(30));
+    let said = format!("ended 1 process that an earlier weir left behind when it was killed: nginx (pid {worker})");
+    assert!(ended.stderr.contains(&said), "{said}: {ended:#?}");
+    nothing_left(&out, Duration::from_secs(5));
+    assert!(ports.iter().all(|addr| TcpStream::connect(addr).is_err()), "{ports:?}");
+    let ended = run_within(&mut of_user(&["doctor"]), Duration::from_secs(30));
+    assert!(!ended.stderr.contains("left behind"), "{ended:#?}");
+}
+
+/// nginx's processes of a run.
+fn nginx_of(out: &Path) -> Vec<u32> {
+    let all = processes_touching(&out.join("trials")).into_iter();
+    all.filter(|(_, args)| args.starts_with("nginx: ")).map(|(pid, _)| pid).collect()
+}
+
+fn pid_of(pid: u32) -> rustix::process::Pid {
+    rustix::process::Pid::from_raw(pid as i32).expect("a pid")
+}
+
+/// weir's own processes, the given one and those below it, with their arguments.
+fn processes_of(binary: &Path, weir: u32) -> Vec<(u32, String)> {
+    let is_weir = |pid: &u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == binary);
     let args = |pid| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let text = |pid| String::from_utf8_lossy(&args(pid)).replace('\0', " ");
     let below = weir_host::supervisor::descendants(weir).into_iter().filter(is_weir);

@@ -156,6 +156,9 @@ pub struct HostFacts {
     pub address: Option<IpAddr>,
     /// A folder of its own for what a run writes there; `None` where the disk is the one of the machine where weir runs.
     pub work: Option<PathBuf>,
+    /// Processes that an earlier weir had left behind there, and that were ended, each with its name and pid.
+    #[serde(default)]
+    pub left_behind: Vec<String>,
 }
 
 impl HostFacts {

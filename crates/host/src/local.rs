@@ -90,6 +90,7 @@ fn facts() -> HostFacts {
         env,
         address: None,
         work: None,
+        left_behind: Vec::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use weir_host::supervisor::{StartError, Supervised, descendants, pid_namespaces};
+use weir_host::supervisor::{StartError, Supervised, descendants, end_left_behind, pid_namespaces};
 use weir_host::{Disk, Disturbance, Ended, Process, ProgramSpec};
 use weir_model::product::Signal as ProductSignal;
 
@@ -269,6 +269,35 @@ fn a_daemon_is_gone_after_its_supervisor_and_the_parent_were_killed_at_once() {
             }
             until("everything is gone", || pids.iter().all(|pid| gone(*pid)));
         }
+    }
+}
+
+/// Where the kernel does not end it, the next weir does, and nothing else: neither what has a supervisor, nor what nobody marked.
+#[test]
+fn a_daemon_that_was_left_behind_is_ended_by_the_next_weir_alone() {
+    for rights in all_rights().into_iter().filter(|rights| !rights.namespaces) {
+        let (scratch, other) = (Scratch::new(), Scratch::new());
+        let mut holder = Holder::new(&rights, &scratch.spec(DAEMON));
+        let mut of_other = Holder::new(&rights, &other.spec(DAEMON));
+        let supervisors = [&mut holder, &mut of_other].map(|holder| holder.supervisor(&rights));
+        let pids = scratch.pids(3, supervisors[0]);
+        let supervised = other.pids(3, supervisors[1]);
+        let mut unmarked = Command::new("sleep").arg("300").spawn().expect("sleep starts");
+        for pid in [holder.child.id(), supervisors[0]] {
+            kill(pid);
+        }
+        // The main process ends by the kernel, the child and the daemon stay.
+        let lives = |pid: &&u32| !gone(**pid) && !is_zombie(**pid);
+        until("the main process has ended", || pids.iter().filter(lives).count() == 2);
+        let stay: Vec<u32> = pids.iter().copied().filter(|pid| lives(&pid)).collect();
+        let ended = end_left_behind();
+        assert!(stay.iter().all(|pid| ended.contains(&format!("sleep (pid {pid})"))), "{stay:?}: {ended:?}");
+        let left: Vec<&u32> = pids.iter().filter(lives).collect();
+        assert!(left.is_empty(), "{left:?} of {pids:?} stay; ended: {ended:?}");
+        assert!(supervised.iter().all(|pid| lives(&pid)), "what another weir holds stays: {supervised:?}, {ended:?}");
+        assert!(unmarked.try_wait().expect("it is there").is_none(), "what weir did not start stays");
+        unmarked.kill().expect("killed");
+        unmarked.wait().expect("reaped");
     }
 }
 

@@ -27,6 +27,7 @@ pub fn main(args: &Args) -> VerbResult {
         let found = format!("there is no folder {}", args.runs.display());
         return Err(Failure::wrong("--runs", found, "the folder that runs will be written to"));
     }
+    super::topology::end_left_behind();
     let checks = examine(&args.runs);
     if args.json {
         out::json(&checks)?;
@@ -39,10 +40,11 @@ pub fn main(args: &Args) -> VerbResult {
     Ok(if checks.iter().any(|c| c.status == Status::Bad) { Exit::Failed } else { Exit::Ok })
 }
 
-/// The kernel's settings, and whether the io_uring driver works here.
+/// The kernel's settings, whether the io_uring driver works here, and what becomes of products when weir is killed.
 pub fn examine(runs: &std::path::Path) -> Vec<Check> {
     let mut checks = weir_vitals::doctor::examine(runs);
     checks.push(driver_check());
+    checks.push(namespace_check());
     checks
 }
 
@@ -61,6 +63,16 @@ fn driver_check() -> Check {
             mend: Some("sysctl -w kernel.io_uring_disabled=0, or a kernel of version 6.0 or later".into()),
         },
     }
+}
+
+/// Neither is wrong: the next start of weir does what the kernel does not.
+fn namespace_check() -> Check {
+    let seen = match weir_host::supervisor::pid_namespaces() {
+        Ok(()) => "yes: the kernel ends a product with weir, however weir is killed".to_owned(),
+        Err(why) => format!("no ({why}): what a kill of all of weir at once leaves, its next start ends"),
+    };
+    let why = "A product's workers that stay hold its port and take CPU time.".to_owned();
+    Check { name: "pid-namespaces".to_owned(), status: Status::Ok, seen, why, mend: None }
 }
 
 /// Its status, its name, and what was seen; of one that is not right also why that matters, and what would help.

@@ -224,12 +224,28 @@ pub fn reach_each(
     let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
     let cpus = allowed_cpus();
     let reached = Reached { agents, specs, own_cpus, cpus, watcher, made, kept: Vec::new(), _lease: lease };
-    let answers = reached.specs.chunks(AT_ONCE).flat_map(|specs| reached.connect_all(specs)).collect();
+    let answers: Vec<Answer> = reached.specs.chunks(AT_ONCE).flat_map(|specs| reached.connect_all(specs)).collect();
+    for facts in answers.iter().flatten().map(|host| host.facts()) {
+        say_left_behind(&format!("on {}: ", facts.name), &facts.left_behind);
+    }
     if reached.specs.iter().any(|spec| shares_disk(&spec.reach)) {
         // Not before: agents say which CPUs they may use. A failure is ignored: `doctor` reports missing CPUs.
         let _ = restrict_to(&reached.own_cpus);
     }
     Ok((reached, answers))
+}
+
+/// Ends what an earlier weir left behind on this machine, and says so. Verbs that measure or start something call it first.
+pub fn end_left_behind() {
+    say_left_behind("", &weir_host::supervisor::end_left_behind());
+}
+
+fn say_left_behind(place: &str, ended: &[String]) {
+    let count = ended.len();
+    if count > 0 {
+        let processes = if count == 1 { "1 process".to_owned() } else { format!("{count} processes") };
+        remark!("{place}ended {processes} that an earlier weir left behind when it was killed: {}", ended.join(", "));
+    }
 }
 
 impl Reached {

@@ -15,6 +15,7 @@ use super::serve::{End, Opened, serve};
 use super::watchdog::SILENCE;
 use crate::local::{LocalHost, Offer};
 use crate::placement::restrict_to;
+use crate::supervisor::end_left_behind;
 
 /// First part of the names of agents' folders.
 const FOLDER: &str = "weir-work-";
@@ -61,7 +62,9 @@ fn open(hello: &Hello, host: LocalHost) -> Result<Opened, String> {
     };
     restrict_to(&hello.own_cpus).map_err(|error| format!("of no use: its agent cannot keep to its CPUs: {error}"))?;
     let folder = work.clone().map(Folder::make).transpose()?;
+    let left_behind = end_left_behind();
     let host = host.with_facts(|facts| {
+        facts.left_behind = left_behind;
         facts.name.clone_from(&hello.name);
         facts.address = hello.address;
         facts.cpus.retain(|cpu| hello.cpus.is_empty() || hello.cpus.contains(cpu));

@@ -12,8 +12,9 @@
 //! Where there is no namespace:
 //!
 //! - the supervisor: the kernel kills the product, and weir kills what the product had started (see `adopt`).
-//! - both at once: the kernel kills the product. What the product had started stays, as it would without a supervisor. A setuid
-//!   binary, or one with file capabilities, stays too, because its `exec` clears `PR_SET_PDEATHSIG`.
+//! - both at once: the kernel kills the product. What the product had started stays until the next start of weir, which knows it
+//!   by its mark (see `mark`). A setuid binary, or one with file capabilities, stays too, because its `exec` clears
+//!   `PR_SET_PDEATHSIG`.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, Write};
@@ -30,6 +31,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use super::Report;
 use super::adopt::become_subreaper;
 use super::disk;
+use super::mark;
 use super::output::{EVERY, Output};
 use super::tree::{QUIET_SCANS, descendants};
 use crate::host::{Disturbance, Ended, ProgramSpec};
@@ -42,6 +44,7 @@ use crate::placement::affinity_mask;
 /// When the spec cannot be read or the kernel refuses what a supervisor needs.
 pub fn supervise() -> std::io::Result<i32> {
     become_subreaper()?;
+    mark::set(mark::SUPERVISOR)?;
     let children_end = sigchld_fd()?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
@@ -109,6 +112,7 @@ fn start(spec: &ProgramSpec) -> std::io::Result<Child> {
             if nice > 0 {
                 rustix::process::nice(nice)?;
             }
+            mark::set(mark::PROGRAM)?;
             SigSet::empty().thread_set_mask()?;
             for signal in SIGNALS {
                 nix::sys::signal::signal(signal, SigHandler::SigDfl)?;

@@ -5,8 +5,8 @@
 //! children. The supervisor holds a pipe to weir. When weir ends, however it ends, the pipe closes, and the supervisor
 //! kills every descendant and goes. Where weir may (as root), it starts the supervisor in a PID namespace, and the kernel
 //! kills everything there when the supervisor itself is killed. Elsewhere the kernel kills the product alone
-//! (`PR_SET_PDEATHSIG`), and weir, a subreaper too, ends what the product leaves behind. `inside` says what is left when
-//! both are killed at once.
+//! (`PR_SET_PDEATHSIG`), and weir, a subreaper too, ends what the product leaves behind. When both are killed at once, the
+//! next weir finds what is left by its [`mark`], and ends it.
 //!
 //! Rejected: process groups alone (daemons leave them), cgroups (not writable everywhere weir runs).
 //!
@@ -15,6 +15,7 @@
 mod adopt;
 mod disk;
 mod inside;
+mod mark;
 mod namespace;
 mod output;
 mod tree;
@@ -41,6 +42,7 @@ use crate::lock::locked;
 use crate::tail::last_lines;
 
 pub use inside::supervise;
+pub use mark::end_left_behind;
 pub use namespace::possible as pid_namespaces;
 pub use tree::descendants;
 

@@ -17,6 +17,7 @@ use crate::args::stop_on_signal;
 use crate::ask;
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::progress::{Status, minutes, template};
+use crate::verbs::topology::end_left_behind;
 
 /// Flags of `weir products install`.
 #[derive(Debug, clap::Args)]
@@ -177,6 +178,7 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn new() -> Result<Context, Failure> {
+        end_left_behind();
         let host = LocalHost::new(std::env::current_exe().map_err(Failure::missing)?);
         Ok(Context { host, stop: stop_on_signal()? })
     }

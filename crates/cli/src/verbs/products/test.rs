@@ -22,6 +22,7 @@ use crate::args::stop_on_signal;
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::out;
 use crate::progress::minutes_s;
+use crate::verbs::topology::end_left_behind;
 
 use record::{Absent, Record};
 
@@ -68,6 +69,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, yes: bool, json: bo
     let cases = cases(&here, args)?;
     let scratch = tempfile::Builder::new().prefix("weir-test-").tempdir().map_err(Failure::missing)?;
     let folder = folder(args.keep.as_deref(), scratch.path())?;
+    end_left_behind();
     weir_net::raise_descriptor_limit();
     let stop = stop_on_signal()?;
     let installed = here.iter().map(|(product, installed)| (product.name.clone(), installed.clone())).collect();
