@@ -16,7 +16,7 @@ use serde_json::Value;
 use strum::{EnumString, IntoStaticStr};
 use weir_model::At;
 use weir_model::clock::ClockReading;
-use weir_model::product::Signal;
+use weir_model::product::{Capability, Signal};
 use weir_model::record::{Environment, Role};
 use weir_model::speed::CpuSpeed;
 use weir_vitals::{Plan, Window};
@@ -332,6 +332,22 @@ pub struct ProgramSpec {
     /// A disk of its own, of memory.
     #[serde(default)]
     pub disk: Option<Disk>,
+    /// It is a product: it gets no rights but these, and where weir is root an account of its own. `dir` becomes the account's.
+    #[serde(default)]
+    pub confined: Option<Confined>,
+}
+
+/// What a product may do: see [`crate::supervisor::account`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confined {
+    /// Folders that it reads, beside its own and that of its program.
+    pub reads: Vec<PathBuf>,
+    /// Capabilities that it needs; it gets no others.
+    #[serde(default)]
+    pub capabilities: Vec<Capability>,
+    /// The account, by number; the host chooses it.
+    #[serde(default)]
+    pub account: Option<u32>,
 }
 
 /// A small disk of memory (tmpfs), which the program alone sees, and which can be filled.

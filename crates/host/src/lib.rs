@@ -25,7 +25,7 @@ pub mod threads;
 pub mod transport;
 
 pub use host::{
-    Disk, Disturbance, Ended, Host, HostError, HostFacts, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec,
-    Sampler,
+    Confined, Disk, Disturbance, Ended, Host, HostError, HostFacts, Process, ProgramSpec, ReceiveError, RoleProcess,
+    RoleSpec, Sampler,
 };
 pub use local::{LocalHost, Offer};

@@ -80,8 +80,12 @@ fn facts() -> HostFacts {
         Ok(()) => "yes".to_owned(),
         Err(why) => format!("no: {why}"),
     };
-    let environment =
-        Environment { product_env: env.clone(), pid_namespaces: Some(pid_namespaces), ..weir_vitals::environment() };
+    let environment = Environment {
+        product_env: env.clone(),
+        pid_namespaces: Some(pid_namespaces),
+        product_account: Some(supervisor::account::described()),
+        ..weir_vitals::environment()
+    };
     HostFacts {
         name: "local".to_owned(),
         environment,
@@ -163,7 +167,9 @@ impl Host for LocalHost {
             self.create_dir(parent)?;
         }
         let mode = if private { 0o600 } else { 0o666 };
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path);
+        // Products write in the same folders: no file that one of them has a link to, and no pipe that nobody reads.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).custom_flags(flags).open(path);
         file.and_then(|mut file| file.write_all(bytes)).map_err(FileError::at(path))
     }
 

@@ -8,9 +8,10 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use weir_host::supervisor::account::{ACCOUNT, possible as account_possible};
 use weir_host::supervisor::{StartError, Supervised, descendants, end_left_behind, pid_namespaces};
-use weir_host::{Disk, Disturbance, Ended, Process, ProgramSpec};
-use weir_model::product::Signal as ProductSignal;
+use weir_host::{Confined, Disk, Disturbance, Ended, Process, ProgramSpec};
+use weir_model::product::{Capability, Signal as ProductSignal};
 
 /// Far more than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
@@ -529,4 +530,134 @@ fn a_disk_of_its_own_is_filled_and_freed() {
     until("a write again", || says("wrote"));
     assert_eq!(std::fs::read_dir(&at).expect("there").count(), 0, "it is mounted for the program alone");
     Box::new(supervised).stop(LONG);
+}
+
+/// A product in a folder that only root may enter, with what it reads and what it must not read beside it.
+struct Closed {
+    scratch: Scratch,
+    spec: ProgramSpec,
+}
+
+fn closed(script: &str, capabilities: &[Capability]) -> Closed {
+    let scratch = Scratch::new();
+    let at = |name: &str| scratch.0.path().join(name);
+    for folder in ["own", "installed/bin", "installed/lib", "others"] {
+        std::fs::create_dir_all(at(folder)).expect("made");
+    }
+    for (name, text) in [("own/key.pem", "key"), ("installed/lib/part", "part"), ("others/file", "theirs")] {
+        std::fs::write(at(name), text).expect("written");
+    }
+    std::fs::set_permissions(at("own/key.pem"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("private");
+    std::fs::copy("/bin/bash", at("installed/bin/tool")).expect("copied");
+    std::fs::set_permissions(scratch.0.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("closed");
+    let tool = at("installed/bin/tool").display().to_string();
+    let spec = ProgramSpec {
+        argv: [tool.as_str(), "-c", script].map(String::from).to_vec(),
+        dir: at("own"),
+        output: at("own/output.log"),
+        confined: Some(Confined { reads: vec![at("others")], capabilities: capabilities.to_vec(), account: None }),
+        ..scratch.spec("")
+    };
+    Closed { scratch, spec }
+}
+
+impl Closed {
+    /// What it said until it ended.
+    fn said(&self, spec: &ProgramSpec) -> String {
+        let mut supervised = Supervised::start(&supervisor(), spec).expect("it starts");
+        supervised.wait(LONG).expect("it ends");
+        std::fs::read_to_string(&spec.output).expect("its output")
+    }
+}
+
+const RIGHTS: &str = "grep -E '^(Uid|Groups|CapEff|CapPrm|CapAmb|NoNewPrivs)' /proc/self/status";
+
+#[test]
+fn a_product_of_root_has_an_account_without_rights_and_sees_only_what_is_its_own() {
+    if let Err(why) = account_possible() {
+        eprintln!("THE ACCOUNT OF PRODUCTS IS NOT TESTED: {why}");
+        return;
+    }
+    let root = closed(RIGHTS, &[]);
+    let said = root.said(&ProgramSpec { confined: None, ..root.spec.clone() });
+    assert!(said.contains("Uid:\t0") && said.contains("NoNewPrivs:\t0"), "a build stays who weir is: {said}");
+
+    let script = format!(
+        "{RIGHTS}; echo home $HOME tmp $TMPDIR; cat key.pem ../installed/lib/part ../others/file; echo; ls -d ../*; \
+         touch made && echo made; touch ../others/x || echo kept; touch /etc/weir-x || echo safe; \
+         echo again >> /proc/self/fd/1"
+    );
+    let product = closed(&script, &[]);
+    std::fs::write(product.scratch.0.path().join("secret"), "secret").expect("written");
+    let mut spec = product.spec.clone();
+    spec.env.insert("TMPDIR".into(), product.scratch.0.path().display().to_string());
+    let said = product.said(&spec);
+    for wanted in [
+        format!("Uid:\t{ACCOUNT}\t{ACCOUNT}\t{ACCOUNT}\t{ACCOUNT}"),
+        "Groups:\t \n".into(),
+        "CapPrm:\t0000000000000000".into(),
+        "CapEff:\t0000000000000000".into(),
+        "NoNewPrivs:\t1".into(),
+        format!("home {} tmp\n", spec.dir.display()),
+        "keyparttheirs\n../installed\n../others\n../own\nmade\n".into(),
+        "kept\n".into(),
+        "safe\n".into(),
+        "again\n".into(),
+    ] {
+        assert!(said.contains(&wanted), "{wanted:?}: {said}");
+    }
+    let owner = |name: &str| {
+        let about = std::fs::symlink_metadata(product.scratch.0.path().join(name)).expect("it is there");
+        std::os::unix::fs::MetadataExt::uid(&about)
+    };
+    assert_eq!((owner("own/key.pem"), owner("own/made"), owner("others/file")), (ACCOUNT, ACCOUNT, 0));
+}
+
+#[test]
+fn a_product_has_the_capabilities_that_it_asks_for_and_no_others() {
+    if let Err(why) = account_possible() {
+        eprintln!("CAPABILITIES OF PRODUCTS ARE NOT TESTED: {why}");
+        return;
+    }
+    let product = closed(RIGHTS, &[Capability::NetBindService, Capability::NetAdmin]);
+    let said = product.said(&product.spec);
+    for set in ["CapPrm", "CapEff", "CapAmb"] {
+        assert!(said.contains(&format!("{set}:\t0000000000001400")), "{said}");
+    }
+}
+
+/// Whoever weir is, what a product executes gets no rights from its file.
+#[test]
+fn without_an_account_a_product_gains_no_rights_either() {
+    let product = closed(&format!("id -u; {RIGHTS}"), &[]);
+    let rights = Rights { before: &["setpriv", "--bounding-set=-sys_admin"], namespaces: false };
+    let mut holder = Holder::new(&rights, &product.spec);
+    holder.line();
+    holder.line();
+    let said = std::fs::read_to_string(&product.spec.output).expect("its output");
+    let own = rustix::process::geteuid().as_raw();
+    assert!(said.starts_with(&format!("{own}\n")) && said.contains("NoNewPrivs:\t1"), "{said}");
+}
+
+/// A product's folder is the product's: what weir writes there goes to no file of others.
+#[test]
+fn links_that_a_product_makes_are_not_followed() {
+    if account_possible().is_err() {
+        eprintln!("LINKS OF PRODUCTS ARE NOT TESTED");
+        return;
+    }
+    let product = closed("ln -s ../others/file link; rm output.log; ln -s ../others/file output.log; sleep 0.4", &[]);
+    let mut supervised = Supervised::start(&supervisor(), &product.spec).expect("it starts");
+    supervised.wait(LONG).expect("it ends");
+    let host = weir_host::LocalHost::new(supervisor());
+    let refused = weir_host::Host::write(&host, &product.spec.dir.join("link"), b"weir's", false);
+    assert!(refused.is_err());
+    let again = Supervised::start(&supervisor(), &product.spec);
+    assert!(again.is_err(), "its output is a link now");
+    let theirs = std::fs::read_to_string(product.scratch.0.path().join("others/file")).expect("there");
+    assert_eq!(theirs, "theirs");
+    std::fs::remove_file(product.spec.dir.join("output.log")).expect("removed");
+    drop(Supervised::start(&supervisor(), &product.spec).expect("it starts"));
+    let about = std::fs::metadata(product.scratch.0.path().join("others/file")).expect("there");
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&about), 0, "what a link leads to stays its owner's");
 }

@@ -526,6 +526,10 @@ pub struct ProcessSpec {
     /// has ended.
     #[serde(default)]
     pub scratch: Vec<String>,
+    /// Capabilities that it needs, such as `net-admin`. weir gives a product that it starts as root none but these.
+    #[serde(default)]
+    #[schemars(extend("uniqueItems" = true))]
+    pub capabilities: Vec<Capability>,
 }
 
 impl ProcessSpec {
@@ -540,6 +544,22 @@ impl ProcessSpec {
 
 fn five_seconds() -> Duration {
     Duration::from_secs(5)
+}
+
+/// A capability that a product may ask for (capabilities(7)). Those that amount to root are not among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "as for signals")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Capability {
+    Bpf,
+    IpcLock,
+    NetAdmin,
+    NetBindService,
+    NetRaw,
+    Perfmon,
+    SysNice,
+    SysResource,
 }
 
 /// A signal that asks a program for something.

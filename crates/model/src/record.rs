@@ -493,6 +493,9 @@ pub struct Environment {
     /// are killed at once: `yes`, or `no` and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid_namespaces: Option<String>,
+    /// What every product runs as, and what it may do, where its file asks for nothing else: the account, and why it is root's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub product_account: Option<String>,
     /// The variables that every product sees; those of its own file come on top, and nothing else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub product_env: BTreeMap<String, String>,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use weir_host::ports;
 use weir_host::stop::Stop;
 use weir_host::transport::command_line;
-use weir_host::{Disk, Host, ProgramSpec};
+use weir_host::{Confined, Disk, Host, ProgramSpec};
 use weir_model::fault::{Fault, FaultKind};
 use weir_model::product::{Product, ProductKind, Program};
 use weir_model::suite::Protocol;
@@ -159,11 +159,14 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
             None => running.folder.join(format!("{stem}.{kind}")),
             Some(name) => running.folder.join(format!("{stem}-{name}.{kind}")),
         };
+        let reads = vec![installed_folder(&product.name, &installed.binary)];
+        let confined = Confined { reads, capabilities: part.process.capabilities.clone(), account: None };
         let spec = |argv: &[String], output: PathBuf| ProgramSpec {
             argv: argv.to_vec(),
             env: environment(host.as_ref(), &rendered.env),
             dir: running.folder.clone(),
             output,
+            confined: Some(confined.clone()),
             ..ProgramSpec::default()
         };
         if let Some(argv) = &rendered.check {
@@ -184,11 +187,19 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
             )
         })?;
         let stop_within = part.process.stop_within;
-        running.parts.push(RunningPart { name, title, process, rendered, output, exit, stop_within });
+        running.parts.push(RunningPart { name, title, process, rendered, output, exit, stop_within, confined });
         let own: Vec<SocketAddr> = part.ports.iter().filter_map(|name| ports.get(name).copied()).collect();
         running.wait_listening(&own, part.process.ready_within, stop)?;
     }
     Ok(running)
+}
+
+/// What belongs to a program: its version's folder among those that weir installed (`products/<name>/<version>`), else the folder that
+/// it is in.
+fn installed_folder(product: &str, binary: &Path) -> PathBuf {
+    let of_product = Path::new("products").join(product);
+    let is_version = |folder: &&Path| folder.parent().is_some_and(|above| above.ends_with(&of_product));
+    binary.ancestors().find(is_version).or(binary.parent()).unwrap_or(binary).to_owned()
 }
 
 /// The disk of a part, for a fault that fills it: in place of its first scratch folder.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use weir_host::files::pretty;
 use weir_host::stop::Stop;
 use weir_host::supervisor::StartError;
-use weir_host::{Disturbance, Ended, Host, Process, ProgramSpec};
+use weir_host::{Confined, Disturbance, Ended, Host, Process, ProgramSpec};
 use weir_model::At;
 use weir_model::product::{Product, ProductKind, Reload, Signal};
 use weir_model::record::{Finding, Role, Severity};
@@ -53,6 +53,8 @@ pub(crate) struct RunningPart {
     /// File with its exit status.
     pub exit: PathBuf,
     pub stop_within: Duration,
+    /// What it may do, and its commands.
+    pub confined: Confined,
 }
 
 impl RunningPart {
@@ -237,21 +239,34 @@ impl Running {
     /// Why it does not reload.
     pub fn reload(&mut self, stop: &Stop) -> Result<(), String> {
         let host = Arc::clone(&self.host);
-        let rendered = &self.front().map_err(|e| e.to_string())?.rendered;
+        let front = self.front().map_err(|e| e.to_string())?;
+        let (rendered, confined) = (&front.rendered, front.confined.clone());
         let (reload, env) = (rendered.reload.clone(), environment(host.as_ref(), &rendered.env));
         match reload {
             None => Err("its file names no way to reload".to_owned()),
             Some(Reload::Signal(signal)) => self.signal(signal).map_err(|e| e.to_string()),
-            Some(Reload::Command(argv)) => self.run_command(argv, env, stop),
+            Some(Reload::Command(argv)) => self.run_command(argv, env, confined, stop),
         }
     }
 
     /// Runs the product's command for reloading in its folder and environment.
-    fn run_command(&self, argv: Vec<String>, env: BTreeMap<String, String>, stop: &Stop) -> Result<(), String> {
+    fn run_command(
+        &self,
+        argv: Vec<String>,
+        env: BTreeMap<String, String>,
+        confined: Confined,
+        stop: &Stop,
+    ) -> Result<(), String> {
         let output = self.folder.join("reload.log");
         let name = argv.first().cloned().unwrap_or_default();
-        let spec =
-            ProgramSpec { argv, env, dir: self.folder.clone(), output: output.clone(), ..ProgramSpec::default() };
+        let spec = ProgramSpec {
+            argv,
+            env,
+            dir: self.folder.clone(),
+            output: output.clone(),
+            confined: Some(confined),
+            ..ProgramSpec::default()
+        };
         run_to_end(self.host.as_ref(), &spec, RELOADS_WITHIN, stop).map_err(|error| match error {
             CommandError::Failed(ended) => format!("{name}: {ended}; {}", self.host.last_lines(&output, 3)),
             other => format!("{name} {other}"),

@@ -45,6 +45,7 @@ pub fn examine(runs: &std::path::Path) -> Vec<Check> {
     let mut checks = weir_vitals::doctor::examine(runs);
     checks.push(driver_check());
     checks.push(namespace_check());
+    checks.push(account_check());
     checks
 }
 
@@ -73,6 +74,14 @@ fn namespace_check() -> Check {
     };
     let why = "A product's workers that stay hold its port and take CPU time.".to_owned();
     Check { name: "pid-namespaces".to_owned(), status: Status::Ok, seen, why, mend: None }
+}
+
+/// Who is not root cannot give products less than they have themselves.
+fn account_check() -> Check {
+    let seen = weir_host::supervisor::account::described();
+    let status = if seen.starts_with("root") { Status::Warn } else { Status::Ok };
+    let why = "Products, some of which come from third parties, may do what their account may.".to_owned();
+    Check { name: "product-account".to_owned(), status, seen, why, mend: None }
 }
 
 /// Its status, its name, and what was seen; of one that is not right also why that matters, and what would help.

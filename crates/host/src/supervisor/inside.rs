@@ -16,7 +16,6 @@
 //!   by its mark (see `mark`). A setuid binary, or one with file capabilities, stays too, because its `exec` clears
 //!   `PR_SET_PDEATHSIG`.
 
-use std::fs::OpenOptions;
 use std::io::{BufRead, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -28,12 +27,13 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::Report;
+use super::account::{self, Rights};
 use super::adopt::become_subreaper;
 use super::disk;
 use super::mark;
 use super::output::{EVERY, Output};
 use super::tree::{QUIET_SCANS, descendants};
+use super::{Report, append_to};
 use crate::host::{Disturbance, Ended, ProgramSpec};
 use crate::placement::affinity_mask;
 
@@ -48,9 +48,8 @@ pub fn supervise() -> std::io::Result<i32> {
     let children_end = sigchld_fd()?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
-    let spec: ProgramSpec = serde_json::from_str(&line)?;
-    let mounted = spec.disk.as_ref().map_or(Ok(()), disk::mount);
-    let child = match mounted.and_then(|()| start(&spec)) {
+    let mut spec: ProgramSpec = serde_json::from_str(&line)?;
+    let child = match prepare(&mut spec).and_then(|()| start(&spec)) {
         Ok(child) => child,
         Err(error) => {
             report(&Report::NotStarted(error.to_string()));
@@ -65,6 +64,16 @@ pub fn supervise() -> std::io::Result<i32> {
     }
     report(&Report::Ended(ended));
     Ok(0)
+}
+
+/// Mounts what the program sees, and gives it its folder.
+fn prepare(spec: &mut ProgramSpec) -> std::io::Result<()> {
+    let told = |error: std::io::Error| {
+        std::io::Error::new(error.kind(), format!("it cannot be given an account of its own: {error}"))
+    };
+    account::reveal(spec).map_err(told)?;
+    spec.disk.as_ref().map_or(Ok(()), disk::mount)?;
+    account::give(spec).map_err(told)
 }
 
 /// Signals that products react to. They are reset, because a signal that weir was started to ignore (by `nohup`) would stay
@@ -82,7 +91,8 @@ fn start(spec: &ProgramSpec) -> std::io::Result<Child> {
     let Some((program, args)) = spec.argv.split_first() else {
         return Err(std::io::Error::other("there is no program to start"));
     };
-    let output = OpenOptions::new().create(true).append(true).open(&spec.output)?;
+    let output = append_to(&spec.output)?;
+    let rights = spec.confined.as_ref().map(Rights::of);
     let mask = affinity_mask(&spec.cpus);
     let pin = !spec.cpus.is_empty();
     let nice = i32::from(spec.nice);
@@ -101,11 +111,6 @@ fn start(spec: &ProgramSpec) -> std::io::Result<Child> {
     // allocates or locks.
     unsafe {
         command.pre_exec(move || {
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The supervisor may have died before the line above took effect.
-            if rustix::process::getppid() != Some(supervisor) {
-                return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
-            }
             if pin {
                 rustix::thread::sched_setaffinity(None, &mask)?;
             }
@@ -113,6 +118,13 @@ fn start(spec: &ProgramSpec) -> std::io::Result<Child> {
                 rustix::process::nice(nice)?;
             }
             mark::set(mark::PROGRAM)?;
+            rights.map_or(Ok(()), Rights::take)?;
+            // Not before, because who becomes another user loses it.
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            // The supervisor may have died before the line above took effect.
+            if rustix::process::getppid() != Some(supervisor) {
+                return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+            }
             SigSet::empty().thread_set_mask()?;
             for signal in SIGNALS {
                 nix::sys::signal::signal(signal, SigHandler::SigDfl)?;

@@ -12,6 +12,7 @@
 //!
 //! This module does not know what the process is or whether it works.
 
+pub mod account;
 mod adopt;
 mod disk;
 mod inside;
@@ -22,6 +23,7 @@ mod tree;
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -102,7 +104,11 @@ impl Supervised {
     /// [`Process::ended`].
     pub fn start(weir: &Path, spec: &ProgramSpec) -> Result<Supervised, StartError> {
         adopt::become_subreaper().map_err(StartError::Supervisor)?;
-        let line = serde_json::to_string(spec).map_err(|e| StartError::Supervisor(e.into()))?;
+        let mut spec = spec.clone();
+        if let Some(confined) = &mut spec.confined {
+            confined.account = account::possible().is_ok().then_some(account::ACCOUNT);
+        }
+        let line = serde_json::to_string(&spec).map_err(|e| StartError::Supervisor(e.into()))?;
         let mut command = Command::new(weir);
         command
             .arg("supervise")
@@ -260,7 +266,8 @@ impl Drop for Supervised {
 }
 
 fn append_to(path: &Path) -> std::io::Result<std::fs::File> {
-    OpenOptions::new().create(true).append(true).open(path)
+    // Products write in that folder, too, and weir writes to no file that one of them has a link to.
+    OpenOptions::new().create(true).append(true).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
 /// Passes on what the supervisor reports, in a thread.

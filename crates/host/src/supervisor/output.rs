@@ -9,6 +9,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub struct Output {
 impl Output {
     /// The output at this path; `None` where it is no file, which then cannot grow.
     pub fn open(path: &Path) -> Option<Output> {
-        let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(path).ok()?;
         file.metadata().ok()?.is_file().then_some(Output { file, freed_to: KEPT })
     }
 

@@ -147,6 +147,7 @@ pub fn host_facts(environment: &Environment) -> Vec<(String, String)> {
         ("CPU governor", known(&environment.governor)),
         ("Descriptors", format!("{} soft, {} hard", count(soft), count(hard))),
         ("PID namespaces", known(&environment.pid_namespaces)),
+        ("Products run as", known(&environment.product_account)),
     ]
     .map(|(name, value)| (name.to_string(), value))
     .into()

@@ -144,6 +144,7 @@ fn environment() -> Environment {
     };
     Environment {
         pid_namespaces: Some("yes".to_string()),
+        product_account: Some("user 65521, which nobody else is, without capabilities".to_string()),
         product_env: Default::default(),
         links: Vec::new(),
         hosts: Vec::new(),
