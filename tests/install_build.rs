@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{nothing_left, processes_touching, signal, until};
+use common::{nothing_left, processes_touching, run_within, signal, until};
 use rustix::process::Signal;
 use shop::{Shop, names, says};
 
@@ -64,6 +64,24 @@ fn a_project_is_built_once_and_anew_when_it_changed() {
     shop.install().expect(0);
     shop.works("1.2.4", "crate project program ");
     assert_eq!(shop.kept().len(), 2);
+}
+
+/// The products of a weir that is root run as another account.
+#[test]
+fn what_is_installed_others_may_read_whatever_the_umask_is() {
+    let shop = Shop::with(CRATE);
+    program(&shop, "1.2.3");
+    let install = shop.weir(&["products", "install", "thing", "--yes"]);
+    let mut closed = std::process::Command::new("sh");
+    closed.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(install.get_program()).args(install.get_args());
+    closed.envs(install.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    run_within(&mut closed, Duration::from_secs(120)).expect(0);
+    let [first] = &shop.kept()[..] else { panic!("{:?}", shop.kept()) };
+    let folder = shop.path("home/products/thing").join(first);
+    for path in [folder.clone(), folder.join("target/release"), folder.join("target/release/thing")] {
+        let mode = std::fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o055, 0o055, "{}: {mode:o}", path.display());
+    }
 }
 
 #[test]

@@ -126,9 +126,9 @@ pub const BOOTSTRAP: &str = concat!(
     r#"d=${WEIR_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/weir}/bin; f=$d/weir-$1; t=; "#,
     r#"same() { test "$(sha256sum <"$1" 2>/dev/null | cut -c1-64)" = "$2"; }; "#,
     r#"if test -x "$f" && same "$f" "$1"; then echo "weir-bootstrap have $(uname -sm)"; else "#,
-    r#"echo "weir-bootstrap want $(uname -sm)"; umask 077; "#,
+    r#"echo "weir-bootstrap want $(uname -sm)"; u=$(umask); umask 077; "#,
     r#"mkdir -p "$d" && t=$(mktemp "$f.XXXXXX") && head -c "$2" >"$t" && same "$t" "$1" && chmod 700 "$t" && mv "$t" "$f" || "#,
-    r#"{ rm -f "$t"; echo "weir was not copied whole to $f" >&2; exit 3; }; fi; "#,
+    r#"{ rm -f "$t"; echo "weir was not copied whole to $f" >&2; exit 3; }; umask "$u"; fi; "#,
     r#""$f" --version </dev/null >/dev/null || { echo "weir does not run there. Where its C library is missing or too "#,
     r#"old, one runs that make dist has built" >&2; exit 3; }; "#,
     r#"echo "weir-bootstrap ready"; exec "$f" agent"#
@@ -230,7 +230,7 @@ mod tests {
 
     /// A program in weir's place, which says how it was called and what came behind it.
     fn program() -> (Vec<u8>, Binary) {
-        program_of("echo \"called: $*\"; cat")
+        program_of("echo \"called: $*, umask $(umask)\"; cat")
     }
 
     fn program_of(script: &str) -> (Vec<u8>, Binary) {
@@ -247,6 +247,10 @@ mod tests {
         String::from_utf8_lossy(bytes).into_owned()
     }
 
+    fn own_umask() -> String {
+        text(&Command::new("sh").args(["-c", "umask"]).output().expect("sh").stdout).trim().to_owned()
+    }
+
     fn uname() -> String {
         text(&Command::new("uname").arg("-sm").output().expect("there").stdout).trim().to_owned()
     }
@@ -257,12 +261,14 @@ mod tests {
         let (bytes, weir) = program();
         let first = bootstrap(home.path(), &weir, &bytes, &[]);
         let uname = uname();
-        let said = format!("weir-bootstrap want {uname}\nweir-bootstrap ready\ncalled: agent\n");
+        // What an agent writes has the same rights, whether its binary was copied just before or not.
+        let called = format!("called: agent, umask {}", own_umask());
+        let said = format!("weir-bootstrap want {uname}\nweir-bootstrap ready\n{called}\n");
         assert_eq!(text(&first.stdout), said, "{}", text(&first.stderr));
         let file = home.path().join(format!("bin/weir-{}", weir.sha256));
         assert_eq!(std::fs::read(&file).expect("copied"), bytes);
         let again = bootstrap(home.path(), &weir, b"for the agent\n", &[]);
-        let said = format!("weir-bootstrap have {uname}\nweir-bootstrap ready\ncalled: agent\nfor the agent\n");
+        let said = format!("weir-bootstrap have {uname}\nweir-bootstrap ready\n{called}\nfor the agent\n");
         assert_eq!(text(&again.stdout), said);
         // One that somebody changed is copied again.
         std::fs::write(&file, "#!/bin/sh\necho mallory\n").expect("written");

@@ -626,6 +626,27 @@ fn a_product_has_the_capabilities_that_it_asks_for_and_no_others() {
     }
 }
 
+/// Root's umask may be closed to all others: folders that are only on the way to what a product needs are not.
+#[test]
+fn a_product_reaches_what_it_needs_whatever_the_umask_is() {
+    if account_possible().is_err() {
+        eprintln!("THE ACCOUNT OF PRODUCTS IS NOT TESTED BELOW ANOTHER UMASK");
+        return;
+    }
+    let mut product = closed("id -u; cat key.pem", &[]);
+    let deep = product.scratch.0.path().join("a/b/own");
+    std::fs::create_dir_all(&deep).expect("made");
+    std::fs::write(deep.join("key.pem"), "key").expect("written");
+    product.spec.output = deep.join("output.log");
+    product.spec.dir = deep;
+    let before = &["sh", "-c", "umask 077; exec \"$@\"", "sh"];
+    let mut holder = Holder::new(&Rights { before, namespaces: true }, &product.spec);
+    holder.line();
+    holder.line();
+    let said = std::fs::read_to_string(&product.spec.output).expect("its output");
+    assert_eq!(said, format!("{ACCOUNT}\nkey"));
+}
+
 /// Whoever weir is, what a product executes gets no rights from its file.
 #[test]
 fn without_an_account_a_product_gains_no_rights_either() {

@@ -15,7 +15,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::mount::{MsFlags, mount};
@@ -210,15 +210,24 @@ fn uncover(needed: impl Iterator<Item = PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes a folder and those above it that everybody may enter, whatever the user's umask is.
+fn open_folders(path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
+    for folder in missing.into_iter().rev() {
+        fs::create_dir(folder)?;
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
+}
+
 fn bind(opened: &OwnedFd, path: &Path) -> io::Result<()> {
     let none: Option<&str> = None;
     let from = format!("/proc/self/fd/{}", opened.as_raw_fd());
-    match fs::metadata(&from)?.is_dir() {
-        true => fs::create_dir_all(path)?,
-        // Where it is there already, its folder was bound before.
-        false if path.exists() => {}
-        false => {
-            fs::create_dir_all(path.parent().unwrap_or(path))?;
+    // Where it is there already, its folder was bound before.
+    if !path.exists() {
+        let is_dir = fs::metadata(&from)?.is_dir();
+        open_folders(if is_dir { path } else { path.parent().unwrap_or(path) })?;
+        if !is_dir {
             fs::File::create(path)?;
         }
     }
