@@ -42,18 +42,27 @@ pub fn text(history: &History, width: usize, colour: bool) -> String {
     out
 }
 
-/// `40 runs of quick on bench-1 from 2026-01-02T03:04:05Z to ..., by date`.
+/// `40 runs of quick on bench-1 from 2026-01-02 to 2026-02-10, by date`.
 pub(super) fn heading(history: &History) -> String {
     let runs = || history.machines.iter().flat_map(|machine| &machine.runs);
     let suites: Vec<&str> = weir_model::text::unique(runs().map(|run| run.suite.as_str()));
     let (first, last) = (runs().map(|run| &run.started).min(), runs().map(|run| &run.started).max());
-    let span = first.zip(last).map(|(first, last)| format!(" from {first} to {last}")).unwrap_or_default();
+    let span = match first.zip(last).map(|(first, last)| (day(first), day(last))) {
+        Some((first, last)) if first == last => format!(" of {first}"),
+        Some((first, last)) => format!(" from {first} to {last}"),
+        None => String::new(),
+    };
     let machines = match history.machines.as_slice() {
         [only] => only.label.clone(),
         all => counted(all.len() as u64, "machine"),
     };
     let all = sentences::runs(runs().count());
     format!("{all} of {} on {machines}{span}, by {}", weir_model::text::list(&suites), sentences::order(history.by))
+}
+
+/// The day of a time such as `2026-01-02T03:04:05Z`.
+fn day(time: &str) -> &str {
+    time.split_once('T').map_or(time, |(day, _)| day)
 }
 
 /// Changes first, then series without one.
