@@ -18,7 +18,7 @@ OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build dist release release-check release-test package elsewhere demo newcomer test test-setup kubernetes lint deny unit e2e faults products quorum fuzz schema bench bench-many bench-profile bench-instructions
+.PHONY: help build dist release release-check release-test package elsewhere demo newcomer test test-setup kubernetes lint deny unit e2e faults products quorum fuzz sanitized nightly schema bench bench-many bench-profile bench-instructions
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the answer (about 4 minutes)"
@@ -26,14 +26,15 @@ help:
 	@echo "make build       build target/release/weir"
 	@echo "make dist        build a weir that runs on any Linux of this kind of processor, for other machines"
 	@echo "make package     package the crates as for a registry, and install weir from the packages alone into an empty folder"
-	@echo "make release     make the files of a release in target/release-files: static programs, .deb, images, SBOM, checksums (10 minutes)"
-	@echo "make release-check  make them twice in two folders, and compare their hashes (20 minutes)"
+	@echo "make release     make the files of a release in target/release-files: static programs, .deb, images, SBOM, checksums (20 minutes)"
+	@echo "make release-check  make them twice in two folders, and compare their hashes (40 minutes)"
 	@echo "make release-test   run weir for aarch64 under emulation, against real origins (6 minutes the first time)"
 	@echo "make elsewhere   check that what reads runs builds for Windows and macOS, its tests too (4 minutes the first time)"
 	@echo "make newcomer    take the steps of docs/first-steps.md in a minimal Debian, as root and as a user (3 minutes the first time)"
 	@echo "make faults      inject every fault into real runs, and print what weir calls it (about 8 minutes, quiet machine)"
 	@echo "make quorum      test the store in products/quorum/program: its parts are killed and frozen under a load (2 minutes the first time)"
 	@echo "make fuzz        run each fuzz target for two minutes, with the address sanitizer (25 minutes)"
+	@echo "make nightly     100 random kills, hours of fuzzing, 200,000 connections for 8 hours, Miri, advisories (about 14 hours; scripts/nightly --help)"
 	@echo "make bench       compare what weir costs with wrk, h2load, hey, ab, oha, fortio and nginx (about 25 minutes, quiet machine)"
 	@echo "make bench-many  hold 200,000 connections, and say what each costs (about 5 minutes, 8 GiB)"
 	@echo "make bench-profile  say where the CPU of clients and origins goes, with perf (2 minutes)"
@@ -75,7 +76,7 @@ newcomer: dist
 
 # Nothing is built twice: what incremental builds keep would only fill the disk.
 test: export CARGO_INCREMENTAL = 0
-test: test-setup kubernetes lint deny unit e2e products
+test: test-setup kubernetes lint deny unit sanitized e2e products
 
 test-setup:
 	@scripts/apt-packages $(TEST_APT)
@@ -96,9 +97,17 @@ elsewhere:
 deny:
 	@scripts/cargo-deny $(CARGO_DENY_VERSION)
 
+# Those that hold buffers of the kernel's and of strangers are tested with the address sanitizer: `sanitized`.
+SANITIZED := weir-net weir-origin weir-load
+
 unit:
-	cargo test --workspace --locked --exclude weir
+	cargo test --workspace --locked --exclude weir $(SANITIZED:%=--exclude %)
 	cargo test --locked -p weir --bins
+
+# 20 s for each fuzz target, two at a time on two CPUs.
+sanitized:
+	@scripts/fuzz --tests $(SANITIZED)
+	@scripts/fuzz 20
 
 # One at a time: they measure, and measurements share CPUs.
 e2e:
@@ -124,6 +133,9 @@ quorum:
 
 fuzz:
 	@scripts/fuzz 120
+
+nightly:
+	@scripts/nightly
 
 schema:
 	cargo run -q -p weir-model --example schema

@@ -3,10 +3,11 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{
     csv_rows, measurements, nothing_left, processes_touching, run_within, scratch, signal, until, wait_within, weir,
@@ -28,7 +29,7 @@ const TRIALS: usize = 6;
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 
-fn start(out: &Path, suite: &Path) -> std::process::Child {
+fn start(out: &Path, suite: &Path) -> Child {
     weir(&["run", suite.to_str().expect("UTF-8"), "--yes", "--seed", "3", "--out", out.to_str().expect("UTF-8")])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -178,6 +179,85 @@ fn sigkill_of_all_of_weir_at_once_leaves_no_process_and_no_port() {
             ports.iter().all(|addr| TcpStream::connect(addr).is_err())
         });
     }
+}
+
+/// weir, all of weir, or one of its processes, killed at random moments, `WEIR_KILLS` times (`make nightly`: 100). Whatever it was, a run
+/// is gone on with until it is finished, and finished trials stay as they are.
+#[test]
+fn runs_that_are_killed_at_random_moments_are_finished_in_the_end() {
+    let kills: u32 = std::env::var("WEIR_KILLS").map_or(2, |count| count.parse().expect("WEIR_KILLS is a number"));
+    let (mut killed, mut runs, mut kept) = (0, 0, 0);
+    while killed < kills {
+        let scratch = scratch();
+        let (out, suite) = (scratch.path().join("run"), suite(scratch.path()));
+        let mut before: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
+        while killed < kills {
+            let mut child = go_on(&out, &suite);
+            if !kill_at_random(&mut child) {
+                break;
+            }
+            killed += 1;
+            nothing_left(&out, Duration::from_secs(5));
+            let after = if out.join("trials").is_dir() { right(&out) } else { BTreeMap::new() };
+            for (folder, bytes) in &before {
+                assert_eq!(after.get(folder), Some(bytes), "{} changed by kill {killed}", folder.display());
+            }
+            before = after;
+        }
+        let status = wait_within(&mut go_on(&out, &suite), Duration::from_secs(120));
+        assert_eq!(status.code(), Some(0), "run {runs} is finished after {killed} kills");
+        let after = right(&out);
+        assert_eq!(after.len(), TRIALS);
+        assert!(before.iter().all(|(folder, bytes)| after.get(folder) == Some(bytes)));
+        nothing_left(&out, Duration::from_secs(2));
+        runs += 1;
+        kept += before.len();
+    }
+    println!(
+        "{killed} kills; {runs} runs, all finished in the end; {kept} trials were finished before the last kill of their run"
+    );
+}
+
+/// Starts a run, or goes on with it, where it was killed before it had begun from the beginning.
+fn go_on(out: &Path, suite: &Path) -> Child {
+    if !out.join("run.toml").exists() {
+        let _ = std::fs::remove_dir_all(out);
+        return start(out, suite);
+    }
+    let mut resume = weir(&["run", "--yes", "--retry-errors", "--resume"]);
+    resume.arg(out).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("weir starts")
+}
+
+/// Kills something of weir within its first eight seconds, and waits for its end. Whether there was anything left to kill.
+fn kill_at_random(child: &mut Child) -> bool {
+    let random = |below: u64| RandomState::new().hash_one(0) % below;
+    let at = Instant::now() + Duration::from_millis(random(8_000));
+    while Instant::now() < at {
+        if child.try_wait().expect("waited for").is_some() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let own = processes_of(Path::new(WEIR), child.id());
+    let chosen = match random(3) {
+        0 => vec![child.id()],
+        1 => own.iter().map(|(pid, _)| *pid).collect(),
+        _ => vec![own[random(own.len() as u64) as usize].0],
+    };
+    for pid in chosen {
+        // One that has just ended needs no kill, and a role may have ended with the one above it.
+        let _ = rustix::process::kill_process(pid_of(pid), Signal::KILL);
+    }
+    // A run whose supervisor or role was killed goes on.
+    wait_within(child, Duration::from_secs(120));
+    true
+}
+
+/// Finished trials without an error, which is measured again.
+fn right(out: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let failed: Vec<PathBuf> =
+        measurements(out).into_iter().filter(|(_, m)| m["verdict"] == "error").map(|(folder, _)| folder).collect();
+    whole(out).into_iter().filter(|(folder, _)| !failed.contains(folder)).collect()
 }
 
 /// A user who may have no PID namespace: the kernel ends the product alone, and its workers stay on its port until the next start of

@@ -7,8 +7,17 @@ use weir_model::protocol::Protocol;
 use weir_model::text::count;
 
 use super::memory::Memory;
-use super::{FEW, Loaded};
+use super::{FEW, Loaded, WARMUP_S};
 use crate::peers::Fact;
+
+/// What stands in the page where a target was missed.
+pub const MISSED: &str = "**not reached**";
+
+/// From how long a load on memory has to stay flat, s: buffers and heaps reach their sizes in the first minutes.
+const LONG_S: f64 = 600.0;
+
+/// By how much it may grow even then, as a share.
+const FLAT: f64 = 0.02;
 
 /// The two loads with one protocol.
 #[derive(Debug)]
@@ -72,7 +81,7 @@ fn rows(out: &mut String, pair: &Pair) {
     let report = &pair.many.report;
     let all = u64::from(pair.connections);
     let mut row = |what: &str, value: String, target: &str, reached: Option<bool>| {
-        let judged = reached.map_or("", |reached| if reached { "reached" } else { "**not reached**" });
+        let judged = reached.map_or("", |reached| if reached { "reached" } else { MISSED });
         let _ = writeln!(out, "| {what} | {value} | {target} | {judged} |");
     };
     let (used, open) = (report.connections_used, u64::from(report.most_open));
@@ -85,6 +94,12 @@ fn rows(out: &mut String, pair: &Pair) {
         let bytes = of_each(many.private[at], few.private[at]);
         let (value, target) = (format!("{bytes:.0} B"), format!("<= {most_bytes:.0} B"));
         row(&format!("user memory of a connection, {who}"), value, &target, Some(bytes <= most_bytes));
+    }
+    if let Some(growth) = growth(&pair.many) {
+        for (share, who) in growth.into_iter().zip(["client", "origin"]) {
+            let (value, target) = (format!("{:+.2} %", share * 100.0), format!("<= {:.0} %", FLAT * 100.0));
+            row(&format!("memory grew from the first tenth to the last, {who}"), value, &target, Some(share <= FLAT));
+        }
     }
     // Not the highest with few: sockets of a run before may still have been closing then.
     let samples = pair.few.samples.iter().chain(&pair.many.samples);
@@ -127,6 +142,17 @@ fn over_time(out: &mut String, samples: &[Memory]) {
     }
 }
 
+/// By what share the memory of client and origin is more in the last tenth of a long load than in the first, once all are connected.
+fn growth(many: &Loaded) -> Option<[f64; 2]> {
+    let (from, long) = (many.set_up_s + WARMUP_S as f64, many.report.window_s);
+    let mean = |from: f64, who: usize| {
+        let samples = many.samples.iter().filter(|sample| (from..from + long / 10.0).contains(&sample.at_s));
+        let (sum, count) = samples.fold((0.0, 0), |(sum, n), sample| (sum + sample.private[who] as f64, n + 1));
+        sum / f64::from(count)
+    };
+    (long >= LONG_S).then(|| [0, 1].map(|who| mean(from + 0.9 * long, who) / mean(from, who) - 1.0))
+}
+
 /// Every value at its highest, whenever that was.
 fn highest(samples: &[Memory]) -> Memory {
     samples.iter().fold(Memory::default(), |most, sample| Memory {
@@ -165,6 +191,33 @@ mod tests {
             samples: vec![sample],
             report,
         }
+    }
+
+    #[test]
+    fn memory_that_grows_in_a_long_load_is_seen() {
+        let loaded = |long: f64, more: u64| {
+            let mut loaded = done(0, 1_000);
+            loaded.report.window_s = long;
+            let at = |n: u64| Memory {
+                at_s: 12.0 + n as f64,
+                private: [1_000_000, 1_000_000 + n * more],
+                ..Memory::default()
+            };
+            loaded.samples = (0..long as u64).map(at).collect();
+            loaded
+        };
+        assert_eq!(growth(&loaded(599.0, 100)), None, "too short to judge");
+        assert_eq!(growth(&loaded(1_000.0, 0)), Some([0.0, 0.0]));
+        let [client, origin] = growth(&loaded(1_000.0, 100)).unwrap();
+        assert!(client == 0.0 && (0.088..0.092).contains(&origin), "{client}, {origin}");
+        let pair = Pair {
+            protocol: Protocol::Http11,
+            connections: 1_000,
+            rate: 15_000,
+            few: done(0, 64),
+            many: loaded(1_000.0, 100),
+        };
+        assert!(markdown(&[], &[], &[pair]).contains("to the last, origin | +8.96 % | <= 2 % | **not reached** |"));
     }
 
     #[test]
