@@ -76,7 +76,7 @@ newcomer: dist
 
 # Nothing is built twice: what incremental builds keep would only fill the disk.
 test: export CARGO_INCREMENTAL = 0
-test: test-setup kubernetes lint deny unit sanitized e2e products
+test: test-setup kubernetes lint deny unit e2e products
 
 test-setup:
 	@scripts/apt-packages $(TEST_APT)
@@ -97,21 +97,16 @@ elsewhere:
 deny:
 	@scripts/cargo-deny $(CARGO_DENY_VERSION)
 
-# Those that hold buffers of the kernel's and of strangers are tested with the address sanitizer: `sanitized`.
-SANITIZED := weir-net weir-origin weir-load
-
 unit:
-	cargo test --workspace --locked --exclude weir $(SANITIZED:%=--exclude %)
-	cargo test --locked -p weir --bins
+	@scripts/tests units
 
-# 20 s for each fuzz target, two at a time on two CPUs.
-sanitized:
-	@scripts/fuzz --tests $(SANITIZED)
-	@scripts/fuzz 20
-
-# One at a time: they measure, and measurements share CPUs.
 e2e:
-	cargo test --locked -p weir --test '*' -- --test-threads=1
+	@scripts/tests end-to-end
+
+# Those that hold buffers of the kernel's and of strangers, with the address sanitizer, and each fuzz target for 20 s, one on each CPU.
+sanitized:
+	@scripts/fuzz --tests weir-net weir-origin weir-load
+	@scripts/fuzz 20
 
 # Each fault with the finding that has to name it, and honest products without one. A short part of it is among the end-to-end tests.
 faults:
@@ -120,7 +115,7 @@ faults:
 
 # What every product does with what its protocols ask of it: a matrix, and a failure only for those that do not work at all.
 products:
-	cargo build -q --locked -p weir
+	cargo test -q --workspace --locked --no-run
 	@scripts/test-products target/debug/weir $(TEST_PRODUCTS)
 
 # No part of `make test`: 100 s of CPU to build it the first time, then 25 s. A project of a product has its manifest under another

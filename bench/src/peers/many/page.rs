@@ -217,7 +217,7 @@ mod tests {
             few: done(0, 64),
             many: loaded(1_000.0, 100),
         };
-        assert!(markdown(&[], &[], &[pair]).contains("to the last, origin | +8.96 % | <= 2 % | **not reached** |"));
+        assert!(markdown(&[], &[], &[pair]).contains("to the last, origin | +8.95 % | <= 2 % | **not reached** |"));
     }
 
     #[test]
