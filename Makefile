@@ -95,7 +95,7 @@ elsewhere:
 	@scripts/check-elsewhere x86_64-pc-windows-gnu aarch64-apple-darwin
 
 deny:
-	@scripts/cargo-deny $(CARGO_DENY_VERSION)
+	@scripts/cargo-deny $(CARGO_DENY_VERSION) $(STRICT)
 
 unit:
 	@scripts/tests units

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{processes_touching, run_within, scratch, until, wait_within, weir};
+use common::{nginx_of, run_within, scratch, until, wait_within, weir};
 use weir_host::supervisor::account::{ACCOUNT, possible};
 
 const HEAD: &str = r#"title = "As an account of its own"
@@ -40,12 +40,8 @@ fn a_product_of_root_has_no_rights_in_a_folder_of_roots() {
     let mut run = weir(&["run", "--yes", "-q"]);
     run.arg(&suite).arg("--out").arg(&out);
     let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("weir starts");
-    let nginx = || {
-        let all = processes_touching(&out.join("trials")).into_iter();
-        all.filter(|(_, args)| args.starts_with("nginx: ")).map(|(pid, _)| pid).collect::<Vec<_>>()
-    };
-    until("a master with a worker", Duration::from_secs(60), || nginx().len() >= 2);
-    for pid in nginx() {
+    until("a master with a worker", Duration::from_secs(60), || nginx_of(&out).len() >= 2);
+    for pid in nginx_of(&out) {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
         let id = format!("{ACCOUNT}\t{ACCOUNT}\t{ACCOUNT}\t{ACCOUNT}");
         for wanted in [format!("Uid:\t{id}"), format!("Gid:\t{id}"), "Groups:\t \n".into(), "NoNewPrivs:\t1".into()] {

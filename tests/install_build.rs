@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{nothing_left, processes_touching, run_within, signal, until};
+use common::{after_shell, nothing_left, processes_touching, run_within, signal, until};
 use rustix::process::Signal;
 use shop::{Shop, names, says};
 
@@ -72,10 +72,7 @@ fn what_is_installed_others_may_read_whatever_the_umask_is() {
     let shop = Shop::with(CRATE);
     program(&shop, "1.2.3");
     let install = shop.weir(&["products", "install", "thing", "--yes"]);
-    let mut closed = std::process::Command::new("sh");
-    closed.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(install.get_program()).args(install.get_args());
-    closed.envs(install.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    run_within(&mut closed, Duration::from_secs(120)).expect(0);
+    run_within(&mut after_shell("umask 077", &install), Duration::from_secs(120)).expect(0);
     let [first] = &shop.kept()[..] else { panic!("{:?}", shop.kept()) };
     let folder = shop.path("home/products/thing").join(first);
     for path in [folder.clone(), folder.join("target/release"), folder.join("target/release/thing")] {

@@ -10,7 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{
-    csv_rows, measurements, nothing_left, processes_touching, run_within, scratch, signal, until, wait_within, weir,
+    after_shell, csv_rows, kill_all, measurements, nginx_of, nothing_left, processes_touching, run_within, scratch,
+    signal, until, wait_within, weir,
 };
 use rustix::process::Signal;
 
@@ -68,15 +69,20 @@ fn resume_and_check(out: &Path, before: &BTreeMap<PathBuf, Vec<u8>>) {
     ended.expect(0);
     let after = whole(out);
     assert_eq!(after.len(), TRIALS);
-    for (folder, bytes) in before {
-        assert_eq!(after.get(folder), Some(bytes), "{} was rewritten", folder.display());
-    }
+    unchanged(before, &after);
     let rows = csv_rows(out);
     let mut trials: Vec<u32> = rows.iter().map(|row| row["trial"].parse().expect("a number")).collect();
     trials.sort_unstable();
     assert_eq!(trials, (1..=TRIALS as u32).collect::<Vec<_>>(), "each trial has one row");
     assert!(out.join("report/report.html").is_file());
     nothing_left(out, Duration::from_secs(2));
+}
+
+/// Finished trials stay as they are.
+fn unchanged(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>) {
+    for (folder, bytes) in before {
+        assert_eq!(after.get(folder), Some(bytes), "{} was rewritten", folder.display());
+    }
 }
 
 fn suite(scratch: &Path) -> PathBuf {
@@ -105,12 +111,8 @@ fn a_hangup_that_weir_was_started_to_ignore_stays_ignored() {
     let scratch = scratch();
     let out = scratch.path().join("run");
     let run = weir(&["run", suite(scratch.path()).to_str().expect("UTF-8"), "--yes", "--out"]);
-    let mut child = std::process::Command::new("sh")
-        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
-        .arg(run.get_program())
-        .args(run.get_args())
+    let mut child = after_shell("trap '' HUP", &run)
         .arg(&out)
-        .envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -168,10 +170,7 @@ fn sigkill_of_all_of_weir_at_once_leaves_no_process_and_no_port() {
         assert!(own.iter().any(|(_, args)| args.trim_end().ends_with(" supervise")), "{own:?}");
         let first = round as usize % own.len();
         own.rotate_left(first);
-        for (pid, _) in &own {
-            // A role may have ended with the one above it.
-            let _ = rustix::process::kill_process(pid_of(*pid), Signal::KILL);
-        }
+        kill_all(own.iter().map(|(pid, _)| *pid));
         wait_within(&mut child, Duration::from_secs(5));
         nothing_left(&out, Duration::from_secs(5));
         // The kernel closes sockets after the last that is seen of a process.
@@ -199,16 +198,14 @@ fn runs_that_are_killed_at_random_moments_are_finished_in_the_end() {
             killed += 1;
             nothing_left(&out, Duration::from_secs(5));
             let after = if out.join("trials").is_dir() { right(&out) } else { BTreeMap::new() };
-            for (folder, bytes) in &before {
-                assert_eq!(after.get(folder), Some(bytes), "{} changed by kill {killed}", folder.display());
-            }
+            unchanged(&before, &after);
             before = after;
         }
         let status = wait_within(&mut go_on(&out, &suite), Duration::from_secs(120));
         assert_eq!(status.code(), Some(0), "run {runs} is finished after {killed} kills");
         let after = right(&out);
         assert_eq!(after.len(), TRIALS);
-        assert!(before.iter().all(|(folder, bytes)| after.get(folder) == Some(bytes)));
+        unchanged(&before, &after);
         nothing_left(&out, Duration::from_secs(2));
         runs += 1;
         kept += before.len();
@@ -244,10 +241,7 @@ fn kill_at_random(child: &mut Child) -> bool {
         1 => own.iter().map(|(pid, _)| *pid).collect(),
         _ => vec![own[random(own.len() as u64) as usize].0],
     };
-    for pid in chosen {
-        // One that has just ended needs no kill, and a role may have ended with the one above it.
-        let _ = rustix::process::kill_process(pid_of(pid), Signal::KILL);
-    }
+    kill_all(chosen);
     // A run whose supervisor or role was killed goes on.
     wait_within(child, Duration::from_secs(120));
     true
@@ -290,9 +284,7 @@ fn what_a_kill_of_all_of_weir_leaves_without_root_is_ended_by_the_next_start() {
     let nginx = || nginx_of(&out);
     until("a master with a worker", Duration::from_secs(60), || nginx().len() >= 2);
     let ports = nginx_listens(&out);
-    for (pid, _) in &processes_of(&binary, child.id()) {
-        let _ = rustix::process::kill_process(pid_of(*pid), Signal::KILL);
-    }
+    kill_all(processes_of(&binary, child.id()).iter().map(|(pid, _)| *pid));
     wait_within(&mut child, Duration::from_secs(5));
     until("the end of the master", Duration::from_secs(5), || nginx().len() == 1);
     let worker = nginx()[0];
@@ -304,16 +296,6 @@ fn what_a_kill_of_all_of_weir_leaves_without_root_is_ended_by_the_next_start() {
     assert!(ports.iter().all(|addr| TcpStream::connect(addr).is_err()), "{ports:?}");
     let ended = run_within(&mut of_user(&["doctor"]), Duration::from_secs(30));
     assert!(!ended.stderr.contains("left behind"), "{ended:#?}");
-}
-
-/// nginx's processes of a run.
-fn nginx_of(out: &Path) -> Vec<u32> {
-    let all = processes_touching(&out.join("trials")).into_iter();
-    all.filter(|(_, args)| args.starts_with("nginx: ")).map(|(pid, _)| pid).collect()
-}
-
-fn pid_of(pid: u32) -> rustix::process::Pid {
-    rustix::process::Pid::from_raw(pid as i32).expect("a pid")
 }
 
 /// weir's own processes, the given one and those below it, with their arguments.

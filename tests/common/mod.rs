@@ -225,6 +225,28 @@ pub fn signal(pid: u32, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).expect("signalled");
 }
 
+/// Kills processes, those that are still there: one may have ended with the one above it.
+pub fn kill_all(pids: impl IntoIterator<Item = u32>) {
+    for pid in pids {
+        let pid = rustix::process::Pid::from_raw(pid as i32).expect("a pid");
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}
+
+/// nginx's processes of a run.
+pub fn nginx_of(run: &Path) -> Vec<u32> {
+    let all = processes_touching(&run.join("trials")).into_iter();
+    all.filter(|(_, args)| args.starts_with("nginx: ")).map(|(pid, _)| pid).collect()
+}
+
+/// The command, started by a shell that does something to itself first, such as `umask 077`.
+pub fn after_shell(first: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{first}; exec \"$@\""), "sh"]).arg(command.get_program()).args(command.get_args());
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell
+}
+
 /// The address from `weir origin --json`'s first line.
 pub struct OriginUnderTest {
     pub child: Child,

@@ -23,6 +23,7 @@ pub mod supervisor;
 pub mod tail;
 pub mod threads;
 pub mod transport;
+pub mod umask;
 
 pub use host::{
     Confined, Disk, Disturbance, Ended, Host, HostError, HostFacts, Process, ProgramSpec, ReceiveError, RoleProcess,

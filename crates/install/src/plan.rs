@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use rustix::fs::Mode;
+use weir_host::umask::ReadableByAll;
 use weir_model::product::{Install, Need, Product, RustNeed};
 use weir_model::version::is_below;
 
@@ -94,26 +94,10 @@ pub fn plan_latest(products: &[&Product], home: &Home) -> Result<Vec<Step>, Inst
 /// # Errors
 /// When the step fails. What was there before is then unchanged, and a second try starts afresh.
 pub fn run_step(step: &Step, context: InstallContext<'_>, notify: &mut Notify<'_>) -> Result<(), InstallError> {
-    let _umask = Umask::for_all_readers();
+    let _readable = ReadableByAll::new();
     let _lock = lock::take(context.home, context.stop, notify)?;
     place::sweep(context.home);
     run_locked(step, context, notify)
-}
-
-/// The user's umask, put back when this is dropped. What is installed others have to be able to read, because a root's products run as
-/// an account of their own.
-struct Umask(Mode);
-
-impl Umask {
-    fn for_all_readers() -> Umask {
-        Umask(rustix::process::umask(Mode::WGRP | Mode::WOTH))
-    }
-}
-
-impl Drop for Umask {
-    fn drop(&mut self) {
-        rustix::process::umask(self.0);
-    }
 }
 
 fn run_locked(step: &Step, context: InstallContext<'_>, notify: &mut Notify<'_>) -> Result<(), InstallError> {

@@ -161,14 +161,13 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
         };
         let reads = vec![installed_folder(&product.name, &installed.binary)];
         let confined = Confined { reads, capabilities: part.process.capabilities.clone(), account: None };
-        let spec = |argv: &[String], output: PathBuf| ProgramSpec {
-            argv: argv.to_vec(),
+        let base = ProgramSpec {
             env: environment(host.as_ref(), &rendered.env),
             dir: running.folder.clone(),
-            output,
-            confined: Some(confined.clone()),
+            confined: Some(confined),
             ..ProgramSpec::default()
         };
+        let spec = |argv: &[String], output: PathBuf| ProgramSpec { argv: argv.to_vec(), output, ..base.clone() };
         if let Some(argv) = &rendered.check {
             run_check(host.as_ref(), &title, &spec(argv, file("check", "log")), stop)?;
         }
@@ -187,7 +186,7 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
             )
         })?;
         let stop_within = part.process.stop_within;
-        running.parts.push(RunningPart { name, title, process, rendered, output, exit, stop_within, confined });
+        running.parts.push(RunningPart { name, title, process, rendered, output, exit, stop_within, base });
         let own: Vec<SocketAddr> = part.ports.iter().filter_map(|name| ports.get(name).copied()).collect();
         running.wait_listening(&own, part.process.ready_within, stop)?;
     }
@@ -250,7 +249,7 @@ fn run_check(host: &dyn Host, title: &str, spec: &ProgramSpec, stop: &Stop) -> R
 
 /// The environment of every product: what its host lets it see, and nothing else of the user's session that could change its
 /// behaviour from one machine to the next.
-pub(crate) fn environment(host: &dyn Host, own: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+fn environment(host: &dyn Host, own: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut env = host.facts().env.clone();
     env.extend(own.clone());
     env

@@ -1,7 +1,6 @@
 //! A product that was started: waiting until it is ready, verifying, signalling, reloading and ending it. The trial and the
 //! conformance tests call it.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use weir_host::files::pretty;
 use weir_host::stop::Stop;
 use weir_host::supervisor::StartError;
-use weir_host::{Confined, Disturbance, Ended, Host, Process, ProgramSpec};
+use weir_host::{Disturbance, Ended, Host, Process, ProgramSpec};
 use weir_model::At;
 use weir_model::product::{Product, ProductKind, Reload, Signal};
 use weir_model::record::{Finding, Role, Severity};
@@ -18,7 +17,7 @@ use weir_model::suite::Protocol;
 use weir_vitals::Watched;
 
 use crate::failure::Failure;
-use crate::launch::{ENDED_FROM_OUTSIDE, EVIDENCE_LINES, environment};
+use crate::launch::{ENDED_FROM_OUTSIDE, EVIDENCE_LINES};
 use crate::render::RenderedPart;
 use crate::requester::{LONGEST_TRY, Requester};
 
@@ -53,8 +52,8 @@ pub(crate) struct RunningPart {
     /// File with its exit status.
     pub exit: PathBuf,
     pub stop_within: Duration,
-    /// What it may do, and its commands.
-    pub confined: Confined,
+    /// What all its commands have: environment, folder, and what they may do.
+    pub base: ProgramSpec,
 }
 
 impl RunningPart {
@@ -238,35 +237,20 @@ impl Running {
     /// # Errors
     /// Why it does not reload.
     pub fn reload(&mut self, stop: &Stop) -> Result<(), String> {
-        let host = Arc::clone(&self.host);
         let front = self.front().map_err(|e| e.to_string())?;
-        let (rendered, confined) = (&front.rendered, front.confined.clone());
-        let (reload, env) = (rendered.reload.clone(), environment(host.as_ref(), &rendered.env));
+        let (reload, base) = (front.rendered.reload.clone(), front.base.clone());
         match reload {
             None => Err("its file names no way to reload".to_owned()),
             Some(Reload::Signal(signal)) => self.signal(signal).map_err(|e| e.to_string()),
-            Some(Reload::Command(argv)) => self.run_command(argv, env, confined, stop),
+            Some(Reload::Command(argv)) => self.run_command(argv, base, stop),
         }
     }
 
     /// Runs the product's command for reloading in its folder and environment.
-    fn run_command(
-        &self,
-        argv: Vec<String>,
-        env: BTreeMap<String, String>,
-        confined: Confined,
-        stop: &Stop,
-    ) -> Result<(), String> {
+    fn run_command(&self, argv: Vec<String>, base: ProgramSpec, stop: &Stop) -> Result<(), String> {
         let output = self.folder.join("reload.log");
         let name = argv.first().cloned().unwrap_or_default();
-        let spec = ProgramSpec {
-            argv,
-            env,
-            dir: self.folder.clone(),
-            output: output.clone(),
-            confined: Some(confined),
-            ..ProgramSpec::default()
-        };
+        let spec = ProgramSpec { argv, output: output.clone(), ..base };
         run_to_end(self.host.as_ref(), &spec, RELOADS_WITHIN, stop).map_err(|error| match error {
             CommandError::Failed(ended) => format!("{name}: {ended}; {}", self.host.last_lines(&output, 3)),
             other => format!("{name} {other}"),

@@ -3,7 +3,8 @@
 //!
 //! User memory is that of the processes alone (`/proc/<pid>/smaps_rollup`), less what they use with 64 connections,
 //! divided by the additional connections. Kernel memory is the growth of its slabs and page tables. Both are sampled
-//! while the load runs, and the highest values count. Over ten minutes or more, memory also has to stay as it is. What the end costs is the CPU time of the client after its window.
+//! while the load runs, and the highest values count. Over ten minutes or more, memory also has to stay as it is. What the end costs is the
+//! CPU time of the client after its window.
 
 mod memory;
 mod page;

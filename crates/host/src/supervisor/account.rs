@@ -15,7 +15,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::mount::{MsFlags, mount};
@@ -29,6 +29,7 @@ use rustix::thread::{Gid, Uid};
 use weir_model::product::Capability;
 
 use crate::host::{Confined, ProgramSpec};
+use crate::umask::ReadableByAll;
 
 /// User and group. Neither Debian nor systemd gives this number to anybody, and it is among the 65,536 that containers have.
 pub const ACCOUNT: u32 = 65_521;
@@ -196,6 +197,7 @@ fn uncover(needed: impl Iterator<Item = PathBuf>) -> io::Result<()> {
         let opened = openat(CWD, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         below.push((cover, path, opened));
     }
+    let _readable = ReadableByAll::new();
     // A folder before what is in it.
     below.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
     let mut covered = None;
@@ -210,24 +212,15 @@ fn uncover(needed: impl Iterator<Item = PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a folder and those above it that everybody may enter, whatever the user's umask is.
-fn open_folders(path: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
-    for folder in missing.into_iter().rev() {
-        fs::create_dir(folder)?;
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
-    }
-    Ok(())
-}
-
 fn bind(opened: &OwnedFd, path: &Path) -> io::Result<()> {
     let none: Option<&str> = None;
     let from = format!("/proc/self/fd/{}", opened.as_raw_fd());
-    // Where it is there already, its folder was bound before.
-    if !path.exists() {
-        let is_dir = fs::metadata(&from)?.is_dir();
-        open_folders(if is_dir { path } else { path.parent().unwrap_or(path) })?;
-        if !is_dir {
+    match fs::metadata(&from)?.is_dir() {
+        true => fs::create_dir_all(path)?,
+        // Where it is there already, its folder was bound before.
+        false if path.exists() => {}
+        false => {
+            fs::create_dir_all(path.parent().unwrap_or(path))?;
             fs::File::create(path)?;
         }
     }

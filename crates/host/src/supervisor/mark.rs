@@ -13,10 +13,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use procfs::process::{LimitValue, Process, Stat, all_processes};
+use procfs::process::{LimitValue, Process, Stat};
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, geteuid, getrlimit, pidfd_open, pidfd_send_signal, setrlimit,
 };
+
+use super::tree::{lives, stats};
 
 /// The mark of programs, and that of supervisors; Linux's default is 819,200.
 pub const PROGRAM: u64 = 819_127;
@@ -70,14 +72,10 @@ fn kill((pid, start): Identity) -> io::Result<()> {
 
 /// This user's programs without a supervisor above them, by name. This process and those above it are not among them.
 fn left_behind() -> BTreeMap<Identity, String> {
-    let all: BTreeMap<i32, Stat> = all_processes()
-        .into_iter()
-        .flatten()
-        .filter_map(|process| Some((process.as_ref().ok()?.pid, process.ok()?.stat().ok()?)))
-        .collect();
+    let all: BTreeMap<i32, Stat> = stats().map(|stat| (stat.pid, stat)).collect();
     let above = |pid: i32| std::iter::successors(all.get(&pid), |stat| all.get(&stat.ppid)).take(all.len());
     let own: Vec<i32> = above(std::process::id() as i32).map(|stat| stat.pid).collect();
-    let candidates = all.values().filter(|stat| !matches!(stat.state, 'Z' | 'X') && !own.contains(&stat.pid));
+    let candidates = all.values().filter(|stat| lives(stat) && !own.contains(&stat.pid));
     candidates
         .filter(|stat| mark(stat.pid) == Some(PROGRAM))
         .filter(|stat| above(stat.pid).all(|stat| mark(stat.pid) != Some(SUPERVISOR)))

@@ -2,17 +2,26 @@
 
 use std::collections::HashMap;
 
-use procfs::process::all_processes;
+use procfs::process::{Stat, all_processes};
 
 /// After this many scans in a row without a process, none is left. One scan is not enough: reading /proc takes time, and a
 /// process whose parent ends meanwhile can be missed.
 pub const QUIET_SCANS: u32 = 2;
 
+/// All processes that may be read, at this moment.
+pub(super) fn stats() -> impl Iterator<Item = Stat> {
+    all_processes().into_iter().flatten().filter_map(|process| process.ok()?.stat().ok())
+}
+
+/// It is no zombie, and not being removed.
+pub(super) fn lives(stat: &Stat) -> bool {
+    !matches!(stat.state, 'Z' | 'X')
+}
+
 /// All living descendants of `root` (not itself), by parent links at this moment. Zombies are left out.
 pub fn descendants(root: u32) -> Vec<u32> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-    let all = all_processes().into_iter().flatten();
-    for stat in all.filter_map(|process| process.ok()?.stat().ok()).filter(|stat| !matches!(stat.state, 'Z' | 'X')) {
+    for stat in stats().filter(lives) {
         children.entry(stat.ppid).or_default().push(stat.pid);
     }
     let mut found = Vec::new();
