@@ -18,9 +18,10 @@ use serde_json::Value;
 const LONG: Duration = Duration::from_secs(100);
 
 /// A suite that takes seconds: connections that are all busy, and an open load.
+/// Windows of 3 s: a host that is held up for a third of a second, as machines of CI are, spoils a tenth of them and not a quarter.
 fn short() -> String {
     let head = "title = \"Short\"\nproducts = [\"direct\", \"nginx\"]\nprofile = \"tuned\"\nblocks = 1";
-    let common = "connections = 8\nwarmup = \"300ms\"\nduration = \"1500ms\"";
+    let common = "connections = 8\nwarmup = \"300ms\"\nduration = \"3s\"";
     let closed = format!("name = \"closed\"\nkind = \"closed\"\n{common}");
     let open = format!("\n[[load]]\nname = \"open\"\nkind = \"open\"\nrate = 500\n{common}\n");
     suite(head, &closed) + &open
@@ -280,7 +281,7 @@ fn each_role_has_a_namespace_and_two_clients_make_one_load_on_a_pool_of_two_host
             let offered = number(&m, "/load/offered_rate");
             assert_eq!(offered, 500.0);
             let due = number(&m, "/load/window/due");
-            assert!((due - 750.0).abs() < 150.0, "the parts are together the load that was asked for: {due}");
+            assert!((due - 1_500.0).abs() < 150.0, "the parts are together the load that was asked for: {due}");
         }
     }
     assert_eq!(namespaces(), before, "a namespace is left");
