@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{masked, run_within, scratch};
+use common::{masked, on_a_shared_machine, run_within};
 
 /// A user who is not root.
 const USER: u32 = 1000;
@@ -73,18 +73,16 @@ fn plain(line: &str) -> String {
 struct Root {
     folder: PathBuf,
     kind: &'static str,
-    _scratch: tempfile::TempDir,
 }
 
 impl Root {
-    fn new() -> Root {
-        let scratch = scratch();
+    fn new(scratch: &Path) -> Root {
         match std::env::var_os("WEIR_NEWCOMER_ROOT") {
-            Some(folder) => Root { folder: folder.into(), kind: "debian", _scratch: scratch },
+            Some(folder) => Root { folder: folder.into(), kind: "debian" },
             None => {
-                let folder = scratch.path().join("root");
+                let folder = scratch.join("root");
                 emptied(&folder);
-                Root { folder, kind: "emptied", _scratch: scratch }
+                Root { folder, kind: "emptied" }
             }
         }
     }
@@ -168,7 +166,10 @@ fn program(root: &Path, from: &Path, to: &str) {
 
 /// Carries out a page's transcript; loads end sooner than the page says.
 fn carried_out(page: &str, user: u32) {
-    let root = Root::new();
+    on_a_shared_machine(|scratch| carried_out_once(page, user, &Root::new(scratch)));
+}
+
+fn carried_out_once(page: &str, user: u32, root: &Root) {
     let path = repository(page);
     let text = fs::read_to_string(&path).expect("the page");
     let transcript = transcript(&text, root.kind);

@@ -4,61 +4,62 @@ mod common;
 
 use std::time::Duration;
 
-use common::{csv_rows, measurements, nothing_left, run_within, scratch, weir};
+use common::{csv_rows, measurements, nothing_left, on_a_shared_machine, run_within, weir};
 
 #[test]
 fn a_shortened_quick_measures_real_products() {
-    let scratch = scratch();
-    let out = scratch.path().join("run");
-    let out_text = out.to_str().expect("UTF-8");
-    let products = ["direct", "nginx", "haproxy", "caddy"];
-    let ended = run_within(
-        &mut weir(&[
-            "run",
-            "quick",
-            "--products",
-            &products.join(","),
-            "--scale",
-            "smoke",
-            "--blocks",
-            "2",
-            "--out",
-            out_text,
-            "--yes",
-            "--json",
-            "--seed",
-            "7",
-        ]),
-        Duration::from_secs(400),
-    );
-    ended.expect(0);
-    nothing_left(&out, Duration::from_secs(2));
+    on_a_shared_machine(|scratch| {
+        let out = scratch.join("run");
+        let out_text = out.to_str().expect("UTF-8");
+        let products = ["direct", "nginx", "haproxy", "caddy"];
+        let ended = run_within(
+            &mut weir(&[
+                "run",
+                "quick",
+                "--products",
+                &products.join(","),
+                "--scale",
+                "smoke",
+                "--blocks",
+                "2",
+                "--out",
+                out_text,
+                "--yes",
+                "--json",
+                "--seed",
+                "7",
+            ]),
+            Duration::from_secs(400),
+        );
+        ended.expect(0);
+        nothing_left(&out, Duration::from_secs(2));
 
-    let measured = measurements(&out);
-    let expected = products.len() * 2 /* workloads */ * 2 /* loads */ * 2 /* blocks */;
-    assert_eq!(measured.len(), expected, "{}", ended.stderr);
-    assert_eq!(csv_rows(&out).len(), expected);
-    for (folder, m) in &measured {
-        let at = folder.display();
-        assert_eq!(m["schema"], 3, "{at}");
-        assert!(m["error"].is_null(), "{at}: {}", m["error"]);
-        assert!(m["load"]["rate"].as_f64().expect("a rate") > 10.0, "{at}");
-        assert_eq!(m["load"]["window"]["errors"], serde_json::json!({}), "{at}");
-        assert_eq!(m["load"]["total"]["sent"], m["origin"]["requests"], "{at}: requests are conserved");
-        assert_eq!(m["load"]["total"]["body_bytes"], m["origin"]["body_bytes_out"], "{at}: bytes are conserved");
-        for file in ["latency.hlog", "load.csv", "resources.csv", "findings.json", "load-order.json"] {
-            assert!(folder.join(file).metadata().is_ok_and(|f| f.len() > 0), "{at}: {file}");
+        let measured = measurements(&out);
+        let expected = products.len() * 2 /* workloads */ * 2 /* loads */ * 2 /* blocks */;
+        assert_eq!(measured.len(), expected, "{}", ended.stderr);
+        assert_eq!(csv_rows(&out).len(), expected);
+        for (folder, m) in &measured {
+            let at = folder.display();
+            assert_eq!(m["schema"], 3, "{at}");
+            assert!(m["error"].is_null(), "{at}: {}", m["error"]);
+            assert!(m["load"]["rate"].as_f64().expect("a rate") > 10.0, "{at}");
+            assert_eq!(m["load"]["window"]["errors"], serde_json::json!({}), "{at}");
+            assert_eq!(m["load"]["total"]["sent"], m["origin"]["requests"], "{at}: requests are conserved");
+            assert_eq!(m["load"]["total"]["body_bytes"], m["origin"]["body_bytes_out"], "{at}: bytes are conserved");
+            for file in ["latency.hlog", "load.csv", "resources.csv", "findings.json", "load-order.json"] {
+                assert!(folder.join(file).metadata().is_ok_and(|f| f.len() > 0), "{at}: {file}");
+            }
+            let roles: Vec<&str> =
+                m["usage"].as_array().expect("usage").iter().filter_map(|u| u["role"].as_str()).collect();
+            let direct = m["case"]["product"] == "direct";
+            assert_eq!(roles.contains(&"proxy"), !direct, "{at}: {roles:?}");
+            assert_eq!(m["product_version"].is_null(), direct, "{at}");
         }
-        let roles: Vec<&str> =
-            m["usage"].as_array().expect("usage").iter().filter_map(|u| u["role"].as_str()).collect();
-        let direct = m["case"]["product"] == "direct";
-        assert_eq!(roles.contains(&"proxy"), !direct, "{at}: {roles:?}");
-        assert_eq!(m["product_version"].is_null(), direct, "{at}");
-    }
-    latency_is_offered_alike(&measured);
-    progress_is_a_line_for_each_block(&ended.stderr, expected);
-    files_are_complete(&out);
-    everything_written_is_described(&out, &measured[0].0);
+        latency_is_offered_alike(&measured);
+        progress_is_a_line_for_each_block(&ended.stderr, expected);
+        files_are_complete(&out);
+        everything_written_is_described(&out, &measured[0].0);
+    });
 }
 
 /// Without a terminal and without --verbose.
@@ -134,71 +135,85 @@ fn everything_written_is_described(out: &std::path::Path, trial: &std::path::Pat
 
 #[test]
 fn a_smoke_run_of_two_products_takes_seconds() {
-    let scratch = scratch();
-    let out = scratch.path().join("run");
-    let begun = std::time::Instant::now();
-    let ended = run_within(
-        &mut weir(&["run", "quick", "--scale", "smoke", "--out", out.to_str().expect("UTF-8"), "--yes", "--verbose"]),
-        Duration::from_secs(120),
-    );
-    ended.expect(0);
-    // The promise is "under 30 s"; a debug build on a busy machine gets twice that.
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
-    assert!(ended.stdout.contains("nginx"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("report.html"), "{}", ended.stdout);
-    // --verbose: a line for each trial.
-    assert_eq!(ended.stderr.lines().filter(|line| line.starts_with('[') && line.contains("/8] ")).count(), 8);
+    on_a_shared_machine(|scratch| {
+        let out = scratch.join("run");
+        let begun = std::time::Instant::now();
+        let ended = run_within(
+            &mut weir(&[
+                "run",
+                "quick",
+                "--scale",
+                "smoke",
+                "--out",
+                out.to_str().expect("UTF-8"),
+                "--yes",
+                "--verbose",
+            ]),
+            Duration::from_secs(120),
+        );
+        ended.expect(0);
+        // The promise is "under 30 s"; a debug build on a busy machine gets twice that.
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+        assert!(ended.stdout.contains("nginx"), "{}", ended.stdout);
+        assert!(ended.stdout.contains("report.html"), "{}", ended.stdout);
+        // --verbose: a line for each trial.
+        assert_eq!(ended.stderr.lines().filter(|line| line.starts_with('[') && line.contains("/8] ")).count(), 8);
+    });
 }
 
 /// As somebody sees it who sits before a terminal of 80 x 24.
 #[test]
 fn a_terminal_shows_the_order_so_far_and_then_the_answer() {
-    let scratch = scratch();
-    let out = scratch.path().join("run");
-    let out_text = out.to_str().expect("UTF-8");
-    let run = ["run", "quick", "--products", "direct,nginx,haproxy", "--scale", "smoke", "--yes", "--out", out_text];
-    let weir_run = weir(&run);
-    let words = std::iter::once(weir_run.get_program()).chain(weir_run.get_args());
-    let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().expect("UTF-8"))).collect();
-    let mut terminal = std::process::Command::new("script");
-    terminal.args(["-qec", &format!("stty cols 80 rows 24; {}", words.join(" ")), "/dev/null"]);
-    terminal.env("WEIR_HOME", common::home()).env("TERM", "xterm-256color").stdin(std::process::Stdio::null());
-    let ended = run_within(&mut terminal, Duration::from_secs(120));
-    ended.expect(0);
-    nothing_left(&out, Duration::from_secs(2));
+    on_a_shared_machine(|scratch| {
+        let out = scratch.join("run");
+        let out_text = out.to_str().expect("UTF-8");
+        let run =
+            ["run", "quick", "--products", "direct,nginx,haproxy", "--scale", "smoke", "--yes", "--out", out_text];
+        let weir_run = weir(&run);
+        let words = std::iter::once(weir_run.get_program()).chain(weir_run.get_args());
+        let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().expect("UTF-8"))).collect();
+        let mut terminal = std::process::Command::new("script");
+        terminal.args(["-qec", &format!("stty cols 80 rows 24; {}", words.join(" ")), "/dev/null"]);
+        terminal.env("WEIR_HOME", common::home()).env("TERM", "xterm-256color").stdin(std::process::Stdio::null());
+        let ended = run_within(&mut terminal, Duration::from_secs(120));
+        ended.expect(0);
+        nothing_left(&out, Duration::from_secs(2));
 
-    let mut screen = vt100::Parser::new(24, 80, 0);
-    let (mut bar, mut order) = (false, false);
-    for bytes in ended.stdout.as_bytes().chunks(16) {
-        screen.process(bytes);
-        let lines: Vec<String> = screen.screen().rows(0, 80).collect();
-        bar |= lines.iter().any(|line| line.contains("/12 · ") && line.contains(" left · "));
-        order |= lines.iter().any(|line| line.starts_with("Provisional") && line.contains("nginx "));
-    }
-    let last = screen.screen().contents();
-    assert!(bar && order, "a bar: {bar}, an order: {order}:\n{}", ended.stdout);
-    assert!(!last.contains("Provisional"), "it vanishes:\n{last}");
-    let answer = common::run(&["report", out_text]);
-    answer.expect(0);
-    let mut rest = last.as_str();
-    for line in answer.stdout.lines() {
-        let found = rest.split_once(line.trim_end());
-        rest = found.unwrap_or_else(|| panic!("no {line:?} on the last screen:\n{last}")).1;
-    }
-    assert!(!ended.stdout.contains("[ 1/12]"), "no line for each trial:\n{}", ended.stdout);
+        let mut screen = vt100::Parser::new(24, 80, 0);
+        let (mut bar, mut order) = (false, false);
+        for bytes in ended.stdout.as_bytes().chunks(16) {
+            screen.process(bytes);
+            let lines: Vec<String> = screen.screen().rows(0, 80).collect();
+            bar |= lines.iter().any(|line| line.contains("/12 · ") && line.contains(" left · "));
+            order |= lines.iter().any(|line| line.starts_with("Provisional") && line.contains("nginx "));
+        }
+        let last = screen.screen().contents();
+        assert!(bar && order, "a bar: {bar}, an order: {order}:\n{}", ended.stdout);
+        assert!(!last.contains("Provisional"), "it vanishes:\n{last}");
+        let answer = common::run(&["report", out_text]);
+        answer.expect(0);
+        let mut rest = last.as_str();
+        for line in answer.stdout.lines() {
+            let found = rest.split_once(line.trim_end());
+            rest = found.unwrap_or_else(|| panic!("no {line:?} on the last screen:\n{last}")).1;
+        }
+        assert!(!ended.stdout.contains("[ 1/12]"), "no line for each trial:\n{}", ended.stdout);
+    });
 }
 
 #[test]
 fn run_toml_runs_again_in_the_same_order() {
-    let scratch = scratch();
-    let first = scratch.path().join("first");
-    let again = scratch.path().join("again");
-    let path = |p: &std::path::Path| p.to_str().expect("UTF-8").to_owned();
-    let args = ["run", "quick", "--scale", "smoke", "--only", "load=capacity", "--yes", "-q", "--out"];
-    run_within(weir(&args).arg(path(&first)), Duration::from_secs(120)).expect(0);
-    let toml = path(&first.join("run.toml"));
-    let ended = run_within(&mut weir(&["run", &toml, "--yes", "-q", "--out", &path(&again)]), Duration::from_secs(120));
-    ended.expect(0);
-    let plan = |p: &std::path::Path| std::fs::read_to_string(p.join("plan.json")).expect("plan.json");
-    assert_eq!(plan(&first), plan(&again));
+    on_a_shared_machine(|scratch| {
+        let first = scratch.join("first");
+        let again = scratch.join("again");
+        let path = |p: &std::path::Path| p.to_str().expect("UTF-8").to_owned();
+        let args = ["run", "quick", "--scale", "smoke", "--only", "load=capacity", "--yes", "-q", "--out"];
+        run_within(weir(&args).arg(path(&first)), Duration::from_secs(120)).expect(0);
+        let toml = path(&first.join("run.toml"));
+        let ended =
+            run_within(&mut weir(&["run", &toml, "--yes", "-q", "--out", &path(&again)]), Duration::from_secs(120));
+        ended.expect(0);
+        let plan = |p: &std::path::Path| std::fs::read_to_string(p.join("plan.json")).expect("plan.json");
+        assert_eq!(plan(&first), plan(&again));
+    });
 }

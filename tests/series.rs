@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{measurements, nothing_left, processes_touching, run_within, scratch, signal, until, wait_within, weir};
+use common::{
+    measurements, nothing_left, on_a_shared_machine, processes_touching, run_within, scratch, signal, until,
+    wait_within, weir,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -105,29 +108,30 @@ fn suite(scratch: &Path, loads: &str) -> PathBuf {
 
 #[test]
 fn every_kind_of_load_leaves_records_that_agree() {
-    let scratch = scratch();
-    let out = scratch.path().join("run");
-    let suite = suite(scratch.path(), &format!("{PROXIED}{LOADS}"));
-    let args = ["run", text(&suite), "--yes", "--scale", "full", "--seed", "5", "--out", text(&out)];
-    let ended = run_within(&mut weir(&args), Duration::from_secs(300));
-    // A machine that is too busy for a search has an error row, and weir says so.
-    assert!(matches!(ended.code(), Some(0 | 1)), "{}", ended.stderr);
-    nothing_left(&out, Duration::from_secs(2));
-    let all = measurements(&out);
-    assert_eq!(all.len(), 3 * 2 + 4, "{}", ended.stderr);
-    for (folder, m) in &all {
-        assert!(m["case"]["load"] == "best" || m["error"].is_null(), "{}: {}", folder.display(), m["error"]);
-        match m["case"]["load"].as_str().expect("a name") {
-            "counted" => counted(m),
-            "limited" => limited(m),
-            "rounds" => drop(series(folder, m, &[8, 8, 8])),
-            "curve" => curve(folder, m),
-            "wide" => drop(series(folder, m, &[1, 6])),
-            "best" => best(folder, m),
-            "warmed" => warmed(folder, m),
-            other => panic!("{other}"),
+    on_a_shared_machine(|scratch| {
+        let out = scratch.join("run");
+        let suite = suite(scratch, &format!("{PROXIED}{LOADS}"));
+        let args = ["run", text(&suite), "--yes", "--scale", "full", "--seed", "5", "--out", text(&out)];
+        let ended = run_within(&mut weir(&args), Duration::from_secs(300));
+        // A machine that is too busy for a search has an error row, and weir says so.
+        assert!(matches!(ended.code(), Some(0 | 1)), "{}", ended.stderr);
+        nothing_left(&out, Duration::from_secs(2));
+        let all = measurements(&out);
+        assert_eq!(all.len(), 3 * 2 + 4, "{}", ended.stderr);
+        for (folder, m) in &all {
+            assert!(m["case"]["load"] == "best" || m["error"].is_null(), "{}: {}", folder.display(), m["error"]);
+            match m["case"]["load"].as_str().expect("a name") {
+                "counted" => counted(m),
+                "limited" => limited(m),
+                "rounds" => drop(series(folder, m, &[8, 8, 8])),
+                "curve" => curve(folder, m),
+                "wide" => drop(series(folder, m, &[1, 6])),
+                "best" => best(folder, m),
+                "warmed" => warmed(folder, m),
+                other => panic!("{other}"),
+            }
         }
-    }
+    });
 }
 
 fn text(path: &Path) -> &str {

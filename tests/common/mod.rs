@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // Every test file uses its own part of this.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -204,6 +204,57 @@ pub fn measurements(run: &Path) -> Vec<(PathBuf, Value)> {
             Some((folder, value))
         })
         .collect()
+}
+
+/// Findings that name the machine, and neither a product nor weir: it stood still, or something else used its CPUs.
+const OF_THE_MACHINE: [&str; 4] = ["other-processes", "stalls", "steal", "vitals-late"];
+
+/// How often a test is tried whose trials the machine spoils.
+const ATTEMPTS: u32 = 4;
+
+/// A test of what real runs measure, in a folder of its own. When it fails and weir found in the records below that folder that the
+/// machine disturbed a trial, the test is tried again, and says so even when it passes then. A run that nothing disturbed has one try.
+pub fn on_a_shared_machine(test: impl Fn(&Path)) {
+    for attempt in 1.. {
+        let scratch = scratch();
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(scratch.path())));
+        let Err(why) = ended else { return };
+        match disturbed(scratch.path()).filter(|_| attempt < ATTEMPTS) {
+            // Past the harness, which shows what a test says only when it fails.
+            Some(trial) => writeln!(std::io::stderr(), "ATTEMPT {attempt} FAILED, and the machine disturbed {trial}")
+                .expect("said"),
+            None => std::panic::resume_unwind(why),
+        }
+    }
+}
+
+/// A trial below a folder with a finding that names the machine, and that finding.
+fn disturbed(folder: &Path) -> Option<String> {
+    std::fs::read_dir(folder).ok()?.flatten().find_map(|entry| {
+        let path = entry.path();
+        if entry.file_name() != "measurement.json" {
+            return entry.file_type().ok()?.is_dir().then(|| disturbed(&path))?;
+        }
+        let record: Value = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+        Some(format!("{}: {}", record["case"], of_the_machine(&record)?))
+    })
+}
+
+/// What a finding of a trial says, if it names the machine.
+pub fn of_the_machine(record: &Value) -> Option<&Value> {
+    let findings = record["findings"].as_array()?;
+    Some(&findings.iter().find(|finding| OF_THE_MACHINE.iter().any(|name| finding["check"] == *name))?["message"])
+}
+
+/// Whether a trial has an error because a rate is a share of one that the machine let nobody measure. It is said.
+pub fn lacks_its_rate(record: &Value, all: &[(PathBuf, Value)]) -> bool {
+    let same = |one: &&Value| one["case"]["workload"] == record["case"]["workload"] && one["verdict"] == "invalid";
+    let disturbed = all.iter().map(|(_, one)| one).filter(same).find_map(of_the_machine);
+    let lacks = disturbed.filter(|_| record["error"]["stage"] == "rate");
+    if let Some(why) = lacks {
+        writeln!(std::io::stderr(), "NOT MEASURED: {}, because {why}", record["case"]).expect("said");
+    }
+    lacks.is_some()
 }
 
 /// Makes the count of right answers that of the rate, as weir asks of every record.
