@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, kill_process_group};
 use weir_host::stop::Stop;
+use weir_host::supervisor::account;
 pub(super) use weir_host::transport::command_line;
 use weir_host::{Ended, Host, Process, ProgramSpec};
 use weir_model::product::Signal;
@@ -51,19 +52,29 @@ pub(super) enum NoAnswer {
 /// Runs `command` in a process group of its own and returns its stdout, a new line, and its stderr. What runs longer
 /// than `limit` is killed, with all it started.
 pub(super) fn ask(command: &[String], limit: Duration) -> Result<String, NoAnswer> {
-    ask_for(command, limit, ANSWER_BYTES)
+    ask_for(command, limit, ANSWER_BYTES, |mut program| program.spawn())
 }
 
 /// The same for long answers, such as a list of all packages.
 pub(super) fn ask_much(command: &[String], limit: Duration) -> Result<String, NoAnswer> {
-    ask_for(command, limit, LONG_ANSWER_BYTES)
+    ask_for(command, limit, LONG_ANSWER_BYTES, |mut program| program.spawn())
 }
 
-fn ask_for(command: &[String], limit: Duration, most: u64) -> Result<String, NoAnswer> {
+/// The same of a product's program, which may be anybody's: with the rights that products have, and this folder in reach.
+pub(super) fn ask_product(command: &[String], folder: PathBuf, limit: Duration) -> Result<String, NoAnswer> {
+    ask_for(command, limit, ANSWER_BYTES, |program| account::spawn(program, &[folder]))
+}
+
+fn ask_for(
+    command: &[String],
+    limit: Duration,
+    most: u64,
+    spawn: impl FnOnce(Command) -> io::Result<Child>,
+) -> Result<String, NoAnswer> {
     let deadline = Instant::now() + limit;
     let mut program = program(command);
-    let spawned = program.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = spawned.map_err(NoAnswer::Io)?;
+    program.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = spawn(program).map_err(NoAnswer::Io)?;
     let (sender, receiver) = mpsc::channel();
     let streams: [Option<Box<dyn Read + Send>>; 2] =
         [child.stdout.take().map(|s| Box::new(s) as _), child.stderr.take().map(|s| Box::new(s) as _)];

@@ -10,6 +10,7 @@ use weir_model::version::is_below;
 use super::InstallError;
 use super::child::{self, NoAnswer};
 use super::find::program_of;
+use weir_product::launch::installed_folder;
 use weir_product::render;
 
 /// How long a binary may take to say its version. Large ones read 100 MB from a cold disk first.
@@ -29,7 +30,8 @@ pub(super) fn read(
     let probe = &program_of(product)?.version;
     let pattern = pattern(product, probe)?;
     let command = render::version_command(product, binary)?;
-    let answer = match child::ask(&command, limit) {
+    let folder = installed_folder(&product.name, binary);
+    let answer = match child::ask_product(&command, folder, limit) {
         Ok(answer) => answer,
         Err(NoAnswer::Io(error)) => return Ok(Err(does_not_run(&command, binary, &error))),
         Err(NoAnswer::TooSlow(limit)) => {

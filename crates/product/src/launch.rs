@@ -195,7 +195,7 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
 
 /// What belongs to a program: its version's folder among those that weir installed (`products/<name>/<version>`), else the folder that
 /// it is in.
-fn installed_folder(product: &str, binary: &Path) -> PathBuf {
+pub fn installed_folder(product: &str, binary: &Path) -> PathBuf {
     let of_product = Path::new("products").join(product);
     let is_version = |folder: &&Path| folder.parent().is_some_and(|above| above.ends_with(&of_product));
     binary.ancestors().find(is_version).or(binary.parent()).unwrap_or(binary).to_owned()

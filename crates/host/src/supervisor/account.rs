@@ -1,5 +1,6 @@
 //! The account that products run as where weir is root: one without any rights, so that a product, which may come from anybody, can
-//! harm neither the system nor what belongs to others. The supervisor keeps root's rights and calls this.
+//! harm neither the system nor what belongs to others. The supervisor keeps root's rights and calls this, and so does whoever asks a
+//! program for its version.
 //!
 //! The account is a number that no user has, not a name: `nobody` belongs to other services too, whose processes and files a product
 //! could then reach, and nothing has to be made on the system first. Its folder is the product's own; it gets the capabilities that the
@@ -12,11 +13,14 @@
 //!
 //! Where weir is root without all that this takes, as in most containers, products stay root; where it is not root they are what it is.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 
 use nix::mount::{MsFlags, mount};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chownat, fchown, openat, statat};
@@ -65,6 +69,30 @@ pub fn described() -> String {
         Err(why) if geteuid().is_root() => format!("root: {why}"),
         Err(_) => format!("user {}, as weir", geteuid().as_raw()),
     }
+}
+
+/// Starts a command that only asks a program something, such as its version: in `/`, as the account where that is possible, with the
+/// folders `reads` in reach; else as weir itself. There is no supervisor: who asks waits for the answer, and kills it when none comes.
+///
+/// # Errors
+/// What the system said.
+pub fn spawn(mut command: Command, reads: &[PathBuf]) -> io::Result<Child> {
+    let account = possible().is_ok().then_some(ACCOUNT);
+    let rights = Rights { account, capabilities: CapabilitySet::empty() };
+    // SAFETY: between fork and exec only system calls are made, on values copied into the closure; nothing allocates or locks.
+    unsafe { command.pre_exec(move || rights.take()) };
+    if account.is_none() {
+        return command.spawn();
+    }
+    command.current_dir("/").env("HOME", "/nonexistent").env_remove("TMPDIR");
+    let (program, path) = (PathBuf::from(command.get_program()), std::env::var_os("PATH"));
+    // A closed folder of PATH would make it "permission denied".
+    found(&program, path.clone()).ok_or(io::ErrorKind::NotFound)?;
+    let needed: Vec<PathBuf> = program_folders(&program, path).chain(reads.iter().cloned()).collect();
+    super::namespace::in_mounts_of_its_own(move || {
+        uncover(needed.into_iter())?;
+        command.spawn()
+    })
 }
 
 /// What a program may do, for the moment between fork and exec.
@@ -117,10 +145,9 @@ fn capability(one: Capability) -> CapabilitySet {
 /// What the system said.
 pub(super) fn reveal(spec: &mut ProgramSpec) -> io::Result<()> {
     let Some(confined) = spec.confined.as_ref().filter(|confined| confined.account.is_some()) else { return Ok(()) };
-    let program = spec.argv.first().and_then(|name| found(name, spec.env.get("PATH")));
-    let program = program.into_iter().flat_map(|program| [program.canonicalize().ok(), Some(program)]).flatten();
-    let needed = std::iter::once(spec.dir.clone()).chain(program.map(|program| around(&program)));
-    uncover(needed.chain(confined.reads.iter().cloned()))?;
+    let program = Path::new(spec.argv.first().map_or("", String::as_str));
+    let folders = program_folders(program, spec.env.get("PATH").map(OsString::from));
+    uncover(std::iter::once(spec.dir.clone()).chain(folders).chain(confined.reads.iter().cloned()))?;
     // It may not enter the user's own, nor write there.
     if !spec.env.get("HOME").is_some_and(|home| Path::new(home).starts_with(&spec.dir)) {
         spec.env.insert("HOME".to_owned(), spec.dir.display().to_string());
@@ -165,13 +192,20 @@ fn open_folder(at: impl AsFd, path: impl rustix::path::Arg) -> io::Result<OwnedF
     Ok(openat(at, path, flags, Mode::empty())?)
 }
 
+/// The folders with what a program needs of its own, where it is and where links lead.
+fn program_folders(name: &Path, path: Option<OsString>) -> impl Iterator<Item = PathBuf> {
+    let program = found(name, path).into_iter();
+    let both = program.flat_map(|program| [program.canonicalize().ok(), Some(program)]).flatten();
+    both.map(|program| around(&program))
+}
+
 /// Where a program is, as `execvp` looks for it.
-fn found(name: &str, path: Option<&String>) -> Option<PathBuf> {
-    if name.contains('/') {
-        return Some(PathBuf::from(name));
+fn found(name: &Path, path: Option<OsString>) -> Option<PathBuf> {
+    if name.components().count() > 1 {
+        return Some(name.to_owned());
     }
     let executable = |file: &PathBuf| file.metadata().is_ok_and(|about| about.is_file() && about.mode() & 0o111 != 0);
-    std::env::split_paths(path?).map(|folder| folder.join(name)).find(executable)
+    std::env::split_paths(&path?).map(|folder| folder.join(name)).find(executable)
 }
 
 /// The folder above that of a program, if that is not closed itself: libraries are beside a folder of programs, and an interpreter that

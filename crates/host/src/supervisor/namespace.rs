@@ -59,23 +59,42 @@ pub(super) fn spawn(mut command: Command) -> io::Result<Child> {
 /// In a thread, because it is the thread's next child that is the first in the namespace, and because a thread that has done this
 /// can make no threads any more.
 fn spawn_first(mut command: Command) -> io::Result<Child> {
-    let spawn = move || {
+    in_thread(move || {
         unshare(CloneFlags::CLONE_NEWPID)?;
         command.spawn()
-    };
+    })
+}
+
+/// Starts something by `spawn`, which may mount before: the child sees it, and nothing else on this machine does.
+///
+/// # Errors
+/// What the system said.
+pub(super) fn in_mounts_of_its_own(spawn: impl FnOnce() -> io::Result<Child> + Send + 'static) -> io::Result<Child> {
+    in_thread(move || {
+        separate_mounts()?;
+        spawn()
+    })
+}
+
+/// Namespaces are a thread's, and a child's that it starts.
+fn in_thread(spawn: impl FnOnce() -> io::Result<Child> + Send + 'static) -> io::Result<Child> {
     let thread = std::thread::Builder::new().name("weir-namespace".into()).spawn(spawn)?;
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// What is mounted outside later comes here, and nothing goes there.
+fn separate_mounts() -> io::Result<()> {
+    let none: Option<&str> = None;
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    Ok(mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?)
 }
 
 /// The first process of the namespace, before it executes anything: numbers as outside, and the `/proc` that belongs to them.
 fn enter() -> io::Result<()> {
     number_from_here();
-    let none: Option<&str> = None;
-    unshare(CloneFlags::CLONE_NEWNS)?;
-    // What is mounted outside later comes here, and nothing goes there.
-    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
+    separate_mounts()?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    Ok(mount(Some("proc"), "/proc", Some("proc"), flags, none)?)
+    Ok(mount(Some("proc"), "/proc", Some("proc"), flags, None::<&str>)?)
 }
 
 /// Numbers inside go on from this process's own outside, where the kernel can do that (`ns_last_pid`). If they all began with 2, then

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use weir_host::supervisor::account;
+
 use super::*;
 use crate::home::Home;
 use crate::{Found, InstallError, Installed, find, version};
@@ -79,8 +81,24 @@ fn a_binary_that_cannot_run_says_why() {
     let binary = dir.path().join("thing");
     fs::write(&binary, [0x7f, b'E', b'L', b'F', 0, 0]).unwrap();
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
+    // What the kernel cannot execute, `execvp` gives to a shell.
     let text = why_not(find(&product(vec![system(&binary)]), &Home::at(dir.path())));
-    assert!(text.contains("does not run: "), "{text}");
+    assert!(text.contains("says no version that fits") && text.contains("ELF"), "{text}");
+}
+
+/// Its folder is root's alone.
+#[test]
+fn a_binary_is_asked_with_the_rights_of_a_product() {
+    let found = find_script("echo thing 1.$(id -u)", |_| ()).unwrap();
+    let Found::Yes(installed) = found else { panic!("{found:?}") };
+    let user = match account::possible() {
+        Ok(()) => account::ACCOUNT,
+        Err(why) => {
+            eprintln!("THE ACCOUNT OF PRODUCTS IS NOT TESTED: {why}");
+            rustix::process::geteuid().as_raw()
+        }
+    };
+    assert_eq!(installed.version, format!("1.{user}"));
 }
 
 #[test]
