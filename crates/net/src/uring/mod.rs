@@ -39,9 +39,10 @@ use crate::slots::{Flag, Skips, Slots};
 use crate::socket::{self, RawAddr};
 use crate::{Address, Conn, DescriptorKind, Driver, Handler, Io, Listener, Waker, host};
 
-/// A thread with short messages touches 1 MiB, which fits a cache; a thread that needs all buffers touches 16 MiB. A
-/// response of 160 KiB takes two or three receives.
-const LARGE_BUFFERS: Shape = Shape { filling: BufferFill::Through, size: 128 * 1024, first: 8, most: 128 };
+/// What all connections receive in a turn, 1 or 2 MiB, stays in a core's cache until it is read. A response of 160 KiB takes two or three
+/// receives. With buffers for 16 MiB such responses cost a sixth more, because they were written to memory and read from it; where
+/// the buffers of a turn are full, the rest waits in the sockets.
+const LARGE_BUFFERS: Shape = Shape { filling: BufferFill::Through, size: 128 * 1024, first: 8, most: 16 };
 
 /// For kernels that cannot fill a buffer by several receives: 16 KiB holds most messages whole.
 const SMALL_BUFFERS: Shape = Shape { filling: BufferFill::Once, size: 16 * 1024, first: 64, most: 1024 };
