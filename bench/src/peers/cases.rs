@@ -46,6 +46,8 @@ pub enum Question {
     Clients,
     /// Clients against nginx.
     Nginx,
+    /// Clients against haterm.
+    Haterm,
     /// Origins under weir's client.
     Origins,
     /// Latency under an open load.
@@ -57,23 +59,25 @@ pub enum Question {
 }
 
 /// Cells that are run and written together, chosen with `--only`: a question, with HTTP/1.1, with TLS, with HTTP/2, or with a
-/// key-value protocol.
+/// key-value protocol. First are those in which neither side's server is weir's: a client and an origin of one kind suit each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum Group {
+    Nginx,
+    NginxTls,
+    NginxH2,
+    Haterm,
+    HatermH2,
+    Redis,
     #[default]
     Clients,
     ClientsTls,
     ClientsH2,
-    Nginx,
-    NginxTls,
-    NginxH2,
     Origins,
     OriginsTls,
     OriginsH2,
     Open,
-    Redis,
     Juno,
 }
 
@@ -93,6 +97,7 @@ impl Group {
         match self {
             Group::Clients | Group::ClientsTls | Group::ClientsH2 => Question::Clients,
             Group::Nginx | Group::NginxTls | Group::NginxH2 => Question::Nginx,
+            Group::Haterm | Group::HatermH2 => Question::Haterm,
             Group::Origins | Group::OriginsTls | Group::OriginsH2 => Question::Origins,
             Group::Open => Question::Open,
             Group::Redis => Question::Redis,
@@ -114,6 +119,8 @@ impl Group {
         match self {
             Group::Clients => plain(&PLAIN),
             Group::Nginx | Group::Open => plain(&[MAIN]),
+            Group::Haterm => plain(&[MAIN, (connections, 165_854)]),
+            Group::HatermH2 => HTTP2.map(|shape| cell(Protocol::H2c, shape, size)).to_vec(),
             Group::Origins => plain(&[(connections, 128), (connections, 11_268)]),
             Group::ClientsTls | Group::NginxTls | Group::OriginsTls => {
                 vec![cell(Protocol::Https11, (connections, 1), size)]
@@ -198,7 +205,7 @@ impl Cell {
     pub fn candidates(&self) -> Vec<Subject> {
         let clients = Client::value_variants().iter().filter(|client| client.speaks(self.protocol));
         match self.group.question() {
-            Question::Clients | Question::Nginx | Question::Redis | Question::Store => {
+            Question::Clients | Question::Nginx | Question::Haterm | Question::Redis | Question::Store => {
                 clients.map(|client| Subject::Client(*client)).collect()
             }
             Question::Origins => {
@@ -217,8 +224,9 @@ impl Cell {
             Subject::Client(client) if self.group != Group::Open => {
                 everybody
                     || matches!(client, Client::Weir | Client::Null | Client::Wrk)
-                    || self.group == Group::Nginx && matches!(client, Client::H1load | Client::H2load)
-                    || self.is_large() && matches!(client, Client::H1load | Client::Gcannon)
+                    || matches!(self.group, Group::Nginx | Group::Haterm)
+                        && matches!(client, Client::H1load | Client::Haload | Client::H2load)
+                    || self.is_large() && matches!(client, Client::H1load | Client::Haload | Client::Gcannon)
             }
             _ => true,
         }
@@ -230,6 +238,7 @@ impl Cell {
         match self.group.question() {
             Question::Clients => format!("Clients against weir's origin, {protocol}, {shape}"),
             Question::Nginx => format!("Clients against nginx, {protocol}, {shape}"),
+            Question::Haterm => format!("Clients against haterm, {protocol}, {shape}"),
             Question::Redis => format!("Clients against redis-server, {protocol}, {shape}"),
             Question::Store => format!("Clients against weir's origin, {protocol}, {shape}"),
             Question::Origins => format!("Origins under weir's client, {protocol}, {shape}"),
@@ -269,7 +278,7 @@ mod tests {
         assert_eq!(named("*"), Group::all().len());
         assert_eq!(named("clients"), 1);
         assert_eq!(named("clients*"), 3);
-        assert_eq!(named("*-h2"), 3);
+        assert_eq!(named("*-h2"), 4);
         assert_eq!(named("*s-*"), 4);
         assert_eq!(named("client"), 0);
         assert_eq!(named(""), 0);
@@ -294,7 +303,7 @@ mod tests {
             let all = cell.candidates();
             (all.len(), all.into_iter().filter(|subject| cell.is_shown(*subject)).count())
         };
-        assert_eq!((of(64, 128), of(1, 128), of(64, 165_854)), ((10, 10), (10, 3), (10, 5)));
+        assert_eq!((of(64, 128), of(1, 128), of(64, 165_854)), ((11, 11), (11, 3), (11, 6)));
     }
 
     #[test]

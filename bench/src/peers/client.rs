@@ -38,6 +38,8 @@ pub enum Client {
     H1load,
     /// gcannon
     Gcannon,
+    /// haload, of HAProxy
+    Haload,
     /// h2load; with HTTP/1.1 `h2load --h1`
     H2load,
     /// ApacheBench
@@ -88,9 +90,12 @@ impl Client {
             (Application::Juno, _) => matches!(self, Client::Weir | Client::Junoload),
             (Application::Http1, false) => self != Client::Wrk2 && !self.is_keyvalue(),
             (Application::Http1, true) => {
-                matches!(self, Client::Weir | Client::Wrk | Client::H1load | Client::H2load | Client::Oha)
+                matches!(
+                    self,
+                    Client::Weir | Client::Wrk | Client::H1load | Client::Haload | Client::H2load | Client::Oha
+                )
             }
-            _ => matches!(self, Client::Weir | Client::H2load | Client::Oha),
+            _ => matches!(self, Client::Weir | Client::Haload | Client::H2load | Client::Oha),
         }
     }
 
@@ -112,6 +117,7 @@ impl Client {
             Client::Wrk => "parses the whole response, keeps a histogram; checks no status",
             Client::H1load => "parses status and length; keeps sums, no histogram unless asked",
             Client::Gcannon => "io_uring; parses head and length; keeps a histogram of all responses",
+            Client::Haload => "HAProxy's engine as a client; keeps sums, no histogram",
             Client::H2load => "keeps times of requests; sends a User-Agent; with HTTP/2 windows of 1 GiB",
             Client::Ab => "speaks HTTP/1.0 with keep-alive; keeps and sorts every sample at the end",
             Client::Hey => "asks for gzip, sends User-Agent and Content-Type; keeps samples of every request",
@@ -164,6 +170,7 @@ impl Client {
             Client::Wrk => vec!["-t", "1", "-c", &c, "-d", &time, "--timeout", "10s"],
             Client::H1load => vec!["-t", "1", "-c", &c, "-d", &s],
             Client::Gcannon => vec!["-t", "1", "-c", &c, "-d", &time],
+            Client::Haload => vec!["-t", "1", "-u", &c, "-d", &s],
             Client::H2load => vec!["-t", "1", "-c", &c, "-D", &s],
             Client::Ab => vec!["-k", "-q", "-c", &c, "-t", &s, "-n", &most],
             Client::Hey => vec!["-c", &c, "-z", &time, "-cpus", "1"],
@@ -212,6 +219,8 @@ impl Client {
         }
         match (self, load.protocol.is_multiplexed() && !load.protocol.is_keyvalue()) {
             (Client::Weir, true) => words.extend(["--http", "2", "--streams", &m]),
+            (Client::Haload, true) => words.extend([if load.protocol.is_tls() { "-h2" } else { "-h2c" }, "-m", &m]),
+            (Client::Haload, false) => words.push("-h1"),
             (Client::H2load, true) => words.extend(["-m", &m]),
             (Client::H2load, false) => words.push("--h1"),
             (Client::Oha, true) => words.extend(["--http2", "-p", &m]),
@@ -220,6 +229,7 @@ impl Client {
         match self {
             _ if !load.protocol.is_tls() => {}
             Client::Weir => words.extend(["--tls-version", "1.3", "--tls-suite", SUITE]),
+            Client::Haload => words.extend(["--tls-ciphersuites", SUITE]),
             Client::H2load => words.extend(["--tls13-ciphers", SUITE]),
             Client::H1load => words.extend(["--tls-ver", "TLS1.3"]),
             Client::Oha => words.push("--insecure"),
@@ -258,7 +268,9 @@ impl Client {
             Client::Weir => unreachable!("its JSON is read"),
             Client::Null => (r"(?m)^requests (\d+)", "error"),
             Client::Wrk | Client::Wrk2 => (r"(\d+) requests in ", r"Socket errors:.*|Non-2xx.*"),
-            Client::H1load => (r"(?m)^ *\d+ +\d+ +\d+ +(\d+) ", r"(?m)^ *\d+ +\d+ +\d+ +\d+ +\d+ +[1-9]\d* .*"),
+            Client::H1load | Client::Haload => {
+                (r"(?m)^ *\d+ +\d+ +\d+ +(\d+) ", r"(?m)^ *\d+ +\d+ +\d+ +\d+ +\d+ +[1-9]\d* .*")
+            }
             Client::Gcannon => (r"requests in .*, (\d+) responses", r"Errors:.*|[345]xx=[1-9].*"),
             Client::H2load => (r"requests:.* (\d+) succeeded", r"requests:.* [1-9]\d* (?:failed|errored|timeout).*"),
             Client::Ab => (r"Complete requests: +(\d+)", r"Failed requests: +[1-9]\d*|Non-2xx responses:.*"),
@@ -319,6 +331,7 @@ mod tests {
     const AB: &str = include_str!("../../tests/captured/ab.txt");
     const H2LOAD: &str = include_str!("../../tests/captured/h2load.txt");
     const H1LOAD: &str = include_str!("../../tests/captured/h1load.txt");
+    const HALOAD: &str = include_str!("../../tests/captured/haload.txt");
     const GCANNON: &str = include_str!("../../tests/captured/gcannon.txt");
     const OHA: &str = include_str!("../../tests/captured/oha.txt");
     const FORTIO: &str = include_str!("../../tests/captured/fortio.txt");
@@ -341,7 +354,7 @@ mod tests {
             assert!(words.contains(&"77".to_owned()), "{words:?}");
             assert!(words.contains(&"3".to_owned()) || words.contains(&"3s".to_owned()), "{words:?}");
         }
-        assert_eq!(Client::value_variants().iter().map(|c| name(*c)).nth(5).unwrap(), "h2load");
+        assert_eq!(Client::value_variants().iter().map(|c| name(*c)).nth(6).unwrap(), "h2load");
     }
 
     #[test]
@@ -381,6 +394,7 @@ mod tests {
             (Client::H2load, H2LOAD, 143_916),
             (Client::H1load, H1LOAD, 111_691),
             (Client::Gcannon, GCANNON, 173_087),
+            (Client::Haload, HALOAD, 66_214),
             (Client::Oha, OHA, 47_497),
             (Client::Fortio, FORTIO, 82_312),
             (Client::Wrk2, WRK2, 3_965),
@@ -411,6 +425,7 @@ mod tests {
             (Client::Ab, AB.replace("Failed requests:        0", "Failed requests:        2")),
             (Client::H2load, H2LOAD.replace("0 failed", "4 failed")),
             (Client::H1load, H1LOAD.replace("25577239      0", "25577239      5")),
+            (Client::Haload, HALOAD.replace("15361648      0", "15361648      4")),
             (Client::Gcannon, GCANNON.replace("4xx=0", "4xx=3")),
             (Client::Gcannon, format!("{GCANNON}  Errors: connect 0, read 2, timeout 0\n")),
             (Client::RedisBenchmark, format!("{REDIS}Error from server: OOM command not allowed\n")),

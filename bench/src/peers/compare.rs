@@ -117,9 +117,12 @@ fn groups(patterns: &[String]) -> anyhow::Result<Vec<Group>> {
 /// What will be run; what cannot be is added to `missing`.
 fn plan<'a>(args: &'a Compare, groups: &[Group], folder: &Path, missing: &mut Vec<String>) -> anyhow::Result<Plan<'a>> {
     let programs = args.common.programs(folder)?;
-    for (name, program) in
-        [("nginx", &programs.nginx), ("nghttpd", &programs.nghttpd), ("redis-server", &programs.redis)]
-    {
+    for (name, program) in [
+        ("nginx", &programs.nginx),
+        ("nghttpd", &programs.nghttpd),
+        ("haterm", &programs.haterm),
+        ("redis-server", &programs.redis),
+    ] {
         if program.is_none() {
             missing.push(format!("{name} was not there."));
         }
@@ -135,6 +138,7 @@ fn plan<'a>(args: &'a Compare, groups: &[Group], folder: &Path, missing: &mut Ve
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     let mut cells: Vec<Cell> = groups.iter().flat_map(|group| group.cells()).collect();
     cells.retain(|cell| programs.nginx.is_some() || cell.group.question() != Question::Nginx);
+    cells.retain(|cell| programs.haterm.is_some() || cell.group.question() != Question::Haterm);
     cells.retain(|cell| programs.redis.is_some() || cell.group.question() != Question::Redis);
     cells.retain(|cell| args.connections.is_empty() || args.connections.contains(&cell.connections));
     cells.retain(|cell| args.size.is_empty() || args.size.contains(&cell.size));

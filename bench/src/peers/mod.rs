@@ -55,8 +55,9 @@ impl Common {
                 bail!("there is no {}: cargo build --release -p weir -p weir-bench", program.display());
             }
         }
-        let [nginx, nghttpd, redis] = ["nginx", "nghttpd", "redis-server"].map(process::find);
-        Ok(Programs { weir, null, nginx, nghttpd, redis, certificate: server::Certificate::make(folder)? })
+        let [nginx, nghttpd, haterm, redis] = ["nginx", "nghttpd", "haterm", "redis-server"].map(process::find);
+        let certificate = server::Certificate::make(folder)?;
+        Ok(Programs { weir, null, nginx, nghttpd, haterm, redis, certificate })
     }
 }
 

@@ -205,7 +205,7 @@ pub(super) mod tests {
         assert_eq!(record.run_of(Group::Clients).unwrap().rounds, 2);
         assert_eq!(record.run_of(Group::Nginx).unwrap().rounds, 1);
         let costs: Vec<f64> = record.samples.iter().map(|sample| sample.costs().unwrap()[0]).collect();
-        assert_eq!(costs, [3.0, 4.0, 1.0]);
+        assert_eq!(costs, [1.0, 3.0, 4.0]);
         record.replace(Record::of(run(&[Group::Nginx], 3), Vec::new()));
         assert_eq!(record.runs.len(), 2);
         assert_eq!(record.samples.len(), 2);

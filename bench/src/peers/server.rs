@@ -33,6 +33,8 @@ pub enum Server {
     NginxCopy,
     /// nghttpd with a static file
     Nghttpd,
+    /// haterm, of HAProxy
+    Haterm,
     /// redis-server, nothing on disk
     #[value(name = "redis-server")]
     Redis,
@@ -47,6 +49,7 @@ impl Server {
             Server::Nginx => "sends Date, Last-Modified, ETag and Accept-Ranges too; sendfile and tcp_nopush on",
             Server::NginxCopy => "sends Date, Last-Modified, ETag and Accept-Ranges too; sendfile off",
             Server::Nghttpd => "sends Date, Last-Modified and Cache-Control too",
+            Server::Haterm => "HAProxy's engine as a server; sends Cache-Control, X-Req and X-Rsp too",
             Server::Redis => "nothing on disk",
         }
     }
@@ -59,6 +62,7 @@ impl Server {
             Server::Redis => protocol == Protocol::Redis,
             Server::Null | Server::Nginx => protocol == Protocol::Http11,
             Server::Nghttpd => protocol == Protocol::H2c,
+            Server::Haterm => matches!(protocol, Protocol::Http11 | Protocol::H2c),
         }
     }
 
@@ -69,6 +73,7 @@ impl Server {
             Server::Null => Some(&programs.null),
             Server::Nginx | Server::NginxCopy => programs.nginx.as_ref(),
             Server::Nghttpd => programs.nghttpd.as_ref(),
+            Server::Haterm => programs.haterm.as_ref(),
             Server::Redis => programs.redis.as_ref(),
         }
     }
@@ -109,6 +114,8 @@ pub struct Programs {
     pub nginx: Option<PathBuf>,
     /// `nghttpd`, if it is installed.
     pub nghttpd: Option<PathBuf>,
+    /// `haterm`, if it was built.
+    pub haterm: Option<PathBuf>,
     /// `redis-server`, if it is installed.
     pub redis: Option<PathBuf>,
     /// What servers with TLS show.
@@ -168,6 +175,7 @@ impl RunningServer {
             // The last word is empty: no snapshots.
             Server::Redis => format!("--bind 127.0.0.1 --port {} --appendonly no --save ", addr.port()),
             Server::Null => format!("origin --size {} --listen {addr}", options.size),
+            Server::Haterm => format!("-L {addr}"),
             Server::Nginx | Server::NginxCopy => {
                 let config = folder.path().join("nginx.conf");
                 fs::write(&config, configuration(folder.path(), addr, server, programs, options))?;
@@ -190,7 +198,10 @@ impl RunningServer {
             ..ProgramSpec::default()
         };
         let process = Supervised::start(&programs.weir, &spec)?;
-        let url = super::cases::url(options.protocol, addr.port(), options.size);
+        let url = match server {
+            Server::Haterm => format!("http://{addr}/?s={}", options.size),
+            _ => super::cases::url(options.protocol, addr.port(), options.size),
+        };
         let mut running = RunningServer { process, url, argv, _folder: folder };
         running.wait_until_it_listens(addr, &spec.output)?;
         Ok(running)
@@ -258,6 +269,7 @@ mod tests {
             null: "/bin/true".into(),
             nginx: None,
             nghttpd: None,
+            haterm: None,
             redis: None,
             certificate,
         }

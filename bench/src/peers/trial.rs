@@ -124,6 +124,7 @@ fn trial(plan: &Plan<'_>, cell: &Cell, subject: Subject, empty: &Sample) -> anyh
     let server = match (subject, cell.group.question()) {
         (Subject::Origin(server), _) => server,
         (_, Question::Nginx) => Server::NginxCopy,
+        (_, Question::Haterm) => Server::Haterm,
         (_, Question::Redis) => Server::Redis,
         _ => Server::Weir,
     };
