@@ -5,6 +5,7 @@ mod common;
 #[path = "common/shop.rs"]
 mod shop;
 
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -103,7 +104,10 @@ fn nothing_of_a_library_runs_before_the_user_agreed() {
     let shop = Shop::with(system);
     // In the place of one that is built in.
     shop.product("caddy", system);
-    let (ran, out) = (shop.path("ran"), shop.path("run"));
+    // As root, weir asks the thing for its version as another user, who cannot write into the shop.
+    let open = common::scratch();
+    std::fs::set_permissions(open.path(), PermissionsExt::from_mode(0o777)).expect("opened");
+    let (ran, out) = (open.path().join("ran"), shop.path("run"));
     let binary = shop.script("bin/thing", &format!("touch '{}'; echo thing 1.2.3", ran.display()));
     let (binary, out_text) = (binary.to_str().expect("UTF-8"), out.to_str().expect("UTF-8"));
     let head = "title = \"Two\"\nblocks = 1\nprofile = \"stock\"\nproducts = [\"direct\", \"thing\", \"caddy\"]";
@@ -317,7 +321,7 @@ fn without_root_packages_are_named_with_the_command_and_other_ways_are_gone() {
         if rustix::process::geteuid().is_root() {
             std::fs::create_dir_all(shop.path("home")).expect("made");
             for below in ["", "home"] {
-                let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+                let open = PermissionsExt::from_mode(0o777);
                 std::fs::set_permissions(shop.path(below), open).expect("opened");
             }
             command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
