@@ -18,7 +18,6 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
@@ -32,6 +31,7 @@ use rustix::thread::{
 use rustix::thread::{Gid, Uid};
 use weir_model::product::Capability;
 
+use super::namespace;
 use crate::host::{Confined, ProgramSpec};
 use crate::umask::ReadableByAll;
 
@@ -59,7 +59,7 @@ pub fn possible() -> Result<(), String> {
         let names: Vec<String> = missing.iter_names().map(|(name, _)| format!("CAP_{name}")).collect();
         return Err(format!("root has no {} here", names.join(", ")));
     }
-    super::namespace::possible().map_err(|why| format!("root may not mount here: {why}"))
+    namespace::possible().map_err(|why| format!("root may not mount here: {why}"))
 }
 
 /// What products run as, in words, for the record and for `weir doctor`.
@@ -79,23 +79,25 @@ pub fn described() -> String {
 pub fn spawn(mut command: Command, reads: &[PathBuf]) -> io::Result<Child> {
     let account = possible().is_ok().then_some(ACCOUNT);
     let rights = Rights { account, capabilities: CapabilitySet::empty() };
-    // SAFETY: between fork and exec only system calls are made, on values copied into the closure; nothing allocates or locks.
-    unsafe { command.pre_exec(move || rights.take()) };
-    if account.is_none() {
-        return command.spawn();
+    let mut needed = reads.to_vec();
+    if account.is_some() {
+        command.current_dir("/").env("HOME", "/nonexistent").env_remove("TMPDIR");
+        // A closed folder of PATH would make it "permission denied".
+        let program =
+            found(Path::new(command.get_program()), std::env::var_os("PATH")).ok_or(io::ErrorKind::NotFound)?;
+        needed.extend(program_folders(program));
     }
-    command.current_dir("/").env("HOME", "/nonexistent").env_remove("TMPDIR");
-    let (program, path) = (PathBuf::from(command.get_program()), std::env::var_os("PATH"));
-    // A closed folder of PATH would make it "permission denied".
-    found(&program, path.clone()).ok_or(io::ErrorKind::NotFound)?;
-    let needed: Vec<PathBuf> = program_folders(&program, path).chain(reads.iter().cloned()).collect();
-    super::namespace::in_mounts_of_its_own(move || {
-        uncover(needed.into_iter())?;
+    namespace::in_thread(move || {
+        if account.is_some() {
+            namespace::separate_mounts()?;
+            uncover(needed.into_iter())?;
+        }
+        rights.take()?;
         command.spawn()
     })
 }
 
-/// What a program may do, for the moment between fork and exec.
+/// What a program may do, for the moment between fork and exec, or for the thread that starts it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rights {
     account: Option<u32>,
@@ -145,9 +147,9 @@ fn capability(one: Capability) -> CapabilitySet {
 /// What the system said.
 pub(super) fn reveal(spec: &mut ProgramSpec) -> io::Result<()> {
     let Some(confined) = spec.confined.as_ref().filter(|confined| confined.account.is_some()) else { return Ok(()) };
-    let program = Path::new(spec.argv.first().map_or("", String::as_str));
-    let folders = program_folders(program, spec.env.get("PATH").map(OsString::from));
-    uncover(std::iter::once(spec.dir.clone()).chain(folders).chain(confined.reads.iter().cloned()))?;
+    let program = spec.argv.first().and_then(|name| found(Path::new(name), spec.env.get("PATH").map(OsString::from)));
+    let needed = std::iter::once(spec.dir.clone()).chain(program.into_iter().flat_map(program_folders));
+    uncover(needed.chain(confined.reads.iter().cloned()))?;
     // It may not enter the user's own, nor write there.
     if !spec.env.get("HOME").is_some_and(|home| Path::new(home).starts_with(&spec.dir)) {
         spec.env.insert("HOME".to_owned(), spec.dir.display().to_string());
@@ -192,11 +194,9 @@ fn open_folder(at: impl AsFd, path: impl rustix::path::Arg) -> io::Result<OwnedF
     Ok(openat(at, path, flags, Mode::empty())?)
 }
 
-/// The folders with what a program needs of its own, where it is and where links lead.
-fn program_folders(name: &Path, path: Option<OsString>) -> impl Iterator<Item = PathBuf> {
-    let program = found(name, path).into_iter();
-    let both = program.flat_map(|program| [program.canonicalize().ok(), Some(program)]).flatten();
-    both.map(|program| around(&program))
+/// The folders with what a program needs of its own: where it is, and where links lead.
+fn program_folders(program: PathBuf) -> impl Iterator<Item = PathBuf> {
+    [program.canonicalize().ok(), Some(program)].into_iter().flatten().map(|program| around(&program))
 }
 
 /// Where a program is, as `execvp` looks for it.

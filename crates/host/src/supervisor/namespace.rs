@@ -65,25 +65,20 @@ fn spawn_first(mut command: Command) -> io::Result<Child> {
     })
 }
 
-/// Starts something by `spawn`, which may mount before: the child sees it, and nothing else on this machine does.
+/// Starts a child in a thread that ends then: namespaces and rights are a thread's, and a child's that it starts.
 ///
 /// # Errors
 /// What the system said.
-pub(super) fn in_mounts_of_its_own(spawn: impl FnOnce() -> io::Result<Child> + Send + 'static) -> io::Result<Child> {
-    in_thread(move || {
-        separate_mounts()?;
-        spawn()
-    })
-}
-
-/// Namespaces are a thread's, and a child's that it starts.
-fn in_thread(spawn: impl FnOnce() -> io::Result<Child> + Send + 'static) -> io::Result<Child> {
+pub(super) fn in_thread(spawn: impl FnOnce() -> io::Result<Child> + Send + 'static) -> io::Result<Child> {
     let thread = std::thread::Builder::new().name("weir-namespace".into()).spawn(spawn)?;
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// What is mounted outside later comes here, and nothing goes there.
-fn separate_mounts() -> io::Result<()> {
+/// Mounts of this thread's own: what is mounted outside later comes here, and nothing goes there.
+///
+/// # Errors
+/// What the system said.
+pub(super) fn separate_mounts() -> io::Result<()> {
     let none: Option<&str> = None;
     unshare(CloneFlags::CLONE_NEWNS)?;
     Ok(mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?)
