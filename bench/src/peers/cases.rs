@@ -59,7 +59,7 @@ pub enum Question {
 }
 
 /// Cells that are run and written together, chosen with `--only`: a question, with HTTP/1.1, with TLS, with HTTP/2, or with a
-/// key-value protocol. First are those in which neither side's server is weir's: a client and an origin of one kind suit each other.
+/// key-value protocol. Those against servers of others come first, because weir's client and origin were made for each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
@@ -102,6 +102,17 @@ impl Group {
             Group::Open => Question::Open,
             Group::Redis => Question::Redis,
             Group::Juno => Question::Store,
+        }
+    }
+
+    /// The server that its clients are compared against; `None` where servers are compared.
+    pub fn server(self) -> Option<Server> {
+        match self.question() {
+            Question::Nginx => Some(Server::NginxCopy),
+            Question::Haterm => Some(Server::Haterm),
+            Question::Redis => Some(Server::Redis),
+            Question::Clients | Question::Open | Question::Store => Some(Server::Weir),
+            Question::Origins => None,
         }
     }
 

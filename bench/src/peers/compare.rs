@@ -8,7 +8,7 @@ use anyhow::bail;
 use clap::ValueEnum;
 use weir_model::text::count;
 
-use super::cases::{self, Cell, Group, Question};
+use super::cases::{self, Cell, Group};
 use super::client::Client;
 use super::machine::{self, apt_version, first_line};
 use super::record::{Record, Run, Sample};
@@ -137,9 +137,7 @@ fn plan<'a>(args: &'a Compare, groups: &[Group], folder: &Path, missing: &mut Ve
     }
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     let mut cells: Vec<Cell> = groups.iter().flat_map(|group| group.cells()).collect();
-    cells.retain(|cell| programs.nginx.is_some() || cell.group.question() != Question::Nginx);
-    cells.retain(|cell| programs.haterm.is_some() || cell.group.question() != Question::Haterm);
-    cells.retain(|cell| programs.redis.is_some() || cell.group.question() != Question::Redis);
+    cells.retain(|cell| cell.group.server().is_none_or(|server| server.program(&programs).is_some()));
     cells.retain(|cell| args.connections.is_empty() || args.connections.contains(&cell.connections));
     cells.retain(|cell| args.size.is_empty() || args.size.contains(&cell.size));
     cells.retain(|cell| {

@@ -102,8 +102,8 @@ fn targets(out: &mut String, record: &Record) {
     }
 }
 
-/// The target for weir's cost as a share of a peer's cost in a cell; `None` without a target. Against
-/// nginx HTTP/2's is another: its responses come in smaller pieces, so that both clients wake for each.
+/// The target for weir's cost as a share of a peer's cost in a cell; `None` without a target. With
+/// HTTP/2 it is higher against servers of others, whose responses come in smaller pieces: both clients wake for each.
 fn target(cell: &Cell, peer: Subject) -> Option<f64> {
     use Protocol::{H2, H2c, Http11, Https11, Juno, Redis};
     let main = cell.is_main();

@@ -49,7 +49,7 @@ impl Server {
             Server::Nginx => "sends Date, Last-Modified, ETag and Accept-Ranges too; sendfile and tcp_nopush on",
             Server::NginxCopy => "sends Date, Last-Modified, ETag and Accept-Ranges too; sendfile off",
             Server::Nghttpd => "sends Date, Last-Modified and Cache-Control too",
-            Server::Haterm => "HAProxy's engine as a server; sends Cache-Control, X-Req and X-Rsp too",
+            Server::Haterm => "HAProxy's engine as a server; sends X-Req and X-Rsp too",
             Server::Redis => "nothing on disk",
         }
     }

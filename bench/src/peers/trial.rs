@@ -12,12 +12,12 @@ use rand_chacha::ChaCha8Rng;
 use weir_model::cpu_time::CpuTime;
 use weir_vitals::Watch;
 
-use super::cases::{Cell, Group, Question, Subject};
+use super::cases::{Cell, Group, Subject};
 use super::client::{self, Client, Load, SUITE};
 use super::compare::Compare;
 use super::process::{Ended, Running};
 use super::record::Sample;
-use super::server::{Options, Programs, RunningServer, Server};
+use super::server::{Options, Programs, RunningServer};
 
 /// What to run, and how.
 #[derive(Debug)]
@@ -121,12 +121,9 @@ fn undisturbed(plan: &Plan<'_>, cell: &Cell, subject: Subject, empty: &Sample) -
 }
 
 fn trial(plan: &Plan<'_>, cell: &Cell, subject: Subject, empty: &Sample) -> anyhow::Result<Sample> {
-    let server = match (subject, cell.group.question()) {
-        (Subject::Origin(server), _) => server,
-        (_, Question::Nginx) => Server::NginxCopy,
-        (_, Question::Haterm) => Server::Haterm,
-        (_, Question::Redis) => Server::Redis,
-        _ => Server::Weir,
+    let server = match subject {
+        Subject::Origin(server) => server,
+        _ => cell.group.server().context("a client in a group of servers")?,
     };
     let (protocol, size) = (cell.protocol, cell.size);
     let options = Options { protocol, cpu: plan.args.common.cpus[1], size, arguments: Vec::new(), log: None };
