@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{
-    home, measurements, nothing_left, number, of_the_machine, on_a_shared_machine, run_within, scratch, signal, suite,
-    until, wait_within, weir,
+    home, measurements, nothing_left, number, on_a_shared_machine, run_within, scratch, signal, suite, until,
+    wait_within, weir,
 };
 use machines::{Machine, Machines, Setup};
 use rustix::process::Signal;
@@ -84,8 +84,7 @@ fn measured(run: &Path, trials: usize, hosts: usize) -> Vec<Value> {
     assert_eq!(all.len(), trials);
     for m in &all {
         assert!(m["error"].is_null(), "{}", m["error"]);
-        // A load of a thousand requests takes less time than a machine stops.
-        assert!(m["verdict"] != "invalid" || of_the_machine(m).is_some(), "{}", m["findings"]);
+        assert_ne!(m["verdict"], "invalid", "{}", m["findings"]);
         let (sent, reached) = (number(m, "/load/total/right"), number(m, "/origin/requests"));
         assert!(
             sent > 300.0 && (sent - reached).abs() <= 16.0,

@@ -207,7 +207,7 @@ pub fn measurements(run: &Path) -> Vec<(PathBuf, Value)> {
 }
 
 /// Findings that name the machine, and neither a product nor weir: it stood still, or something else used its CPUs.
-const OF_THE_MACHINE: [&str; 4] = ["other-processes", "stalls", "steal", "vitals-late"];
+const DISTURBANCES: [&str; 4] = ["other-processes", "stalls", "steal", "vitals-late"];
 
 /// How often a test is tried whose trials the machine spoils.
 const ATTEMPTS: u32 = 4;
@@ -241,9 +241,9 @@ fn disturbed(folder: &Path) -> Option<String> {
 }
 
 /// What a finding of a trial says, if it names the machine.
-pub fn of_the_machine(record: &Value) -> Option<&Value> {
+fn of_the_machine(record: &Value) -> Option<&Value> {
     let findings = record["findings"].as_array()?;
-    Some(&findings.iter().find(|finding| OF_THE_MACHINE.iter().any(|name| finding["check"] == *name))?["message"])
+    Some(&findings.iter().find(|finding| DISTURBANCES.iter().any(|name| finding["check"] == *name))?["message"])
 }
 
 /// Whether a trial has an error because a rate is a share of one that the machine let nobody measure. It is said.

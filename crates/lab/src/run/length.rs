@@ -10,22 +10,27 @@ use weir_model::suite::{Load, Suite};
 
 use crate::plan::Planned;
 
-/// Time of a trial beside its load and its product's start: origin and client start, counters are read. It was 0.3 s, and what a run
-/// does before and after its trials (2 s) is part of it here.
+/// Time of a trial beside its load and its product's start: origin and client start, counters are read. 0.3 s were measured; the
+/// rest is a trial's part of what a run does before and after its trials.
 const STARTED: Duration = Duration::from_millis(400);
 
 /// Time of a trial beside warm-up and window, until trials were timed: start-up, verification and settling.
 const OVERHEAD: Duration = Duration::from_millis(600);
 
-/// How long most products may take to get ready, and how long they take: nginx 0.05 s, Caddy and HAProxy 0.15 s.
-const USUAL: (Duration, Duration) = (Duration::from_secs(10), Duration::from_millis(100));
+/// How long most products' files allow them to get ready.
+const USUALLY_ALLOWED: Duration = Duration::from_secs(10);
+
+/// How long those take: nginx 0.05 s, Caddy and HAProxy 0.15 s.
+const USUALLY_TAKEN: Duration = Duration::from_millis(100);
 
 /// Estimated start-up, verification and settling of a trial with this product, before one was timed. Twenty products were ready
 /// in about a fifteenth of the time that their file allows beyond the usual one.
 pub fn overhead(product: &Product) -> Duration {
     match &product.kind {
         ProductKind::Direct | ProductKind::Served(_) => STARTED,
-        ProductKind::Proxy(program) => STARTED + USUAL.1 + program.ready_within().saturating_sub(USUAL.0) / 15,
+        ProductKind::Proxy(program) => {
+            STARTED + USUALLY_TAKEN + program.ready_within().saturating_sub(USUALLY_ALLOWED) / 15
+        }
     }
 }
 
