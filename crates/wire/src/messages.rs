@@ -51,9 +51,6 @@ enum State<E> {
     Failed(E),
 }
 
-/// A larger buffer is freed when its message was read, so that waiting connections stay small.
-const KEPT: usize = 1024;
-
 impl<F: Frame> Messages<F> {
     /// A stream before its first byte.
     pub fn new(frame: F) -> Messages<F> {
@@ -131,14 +128,11 @@ impl<F: Frame> Messages<F> {
         }
     }
 
-    /// Drops the message that was returned.
+    /// Drops the message that was returned, and its buffer: in time each connection has one that was split.
     #[cold]
     fn forget(&mut self) {
         self.state = State::Between;
-        self.stored.clear();
-        if self.stored.capacity() > KEPT {
-            self.stored = Vec::new();
-        }
+        self.stored = Vec::new();
     }
 
     #[cold]

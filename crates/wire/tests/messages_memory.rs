@@ -128,13 +128,13 @@ fn a_connection_that_waits_is_small() {
         assert_eq!(reader.next(&mut &b""[..]).unwrap(), None);
         assert_eq!(BYTES.get(), before, "a large message's buffer is freed");
     }
-    let done = allocations(|| {
-        for piece in b"+OK\r\n".repeat(100).chunks(3) {
-            let mut piece = piece;
-            while reader.next(&mut piece).unwrap().is_some() {}
-        }
-    });
-    assert!(done <= 3, "a small buffer is kept: {done} allocations");
+    // Small ones, too: in time each of very many connections has a message that was split.
+    for piece in b"+OK\r\n".repeat(100).chunks(3) {
+        let mut piece = piece;
+        while reader.next(&mut piece).unwrap().is_some() {}
+    }
+    assert!(reader.is_between());
+    assert_eq!(BYTES.get(), before, "a small message's buffer is freed");
 }
 
 /// A peer that announces much has to send it before it is allocated, and no more than the limit.

@@ -9,9 +9,6 @@
 use super::headers::Fields;
 use super::{Limits, ParseError};
 
-/// A spill buffer above this size is freed when its message ends, so that waiting connections stay small.
-const KEPT_SPILL: usize = 1024;
-
 /// [`Limits`] in 16 bytes, which a connection can afford.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
@@ -104,7 +101,7 @@ struct Spill<S> {
     partial: bool,
 }
 
-/// A connection's storage for an unfinished head or line. It is empty until one is needed.
+/// A connection's storage for an unfinished head or line. It is empty until one is needed, and again when the message has ended.
 #[derive(Debug)]
 pub(super) struct Store<S>(Option<Box<Spill<S>>>);
 
@@ -123,9 +120,10 @@ impl<S: StartLine> Store<S> {
         self.0.as_ref().map_or(&[], |spill| &spill.bytes)
     }
 
-    /// A message has ended: frees a large buffer.
+    /// A message has ended: frees the buffer. Heads are seldom split; where connections kept what one such head needed, each would
+    /// have one in time, and memory would grow for hours.
     pub(super) fn message_ended(&mut self) {
-        if self.0.as_ref().is_some_and(|spill| !spill.partial && spill.bytes.capacity() > KEPT_SPILL) {
+        if self.0.as_ref().is_some_and(|spill| !spill.partial) {
             self.0 = None;
         }
     }

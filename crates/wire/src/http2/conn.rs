@@ -241,9 +241,7 @@ impl Conn {
                 Found::Whole(head, payload) => self.on_frame(head, payload, out)?,
                 Found::Stored(head) => {
                     let stored = self.framer.take();
-                    let event = self.on_frame(head, &stored[HEAD..], out)?;
-                    self.framer.give_back(stored);
-                    event
+                    self.on_frame(head, &stored[HEAD..], out)?
                 }
                 Found::Data(head, padding) => {
                     self.expect(head)?;

@@ -123,9 +123,6 @@ pub(super) fn fragment(head: Head, payload: &[u8]) -> Result<&[u8], Violation> {
     Ok(payload)
 }
 
-/// A larger buffer is freed after use.
-const KEPT: usize = 128;
-
 /// What a [`Framer`] found.
 #[derive(Debug)]
 pub(super) enum Found<'i> {
@@ -133,7 +130,7 @@ pub(super) enum Found<'i> {
     Nothing,
     /// A frame that lies whole in the input.
     Whole(Head, &'i [u8]),
-    /// A frame that arrived in pieces: [`Framer::take`], then [`Framer::give_back`].
+    /// A frame that arrived in pieces: [`Framer::take`].
     Stored(Head),
     /// The beginning of DATA, whose payload is still in the input: with the length of its padding.
     Data(Head, u8),
@@ -232,17 +229,10 @@ impl Framer {
         self.stored.len() >= length
     }
 
-    /// The frame that was [`Found::Stored`], its payload from [`HEAD`] on.
+    /// The frame that was [`Found::Stored`], its payload from [`HEAD`] on. Its buffer is not used again: in time each connection
+    /// has a frame that was split, and would keep one.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.stored)
-    }
-
-    /// Returns the buffer.
-    pub(super) fn give_back(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() <= KEPT {
-            buffer.clear();
-            self.stored = buffer;
-        }
     }
 }
 
