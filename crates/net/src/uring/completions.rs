@@ -15,6 +15,9 @@ use crate::slots::Flag;
 use crate::socket::{ACCEPT_PAUSE, is_out_of_resources};
 use crate::{Event, Handler};
 
+/// Receives that are begun again in a turn after one in which buffers ran out: each buffer can take at least a part of a message.
+const AGAIN: usize = 16;
+
 /// The most bytes given to the kernel in one send.
 const SEND_AT_MOST: usize = 1 << 30;
 
@@ -62,7 +65,8 @@ impl UringDriver {
 
     /// Submits what connections have queued. Returns true when there is more to do than wait.
     fn prepare(&mut self) -> bool {
-        let mut soon = !self.failed.is_empty() || !self.sent.is_empty();
+        self.feed_starved();
+        let mut soon = !self.failed.is_empty() || !self.sent.is_empty() || !self.starved.is_empty();
         let mut dirty = mem::take(&mut self.dirty);
         for &index in &dirty {
             let slot = self.slots.get_mut(index);
@@ -88,6 +92,20 @@ impl UringDriver {
             }
         }
         soon
+    }
+
+    /// Begins the receives of some connections again that found no buffer: of few, where there were too few buffers in the last turn, since
+    /// a receive that finds none costs as much as one that does.
+    fn feed_starved(&mut self) {
+        let most = if mem::take(&mut self.out_of_buffers) { AGAIN } else { self.again.saturating_mul(2) };
+        self.again = most;
+        for _ in 0..most {
+            let Some(conn) = self.starved.pop_front() else { break };
+            // It may have begun with a send meanwhile.
+            if self.slots.living(conn).is_some_and(|slot| slot.is(Flag::WantReceive)) {
+                self.mark(conn.slot() as u32);
+            }
+        }
     }
 
     /// Submits a connection's queue. Returns true when there is work to do once it is sent.
@@ -208,13 +226,13 @@ impl UringDriver {
             return self.finish(index);
         }
         slot.error = error as u16;
-        if !slot.is(Flag::Receiving) {
-            let conn = self.slots.conn(index);
-            self.failed.push(conn);
-        } else {
+        if slot.is(Flag::Receiving) {
             // A reset should end the receive by itself, but Linux 6.18 was seen to leave a multishot one waiting for ever, as it may leave
             // one on a Unix socket that the peer has shut down (liburing's issue 1549).
             self.cancel_receive(index);
+        } else if !slot.is(Flag::WantReceive) {
+            let conn = self.slots.conn(index);
+            self.failed.push(conn);
         }
     }
 
@@ -291,7 +309,9 @@ impl UringDriver {
         match -result {
             libc::ENOBUFS => {
                 self.buffers.grow();
-                self.receive_again(index);
+                self.out_of_buffers = true;
+                slot.set(Flag::WantReceive);
+                self.starved.push_back(self.slots.conn(index));
             }
             ..0 => self.receive_again(index),
             // What the peer sent before it reset the connection is still to be received.

@@ -18,6 +18,7 @@ mod files;
 mod ring;
 mod scratch;
 
+use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
 use std::mem;
@@ -72,6 +73,12 @@ pub struct UringDriver {
     skips: Skips,
     /// Connections with something to submit.
     dirty: Vec<u32>,
+    /// Connections whose receive found no buffer, in that order.
+    starved: VecDeque<Conn>,
+    /// How many of them receive again in the next turn, at least.
+    again: usize,
+    /// Buffers ran out in this turn.
+    out_of_buffers: bool,
     /// Sends of the current submission, with their lengths.
     in_flight: Vec<(u32, usize)>,
     /// Connections whose queue ran empty and that asked for [`Event::Sent`].
@@ -147,6 +154,9 @@ impl UringDriver {
             queues: SendQueuePool::default(),
             skips: Skips::default(),
             dirty: Vec::new(),
+            starved: VecDeque::new(),
+            again: 0,
+            out_of_buffers: false,
             in_flight: Vec::new(),
             sent: Vec::new(),
             failed: Vec::new(),
