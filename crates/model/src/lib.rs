@@ -30,6 +30,7 @@ mod question;
 pub mod record;
 pub mod regular;
 pub mod release;
+pub mod row;
 #[cfg(test)]
 mod sample;
 mod scale;

@@ -2,15 +2,17 @@
 //! an older weir, without seals, has too. `run` asks for every file that it reads. What is not intact is a row of the report and no number.
 //! The module knows the layout of the folder, but no tables or charts.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::Value;
 use weir_model::load::{Bursts, LoadResult};
 use weir_model::record::{MEASUREMENT_SCHEMA, Measurement};
 use weir_model::regular;
+use weir_model::row::{self, COLUMNS, TRIAL};
 use weir_model::seal::{self, Seal};
 
-use crate::run::Broken;
+use crate::run::{Broken, Trial};
 
 /// Beyond this nothing was ever measured: bytes of a year at 100 Gbit/s are a thousandth of it.
 const MOST: f64 = 1e20;
@@ -54,6 +56,46 @@ impl Seals {
         broken.extend(flaws.into_iter().map(|flaw| Broken { file: format!("{below}/{}", flaw.file), why: flaw.why }));
         holds
     }
+}
+
+/// Checks the rows of a run's `measurements.csv` against the trials that are intact, because people read the file by other programs than
+/// weir. A file with other columns is of another version of weir, and is not checked.
+///
+/// # Errors
+/// In words: why it cannot be read, or the first cell that its trial's record does not have.
+pub(crate) fn rows(run: &Path, trials: &[Trial]) -> Result<(), String> {
+    let bytes = match regular::read(&run.join(row::FILE)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        read => read.map_err(|error| error.to_string())?,
+    };
+    // A last line without an end was cut off.
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(&bytes[..whole]);
+    let names = reader.headers().map_err(|error| error.to_string())?;
+    if !names.iter().eq(COLUMNS.iter().map(|(name, _)| *name)) {
+        return Ok(());
+    }
+    let number = COLUMNS.iter().position(|(name, _)| *name == TRIAL).unwrap_or_default();
+    for record in reader.records() {
+        let record = record.map_err(|error| error.to_string())?;
+        let is_of = |trial: &&Trial| record.get(number) == Some(trial.measurement.trial.to_string().as_str());
+        let Some(trial) = trials.iter().find(is_of) else { continue };
+        let cells = row::row(&trial.measurement).zip(COLUMNS).enumerate();
+        for (at, (wanted, (name, _))) in cells {
+            let found = record.get(at).unwrap_or_default();
+            if !same(found, &wanted) {
+                let line = record.position().map_or(0, csv::Position::line);
+                return Err(format!("line {line}: {name} is {found:?}, and {wanted:?} in {}", trial.folder));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether two cells say the same. A number that was read back from JSON may differ in its last digit.
+fn same(found: &str, wanted: &str) -> bool {
+    let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
+    found == wanted || found.parse().ok().zip(wanted.parse().ok()).is_some_and(|(a, b)| close(a, b))
 }
 
 /// Reads a trial's record.

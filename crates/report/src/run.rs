@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use weir_model::record::{Environment, Measurement, Verdict};
 use weir_model::regular;
+use weir_model::row;
 use weir_model::seal;
 use weir_model::suite::{Entry, Suite};
 
@@ -136,6 +137,9 @@ pub fn load_run(run: &Path) -> Result<Run, ReportError> {
     let trials = read_trials(run, &trials_folder, &seals, &mut broken)?;
     if trials.is_empty() && broken.is_empty() {
         return Err(ReportError::Empty { path: run.to_path_buf() });
+    }
+    if let Err(why) = intact::rows(run, &trials) {
+        broken.push(Broken { file: row::FILE.to_string(), why });
     }
     let environment = match seals.holds(ENVIRONMENT) {
         true => read_json(&run.join(ENVIRONMENT)),

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use common::golden;
 use weir_model::metric::Metric;
 use weir_model::record::{COMPRESSES, Finding, Measurement, Role, RoleUsage, Severity};
+use weir_model::row;
 use weir_model::seal::{self, Seal};
 use weir_report::formats::{self, Better};
 use weir_report::{Options, ReportError, Run, full_answer, load_run, make, short_answer, summary, tables};
@@ -514,6 +515,41 @@ fn seal(run: &Path) {
     };
     fs::read_dir(run.join("trials")).unwrap().for_each(|trial| write(&trial.unwrap().path()));
     write(run);
+}
+
+/// Other programs read `measurements.csv`, so that an edit there has to be seen as well.
+#[test]
+fn a_row_that_its_trial_does_not_have_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_blocks(folder.path(), 1, 6);
+    let whole = load_run(folder.path()).unwrap();
+    let file = folder.path().join(row::FILE);
+    let header: Vec<&str> = row::COLUMNS.iter().map(|(name, _)| *name).collect();
+    let lines = whole.trials.iter().map(|trial| row::row(&trial.measurement).collect::<Vec<_>>().join(","));
+    let rows: Vec<String> = std::iter::once(header.join(",")).chain(lines).collect();
+    let broken = |rows: &[String]| {
+        fs::write(&file, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
+        load_run(folder.path()).unwrap().broken
+    };
+    assert_eq!(broken(&rows), [], "as weir writes them");
+    let mut cut_off = rows.clone();
+    cut_off.pop();
+    assert_eq!(broken(&cut_off), [], "weir was killed between a trial and its row");
+
+    let rate = header.iter().position(|name| *name == "rate").unwrap();
+    let mut edited = rows.clone();
+    let mut cells: Vec<&str> = edited[3].split(',').collect();
+    let was = cells[rate].to_owned();
+    cells[rate] = "912345";
+    edited[3] = cells.join(",");
+    let found = broken(&edited);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].file, "measurements.csv");
+    let wanted = format!("line 4: rate is \"912345\", and \"{was}\" in trials/");
+    assert!(found[0].why.starts_with(&wanted), "{} and not {wanted}", found[0].why);
+
+    let older: Vec<String> = edited.iter().map(|row| row.replacen("schema,", "", 1)).collect();
+    assert_eq!(broken(&older), [], "of another version of weir");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use weir_model::row;
 use weir_report::ReportError;
 use weir_report::formats::{self, Better};
 
@@ -135,6 +136,14 @@ fn intact(summary: &weir_report::Summary) -> Exit {
     let [first, rest @ ..] = summary.broken.as_slice() else { return Exit::Ok };
     let more = if rest.is_empty() { String::new() } else { format!(" (and {} more files, in the report)", rest.len()) };
     remark!("weir: {}: {}{more}", first.file, first.why);
-    remark!("  no number of such a trial is shown; `weir run --resume` measures it again");
+    match first.file.as_str() {
+        row::FILE => {
+            remark!("  no number in the report is from there; `weir run --resume` writes it anew from the trials")
+        }
+        file if file.starts_with("trials/") => {
+            remark!("  no number of such a trial is shown; `weir run --resume` measures it again");
+        }
+        _ => {}
+    }
     Exit::Failed
 }

@@ -6,7 +6,6 @@
 //!
 //! This module does not know what a measurement means.
 
-mod row;
 #[cfg(test)]
 mod tests;
 
@@ -21,9 +20,8 @@ use serde::de::DeserializeOwned;
 use weir_host::files::{FileError, pretty};
 use weir_model::record::{Measurement, Verdict};
 use weir_model::regular;
+use weir_model::row::{COLUMNS, FILE as CSV, row};
 use weir_model::seal::{self, Seal};
-
-use row::{COLUMNS, row};
 
 /// A run folder, locked against a second weir.
 #[derive(Debug)]
@@ -80,7 +78,6 @@ pub enum JournalError {
 }
 
 const MEASUREMENT: &str = "measurement.json";
-const CSV: &str = "measurements.csv";
 const TRIALS: &str = "trials";
 const ASIDE: &str = "set-aside";
 const LOCK: &str = ".lock";

@@ -1,15 +1,18 @@
-//! One trial as one flat row of `measurements.csv`, for spreadsheets. The journal writes it. The whole record is in the trial's
-//! `measurement.json`; `docs/records.md` describes both.
+//! One trial as one flat row of `measurements.csv`, for spreadsheets. The lab's journal writes it, and the report checks it. The whole
+//! record is in the trial's `measurement.json`; `docs/records.md` describes both. It does not know how CSV is written.
 
 use std::collections::BTreeMap;
 
+use crate::load::{LoadResult, TlsResult};
+use crate::record::{Measurement, Role, RoleUsage};
+use crate::text::csv_cell;
 use serde_json::Value;
-use weir_model::load::{LoadResult, TlsResult};
-use weir_model::record::{Measurement, Role, RoleUsage};
-use weir_model::text::csv_cell;
 
 /// Version of [`COLUMNS`]. 2 added `protocol`, `streams`, `tls_version` and `tls_suite`.
 const ROW_SCHEMA: u32 = 2;
+
+/// The file of the rows, in a run's folder.
+pub const FILE: &str = "measurements.csv";
 
 /// The value of a measurement in a column; null where a failed trial or the kernel gave none.
 type Cell = fn(&Measurement) -> Value;
