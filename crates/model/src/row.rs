@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::load::{LoadResult, TlsResult};
 use crate::record::{Measurement, Role, RoleUsage};
 use crate::text::csv_cell;
-use serde_json::Value;
 
 /// Version of [`COLUMNS`]. 2 added `protocol`, `streams`, `tls_version` and `tls_suite`.
 const ROW_SCHEMA: u32 = 2;

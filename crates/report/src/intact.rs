@@ -58,7 +58,7 @@ impl Seals {
     }
 }
 
-/// Checks the rows of a run's `measurements.csv` against the trials that are intact, because people read the file by other programs than
+/// Checks the rows of a run's `measurements.csv` against the trials that are intact, by number, because people read the file by other programs than
 /// weir. A file with other columns is of another version of weir, and is not checked.
 ///
 /// # Errors
@@ -78,8 +78,9 @@ pub(crate) fn rows(run: &Path, trials: &[Trial]) -> Result<(), String> {
     let number = COLUMNS.iter().position(|(name, _)| *name == TRIAL).unwrap_or_default();
     for record in reader.records() {
         let record = record.map_err(|error| error.to_string())?;
-        let is_of = |trial: &&Trial| record.get(number) == Some(trial.measurement.trial.to_string().as_str());
-        let Some(trial) = trials.iter().find(is_of) else { continue };
+        let number = record.get(number).and_then(|cell| cell.parse().ok());
+        let trial = number.and_then(|n: u32| trials.binary_search_by_key(&n, |trial| trial.measurement.trial).ok());
+        let Some(trial) = trial.map(|at| &trials[at]) else { continue };
         let cells = row::row(&trial.measurement).zip(COLUMNS).enumerate();
         for (at, (wanted, (name, _))) in cells {
             let found = record.get(at).unwrap_or_default();

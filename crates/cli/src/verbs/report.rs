@@ -138,7 +138,7 @@ fn intact(summary: &weir_report::Summary) -> Exit {
     remark!("weir: {}: {}{more}", first.file, first.why);
     match first.file.as_str() {
         row::FILE => {
-            remark!("  no number in the report is from there; `weir run --resume` writes it anew from the trials")
+            remark!("  no number in the report is from there; `weir run --resume` writes it anew from the trials");
         }
         file if file.starts_with("trials/") => {
             remark!("  no number of such a trial is shown; `weir run --resume` measures it again");

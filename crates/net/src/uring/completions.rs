@@ -65,7 +65,7 @@ impl UringDriver {
 
     /// Submits what connections have queued. Returns true when there is more to do than wait.
     fn prepare(&mut self) -> bool {
-        self.feed_starved();
+        self.retry_starved();
         let mut soon = !self.failed.is_empty() || !self.sent.is_empty() || !self.starved.is_empty();
         let mut dirty = mem::take(&mut self.dirty);
         for &index in &dirty {
@@ -96,16 +96,15 @@ impl UringDriver {
 
     /// Begins the receives of some connections again that found no buffer: of few, where there were too few buffers in the last turn, since
     /// a receive that finds none costs as much as one that does.
-    fn feed_starved(&mut self) {
-        let most = if mem::take(&mut self.out_of_buffers) { AGAIN } else { self.again.saturating_mul(2) };
-        self.again = most;
-        for _ in 0..most {
+    fn retry_starved(&mut self) {
+        for _ in 0..self.again {
             let Some(conn) = self.starved.pop_front() else { break };
             // It may have begun with a send meanwhile.
             if self.slots.living(conn).is_some_and(|slot| slot.is(Flag::WantReceive)) {
                 self.mark(conn.slot() as u32);
             }
         }
+        self.again = self.again.saturating_mul(2);
     }
 
     /// Submits a connection's queue. Returns true when there is work to do once it is sent.
@@ -309,7 +308,7 @@ impl UringDriver {
         match -result {
             libc::ENOBUFS => {
                 self.buffers.grow();
-                self.out_of_buffers = true;
+                self.again = AGAIN;
                 slot.set(Flag::WantReceive);
                 self.starved.push_back(self.slots.conn(index));
             }

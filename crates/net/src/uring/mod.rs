@@ -75,10 +75,8 @@ pub struct UringDriver {
     dirty: Vec<u32>,
     /// Connections whose receive found no buffer, in that order.
     starved: VecDeque<Conn>,
-    /// How many of them receive again in the next turn, at least.
+    /// How many of them receive again in the next turn, at most. It doubles with each turn in which buffers did not run out.
     again: usize,
-    /// Buffers ran out in this turn.
-    out_of_buffers: bool,
     /// Sends of the current submission, with their lengths.
     in_flight: Vec<(u32, usize)>,
     /// Connections whose queue ran empty and that asked for [`Event::Sent`].
@@ -156,7 +154,6 @@ impl UringDriver {
             dirty: Vec::new(),
             starved: VecDeque::new(),
             again: 0,
-            out_of_buffers: false,
             in_flight: Vec::new(),
             sent: Vec::new(),
             failed: Vec::new(),
