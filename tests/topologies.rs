@@ -6,12 +6,13 @@ mod common;
 mod machines;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::{
-    home, measurements, nothing_left, number, on_a_shared_machine, run_within, scratch, signal, suite, until,
+    home, measurements, nothing_left, number, on_a_shared_machine, run_within, scratch, signal, suite, until, until_in,
     wait_within, weir,
 };
 use machines::{Machine, Machines, Setup};
@@ -53,6 +54,15 @@ fn three(folder: &Path) -> Option<(Machines, String)> {
 fn command(machines: &Machines, folder: &Path, hosts: &str) -> Command {
     let suite = folder.join("suite.toml").display().to_string();
     command_of(&suite, "full", machines, folder, hosts)
+}
+
+/// Starts the short suite, and waits until `done` says that it has come so far.
+fn begun(machines: &Machines, folder: &Path, hosts: &str, what: &str, done: impl FnMut() -> bool) -> Child {
+    let words = folder.join("words");
+    let file = File::create(&words).expect("created");
+    let mut run = command(machines, folder, hosts).stdin(Stdio::null()).stderr(file).spawn().expect("starts");
+    until_in(&mut run, &words, what, LONG, done);
+    run
 }
 
 fn command_of(suite: &str, scale: &str, machines: &Machines, folder: &Path, hosts: &str) -> Command {
@@ -322,10 +332,9 @@ fn namespaces() -> Vec<String> {
 fn a_host_that_is_lost_fails_one_trial_and_comes_back_for_the_next() {
     on_a_shared_machine(|folder| {
         let Some((machines, hosts)) = three(folder) else { return };
-        let mut child = command(&machines, folder, &hosts).stdin(Stdio::null()).spawn().expect("starts");
-        let proxy = machines.get(1);
-        let first = || proxy.processes().into_iter().find(|(_, argv)| argv.contains("nginx"));
-        until("nginx runs", LONG, || first().is_some() && client_loads(machines.get(0)));
+        let nginx_runs = || machines.get(1).processes().iter().any(|(_, argv)| argv.contains("nginx"));
+        let is_loaded = || nginx_runs() && client_loads(machines.get(0));
+        let mut child = begun(&machines, folder, &hosts, "nginx is loaded", is_loaded);
         let transport = common::processes_touching(&machines.config());
         let ssh = transport.iter().find(|(_, argv)| argv.contains("-- m2 sh"));
         signal(ssh.unwrap_or_else(|| panic!("{transport:?}")).0, Signal::KILL);
@@ -348,8 +357,7 @@ fn client_loads(machine: &Machine) -> bool {
 fn ctrl_c_ends_a_run_on_every_machine() {
     let folder = scratch();
     let Some((machines, hosts)) = three(folder.path()) else { return };
-    let mut child = command(&machines, folder.path(), &hosts).stdin(Stdio::null()).spawn().expect("starts");
-    until("a client loads", LONG, || client_loads(machines.get(0)));
+    let mut child = begun(&machines, folder.path(), &hosts, "a client loads", || client_loads(machines.get(0)));
     let weir = common::processes_touching(&folder.path().join("run"));
     let own = weir.iter().find(|(_, argv)| argv.contains(" run ")).unwrap_or_else(|| panic!("{weir:?}"));
     signal(own.0, Signal::INT);
@@ -362,8 +370,7 @@ fn ctrl_c_ends_a_run_on_every_machine() {
 fn a_second_run_on_a_host_is_refused_and_told_who_has_it() {
     let folder = scratch();
     let Some((machines, hosts)) = three(folder.path()) else { return };
-    let mut child = command(&machines, folder.path(), &hosts).stdin(Stdio::null()).spawn().expect("starts");
-    until("a client loads", LONG, || client_loads(machines.get(0)));
+    let mut child = begun(&machines, folder.path(), &hosts, "a client loads", || client_loads(machines.get(0)));
     let path = |name: &str| folder.path().join(name).display().to_string();
     let args =
         ["run", &path("suite.toml"), "-y", "-q", "--scale", "full", "--topology", &hosts, "--out", &path("second")];

@@ -178,7 +178,7 @@ impl Machines {
         let (key, known) = (at("client"), at("known_hosts"));
         let all = format!(
             "Host *\n  User root\n  IdentityFile {}\n  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile {}\n  \
-             GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n  BatchMode yes\n  ConnectTimeout 3\n",
+             GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n  BatchMode yes\n  ConnectTimeout 10\n",
             key.display(),
             known.display(),
         );

@@ -104,6 +104,21 @@ pub fn until(what: &str, within: Duration, mut done: impl FnMut() -> bool) {
     }
 }
 
+/// The same for what a run brings about: the run's end fails the test at once, with what it said into the file `words`.
+pub fn until_in(run: &mut Child, words: &Path, what: &str, within: Duration, mut done: impl FnMut() -> bool) {
+    let said = || std::fs::read_to_string(words).unwrap_or_default();
+    let deadline = Instant::now() + within;
+    while !done() {
+        let ended = run.try_wait().expect("waited for");
+        assert!(ended.is_none(), "{what}: the run ended before, with {}: {}", ended.unwrap_or_default(), said());
+        if Instant::now() > deadline {
+            let _ = run.kill();
+            panic!("{what}: not within {within:?}: {}", said());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// A folder for one test, gone afterwards.
 pub fn scratch() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("weir-e2e-").tempdir().expect("a temporary folder")
