@@ -31,9 +31,9 @@ use weir_product::running::Running;
 /// How often the other processes are checked while the client reports nothing.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How far ahead a start is sent: clients need [`LoadError::Late`](weir_load::LoadError::Late)'s time of it, samplers a tenth of a
-/// second, and the way there the rest.
-const AHEAD: Duration = Duration::from_millis(150);
+/// How far ahead a start is sent: clients need [`LoadError::Late`](weir_load::LoadError::Late)'s time of it, and samplers read what is
+/// expensive in it where there is no warm-up. The way there takes a millisecond, and more where the machine is busy.
+const AHEAD: Duration = Duration::from_millis(100);
 
 /// The same where a host is another machine: what stands between, such as the API server of a cluster, may take a moment.
 const FAR_AHEAD: Duration = Duration::from_millis(500);

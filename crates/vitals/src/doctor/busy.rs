@@ -9,8 +9,8 @@ use super::{Check, judge};
 use crate::parse::host::{CpuTicks, cpu_ticks};
 use crate::sys::{online_cpus, text};
 
-/// How long to watch. The host's CPU time comes in ticks of 10 ms, so a second of one CPU has a hundred.
-const LOOK: Duration = Duration::from_secs(1);
+/// How long to watch. CPU time comes in ticks of 10 ms, so half a second of one CPU has fifty: enough for a share of 5 %.
+const LOOK: Duration = Duration::from_millis(500);
 
 pub(super) fn checks() -> Vec<Check> {
     let (ticks, processes) = (read_ticks(), process_times());
@@ -39,7 +39,7 @@ pub(super) fn steal_share(before: CpuTicks, after: CpuTicks) -> Option<f64> {
 }
 
 pub(super) fn judge_steal(share: Option<f64>) -> Check {
-    judge("steal", share.map(|share| (share, format!("{:.1} % in the last second", share * 100.0))))
+    judge("steal", share.map(|share| (share, format!("{:.1} % in the last half second", share * 100.0))))
 }
 
 /// Name and CPU ticks by process number; this process is not among them.

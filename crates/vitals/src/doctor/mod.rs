@@ -162,7 +162,7 @@ fn bytes(number: Option<u64>, are: &str) -> Option<(f64, String)> {
     number.map(|bytes| (bytes as f64, format!("{}{are}", human_bytes(bytes as f64))))
 }
 
-/// Runs all checks. It takes about a second, in which it watches what else runs. `home` is where runs will be
+/// Runs all checks. It takes half a second, in which it watches what else runs. `home` is where runs will be
 /// written; it need not exist yet.
 pub fn examine(home: &Path) -> Vec<Check> {
     let mut checks = cpu::checks();
@@ -175,7 +175,7 @@ pub fn examine(home: &Path) -> Vec<Check> {
     checks
 }
 
-/// Checks only who else uses the machine: the hypervisor's other guests, and other processes. Takes about a second.
+/// Checks only who else uses the machine: the hypervisor's other guests, and other processes. Takes half a second.
 pub fn others() -> Vec<Check> {
     busy::checks()
 }
