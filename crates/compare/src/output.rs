@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use super::{CaseChange, Change, Comparison, ConditionOutcome, Difference, Verdict, sentences};
 use weir_model::metric::Metric;
-use weir_model::record::CaseId;
 use weir_model::text::{counted, percent, significant, wrapped};
 use weir_report::tables::markdown::escape;
 use weir_report::tables::text::draw as draw_text;
@@ -82,7 +81,8 @@ fn differences(comparison: &Comparison) -> Vec<String> {
 /// The cases that cannot be compared, those that only one run has, and the outcome of the conditions.
 fn ending(comparison: &Comparison) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    lines.extend(comparison.refused.iter().map(|one| format!("Not compared: {}: {}.", named(&one.case), one.why)));
+    let refused = comparison.refused.iter().map(|one| (&one.case, one.why.as_str()));
+    lines.extend(sentences::by_reason(refused).iter().map(|said| format!("Not compared: {said}.")));
     for (cases, which) in [(&comparison.only_before, "before"), (&comparison.only_after, "after")] {
         if !cases.is_empty() {
             lines.push(format!("Only in the run {which}: {}.", sentences::cases(cases)));
@@ -92,18 +92,14 @@ fn ending(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-fn named(CaseId { product, profile, workload, load }: &CaseId) -> String {
-    format!("{product} {profile}, {workload}, {load}")
-}
-
 fn condition_lines(outcome: &ConditionOutcome) -> Vec<String> {
     let condition = &outcome.condition;
     let mut lines: Vec<String> =
         outcome.alarms.iter().map(|alarm| format!("ALARM ({condition}): {}.", alarm.message)).collect();
-    for not_judged in &outcome.unjudged {
-        let case = not_judged.case.as_ref().map_or(String::new(), |case| format!("{}: ", named(case)));
-        lines.push(format!("Not judged ({condition}): {case}{}.", not_judged.why));
-    }
+    let of_cases = outcome.unjudged.iter().filter_map(|one| Some((one.case.as_ref()?, one.why.as_str())));
+    let of_none = outcome.unjudged.iter().filter(|one| one.case.is_none()).map(|one| one.why.clone());
+    let unjudged = sentences::by_reason(of_cases).into_iter().chain(of_none);
+    lines.extend(unjudged.map(|said| format!("Not judged ({condition}): {said}.")));
     if outcome.claims > 0 && outcome.alarms.is_empty() {
         lines.push(format!("No alarm ({condition}), of {}.", counted(outcome.claims as u64, "number")));
     }

@@ -177,6 +177,17 @@ fn of_cases(comparison: &Comparison) -> Vec<String> {
     grouped(noted).into_iter().map(sentence).collect()
 }
 
+/// What is said of cases, each time with all of a workload and load of which it is true: `medium, latency (alder tuned, birch tuned):
+/// other rates were offered`.
+pub(super) fn by_reason<'a>(said: impl Iterator<Item = (&'a CaseId, &'a str)>) -> Vec<String> {
+    let keyed =
+        said.map(|(case, why)| ((&case.workload, &case.load, why), format!("{} {}", case.product, case.profile)));
+    let sentence = |((workload, load, why), entries): ((&String, &String, &str), Vec<String>)| {
+        format!("{workload}, {load} ({}): {why}", entries.join(", "))
+    };
+    grouped(keyed).into_iter().map(sentence).collect()
+}
+
 /// `alder tuned: tiny capacity, tiny latency; direct tuned: tiny capacity`.
 pub(super) fn cases(cases: &[CaseId]) -> String {
     let entries = cases

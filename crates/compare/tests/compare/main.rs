@@ -291,6 +291,14 @@ fn another_workload_by_the_same_name_is_refused() {
     assert_eq!(comparison.refused[0].why, why);
     assert!(comparison.conditions[0].unjudged.iter().any(|one| one.why == why), "{:?}", comparison.conditions);
     assert_eq!(comparison.differences[0].what, "window of capacity");
+    // Once for both cases.
+    let said = text(&comparison, 500, false);
+    for which in [
+        "Not compared: json, capacity (direct tuned, alder tuned)",
+        "Not judged (capacity -5%): json, capacity (alder tuned)",
+    ] {
+        assert_eq!(said.matches(&format!("{which}: {why}.\n")).count(), 1, "{said}");
+    }
     // And another load.
     after.suite.as_mut().expect("it has one").loads[0].connections = 65;
     let message = compare(&before, &after, &Options::default()).expect("refused, not wrong").refused[0].why.clone();
