@@ -20,7 +20,7 @@ mod waker;
 
 use std::io;
 use std::net::IpAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use address::{Address, Listener};
 pub use capacity::{Capacity, DescriptorKind, SocketPlan, capacity};
@@ -108,6 +108,11 @@ pub trait Io {
     /// [`Event::Skipped`]; those that were on their way to the program come as [`Event::Data`]. A later call replaces an earlier one.
     /// Only for TCP: other sockets need a buffer. A driver may ignore it.
     fn skip(&mut self, _conn: Conn, _bytes: u64) {}
+
+    /// From now on a wait that would end with the first event goes on until there are about so many `events`, for `within` at most, so
+    /// that what comes in short succession is handled together. Zero: it ends with the first, as it does before any call. Only
+    /// io_uring on Linux 6.12 or newer can; elsewhere nothing changes.
+    fn gather(&mut self, _within: Duration, _events: u32) {}
 
     /// Asks for [`Event::Sent`] the next time that the queue runs empty.
     fn want_sent(&mut self, conn: Conn);

@@ -109,6 +109,7 @@ on_both_drivers! {
     waits::a_wait_is_not_early,
     waits::until_in_the_past_returns_at_once,
     waits::the_waker_ends_a_wait,
+    waits::a_wait_goes_on_for_what_is_gathered,
     waits::source_addresses_are_bound,
     waits::ports_are_tried_alike_on_request,
 }

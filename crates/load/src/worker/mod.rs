@@ -4,7 +4,7 @@
 //! - [`pool`]: connection slots and their streams. [`connector`]: which slot connects next. [`timer_wheel`]: deadlines.
 //! - [`crate::protocol`]: the protocol of a connection. [`transport`]: TLS and gathering of bytes, below it.
 //! - [`recorder`]: counts and samples, second by second.
-//! - [`busy_poll`]: staying awake when a request is about to fall due.
+//! - [`busy_poll`]: staying awake when a request is about to fall due. [`gathering`]: sleeping on when more answers are about to come.
 //!
 //! The worker is a [`Handler`] of its driver's events, and checks the clock between turns. `connections` has its code for
 //! connections, `exchange` for requests and responses, `shutdown` for the end; the clock is handled here.
@@ -13,6 +13,7 @@ mod busy_poll;
 mod connections;
 mod connector;
 mod exchange;
+mod gathering;
 mod pacing;
 mod pool;
 mod recorder;
@@ -24,6 +25,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
 
 use weir_model::load::{ErrorKind, Target};
 use weir_net::{Conn, Driver, Event, Handler, Io};
@@ -39,6 +41,7 @@ use crate::recorder::{Interval, Phase};
 use crate::shared::{Message, Ready, Shared};
 use busy_poll::BusyPoll;
 use connector::Connector;
+use gathering::Gathering;
 use pacing::Pacing;
 pub(crate) use pool::Stream;
 use pool::{NO_SLOT, Pool, SlotId, SlotState};
@@ -71,6 +74,7 @@ pub(crate) struct Worker<P: Protocol> {
     recorder: Recorder,
     watches: Watches,
     busy_poll: BusyPoll,
+    gathering: Gathering,
     next_sweep: u64,
     /// The thread's CPU time at the last sweep, nanoseconds.
     cpu_at_sweep: u64,
@@ -105,6 +109,7 @@ impl<P: Protocol> Worker<P> {
                 codings: plan.spec.accept_encoding.map(|_| Box::default()),
             },
             busy_poll: BusyPoll::new(share.real_time),
+            gathering: Gathering::default(),
             next_sweep: 0,
             cpu_at_sweep: 0,
             finished: false,
@@ -392,6 +397,10 @@ impl<P: Protocol> Worker<P> {
             }
         }
         self.connect_some(io);
+        if !self.pacing.is_open() {
+            let within = self.gathering.swept(now, self.pool.in_flight, self.pool.ended);
+            io.gather(Duration::from_nanos(within), gathering::events(self.connector.up));
+        }
         let gauge = &self.shared.gauges[self.share.local as usize];
         gauge.open.store(self.connector.up, Ordering::Relaxed);
         let waiting = u64::from(self.pool.in_flight) + u64::from(self.pool.pending) + self.pacing.waiting();

@@ -135,6 +135,8 @@ pub(super) struct Pool<S> {
     /// Streams with a request in flight, and with one that waits for a connection.
     pub in_flight: u32,
     pub pending: u32,
+    /// Requests that have ended, answered or not.
+    pub ended: u64,
     /// The fewest streams that a peer allowed.
     pub min_streams: u32,
 }
@@ -152,6 +154,7 @@ impl<S: Default> Pool<S> {
             timeouts: TimerWheel::new(most * each, now),
             in_flight: 0,
             pending: 0,
+            ended: 0,
             min_streams: each,
         }
     }
@@ -289,6 +292,7 @@ impl<S> Pool<S> {
     pub(super) fn end(&mut self, id: SlotId, stream: StreamId) -> &mut Stream {
         self.slot(id).in_flight -= 1;
         self.in_flight -= 1;
+        self.ended += 1;
         let stream = self.stream(stream);
         stream.state = StreamState::Idle;
         stream

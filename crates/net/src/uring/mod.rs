@@ -24,7 +24,7 @@ use std::marker::PhantomData;
 use std::mem;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use io_uring::{opcode, squeue, types};
 
@@ -340,6 +340,10 @@ impl Io for UringDriver {
         if !head.is_empty() || !body.is_empty() {
             self.queue(conn, head, body);
         }
+    }
+
+    fn gather(&mut self, within: Duration, events: u32) {
+        self.ring.gather(within, events);
     }
 
     fn skip(&mut self, conn: Conn, bytes: u64) {

@@ -161,6 +161,15 @@ pub(super) struct Ring {
     fd: RawFd,
     /// The flags of every `io_uring_enter` call.
     flags: u32,
+    /// What a wait goes on for; `None`: it ends with the first completion.
+    gathering: Option<Gathering>,
+}
+
+/// Until when a wait goes on that has its first completion.
+#[derive(Debug, Clone, Copy)]
+struct Gathering {
+    within: Duration,
+    completions: u32,
 }
 
 impl Ring {
@@ -177,7 +186,14 @@ impl Ring {
             // A driver that waits for the network is idle; it must not be counted as waiting for a disk.
             flags |= ENTER_NO_IOWAIT;
         }
-        Ok(Ring { ring, fd, flags })
+        Ok(Ring { ring, fd, flags, gathering: None })
+    }
+
+    /// A wait goes on until so many completions are there, or this time has passed and one is. Zero: until one is. Kernels before 6.12
+    /// cannot do that.
+    pub(super) fn gather(&mut self, within: Duration, completions: u32) {
+        let can = self.ring.params().is_feature_min_timeout();
+        self.gathering = (can && within.as_micros() > 0).then_some(Gathering { within, completions });
     }
 
     /// Makes the ring's empty table of sockets, and returns its size: zero where it is not worth having. Kernels
@@ -229,7 +245,7 @@ impl Ring {
             if queued == 0 {
                 return Ok(());
             }
-            self.enter_raw(queued, 0, 0, None)?;
+            self.enter_raw(queued, 0, 0, None, 0)?;
         }
         Err(io::Error::other("the kernel takes no more operations"))
     }
@@ -243,19 +259,32 @@ impl Ring {
             Wait::For(time) => (1, Some(time)),
             Wait::Forever => (1, None),
         };
-        self.enter_raw(queued, want, ENTER_GETEVENTS, timeout)
+        match self.gathering {
+            Some(Gathering { within, completions }) if want > 0 && timeout.is_none_or(|timeout| timeout > within) => {
+                self.enter_raw(queued, completions, ENTER_GETEVENTS, timeout, within.as_micros() as u32)
+            }
+            _ => self.enter_raw(queued, want, ENTER_GETEVENTS, timeout, 0),
+        }
     }
 
-    fn enter_raw(&mut self, submit: u32, want: u32, flags: u32, timeout: Option<Duration>) -> io::Result<()> {
+    /// The system call. For `min_wait_usec` the kernel waits for `want` completions, and then for one.
+    fn enter_raw(
+        &mut self,
+        submit: u32,
+        want: u32,
+        flags: u32,
+        timeout: Option<Duration>,
+        min_wait_usec: u32,
+    ) -> io::Result<()> {
         let timespec = timeout.map(|timeout| Timespec {
             seconds: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             nanoseconds: i64::from(timeout.subsec_nanos()),
         });
-        let argument = timespec.as_ref().map(|timespec| GetEvents {
+        let argument = (timespec.is_some() || min_wait_usec > 0).then(|| GetEvents {
             sigmask: 0,
             sigmask_size: 0,
-            min_wait_usec: 0,
-            timeout: std::ptr::from_ref(timespec) as u64,
+            min_wait_usec,
+            timeout: timespec.as_ref().map_or(0, |timespec| std::ptr::from_ref(timespec) as u64),
         });
         let (pointer, size, extended) = match &argument {
             Some(argument) => (std::ptr::from_ref(argument), size_of::<GetEvents>(), ENTER_EXT_ARG),
@@ -288,7 +317,7 @@ impl Ring {
             if !self.ring.submission().cq_overflow() {
                 return Ok(());
             }
-            self.enter_raw(0, 0, ENTER_GETEVENTS, None)?;
+            self.enter_raw(0, 0, ENTER_GETEVENTS, None, 0)?;
         }
     }
 }

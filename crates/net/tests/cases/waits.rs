@@ -1,12 +1,12 @@
 //! Waits are never early and end at a wake-up; connections use their source addresses.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use weir_net::Driver;
 
-use crate::common::{LONG, Record, Seen, peer_listener, run_until};
+use crate::common::{LONG, Record, Seen, peer_listener, poll, run_until};
 
 pub fn a_wait_is_not_early<D: Driver>(make: fn() -> io::Result<D>) {
     let mut driver = make().unwrap();
@@ -97,10 +97,45 @@ pub fn ports_are_tried_alike_on_request<D: Driver>(make: fn() -> io::Result<D>) 
     };
     let alike = odd_ports(Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED)));
     // Linux 6.8 is the first that does so.
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    let version: Vec<u32> = release.split(['.', '-']).map_while(|part| part.parse().ok()).take(2).collect();
-    if version >= vec![6, 8] {
+    if kernel() >= vec![6, 8] {
         assert!((1..CONNECTIONS).contains(&alike), "{alike} of {CONNECTIONS} ports are odd");
         assert!(odd_ports(None) < CONNECTIONS / 4, "then the kernel's own way is no other any more");
     }
+}
+
+/// Major and minor number of the kernel's version.
+fn kernel() -> Vec<u32> {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    release.split(['.', '-']).map_while(|part| part.parse().ok()).take(2).collect()
+}
+
+pub fn a_wait_goes_on_for_what_is_gathered<D: Driver>(make: fn() -> io::Result<D>) {
+    const WITHIN: Duration = Duration::from_millis(200);
+    let (listener, addr) = peer_listener();
+    let mut driver = make().unwrap();
+    let mut record = Record::default();
+    for _ in 0..2 {
+        driver.connect(&addr.into(), None).unwrap();
+    }
+    run_until(&mut driver, &mut record, |record, _| record.count(|seen| *seen == Seen::Connected) == 2);
+    let mut peers = [(); 2].map(|()| listener.accept().unwrap().0);
+    // Its receives begin.
+    poll(&mut driver, &mut record);
+    let mut after = |within: Duration, senders: usize| {
+        driver.gather(within, 2);
+        peers[..senders].iter_mut().for_each(|peer| peer.write_all(b"x").unwrap());
+        let (seen, start) = (record.data().len(), Instant::now());
+        driver.poll(&mut record, Some(start + 2 * LONG)).unwrap();
+        (start.elapsed(), record.data().len() - seen)
+    };
+    let (took, seen) = after(WITHIN, 1);
+    assert_eq!(seen, 1);
+    // Linux 6.12 is the first that does so.
+    let can = make().unwrap().name() == "io_uring" && kernel() >= vec![6, 12];
+    assert!(!can || took >= WITHIN, "{took:?}");
+    // As many as are waited for end it, and so does the first where nothing is gathered.
+    let (took, seen) = after(LONG, 2);
+    assert!(took < LONG && seen == 2, "{seen} after {took:?}");
+    let (took, seen) = after(Duration::ZERO, 1);
+    assert!(took < LONG && seen == 1, "{seen} after {took:?}");
 }
