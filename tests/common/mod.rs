@@ -96,26 +96,34 @@ pub fn said(child: &mut Child) -> String {
 }
 
 /// Waits until `done` says so; fails the test after `within`.
-pub fn until(what: &str, within: Duration, mut done: impl FnMut() -> bool) {
+pub fn until(what: &str, within: Duration, done: impl FnMut() -> bool) {
+    assert!(comes(within, done), "{what}: not within {within:?}");
+}
+
+/// Whether `done` says so in time.
+fn comes(within: Duration, mut done: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + within;
     while !done() {
-        assert!(Instant::now() < deadline, "{what}: not within {within:?}");
+        if Instant::now() >= deadline {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(20));
     }
+    true
 }
 
 /// The same for what a run brings about: the run's end fails the test at once, with what it said into the file `words`.
 pub fn until_in(run: &mut Child, words: &Path, what: &str, within: Duration, mut done: impl FnMut() -> bool) {
     let said = || std::fs::read_to_string(words).unwrap_or_default();
-    let deadline = Instant::now() + within;
-    while !done() {
-        let ended = run.try_wait().expect("waited for");
+    let came = comes(within, || {
+        let is_done = done();
+        let ended = if is_done { None } else { run.try_wait().expect("waited for") };
         assert!(ended.is_none(), "{what}: the run ended before, with {}: {}", ended.unwrap_or_default(), said());
-        if Instant::now() > deadline {
-            let _ = run.kill();
-            panic!("{what}: not within {within:?}: {}", said());
-        }
-        std::thread::sleep(Duration::from_millis(20));
+        is_done
+    });
+    if !came {
+        let _ = run.kill();
+        panic!("{what}: not within {within:?}: {}", said());
     }
 }
 

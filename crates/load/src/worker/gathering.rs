@@ -2,8 +2,8 @@
 //! it at each sweep.
 //!
 //! With many streams on a connection, a server sends its answers one by one. A client that reads each at once pays a wake-up, a receive
-//! and a send for each, and makes the server read its requests one by one, too: over 8 connections with 32 streams nginx carried 61,000
-//! requests a second so, and 76,000 when the client slept on for 20 µs, at 0.7 of the client's CPU and at a *lower* latency.
+//! and a send for each, and makes the server read its requests one by one, too. `docs/engine.md` has what sleeping on changes: less CPU,
+//! higher rates and *lower* latencies.
 //!
 //! Sleeping on is part of the latency that is recorded, so it must be little: a hundredth of the mean latency, which is requests in
 //! flight over answers a second (Little 1961). It cannot cost more of the rate than that. A timer of the kernel's costs as much as what

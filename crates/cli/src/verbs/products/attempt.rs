@@ -4,12 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_install::home::Home;
-use weir_install::{self as install, Found, InstallError, Installed, Step};
+use weir_install::{self as install, InstallError, Installed, Step};
 use weir_model::product::Product;
 use weir_model::text::wrapped;
 
-use super::install::{Context, confirm, failure, one_line, usable};
-use super::proxies;
+use super::install::{Context, Looked, confirm, failure, look, one_line, usable};
 use crate::ask::{asked, can_be_asked};
 use crate::exit::Failure;
 use crate::out;
@@ -31,8 +30,7 @@ type Plan = fn(&[&Product], &Home) -> Result<Vec<Step>, InstallError>;
 /// # Errors
 /// When the user says no, or stops it.
 pub fn attempt(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt, Failure> {
-    let (here, missing) = look(products, home);
-    let planned = Planned::new(here, &missing, home, install::plan);
+    let planned = Planned::new(look(products, home), home, install::plan);
     if !planned.steps.is_empty() {
         remark!("{NOT_YET}");
         confirm(&planned.steps, yes)?;
@@ -46,10 +44,10 @@ pub fn attempt(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt,
 /// # Errors
 /// When the user stops it.
 pub fn attempt_unasked(products: &[&Product], home: &Home, yes: bool) -> Result<Attempt, Failure> {
-    let (here, missing) = look(products, home);
-    let wanting = if yes { BTreeMap::new() } else { wanting_packages(&missing, home) };
+    let looked = look(products, home);
+    let wanting = if yes { BTreeMap::new() } else { wanting_packages(&looked, home) };
     let may = yes || (!wanting.is_empty() && may_install_packages(&wanting)?);
-    let mut planned = Planned::new(here, &missing, home, if may { install::plan } else { install::plan_own });
+    let mut planned = Planned::new(looked, home, if may { install::plan } else { install::plan_own });
     for (name, why) in &mut planned.attempt.failed {
         if let Some(packages) = wanting.get(name) {
             *why = format!("it needs packages of the system ({packages}), which weir installs only if it may: --yes");
@@ -64,23 +62,9 @@ pub fn attempt_unasked(products: &[&Product], home: &Home, yes: bool) -> Result<
 
 const NOT_YET: &str = "Not all of them are installed yet. weir will:";
 
-/// What is installed, by product name, and the products that are not or of which nothing can be said.
-fn look<'p>(products: &[&'p Product], home: &Home) -> (BTreeMap<String, Installed>, Vec<&'p Product>) {
-    let products = proxies(products.iter().copied());
-    let (mut here, mut missing) = (BTreeMap::new(), Vec::new());
-    for (product, found) in products.iter().zip(install::find_all(&products, home)) {
-        match found {
-            Ok(Found::Yes(installed)) => drop(here.insert(product.name.clone(), installed)),
-            // A plan for it says what is wrong.
-            Ok(Found::No { .. }) | Err(_) => missing.push(*product),
-        }
-    }
-    (here, missing)
-}
-
 /// Products whose first way needs packages of the system, each with these.
-fn wanting_packages(products: &[&Product], home: &Home) -> BTreeMap<String, String> {
-    let packages = |product: &&Product| {
+fn wanting_packages((_, missing): &Looked<'_>, home: &Home) -> BTreeMap<String, String> {
+    let packages = |(product, _): &(&Product, InstallError)| {
         let steps = install::plan(&[*product], home).ok()?;
         let packages = steps.iter().find_map(|step| match step {
             Step::Apt(step) => Some(step.packages.join(" ")),
@@ -88,7 +72,7 @@ fn wanting_packages(products: &[&Product], home: &Home) -> BTreeMap<String, Stri
         })?;
         Some((product.name.clone(), packages))
     };
-    products.iter().filter_map(packages).collect()
+    missing.iter().filter_map(packages).collect()
 }
 
 /// Whether packages may be installed for these products. Where nobody can be asked, they may not, and standard error says so.
@@ -114,10 +98,10 @@ struct Planned<'p> {
 }
 
 impl<'p> Planned<'p> {
-    fn new(here: BTreeMap<String, Installed>, missing: &[&'p Product], home: &Home, plan: Plan) -> Planned<'p> {
+    fn new((here, missing): Looked<'p>, home: &Home, plan: Plan) -> Planned<'p> {
         let attempt = Attempt { here, failed: BTreeMap::new() };
         let mut planned = Planned { attempt, possible: Vec::new(), steps: Vec::new(), plan };
-        for product in missing.iter().copied() {
+        for (product, _) in missing {
             match plan(&[product], home) {
                 Ok(more) => {
                     planned.steps.extend(more);

@@ -104,7 +104,7 @@ fn newer_steps(products: &[&Product], home: &Home, yes: bool) -> Result<Vec<Step
 /// # Errors
 /// When something cannot be installed, is not found afterwards, or the user says no.
 pub fn ensure(products: &[&Product], home: &Home, yes: bool) -> Result<BTreeMap<String, Installed>, Failure> {
-    let (mut here, missing) = find_some(products, home)?;
+    let (mut here, missing) = look(products, home);
     if missing.is_empty() {
         return Ok(here);
     }
@@ -117,24 +117,25 @@ pub fn ensure(products: &[&Product], home: &Home, yes: bool) -> Result<BTreeMap<
     Ok(here)
 }
 
-/// What is installed, by product name, and products that are not, with the reason.
-type Looked<'p> = (BTreeMap<String, Installed>, Vec<(&'p Product, InstallError)>);
+/// What is installed, by product name, and products that are not, with the reason. Where a file is wrong, a plan for them says the same.
+pub(super) type Looked<'p> = (BTreeMap<String, Installed>, Vec<(&'p Product, InstallError)>);
 
-fn find_some<'p>(products: &[&'p Product], home: &Home) -> Result<Looked<'p>, Failure> {
+/// Looks for each, several at once.
+pub(super) fn look<'p>(products: &[&'p Product], home: &Home) -> Looked<'p> {
     let proxies = proxies(products.iter().copied());
     let (mut here, mut missing) = (BTreeMap::new(), Vec::new());
     for (product, found) in proxies.iter().zip(install::find_all(&proxies, home)) {
-        match usable(product, found.map_err(failure)?) {
+        match found.and_then(|found| usable(product, found)) {
             Ok(installed) => drop(here.insert(product.name.clone(), installed)),
             Err(why) => missing.push((*product, why)),
         }
     }
-    Ok((here, missing))
+    (here, missing)
 }
 
 /// All of them, or an error for the first that is not installed.
 fn find_all(products: &[&Product], home: &Home) -> Result<BTreeMap<String, Installed>, Failure> {
-    let (here, missing) = find_some(products, home)?;
+    let (here, missing) = look(products, home);
     missing.into_iter().next().map_or(Ok(here), |(_, why)| Err(failure(why)))
 }
 
