@@ -67,7 +67,7 @@ impl Handler for Client {
     }
 }
 
-fn serve<D: Driver>(make: fn() -> io::Result<D>, listener: std::net::TcpListener, stop: &AtomicBool) -> Done {
+fn serve<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>, listener: std::net::TcpListener, stop: &AtomicBool) -> Done {
     let mut driver = make().expect("a driver");
     driver.listen(listener).expect("listening");
     let start = thread_cpu();
@@ -81,7 +81,7 @@ fn serve<D: Driver>(make: fn() -> io::Result<D>, listener: std::net::TcpListener
     done
 }
 
-fn ask<D: Driver>(
+fn ask<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
     make: fn() -> io::Result<D>,
     addr: SocketAddr,
     time: Duration,
@@ -103,7 +103,7 @@ fn ask<D: Driver>(
     Done { requests: client.requests, turns, cpu: thread_cpu() - start }
 }
 
-fn slice<D: Driver + 'static>(
+fn slice<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(
     make: fn() -> io::Result<D>,
     time: Duration,
     connections: usize,

@@ -20,12 +20,12 @@ mod waker;
 
 use std::io;
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use address::{Address, Listener};
 pub use capacity::{Capacity, DescriptorKind, SocketPlan, capacity};
 pub use epoll::EpollDriver;
-pub use host::{monotonic_ns, pin_to_cpu, raise_descriptor_limit, real_time};
+pub use host::{CpuTime, monotonic_ns, pin_to_cpu, raise_descriptor_limit, real_time, unix_ns};
 pub use probe::{DriverKind, ProbeError, probe};
 pub use socket::listen_socket;
 pub use unix::{UnixError, UnixSocket, listen_unix};
@@ -86,6 +86,19 @@ pub enum Event<'a> {
 ///
 /// Operations on a connection that is gone are ignored, so a handler need not track what the kernel knows better.
 pub trait Io {
+    /// The time of the monotonic clock, nanoseconds: `CLOCK_MONOTONIC` (see [`monotonic_ns`]), or the virtual time of a simulated
+    /// world. Every call reads the clock.
+    fn now(&self) -> u64;
+
+    /// The time of the wall clock, nanoseconds since the epoch of Unix.
+    fn unix_now(&self) -> u64;
+
+    /// CPU time of the driver's thread so far, nanoseconds, exact.
+    fn cpu_ns(&self) -> u64;
+
+    /// The same in two parts: see [`CpuTime`].
+    fn cpu_time(&self) -> CpuTime;
+
     /// Begins a connection. [`Event::Connected`] or [`Event::Failed`] follows. `from` binds the source address (for
     /// spreading over 127.0.0.0/8 when ports run short); the unspecified address leaves it to the kernel, which then tries
     /// all ports alike, for when most are taken. A Unix socket ignores it.
@@ -136,6 +149,12 @@ pub trait Handler {
 
 /// A driver: [`Io`], and the turn that waits for events.
 pub trait Driver: Io {
+    /// A bound, listening socket.
+    type Listener;
+
+    /// See [`Driver::waker`].
+    type Waker: Wake;
+
     /// `io_uring` or `epoll`.
     fn name(&self) -> &'static str;
 
@@ -143,30 +162,78 @@ pub trait Driver: Io {
     ///
     /// # Errors
     /// When the kernel refuses.
-    fn listen(&mut self, listener: impl Into<Listener>) -> io::Result<()>
+    fn listen(&mut self, listener: impl Into<Self::Listener>) -> io::Result<()>
     where
         Self: Sized;
 
     /// Stops accepting and closes the listeners.
     fn stop_listening(&mut self);
 
-    /// Sends what is queued, then waits until something happens or `until` passes (`None`: no time limit), and passes
-    /// every event to the handler. Returns after one batch. A wake-up by [`Driver::waker`] or a signal also ends the
+    /// Sends what is queued, then waits until something happens or [`Io::now`] reaches `until` (`None`: no time limit), and
+    /// passes every event to the handler. Returns after one batch. A wake-up by [`Driver::waker`] or a signal also ends the
     /// wait.
     ///
     /// # Errors
     /// When the wait itself fails; errors of single connections are events. The driver is then unusable: drop it.
-    fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()>;
+    fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<u64>) -> io::Result<()>;
 
     /// Returns a waker, which ends a wait from another thread.
-    fn waker(&self) -> Waker;
+    fn waker(&self) -> Self::Waker;
+
+    /// How late a wait may end, nanoseconds. Who has to act on time waits that much less, and polls for the rest.
+    fn wake_latency(&self) -> u64;
+
+    /// Leaves the CPU to other threads that want it.
+    fn yield_now(&mut self);
 
     /// Connections that are open, being established or being closed. Closed and failed ones count until the end of
     /// the turn after the kernel has released them, so a program that polls until this is zero has sent everything.
     fn open(&self) -> usize;
 }
 
-/// Wakes a driver's turn from another thread.
+/// What one thread does on a driver, as turns. The kernel's drivers run it with [`run`]; a simulated world runs many on one thread.
+pub trait Task<D: Driver> {
+    /// Does everything that is due, and returns what comes next.
+    ///
+    /// # Errors
+    /// When the task cannot go on.
+    fn turn(&mut self, driver: &mut D) -> io::Result<Next>;
+
+    /// [`Driver::poll`] with the task as the handler.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    fn poll(&mut self, driver: &mut D, until: Option<u64>) -> io::Result<()>;
+}
+
+/// What comes after a turn of a [`Task`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Another turn: when something happens, or at this time ([`Io::now`]) if nothing does; `None`: no time limit.
+    Poll(Option<u64>),
+    /// Nothing. The task is over.
+    Over,
+}
+
+/// Runs a task to its end on the calling thread.
+///
+/// # Errors
+/// Those of the task and of its driver.
+pub fn run<D: Driver>(task: &mut impl Task<D>, driver: &mut D) -> io::Result<()> {
+    while let Next::Poll(until) = task.turn(driver)? {
+        task.poll(driver, until)?;
+    }
+    Ok(())
+}
+
+/// Wakes a driver's turn from outside of its thread.
+pub trait Wake: Clone + Send + Sync + 'static {
+    /// Ends the wait of the driver's current turn, or of the next one if none is waiting. Several calls before that
+    /// turn count as one.
+    fn wake(&self);
+}
+
+/// The [`Wake`] of the kernel's drivers.
 #[derive(Debug, Clone)]
 pub struct Waker {
     /// An eventfd.

@@ -8,12 +8,11 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::Duration;
 
 use crate::{Address, Listener};
 
-/// How long to wait before accepting again after descriptors or memory ran out.
-pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+/// How long to wait before accepting again after descriptors or memory ran out, nanoseconds.
+pub(crate) const ACCEPT_PAUSE: u64 = 10_000_000;
 
 /// ip(7); `libc` lacks it.
 const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
@@ -190,7 +189,7 @@ pub(crate) fn linger_zero(fd: RawFd) {
     // SAFETY: the caller's descriptor is open; a wrong one gives an error and nothing else.
     let fd = unsafe { BorrowedFd::borrow_raw(fd) };
     // A socket that refuses the option still gets closed, with FIN instead of RST.
-    let _ = rustix::net::sockopt::set_socket_linger(fd, Some(Duration::ZERO));
+    let _ = rustix::net::sockopt::set_socket_linger(fd, Some(std::time::Duration::ZERO));
 }
 
 /// The socket's pending error as a number, zero when there is none.

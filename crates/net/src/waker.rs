@@ -6,20 +6,13 @@ use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::Waker;
+use crate::{Wake, Waker};
 
 impl Waker {
     /// Makes the eventfd.
     pub(crate) fn new() -> io::Result<Waker> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Waker { fd: Arc::new(fd) })
-    }
-
-    /// Ends the wait of the driver's current turn, or of the next one if none is waiting. Several calls before that
-    /// turn count as one.
-    pub fn wake(&self) {
-        // It can only fail when 2^64 - 2 wake-ups are outstanding, and then the driver is awake.
-        let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
     }
 
     /// Clears the pending wake-ups.
@@ -31,5 +24,12 @@ impl Waker {
 
     pub(crate) fn raw(&self) -> RawFd {
         self.fd.as_raw_fd()
+    }
+}
+
+impl Wake for Waker {
+    fn wake(&self) {
+        // It can only fail when 2^64 - 2 wake-ups are outstanding, and then the driver is awake.
+        let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
     }
 }

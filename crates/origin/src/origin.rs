@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use weir_model::counters::OriginCounters;
 use weir_model::protocol::Application;
-use weir_net::{DescriptorKind, Driver, DriverKind, Listener, UnixSocket, Waker};
+use weir_net::{DescriptorKind, Driver, DriverKind, Listener, UnixSocket, Wake, Waker};
 use weir_wire::tls::{ServerConfig, ServerOptions};
 
 use crate::counters::AllCounters;
@@ -335,7 +335,7 @@ impl<S: Session> Serving<'_, S> {
     ///
     /// # Errors
     /// When the driver rejects the listener. Later errors are stored as the origin's failure.
-    pub(crate) fn run<D: Driver>(self, mut driver: D, kind: DriverKind) -> Result<(), OriginError> {
+    pub(crate) fn run<D: Driver<Listener = Listener, Waker = Waker>>(self, mut driver: D, kind: DriverKind) -> Result<(), OriginError> {
         for listener in self.listeners {
             driver.listen(listener).map_err(|source| OriginError::Driver { driver: kind, source })?;
         }

@@ -130,7 +130,7 @@ pub(crate) fn serve<S: Session, D: Driver>(
     let mut looks = below.idle.map(Looks::new);
     while !stop.load(Ordering::Acquire) {
         let until = worker.state.timers.next().into_iter().chain(looks.as_ref().map(Looks::next)).min();
-        driver.poll(&mut worker, until)?;
+        driver.poll(&mut worker, until.map(ns))?;
         pause.wait();
         worker.expire_timers(driver);
         if let Some(looks) = &mut looks
@@ -140,6 +140,10 @@ pub(crate) fn serve<S: Session, D: Driver>(
         }
     }
     worker.finish(driver)
+}
+
+fn ns(at: Instant) -> u64 {
+    weir_net::monotonic_ns() + at.saturating_duration_since(Instant::now()).as_nanos() as u64
 }
 
 impl<S: Session> Worker<S> {
@@ -175,12 +179,12 @@ impl<S: Session> Worker<S> {
         let end = Instant::now() + GRACE;
         while driver.open() > 0 && Instant::now() < end {
             let until = self.state.timers.next().map_or(end, |next| next.min(end));
-            driver.poll(self, Some(until))?;
+            driver.poll(self, Some(ns(until)))?;
             self.expire_timers(driver);
         }
         self.dispatch_to_all(driver, |_| Some(SessionEvent::Abort));
         // This poll sends the resets.
-        driver.poll(self, Some(Instant::now()))
+        driver.poll(self, Some(0))
     }
 
     /// Gives each open connection the event that its age brings, if it brings one.

@@ -92,10 +92,10 @@ impl<P: Protocol> Worker<P> {
         let now = self.clock.now();
         if asleep_until > now {
             self.busy_poll.idle_since = None;
-            return driver.poll(self, Some(self.clock.instant(asleep_until)));
+            return driver.poll(self, Some(self.clock.monotonic_at(asleep_until)));
         }
         self.busy_poll.disturbed = false;
-        driver.poll(self, Some(self.clock.instant(now)))?;
+        driver.poll(self, Some(self.clock.monotonic_at(now)))?;
         if self.busy_poll.disturbed || self.clock.now() >= due {
             self.busy_poll.idle_since = None;
             return Ok(());

@@ -169,7 +169,7 @@ impl<P: Protocol> Worker<P> {
             if self.connector.has_next() {
                 until = until.min(self.connector.next_attempt(self.first_since()).max(now));
             }
-            driver.poll(self, Some(self.clock.instant(until)))?;
+            driver.poll(self, Some(self.clock.monotonic_at(until)))?;
         }
     }
 

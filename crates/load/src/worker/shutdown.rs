@@ -71,11 +71,11 @@ impl<P: Protocol> Worker<P> {
         self.say_goodbyes(driver);
         if self.connector.up >= MANY {
             // Queued bytes leave with this turn; the sockets close with the driver.
-            return driver.poll(self, Some(self.clock.instant(self.clock.now())));
+            return driver.poll(self, Some(self.clock.monotonic_at(self.clock.now())));
         }
         let until = self.clock.now() + CLOSING;
         while driver.open() > 0 && self.clock.now() < until {
-            driver.poll(self, Some(self.clock.instant(until)))?;
+            driver.poll(self, Some(self.clock.monotonic_at(until)))?;
         }
         Ok(())
     }

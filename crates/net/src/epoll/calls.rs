@@ -3,9 +3,10 @@
 use std::io::{self, IoSlice};
 use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{EVENTS, EpollDriver};
+use crate::host::monotonic_ns;
 use crate::send_queue::{MAX_SLICES, SendQueue};
 use crate::socket::errno;
 
@@ -16,12 +17,12 @@ impl EpollDriver {
         none_left && !self.dead.is_empty() && self.listeners.is_empty()
     }
 
-    pub(super) fn wait(&mut self, until: Option<Instant>, poll: bool) -> io::Result<()> {
+    pub(super) fn wait(&mut self, until: Option<u64>, poll: bool) -> io::Result<()> {
         let until = [until, self.accept_paused_until, self.connect_again_at()].into_iter().flatten().min();
         let timeout = if poll {
             Some(Duration::ZERO)
         } else {
-            until.map(|until| until.saturating_duration_since(Instant::now()))
+            until.map(|until| Duration::from_nanos(until.saturating_sub(monotonic_ns())))
         };
         self.events.clear();
         let got = if self.fine_waits {

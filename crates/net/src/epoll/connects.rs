@@ -4,16 +4,16 @@
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
-use std::time::{Duration, Instant};
 
 use super::{EpollDriver, WATCH_OUT, token};
+use crate::host::monotonic_ns;
 use crate::slots::Flag;
 use crate::socket::{self, RawAddr, errno};
 use crate::{Address, Conn};
 
-/// How long until a connect to a Unix socket whose queue is full is tried again. The kernel does not report when
+/// How long until a connect to a Unix socket whose queue is full is tried again, nanoseconds. The kernel does not report when
 /// there is room.
-const TRY_AGAIN: Duration = Duration::from_millis(1);
+const TRY_AGAIN: u64 = 1_000_000;
 
 /// A connect that waits for room in a Unix socket's queue.
 #[derive(Clone, Copy)]
@@ -79,8 +79,8 @@ impl EpollDriver {
     }
 
     /// When to retry, if any connect waits.
-    pub(super) fn connect_again_at(&self) -> Option<Instant> {
-        (!self.waiting.is_empty()).then(|| Instant::now() + TRY_AGAIN)
+    pub(super) fn connect_again_at(&self) -> Option<u64> {
+        (!self.waiting.is_empty()).then(|| monotonic_ns() + TRY_AGAIN)
     }
 }
 

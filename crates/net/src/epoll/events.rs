@@ -3,10 +3,10 @@
 use std::io;
 use std::mem;
 use std::os::fd::AsRawFd;
-use std::time::Instant;
 
 use super::calls::{accept, receive, skip};
 use super::{ACCEPTS_A_TURN, ENDS, EpollDriver, NO_GENERATION, READS_A_TURN, WAKER, WATCH, token};
+use crate::host::monotonic_ns;
 use crate::send_queue::NONE;
 use crate::slots::Flag;
 use crate::socket::{self, ACCEPT_PAUSE, is_out_of_resources};
@@ -90,7 +90,7 @@ impl EpollDriver {
     }
 
     pub(super) fn pause_accepting(&mut self) {
-        self.accept_paused_until = Some(Instant::now() + ACCEPT_PAUSE);
+        self.accept_paused_until = Some(monotonic_ns() + ACCEPT_PAUSE);
         for listener in &self.listeners {
             // If this fails, the wait returns again and again. That costs CPU and nothing else.
             let _ = self.control(libc::EPOLL_CTL_DEL, listener.as_raw_fd(), 0, 0);

@@ -12,7 +12,6 @@ use std::marker::PhantomData;
 use std::mem;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::time::Instant;
 
 use crate::send_queue::{NONE, SendQueuePool};
 use crate::slots::{Flag, Skips, Slots};
@@ -48,7 +47,7 @@ pub struct EpollDriver {
     waker: Waker,
     listeners: Vec<Listener>,
     /// Accepting has stopped because descriptors or memory ran out; it is tried again at this time.
-    accept_paused_until: Option<Instant>,
+    accept_paused_until: Option<u64>,
     slots: Slots,
     queues: SendQueuePool,
     skips: Skips,
@@ -184,6 +183,8 @@ impl EpollDriver {
 }
 
 impl Io for EpollDriver {
+    host::clocks_of_kernel!();
+
     fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
         self.begin_connect(to, from)
     }
@@ -231,6 +232,9 @@ impl Io for EpollDriver {
 }
 
 impl Driver for EpollDriver {
+    type Listener = Listener;
+    type Waker = Waker;
+
     fn name(&self) -> &'static str {
         "epoll"
     }
@@ -251,13 +255,13 @@ impl Driver for EpollDriver {
         self.accept_paused_until = None;
     }
 
-    fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
+    fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<u64>) -> io::Result<()> {
         self.flush_all();
         if !self.waiting.is_empty() {
             self.connect_again();
         }
         let dispatched = self.dispatch_pending(handler);
-        if self.accept_paused_until.is_some_and(|end| end <= Instant::now()) {
+        if self.accept_paused_until.is_some_and(|end| end <= host::monotonic_ns()) {
             self.resume_accepting();
         }
         let again = mem::take(&mut self.again);
@@ -281,6 +285,14 @@ impl Driver for EpollDriver {
 
     fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    fn wake_latency(&self) -> u64 {
+        host::WAKE_LATENCY
+    }
+
+    fn yield_now(&mut self) {
+        std::thread::yield_now();
     }
 
     fn open(&self) -> usize {

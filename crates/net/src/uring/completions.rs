@@ -3,13 +3,14 @@
 use std::io;
 use std::mem;
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::time::Instant;
+use std::time::Duration;
 
 use io_uring::{opcode, squeue};
 
 use super::UringDriver;
 use super::files::{SocketRef, at};
 use super::ring::{Completion, OpKind, Wait};
+use crate::host::monotonic_ns;
 use crate::send_queue::NONE;
 use crate::slots::Flag;
 use crate::socket::{ACCEPT_PAUSE, is_out_of_resources};
@@ -28,7 +29,7 @@ const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
 pub(super) const SEND_NOW_FLAGS: i32 = SEND_FLAGS | libc::MSG_DONTWAIT;
 
 impl UringDriver {
-    pub(super) fn poll_once<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
+    pub(super) fn poll_once<H: Handler>(&mut self, handler: &mut H, until: Option<u64>) -> io::Result<()> {
         let soon = self.prepare();
         let wait = self.wait_for(until, soon);
         if let Some(error) = self.broken.take() {
@@ -85,7 +86,7 @@ impl UringDriver {
         dirty.clear();
         // Nothing above marks a connection, so no other list has been begun.
         self.dirty = dirty;
-        if !self.accept_again.is_empty() && self.accept_paused_until.is_none_or(|end| end <= Instant::now()) {
+        if !self.accept_again.is_empty() && self.accept_paused_until.is_none_or(|end| end <= monotonic_ns()) {
             self.accept_paused_until = None;
             for number in mem::take(&mut self.accept_again) {
                 self.push_accept(number);
@@ -145,7 +146,7 @@ impl UringDriver {
         follows || part
     }
 
-    fn wait_for(&self, until: Option<Instant>, soon: bool) -> Wait {
+    fn wait_for(&self, until: Option<u64>, soon: bool) -> Wait {
         // The last connection has just gone and there is no listener, so a wait could last for ever.
         let has_no_sockets =
             !self.dead.is_empty() && self.slots.used() == self.dead.len() && self.listeners.iter().all(Option::is_none);
@@ -156,7 +157,7 @@ impl UringDriver {
             (Some(until), Some(accept_paused_until)) => Some(until.min(accept_paused_until)),
             (until, accept_paused_until) => until.or(accept_paused_until),
         };
-        until.map_or(Wait::Forever, |until| Wait::For(until.saturating_duration_since(Instant::now())))
+        until.map_or(Wait::Forever, |until| Wait::For(Duration::from_nanos(until.saturating_sub(monotonic_ns()))))
     }
 
     /// A send that was tried at once has not sent everything.
@@ -351,7 +352,7 @@ impl UringDriver {
             error => {
                 let error = -error;
                 if is_out_of_resources(error) {
-                    self.accept_paused_until = Some(Instant::now() + ACCEPT_PAUSE);
+                    self.accept_paused_until = Some(monotonic_ns() + ACCEPT_PAUSE);
                 }
             }
         }

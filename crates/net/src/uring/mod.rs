@@ -24,7 +24,7 @@ use std::marker::PhantomData;
 use std::mem;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use io_uring::{opcode, squeue, types};
 
@@ -66,7 +66,7 @@ pub struct UringDriver {
     /// Listeners to accept on again.
     accept_again: Vec<u32>,
     /// Accepting has stopped because descriptors or memory ran out; it is tried again at this time.
-    accept_paused_until: Option<Instant>,
+    accept_paused_until: Option<u64>,
     slots: Slots,
     queues: SendQueuePool,
     /// Connections whose next bytes may be dropped. They have one receive at a time, since a multishot one would copy.
@@ -322,6 +322,8 @@ impl UringDriver {
 }
 
 impl Io for UringDriver {
+    host::clocks_of_kernel!();
+
     fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
         let addr = RawAddr::new(to)?;
         // Blocking: the ring waits where a blocking socket would, and fails at once on non-blocking ones.
@@ -386,6 +388,9 @@ impl Io for UringDriver {
 }
 
 impl Driver for UringDriver {
+    type Listener = Listener;
+    type Waker = Waker;
+
     fn name(&self) -> &'static str {
         "io_uring"
     }
@@ -410,7 +415,7 @@ impl Driver for UringDriver {
         self.accept_paused_until = None;
     }
 
-    fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<Instant>) -> io::Result<()> {
+    fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<u64>) -> io::Result<()> {
         if self.over {
             return Err(io::Error::other("the ring has failed before"));
         }
@@ -419,6 +424,14 @@ impl Driver for UringDriver {
 
     fn waker(&self) -> Waker {
         self.waker.clone()
+    }
+
+    fn wake_latency(&self) -> u64 {
+        host::WAKE_LATENCY
+    }
+
+    fn yield_now(&mut self) {
+        std::thread::yield_now();
     }
 
     fn open(&self) -> usize {
@@ -462,7 +475,7 @@ mod tests {
         let mut driver = UringDriver::new().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         driver.broken = Some(io::Error::other("made up"));
-        let now = Some(Instant::now());
+        let now = Some(host::monotonic_ns());
         assert_eq!(driver.poll(&mut IgnoresEvents, now).unwrap_err().to_string(), "made up");
         driver.connect(&listener.local_addr().unwrap().into(), None).unwrap();
         assert!(driver.poll(&mut IgnoresEvents, now).is_err());

@@ -67,7 +67,7 @@ pub fn reset(peer: TcpStream) {
 }
 
 /// Runs turns until `done` returns true.
-pub fn run_until<D: Driver, H: Handler>(driver: &mut D, handler: &mut H, mut done: impl FnMut(&mut H, &mut D) -> bool) {
+pub fn run_until<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>, H: Handler>(driver: &mut D, handler: &mut H, mut done: impl FnMut(&mut H, &mut D) -> bool) {
     let end = Instant::now() + LONG;
     while !done(handler, driver) {
         assert!(Instant::now() < end, "it hangs");
@@ -76,12 +76,12 @@ pub fn run_until<D: Driver, H: Handler>(driver: &mut D, handler: &mut H, mut don
 }
 
 /// One turn of at most 20 ms.
-pub fn poll<D: Driver, H: Handler>(driver: &mut D, handler: &mut H) {
+pub fn poll<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>, H: Handler>(driver: &mut D, handler: &mut H) {
     driver.poll(handler, Some(Instant::now() + Duration::from_millis(20))).unwrap();
 }
 
 /// Runs turns until no connection is left.
-pub fn run_out<D: Driver, H: Handler>(driver: &mut D, handler: &mut H) {
+pub fn run_out<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>, H: Handler>(driver: &mut D, handler: &mut H) {
     run_until(driver, handler, |_, driver| driver.open() == 0);
 }
 
@@ -168,7 +168,7 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start<D: Driver + 'static, H: Handler>(
+    pub fn start<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static, H: Handler>(
         make: fn() -> io::Result<D>,
         handler: impl FnOnce() -> H + Send + 'static,
     ) -> Server {
