@@ -12,6 +12,8 @@ mod epoll;
 mod host;
 mod probe;
 mod send_queue;
+#[cfg(feature = "sim")]
+pub mod sim;
 mod slots;
 mod socket;
 mod unix;

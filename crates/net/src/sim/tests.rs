@@ -1,0 +1,183 @@
+//! The world by itself: time, order and what a link does. The cases of `tests/drivers.rs` show that it behaves as the kernel's drivers do.
+
+use super::*;
+use crate::{Conn, Driver, Event as DriverEvent, Handler, Io};
+
+/// Sends back what comes, and notes when.
+#[derive(Default)]
+struct Echo {
+    times: Arc<Mutex<Vec<(u64, usize)>>>,
+}
+
+impl Handler for Echo {
+    fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: DriverEvent<'_>) {
+        match event {
+            DriverEvent::Data(bytes) => {
+                self.times.lock().unwrap().push((io.now(), bytes.len()));
+                io.send(conn, bytes);
+            }
+            DriverEvent::Eof => io.close(conn),
+            _ => {}
+        }
+    }
+}
+
+impl Task<SimDriver> for Echo {
+    fn turn(&mut self, _: &mut SimDriver) -> std::io::Result<Next> {
+        Ok(Next::Poll(None))
+    }
+
+    fn poll(&mut self, driver: &mut SimDriver, until: Option<u64>) -> std::io::Result<()> {
+        driver.poll(self, until)
+    }
+}
+
+/// Counts what comes.
+#[derive(Default)]
+struct Count {
+    bytes: usize,
+    events: usize,
+    failed: Vec<(u64, String)>,
+}
+
+impl Handler for Count {
+    fn on_event<I: Io>(&mut self, io: &mut I, _: Conn, event: DriverEvent<'_>) {
+        self.events += 1;
+        match event {
+            DriverEvent::Data(bytes) => self.bytes += bytes.len(),
+            DriverEvent::Failed { error, .. } => self.failed.push((io.now(), error.to_string())),
+            _ => {}
+        }
+    }
+}
+
+/// A world with an echo server, its address, its task, and the times at which it received.
+fn echo_world(seed: u64) -> (World, Address, usize, Arc<Mutex<Vec<(u64, usize)>>>) {
+    let world = World::new(seed);
+    let mut driver = world.driver("server");
+    let listener = world.listen(Address::Tcp("127.0.0.1:0".parse().unwrap()), 16, false).unwrap();
+    let address = listener.address().clone();
+    driver.listen(listener).unwrap();
+    let echo = Echo::default();
+    let times = echo.times.clone();
+    let task = world.add_task(driver, Box::new(echo));
+    (world, address, task, times)
+}
+
+/// Sends 10,000 bytes and waits until they are back. Returns when that was, and the world's hash.
+fn round_trip(seed: u64, link: Link) -> (u64, u64) {
+    let (world, address, _, _) = echo_world(seed);
+    world.set_default_link(link);
+    let mut client = world.driver("client");
+    let mut count = Count::default();
+    let conn = client.connect(&address, None).unwrap();
+    client.send(conn, &[7; 10_000]);
+    while count.bytes < 10_000 {
+        client.poll(&mut count, None).unwrap();
+    }
+    (world.now(), world.trace_hash())
+}
+
+#[test]
+fn a_round_trip_takes_the_links_time_to_the_nanosecond() {
+    assert_eq!(round_trip(1, Link::default()).0, 0);
+    // A handshake and a round trip.
+    assert_eq!(round_trip(1, Link { latency: 250, ..Link::default() }).0, 4 * 250);
+    // 10,000 bytes at 1 GB/s take 10 us each way.
+    assert_eq!(round_trip(1, Link { bandwidth: 1_000_000_000, ..Link::default() }).0, 20_000);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace_and_another_gives_another() {
+    let link = Link { latency: 1_000, jitter: 500, split: Split::Random, ..Link::default() };
+    assert_eq!(round_trip(7, link), round_trip(7, link));
+    assert_ne!(round_trip(7, link).1, round_trip(8, link).1);
+}
+
+#[test]
+fn a_link_that_is_down_delays_bytes_and_repeats_attempts_to_connect() {
+    let (world, address, _, times) = echo_world(1);
+    let mut client = world.driver("client");
+    let mut count = Count::default();
+    let down = Link { down: true, ..Link::default() };
+    let server = 0;
+    world.set_link(client.node(), server, down);
+    let conn = client.connect(&address, None).unwrap();
+    client.send(conn, b"first");
+    world.at(2_500_000_000, move |world| world.set_link(1, 0, Link::default()));
+    while count.bytes < 5 {
+        client.poll(&mut count, None).unwrap();
+    }
+    // The attempts are at 0, 1 and 3 s.
+    assert_eq!(times.lock().unwrap().as_slice(), [(3_000_000_000, 5)]);
+    world.set_link(client.node(), server, down);
+    client.send(conn, b"second");
+    world.at(9_000_000_000, move |world| world.set_link(1, 0, Link { latency: 10, ..Link::default() }));
+    while count.bytes < 11 {
+        client.poll(&mut count, None).unwrap();
+    }
+    assert_eq!(times.lock().unwrap()[1], (9_000_000_010, 6));
+    world.set_link(client.node(), server, down);
+    client.connect(&address, None).unwrap();
+    while count.failed.is_empty() {
+        client.poll(&mut count, None).unwrap();
+    }
+    // 1 + 2 + 4 + .. + 64 s, as with tcp_syn_retries of 6.
+    assert_eq!(count.failed, [(9_000_000_010 + 127_000_000_000, "Connection timed out (os error 110)".into())]);
+}
+
+#[test]
+fn a_frozen_task_goes_on_when_it_thaws_and_a_killed_one_is_gone() {
+    let (world, address, task, times) = echo_world(1);
+    let mut client = world.driver("client");
+    let mut count = Count::default();
+    let conn = client.connect(&address, None).unwrap();
+    client.poll(&mut count, Some(0)).unwrap();
+    world.freeze(task, 1_000_000);
+    client.send(conn, b"waits");
+    while count.bytes < 5 {
+        client.poll(&mut count, None).unwrap();
+    }
+    assert_eq!((times.lock().unwrap().as_slice(), world.now()), ([(1_000_000, 5)].as_slice(), 1_000_000));
+    world.kill(task);
+    assert!(world.is_over(task) && !world.is_listening(&address));
+    client.connect(&address, None).unwrap();
+    while count.failed.is_empty() {
+        client.poll(&mut count, None).unwrap();
+    }
+    assert_eq!(count.failed, [(1_000_000, "Connection refused (os error 111)".into())]);
+}
+
+#[test]
+fn a_wait_ends_on_time_in_the_clock_of_its_machine() {
+    let world = World::new(1);
+    let mut driver = world.driver_with("late", NodeOptions { clock_offset: 5_000, ..NodeOptions::default() });
+    driver.poll(&mut Count::default(), Some(6_000)).unwrap();
+    assert_eq!((world.now(), driver.now()), (1_000, 6_000));
+    let unix = driver.unix_now();
+    world.step_wall_clock(-1_000_000_000);
+    assert_eq!(unix - driver.unix_now(), 1_000_000_000);
+}
+
+#[test]
+fn descriptors_and_queues_run_full() {
+    let world = World::new(1);
+    let mut server = world.driver_with("server", NodeOptions { descriptors: 1, ..NodeOptions::default() });
+    let listener = world.listen(Address::Tcp("127.0.0.1:0".parse().unwrap()), 0, false).unwrap();
+    let address = listener.address().clone();
+    server.listen(listener).unwrap();
+    let mut client = world.driver_with("client", NodeOptions { descriptors: 3, ..NodeOptions::default() });
+    let mut count = Count::default();
+    for _ in 0..3 {
+        client.connect(&address, None).unwrap();
+    }
+    assert_eq!(client.connect(&address, None).unwrap_err().raw_os_error(), Some(libc::EMFILE));
+    server.poll(&mut count, Some(1_000)).unwrap();
+    // One came before the others, and is accepted. They try again after a second, and one of them waits in the queue.
+    assert_eq!((count.events, server.open()), (1, 1));
+    let mut connected = Count::default();
+    while world.now() < 2_000_000_000 {
+        client.poll(&mut connected, Some(2_000_000_000)).unwrap();
+    }
+    assert_eq!(connected.events, 2);
+}
