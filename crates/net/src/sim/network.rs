@@ -298,10 +298,12 @@ impl Network {
     pub(super) fn set_link(&mut self, from: NodeId, to: NodeId, link: Link) {
         self.links.insert((from, to), link);
         if !link.down {
-            let (released, held) = std::mem::take(&mut self.held).into_iter().partition(|held| held.0 == (from, to));
-            self.held = held;
-            for (_, event) in Vec::<((NodeId, NodeId), Event)>::from(released) {
-                self.schedule(self.now + link.latency, event);
+            for held in std::mem::take(&mut self.held) {
+                if held.0 == (from, to) {
+                    self.schedule(self.now + link.latency, held.1);
+                } else {
+                    self.held.push(held);
+                }
             }
         }
     }
