@@ -1,0 +1,6 @@
+//! The simulated world of weir's tests: client, product, origin and lab in one thread, on virtual time ([`weir_net::sim`]).
+//!
+//! [`product`] is the product, which is honest or misbehaves as [`misbehaviour`] says. This crate does not know real sockets, clocks or processes.
+
+pub mod misbehaviour;
+pub mod product;

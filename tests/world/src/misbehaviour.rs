@@ -1,0 +1,215 @@
+//! What a faulty product does to requests and responses: faults by name, and the changes they make to messages. The product of the
+//! simulated world misbehaves so, and the real faulty proxy of `make faults` does. It does not know sockets or clocks.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// What a product does besides serving, or instead.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// Nothing.
+    Honest,
+    /// Serves all requests but the first from a cache.
+    Cache,
+    /// Serves from a cache, and asks the origin afterwards.
+    Revalidate,
+    /// Serves a tenth from a cache, and sends a tenth twice: the sums agree.
+    CacheAndTwice,
+    /// Asks once for several requests that wait at the same time.
+    Coalesce,
+    /// Serves from a cache, with the request's own ID in the response.
+    Forge,
+    /// The same with the time of now, and asks the origin afterwards.
+    ForgeAll,
+    /// Takes the response's ID away.
+    Strip,
+    /// Sends every request to the origin once more, beside.
+    Mirror,
+    /// Sends one in so many again.
+    Retry(u64),
+    /// Changes a byte in the body of one in so many.
+    Corrupt(u64),
+    /// Refuses one in so many with 503.
+    Refuse(u64),
+    /// Resets the connection of one in so many.
+    Reset(u64),
+    /// From this second on each request takes 5 ms longer.
+    Step(u64),
+    /// Until this second each request takes 5 ms longer.
+    StepUp(u64),
+    /// Each request takes 0.5 ms longer for each second so far.
+    Ramp,
+    /// Does nothing for 200 ms of each second.
+    Stall,
+    /// Does nothing for one second, this one.
+    Pause(u64),
+    /// Responds to nothing from this second on.
+    Freeze(u64),
+    /// Gives its listener to the process that waits at this path, which does the work.
+    HandOver(String),
+    /// Its threads run on this CPU.
+    Elsewhere(usize),
+    /// Its threads may run on every CPU.
+    Anywhere,
+    /// Uses 600 MB for 0.1 s.
+    Spike,
+    /// Writes a line for each request to a file.
+    Log,
+    /// From this second on responses have one more header.
+    Header(u64),
+    /// Compresses responses, where requests accept that.
+    Gzip,
+}
+
+impl Fault {
+    /// By its name, with a number or a path after `=` where it has one.
+    pub fn parse(text: &str) -> Option<Fault> {
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        let number = || value.parse().ok();
+        Some(match name {
+            "honest" => Fault::Honest,
+            "cache" => Fault::Cache,
+            "revalidate" => Fault::Revalidate,
+            "cache-and-twice" => Fault::CacheAndTwice,
+            "coalesce" => Fault::Coalesce,
+            "forge" => Fault::Forge,
+            "forge-all" => Fault::ForgeAll,
+            "strip" => Fault::Strip,
+            "mirror" => Fault::Mirror,
+            "retry" => Fault::Retry(number()?),
+            "corrupt" => Fault::Corrupt(number()?),
+            "refuse" => Fault::Refuse(number()?),
+            "reset" => Fault::Reset(number()?),
+            "step" => Fault::Step(number()?),
+            "step-up" => Fault::StepUp(number()?),
+            "ramp" => Fault::Ramp,
+            "stall" => Fault::Stall,
+            "pause" => Fault::Pause(number()?),
+            "freeze" => Fault::Freeze(number()?),
+            "hand-over" => Fault::HandOver(value.to_owned()),
+            "elsewhere" => Fault::Elsewhere(value.parse().ok()?),
+            "anywhere" => Fault::Anywhere,
+            "spike" => Fault::Spike,
+            "log" => Fault::Log,
+            "header" => Fault::Header(number()?),
+            "gzip" => Fault::Gzip,
+            _ => return None,
+        })
+    }
+}
+
+/// The response of a product that refuses.
+pub const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+
+/// The line that [`Fault::Header`] adds.
+pub const ADDED_HEADER: &[u8] = b"X-Added: by the product\r\n";
+
+/// The header of responses with their ID, and the one of requests.
+const RESPONSE_ID: &str = "x-weir-answer";
+const REQUEST_ID: &str = "x-weir-name";
+
+/// Where the time stands in a response's ID: after the request's ID and the worker.
+const TIME_AT: usize = 22;
+
+/// The length of the message that `input` begins with, once it is whole. Bodies have a `Content-Length`.
+pub fn message_length(input: &[u8]) -> Option<usize> {
+    let head = find(input, b"\r\n\r\n")? + 4;
+    let length = head + content_length(&input[..head]);
+    (input.len() >= length).then_some(length)
+}
+
+fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|window| window == part)
+}
+
+fn content_length(head: &[u8]) -> usize {
+    header(head, "content-length").and_then(|value| std::str::from_utf8(value).ok()?.parse().ok()).unwrap_or(0)
+}
+
+/// The value of a header.
+pub fn header<'h>(head: &'h [u8], name: &str) -> Option<&'h [u8]> {
+    head.split(|byte| *byte == b'\n').find_map(|line| {
+        let (found, rest) = line.split_at_checked(name.len())?;
+        let rest = found.eq_ignore_ascii_case(name.as_bytes()).then(|| rest.strip_prefix(b":"))??;
+        Some(rest.trim_ascii())
+    })
+}
+
+/// The key of a cache: the request's first line.
+pub fn cache_key(request: &[u8]) -> Vec<u8> {
+    request.split(|byte| *byte == b'\r').next().unwrap_or_default().to_vec()
+}
+
+/// Changes the last byte.
+pub fn corrupt(mut response: Vec<u8>) -> Vec<u8> {
+    if let Some(last) = response.last_mut() {
+        *last ^= 1;
+    }
+    response
+}
+
+/// Adds a line to the head.
+pub fn add_header(mut response: Vec<u8>, line: &[u8]) -> Vec<u8> {
+    if let Some(at) = find(&response, b"\r\n\r\n") {
+        response.splice(at + 2..at + 2, line.iter().copied());
+    }
+    response
+}
+
+/// Compresses the body, where the request accepts gzip.
+///
+/// # Errors
+/// Those of the encoder.
+pub fn compress(response: Vec<u8>, request: &[u8]) -> std::io::Result<Vec<u8>> {
+    if header(request, "accept-encoding") != Some(b"gzip") {
+        return Ok(response);
+    }
+    let head = find(&response, b"\r\n\r\n").map_or(response.len(), |at| at + 4);
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(&response[head..])?;
+    let body = encoder.finish()?;
+    let is_length = |line: &&[u8]| line.to_ascii_lowercase().starts_with(b"content-length:");
+    let lines = response[..head - 2].split_inclusive(|byte| *byte == b'\n').filter(|line| !is_length(line));
+    let mut coded: Vec<u8> = lines.flatten().copied().collect();
+    coded.extend(format!("Content-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes());
+    coded.extend(body);
+    Ok(coded)
+}
+
+/// Removes the response's ID.
+pub fn strip_id(response: Vec<u8>) -> Vec<u8> {
+    let Some(head) = find(&response, b"\r\n\r\n").map(|at| at + 4) else { return response };
+    let is_id = |line: &&[u8]| {
+        line.get(..RESPONSE_ID.len()).is_some_and(|name| name.eq_ignore_ascii_case(RESPONSE_ID.as_bytes()))
+    };
+    let mut kept: Vec<u8> = response[..head]
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter(|line| !is_id(line))
+        .flatten()
+        .copied()
+        .collect();
+    kept.extend_from_slice(&response[head..]);
+    kept
+}
+
+/// Writes the request's ID over that of an older response.
+pub fn forge_id(mut response: Vec<u8>, request: &[u8]) -> Vec<u8> {
+    let Some(id) = header(request, REQUEST_ID) else { return response };
+    let Some(given) = header(&response, RESPONSE_ID).map(<[u8]>::to_vec) else { return response };
+    if let (Some(at), true) = (find(&response, &given), given.len() >= id.len()) {
+        response[at..at + id.len()].copy_from_slice(id);
+    }
+    response
+}
+
+/// Writes a time over that in the response's ID: microseconds of the monotonic clock.
+pub fn forge_time(mut response: Vec<u8>, now_us: u64) -> Vec<u8> {
+    let Some(given) = header(&response, RESPONSE_ID).map(<[u8]>::to_vec) else { return response };
+    let text = format!("{now_us:016x}");
+    if let Some(at) = find(&response, &given).map(|at| at + TIME_AT).filter(|at| at + text.len() <= response.len()) {
+        response[at..at + text.len()].copy_from_slice(text.as_bytes());
+    }
+    response
+}

@@ -1,0 +1,386 @@
+//! The product of the world: a proxy for HTTP/1.1 with workers, a service time and a pool of connections to its origins, honest or not.
+//! It knows messages whose bodies have a length, which is what weir's origin sends.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use weir_net::sim::SimDriver;
+use weir_net::{Address, Conn, Driver, Event, Handler, Io, Next, Task};
+
+use crate::misbehaviour::{self, Fault, message_length};
+
+const SECOND: u64 = 1_000_000_000;
+const MILLI: u64 = 1_000_000;
+
+/// Requests until the load is taken to have begun: weir's own are fewer.
+const BEFORE_LOAD: u64 = 100;
+
+/// How it serves.
+#[derive(Debug, Clone)]
+pub struct ProductOptions {
+    /// CPU time that a request takes, nanoseconds; a request waits until a worker is free for it.
+    pub service: u64,
+    /// Requests that are worked on at a time.
+    pub workers: usize,
+    /// Connections to the origins that it has at most; requests wait for one.
+    pub upstreams: usize,
+    /// A connection to an origin carries more than one request.
+    pub keep_alive: bool,
+    /// Where requests go, in turn.
+    pub origins: Vec<Address>,
+    /// Its misbehaviour.
+    pub fault: Fault,
+}
+
+/// What the product has spent, for the world's vitals.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// CPU time, nanoseconds.
+    pub cpu_ns: u64,
+    /// Bytes of memory at most.
+    pub memory: u64,
+    /// Bytes written to disk.
+    pub written: u64,
+    /// Requests so far.
+    pub requests: u64,
+}
+
+/// A product's counters, shared with whoever reads its vitals.
+pub type SharedSpent = Arc<Mutex<Spent>>;
+
+/// The product. Its listener is given to its driver.
+#[derive(Debug)]
+pub struct Product {
+    options: ProductOptions,
+    spent: SharedSpent,
+    clients: HashMap<Conn, Client>,
+    upstreams: HashMap<Conn, Upstream>,
+    idle: Vec<Conn>,
+    /// Exchanges that wait for a connection to an origin.
+    waiting: VecDeque<Exchange>,
+    /// When each worker is free.
+    workers: Vec<u64>,
+    jobs: BinaryHeap<Reverse<(u64, u64)>>,
+    planned: HashMap<u64, Exchange>,
+    last_job: u64,
+    next_origin: usize,
+    requests: u64,
+    /// When the load began.
+    began: Option<u64>,
+    cache: HashMap<Vec<u8>, Vec<u8>>,
+    /// Requests that wait for the response of another ([`Fault::Coalesce`]); `None`: none is under way.
+    coalesced: Option<Vec<Exchange>>,
+}
+
+#[derive(Debug, Default)]
+struct Client {
+    input: Vec<u8>,
+    /// A request of it is worked on.
+    is_busy: bool,
+    has_ended: bool,
+}
+
+#[derive(Debug, Default)]
+struct Upstream {
+    exchange: Option<Exchange>,
+    input: Vec<u8>,
+}
+
+/// A request and what is to come of its response.
+#[derive(Debug, Clone)]
+struct Exchange {
+    client: Conn,
+    number: u64,
+    request: Vec<u8>,
+    /// How often the origin is asked before the client has its response.
+    asks: u32,
+    /// The client has its response already, or gets that of another exchange.
+    is_silent: bool,
+}
+
+impl Product {
+    /// A product that has served nothing.
+    pub fn new(options: ProductOptions, spent: SharedSpent) -> Product {
+        let workers = vec![0; options.workers.max(1)];
+        Product {
+            options,
+            spent,
+            clients: HashMap::new(),
+            upstreams: HashMap::new(),
+            idle: Vec::new(),
+            waiting: VecDeque::new(),
+            workers,
+            jobs: BinaryHeap::new(),
+            planned: HashMap::new(),
+            last_job: 0,
+            next_origin: 0,
+            requests: 0,
+            began: None,
+            cache: HashMap::new(),
+            coalesced: None,
+        }
+    }
+
+    fn spend(&self, change: impl FnOnce(&mut Spent)) {
+        change(&mut self.spent.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Time since the load began.
+    fn age(&self, now: u64) -> u64 {
+        self.began.map_or(0, |began| now - began)
+    }
+
+    /// Takes the next whole request of a client, unless one is worked on.
+    fn take_request<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let now = io.now();
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        if client.is_busy {
+            return;
+        }
+        let Some(length) = message_length(&client.input) else {
+            if client.has_ended {
+                self.clients.remove(&conn);
+                io.close(conn);
+            }
+            return;
+        };
+        let request: Vec<u8> = client.input.drain(..length).collect();
+        client.is_busy = true;
+        let number = self.requests;
+        self.requests += 1;
+        if number == BEFORE_LOAD {
+            self.began = Some(now);
+        }
+        let service = self.options.service;
+        self.spend(|spent| {
+            spent.cpu_ns += service;
+            spent.requests += 1;
+        });
+        // The worker that is free first takes it.
+        let free = self.workers.iter_mut().min().expect("there is one");
+        let done = (*free).max(now) + service;
+        *free = done;
+        let at = self.delay(done, number);
+        self.last_job += 1;
+        self.jobs.push(Reverse((at, self.last_job)));
+        let exchange = Exchange { client: conn, number, request, asks: 1, is_silent: false };
+        self.planned.insert(self.last_job, exchange);
+    }
+
+    /// When a request goes on, that is served at `done`.
+    fn delay(&self, done: u64, number: u64) -> u64 {
+        const LONGER: u64 = 5 * MILLI;
+        if number < BEFORE_LOAD {
+            return done;
+        }
+        let age = self.age(done);
+        match self.options.fault {
+            Fault::Step(second) if age >= second * SECOND => done + LONGER,
+            Fault::StepUp(second) if age < second * SECOND => done + LONGER,
+            Fault::Ramp => done + age / 2_000,
+            Fault::Stall => done + (200 * MILLI).saturating_sub(age % SECOND),
+            Fault::Pause(second) if age / SECOND == second => done + SECOND - age % SECOND,
+            // Longer than any client waits.
+            Fault::Freeze(second) if age >= second * SECOND => done + 600 * SECOND,
+            _ => done,
+        }
+    }
+
+    /// Serves a request that was worked on.
+    fn serve<I: Io>(&mut self, io: &mut I, mut exchange: Exchange) {
+        let (number, now) = (exchange.number, io.now());
+        let in_load = number >= BEFORE_LOAD;
+        let one_in = |n: u64| in_load && number % n == n / 2;
+        let cached = || self.cache.get(&misbehaviour::cache_key(&exchange.request)).cloned();
+        match self.options.fault {
+            Fault::Cache | Fault::Forge | Fault::Revalidate | Fault::ForgeAll => {
+                if let Some(mut response) = cached() {
+                    if matches!(self.options.fault, Fault::Forge | Fault::ForgeAll) {
+                        response = misbehaviour::forge_id(response, &exchange.request);
+                    }
+                    if self.options.fault == Fault::ForgeAll {
+                        response = misbehaviour::forge_time(response, now / 1_000);
+                    }
+                    if matches!(self.options.fault, Fault::Revalidate | Fault::ForgeAll) {
+                        self.ask(io, Exchange { is_silent: true, ..exchange.clone() });
+                    }
+                    return self.respond(io, exchange.client, &response);
+                }
+            }
+            Fault::CacheAndTwice if number.is_multiple_of(10) => {
+                if let Some(response) = cached() {
+                    return self.respond(io, exchange.client, &response);
+                }
+            }
+            Fault::CacheAndTwice if number % 10 == 5 => exchange.asks = 2,
+            Fault::Coalesce if in_load => {
+                if let Some(others) = &mut self.coalesced {
+                    return others.push(exchange);
+                }
+                self.coalesced = Some(Vec::new());
+            }
+            Fault::Mirror => self.ask(io, Exchange { is_silent: true, ..exchange.clone() }),
+            Fault::Retry(n) if one_in(n) => exchange.asks = 2,
+            Fault::Refuse(n) if one_in(n) => return self.respond(io, exchange.client, misbehaviour::REFUSAL),
+            Fault::Reset(n) if one_in(n) => {
+                self.clients.remove(&exchange.client);
+                return io.abort(exchange.client);
+            }
+            Fault::Spike if number == BEFORE_LOAD + 3_000 => self.spend(|spent| spent.memory = 600_000_000),
+            Fault::Log => {
+                let length = exchange.request.len() as u64;
+                self.spend(|spent| spent.written += length);
+            }
+            _ => {}
+        }
+        self.ask(io, exchange);
+    }
+
+    /// Sends a request to an origin, once there is a connection for it.
+    fn ask<I: Io>(&mut self, io: &mut I, exchange: Exchange) {
+        let conn = match self.idle.pop() {
+            Some(conn) => conn,
+            None if self.upstreams.len() < self.options.upstreams => {
+                let origin = &self.options.origins[self.next_origin % self.options.origins.len()];
+                self.next_origin += 1;
+                match io.connect(origin, None) {
+                    Ok(conn) => {
+                        self.upstreams.insert(conn, Upstream::default());
+                        conn
+                    }
+                    Err(_) => return self.refuse(io, &exchange),
+                }
+            }
+            None => return self.waiting.push_back(exchange),
+        };
+        io.send(conn, &exchange.request);
+        if let Some(upstream) = self.upstreams.get_mut(&conn) {
+            upstream.exchange = Some(exchange);
+        }
+    }
+
+    /// The origin's response to an exchange is whole.
+    fn receive<I: Io>(&mut self, io: &mut I, conn: Conn, response: Vec<u8>) {
+        let Some(upstream) = self.upstreams.get_mut(&conn) else { return };
+        let Some(mut exchange) = upstream.exchange.take() else { return };
+        if self.options.keep_alive {
+            self.idle.push(conn);
+        } else {
+            self.upstreams.remove(&conn);
+            io.close(conn);
+        }
+        exchange.asks -= 1;
+        if exchange.asks > 0 {
+            self.ask(io, exchange);
+        } else {
+            self.finish(io, exchange, response);
+        }
+        if let Some(next) = self.waiting.pop_front() {
+            self.ask(io, next);
+        }
+    }
+
+    /// The client of an exchange gets its response.
+    fn finish<I: Io>(&mut self, io: &mut I, exchange: Exchange, response: Vec<u8>) {
+        let (number, request) = (exchange.number, &exchange.request);
+        let in_load = number >= BEFORE_LOAD;
+        let response = match self.options.fault {
+            Fault::Strip => misbehaviour::strip_id(response),
+            Fault::Corrupt(n) if in_load && number % n == n / 2 => misbehaviour::corrupt(response),
+            Fault::Header(second) if in_load && self.age(io.now()) >= second * SECOND => {
+                misbehaviour::add_header(response, misbehaviour::ADDED_HEADER)
+            }
+            Fault::Gzip => misbehaviour::compress(response, request).unwrap_or_default(),
+            _ => response,
+        };
+        if !exchange.is_silent {
+            self.cache.entry(misbehaviour::cache_key(request)).or_insert_with(|| response.clone());
+            self.respond(io, exchange.client, &response);
+        }
+        if self.options.fault == Fault::Coalesce && in_load {
+            for other in self.coalesced.take().unwrap_or_default() {
+                self.respond(io, other.client, &response);
+            }
+        }
+    }
+
+    fn respond<I: Io>(&mut self, io: &mut I, conn: Conn, response: &[u8]) {
+        if let Some(client) = self.clients.get_mut(&conn) {
+            client.is_busy = false;
+            io.send(conn, response);
+            self.take_request(io, conn);
+        }
+    }
+
+    fn refuse<I: Io>(&mut self, io: &mut I, exchange: &Exchange) {
+        if !exchange.is_silent {
+            self.respond(io, exchange.client, b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
+        }
+    }
+
+    /// A connection to an origin has ended.
+    fn lose_upstream<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        self.idle.retain(|idle| *idle != conn);
+        if let Some(exchange) = self.upstreams.remove(&conn).and_then(|upstream| upstream.exchange) {
+            self.refuse(io, &exchange);
+        }
+        if let Some(next) = self.waiting.pop_front() {
+            self.ask(io, next);
+        }
+    }
+}
+
+impl Handler for Product {
+    fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
+        match event {
+            Event::Accepted(_) => drop(self.clients.insert(conn, Client::default())),
+            Event::Data(bytes) => {
+                if let Some(client) = self.clients.get_mut(&conn) {
+                    client.input.extend_from_slice(bytes);
+                    self.take_request(io, conn);
+                } else if let Some(upstream) = self.upstreams.get_mut(&conn) {
+                    upstream.input.extend_from_slice(bytes);
+                    if let Some(length) = message_length(&upstream.input) {
+                        let response = upstream.input.drain(..length).collect();
+                        self.receive(io, conn, response);
+                    }
+                }
+            }
+            Event::Eof => {
+                if let Some(client) = self.clients.get_mut(&conn) {
+                    client.has_ended = true;
+                    self.take_request(io, conn);
+                } else {
+                    io.close(conn);
+                    self.lose_upstream(io, conn);
+                }
+            }
+            Event::Failed { .. } => {
+                if self.clients.remove(&conn).is_none() {
+                    self.lose_upstream(io, conn);
+                }
+            }
+            Event::Connected | Event::Skipped(_) | Event::Sent => {}
+        }
+    }
+}
+
+impl Task<SimDriver> for Product {
+    fn turn(&mut self, driver: &mut SimDriver) -> io::Result<Next> {
+        while let Some(Reverse((at, job))) = self.jobs.peek().copied()
+            && at <= driver.now()
+        {
+            self.jobs.pop();
+            if let Some(exchange) = self.planned.remove(&job) {
+                self.serve(driver, exchange);
+            }
+        }
+        Ok(Next::Poll(self.jobs.peek().map(|Reverse((at, _))| *at)))
+    }
+
+    fn poll(&mut self, driver: &mut SimDriver, until: Option<u64>) -> io::Result<()> {
+        driver.poll(self, until)
+    }
+}
