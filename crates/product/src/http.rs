@@ -17,7 +17,16 @@ use weir_wire::http1::{Framing, encode};
 
 use crate::client::{Endpoint, Http1, Http2, LARGEST_BODY, RequestError, Response, Transport, WireProtocol};
 
-/// A client of one address.
+/// Sends requests to one server, one at a time.
+pub trait HttpClient {
+    /// Sends one request of a workload.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    fn send(&self, request: &Request) -> Result<Response, String>;
+}
+
+/// A client of one address, over sockets.
 #[derive(Debug)]
 pub struct Http {
     endpoint: Endpoint,
@@ -48,11 +57,17 @@ impl Http {
         Http { endpoint: wire_protocol.at(addr), protocol, timeout, independent, kept: RefCell::default() }
     }
 
-    /// Sends one request of a workload.
+    /// GET of a path.
     ///
     /// # Errors
     /// What went wrong, in words.
-    pub fn send(&self, request: &Request) -> Result<Response, String> {
+    pub fn get(&self, path: &str) -> Result<Response, String> {
+        self.send(&Request::get(path))
+    }
+}
+
+impl HttpClient for Http {
+    fn send(&self, request: &Request) -> Result<Response, String> {
         if let Some(agent) = &self.independent {
             return ask_independently(agent, self.endpoint.addr, request);
         }
@@ -68,15 +83,9 @@ impl Http {
         let asked = self.ask(&mut connection, request, until);
         self.keep(connection, asked)
     }
+}
 
-    /// GET of a path.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub fn get(&self, path: &str) -> Result<Response, String> {
-        self.send(&Request::get(path))
-    }
-
+impl Http {
     fn connect(&self, until: Instant) -> Result<Connection, RequestError> {
         match self.protocol.application() {
             Application::Http1 => Ok(Connection::Http1(Box::new(Http1::new(Transport::open(&self.endpoint, until)?)))),

@@ -5,6 +5,7 @@
 //! Questions and answers are lines of JSON. The first question brings the run's TLS, so that no key is in an argument. This
 //! module does not know what follows from an answer.
 
+use std::fmt::Debug;
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use weir_model::keyvalue::KeyValue;
 use weir_model::suite::{Expect, Protocol, Request, Workload};
 
 use crate::failure::Failure;
-use crate::http::Http;
+use crate::http::{Http, HttpClient};
 use crate::monitor::Monitors;
 use crate::tls::RunTls;
 use crate::verify;
@@ -180,7 +181,7 @@ impl Requester {
 
     fn ask<T: DeserializeOwned>(&self, query: &Query, timeout: Duration) -> Result<T, String> {
         let answer = match &self.0 {
-            How::Here(tls) => answer(tls, query)?,
+            How::Here(tls) => answer(&Sockets, tls, query)?,
             How::There { process, host, output } => {
                 let line = serde_json::to_string(query).map_err(|e| e.to_string())?;
                 let line = process.ask(&line, timeout * MOST_REQUESTS + SPARE).map_err(|error| {
@@ -210,14 +211,56 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> std::io::Result<()>
     Ok(())
 }
 
+/// How a requester reaches servers.
+pub trait Dial: Debug + Send {
+    /// A client for HTTP.
+    ///
+    /// # Errors
+    /// When the TLS settings cannot be used.
+    fn http(&self, tls: &RunTls, server: &Server) -> Result<Box<dyn HttpClient>, String>;
+
+    /// Checks that a server keeps, returns and removes keys and values: see [`verify::keyvalue`].
+    ///
+    /// # Errors
+    /// What was found and what would be right.
+    fn verify_keyvalue(&self, tls: &RunTls, workload: &KeyValue, server: &Server) -> Result<(), String>;
+}
+
+/// Over this machine's sockets.
+#[derive(Debug)]
+struct Sockets;
+
+impl Dial for Sockets {
+    fn http(&self, tls: &RunTls, server: &Server) -> Result<Box<dyn HttpClient>, String> {
+        Ok(Box::new(Http::with_protocol(server.addr, server.timeout, &tls.wire_protocol(server.protocol)?)))
+    }
+
+    fn verify_keyvalue(&self, tls: &RunTls, workload: &KeyValue, server: &Server) -> Result<(), String> {
+        let endpoint = tls.wire_protocol(server.protocol)?.at(server.addr);
+        verify::keyvalue(workload, &endpoint, server.protocol, server.timeout)
+    }
+}
+
 /// What a requester's process remembers from one question to the next.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Answers {
+    dial: Box<dyn Dial>,
     tls: Option<Box<RunTls>>,
     monitors: Monitors,
 }
 
+impl Default for Answers {
+    fn default() -> Answers {
+        Answers::new(Box::new(Sockets))
+    }
+}
+
 impl Answers {
+    /// Those of a requester that reaches servers so.
+    pub fn new(dial: Box<dyn Dial>) -> Answers {
+        Answers { dial, tls: None, monitors: Monitors::default() }
+    }
+
     /// The answer to a question, a line each.
     pub fn to(&mut self, line: &str) -> String {
         let answered = match (serde_json::from_str(line), &self.tls) {
@@ -231,42 +274,38 @@ impl Answers {
                 Ok(Value::Null)
             }
             (Ok(_), None) => Err("no TLS was told".to_owned()),
-            (Ok(query), Some(tls)) => answer(tls, &query),
+            (Ok(query), Some(tls)) => answer(self.dial.as_ref(), tls, &query),
         };
         // Values and texts are always written.
         serde_json::to_string(&answered).unwrap_or_default()
     }
 }
 
-fn answer(tls: &RunTls, query: &Query) -> Result<Value, String> {
+fn answer(dial: &dyn Dial, tls: &RunTls, query: &Query) -> Result<Value, String> {
     let value = match query {
-        Query::Ready(server) => ready(tls, server).map(|()| Value::Null)?,
+        Query::Ready(server) => ready(dial, tls, server).map(|()| Value::Null)?,
         Query::Verify { workload, to, origin, proxied } => {
-            serde_json::to_value(verified(tls, workload, to, origin.as_ref(), *proxied)?).map_err(|e| e.to_string())?
+            serde_json::to_value(verified(dial, tls, workload, to, origin.as_ref(), *proxied)?).map_err(|e| e.to_string())?
         }
         Query::ServesStrangers { workload, to } => serves_strangers(tls, workload, to)?.into(),
-        Query::Save { request, from, file } => save(tls, request, from, file).map(|()| Value::Null)?,
+        Query::Save { request, from, file } => save(dial, tls, request, from, file).map(|()| Value::Null)?,
         Query::Tls(_) | Query::Monitor { .. } => return Err("only a process can".to_owned()),
     };
     Ok(value)
 }
 
-fn http(tls: &RunTls, server: &Server) -> Result<Http, String> {
-    Ok(Http::with_protocol(server.addr, server.timeout, &tls.wire_protocol(server.protocol)?))
-}
-
-fn ready(tls: &RunTls, server: &Server) -> Result<(), String> {
+fn ready(dial: &dyn Dial, tls: &RunTls, server: &Server) -> Result<(), String> {
     if server.protocol.is_keyvalue() {
-        let endpoint = tls.wire_protocol(server.protocol)?.at(server.addr);
-        return verify::keyvalue(&KeyValue::default(), &endpoint, server.protocol, server.timeout);
+        return dial.verify_keyvalue(tls, &KeyValue::default(), server);
     }
-    match http(tls, server)?.get("/_weir/ready")? {
+    match dial.http(tls, server)?.send(&Request::get("/_weir/ready"))? {
         answer if answer.status == 204 => Ok(()),
         answer => Err(format!("status {} instead of the origin's 204", answer.status)),
     }
 }
 
 fn verified(
+    dial: &dyn Dial,
     tls: &RunTls,
     workload: &Workload,
     to: &Server,
@@ -274,14 +313,12 @@ fn verified(
     proxied: bool,
 ) -> Result<Result<Expect, String>, String> {
     if let Some(keyvalue) = &workload.keyvalue {
-        let endpoint = tls.wire_protocol(to.protocol)?.at(to.addr);
-        let kept = verify::keyvalue(keyvalue, &endpoint, to.protocol, to.timeout);
-        return Ok(kept.map(|()| Expect::default()));
+        return Ok(dial.verify_keyvalue(tls, keyvalue, to).map(|()| Expect::default()));
     }
-    let to_product = http(tls, to)?;
-    let to_origin = origin.map(|origin| http(tls, origin)).transpose()?;
-    let (expect, reference) = verify::reference(workload, to_origin.as_ref().unwrap_or(&to_product))?;
-    let compared = if proxied { verify::product(workload, &to_product, &reference) } else { Ok(()) };
+    let to_product = dial.http(tls, to)?;
+    let to_origin = origin.map(|origin| dial.http(tls, origin)).transpose()?;
+    let (expect, reference) = verify::reference(workload, to_origin.as_ref().unwrap_or(&to_product).as_ref())?;
+    let compared = if proxied { verify::product(workload, to_product.as_ref(), &reference) } else { Ok(()) };
     Ok(compared.map(|()| expect))
 }
 
@@ -293,8 +330,8 @@ fn serves_strangers(tls: &RunTls, workload: &Workload, to: &Server) -> Result<bo
     })
 }
 
-fn save(tls: &RunTls, request: &Request, from: &Server, file: &Path) -> Result<(), String> {
-    let answer = http(tls, from)?.send(request).map_err(|e| format!("weir's own origin did not answer it: {e}"))?;
+fn save(dial: &dyn Dial, tls: &RunTls, request: &Request, from: &Server, file: &Path) -> Result<(), String> {
+    let answer = dial.http(tls, from)?.send(request).map_err(|e| format!("weir's own origin did not answer it: {e}"))?;
     if answer.status != 200 {
         return Err(format!("its answer has the status {}", answer.status));
     }
