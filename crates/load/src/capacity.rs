@@ -6,7 +6,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use weir_net::{Capacity, DescriptorKind, DriverKind};
+use weir_model::load::DriverChoice;
+use weir_net::{Capacity, DescriptorKind, DriverKind, probe};
 
 use crate::error::LoadError;
 
@@ -33,21 +34,38 @@ const PER_SOURCE: u32 = 10_000;
 /// Source addresses for a load on loopback that makes a new connection for every request.
 const SOURCES_FOR_CLOSE: u32 = 16;
 
+/// What a host has for a load.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resources {
+    pub driver: DriverKind,
+    pub capacity: Capacity,
+    /// The range of local ports, both ends included.
+    pub ports: (u16, u16),
+}
+
+impl Resources {
+    /// Those of this host. Raises the soft limit of descriptors.
+    ///
+    /// # Errors
+    /// When the driver cannot be had.
+    pub(crate) fn of_host(choice: DriverChoice) -> Result<Resources, LoadError> {
+        let driver = probe(choice)?;
+        Ok(Resources { driver, capacity: weir_net::capacity(driver), ports: port_range() })
+    }
+
+    /// More descriptors than any load takes, and the kernel's default of ports.
+    pub(crate) fn unlimited() -> Resources {
+        let capacity = Capacity { descriptors: 1 << 30, per_ring: 0 };
+        Resources { driver: DriverKind::Epoll, capacity, ports: DEFAULT_RANGE }
+    }
+}
+
 /// How this many connections are held, and the least number of threads. Beyond the limit of descriptors they are held
 /// in the tables of as many rings as necessary, one per thread.
 ///
 /// # Errors
 /// [`LoadError::Descriptors`] when the host cannot hold them.
 pub(crate) fn hold(
-    kind: DriverKind,
-    connections: u32,
-    threads: u32,
-    close: bool,
-) -> Result<(u32, DescriptorKind), LoadError> {
-    hold_in(weir_net::capacity(kind), connections, threads, close)
-}
-
-fn hold_in(
     capacity: Capacity,
     connections: u32,
     threads: u32,
@@ -76,7 +94,7 @@ pub fn threads_of_clients(hosts: &[(u32, u64)], connections: u32, close: bool) -
             let capacity = Capacity { descriptors, per_ring: u32::try_from(descriptors).unwrap_or(u32::MAX) };
             let share = (u64::from(connections) * u64::from(threads)).div_ceil(all.max(1)) as u32;
             // What fits no number of threads is refused there, with what would be right.
-            hold_in(capacity, share, threads * times, close).is_ok_and(|(needed, _)| needed <= threads * times)
+            hold(capacity, share, threads * times, close).is_ok_and(|(needed, _)| needed <= threads * times)
         })
     };
     let times = (1..=MOST_TIMES).find(|times| fits(*times)).unwrap_or(1);
@@ -204,9 +222,9 @@ mod tests {
     #[test]
     fn beyond_the_descriptors_there_are_tables() {
         let here = Capacity { descriptors: 20_000, per_ring: 20_000 };
-        assert_eq!(hold_in(here, 10_000, 2, false).unwrap(), (2, DescriptorKind::Regular));
-        assert_eq!(hold_in(here, 200_000, 2, false).unwrap(), (11, DescriptorKind::Direct));
-        assert_eq!(hold_in(here, 200_000, 16, false).unwrap(), (16, DescriptorKind::Direct));
+        assert_eq!(hold(here, 10_000, 2, false).unwrap(), (2, DescriptorKind::Regular));
+        assert_eq!(hold(here, 200_000, 2, false).unwrap(), (11, DescriptorKind::Direct));
+        assert_eq!(hold(here, 200_000, 16, false).unwrap(), (16, DescriptorKind::Direct));
     }
 
     #[test]
@@ -221,12 +239,12 @@ mod tests {
     #[test]
     fn too_few_descriptors_are_said_with_what_would_fit() {
         let epoll = Capacity { descriptors: 1024, per_ring: 0 };
-        assert!(hold_in(epoll, 700, 1, false).is_ok());
-        let error = hold_in(epoll, 1000, 1, false).unwrap_err();
+        assert!(hold(epoll, 700, 1, false).is_ok());
+        let error = hold(epoll, 1000, 1, false).unwrap_err();
         let text = error.to_string();
         // 256 are for the rest of the process, and 8 for the thread.
         assert!(text.contains("1264") && text.contains("at most 760"), "{text}");
-        assert!(hold_in(epoll, 760, 1, false).is_ok());
-        assert!(hold_in(epoll, 700, 1, true).is_err());
+        assert!(hold(epoll, 760, 1, false).is_ok());
+        assert!(hold(epoll, 700, 1, true).is_err());
     }
 }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -81,8 +81,7 @@ pub fn merge(clients: &[ClientOutput], outputs: &Outputs) -> Result<LoadResult, 
     result.series = rows.into_values().collect();
     distributions.give(&mut result);
     if let Some(sink) = &mut sinks.hlog {
-        let start = UNIX_EPOCH + Duration::from_millis(result.window_start_ms);
-        output::write_log(sink, &log, 0, start)?;
+        output::write_log(sink, &log, 0, result.window_start_ms * MILLI)?;
     }
     if let Some(sink) = &mut sinks.series {
         output::write_series(sink, &result.series)?;

@@ -5,8 +5,6 @@
 use weir_model::load::{ANSWER_HEADER, NameCounts, Names};
 use weir_wire::names::{ANSWER_LENGTH, AnswerKey, Answered, HeaderFinder, Name};
 
-use crate::clock::Clock;
-
 /// The names of one worker.
 #[derive(Debug, Clone)]
 pub(crate) struct NameWatch {
@@ -14,7 +12,6 @@ pub(crate) struct NameWatch {
     thread: u32,
     one_clock: bool,
     key: AnswerKey,
-    clock: Clock,
     /// The number of the next request.
     next: u64,
     finder: HeaderFinder,
@@ -24,10 +21,10 @@ pub(crate) struct NameWatch {
 
 impl NameWatch {
     /// For the thread with this number of all.
-    pub(crate) fn new(names: &Names, thread: u32, clock: Clock) -> NameWatch {
+    pub(crate) fn new(names: &Names, thread: u32) -> NameWatch {
         let finder = HeaderFinder::new(ANSWER_HEADER, ANSWER_LENGTH);
         let (load, one_clock, key) = (names.load, names.one_clock, AnswerKey(names.key));
-        NameWatch { load, thread, one_clock, key, clock, next: 0, finder, counts: NameCounts::default() }
+        NameWatch { load, thread, one_clock, key, next: 0, finder, counts: NameCounts::default() }
     }
 
     /// The name of the request that is encoded now.
@@ -88,7 +85,7 @@ impl NameWatch {
     /// Whether the origin answered before a request was sent at that time.
     #[inline]
     fn is_before(&self, answered: Answered, sent: u64) -> bool {
-        self.one_clock && answered.at_us < self.clock.monotonic_at(sent) / 1_000
+        self.one_clock && answered.at_us < sent / 1_000
     }
 }
 
@@ -98,7 +95,7 @@ mod tests {
 
     fn watch(one_clock: bool) -> NameWatch {
         let names = Names { header: "x".into(), load: 7, one_clock, key: [1, 2] };
-        NameWatch::new(&names, 3, Clock::start())
+        NameWatch::new(&names, 3)
     }
 
     /// What an answer to request 1 counts as. `after_us`: when it was answered, after request 1 was sent.
@@ -106,9 +103,9 @@ mod tests {
         let mut watch = watch(one_clock);
         watch.sent();
         let name = watch.sent();
-        let sent = 1_000_000_000;
+        let sent: u64 = 1_000_000_000;
         let text = answer.map(|(name, after_us)| {
-            let at_us = watch.clock.monotonic_at(sent) / 1_000;
+            let at_us = sent / 1_000;
             Answered { name, worker: 0, at_us: at_us.saturating_add_signed(after_us) }.text(watch.key)
         });
         watch.answered(name, sent, text.as_ref().map(|text| &text[..]));

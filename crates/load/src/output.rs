@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer, V2Serializer};
@@ -131,7 +131,7 @@ impl Drop for Sink {
     }
 }
 
-/// Writes the interval log. `window` is the window's start on the run's clock, `unix` the same as wall time.
+/// Writes the interval log. `window` is the window's start on the run's clock, `unix_ns` the same as wall time.
 ///
 /// # Errors
 /// [`LoadError::Output`].
@@ -139,12 +139,13 @@ pub(crate) fn write_log(
     sink: &mut Sink,
     intervals: &[LogInterval],
     window: u64,
-    unix: SystemTime,
+    unix_ns: u64,
 ) -> Result<(), LoadError> {
-    sink.write(|out| log_to(out, intervals, window, unix))
+    sink.write(|out| log_to(out, intervals, window, unix_ns))
 }
 
-fn log_to(out: &mut impl Write, intervals: &[LogInterval], window: u64, unix: SystemTime) -> io::Result<()> {
+fn log_to(out: &mut impl Write, intervals: &[LogInterval], window: u64, unix_ns: u64) -> io::Result<()> {
+    let unix = UNIX_EPOCH + Duration::from_nanos(unix_ns);
     let mut deserializer = Deserializer::new();
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()
@@ -217,7 +218,7 @@ mod tests {
         }
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("latency.hlog");
-        write_log(&mut Sink::open(&path).unwrap(), &intervals, window, SystemTime::now()).unwrap();
+        write_log(&mut Sink::open(&path).unwrap(), &intervals, window, 1_700_000_000_000_000_000).unwrap();
         let text = std::fs::read(&path).unwrap();
         let head = String::from_utf8_lossy(&text);
         assert!(head.starts_with("#[Histogram log format version 1.3]\n"));

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use weir_model::load::{Endpoint, LoadSpec, Part};
 use weir_model::suite::LoadKind;
-use weir_net::{Address, DescriptorKind, DriverKind};
+use weir_net::{Address, DescriptorKind};
 
-use crate::capacity;
+use crate::capacity::{self, Resources};
 use crate::check::Expectation;
 use crate::clock::from_secs;
 use crate::error::LoadError;
@@ -97,11 +97,11 @@ impl Share {
 }
 
 impl Plan {
-    /// Checks the specification and the host, and makes the plan.
+    /// Checks the specification and what there is for it, and makes the plan.
     ///
     /// # Errors
     /// A mistake in the specification, or a resource that the host lacks.
-    pub(crate) fn new<P: Protocol>(spec: &LoadSpec, kind: DriverKind, ports: (u16, u16)) -> Result<Plan, LoadError> {
+    pub(crate) fn new<P: Protocol>(spec: &LoadSpec, resources: &Resources) -> Result<Plan, LoadError> {
         validate::check(spec).map_err(LoadError::Order)?;
         let wished = match spec.threads {
             0 => spec.cpus.len().max(1) as u32,
@@ -110,7 +110,7 @@ impl Plan {
         let whole = Part { first_thread: 0, threads: wished.min(spec.connections) };
         let mut shares = shares(spec, whole.threads, spec.part.unwrap_or(whole));
         let (threads, descriptors) =
-            capacity::hold(kind, connections(&shares), shares.len() as u32, spec.connection_close)?;
+            capacity::hold(resources.capacity, connections(&shares), shares.len() as u32, spec.connection_close)?;
         let mut all_threads = whole.threads;
         if threads > shares.len() as u32 {
             if let Some(part) = spec.part {
@@ -122,7 +122,7 @@ impl Plan {
         let warmup = if spec.kind.has_warmup() { from_secs(spec.warmup_s) } else { 0 };
         let duration = from_secs(spec.duration_s);
         Ok(Plan {
-            targets: planned_targets(spec, connections(&shares), ports)?,
+            targets: planned_targets(spec, connections(&shares), resources.ports)?,
             choices: Arc::new(Choices::new(&spec.requests, spec.targets.len())),
             tls: TlsPlan::new(spec, P::ALPN).map_err(LoadError::Order)?,
             expectations: spec
@@ -244,10 +244,8 @@ pub(crate) mod tests {
         LoadSpec { requests, protocol, keyvalue: Some(keyvalue), ..spec() }
     }
 
-    const PORTS: (u16, u16) = (32768, 60999);
-
     fn plan(spec: &LoadSpec) -> Plan {
-        Plan::new::<Http1>(spec, DriverKind::Epoll, PORTS).unwrap()
+        Plan::new::<Http1>(spec, &Resources::unlimited()).unwrap()
     }
 
     #[test]
@@ -371,7 +369,7 @@ pub(crate) mod tests {
         spec.requests[1].target = 1;
         spec.connections = 8;
         // 2 ports and 1 of them left to others.
-        let plan = Plan::new::<Http1>(&spec, DriverKind::Epoll, (40_000, 40_001)).unwrap();
+        let plan = Plan::new::<Http1>(&spec, &Resources { ports: (40_000, 40_001), ..Resources::unlimited() }).unwrap();
         let to: Vec<String> = (0..4).map(|k| plan.target(k).address.to_string()).collect();
         assert_eq!(to, ["127.0.0.1:1", "unix:/run/x", "127.0.0.1:1", "unix:/run/x"]);
         let from: Vec<_> = (0..8).step_by(2).map(|k| plan.source(k, 0).unwrap().to_string()).collect();

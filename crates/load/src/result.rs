@@ -1,7 +1,6 @@
 //! Builds the record of a load from the totals and the final reports of the workers. Called by `run`.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_model::coding::Coding;
 use weir_model::load::{
@@ -10,6 +9,7 @@ use weir_model::load::{
 use weir_net::DriverKind;
 
 use crate::aggregate::Aggregate;
+use crate::clock::MILLI;
 use crate::counts::happened;
 use crate::headers::HeaderWatch;
 use crate::output::{LogInterval, span_s};
@@ -20,11 +20,11 @@ use crate::shared::WorkerResult;
 /// The time of the window.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
-    /// Start and end, of the run's clock.
+    /// Start and end.
     pub window: u64,
     pub end: u64,
-    /// The start as wall time.
-    pub unix: SystemTime,
+    /// The start as wall time, nanoseconds since the epoch of Unix.
+    pub unix_ns: u64,
     pub cut_short: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn result(
         connections_used: sum(|o| o.used),
         handshake: quantiles(&handshakes(outcomes)),
         first_byte: quantiles(&aggregate.samples.first_byte),
-        window_start_ms: unix_ms(span.unix),
+        window_start_ms: span.unix_ns / MILLI,
         window_s,
         bursts: plan.spec.bursts,
         offered_rate: plan.timetable.as_ref().map(|timetable| timetable.mean_rate(plan.warmup, plan.duration)),
@@ -244,9 +244,4 @@ fn moments(moments: &EventCounts) -> Counts {
         connect_failures: moments.connect_failures,
         ..Counts::default()
     }
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn unix_ms(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -4,7 +4,7 @@
 //! [`find_max`] runs one load after another. [`strategy`] chooses the next rate from the results so far and does not
 //! know loads; [`mod@judge`] decides whether a load's result meets the conditions.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_model::Condition;
 use weir_model::load::{
@@ -14,9 +14,11 @@ use weir_model::suite::{Arrivals, LoadKind};
 
 use crate::error::LoadError;
 use crate::gate::Gate;
-use crate::output::Outputs;
-use crate::run::{self, Progress};
+use crate::output::{Outputs, span_s};
+use crate::progress::Progress;
+use crate::run;
 use crate::stop::StopFlag;
+use crate::threads;
 use judge::{Judgement, judge};
 use strategy::{Next, Strategy, WindowOutcome};
 
@@ -100,7 +102,7 @@ struct Search<'a> {
     conditions: &'a [Condition],
     options: &'a SearchOptions,
     strategy: Strategy,
-    begun: Instant,
+    begun: u64,
     probes: Vec<Probe>,
     /// Loads that were begun.
     loads: u16,
@@ -122,7 +124,7 @@ impl<'a> Search<'a> {
             conditions,
             options,
             strategy: Strategy::new(options, spec.duration_s, judge::samples(conditions)),
-            begun: Instant::now(),
+            begun: threads::now(),
             probes: Vec::new(),
             loads: 0,
             confirmation: None,
@@ -144,11 +146,11 @@ impl<'a> Search<'a> {
                 Next::Try { kind, rate, window_s } => (kind, Some(rate), window_s),
             };
             progress(SearchProgress::Begins { number: self.probes.len(), kind, rate, window_s });
-            let at_s = self.begun.elapsed().as_secs_f64();
+            let at_s = span_s(self.begun, threads::now());
             let mut result = run(&self.order(rate, window_s), kind, progress);
             if matches!(result, Err(LoadError::NoConnection { .. })) && !self.probes.is_empty() {
                 // The target worked before. It may need a moment to recover from the last trial.
-                std::thread::sleep(self.recovery);
+                threads::sleep(self.recovery);
                 result = run(&self.order(rate, window_s), kind, progress);
             }
             let result = match result {
@@ -159,7 +161,7 @@ impl<'a> Search<'a> {
                 }
                 Err(error) => return Err(error),
             };
-            let seconds = self.begun.elapsed().as_secs_f64() - at_s;
+            let seconds = span_s(self.begun, threads::now()) - at_s;
             let probe = self.take(kind, rate, at_s, seconds, result);
             progress(SearchProgress::Ends(probe.clone()));
             self.probes.push(probe);
@@ -235,7 +237,7 @@ impl<'a> Search<'a> {
             met_up_to: self.strategy.met_up_to(),
             failed_from,
             limit: failed_from.map(|rate| limit(&self.probes, rate)),
-            seconds: self.begun.elapsed().as_secs_f64(),
+            seconds: span_s(self.begun, threads::now()),
             probes: self.probes,
             confirmation: self.confirmation,
         }

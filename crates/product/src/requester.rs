@@ -285,7 +285,8 @@ fn answer(dial: &dyn Dial, tls: &RunTls, query: &Query) -> Result<Value, String>
     let value = match query {
         Query::Ready(server) => ready(dial, tls, server).map(|()| Value::Null)?,
         Query::Verify { workload, to, origin, proxied } => {
-            serde_json::to_value(verified(dial, tls, workload, to, origin.as_ref(), *proxied)?).map_err(|e| e.to_string())?
+            serde_json::to_value(verified(dial, tls, workload, to, origin.as_ref(), *proxied)?)
+                .map_err(|e| e.to_string())?
         }
         Query::ServesStrangers { workload, to } => serves_strangers(tls, workload, to)?.into(),
         Query::Save { request, from, file } => save(dial, tls, request, from, file).map(|()| Value::Null)?,
@@ -331,7 +332,8 @@ fn serves_strangers(tls: &RunTls, workload: &Workload, to: &Server) -> Result<bo
 }
 
 fn save(dial: &dyn Dial, tls: &RunTls, request: &Request, from: &Server, file: &Path) -> Result<(), String> {
-    let answer = dial.http(tls, from)?.send(request).map_err(|e| format!("weir's own origin did not answer it: {e}"))?;
+    let answer =
+        dial.http(tls, from)?.send(request).map_err(|e| format!("weir's own origin did not answer it: {e}"))?;
     if answer.status != 200 {
         return Err(format!("its answer has the status {}", answer.status));
     }

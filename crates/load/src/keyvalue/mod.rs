@@ -12,7 +12,7 @@ pub(crate) mod keys;
 pub(crate) mod value;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rand::RngCore;
 use rand_distr::{Distribution, Zipf};
@@ -21,6 +21,7 @@ use weir_model::load::{ErrorKind, LoadSpec};
 
 use crate::clock::SECOND;
 use crate::generator::Fields;
+use crate::protocol::Instance;
 use keys::{InFlight, Keys, Lives, Outcome};
 use value::Values;
 
@@ -67,6 +68,8 @@ struct Order {
     preload: u64,
     /// Other clients wrote some of them, at times that this one does not know.
     preloaded_elsewhere: bool,
+    /// When the load began, and keys that were written before it live at least from then on, seconds.
+    begun: u32,
     share: bool,
     /// A set makes a fresh key, because nothing else does.
     sets_make_keys: bool,
@@ -101,7 +104,7 @@ pub(crate) struct Next {
 impl Requests {
     /// # Errors
     /// What is wrong with the load, as text for people.
-    pub(crate) fn new(spec: &LoadSpec, rules: Rules) -> Result<Requests, String> {
+    pub(crate) fn new(spec: &LoadSpec, rules: Rules, instance: Instance) -> Result<Requests, String> {
         let keyvalue = spec.keyvalue.as_ref().ok_or("a load of keys and values does not say which")?;
         let connections = u64::from(spec.max_connections.unwrap_or(spec.connections));
         let mix = spec
@@ -123,10 +126,11 @@ impl Requests {
             known,
             preload: keyvalue.preload,
             preloaded_elsewhere: spec.part.is_some(),
+            begun: (instance.now / SECOND) as u32,
             share: keyvalue.share,
             sets_make_keys: mix.iter().all(|(operation, _)| *operation != Operation::Create),
             connections,
-            first_fresh: (nonce() | 1) << COUNT_BITS,
+            first_fresh: (scramble(instance.nonce) | 1) << COUNT_BITS,
             zipf,
             mix,
         };
@@ -176,7 +180,7 @@ impl Requests {
         };
         let mut keys = Keys::fresh(order.first_fresh + connection);
         if !order.share {
-            keys.add_known(owned(0, order.preload), Some(self.lives.least));
+            keys.add_known(owned(0, order.preload), Some(order.begun.saturating_add(self.lives.least)));
             if order.preloaded_elsewhere {
                 keys.doubt_ends();
             }
@@ -317,10 +321,8 @@ impl Requests {
 }
 
 /// What differs from load to load, in as many bits as a key's number has for it.
-pub(crate) fn nonce() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    let mixed = (now ^ u64::from(std::process::id()).rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    mixed >> COUNT_BITS
+pub(crate) fn scramble(nonce: u64) -> u64 {
+    nonce.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> COUNT_BITS
 }
 
 /// The digits of a key's number: 16, hexadecimal.

@@ -7,6 +7,7 @@ use weir_net::DriverKind;
 
 use super::*;
 use crate::aggregate::Aggregate;
+use crate::capacity::Resources;
 use crate::clock::SECOND;
 use crate::counts::RequestCounts;
 use crate::headers::HeaderWatch;
@@ -38,7 +39,7 @@ fn spec(threads: u32) -> LoadSpec {
 /// What one client leaves whose threads sent this, and which has that part of the load.
 fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path, host: &str) -> ClientOutput {
     let spec = LoadSpec { part, ..spec(whole) };
-    let plan = Plan::new::<Http1>(&spec, DriverKind::Epoll, (32_768, 60_999)).unwrap();
+    let plan = Plan::new::<Http1>(&spec, &Resources::unlimited()).unwrap();
     let window = 5 * SECOND;
     let mut aggregate = Aggregate::new(plan.threads, true, true);
     let mut outcomes = Vec::new();
@@ -86,15 +87,15 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
             busy: sent.len() as f64 / 100.0,
         });
     }
-    let unix = UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
-    let span = Span { window, end: window + SECONDS * SECOND, unix, cut_short: false };
+    let unix_ns = 1_700_000_000_123_000_000;
+    let span = Span { window, end: window + SECONDS * SECOND, unix_ns, cut_short: false };
     aggregate.close(span.window, span.end);
     let files = Outputs { hlog: Some(folder.join(format!("{host}.hlog"))), series: None };
     let mut log = aggregate.log.take().unwrap();
     if part.is_some() {
         log.push(for_the_merge(&span, &outcomes, &aggregate));
     }
-    output::write_log(files.open().unwrap().hlog.as_mut().unwrap(), &log, window, unix).unwrap();
+    output::write_log(files.open().unwrap().hlog.as_mut().unwrap(), &log, window, unix_ns).unwrap();
     let result = result(&plan, DriverKind::Epoll, &span, aggregate, &outcomes, 4 * plan.threads);
     ClientOutput { host: host.to_owned(), result, log: files.hlog.unwrap() }
 }

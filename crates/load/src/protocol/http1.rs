@@ -10,7 +10,7 @@ use weir_wire::http1::{Framing, Limits, ParseError, ResponseEvent, ResponseParse
 use weir_wire::names::{NAME_LENGTH, Name};
 
 use super::http_template::{BODY_IN_PLACE, HttpTemplate, NO_NAME, header, headers_but};
-use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses, leak};
+use super::{Alpn, Encoded, Event, Instance, Protocol, Refusal, Responses, leak};
 use crate::generator::Generator;
 
 /// See the module.
@@ -74,7 +74,7 @@ impl Protocol for Http1 {
     type Session = Session;
     type Error = ParseError;
 
-    fn new(spec: &LoadSpec) -> Result<Http1, String> {
+    fn new(spec: &LoadSpec, _: Instance) -> Result<Http1, String> {
         let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
         Ok(Http1 { requests, pipelined: spec.protocol.streams() > 1 })
     }
@@ -265,13 +265,13 @@ mod tests {
     fn a_request_that_cannot_be_sent_is_refused() {
         let mut spec = spec();
         spec.requests[0].request.method = "G T".into();
-        let error = Http1::new(&spec).unwrap_err();
+        let error = Http1::new(&spec, Instance::default()).unwrap_err();
         assert!(error.contains("cannot be sent"), "{error}");
     }
 
     #[test]
     fn a_session_is_read_without_a_worker() {
-        let protocol = Http1::new(&spec()).unwrap();
+        let protocol = Http1::new(&spec(), Instance::default()).unwrap();
         let mut session = Session::default();
         assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
         let expectations = [Http1::expectation(&spec().requests[0])];
@@ -301,7 +301,7 @@ mod tests {
         };
         for (hash, skippable) in [(None, 9_998), (Some(7), 0)] {
             let spec = hashed(hash);
-            let protocol = Http1::new(&spec).unwrap();
+            let protocol = Http1::new(&spec, Instance::default()).unwrap();
             let mut session = Session::default();
             assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
             let expectations = [Http1::expectation(&spec.requests[0])];
@@ -327,7 +327,7 @@ mod tests {
         for body in [&b""[..], b"\r\nx-n: 0000000000000000\r\n", &[7; 100_000]] {
             spec.requests[0].request.method = "POST".into();
             spec.requests[0].request.body = body.to_vec();
-            let protocol = Http1::new(&spec).unwrap();
+            let protocol = Http1::new(&spec, Instance::default()).unwrap();
             let mut generator = Generator::for_tests(&spec);
             for number in 0..3 {
                 let name = Name::new(1, 2, number);

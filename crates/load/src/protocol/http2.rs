@@ -9,7 +9,7 @@ use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared, Reset
 use weir_wire::names::Name;
 
 use super::http_template::{HttpTemplate, NO_NAME, header, headers_but};
-use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses, leak};
+use super::{Alpn, Encoded, Event, Instance, Protocol, Refusal, Responses, leak};
 use crate::generator::Generator;
 use crate::template::Template;
 
@@ -42,7 +42,7 @@ impl Protocol for Http2 {
     type Session = Option<Box<Client>>;
     type Error = String;
 
-    fn new(spec: &LoadSpec) -> Result<Http2, String> {
+    fn new(spec: &LoadSpec, _: Instance) -> Result<Http2, String> {
         let LoadProtocol::Http2 { streams: max_streams } = spec.protocol else {
             return Err("not a load of HTTP/2".into());
         };
@@ -233,7 +233,7 @@ mod tests {
             other @ Request::Fixed { .. } => panic!("{other:?}"),
         }
         spec.requests[0].request.headers[1].1 = "{{seq}}.test".into();
-        let error = Http2::new(&spec).unwrap_err();
+        let error = Http2::new(&spec, Instance::default()).unwrap_err();
         assert!(error.contains("Host"), "{error}");
     }
 }

@@ -13,10 +13,10 @@ use weir_model::load::{ErrorKind, LoadSpec};
 use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Reader, Status};
 use weir_wire::names::Name;
 
-use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses};
+use super::{Alpn, Encoded, Event, Instance, Protocol, Refusal, Responses};
 use crate::generator::Generator;
 use crate::keyvalue::keys::{InFlight, Outcome};
-use crate::keyvalue::{Requests, Rules, State, digits, nonce, value};
+use crate::keyvalue::{Requests, Rules, State, digits, scramble, value};
 
 /// Namespace of all keys.
 const NAMESPACE: &[u8] = b"weir";
@@ -114,8 +114,8 @@ impl Protocol for Juno {
     type Session = Option<Box<Session>>;
     type Error = String;
 
-    fn new(spec: &LoadSpec) -> Result<Juno, String> {
-        let requests = Requests::new(spec, Rules { ttl: LEAST_TTL, extended_by_reads: true })?;
+    fn new(spec: &LoadSpec, instance: Instance) -> Result<Juno, String> {
+        let requests = Requests::new(spec, Rules { ttl: LEAST_TTL, extended_by_reads: true }, instance)?;
         let opcode = |operation| match operation {
             Operation::Create => Opcode::CREATE,
             Operation::Get => Opcode::GET,
@@ -127,7 +127,7 @@ impl Protocol for Juno {
             opcodes: requests.operations().map(opcode).collect(),
             streams: spec.protocol.streams(),
             ttl: requests.ttl().unwrap_or(0),
-            nonce: nonce() as u32,
+            nonce: scramble(instance.nonce) as u32,
             requests,
         })
     }

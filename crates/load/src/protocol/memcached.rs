@@ -13,7 +13,7 @@ use weir_model::load::{ErrorKind, LoadSpec};
 use weir_wire::memcached::{Command, Reply, ReplyFrame, ReplyReader, Store, Words};
 use weir_wire::names::Name;
 
-use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses};
+use super::{Alpn, Encoded, Event, Instance, Protocol, Refusal, Responses};
 use crate::generator::Generator;
 use crate::keyvalue::keys::{InFlight, Outcome};
 use crate::keyvalue::{Requests, Rules, State, digits, value};
@@ -122,8 +122,8 @@ impl Protocol for Memcached {
     type Session = Option<Box<Session>>;
     type Error = String;
 
-    fn new(spec: &LoadSpec) -> Result<Memcached, String> {
-        let requests = Requests::new(spec, Rules { ttl: u32::MAX, extended_by_reads: false })?;
+    fn new(spec: &LoadSpec, instance: Instance) -> Result<Memcached, String> {
+        let requests = Requests::new(spec, Rules { ttl: u32::MAX, extended_by_reads: false }, instance)?;
         Ok(Memcached {
             // Longer ones, which would be dates, were refused.
             ttl: requests.ttl().map_or(0, |ttl| i32::try_from(ttl).unwrap_or(i32::MAX)),

@@ -31,6 +31,15 @@ pub(crate) use juno::Juno;
 pub(crate) use memcached::Memcached;
 pub(crate) use redis::Redis;
 
+/// One load of all those that a server sees.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Instance {
+    /// What differs from load to load.
+    pub nonce: u64,
+    /// When it was made, nanoseconds.
+    pub now: u64,
+}
+
 /// A protocol, with the requests of one load made ready. Each worker has a clone.
 pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
     /// What TLS negotiates for it.
@@ -52,7 +61,7 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
     ///
     /// # Errors
     /// The request that cannot be sent, as text for people.
-    fn new(spec: &LoadSpec) -> Result<Self, String>;
+    fn new(spec: &LoadSpec, instance: Instance) -> Result<Self, String>;
 
     /// The keys of the load were written before it, and that took so long.
     fn preloaded(&mut self, _took: Duration) {}

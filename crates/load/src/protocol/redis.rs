@@ -15,7 +15,7 @@ use weir_model::load::{ErrorKind, LoadSpec, Login};
 use weir_wire::names::Name;
 use weir_wire::redis::{ErrorReply, ReplyFrame, ReplyReader, Value, encode};
 
-use super::{Alpn, Encoded, Event, Protocol, Refusal, Responses};
+use super::{Alpn, Encoded, Event, Instance, Protocol, Refusal, Responses};
 use crate::generator::Generator;
 use crate::keyvalue::keys::{InFlight, Outcome};
 use crate::keyvalue::{Requests, Rules, State, digits, value};
@@ -196,8 +196,8 @@ impl Protocol for Redis {
     type Session = Option<Box<Session>>;
     type Error = String;
 
-    fn new(spec: &LoadSpec) -> Result<Redis, String> {
-        let requests = Requests::new(spec, Rules { ttl: u32::MAX, extended_by_reads: false })?;
+    fn new(spec: &LoadSpec, instance: Instance) -> Result<Redis, String> {
+        let requests = Requests::new(spec, Rules { ttl: u32::MAX, extended_by_reads: false }, instance)?;
         let replicas = spec.keyvalue.as_ref().map_or(0, |keyvalue| keyvalue.replicas);
         let mut wait = Vec::new();
         if replicas > 0 {

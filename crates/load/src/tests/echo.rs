@@ -11,7 +11,7 @@ use weir_wire::tls::{Identity, KeyKind, Scratch, ServerConfig, ServerOptions, Se
 
 use super::*;
 use crate::generator::Generator;
-use crate::protocol::{Alpn, Encoded, Event, Protocol, Refusal, Responses};
+use crate::protocol::{Alpn, Encoded, Event, Instance, Protocol, Refusal, Responses};
 
 /// The load's requests, by their bodies.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl Protocol for Echo {
     type Session = Session;
     type Error = &'static str;
 
-    fn new(spec: &LoadSpec) -> Result<Echo, String> {
+    fn new(spec: &LoadSpec, _: Instance) -> Result<Echo, String> {
         let line = |body: &[u8]| [body, b"\n"].concat();
         Ok(Echo(spec.requests.iter().map(|request| line(&request.request.body)).collect()))
     }
@@ -130,11 +130,16 @@ fn load(addr: SocketAddr, tls: bool, kind: LoadKind<OfferedRate>) -> LoadResult 
         tls: tls.then(TlsSpec::default),
         ..LoadSpec::new(Target::tcp(addr, "localhost"), request, expect)
     };
-    let ports = crate::capacity::port_range();
+    let resources = &crate::capacity::Resources::of_host(spec.driver).unwrap();
     let result = {
-        let job =
-            crate::run::Job { spec: &spec, outputs: &Outputs::default(), gate: None, stop: &StopFlag::new(), ports };
-        job.run_protocol::<Echo>(&mut |_| {}).unwrap()
+        let job = crate::run::Job {
+            spec: &spec,
+            outputs: &Outputs::default(),
+            gate: None,
+            stop: &StopFlag::new(),
+            resources,
+        };
+        crate::threads::run::<Echo>(&job, None, &mut |_| {}).unwrap()
     };
     balanced(&result);
     result

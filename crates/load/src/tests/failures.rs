@@ -9,6 +9,7 @@ use weir_model::suite::LoadKind;
 
 use super::server::{Do, Server, ok};
 use super::*;
+use crate::capacity::Resources;
 use crate::plan;
 use crate::run::Job;
 
@@ -216,8 +217,8 @@ fn connections_spread_over_source_addresses_when_ports_run_short() {
         spec.connections = 50;
         spec.threads = 2;
         // 20 ports, 2 of them left to others: 18 an address, so three addresses.
-        let ports = (40_000, 40_019);
-        let result = Job { spec: &spec, outputs: &Outputs::default(), gate: None, stop: &StopFlag::new(), ports }
+        let resources = &Resources { ports: (40_000, 40_019), ..Resources::of_host(driver).unwrap() };
+        let result = Job { spec: &spec, outputs: &Outputs::default(), gate: None, stop: &StopFlag::new(), resources }
             .run(&mut |_| {})
             .unwrap();
         balanced(&result);

@@ -11,13 +11,12 @@ use weir_model::load::{LoadProtocol, Part, RequestSpec};
 use super::keyvalue_server::{self, Speaks};
 use super::server::{Do, answer, ok};
 use super::*;
-use crate::clock::{Clock, MILLI};
+use crate::clock::MILLI;
 use crate::{ClientOutput, Gate, Progress, merge, run_gated};
 
 /// When a start is that is this far ahead.
 fn in_ms(ms: u64) -> At {
-    let clock = Clock::start();
-    At { mono_ns: clock.monotonic_at(clock.now() + ms * MILLI), unix_ns: 1_700_000_000_123_000_000 }
+    At { mono_ns: weir_net::monotonic_ns() + ms * MILLI, unix_ns: 1_700_000_000_123_000_000 }
 }
 
 /// Runs clients with so many threads each, lets all begin when all are ready, and merges what they found.

@@ -1,8 +1,7 @@
 //! Keeps a worker awake when a request is about to fall due. Called by `worker` for each turn of its driver.
 //!
-//! A thread that sleeps until a due time wakes late: the timer's interrupt, the exit from the CPU's idle state and the
-//! scheduler take 20 µs in the median and 50 to 100 µs at the 99th percentile on a virtual machine. In an open load
-//! this lateness (lag) would be part of every latency. So a worker sleeps until shortly before the due time, then polls
+//! A thread that sleeps until a due time wakes late ([`weir_net::Driver::wake_latency`]). In an open load this lateness (lag) would
+//! be part of every latency. So a worker sleeps until shortly before the due time, then polls
 //! its ring and yields the CPU to others, such as an origin on a small machine. The CPU time of polling is counted
 //! apart from work, so that a waiting thread does not look full.
 //!
@@ -15,22 +14,20 @@
 //! Rejected: sleeping all the way with real-time priority (the exit from idle stays: 24 µs in the median, not 10);
 //! polling all the time (it takes a shared CPU from the origin even when nothing is due soon).
 
-use std::io;
-
 use weir_net::Driver;
 
 use super::Worker;
-use crate::cpu::thread_cpu_ns;
 use crate::protocol::Protocol;
-
-/// How long before a due time a worker stays awake, nanoseconds: as long as most wake-ups take.
-const SPIN: u64 = 50_000;
 
 /// What busy-polling cost so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct BusyPoll {
     /// The current poll found something: it was work.
     disturbed: bool,
+    /// The current poll is one that does not sleep, until this request is due.
+    until: Option<u64>,
+    /// How long before a due time to stay awake, nanoseconds: as long as most wake-ups take.
+    wake_latency: u64,
     /// The thread is of the real-time class.
     real_time: bool,
     /// It sleeps all the way until the next sweep.
@@ -44,8 +41,8 @@ pub(super) struct BusyPoll {
 
 impl BusyPoll {
     /// Nothing polled yet.
-    pub(super) fn new(real_time: bool) -> BusyPoll {
-        BusyPoll { real_time, ..BusyPoll::default() }
+    pub(super) fn new(real_time: bool, wake_latency: u64) -> BusyPoll {
+        BusyPoll { real_time, wake_latency, ..BusyPoll::default() }
     }
 
     /// A sweep: since the last one the thread had the CPU for so long, nanoseconds.
@@ -56,7 +53,7 @@ impl BusyPoll {
 
     /// How long before a due time to stay awake.
     fn awake_before(&self) -> u64 {
-        if self.rests { 0 } else { SPIN }
+        if self.rests { 0 } else { self.wake_latency }
     }
 
     /// Whether the thread is of the real-time class.
@@ -75,8 +72,7 @@ impl BusyPoll {
         self.spent
     }
 
-    fn found_nothing(&mut self) {
-        let cpu = thread_cpu_ns();
+    fn found_nothing(&mut self, cpu: u64) {
         if let Some(since) = self.idle_since {
             self.spent += cpu.saturating_sub(since);
         }
@@ -85,24 +81,29 @@ impl BusyPoll {
 }
 
 impl<P: Protocol> Worker<P> {
-    /// One turn of the driver: sleeps while no request is due soon, and polls when one is about to fall due.
-    pub(super) fn wait<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
+    /// Until when the next poll may sleep: not at all when a request is about to fall due.
+    pub(super) fn sleep_until<D: Driver>(&mut self, driver: &mut D) -> u64 {
         let due = self.next_due();
-        let asleep_until = due.saturating_sub(self.busy_poll.awake_before()).min(self.next_wakeup());
-        let now = self.clock.now();
-        if asleep_until > now {
+        let until = due.saturating_sub(self.busy_poll.awake_before()).min(self.next_wakeup());
+        let now = driver.now();
+        if until > now {
             self.busy_poll.idle_since = None;
-            return driver.poll(self, Some(self.clock.monotonic_at(asleep_until)));
+            return until;
         }
         self.busy_poll.disturbed = false;
-        driver.poll(self, Some(self.clock.monotonic_at(now)))?;
-        if self.busy_poll.disturbed || self.clock.now() >= due {
+        self.busy_poll.until = Some(due);
+        now
+    }
+
+    /// A poll is over. One that did not sleep and found nothing leaves the CPU to others.
+    pub(super) fn end_poll<D: Driver>(&mut self, driver: &mut D) {
+        let Some(due) = self.busy_poll.until.take() else { return };
+        if self.busy_poll.disturbed || driver.now() >= due {
             self.busy_poll.idle_since = None;
-            return Ok(());
+            return;
         }
-        std::thread::yield_now();
-        self.busy_poll.found_nothing();
-        Ok(())
+        driver.yield_now();
+        self.busy_poll.found_nothing(driver.cpu_ns());
     }
 }
 
@@ -110,9 +111,11 @@ impl<P: Protocol> Worker<P> {
 mod tests {
     use super::*;
 
+    const SPIN: u64 = 50_000;
+
     #[test]
     fn a_real_time_thread_that_was_always_busy_rests_every_second_time() {
-        let mut poll = BusyPoll::new(true);
+        let mut poll = BusyPoll::new(true, SPIN);
         let awake: Vec<u64> = (1..5_u64)
             .map(|nth| {
                 poll.swept(nth * 1_000, 950);
@@ -122,7 +125,7 @@ mod tests {
         assert_eq!(awake, [0, SPIN, 0, SPIN]);
         poll.swept(5_000, 800);
         assert_eq!(poll.awake_before(), SPIN);
-        let mut ordinary = BusyPoll::new(false);
+        let mut ordinary = BusyPoll::new(false, SPIN);
         ordinary.swept(1_000, 1_000);
         assert_eq!(ordinary.awake_before(), SPIN);
     }

@@ -33,7 +33,7 @@ impl<P: Protocol> Worker<P> {
     /// Begins as many connections as may be made at a time.
     pub(super) fn connect_some<I: Io>(&mut self, io: &mut I) {
         while self.connector.has_next() {
-            let now = self.clock.now();
+            let now = io.now();
             let Some(id) = self.connector.next(self.first_since(), now) else {
                 return;
             };

@@ -175,7 +175,7 @@ mod tests {
     fn connector(change: impl FnOnce(&mut Plan)) -> Connector {
         let mut spec = spec();
         spec.connections = 3;
-        let mut plan = Plan::new::<Http1>(&spec, weir_net::DriverKind::Epoll, (32768, 60999)).unwrap();
+        let mut plan = Plan::new::<Http1>(&spec, &crate::capacity::Resources::unlimited()).unwrap();
         change(&mut plan);
         let mut connector = Connector::new(&plan, &plan.shares[0], 0);
         (0..3).for_each(|id| connector.enqueue(id));

@@ -28,10 +28,9 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use weir_model::load::{ErrorKind, Target};
-use weir_net::{Conn, Driver, Event, Handler, Io};
+use weir_net::{Conn, Driver, Event, Handler, Io, Next, Task};
 
-use crate::clock::{Clock, MILLI, NEVER};
-use crate::cpu::thread_cpu_ns;
+use crate::clock::{MILLI, NEVER};
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
 use crate::names::NameWatch;
@@ -56,13 +55,26 @@ const SWEEP_INTERVAL: u64 = 10 * MILLI;
 /// or had no CPU. A time slice of a neighbour is shorter ([`weir_model::load::Stalls`]).
 const STALL: u64 = 20 * MILLI;
 
+/// What a worker is doing.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    /// Nothing yet.
+    New,
+    /// It makes connections since `begun`, or has `reported` them and waits for the start.
+    Connecting { begun: u64, reported: bool },
+    /// Warm-up, window and drain: [`Phase`].
+    Loading,
+    /// It closes connections; `polled`: the driver had the opportunity.
+    Closing { until: u64, polled: bool },
+}
+
 /// The worker. See the module.
 #[derive(Debug)]
 pub(crate) struct Worker<P: Protocol> {
     plan: Arc<Plan>,
     shared: Arc<Shared>,
     share: Share,
-    clock: Clock,
+    stage: Stage,
     protocol: P,
     generator: Generator,
     pacing: Pacing,
@@ -83,17 +95,17 @@ pub(crate) struct Worker<P: Protocol> {
 }
 
 impl<P: Protocol> Worker<P> {
-    /// A worker at rest. `spares` has intervals for later seconds.
+    /// A worker at rest, for this driver. `spares` has intervals for later seconds.
     pub(crate) fn new(
         plan: Arc<Plan>,
         protocol: P,
         shared: Arc<Shared>,
         share: Share,
-        clock: Clock,
         messages: Sender<Message>,
         spares: Receiver<Box<Interval>>,
+        driver: &impl Driver,
     ) -> Worker<P> {
-        let now = clock.now();
+        let now = driver.now();
         Worker {
             protocol,
             generator: Generator::new(plan.choices.clone(), plan.spec.seed, share.thread, plan.all_threads),
@@ -102,13 +114,13 @@ impl<P: Protocol> Worker<P> {
             connector: Connector::new(&plan, &share, now),
             transport: Transport::new(&plan),
             may_skip: plan.tls.is_none() && plan.spec.targets.iter().all(Target::is_tcp),
-            recorder: Recorder::new(&plan, share.local, clock, messages, spares),
+            recorder: Recorder::new(&plan, share.local, now, messages, spares),
             watches: Watches {
                 headers: HeaderWatch::new(plan.expectations.len()),
-                names: plan.spec.names.as_ref().map(|names| NameWatch::new(names, share.thread, clock)),
+                names: plan.spec.names.as_ref().map(|names| NameWatch::new(names, share.thread)),
                 codings: plan.spec.accept_encoding.map(|_| Box::default()),
             },
-            busy_poll: BusyPoll::new(share.real_time),
+            busy_poll: BusyPoll::new(share.real_time, driver.wake_latency()),
             gathering: Gathering::default(),
             next_sweep: 0,
             cpu_at_sweep: 0,
@@ -116,61 +128,57 @@ impl<P: Protocol> Worker<P> {
             plan,
             shared,
             share,
-            clock,
+            stage: Stage::New,
         }
     }
 
-    /// Does the whole load and reports to the calling thread, except for an error of the driver itself.
-    ///
-    /// # Errors
-    /// The kernel's error when the driver's wait failed.
-    pub(crate) fn run<D: Driver>(mut self, driver: &mut D) -> io::Result<()> {
-        if !self.make_connections(driver)? {
-            return Ok(());
-        }
-        while !self.is_over() {
-            self.wait(driver)?;
-            self.tick(driver);
-        }
-        self.abandon_rest(driver);
-        self.report();
-        self.close_all(driver)
-    }
-
-    /// Makes the connections and waits for the start. `false`: the load will not start.
-    fn make_connections<D: Driver>(&mut self, driver: &mut D) -> io::Result<bool> {
+    /// Begins to make the connections.
+    fn begin_connecting<D: Driver>(&mut self, driver: &mut D) -> Next {
         for _ in 0..self.share.connections {
             let id = self.add_slot();
             self.enqueue(id);
         }
         self.connect_some(driver);
-        let begun = self.clock.now();
-        let mut reported = false;
-        loop {
-            if self.shared.is_abandoned() {
-                self.close_all(driver)?;
-                return Ok(false);
-            }
-            let now = self.clock.now();
-            self.sweep(driver, now);
-            self.connect_some(driver);
-            if !reported && self.connector.is_ready(self.pool.len(), begun, now) {
-                reported = true;
-                let failure = self.connector.failure.take().or_else(|| self.unfinished_handshake());
-                let attempts = self.recorder.counts().connect_failures;
-                self.recorder.send(Message::Connected(Ready { open: self.connector.up, attempts, failure }));
-            }
-            let start = self.shared.start();
-            if let Some(start) = start.filter(|start| *start <= now) {
-                self.begin(driver, start);
-                return Ok(true);
-            }
-            let mut until = start.unwrap_or(NEVER).min(now + SWEEP_INTERVAL);
-            if self.connector.has_next() {
-                until = until.min(self.connector.next_attempt(self.first_since()).max(now));
-            }
-            driver.poll(self, Some(self.clock.monotonic_at(until)))?;
+        self.stage = Stage::Connecting { begun: driver.now(), reported: false };
+        self.connect_turn(driver)
+    }
+
+    /// One turn while connections are being made, and until the start.
+    fn connect_turn<D: Driver>(&mut self, driver: &mut D) -> Next {
+        let Stage::Connecting { begun, reported } = self.stage else { return Next::Over };
+        if self.shared.is_abandoned() {
+            return self.begin_closing(driver);
         }
+        let now = driver.now();
+        self.sweep(driver, now);
+        self.connect_some(driver);
+        if !reported && self.connector.is_ready(self.pool.len(), begun, now) {
+            self.stage = Stage::Connecting { begun, reported: true };
+            let failure = self.connector.failure.take().or_else(|| self.unfinished_handshake());
+            let attempts = self.recorder.counts().connect_failures;
+            self.recorder.send(Message::Connected(Ready { open: self.connector.up, attempts, failure }));
+        }
+        let start = self.shared.start();
+        if let Some(start) = start.filter(|start| *start <= now) {
+            self.stage = Stage::Loading;
+            self.begin(driver, start);
+            return self.rest_of_turn(driver);
+        }
+        let mut until = start.unwrap_or(NEVER).min(now + SWEEP_INTERVAL);
+        if self.connector.has_next() {
+            until = until.min(self.connector.next_attempt(self.first_since()).max(now));
+        }
+        Next::Poll(Some(until))
+    }
+
+    /// Ends the load if it is over.
+    fn rest_of_turn<D: Driver>(&mut self, driver: &mut D) -> Next {
+        if !self.is_over(driver) {
+            return Next::Poll(Some(self.sleep_until(driver)));
+        }
+        self.abandon_rest(driver);
+        self.report();
+        self.begin_closing(driver)
     }
 
     /// The error to report for a connection that is still in its handshake, if there is one.
@@ -190,7 +198,7 @@ impl<P: Protocol> Worker<P> {
         let end = self.shared.end();
         self.recorder.begin(start, end);
         self.pacing.begin(start, end);
-        self.next_interval();
+        self.next_interval(io);
         if !self.pacing.is_open() {
             self.begin_closed(io, start);
         }
@@ -230,16 +238,16 @@ impl<P: Protocol> Worker<P> {
                 return;
             }
             if let Some(due) = self.pool.take_pending(id, stream) {
-                self.send_request(io, id, stream, due, self.clock.now(), true);
+                self.send_request(io, id, stream, due, io.now(), true);
             }
         }
     }
 
     /// Checks the clock between turns, and does everything that is due.
     fn tick<I: Io>(&mut self, io: &mut I) {
-        let now = self.clock.now();
+        let now = io.now();
         self.check_end(now);
-        self.end_intervals(now);
+        self.end_intervals(io, now);
         self.count_due(now);
         self.dispatch(io, now);
         self.sweep(io, now);
@@ -247,16 +255,16 @@ impl<P: Protocol> Worker<P> {
 
     /// Ends every interval whose time is over.
     #[inline]
-    fn end_intervals(&mut self, now: u64) {
+    fn end_intervals<I: Io>(&mut self, io: &I, now: u64) {
         while now >= self.recorder.interval_end() && self.recorder.phase() != Phase::Drain {
             self.count_due(self.recorder.interval_end().saturating_sub(1));
-            self.next_interval();
+            self.next_interval(io);
         }
     }
 
-    fn next_interval(&mut self) {
+    fn next_interval<I: Io>(&mut self, io: &I) {
         let was = self.recorder.phase();
-        self.recorder.next_interval(self.connector.open, self.busy_poll.spent());
+        self.recorder.next_interval(io, self.connector.open, self.busy_poll.spent());
         let phase = self.recorder.phase();
         if phase == was || !self.plan.spec.leave_queue {
             return;
@@ -280,14 +288,14 @@ impl<P: Protocol> Worker<P> {
     }
 
     /// The load is over and nothing is left to wait for.
-    fn is_over(&self) -> bool {
+    fn is_over(&self, io: &impl Io) -> bool {
         if self.shared.is_abandoned() {
             return true;
         }
         if self.recorder.phase() != Phase::Drain {
             return false;
         }
-        self.clock.now() >= self.recorder.interval_end() || self.is_at_rest()
+        io.now() >= self.recorder.interval_end() || self.is_at_rest()
     }
 
     fn is_at_rest(&self) -> bool {
@@ -365,8 +373,7 @@ impl<P: Protocol> Worker<P> {
     }
 
     /// Records how late this sweep is, if the thread was not at work meanwhile.
-    fn count_stall(&mut self, now: u64) {
-        let cpu = thread_cpu_ns();
+    fn count_stall(&mut self, cpu: u64, now: u64) {
         let worked = cpu - std::mem::replace(&mut self.cpu_at_sweep, cpu);
         self.busy_poll.swept(now, worked);
         let late = now.saturating_sub(self.next_sweep).saturating_sub(worked);
@@ -380,7 +387,7 @@ impl<P: Protocol> Worker<P> {
         if now < self.next_sweep {
             return;
         }
-        self.count_stall(now);
+        self.count_stall(io.cpu_ns(), now);
         self.next_sweep = now + SWEEP_INTERVAL;
         while let Some(stream) = self.pool.timeouts.take(now) {
             self.check_response_timeout(io, stream, now);
@@ -408,15 +415,34 @@ impl<P: Protocol> Worker<P> {
     }
 }
 
+impl<P: Protocol, D: Driver> Task<D> for Worker<P> {
+    fn turn(&mut self, driver: &mut D) -> io::Result<Next> {
+        Ok(match self.stage {
+            Stage::New => self.begin_connecting(driver),
+            Stage::Connecting { .. } => self.connect_turn(driver),
+            Stage::Loading => {
+                self.end_poll(driver);
+                self.tick(driver);
+                self.rest_of_turn(driver)
+            }
+            Stage::Closing { .. } => self.close_turn(driver),
+        })
+    }
+
+    fn poll(&mut self, driver: &mut D, until: Option<u64>) -> io::Result<()> {
+        driver.poll(self, until)
+    }
+}
+
 impl<P: Protocol> Handler for Worker<P> {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         let Some(id) = self.pool.find(conn) else {
             return;
         };
         self.busy_poll.disturb();
-        let now = self.clock.now();
+        let now = io.now();
         if now >= self.recorder.interval_end() {
-            self.end_intervals(now);
+            self.end_intervals(io, now);
         }
         match event {
             Event::Data(bytes) => self.on_data(io, id, bytes, now),

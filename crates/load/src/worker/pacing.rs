@@ -254,7 +254,7 @@ mod tests {
     }
 
     fn pacing_of(spec: LoadSpec) -> Pacing {
-        let plan = Plan::new::<Http1>(&spec, weir_net::DriverKind::Epoll, (32768, 60999)).unwrap();
+        let plan = Plan::new::<Http1>(&spec, &crate::capacity::Resources::unlimited()).unwrap();
         let mut pacing = Pacing::new(&plan, &plan.shares[0]);
         assert_eq!(pacing.next(5), None, "nothing before the start");
         pacing.begin(SECOND, 2 * SECOND);

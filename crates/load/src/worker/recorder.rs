@@ -4,11 +4,11 @@
 use std::sync::mpsc::{Receiver, Sender};
 
 use weir_model::load::ErrorKind;
+use weir_net::{CpuTime, Io};
 
 use super::pool::Stream;
-use crate::clock::{Clock, NEVER, SECOND};
+use crate::clock::{NEVER, SECOND};
 use crate::counts::RequestCounts;
-use crate::cpu::CpuTime;
 use crate::plan::Plan;
 use crate::recorder::{EventCounts, Interval, Kinds, Phase, StatusLatency, USUAL_STATUS};
 use crate::shared::Message;
@@ -19,7 +19,6 @@ pub(super) struct Recorder {
     thread: u32,
     messages: Sender<Message>,
     spares: Receiver<Box<Interval>>,
-    clock: Clock,
     warmup: u64,
     timeout: u64,
     /// The second, or the part of one, that is under way, and when it is over.
@@ -44,18 +43,17 @@ impl Recorder {
     pub(super) fn new(
         plan: &Plan,
         thread: u32,
-        clock: Clock,
+        now: u64,
         messages: Sender<Message>,
         spares: Receiver<Box<Interval>>,
     ) -> Recorder {
         let counts = || RequestCounts::new(plan.recorded().requests);
         let mut interval = Interval::new(plan.recorded());
-        interval.start = clock.now();
+        interval.start = now;
         Recorder {
             thread,
             messages,
             spares,
-            clock,
             warmup: plan.warmup,
             timeout: plan.timeout,
             interval,
@@ -126,7 +124,7 @@ impl Recorder {
     }
 
     /// Hands over the finished interval and begins the next. `open`: connections; `busy_polled`: nanoseconds so far.
-    pub(super) fn next_interval(&mut self, open: u32, busy_polled: u64) {
+    pub(super) fn next_interval(&mut self, io: &impl Io, open: u32, busy_polled: u64) {
         let at = self.interval_end;
         let phase = if at < self.window {
             Phase::Warmup
@@ -137,7 +135,7 @@ impl Recorder {
         };
         let was = self.phase();
         if phase != was && (phase == Phase::Window || was == Phase::Window) {
-            let reading = (CpuTime::of_this_thread(), self.clock.now(), busy_polled);
+            let reading = (io.cpu_time(), io.now(), busy_polled);
             self.cpu[usize::from(was == Phase::Window)] = Some(reading);
         }
         // The calling thread gives intervals back within milliseconds. If it is more than a second behind, paying for
@@ -303,15 +301,16 @@ mod tests {
     #[test]
     fn a_request_belongs_to_the_phase_in_which_it_was_due() {
         let spec = weir_model::load::LoadSpec { warmup_s: 1.0, duration_s: 1.0, ..spec() };
-        let plan = Plan::new::<Http1>(&spec, weir_net::DriverKind::Epoll, (32768, 60999)).unwrap();
+        let plan = Plan::new::<Http1>(&spec, &crate::capacity::Resources::unlimited()).unwrap();
         let ((messages, received), (_spare, spares)) = (channel(), channel());
-        let mut recorder = Recorder::new(&plan, 0, Clock::start(), messages, spares);
+        let driver = weir_net::sim::World::new(1).driver("client");
+        let mut recorder = Recorder::new(&plan, 0, 0, messages, spares);
         recorder.begin(SECOND, 3 * SECOND);
         let warm = Stream { due: SECOND, sent: SECOND, ..Stream::default() };
         let measured = Stream { due: 2 * SECOND, sent: 2 * SECOND, ..Stream::default() };
         for (edge, phase) in [(SECOND, Phase::Warmup), (2 * SECOND, Phase::Window), (3 * SECOND, Phase::Drain)] {
             assert_eq!(recorder.interval_end(), edge);
-            recorder.next_interval(1, 0);
+            recorder.next_interval(&driver, 1, 0);
             assert_eq!(recorder.phase(), phase);
             if phase == Phase::Window {
                 // One of the warm-up that took until now, and one of now.

@@ -1,13 +1,11 @@
 //! Ends a load: it counts and gives up what is still in flight, closes connections, and reports. An `impl` of `Worker`,
 //! called by `worker`.
 
-use std::io;
-
 use weir_model::load::ErrorKind;
-use weir_net::Driver;
+use weir_net::{Driver, Next};
 
-use super::Worker;
 use super::pool::SlotState;
+use super::{Stage, Worker};
 use crate::clock::MILLI;
 use crate::protocol::Protocol;
 use crate::shared::{Message, WorkerResult};
@@ -22,7 +20,7 @@ const MANY: u32 = 1_000;
 impl<P: Protocol> Worker<P> {
     /// Counts the requests that will get no response any more.
     pub(super) fn abandon_rest<D: Driver>(&mut self, driver: &mut D) {
-        let now = self.clock.now();
+        let now = driver.now();
         for id in 0..self.pool.len() {
             let slot = self.pool.slot(id);
             if slot.in_flight > 0
@@ -66,18 +64,20 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// Closes what is open and gives the driver time to do it.
-    pub(super) fn close_all<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
+    /// Closes what is open, and gives the driver time to do it.
+    pub(super) fn begin_closing<D: Driver>(&mut self, driver: &mut D) -> Next {
         self.say_goodbyes(driver);
-        if self.connector.up >= MANY {
-            // Queued bytes leave with this turn; the sockets close with the driver.
-            return driver.poll(self, Some(self.clock.monotonic_at(self.clock.now())));
-        }
-        let until = self.clock.now() + CLOSING;
-        while driver.open() > 0 && self.clock.now() < until {
-            driver.poll(self, Some(self.clock.monotonic_at(until)))?;
-        }
-        Ok(())
+        // With very many, queued bytes leave with one poll; the sockets close with the driver.
+        let within = if self.connector.up >= MANY { 0 } else { CLOSING };
+        self.stage = Stage::Closing { until: driver.now() + within, polled: false };
+        self.close_turn(driver)
+    }
+
+    /// One turn while connections are being closed.
+    pub(super) fn close_turn<D: Driver>(&mut self, driver: &mut D) -> Next {
+        let Stage::Closing { until, polled } = &mut self.stage else { return Next::Over };
+        let first = !std::mem::replace(polled, true);
+        if driver.open() > 0 && (first || driver.now() < *until) { Next::Poll(Some(*until)) } else { Next::Over }
     }
 
     /// Reports what it knows, before connections are closed: with very many that takes a while, and nothing of it is measured.

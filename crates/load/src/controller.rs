@@ -1,0 +1,444 @@
+//! The course of a load, from the first connection to the result, as a state machine: it tells the workers when to begin and end, merges
+//! their intervals and reports progress. `threads` turns it on the calling thread; a simulated world turns it as it likes.
+//!
+//! It reads no clock and waits for nothing: the time is an argument, and messages are taken as they are there.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use weir_model::At;
+use weir_model::load::{ErrorKind, LoadResult, LoadSpec};
+use weir_model::suite::LoadKind;
+use weir_net::{Driver, DriverKind, Next, Task};
+
+use crate::aggregate::Aggregate;
+use crate::capacity::Resources;
+use crate::clock::{MILLI, NEVER};
+use crate::detail::{Detail, Distributions};
+use crate::error::LoadError;
+use crate::output::{self, Outputs, Sinks, span_s};
+use crate::plan::{Plan, Share};
+use crate::progress::Progress;
+use crate::protocol::{Instance, Protocol};
+use crate::recorder::{Interval, Phase};
+use crate::result::{self, Span};
+use crate::shared::{Message, Ready, Shared, WorkerResult};
+use crate::stop::StopFlag;
+use crate::worker::Worker;
+
+/// How often the load is looked at when no message arrives.
+const POLL_INTERVAL: u64 = 50 * MILLI;
+
+/// How far ahead an important time is announced to the workers: longer than any of their turns.
+const LEAD_TIME: u64 = 50 * MILLI;
+
+/// How far ahead a start has to be named. Workers that have their connections look for it that often.
+const STARTS_AHEAD: u64 = 10 * MILLI;
+
+/// Where a load stands.
+#[derive(Debug)]
+enum Stage {
+    /// Connections are being made; these workers have theirs.
+    Connecting(Vec<Ready>),
+    /// All connections are up, and the load waits for its start.
+    Ready,
+    /// Requests are sent and not measured yet.
+    WarmingUp(Span),
+    /// Requests are measured.
+    Window(Span),
+    /// What is in flight is waited for.
+    Draining(Span),
+    /// All workers have reported.
+    Done(Span),
+}
+
+/// A load in progress. See the module.
+#[derive(Debug)]
+pub struct Controller {
+    plan: Arc<Plan>,
+    driver: DriverKind,
+    /// It waits for [`Controller::start_at`].
+    gated: bool,
+    shared: Arc<Shared>,
+    messages: Receiver<Message>,
+    /// The message that [`Controller::wait`] received.
+    first: Option<Message>,
+    spares: Vec<Sender<Box<Interval>>>,
+    aggregate: Aggregate,
+    outcomes: Vec<WorkerResult>,
+    sinks: Sinks,
+    /// When it was made.
+    begun: u64,
+    stage: Stage,
+}
+
+/// What one worker of a load is made from.
+#[derive(Debug)]
+pub(crate) struct WorkerParts<P> {
+    pub plan: Arc<Plan>,
+    pub protocol: P,
+    pub shared: Arc<Shared>,
+    pub share: Share,
+    pub messages: Sender<Message>,
+    pub spares: Receiver<Box<Interval>>,
+}
+
+impl<P: Protocol> WorkerParts<P> {
+    /// The worker, for this driver.
+    pub(crate) fn build(self, driver: &impl Driver) -> Worker<P> {
+        Worker::new(self.plan, self.protocol, self.shared, self.share, self.messages, self.spares, driver)
+    }
+}
+
+/// What a load is made from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LoadOptions<'a> {
+    pub spec: &'a LoadSpec,
+    pub outputs: &'a Outputs,
+    pub resources: &'a Resources,
+    /// It waits for [`Controller::start_at`] when its connections are up.
+    pub gated: bool,
+    /// What differs from load to load.
+    pub nonce: u64,
+    /// For how long keys were written before it.
+    pub preloaded: Option<Duration>,
+    /// The time now, by the monotonic clock, nanoseconds.
+    pub now: u64,
+}
+
+impl Controller {
+    /// Makes a load and what its workers are made from. Nothing happens yet but that output files are opened.
+    ///
+    /// # Errors
+    /// A wrong specification, too few descriptors or ports, and an output file that cannot be written.
+    pub(crate) fn new<P: Protocol>(options: LoadOptions<'_>) -> Result<(Controller, Vec<WorkerParts<P>>), LoadError> {
+        let LoadOptions { spec, outputs, resources, gated, nonce, preloaded, now } = options;
+        let plan = Arc::new(Plan::new::<P>(spec, resources)?);
+        let mut protocol = P::new(spec, Instance { nonce, now }).map_err(LoadError::Order)?;
+        if let Some(took) = preloaded {
+            protocol.preloaded(took);
+        }
+        let sinks = outputs.open()?;
+        let shared = Arc::new(Shared::new(plan.threads));
+        let (sender, messages) = channel();
+        let (mut spares, mut workers) = (Vec::new(), Vec::new());
+        for share in plan.shares.iter().copied() {
+            let (give, take) = channel();
+            for _ in 0..2 {
+                // The other end is in this scope.
+                let _ = give.send(Interval::new(plan.recorded()));
+            }
+            spares.push(give);
+            workers.push(WorkerParts {
+                plan: plan.clone(),
+                protocol: protocol.clone(),
+                shared: shared.clone(),
+                share,
+                messages: sender.clone(),
+                spares: take,
+            });
+        }
+        let controller = Controller {
+            aggregate: Aggregate::new(plan.threads, sinks.hlog.is_some(), plan.timetable.is_some()),
+            driver: resources.driver,
+            gated,
+            shared,
+            messages,
+            first: None,
+            spares,
+            outcomes: Vec::new(),
+            sinks,
+            begun: now,
+            stage: Stage::Connecting(Vec::new()),
+            plan,
+        };
+        Ok((controller, workers))
+    }
+
+    /// Does everything that is due at `now`, and returns when it has to be done again at the latest.
+    ///
+    /// # Errors
+    /// What keeps the load from being measured: no connection, a stop before the start, a worker that cannot go on.
+    pub fn turn(&mut self, now: At, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<Next, LoadError> {
+        match self.stage {
+            Stage::Connecting(_) => self.connect_turn(now, stop, progress),
+            Stage::Ready => self.ready_turn(stop),
+            Stage::WarmingUp(_) | Stage::Window(_) | Stage::Draining(_) => self.load_turn(now.mono_ns, stop, progress),
+            Stage::Done(_) => Ok(()),
+        }?;
+        if let Stage::Done(_) = self.stage {
+            return Ok(Next::Over);
+        }
+        Ok(Next::Poll(Some(self.next_mark().min(now.mono_ns + POLL_INTERVAL))))
+    }
+
+    /// The time of the next report that has to be on time.
+    fn next_mark(&self) -> u64 {
+        match &self.stage {
+            Stage::WarmingUp(span) => span.window.min(span.end),
+            Stage::Window(span) => span.end,
+            Stage::Connecting(_) | Stage::Ready | Stage::Draining(_) | Stage::Done(_) => NEVER,
+        }
+    }
+
+    /// Whether it waits for [`Controller::start_at`].
+    pub fn is_ready(&self) -> bool {
+        matches!(self.stage, Stage::Ready)
+    }
+
+    /// Waits for a message of a worker, for a caller whose thread has nothing else to do. Returns whether there is one.
+    pub(crate) fn wait(&mut self, within: Duration) -> bool {
+        if self.first.is_none() {
+            self.first = self.messages.recv_timeout(within).ok();
+        }
+        self.first.is_some()
+    }
+
+    fn next_message(&mut self) -> Option<Message> {
+        self.first.take().or_else(|| self.messages.try_recv().ok())
+    }
+
+    /// Whether a worker has reported its result.
+    pub(crate) fn has_reported(&self, worker: u32) -> bool {
+        self.outcomes.iter().any(|outcome| outcome.thread == worker)
+    }
+
+    /// Asks the workers to stop waiting and give up.
+    pub(crate) fn abandon(&self) {
+        self.shared.abandon();
+    }
+
+    fn connect_turn(&mut self, now: At, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
+        if stop.is_set() {
+            return Err(LoadError::Stopped);
+        }
+        let Stage::Connecting(ready) = &mut self.stage else { return Ok(()) };
+        for message in self.first.take().into_iter().chain(self.messages.try_iter()) {
+            match message {
+                Message::Connected(one) => ready.push(one),
+                Message::Failed(error) => return Err(error),
+                // Intervals and results come only after the start.
+                Message::Interval(..) | Message::Done(_) => {}
+            }
+        }
+        let of = self.plan.shares.iter().map(|share| share.connections).sum();
+        let is_complete = ready.len() == self.plan.shares.len();
+        let open = if is_complete { ready.iter().map(|one| one.open).sum() } else { self.shared.open() };
+        progress(Progress::Connecting { open, of });
+        if !is_complete {
+            return Ok(());
+        }
+        if open == 0 {
+            let ready = std::mem::take(ready);
+            return Err(self.no_connection(ready, now.mono_ns));
+        }
+        if self.gated {
+            self.stage = Stage::Ready;
+            progress(Progress::Ready);
+        } else {
+            self.begin(At { mono_ns: now.mono_ns + LEAD_TIME, unix_ns: now.unix_ns + LEAD_TIME });
+        }
+        Ok(())
+    }
+
+    fn no_connection(&self, ready: Vec<Ready>, now: u64) -> LoadError {
+        let attempts = ready.iter().map(|one| one.attempts).sum();
+        let failure = ready.into_iter().find_map(|one| one.failure);
+        let (kind, detail) = failure.unwrap_or_else(|| {
+            let detail = "no answer to any attempt to connect".to_owned();
+            (ErrorKind::ConnectTimeout, detail)
+        });
+        LoadError::NoConnection {
+            target: self.plan.spec.targets[0].address.clone(),
+            kind,
+            seconds: span_s(self.begun, now),
+            attempts,
+            detail,
+        }
+    }
+
+    fn ready_turn(&mut self, stop: &StopFlag) -> Result<(), LoadError> {
+        if stop.is_set() {
+            return Err(LoadError::Stopped);
+        }
+        // A worker may fail meanwhile.
+        match self.next_message() {
+            Some(Message::Failed(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts a load that is ready at this time, from which requests are due, those of the warm-up first.
+    ///
+    /// # Errors
+    /// [`LoadError::Late`], when workers could not begin in time.
+    pub fn start_at(&mut self, start: At, now: u64) -> Result<(), LoadError> {
+        let earliest = now + STARTS_AHEAD;
+        if start.mono_ns < earliest {
+            return Err(LoadError::Late { by_ns: earliest - start.mono_ns, ahead_ns: STARTS_AHEAD });
+        }
+        if self.is_ready() {
+            self.begin(start);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, start: At) {
+        let window = start.mono_ns + self.plan.warmup;
+        let span = Span {
+            window,
+            end: window + self.plan.duration,
+            unix_ns: start.unix_ns + self.plan.warmup,
+            cut_short: false,
+        };
+        self.shared.begin(start.mono_ns, span.end);
+        self.stage = Stage::WarmingUp(span);
+    }
+
+    /// Follows the load until all workers are done.
+    fn load_turn(&mut self, now: u64, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
+        self.follow_end(now, stop);
+        // Marks are reported before any later message.
+        self.pass_marks(now, progress);
+        let mut came = false;
+        while let Some(message) = self.next_message() {
+            came = true;
+            match message {
+                Message::Interval(worker, interval) => self.take_interval(worker, interval, progress),
+                Message::Done(outcome) => self.outcomes.push(*outcome),
+                Message::Failed(error) => return Err(error),
+                Message::Connected(_) => {}
+            }
+        }
+        self.end_with_the_last();
+        self.pass_marks(now, progress);
+        let Some(mut span) = self.span().copied() else { return Ok(()) };
+        if self.outcomes.len() == self.plan.shares.len() {
+            if !matches!(self.stage, Stage::Draining(_)) {
+                progress(Progress::WindowEnd);
+            }
+            span.window = span.window.min(span.end);
+            self.stage = Stage::Done(span);
+        } else if !came && matches!(self.stage, Stage::Draining(_)) {
+            progress(Progress::Draining { in_flight: self.shared.waiting() });
+        }
+        Ok(())
+    }
+
+    /// The times of the load, from its start on.
+    fn span(&mut self) -> Option<&mut Span> {
+        match &mut self.stage {
+            Stage::WarmingUp(span) | Stage::Window(span) | Stage::Draining(span) | Stage::Done(span) => Some(span),
+            Stage::Connecting(_) | Stage::Ready => None,
+        }
+    }
+
+    fn pass_marks(&mut self, now: u64, progress: &mut dyn FnMut(Progress)) {
+        if let Stage::WarmingUp(span) = self.stage
+            && now >= span.window
+            && span.window < span.end
+        {
+            self.stage = Stage::Window(span);
+            progress(Progress::WindowStart { unix_ms: span.unix_ns / MILLI });
+        }
+        if let Stage::WarmingUp(span) | Stage::Window(span) = self.stage
+            && now >= span.end
+        {
+            self.stage = Stage::Draining(span);
+            progress(Progress::WindowEnd);
+        }
+    }
+
+    /// A counted load ends with its last request.
+    fn end_with_the_last(&mut self) {
+        let is_counted = matches!(self.plan.spec.kind, LoadKind::Count { .. });
+        if let Some(last) = self.shared.all_finished().filter(|_| is_counted)
+            && let Some(span) = self.span()
+        {
+            span.end = span.end.min(last);
+        }
+    }
+
+    fn follow_end(&mut self, now: u64, stop: &StopFlag) {
+        let shared = self.shared.clone();
+        let Some(span) = self.span() else { return };
+        if stop.is_set() && !span.cut_short && now < span.end {
+            // The end is set in the near future, so that all workers learn of it in time and end together.
+            span.cut_short = true;
+            span.end = span.end.min(now + LEAD_TIME);
+            span.window = span.window.min(span.end);
+            shared.end_at(span.end);
+        }
+        if stop.is_urgent() && now >= span.end {
+            span.cut_short = true;
+            shared.abandon();
+        }
+    }
+
+    fn take_interval(&mut self, worker: u32, mut interval: Box<Interval>, progress: &mut dyn FnMut(Progress)) {
+        match self.aggregate.take(&interval) {
+            Some((Phase::Warmup, row)) => progress(Progress::Warmup { second: row.second, row }),
+            Some((Phase::Window, row)) => {
+                progress(Progress::Second(row));
+                let detail: Detail = self.aggregate.detail(self.shared.open(), self.shared.waiting());
+                progress(Progress::Detail(Box::new(detail)));
+            }
+            Some((Phase::Connect | Phase::Drain, _)) | None => {}
+        }
+        interval.clear();
+        // A worker that is done takes no more spares.
+        let _ = self.spares[worker as usize].send(interval);
+    }
+
+    /// The result of a load that is over, with its files written.
+    ///
+    /// # Errors
+    /// When an output file cannot be written, and when the load is not over.
+    pub fn finish(mut self, progress: &mut dyn FnMut(Progress)) -> Result<LoadResult, LoadError> {
+        let Stage::Done(span) = self.stage else { return Err(LoadError::Stopped) };
+        self.aggregate.close(span.window, span.end);
+        self.outcomes.sort_by_key(|outcome| outcome.thread);
+        if let (Some(sink), Some(mut log)) = (&mut self.sinks.hlog, self.aggregate.log.take()) {
+            if self.plan.spec.part.is_some() {
+                log.push(result::for_the_merge(&span, &self.outcomes, &self.aggregate));
+            }
+            output::write_log(sink, &log, span.window, span.unix_ns)?;
+        }
+        if let Some(sink) = &mut self.sinks.series {
+            output::write_series(sink, &self.aggregate.series)?;
+        }
+        progress(Progress::Distributions(Box::new(Distributions::of(&self.aggregate.samples))));
+        Ok(result::result(&self.plan, self.driver, &span, self.aggregate, &self.outcomes, self.shared.most_open()))
+    }
+}
+
+/// A load as tasks for drivers of the caller's: what [`crate::run`] does with threads.
+pub struct LoadTasks<D: Driver> {
+    /// Turns until it is over, and then has the result.
+    pub controller: Controller,
+    /// Makes each worker's task for its driver.
+    pub workers: Vec<MakeTask<D>>,
+}
+
+impl<D: Driver> std::fmt::Debug for LoadTasks<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoadTasks").field("controller", &self.controller).finish_non_exhaustive()
+    }
+}
+
+/// Makes a task for a driver, on which it is to run.
+pub type MakeTask<D> = Box<dyn FnOnce(&D) -> Box<dyn Task<D> + Send> + Send>;
+
+impl<D: Driver + 'static> LoadTasks<D> {
+    pub(crate) fn new<P: Protocol>(options: LoadOptions<'_>) -> Result<LoadTasks<D>, LoadError> {
+        let (controller, workers) = Controller::new::<P>(options)?;
+        let make = |parts: WorkerParts<P>| -> MakeTask<D> {
+            Box::new(move |driver: &D| Box::new(parts.build(driver)) as Box<dyn Task<D> + Send>)
+        };
+        Ok(LoadTasks { controller, workers: workers.into_iter().map(make).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests;
