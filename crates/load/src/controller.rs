@@ -428,13 +428,13 @@ impl<D: Driver> std::fmt::Debug for LoadTasks<D> {
 }
 
 /// Makes a task for a driver, on which it is to run.
-pub type MakeTask<D> = Box<dyn FnOnce(&D) -> Box<dyn Task<D> + Send> + Send>;
+pub type MakeTask<D> = Box<dyn FnOnce(&D) -> Box<dyn Task<D>> + Send>;
 
 impl<D: Driver + 'static> LoadTasks<D> {
     pub(crate) fn new<P: Protocol>(options: LoadOptions<'_>) -> Result<LoadTasks<D>, LoadError> {
         let (controller, workers) = Controller::new::<P>(options)?;
         let make = |parts: WorkerParts<P>| -> MakeTask<D> {
-            Box::new(move |driver: &D| Box::new(parts.build(driver)) as Box<dyn Task<D> + Send>)
+            Box::new(move |driver: &D| Box::new(parts.build(driver)) as Box<dyn Task<D>>)
         };
         Ok(LoadTasks { controller, workers: workers.into_iter().map(make).collect() })
     }

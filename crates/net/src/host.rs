@@ -39,6 +39,38 @@ pub fn unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
+/// A driver's clock, to be read where the driver is not at hand.
+#[derive(Debug, Clone)]
+pub enum Clock {
+    /// The kernel's.
+    Kernel,
+    /// That of a node in a simulated world.
+    #[cfg(feature = "sim")]
+    World(crate::sim::SimClock),
+}
+
+impl Clock {
+    /// See [`crate::Io::now`].
+    #[inline]
+    pub fn now(&self) -> u64 {
+        match self {
+            Clock::Kernel => monotonic_ns(),
+            #[cfg(feature = "sim")]
+            Clock::World(clock) => clock.now(),
+        }
+    }
+
+    /// See [`crate::Io::unix_now`].
+    #[inline]
+    pub fn unix_now(&self) -> u64 {
+        match self {
+            Clock::Kernel => unix_ns(),
+            #[cfg(feature = "sim")]
+            Clock::World(clock) => clock.unix_now(),
+        }
+    }
+}
+
 /// User and system time of a thread so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTime {

@@ -27,7 +27,7 @@ use std::time::Duration;
 pub use address::{Address, Listener};
 pub use capacity::{Capacity, DescriptorKind, SocketPlan, capacity};
 pub use epoll::EpollDriver;
-pub use host::{CpuTime, monotonic_ns, pin_to_cpu, raise_descriptor_limit, real_time, unix_ns};
+pub use host::{Clock, CpuTime, monotonic_ns, pin_to_cpu, raise_descriptor_limit, real_time, unix_ns};
 pub use probe::{DriverKind, ProbeError, probe};
 pub use socket::listen_socket;
 pub use unix::{UnixError, UnixSocket, listen_unix};
@@ -181,6 +181,9 @@ pub trait Driver: Io {
 
     /// Returns a waker, which ends a wait from another thread.
     fn waker(&self) -> Self::Waker;
+
+    /// The clock that [`Io::now`] and [`Io::unix_now`] read.
+    fn clock(&self) -> Clock;
 
     /// How late a wait may end, nanoseconds. Who has to act on time waits that much less, and polls for the rest.
     fn wake_latency(&self) -> u64;

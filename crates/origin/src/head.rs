@@ -2,12 +2,12 @@
 //! coded body. [`crate::resolve`] prepares heads with them. This module does not know targets or connections.
 
 use std::rc::Rc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use weir_model::coding::Coding;
 use weir_model::load::{DATE, DATE_NOW, MOST_ORIGIN_HEADERS};
+use weir_net::Clock;
 use weir_wire::http1::encode::{self, BodyFraming, EncodeError, Persistence};
 
 /// The `Server` header of responses.
@@ -120,9 +120,9 @@ impl GivenHeaders {
         self.second.is_some()
     }
 
-    /// Brings the date up to date. Returns whether it has changed.
-    pub(crate) fn update(&mut self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    /// Brings the date up to date by this clock. Returns whether it has changed.
+    pub(crate) fn update(&mut self, clock: &Clock) -> bool {
+        let now = clock.unix_now() / 1_000_000_000;
         let changed = self.second.is_some_and(|second| second != now);
         if changed {
             self.second = Some(now);
@@ -193,10 +193,10 @@ mod tests {
         assert_eq!(date(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
         assert!(!given(&[("server", "x")]).have_date());
         let mut headers = given(&[("Date", "now")]);
-        assert!(headers.have_date() && headers.update());
+        assert!(headers.have_date() && headers.update(&Clock::Kernel));
         let seconds = headers.second.expect("a date");
         assert!(head(&headers.now(), None).contains(&format!("\r\nDate: {}\r\n", date(seconds))));
         // It changes once a second.
-        assert!(!headers.update() || headers.second > Some(seconds));
+        assert!(!headers.update(&Clock::Kernel) || headers.second > Some(seconds));
     }
 }

@@ -4,9 +4,9 @@
 //! of HTTP/1. With TLS the two ends agree by ALPN; if they have not, the first bytes decide here, too.
 //! [`crate::worker`] calls the session.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use weir_net::Conn;
+use weir_net::{Clock, Conn};
 use weir_wire::http2::{self, Detected, Headers};
 use weir_wire::names::{ANSWER_LENGTH, AnswerKey, HeaderFinder, NAME_LENGTH, Name};
 
@@ -61,14 +61,20 @@ pub(crate) struct HttpShared {
 impl HttpShared {
     /// The shared state of the worker with this number. Names of requests are in the header `names`; answers to them are tagged with
     /// this key.
-    pub(crate) fn new(options: ResponseOptions, names: &str, answer_key: AnswerKey, worker: usize) -> HttpShared {
+    pub(crate) fn new(
+        options: ResponseOptions,
+        names: &str,
+        answer_key: AnswerKey,
+        worker: usize,
+        clock: &Clock,
+    ) -> HttpShared {
         HttpShared {
             name_header: names.to_ascii_lowercase().into(),
             name_finder: HeaderFinder::new(names, NAME_LENGTH),
             names: NameMemory::default(),
             worker,
-            cache: Cache::new(&options.headers),
-            writer: Writer::new(worker as u16, answer_key),
+            cache: Cache::new(&options.headers, clock.clone()),
+            writer: Writer::new(worker as u16, answer_key, clock.clone()),
             spare: Vec::new(),
             room: Room::default(),
             frames: Vec::new(),
@@ -78,14 +84,14 @@ impl HttpShared {
         }
     }
 
-    fn draw_delay_and_fault(&mut self, resolved: &Resolved) -> (Option<Instant>, Option<Fault>) {
+    fn draw_delay_and_fault(&mut self, clock: &Clock, resolved: &Resolved) -> (Option<u64>, Option<Fault>) {
         let delay = match resolved.plan.delay.or(self.options.delay) {
             Some(delay) => value::delay_at(delay, self.random.unit()),
             None => Duration::ZERO,
         };
         let faults = resolved.plan.faults.as_deref().unwrap_or(&self.options.faults);
         let fault = faults.draw(&mut self.random);
-        ((!delay.is_zero()).then(|| Instant::now() + delay), fault)
+        ((!delay.is_zero()).then(|| clock.now() + delay.as_nanos() as u64), fault)
     }
 }
 
@@ -104,11 +110,11 @@ impl HttpState {
 
     /// When the response to a complete request is due, and its fault. The clock is read only for delays.
     #[inline]
-    pub(crate) fn delay_and_fault(&mut self, resolved: &Resolved, role: Role) -> (Option<Instant>, Option<Fault>) {
+    pub(crate) fn delay_and_fault(&mut self, resolved: &Resolved, role: Role) -> (Option<u64>, Option<Fault>) {
         if role != Role::Counted || !(self.shared.special || resolved.special) {
             return (None, None);
         }
-        self.shared.draw_delay_and_fault(resolved)
+        self.shared.draw_delay_and_fault(&self.clock, resolved)
     }
 
     /// The name of a counted request of HTTP/1.1, from its head.

@@ -45,6 +45,7 @@ mod route;
 mod session;
 mod stall_watch;
 mod state;
+mod tasks;
 mod timer_wheel;
 mod timers;
 mod tls_layer;
@@ -57,6 +58,7 @@ pub use held::MAX_HELD;
 pub use options::{Options, OriginError, ResponseOptions};
 pub use origin::Origin;
 pub use page::INDEX_PAGE;
+pub use tasks::{MakeTask, OriginHandle, OriginTasks};
 /// TLS, for [`Options::tls`].
 pub use weir_wire::names::AnswerKey;
 pub use weir_wire::tls;

@@ -4,31 +4,23 @@
 //! connection by a hash of its addresses and ports, so a few connections may be spread unevenly. The CLI and the lab
 //! start and stop origins.
 
-use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use weir_model::counters::OriginCounters;
-use weir_model::protocol::Application;
-use weir_net::{DescriptorKind, Driver, DriverKind, Listener, UnixSocket, Wake, Waker};
-use weir_wire::tls::{ServerConfig, ServerOptions};
+use weir_net::{DescriptorKind, Driver, DriverKind, Listener, Next, Task, UnixSocket, Wake, Waker};
 
 use crate::counters::AllCounters;
 use crate::driver::{ConnectionLimit, serve_on};
-use crate::fault::FaultKind;
-use crate::http::{HttpSession, HttpShared};
-use crate::keyvalue::{self, Dialect, Juno, KeyValueSession, Memcached, Redis};
 use crate::options::{Options, OriginError};
 use crate::pause::Pause;
 use crate::session::Session;
 use crate::stall_watch::StallWatch;
-use crate::state::WorkerState;
-use crate::worker::{self, Layers};
+use crate::tasks::{Common, KeyCount, MakeShared, OriginHandle, WithSessions, layers, with_sessions};
 
 /// The requested length of the accept queue, in connections. The kernel caps it at `net.core.somaxconn`.
 const BACKLOG: u32 = 65_535;
@@ -41,22 +33,12 @@ pub struct Origin {
     kind: DriverKind,
     driver: &'static str,
     shared: Arc<Shared>,
-    all_counters: Arc<AllCounters>,
+    handle: OriginHandle,
     workers: Vec<Running>,
     /// Removes its file when it is dropped.
     unix: Option<UnixSocket>,
     limit: ConnectionLimit,
-    keys: Option<KeyCount>,
     stall_watch: Option<StallWatch>,
-}
-
-/// Counts the keys in the store.
-struct KeyCount(Box<dyn Fn() -> u64 + Send + Sync>);
-
-impl fmt::Debug for KeyCount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeyCount")
-    }
 }
 
 #[derive(Debug)]
@@ -68,7 +50,6 @@ struct Running {
 /// What the threads and their owner share in addition to the counters.
 #[derive(Debug, Default)]
 struct Shared {
-    stop: AtomicBool,
     pause: Pause,
     failure: Mutex<Option<String>>,
 }
@@ -85,66 +66,44 @@ impl Origin {
     /// # Errors
     /// See [`OriginError`]; nothing is left running then.
     pub fn start(options: Options) -> Result<Origin, OriginError> {
-        let responses = options.responses.clone();
-        let application = options.protocol.application();
-        responses.faults.check(application).map_err(OriginError::Fault)?;
-        match application {
-            Application::Redis => Origin::start_keyvalue::<Redis>(options),
-            Application::Juno => Origin::start_keyvalue::<Juno>(options),
-            Application::Memcached => Origin::start_keyvalue::<Memcached>(options),
-            Application::Http1 | Application::Http2 | Application::Http3 => {
-                let (names, key) = (options.names.clone(), options.answer_key);
-                let shared = move |worker| HttpShared::new(responses.clone(), &names, key, worker);
-                Origin::start_with::<HttpSession>(options, shared)
-            }
-        }
+        with_sessions(options, StartThreads)
     }
 
-    /// As [`Origin::start`], with a store for each address, which all workers share: to a proxy each address is a server.
-    fn start_keyvalue<D: Dialect>(options: Options) -> Result<Origin, OriginError> {
-        let responses = options.responses.clone();
-        let store = |_| D::store(responses.faults.has(FaultKind::Stale));
-        let stores: Arc<[D::Store]> = options.addresses().map(store).collect();
-        let counted = Arc::clone(&stores);
-        let shared = move |worker| keyvalue::Shared::<D>::new(Arc::clone(&stores), responses.clone(), worker);
-        let mut origin = Origin::start_with::<KeyValueSession<D>>(options, shared)?;
-        origin.keys = Some(KeyCount(Box::new(move || counted.iter().map(D::keys).sum())));
-        Ok(origin)
-    }
-
-    /// As [`Origin::start`], with sessions of a protocol. `shared` makes the shared state of a worker, on its thread.
+    /// As [`Origin::start`], with sessions of a protocol.
     pub(crate) fn start_with<S: Session + 'static>(
         options: Options,
-        shared: impl Fn(usize) -> S::Shared + Clone + Send + 'static,
+        sessions: MakeShared<S>,
+        keys: Option<KeyCount>,
     ) -> Result<Origin, OriginError> {
         let kind = weir_net::probe(options.driver)?;
-        let tls = options.tls.as_ref().map(|tls| configure(tls, S::ALPN)).transpose()?;
-        let below = Layers { tls, proxy_protocol: options.proxy_protocol, idle: options.idle };
+        let below = layers::<S>(&options)?;
         let limit = ConnectionLimit::of(kind, &options);
         // By address, and then by worker.
         let listeners = options.addresses().map(|addr| bind(addr, limit.workers)).collect::<Result<Vec<_>, _>>()?;
         let unix = options.unix.as_deref().map(|path| weir_net::listen_unix(path, BACKLOG)).transpose()?;
         let refused = |source| OriginError::Listen { addr: options.listen, source };
         let addrs = listeners.iter().map(|one| one[0].local_addr()).collect::<Result<Vec<_>, _>>().map_err(refused)?;
+        let all_counters = Arc::new(AllCounters::new(limit.workers, addrs.clone(), S::OPERATIONS));
+        let handle = OriginHandle::new(Arc::clone(&all_counters), keys);
+        let common = Common { below, all_counters, stop: Arc::clone(&handle.stop), sessions };
         let mut origin = Origin {
-            addrs: addrs.clone(),
+            addrs,
             kind,
             driver: "",
             shared: Arc::default(),
-            all_counters: Arc::new(AllCounters::new(limit.workers, addrs, S::OPERATIONS)),
+            handle,
             workers: Vec::new(),
             unix,
             limit,
-            keys: None,
             stall_watch: None,
         };
         let mut listeners: Vec<_> = listeners.into_iter().map(Vec::into_iter).collect();
         for number in 0..limit.workers {
             let own = listeners.iter_mut().filter_map(Iterator::next).collect();
             // On an error `origin` is dropped, which stops the running threads.
-            origin.launch::<S>(number, own, &options, below.clone(), shared.clone())?;
+            origin.launch::<S>(number, own, &options, common.clone())?;
         }
-        let watch = StallWatch::start(Arc::clone(&origin.all_counters), options.cpu(0), options.real_time);
+        let watch = StallWatch::start(Arc::clone(&origin.handle.all_counters), options.cpu(0), options.real_time);
         origin.stall_watch = Some(watch.map_err(OriginError::Thread)?);
         Ok(origin)
     }
@@ -174,7 +133,7 @@ impl Origin {
     /// Reports that the origin is full, if it is. Further connections wait in the kernel's queue until others are
     /// closed.
     pub fn full(&self) -> Option<String> {
-        let open = self.all_counters.open();
+        let open = self.handle.all_counters.open();
         let full = open >= self.limit.most;
         full.then(|| format!("{open} connections are open, more will have to wait; {}", self.limit.advice(self.kind)))
     }
@@ -192,14 +151,13 @@ impl Origin {
     /// The counters of all threads so far; exact when nothing is in flight. While the threads run, the sum is not of
     /// one instant, but `answered <= requests` and `connections_used <= connections_accepted` always hold.
     pub fn counters(&self) -> OriginCounters {
-        let keys = self.keys.as_ref().map_or(0, |keys| keys.0());
-        OriginCounters { keys, ..self.all_counters.counters() }
+        self.handle.counters()
     }
 
     /// The number of open connections, over all threads: accepted, and not closed or lost yet. Those over which the
     /// counters were read (`/_weir/counters`) are not included here; the counters include them.
     pub fn connections_open(&self) -> u64 {
-        self.all_counters.open_to_others()
+        self.handle.connections_open()
     }
 
     /// The error of the first thread that died, if any. The others continue.
@@ -223,7 +181,7 @@ impl Origin {
     }
 
     fn halt(&mut self) {
-        self.shared.stop.store(true, Ordering::Release);
+        self.handle.stop();
         self.shared.pause.order(Duration::ZERO);
         for running in &self.workers {
             running.waker.wake();
@@ -239,20 +197,18 @@ impl Origin {
         number: usize,
         listeners: Vec<TcpListener>,
         options: &Options,
-        below: Layers,
-        sessions_shared: impl FnOnce(usize) -> S::Shared + Send + 'static,
+        common: Common<S>,
     ) -> Result<(), OriginError> {
         let mut listeners: Vec<Listener> = listeners.into_iter().map(Listener::from).collect();
         if let Some(unix) = &self.unix {
             listeners.push(unix.listener().map_err(OriginError::Thread)?.into());
         }
         let (sender, started) = mpsc::channel();
-        let (all_counters, shared) = (Arc::clone(&self.all_counters), Arc::clone(&self.shared));
+        let shared = Arc::clone(&self.shared);
         let (kind, descriptors) = (self.kind, self.limit.descriptors);
         let (cpu, real_time) = (options.cpu(number), options.real_time);
         let body = move || {
-            let state = WorkerState::new(all_counters, number, sessions_shared(number));
-            let serving = Serving::<S> { sender: &sender, listeners, state, below, shared: &shared };
+            let serving = Serving::<S> { sender: &sender, listeners, number, common, shared: &shared };
             if real_time {
                 // Where it is not allowed, the client is not either, and its result says so.
                 let _ = weir_net::real_time();
@@ -279,15 +235,6 @@ impl Drop for Origin {
     fn drop(&mut self) {
         self.halt();
     }
-}
-
-/// Makes the TLS configuration from the options. `alpn` applies where they name no protocols.
-fn configure(options: &ServerOptions, alpn: &[&str]) -> Result<ServerConfig, OriginError> {
-    let mut options = options.clone();
-    if options.alpn.is_empty() {
-        options.alpn = alpn.iter().map(|name| (*name).to_owned()).collect();
-    }
-    Ok(ServerConfig::new(&options)?)
 }
 
 /// Makes one listener per worker, all on one address.
@@ -325,8 +272,8 @@ fn run<S: Session>(cpu: Option<u32>, kind: DriverKind, descriptors: DescriptorKi
 pub(crate) struct Serving<'a, S: Session> {
     sender: &'a mpsc::Sender<Result<Ready, OriginError>>,
     listeners: Vec<Listener>,
-    state: WorkerState<S::Shared>,
-    below: Layers,
+    number: usize,
+    common: Common<S>,
     shared: &'a Shared,
 }
 
@@ -347,12 +294,36 @@ impl<S: Session> Serving<'_, S> {
         if self.sender.send(Ok(ready)).is_err() {
             return Ok(());
         }
-        if let Err(error) =
-            worker::serve::<S, D>(&mut driver, self.state, self.below, &self.shared.stop, &self.shared.pause)
-        {
+        let mut worker = self.common.worker(self.number, driver.clock());
+        if let Err(error) = serve(&mut worker, &mut driver, &self.shared.pause) {
             let mut failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
             failure.get_or_insert_with(|| format!("an origin's thread died: {error}"));
         }
         Ok(())
+    }
+}
+
+/// Runs a worker to its end, and lets it do nothing while the origin is paused.
+fn serve<D: Driver>(worker: &mut impl Task<D>, driver: &mut D, pause: &Pause) -> io::Result<()> {
+    while let Next::Poll(until) = worker.turn(driver)? {
+        worker.poll(driver, until)?;
+        pause.wait();
+    }
+    Ok(())
+}
+
+/// Gives an origin its threads.
+struct StartThreads;
+
+impl WithSessions for StartThreads {
+    type Output = Origin;
+
+    fn carry_out<S: Session + 'static>(
+        self,
+        options: Options,
+        sessions: MakeShared<S>,
+        keys: Option<KeyCount>,
+    ) -> Result<Origin, OriginError> {
+        Origin::start_with(options, sessions, keys)
     }
 }

@@ -15,7 +15,6 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::mem;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 use weir_model::protocol::Application;
 use weir_net::Conn;
@@ -28,7 +27,7 @@ use crate::in_flight::InFlight;
 use crate::payload::MAX_PAYLOAD;
 use crate::resolve::{Resolved, Source};
 use crate::response::{Echoed, Response, Role, Written};
-use crate::response_faults::{self, PacedResponse};
+use crate::response_faults::{self, Pace, PacedResponse};
 use crate::timers::TimerId;
 use crate::transport::Transport;
 
@@ -38,7 +37,7 @@ pub(crate) const HIGH_WATER: usize = 256 << 10;
 pub(crate) const MAX_WAITING: usize = 4096;
 /// How long a connection stays readable after the 400, when its peer broke the protocol. Closing while bytes still
 /// arrive would reset it, and the peer might never see the reason.
-pub(crate) const LINGER: Duration = Duration::from_millis(100);
+pub(crate) const LINGER: u64 = 100_000_000;
 
 /// One connection, without its parser.
 #[derive(Debug, Default)]
@@ -365,7 +364,7 @@ impl Pipeline {
         }
         while let Some(front) = self.waiting.front() {
             if let Some(due) = front.due
-                && due > Instant::now()
+                && due > state.clock.now()
             {
                 return self.set_timer(due, state);
             }
@@ -383,7 +382,7 @@ impl Pipeline {
         }
         if self.state == State::Closing && self.sends.is_empty() {
             match self.end {
-                End::Linger => return self.set_timer(Instant::now() + LINGER, state),
+                End::Linger => return self.set_timer(state.clock.now() + LINGER, state),
                 End::Close => transport.close(),
                 End::Reset => transport.abort(),
             }
@@ -391,7 +390,7 @@ impl Pipeline {
         }
     }
 
-    fn set_timer(&mut self, at: Instant, state: &mut HttpState) {
+    fn set_timer(&mut self, at: u64, state: &mut HttpState) {
         if let (None, Some(conn)) = (self.timer, self.conn) {
             self.timer = Some(state.timers.set(at, (conn, 0)));
         }
@@ -462,7 +461,8 @@ impl Pipeline {
             }
             Fault::Drip(rate) => {
                 let (rendered, written) = state.render(&response);
-                self.paced = Some(Box::new(PacedResponse::new(rendered, written, response, rate)));
+                self.paced =
+                    Some(Box::new(PacedResponse::new(rendered, written, response, Pace::new(rate, state.clock.now()))));
                 self.flush_ready(transport, state);
             }
         }
@@ -501,7 +501,7 @@ impl Pipeline {
 
     /// Sends what is due of the paced response; true when all of it is sent.
     fn write_paced<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) -> bool {
-        let now = Instant::now();
+        let now = state.clock.now();
         while let Some(paced) = &mut self.paced {
             if let Some(next) = paced.next()
                 && next > now

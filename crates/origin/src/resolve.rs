@@ -13,6 +13,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use weir_model::coding::Coding;
 use weir_model::load::ANSWER_HEADER;
+use weir_net::Clock;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 use weir_wire::http2::{EncodeError, Prepared};
 
@@ -318,17 +319,18 @@ pub(crate) struct Cache {
     last: usize,
     next: usize,
     given: GivenHeaders,
+    clock: Clock,
 }
 
 impl Cache {
     /// Of an origin that answers with these headers.
-    pub(crate) fn new(given: &[(String, String)]) -> Cache {
-        Cache { entries: Vec::new(), last: 0, next: 0, given: GivenHeaders::new(given) }
+    pub(crate) fn new(given: &[(String, String)], clock: Clock) -> Cache {
+        Cache { entries: Vec::new(), last: 0, next: 0, given: GivenHeaders::new(given), clock }
     }
 
     /// Resolves `target`. Allocates only for a target that is not in the cache, and where the date has changed.
     pub(crate) fn resolve(&mut self, target: &[u8]) -> Rc<Resolved> {
-        if self.given.have_date() && self.given.update() {
+        if self.given.have_date() && self.given.update(&self.clock) {
             self.entries.clear();
         }
         if let Some((key, resolved)) = self.entries.get(self.last)
@@ -392,7 +394,7 @@ mod tests {
     #[test]
     fn given_headers_are_in_answers_and_not_in_the_labs_own() {
         let given = [("Server", "other/1"), ("Content-Type", "text/html")].map(|(n, v)| (n.to_owned(), v.to_owned()));
-        let mut cache = Cache::new(&given);
+        let mut cache = Cache::new(&given, Clock::Kernel);
         let ready = text(&cache.resolve(b"/bytes/1").ready);
         assert!(ready.contains("Server: other/1\r\n") && ready.contains("Content-Type: text/html\r\n"), "{ready}");
         let ready = text(&cache.resolve(b"/_weir/ready").ready);
@@ -401,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_date_is_renewed() {
-        let mut cache = Cache::new(&[("Date".to_owned(), "now".to_owned())]);
+        let mut cache = Cache::new(&[("Date".to_owned(), "now".to_owned())], Clock::Kernel);
         let first = cache.resolve(b"/bytes/1");
         assert!(text(&first.ready).contains("\r\nDate: "), "{}", text(&first.ready));
         let begun = std::time::Instant::now();
@@ -449,7 +451,7 @@ mod tests {
 
     #[test]
     fn the_cache_shares_results_and_is_bounded() {
-        let mut cache = Cache::new(&[]);
+        let mut cache = Cache::new(&[], Clock::Kernel);
         let first = cache.resolve(b"/bytes/1");
         assert!(Rc::ptr_eq(&first, &cache.resolve(b"/bytes/1")));
         let other = cache.resolve(b"/bytes/2");

@@ -4,10 +4,10 @@
 
 use std::mem;
 use std::rc::Rc;
-use std::time::Instant;
 
 use weir_model::counters::OriginCounters;
 use weir_model::load::ANSWER_HEADER;
+use weir_net::Clock;
 use weir_wire::http1::Version;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 use weir_wire::names::{ANSWER_LENGTH, AnswerKey, Answered, Name};
@@ -31,7 +31,7 @@ pub(crate) struct Response {
     /// What the response repeats of the request.
     pub(crate) echoed: Echoed,
     /// It is not sent before this time.
-    pub(crate) due: Option<Instant>,
+    pub(crate) due: Option<u64>,
     /// The fault of the response.
     pub(crate) fault: Option<Fault>,
     /// How it is counted.
@@ -145,6 +145,7 @@ pub(crate) struct Writer {
     scratch: Vec<u8>,
     worker: u16,
     answer_key: AnswerKey,
+    clock: Clock,
     named: Named,
 }
 
@@ -194,14 +195,14 @@ fn put_answer(head: &mut Vec<u8>, value: &[u8; ANSWER_LENGTH]) -> usize {
 
 impl Writer {
     /// For the worker with this number.
-    pub(crate) fn new(worker: u16, answer_key: AnswerKey) -> Writer {
-        Writer { scratch: Vec::new(), worker, answer_key, named: Named::default() }
+    pub(crate) fn new(worker: u16, answer_key: AnswerKey, clock: Clock) -> Writer {
+        Writer { scratch: Vec::new(), worker, answer_key, clock, named: Named::default() }
     }
 
     /// What the answer to a request with a name says of itself, if it is written now.
     #[inline]
     pub(crate) fn answer_to(&self, name: Name) -> [u8; ANSWER_LENGTH] {
-        let at_us = weir_net::monotonic_ns() / 1_000;
+        let at_us = self.clock.now() / 1_000;
         Answered { name, worker: self.worker, at_us }.text(self.answer_key)
     }
 

@@ -3,7 +3,7 @@
 //! [`crate::pipeline`] calls it. This module does not know which fault is chosen, or how often.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::response::{Echoed, Response, Role, Written};
 use crate::transport::Sink;
@@ -111,21 +111,21 @@ pub(crate) struct PacedResponse {
 /// When the next bytes of a response are sent, to reach a rate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    next: Instant,
-    pause: Duration,
+    next: u64,
+    pause: u64,
     step: usize,
 }
 
 impl Pace {
-    /// Begins now, at this rate in bytes per second.
-    pub(crate) fn new(rate: u32) -> Pace {
+    /// Begins now, at this rate in bytes per second. Times are nanoseconds.
+    pub(crate) fn new(rate: u32, now: u64) -> Pace {
         let step = (f64::from(rate) * DRIP_EVERY.as_secs_f64()).floor().max(1.0);
-        let pause = Duration::from_secs_f64(step / f64::from(rate));
-        Pace { next: Instant::now(), pause, step: step as usize }
+        let pause = (step / f64::from(rate) * 1e9) as u64;
+        Pace { next: now, pause, step: step as usize }
     }
 
     /// When the next bytes are due.
-    pub(crate) fn next(&self) -> Instant {
+    pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
@@ -144,9 +144,8 @@ impl Pace {
 const PIECE: usize = 64 << 10;
 
 impl PacedResponse {
-    /// Begins now, at this rate in bytes per second.
-    pub(crate) fn new(rendered: Rendered, written: Written, answer: Response, rate: u32) -> PacedResponse {
-        let pace = Pace::new(rate);
+    /// Begins now, at this pace.
+    pub(crate) fn new(rendered: Rendered, written: Written, answer: Response, pace: Pace) -> PacedResponse {
         let drip = PacedResponse::in_pieces(rendered, written, answer);
         PacedResponse { step: pace.step(), pace: Some(pace), ..drip }
     }
@@ -160,7 +159,7 @@ impl PacedResponse {
     }
 
     /// When the next bytes are due; `None`: now.
-    pub(crate) fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<u64> {
         self.pace.as_ref().map(Pace::next)
     }
 
@@ -227,8 +226,8 @@ mod tests {
     #[test]
     fn drips_have_their_rate() {
         for rate in [1, 7, 99, 100, 1000, 1_000_000] {
-            let pace = Pace::new(rate);
-            let per_second = pace.step() as f64 / pace.pause.as_secs_f64();
+            let pace = Pace::new(rate, 0);
+            let per_second = pace.step() as f64 * 1e9 / pace.pause as f64;
             assert!((per_second / f64::from(rate) - 1.0).abs() < 0.001, "{per_second} for {rate}");
         }
     }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use weir_net::Clock;
 use weir_wire::tls::Scratch;
 
 use crate::counters::{AllCounters, WorkerCounters};
@@ -15,6 +16,8 @@ pub(crate) struct WorkerState<S> {
     /// The number of this worker's first counters, and of those of the connection that has an event.
     first: usize,
     current: usize,
+    /// The driver's clock.
+    pub(crate) clock: Clock,
     /// The timers of all connections.
     pub(crate) timers: Timers,
     /// For TLS: the record that was opened last, and records that are sealed and not yet sent.
@@ -26,10 +29,10 @@ pub(crate) struct WorkerState<S> {
 
 impl<S> WorkerState<S> {
     /// The state of the worker with this number.
-    pub(crate) fn new(all_counters: Arc<AllCounters>, worker: usize, shared: S) -> WorkerState<S> {
-        let (timers, opened, sealed) = (Timers::default(), Scratch::new(), Vec::new());
+    pub(crate) fn new(all_counters: Arc<AllCounters>, worker: usize, shared: S, clock: Clock) -> WorkerState<S> {
+        let (timers, opened, sealed) = (Timers::new(clock.now()), Scratch::new(), Vec::new());
         let first = worker * all_counters.addresses();
-        WorkerState { all_counters, first, current: first, timers, opened, sealed, shared }
+        WorkerState { all_counters, first, current: first, clock, timers, opened, sealed, shared }
     }
 
     /// From now on, counts for this address of those that the origin listens on.

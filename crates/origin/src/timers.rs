@@ -1,8 +1,6 @@
-//! The timers of one worker: the [`TimerWheel`] on the real clock.
+//! The timers of one worker: the [`TimerWheel`] on the worker's clock.
 //!
-//! Sessions set timers, and the worker asks which have expired.
-
-use std::time::{Duration, Instant};
+//! Sessions set timers, and the worker asks which have expired. Times are nanoseconds of [`weir_net::Io::now`].
 
 use weir_net::Conn;
 
@@ -17,20 +15,19 @@ pub(crate) type Wakes = (Conn, u32);
 #[derive(Debug)]
 pub(crate) struct Timers {
     wheel: TimerWheel<Wakes>,
-    /// Times are counted from here.
-    start: Instant,
-}
-
-impl Default for Timers {
-    fn default() -> Timers {
-        Timers { wheel: TimerWheel::default(), start: Instant::now() }
-    }
+    /// The wheel counts from here.
+    start: u64,
 }
 
 impl Timers {
+    /// No timers yet.
+    pub(crate) fn new(now: u64) -> Timers {
+        Timers { wheel: TimerWheel::default(), start: now }
+    }
+
     /// Sets a timer.
-    pub(crate) fn set(&mut self, at: Instant, wakes: Wakes) -> TimerId {
-        self.wheel.set(self.since_start(at), wakes)
+    pub(crate) fn set(&mut self, at: u64, wakes: Wakes) -> TimerId {
+        self.wheel.set(at.saturating_sub(self.start), wakes)
     }
 
     /// Cancels a timer that has not expired.
@@ -46,17 +43,12 @@ impl Timers {
 
     /// When the next timer may expire.
     #[inline]
-    pub(crate) fn next(&self) -> Option<Instant> {
-        self.wheel.next().map(|at| self.start + Duration::from_nanos(at))
+    pub(crate) fn next(&self) -> Option<u64> {
+        self.wheel.next().map(|at| self.start + at)
     }
 
     /// Takes the next timer that is due at `now`.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<Wakes> {
-        self.wheel.pop(self.since_start(now))
-    }
-
-    fn since_start(&self, at: Instant) -> u64 {
-        // Rounded down for `now` and `at` alike: the clock counts in nanoseconds, too.
-        u64::try_from(at.saturating_duration_since(self.start).as_nanos()).unwrap_or(u64::MAX)
+    pub(crate) fn pop(&mut self, now: u64) -> Option<Wakes> {
+        self.wheel.pop(now.saturating_sub(self.start))
     }
 }

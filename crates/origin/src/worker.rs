@@ -1,25 +1,25 @@
-//! One worker: a driver, its connections, and the loop that polls it.
+//! One worker: the connections of a driver, and what its turns do with them.
 //!
-//! [`crate::origin`] runs one per thread. This module does not know the protocol of a connection: a [`Session`] does.
+//! [`crate::origin`] runs one per thread, [`crate::tasks`] makes them for other drivers. This module does not know the protocol of a connection: a [`Session`] does.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_model::counters::ProxyCounters;
-use weir_net::{Conn, Driver, Event, Handler, Io};
+use weir_net::{Conn, Driver, Event, Handler, Io, Next, Task};
 use weir_wire::proxy_protocol;
 use weir_wire::tls::{self, ServerConfig};
 
 use crate::idle::{Age, Looks};
-use crate::pause::Pause;
 use crate::session::{Session, SessionEvent};
 use crate::state::WorkerState;
 use crate::tls_layer::on_event as on_tls_event;
 use crate::transport::PlainTransport;
 
-/// How long a stop waits for responses under way.
-pub(crate) const GRACE: Duration = Duration::from_secs(5);
+/// How long a stop waits for responses under way, nanoseconds.
+const GRACE: u64 = 5_000_000_000;
 
 /// Connections per page.
 const PAGE: usize = 64;
@@ -33,6 +33,21 @@ pub(crate) struct Worker<S: Session> {
     tls: Option<ServerConfig>,
     /// Connections have to begin with a header of the PROXY protocol.
     proxy_protocol: bool,
+    /// Where connections may not be idle for long.
+    looks: Option<Looks>,
+    stop: Arc<AtomicBool>,
+    stage: Stage,
+}
+
+/// What a worker is doing.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    /// It accepts and serves.
+    Serving,
+    /// It finishes responses, until then.
+    Finishing { until: u64 },
+    /// All is closed.
+    Over,
 }
 
 #[derive(Debug)]
@@ -113,55 +128,52 @@ pub(crate) struct Layers {
     pub(crate) idle: Option<Duration>,
 }
 
-/// Serves on a driver that already listens, until `stop` is set and the driver woken; then takes no more
-/// requests, finishes the responses under way (for at most [`GRACE`]), and returns.
-///
-/// # Errors
-/// When the driver fails as a whole.
-pub(crate) fn serve<S: Session, D: Driver>(
-    driver: &mut D,
-    state: WorkerState<S::Shared>,
-    below: Layers,
-    stop: &AtomicBool,
-    pause: &Pause,
-) -> io::Result<()> {
-    let mut worker = Worker::<S>::new(state, below.tls);
-    worker.proxy_protocol = below.proxy_protocol;
-    let mut looks = below.idle.map(Looks::new);
-    while !stop.load(Ordering::Acquire) {
-        let until = worker.state.timers.next().into_iter().chain(looks.as_ref().map(Looks::next)).min();
-        driver.poll(&mut worker, until.map(ns))?;
-        pause.wait();
-        worker.expire_timers(driver);
-        if let Some(looks) = &mut looks
-            && looks.due(Instant::now())
-        {
-            worker.dispatch_to_all(driver, Age::look);
-        }
-    }
-    worker.finish(driver)
-}
-
-fn ns(at: Instant) -> u64 {
-    weir_net::monotonic_ns() + at.saturating_duration_since(Instant::now()).as_nanos() as u64
-}
-
 impl<S: Session> Worker<S> {
-    fn new(state: WorkerState<S::Shared>, tls: Option<ServerConfig>) -> Worker<S> {
-        Worker { connections: Vec::new(), state, tls, proxy_protocol: false }
+    /// A worker for a driver that already listens. It serves until `stop` is set and the driver woken; then it takes no more
+    /// requests, and finishes the responses under way, for at most [`GRACE`].
+    pub(crate) fn new(state: WorkerState<S::Shared>, below: Layers, stop: Arc<AtomicBool>) -> Worker<S> {
+        let looks = below.idle.map(|idle| Looks::new(idle, state.clock.now()));
+        let Layers { tls, proxy_protocol, .. } = below;
+        Worker { connections: Vec::new(), state, tls, proxy_protocol, looks, stop, stage: Stage::Serving }
     }
 
     /// Notifies the sessions whose timers have expired. Without timers the clock is not read.
     fn expire_timers<I: Io>(&mut self, io: &mut I) {
-        if !self.state.timers.is_empty() {
-            self.expire_timers_at(io, Instant::now());
+        if self.state.timers.is_empty() {
+            return;
         }
-    }
-
-    fn expire_timers_at<I: Io>(&mut self, io: &mut I, now: Instant) {
+        let now = io.now();
         while let Some((conn, number)) = self.state.timers.pop(now) {
             self.dispatch(io, conn, SessionEvent::Timeout(number));
         }
+    }
+
+    fn serve<D: Driver>(&mut self, driver: &mut D) -> Next {
+        if self.stop.load(Ordering::Acquire) {
+            driver.stop_listening();
+            self.dispatch_to_all(driver, |_| Some(SessionEvent::Stop));
+            self.stage = Stage::Finishing { until: driver.now() + GRACE };
+            return self.finish(driver);
+        }
+        self.expire_timers(driver);
+        if let Some(looks) = &mut self.looks
+            && looks.due(driver.now())
+        {
+            self.dispatch_to_all(driver, Age::look);
+        }
+        Next::Poll(self.state.timers.next().into_iter().chain(self.looks.as_ref().map(Looks::next)).min())
+    }
+
+    fn finish<D: Driver>(&mut self, driver: &mut D) -> Next {
+        let Stage::Finishing { until } = self.stage else { return Next::Over };
+        self.expire_timers(driver);
+        if driver.open() > 0 && driver.now() < until {
+            return Next::Poll(Some(self.state.timers.next().map_or(until, |next| next.min(until))));
+        }
+        self.dispatch_to_all(driver, |_| Some(SessionEvent::Abort));
+        self.stage = Stage::Over;
+        // This poll sends the resets.
+        Next::Poll(Some(0))
     }
 
     #[inline(always)]
@@ -171,20 +183,6 @@ impl<S: Session> Worker<S> {
             connection.age = Age::default();
             connection.on_event(io, conn, &mut self.state, event);
         }
-    }
-
-    fn finish<D: Driver>(&mut self, driver: &mut D) -> io::Result<()> {
-        driver.stop_listening();
-        self.dispatch_to_all(driver, |_| Some(SessionEvent::Stop));
-        let end = Instant::now() + GRACE;
-        while driver.open() > 0 && Instant::now() < end {
-            let until = self.state.timers.next().map_or(end, |next| next.min(end));
-            driver.poll(self, Some(ns(until)))?;
-            self.expire_timers(driver);
-        }
-        self.dispatch_to_all(driver, |_| Some(SessionEvent::Abort));
-        // This poll sends the resets.
-        driver.poll(self, Some(0))
     }
 
     /// Gives each open connection the event that its age brings, if it brings one.
@@ -220,6 +218,20 @@ impl<S: Session> Worker<S> {
             // There are no random numbers, so TLS is impossible.
             Err(_) => return connection.on_event(io, conn, &mut self.state, SessionEvent::Abort),
         };
+    }
+}
+
+impl<S: Session, D: Driver> Task<D> for Worker<S> {
+    fn turn(&mut self, driver: &mut D) -> io::Result<Next> {
+        Ok(match self.stage {
+            Stage::Serving => self.serve(driver),
+            Stage::Finishing { .. } => self.finish(driver),
+            Stage::Over => Next::Over,
+        })
+    }
+
+    fn poll(&mut self, driver: &mut D, until: Option<u64>) -> io::Result<()> {
+        driver.poll(self, until)
     }
 }
 

@@ -287,6 +287,10 @@ impl Driver for EpollDriver {
         self.waker.clone()
     }
 
+    fn clock(&self) -> host::Clock {
+        host::Clock::Kernel
+    }
+
     fn wake_latency(&self) -> u64 {
         host::WAKE_LATENCY
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::network::{ListenerId, NodeId, Notice};
 use super::{Shared, World};
-use crate::{Address, Conn, CpuTime, Driver, Event, Handler, Io, Wake};
+use crate::{Address, Clock, Conn, CpuTime, Driver, Event, Handler, Io, Wake};
 
 /// See the module. It belongs to one node; dropping it closes the node's sockets.
 #[derive(Debug)]
@@ -31,6 +31,25 @@ pub struct SimListener {
 pub struct SimWaker {
     shared: Arc<Shared>,
     node: NodeId,
+}
+
+/// The clock of a node's machine.
+#[derive(Debug, Clone)]
+pub struct SimClock {
+    world: World,
+    offset: u64,
+}
+
+impl SimClock {
+    /// Its monotonic clock.
+    pub fn now(&self) -> u64 {
+        self.world.now() + self.offset
+    }
+
+    /// Its wall clock.
+    pub fn unix_now(&self) -> u64 {
+        self.world.unix_now()
+    }
 }
 
 impl SimListener {
@@ -208,6 +227,10 @@ impl Driver for SimDriver {
 
     fn waker(&self) -> SimWaker {
         SimWaker { shared: self.world.shared.clone(), node: self.node }
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::World(SimClock { world: self.world.clone(), offset: self.clock_offset })
     }
 
     fn wake_latency(&self) -> u64 {

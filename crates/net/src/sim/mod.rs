@@ -17,10 +17,11 @@ mod network;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use driver::{SimDriver, SimListener, SimWaker};
+pub use driver::{SimClock, SimDriver, SimListener, SimWaker};
 pub use link::{Link, NodeOptions, Split};
 
 use rand::Rng;
+use send_wrapper::SendWrapper;
 
 use network::{Event, Network, NodeId};
 
@@ -78,7 +79,8 @@ struct Running {
 
 struct Work {
     driver: SimDriver,
-    task: Box<dyn Task<SimDriver> + Send>,
+    /// Tasks may be of one thread, which is the world's.
+    task: SendWrapper<Box<dyn Task<SimDriver>>>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -170,10 +172,10 @@ impl World {
     }
 
     /// Hands a task to the world, with its driver. Returns its number.
-    pub fn add_task(&self, driver: SimDriver, task: Box<dyn Task<SimDriver> + Send>) -> usize {
+    pub fn add_task(&self, driver: SimDriver, task: Box<dyn Task<SimDriver>>) -> usize {
         let mut tasks = self.shared.tasks();
         let node = driver.node();
-        let work = Some(Work { driver, task });
+        let work = Some(Work { driver, task: SendWrapper::new(task) });
         tasks.push(Running { node, work, next: Next::Poll(Some(0)), frozen_until: 0 });
         tasks.len() - 1
     }

@@ -426,6 +426,10 @@ impl Driver for UringDriver {
         self.waker.clone()
     }
 
+    fn clock(&self) -> host::Clock {
+        host::Clock::Kernel
+    }
+
     fn wake_latency(&self) -> u64 {
         host::WAKE_LATENCY
     }

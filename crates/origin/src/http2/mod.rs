@@ -15,7 +15,6 @@ mod response;
 
 use std::collections::VecDeque;
 use std::mem;
-use std::time::Instant;
 
 use weir_model::protocol::Application;
 use weir_net::Conn;
@@ -418,7 +417,7 @@ impl Http2 {
     fn linger(&mut self, state: &mut HttpState) {
         self.drop_all(state);
         self.state = State::Lingering;
-        self.linger = Some(state.timers.set(Instant::now() + crate::pipeline::LINGER, (self.conn, LINGER)));
+        self.linger = Some(state.timers.set(state.clock.now() + crate::pipeline::LINGER, (self.conn, LINGER)));
     }
 
     /// Gives the driver what was written, and closes if nothing is left to wait for.
@@ -448,7 +447,7 @@ impl Http2 {
         output.waiting() <= HIGH_WATER
     }
 
-    fn set_timer(&self, state: &mut HttpState, at: Instant, stream: Stream) -> TimerId {
+    fn set_timer(&self, state: &mut HttpState, at: u64, stream: Stream) -> TimerId {
         // Below MAX_STREAMS.
         state.timers.set(at, (self.conn, stream.slot() as u32))
     }

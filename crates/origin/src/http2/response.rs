@@ -1,7 +1,6 @@
 //! One request on a stream, and how its response is made. The session of HTTP/2 calls it.
 
 use std::rc::Rc;
-use std::time::Instant;
 
 use weir_model::load::ANSWER_HEADER;
 use weir_wire::http2::{Body, Code, EncodeError, Output, Prepared, RequestHead, SendError, SendStatus, Server, Stream};
@@ -237,7 +236,13 @@ impl Http2 {
                 self.begin(output, state, request, &head, PacedBody::new(body, None));
             }
             Some(Fault::Drip(rate)) => {
-                self.begin(output, state, request, &head, PacedBody::new(body, Some(Pace::new(rate))));
+                self.begin(
+                    output,
+                    state,
+                    request,
+                    &head,
+                    PacedBody::new(body, Some(Pace::new(rate, state.clock.now()))),
+                );
             }
             Some(Fault::Reset { middle }) => {
                 if middle == Some(true)
@@ -296,7 +301,7 @@ impl Http2 {
         mut paced: Box<PacedBody>,
     ) {
         let stream = request.stream;
-        let now = paced.pace.as_ref().map(|_| Instant::now());
+        let now = paced.pace.as_ref().map(|_| state.clock.now());
         paced.blocked = false;
         loop {
             if let (Some(pace), Some(now)) = (&paced.pace, now)

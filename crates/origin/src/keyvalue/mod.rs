@@ -20,10 +20,9 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::mem;
 use std::sync::Arc;
-use std::time::Instant;
 
 use weir_model::protocol::Application;
-use weir_net::Conn;
+use weir_net::{Clock, Conn};
 use weir_wire::messages::{Frame, Messages};
 
 use crate::fault::{Fault, FaultKind};
@@ -154,12 +153,12 @@ impl<D: Dialect> Shared<D> {
 
     /// When the next answer is due (`None`: at once), and its fault.
     #[inline]
-    fn delay_and_fault(&mut self, asks: Asks) -> (Option<Instant>, Option<Fault>) {
+    fn delay_and_fault(&mut self, clock: &Clock, asks: Asks) -> (Option<u64>, Option<Fault>) {
         if !(self.special && asks.of_keys) {
             return (None, None);
         }
         let delay = self.options.delay.map(|delay| value::delay_at(delay, self.random.unit()));
-        let due = delay.filter(|delay| !delay.is_zero()).map(|delay| Instant::now() + delay);
+        let due = delay.filter(|delay| !delay.is_zero()).map(|delay| clock.now() + delay.as_nanos() as u64);
         (due, self.options.faults.draw(&mut self.random))
     }
 }
@@ -182,7 +181,7 @@ struct Answers<D> {
     /// Bytes in `late`.
     late_bytes: usize,
     /// Set for the first of them, and for when.
-    timer: Option<(TimerId, Instant)>,
+    timer: Option<(TimerId, u64)>,
     /// Counted requests, and those without a complete answer.
     requests: u64,
     in_flight: u64,
@@ -205,7 +204,7 @@ enum Reading {
 /// An answer that waits.
 #[derive(Debug)]
 struct Late {
-    due: Instant,
+    due: u64,
     bytes: Box<[u8]>,
     batch: Batch,
 }
@@ -279,7 +278,7 @@ impl<D: Dialect> KeyValueSession<D> {
         out: &mut Vec<u8>,
     ) -> Next {
         let KeyValueSession { reader, answers } = self;
-        let now = Now::read();
+        let now = Now(state.clock.unix_now());
         let (mut input, mut batch, mut next) = (bytes, Batch::default(), Next::Read);
         while next == Next::Read {
             next = match reader.next(&mut input) {
@@ -318,7 +317,7 @@ impl<D: Dialect> Answers<D> {
         };
         let (asks, start) = (D::asks(&request), out.len());
         self.count(asks, state);
-        let (due, fault) = state.shared.delay_and_fault(asks);
+        let (due, fault) = state.shared.delay_and_fault(&state.clock, asks);
         let (answered, next) = carry_out(&mut self.dialect, request, state, now, fault, out);
         let next = if answered.close && next == Next::Read { Next::Close } else { next };
         let cut = matches!(fault, Some(Fault::Close | Fault::Stall));
@@ -331,7 +330,7 @@ impl<D: Dialect> Answers<D> {
         let one = Batch { answers: u64::from(asks.of_keys && !cut), values: answered.value_out as u64 };
         if next != Next::Stall && (due.is_some() || D::ORDERED && !self.late.is_empty()) {
             self.late_bytes += out.len() - start;
-            put_off::<D>(&mut self.late, due, out.drain(start..).collect(), one);
+            put_off::<D>(&mut self.late, &state.clock, due, out.drain(start..).collect(), one);
         } else if !cut {
             batch.add(one);
         }
@@ -431,7 +430,7 @@ impl<D: Dialect> Answers<D> {
 
     /// Sends the late answers that are due.
     fn send_late<T: Transport>(&mut self, transport: &mut T, state: &mut WorkerState<Shared<D>>) {
-        let now = Instant::now();
+        let now = state.clock.now();
         while self.late.front().is_some_and(|late| late.due <= now)
             && let Some(late) = self.late.pop_front()
         {
@@ -551,8 +550,8 @@ fn carry_out<D: Dialect>(
 }
 
 /// Keeps an answer until it is due. `None`: until those before it have left.
-fn put_off<D: Dialect>(late: &mut VecDeque<Late>, due: Option<Instant>, bytes: Box<[u8]>, batch: Batch) {
-    let due = due.unwrap_or_else(Instant::now);
+fn put_off<D: Dialect>(late: &mut VecDeque<Late>, clock: &Clock, due: Option<u64>, bytes: Box<[u8]>, batch: Batch) {
+    let due = due.unwrap_or_else(|| clock.now());
     let last = late.back().map_or(due, |last| last.due);
     let (due, at) = match D::ORDERED {
         true => (due.max(last), late.len()),

@@ -7,7 +7,6 @@
 //! This module does not know protocols. What they keep with a value is `M`, and what they keep in a shard is `X`.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -24,11 +23,6 @@ pub(crate) const NEVER: u64 = u64::MAX;
 pub(crate) struct Now(pub(crate) u64);
 
 impl Now {
-    /// Reads the clock.
-    pub(crate) fn read() -> Now {
-        Now(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64))
-    }
-
     /// Milliseconds since 1970.
     pub(crate) fn ms(self) -> u64 {
         self.0 / 1_000_000

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_model::load::DriverChoice;
 use weir_wire::tls;
@@ -11,6 +11,7 @@ use weir_wire::tls;
 use super::*;
 use crate::options::Options;
 use crate::origin::Origin;
+use crate::tasks::MakeShared;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -89,7 +90,7 @@ impl EchoSession {
         state.counters().requests.add(1);
         if let (true, Some(conn)) = (self.line.starts_with(b"late"), self.conn) {
             self.late.append(&mut self.line);
-            state.timers.set(Instant::now() + Duration::from_millis(5), (conn, 1));
+            state.timers.set(state.clock.now() + 5_000_000, (conn, 1));
         } else {
             transport.send(format!("{}: ", state.shared.lines).as_bytes());
             transport.send(&self.line);
@@ -106,7 +107,8 @@ impl EchoSession {
 
 fn start(driver: DriverChoice, tls: Option<tls::ServerOptions>) -> Origin {
     let options = Options { driver, tls, ..Options::default() };
-    Origin::start_with::<EchoSession>(options, |_| EchoShared::default()).expect("an origin on a free port")
+    Origin::start_with::<EchoSession>(options, MakeShared::new(|_, _| EchoShared::default()), None)
+        .expect("an origin on a free port")
 }
 
 fn connect(origin: &Origin) -> TcpStream {

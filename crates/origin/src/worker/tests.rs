@@ -1,11 +1,11 @@
 //! The worker on a driver that a test controls: what is counted, and when exactly.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 use weir_model::counters::OriginCounters;
-use weir_net::Address;
+use weir_net::sim::World;
+use weir_net::{Clock, CpuTime};
 use weir_wire::names::AnswerKey;
 
 use super::*;
@@ -29,7 +29,23 @@ struct Fake {
 }
 
 impl Io for Fake {
-    fn connect(&mut self, _: &Address, _: Option<IpAddr>) -> io::Result<Conn> {
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn unix_now(&self) -> u64 {
+        0
+    }
+
+    fn cpu_ns(&self) -> u64 {
+        0
+    }
+
+    fn cpu_time(&self) -> CpuTime {
+        CpuTime::default()
+    }
+
+    fn connect(&mut self, _: &weir_net::Address, _: Option<IpAddr>) -> io::Result<Conn> {
         Err(io::Error::other("the origin makes no connections"))
     }
 
@@ -64,8 +80,9 @@ impl Io for Fake {
     }
 }
 
-fn state(all_counters: Arc<AllCounters>, responses: ResponseOptions) -> HttpState {
-    WorkerState::new(all_counters, 0, HttpShared::new(responses, "x-weir-name", AnswerKey::default(), 0))
+fn state(all_counters: Arc<AllCounters>, responses: ResponseOptions, clock: Clock) -> HttpState {
+    let shared = HttpShared::new(responses, "x-weir-name", AnswerKey::default(), 0, &clock);
+    WorkerState::new(all_counters, 0, shared, clock)
 }
 
 /// A worker with one accepted connection.
@@ -83,7 +100,8 @@ impl Harness {
 
     fn with(holds: bool, responses: ResponseOptions) -> Harness {
         let all_counters = Arc::new(AllCounters::of_workers(1));
-        let worker = Worker::new(state(Arc::clone(&all_counters), responses), None);
+        let state = state(Arc::clone(&all_counters), responses, Clock::Kernel);
+        let worker = Worker::new(state, Layers::default(), Arc::default());
         let mut harness =
             Harness { worker, all_counters, io: Fake { holds, ..Fake::default() }, conn: Conn::new(3, 1) };
         harness.event(Event::Accepted(0));
@@ -348,59 +366,43 @@ proptest! {
     }
 }
 
-/// Takes everything, and records when each connection was answered.
+/// Records when each connection received a response.
 #[derive(Debug, Default)]
-struct Clocked {
-    answered: std::collections::HashMap<usize, Instant>,
-    now: Option<Instant>,
-}
+struct Times(std::collections::HashMap<usize, u64>);
 
-impl Io for Clocked {
-    fn connect(&mut self, _: &Address, _: Option<IpAddr>) -> io::Result<Conn> {
-        Err(io::Error::other("the origin makes no connections"))
-    }
-
-    fn send_with(&mut self, conn: Conn, _: &[u8], _: &'static [u8]) {
-        self.answered.insert(conn.slot(), self.now.expect("no answer before a timer expires"));
-    }
-
-    fn want_sent(&mut self, _: Conn) {}
-
-    fn close(&mut self, _: Conn) {}
-
-    fn abort(&mut self, _: Conn) {}
-
-    fn unsent(&self, _: Conn) -> usize {
-        0
+impl Handler for Times {
+    fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
+        if let Event::Data(_) = event {
+            self.0.insert(conn.slot(), io.now());
+        }
     }
 }
 
 #[test]
 fn ten_thousand_in_flight_have_the_requested_mean_delay() {
-    const N: u32 = 10_000;
-    let mut worker =
-        Worker::<HttpSession>::new(state(Arc::new(AllCounters::of_workers(1)), ResponseOptions::default()), None);
-    let mut io = Clocked::default();
-    let request = get("/bytes/128?delay=exp:200ms");
-    let mut asked = Vec::new();
-    for slot in 0..N {
-        let conn = Conn::new(slot, 1);
-        worker.on_event(&mut io, conn, Event::Accepted(0));
-        asked.push(Instant::now());
-        worker.on_event(&mut io, conn, Event::Data(request.as_bytes()));
+    const N: usize = 10_000;
+    let world = World::new(1);
+    let mut server = world.driver("origin");
+    let address = weir_net::Address::Tcp("127.0.0.1:80".parse().expect("an address"));
+    server.listen(world.listen(address.clone(), N, false).expect("bound")).expect("it listens");
+    let all_counters = Arc::new(AllCounters::of_workers(1));
+    let state = state(all_counters, ResponseOptions::default(), server.clock());
+    let worker = Worker::<HttpSession>::new(state, Layers::default(), Arc::default());
+    world.add_task(server, Box::new(worker));
+    let mut client = world.driver("client");
+    for _ in 0..N {
+        let conn = client.connect(&address, None).expect("connecting");
+        client.send(conn, get("/bytes/128?delay=exp:200ms").as_bytes());
     }
-    let most_at_once = N as usize - io.answered.len();
-    // The clock jumps from timer to timer, so that a busy machine changes nothing.
-    while let Some(next) = worker.state.timers.next() {
-        io.now = Some(next);
-        worker.expire_timers_at(&mut io, next);
+    let mut times = Times::default();
+    while times.0.len() < N {
+        client.poll(&mut times, None).expect("a poll");
     }
-    assert_eq!((most_at_once, io.answered.len()), (N as usize, N as usize));
-    let waits: Vec<f64> = asked.iter().enumerate().map(|(slot, at)| (io.answered[&slot] - *at).as_secs_f64()).collect();
-    let mean = waits.iter().sum::<f64>() / f64::from(N);
+    let waits: Vec<f64> = times.0.values().map(|at| *at as f64 / 1e9).collect();
+    let mean = waits.iter().sum::<f64>() / N as f64;
     // The standard error of the mean is 1 %.
     assert!((0.19..0.21).contains(&mean), "{mean} s");
     let below = waits.iter().filter(|wait| **wait < 0.2 * std::f64::consts::LN_2).count();
-    let median_share = below as f64 / f64::from(N);
+    let median_share = below as f64 / N as f64;
     assert!((0.47..0.53).contains(&median_share), "{median_share} of the waits are below the median asked for");
 }
