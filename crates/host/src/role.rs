@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -92,9 +92,10 @@ impl<R: DeserializeOwned> Link<R> {
 
     /// Receives the next report. Lines that are not reports are skipped.
     fn receive(&self, within: Duration) -> Result<R, RoleError> {
-        let deadline = Instant::now() + within;
+        let clock = self.host.local_clock();
+        let deadline = clock.now().plus(within);
         loop {
-            match self.process.receive(deadline.saturating_duration_since(Instant::now())) {
+            match self.process.receive(clock.left(deadline)) {
                 Ok(line) => {
                     if let Ok(report) = serde_json::from_str(&line) {
                         return Ok(report);
@@ -259,10 +260,10 @@ impl OriginProcess {
             host,
             RoleSpec { name: "origin".to_owned(), args, output: spec.output.to_owned(), hold: false },
         )?;
-        let deadline = Instant::now() + LISTENS_WITHIN;
+        let clock = host.local_clock();
+        let deadline = clock.now().plus(LISTENS_WITHIN);
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if let OriginReport::Listens { listening, also, driver } = link.receive(left)? {
+            if let OriginReport::Listens { listening, also, driver } = link.receive(clock.left(deadline))? {
                 let addrs = std::iter::once(listening).chain(also).collect();
                 return Ok(OriginProcess { link, addrs, driver });
             }
@@ -466,6 +467,8 @@ fn cpu_list(cpus: &[u32]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::local::ENDS_WITHIN;
     use super::*;
     use crate::LocalHost;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_host::files::FileError;
-use weir_host::{Host, HostError};
+use weir_host::{Clock, Host, HostError, Storage};
 use weir_model::Placement;
 use weir_model::clock::ClockReading;
 use weir_model::product::Product;
@@ -81,9 +81,19 @@ impl Hosts {
         &self.origins[0]
     }
 
+    /// The clock of the machine where weir runs.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        self.proxy.local_clock()
+    }
+
+    /// The disk of that machine with the run's folder.
+    pub fn storage(&self) -> Arc<dyn Storage> {
+        self.proxy.local_storage()
+    }
+
     /// Whether clients and origins read one clock, this process's own. Hosts of one machine may have others (time namespaces).
     pub fn one_clock(&self) -> bool {
-        let now = weir_vitals::clock::now();
+        let now = self.clock().now();
         self.clients.iter().chain(&self.origins).all(|host| host.at(now).mono_ns == now.mono_ns)
     }
 
@@ -159,7 +169,7 @@ impl Hosts {
         let lost = self.each().into_iter().filter(|host| host.lost().is_some());
         let lost: Vec<String> = lost.map(|host| host.facts().name.clone()).collect();
         for name in lost {
-            let again = tried(reach, &name).map_err(|error| (name, error))?;
+            let again = tried(reach, &name, self.clock().as_ref()).map_err(|error| (name, error))?;
             moved |= self.replace(&again);
         }
         Ok(moved)
@@ -253,13 +263,13 @@ impl Hosts {
 }
 
 /// A lost host, tried a few times.
-fn tried(reach: &mut dyn Reach, name: &str) -> Result<Arc<dyn Host>, HostError> {
+fn tried(reach: &mut dyn Reach, name: &str, clock: &dyn Clock) -> Result<Arc<dyn Host>, HostError> {
     let mut tried = reach.again(name);
     for _ in 1..TRIES {
         if tried.is_ok() {
             break;
         }
-        std::thread::sleep(BETWEEN);
+        clock.sleep(BETWEEN);
         tried = reach.again(name);
     }
     tried

@@ -8,17 +8,17 @@ mod findings;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 use weir_host::role::{ClientProcess, ClientReport, ClientSpec, OriginProcess, OriginSpec};
 use weir_host::stop::Stop;
-use weir_host::{Host, Sampler};
+use weir_host::{Clock, Host, Sampler};
 use weir_model::load::{DriverChoice, LoadProtocol, LoadResult, LoadSpec, Target};
 use weir_model::placement::Placement;
 use weir_model::record::ResourceSecond;
 use weir_model::suite::{Expect, Protocol, Request};
-use weir_vitals::{Plan, clock};
+use weir_vitals::Plan;
 
 pub use self::findings::findings;
 use crate::hosts::{same, there};
@@ -202,11 +202,11 @@ fn load(
     let folder = there(from.as_ref(), scratch, scratch);
     from.create_dir(&folder).map_err(|e| failed(&e))?;
     for Watched(host, sampler) in watched {
-        sampler.begin_window(host.at(clock::now()), None).map_err(|e| failed(&e))?;
+        sampler.begin_window(host.at(host.local_clock().now()), None).map_err(|e| failed(&e))?;
     }
     let output = folder.join("client.log");
     let client = ClientProcess::start(from, &ClientSpec::from(spec), &folder, &output, true).map_err(|e| failed(&e))?;
-    let result = done(&client, stop)?;
+    let result = done(&client, from.local_clock().as_ref(), stop)?;
     let mut segments = Segments::default();
     for Watched(_, sampler) in watched {
         segments = segments.plus(Segments::of(&sampler.end_window().map_err(|e| failed(&e))?.series));
@@ -218,14 +218,14 @@ fn load(
 }
 
 /// Waits for a client's result.
-fn done(client: &ClientProcess, stop: &Stop) -> Result<LoadResult, Unmeasured> {
-    let deadline = Instant::now() + MOST;
+fn done(client: &ClientProcess, clock: &dyn Clock, stop: &Stop) -> Result<LoadResult, Unmeasured> {
+    let deadline = clock.now().plus(MOST);
     loop {
         match client.receive(POLL).map_err(|e| Unmeasured::Failed(e.to_string()))? {
             Some(ClientReport::Done(result)) => return Ok(*result),
             Some(ClientReport::Failed(why)) => return Err(Unmeasured::Unanswered(why)),
             _ if stop.is_requested() => return Err(Unmeasured::Stopped),
-            _ if Instant::now() > deadline => {
+            _ if clock.left(deadline).is_zero() => {
                 return Err(Unmeasured::Failed(format!("the client was not done after {} s", MOST.as_secs())));
             }
             _ => {}

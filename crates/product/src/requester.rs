@@ -9,13 +9,13 @@ use std::io::{BufRead, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_host::stop::Stop;
-use weir_host::{Host, ReceiveError, RoleProcess, RoleSpec};
+use weir_host::{Clock, Host, ReceiveError, RoleProcess, RoleSpec, SystemClock};
 use weir_model::keyvalue::KeyValue;
 use weir_model::suite::{Expect, Protocol, Request, Workload};
 
@@ -120,22 +120,30 @@ impl Requester {
         stop: &Stop,
         mut still: impl FnMut() -> Result<(), Failure>,
     ) -> Result<Result<(), String>, Failure> {
-        let deadline = Instant::now() + within;
+        let clock = self.clock();
+        let deadline = clock.now().plus(within);
         let mut last = String::from("no answer");
-        while Instant::now() < deadline {
+        while !clock.left(deadline).is_zero() {
             if stop.is_requested() {
                 return Err(Failure::Stopped);
             }
             still()?;
             // A product that accepts and never answers must not take longer than one that does not listen.
-            let timeout = deadline.saturating_duration_since(Instant::now()).clamp(LEAST_TRY, LONGEST_TRY);
+            let timeout = clock.left(deadline).clamp(LEAST_TRY, LONGEST_TRY);
             match self.ready(Server { addr, protocol, timeout }) {
                 Ok(()) => return Ok(Ok(())),
                 Err(error) => last = error,
             }
-            std::thread::sleep(Duration::from_millis(10));
+            clock.sleep(Duration::from_millis(10));
         }
         Ok(Err(last))
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        match &self.0 {
+            How::Here(_) => Arc::new(SystemClock),
+            How::There { host, .. } => host.local_clock(),
+        }
     }
 
     /// Verifies the answers of a server. Where there is an origin, its own answer is what the server's are compared with. Returns

@@ -4,13 +4,14 @@
 use std::path::Path;
 use std::time::Duration;
 
+use weir_host::Storage;
 use weir_host::files::{FileError, pretty};
 use weir_model::counters::OriginCounters;
 use weir_model::fault::FaultRecord;
 use weir_model::load::{LoadResult, LoadSpec};
 use weir_vitals::Window;
 
-use super::work::Work;
+use super::running_load::RunningLoad;
 use crate::progress::{Observer, RunEvent};
 use weir_host::role::ClientReport;
 use weir_product::failure::Failure;
@@ -29,7 +30,7 @@ pub struct Measured {
 }
 
 /// Follows a load to its end, without the origin's counters.
-pub fn measure(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<Measured, Failure> {
+pub fn measure(mut work: RunningLoad<'_>, observer: &mut dyn Observer) -> Result<Measured, Failure> {
     let mut window = None;
     let load = loop {
         match work.receive()? {
@@ -43,7 +44,7 @@ pub fn measure(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<Measur
 }
 
 /// What a load that has ended was.
-fn ended(work: Work<'_>, window: Option<Window>, load: LoadResult) -> Result<Measured, Failure> {
+fn ended(work: RunningLoad<'_>, window: Option<Window>, load: LoadResult) -> Result<Measured, Failure> {
     let Some(window) = window else {
         return Err(work.failed("the client ended without a measured window"));
     };
@@ -59,18 +60,20 @@ const LISTENS: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// Which of them failed, and how.
-pub fn measure_both(mut works: [Work<'_>; 2], turn: Duration, first: usize) -> Result<[Measured; 2], (usize, Failure)> {
+pub fn measure_both(
+    mut works: [RunningLoad<'_>; 2],
+    turn: Duration,
+    first: usize,
+) -> Result<[Measured; 2], (usize, Failure)> {
     let of = |nth: usize| move |failure: Failure| (nth, failure);
-    works.iter_mut().for_each(Work::wait_for_others);
+    works.iter_mut().for_each(RunningLoad::start_together);
     let mut windows = [None, None];
     let mut loads = [None, None];
-    let mut begun = false;
     while loads.iter().any(Option::is_none) {
-        if !begun && works.iter().all(Work::is_ready) {
+        if works.iter().all(RunningLoad::is_ready) {
             let start = works[first].soon();
             works[first].begin(start).map_err(of(first))?;
             works[1 - first].begin(start.plus(turn)).map_err(of(1 - first))?;
-            begun = true;
         }
         for nth in 0..2 {
             if loads[nth].is_some() {
@@ -94,7 +97,7 @@ pub fn measure_both(mut works: [Work<'_>; 2], turn: Duration, first: usize) -> R
 
 /// Handles a report of a client whose load is measured. Returns the window when it is over.
 pub fn follow(
-    work: &mut Work<'_>,
+    work: &mut RunningLoad<'_>,
     report: &ClientReport,
     observer: &mut dyn Observer,
 ) -> Result<Option<Window>, Failure> {
@@ -121,19 +124,17 @@ pub fn longest(spec: &LoadSpec) -> Duration {
 }
 
 /// Writes the samples of vitals and the CPU time that sampling took.
-pub fn write_files(folder: &Path, window: &Window) -> Result<(), FileError> {
+pub fn write_files(folder: &Path, window: &Window, storage: &dyn Storage) -> Result<(), FileError> {
     let path = folder.join("resources.csv");
-    let io = FileError::at(&path);
-    let mut writer = csv::Writer::from_path(&path).map_err(|e| io(e.into()))?;
-    for row in &window.series {
-        writer.serialize(row).map_err(|e| io(e.into()))?;
-    }
-    writer.flush().map_err(io)?;
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let rows = window.series.iter().try_for_each(|row| writer.serialize(row)).map_err(std::io::Error::from);
+    let bytes = rows.and_then(|()| writer.into_inner().map_err(|e| e.into_error()));
+    bytes.and_then(|bytes| storage.write(&path, &bytes)).map_err(FileError::at(&path))?;
     let costs = serde_json::json!({
         "vitals_cpu_us": window.own_cpu_us,
         "window_s": window.length_s,
         "late_s": window.late_s,
     });
     let path = folder.join("observer.json");
-    std::fs::write(&path, pretty(&costs)?).map_err(FileError::at(&path))
+    storage.write(&path, &pretty(&costs)?).map_err(FileError::at(&path))
 }

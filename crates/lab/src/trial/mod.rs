@@ -11,6 +11,7 @@ mod connections;
 mod faults;
 mod measure;
 mod points;
+mod running_load;
 mod search;
 mod series;
 mod served;
@@ -20,12 +21,11 @@ mod spec;
 mod started;
 mod warm;
 mod windows;
-mod work;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
@@ -165,7 +165,8 @@ pub fn run(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Measurement, Abort> {
-    let clock = Instant::now();
+    let clock = context.hosts.clock();
+    let began = clock.now();
     let mut measurement = blank(context, trial);
     let before = context.hosts.read_clocks();
     let first = kept.as_ref().map_or(trial.folder, |started| &started.folder).to_owned();
@@ -189,7 +190,7 @@ pub fn run(
         };
         measurement = failed(measurement, error);
     }
-    measurement.took_s = clock.elapsed().as_secs_f64();
+    measurement.took_s = clock.since(began).as_secs_f64();
     Ok(measurement)
 }
 
@@ -247,7 +248,7 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
         block: trial.planned.block,
         case: trial.planned.case.clone(),
         protocol: trial.workload.protocol,
-        started: jiff::Timestamp::now().to_string(),
+        started: context.hosts.clock().timestamp(),
         took_s: 0.0,
         verdict: Verdict::Valid,
         error: None,
@@ -290,7 +291,7 @@ fn attempt(
     measurement.kept = trial.chain.filter(|chain| chain.workloads.len() > 1).map(|chain| started.kept(chain));
     let (mut started, measured) = measure_with(context, trial, product, started, stop, observer, measurement);
     let goes_on = trial.chain.is_some_and(Chain::goes_on) && !matches!(measured, Err(Failure::Stopped));
-    if goes_on && started.still_runs(measured.is_err()) {
+    if goes_on && started.still_runs(measured.as_ref().err().map(|_| context.hosts.clock())) {
         *kept = Some(started);
         measured?;
         return Ok(findings(context, trial, measurement));

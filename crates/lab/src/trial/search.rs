@@ -15,8 +15,7 @@ use weir_vitals::Window;
 
 use super::measure::{Measured, follow};
 use super::points::Part;
-use super::series::quiet_counters;
-use super::work::Work;
+use super::running_load::RunningLoad;
 use crate::progress::{Observer, RunEvent};
 use weir_host::role::{ClientReport, SearchSpec};
 use weir_product::failure::Failure;
@@ -56,7 +55,7 @@ struct Confirming {
 }
 
 /// Follows a search to its end.
-pub fn run_search(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<SearchOutput, Failure> {
+pub fn run_search(mut work: RunningLoad<'_>, observer: &mut dyn Observer) -> Result<SearchOutput, Failure> {
     let mut last = None;
     let mut now: Option<Confirming> = None;
     let result = loop {
@@ -66,7 +65,7 @@ pub fn run_search(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<Sea
                 last = completed(&work, now.take())?.or(last);
                 observer.notify(RunEvent::Part(Part::Probe { number, kind, rate }));
                 if kind == ProbeKind::Confirm {
-                    now = Some(Confirming { before: quiet_counters(work.origin)?, ..Confirming::default() });
+                    now = Some(Confirming { before: work.quiet_counters()?, ..Confirming::default() });
                 }
                 work.go_on()?;
             }
@@ -91,9 +90,9 @@ fn forward_row(report: &ClientReport, observer: &mut dyn Observer) {
 }
 
 /// Completes a finished trial of full length with the difference of the origin's counters.
-fn completed(work: &Work<'_>, confirming: Option<Confirming>) -> Result<Option<Confirming>, Failure> {
+fn completed(work: &RunningLoad<'_>, confirming: Option<Confirming>) -> Result<Option<Confirming>, Failure> {
     let Some(confirming) = confirming else { return Ok(None) };
-    let after = quiet_counters(work.origin)?;
+    let after = work.quiet_counters()?;
     let counters = confirming.before.as_ref().zip(after).map(|(before, after)| after.since(before));
     Ok(Some(Confirming { counters, ..confirming }))
 }

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_host::Host;
 use weir_host::ports::NoPort;
 use weir_host::stop::Stop;
+use weir_host::{Clock, Host};
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, Kept};
 use weir_model::suite::{Expect, Protocol, Workload};
@@ -188,10 +188,11 @@ impl Started {
         Ok((to, expect))
     }
 
-    /// Whether both go on after a trial, which may have failed because one of them has just ended.
-    pub fn still_runs(&mut self, failed: bool) -> bool {
-        if failed {
-            std::thread::sleep(TOLD_WITHIN);
+    /// Whether both go on after a trial. One that failed may have done so because one of them has just ended: then this waits until
+    /// that is known, by the clock `after_failure`.
+    pub fn still_runs(&mut self, after_failure: Option<Arc<dyn Clock>>) -> bool {
+        if let Some(clock) = after_failure {
+            clock.sleep(TOLD_WITHIN);
         }
         let product = self.running.as_mut().is_none_or(|running| running.still_runs("load").is_ok());
         product && self.origin.still_runs().is_ok()

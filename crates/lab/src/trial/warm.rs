@@ -10,7 +10,7 @@ use weir_model::record::Warmup;
 use weir_model::suite::LoadKind;
 use weir_stats::steady_part;
 
-use super::work::Work;
+use super::running_load::RunningLoad;
 use crate::progress::{Observer, RunEvent};
 use weir_host::role::ClientReport;
 use weir_product::failure::Failure;
@@ -84,7 +84,7 @@ pub fn warmup_spec(spec: LoadSpec, most: Duration) -> LoadSpec {
 }
 
 /// Follows the warm-up until the level is reached or its time is over. Then the last check decides.
-pub fn warm_up(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<Warmup, Failure> {
+pub fn warm_up(mut work: RunningLoad<'_>, observer: &mut dyn Observer) -> Result<Warmup, Failure> {
     let mut level = Level::default();
     let mut reached = false;
     let result = loop {
