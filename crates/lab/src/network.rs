@@ -11,13 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use weir_host::role::{ClientProcess, ClientReport, ClientSpec, OriginProcess, OriginSpec};
+use weir_host::role::{ClientProcess, ClientReport, ClientSpec, OriginProcess};
 use weir_host::stop::Stop;
 use weir_host::{Clock, Host, Sampler};
-use weir_model::load::{DriverChoice, LoadProtocol, LoadResult, LoadSpec, Target};
+use weir_model::load::{LoadProtocol, LoadResult, LoadSpec, Target};
+use weir_model::origin::OriginSpec;
 use weir_model::placement::Placement;
 use weir_model::record::ResourceSecond;
-use weir_model::suite::{Expect, Protocol, Request};
+use weir_model::suite::{Expect, Request};
 use weir_vitals::Plan;
 
 pub use self::findings::findings;
@@ -118,20 +119,8 @@ pub fn measure(from: &Arc<dyn Host>, to: &Arc<dyn Host>, scratch: &Path, stop: &
     let folder = there(to.as_ref(), scratch, scratch);
     to.create_dir(&folder).map_err(|e| failed(&e))?;
     let output = folder.join("origin.log");
-    let spec = OriginSpec {
-        listen: &listen,
-        protocol: Protocol::default(),
-        connections: CONNECTIONS,
-        cpus: &origin_cpus,
-        real_time: false,
-        driver: DriverChoice::Auto,
-        tls: None,
-        names: None,
-        answer_key: [0; 2],
-        headers: &[],
-        output: &output,
-    };
-    let origin = OriginProcess::start(to, &spec).map_err(|e| failed(&e))?;
+    let spec = OriginSpec { listen, connections: CONNECTIONS, cpus: origin_cpus, ..OriginSpec::default() };
+    let origin = OriginProcess::start(to, &spec, &output).map_err(|e| failed(&e))?;
     let mut watched = vec![Watched::start(from)?];
     if !same(from, to) {
         watched.push(Watched::start(to)?);

@@ -43,6 +43,7 @@ mod response;
 mod response_faults;
 mod route;
 mod session;
+mod spec;
 mod stall_watch;
 mod state;
 mod timer_wheel;
@@ -58,7 +59,6 @@ pub use options::{Options, OriginError, ResponseOptions};
 pub use origin::Origin;
 pub use page::INDEX_PAGE;
 /// TLS, for [`Options::tls`].
-pub use weir_wire::names::AnswerKey;
 pub use weir_wire::tls;
 
 pub use payload::{MAX_PAYLOAD, payload, payload_hash};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use weir_host::Host;
 use weir_host::role::{ClientProcess, ClientReport, ClientSpec, RoleError};
-use weir_load::{ClientOutput, Outputs, merge, threads_of_clients};
+use weir_load::{ClientOutput, Outputs, Progress, merge, threads_of_clients};
 use weir_model::At;
 use weir_model::load::{LoadResult, LoadSecond, LoadSpec, Part};
 use weir_model::record::Role;
@@ -256,4 +256,17 @@ fn orders(context: &TrialContext, trial: &TrialSpec<'_>, spec: &ClientSpec) -> V
         })
     };
     hosts.iter().zip(parts).map(order).collect()
+}
+
+/// What a client reports of the progress of its load.
+pub fn report(progress: Progress) -> Option<ClientReport> {
+    Some(match progress {
+        Progress::Connecting { open, of } => ClientReport::Connecting { open, of },
+        Progress::Ready => ClientReport::Ready,
+        Progress::Warmup { row, .. } => ClientReport::Warmup(row),
+        Progress::WindowStart { unix_ms } => ClientReport::WindowStart { unix_ms },
+        Progress::Second(row) => ClientReport::Second(row),
+        Progress::WindowEnd => ClientReport::WindowEnd,
+        _ => return None,
+    })
 }

@@ -47,6 +47,7 @@ use weir_product::launch::Launcher;
 use weir_product::requester::Requester;
 use weir_vitals::Watched;
 
+pub use clients::report;
 pub use points::Part;
 use series::RunningTrial;
 pub use side::{Side, Slice as SideSlice, measure_pair};

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_model::counters::OriginCounters;
+use weir_model::load::NAME_HEADER;
+use weir_model::origin::{OriginSpec, OriginTls};
 use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
 use weir_model::record::{Finding, Role};
 use weir_model::suite::{Protocol, Workload};
@@ -19,7 +21,7 @@ use super::started::targets;
 use super::{TrialContext, TrialSpec, request_timeout, requester};
 use crate::hosts::{same, there};
 use weir_host::Host;
-use weir_host::role::{OriginProcess, OriginSpec, OriginTls};
+use weir_host::role::OriginProcess;
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
 use weir_product::launch::{LaunchSpec, launch};
@@ -121,19 +123,18 @@ fn own(
         let real_time = is_real_time(context, trial);
         let names = trial.workload.name_header();
         let spec = OriginSpec {
-            listen: &listen,
+            listen,
             protocol,
             connections,
-            cpus: &cpus,
+            cpus,
             real_time,
             driver,
             tls,
-            names: names.as_deref(),
+            names: names.filter(|names| names != NAME_HEADER),
             answer_key: context.answer_key,
-            headers: &trial.workload.origin_headers,
-            output: &log,
+            headers: trial.workload.origin_headers.clone(),
         };
-        let process = OriginProcess::start(host, &spec).map_err(|e| {
+        let process = OriginProcess::start(host, &spec, &log).map_err(|e| {
             Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says")
         })?;
         own.push(OwnOrigin { host: Arc::clone(host), process });
