@@ -303,7 +303,9 @@ impl Journal {
         let trials = self.dir.join(TRIALS);
         let entries = std::fs::read_dir(&trials).map_err(|e| io(&trials, e))?;
         let folders = entries.flatten().map(|entry| entry.path());
-        Ok(folders.filter(|folder| folder.join(MEASUREMENT).exists()).collect())
+        let mut finished: Vec<PathBuf> = folders.filter(|folder| folder.join(MEASUREMENT).exists()).collect();
+        finished.sort();
+        Ok(finished)
     }
 
     fn append(&self, measurement: &Measurement) -> Result<(), JournalError> {
