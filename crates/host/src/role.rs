@@ -366,31 +366,11 @@ impl ClientProcess {
         self.link.process.pid()
     }
 
-    /// Asks it to end its load early and to keep the results so far.
+    /// Tells it to start at a time of its host, to continue, or to end.
     ///
     /// # Errors
     /// When it is gone.
-    pub fn ask_to_end(&self) -> Result<(), RoleError> {
-        self.send(ClientCommand::End)
-    }
-
-    /// Lets a waiting client continue.
-    ///
-    /// # Errors
-    /// When it is gone.
-    pub fn go_on(&self) -> Result<(), RoleError> {
-        self.send(ClientCommand::Continue)
-    }
-
-    /// Tells a waiting client when to start: see [`ClientCommand::Start`].
-    ///
-    /// # Errors
-    /// When it is gone.
-    pub fn start_at(&self, at: At) -> Result<(), RoleError> {
-        self.send(ClientCommand::Start(at))
-    }
-
-    fn send(&self, command: ClientCommand) -> Result<(), RoleError> {
+    pub fn send(&self, command: ClientCommand) -> Result<(), RoleError> {
         self.link.process.send(&command.line()).map_err(|_| self.link.ended())
     }
 
@@ -569,13 +549,13 @@ mod tests {
         // Between fork and exec, a child of a parallel test has the pipe, too.
         let begun = Instant::now();
         let said = loop {
-            match client.go_on() {
+            match client.send(ClientCommand::Continue) {
                 Ok(()) => assert!(begun.elapsed() < LONG, "somebody still listens"),
                 Err(error) => break error.to_string(),
             }
         };
         assert_eq!(said, "the client ended by itself");
-        assert!(client.ask_to_end().is_err());
+        assert!(client.send(ClientCommand::End).is_err());
     }
 
     fn load() -> LoadSpec {

@@ -130,9 +130,9 @@ impl Hosts {
     /// The roles of a host.
     pub fn roles(&self, host: &Arc<dyn Host>) -> Vec<Role> {
         let has = [
-            (Role::Client, self.clients.iter().any(|one| same(one, host))),
-            (Role::Proxy, same(&self.proxy, host)),
-            (Role::Origin, self.origins.iter().any(|one| same(one, host))),
+            (Role::Client, self.clients.iter().any(|one| is_same_host(one, host))),
+            (Role::Proxy, is_same_host(&self.proxy, host)),
+            (Role::Origin, self.origins.iter().any(|one| is_same_host(one, host))),
         ];
         has.into_iter().filter(|(_, has)| *has).map(|(role, _)| role).collect()
     }
@@ -179,7 +179,7 @@ impl Hosts {
     fn replace(&mut self, by: &Arc<dyn Host>) -> bool {
         let mut moved = false;
         for host in [&mut self.proxy].into_iter().chain(&mut self.origins).chain(&mut self.clients) {
-            if same(host, by) {
+            if is_same_host(host, by) {
                 let (old, new) = (host.facts(), by.facts());
                 moved |= (&old.machine, &old.cpus) != (&new.machine, &new.cpus);
                 *host = Arc::clone(by);
@@ -248,7 +248,7 @@ impl Hosts {
     /// What cannot be brought.
     pub fn bring_back(&self, trial: &Path, still_needed: bool) -> Result<(), FileError> {
         for host in self.each() {
-            let there = there(host.as_ref(), trial, trial);
+            let there = path_on_host(host.as_ref(), trial, trial);
             if there != trial && host.lost().is_none() {
                 // A host on which no role wrote anything has none: the proxy's, where a trial has no product.
                 host.create_dir(&there)?;
@@ -276,13 +276,13 @@ fn tried(reach: &mut dyn Reach, name: &str, clock: &dyn Clock) -> Result<Arc<dyn
 }
 
 /// Whether two are one host.
-pub fn same(one: &Arc<dyn Host>, other: &Arc<dyn Host>) -> bool {
+pub fn is_same_host(one: &Arc<dyn Host>, other: &Arc<dyn Host>) -> bool {
     one.facts().name == other.facts().name
 }
 
 /// Where a path in a trial's folder is on a host: the same path where the disk is this machine's, else in the host's folder for
 /// the run, by the trial's name.
-pub fn there(host: &dyn Host, trial: &Path, path: &Path) -> PathBuf {
+pub fn path_on_host(host: &dyn Host, trial: &Path, path: &Path) -> PathBuf {
     let Some(work) = &host.facts().work else { return path.to_owned() };
     let (name, rest) = (trial.file_name().unwrap_or_default(), path.strip_prefix(trial).unwrap_or(Path::new("")));
     let folder = work.join(name);
@@ -386,9 +386,9 @@ mod tests {
     fn paths_of_a_trial_are_in_the_hosts_own_folder_where_it_has_one() {
         let trial = Path::new("/runs/r/trials/007-nginx");
         let path = trial.join("product/nginx.conf");
-        assert_eq!(there(host("here", None).as_ref(), trial, &path), path);
+        assert_eq!(path_on_host(host("here", None).as_ref(), trial, &path), path);
         let far = host("far", Some("/tmp/weir-x"));
-        assert_eq!(there(far.as_ref(), trial, &path), Path::new("/tmp/weir-x/007-nginx/product/nginx.conf"));
-        assert_eq!(there(far.as_ref(), trial, trial), Path::new("/tmp/weir-x/007-nginx"));
+        assert_eq!(path_on_host(far.as_ref(), trial, &path), Path::new("/tmp/weir-x/007-nginx/product/nginx.conf"));
+        assert_eq!(path_on_host(far.as_ref(), trial, trial), Path::new("/tmp/weir-x/007-nginx"));
     }
 }

@@ -22,7 +22,7 @@ use weir_model::suite::{Expect, Request};
 use weir_vitals::Plan;
 
 pub use self::findings::findings;
-use crate::hosts::{same, there};
+use crate::hosts::{is_same_host, path_on_host};
 
 /// How long each of a pair's three loads is measured.
 const MEASURED_S: f64 = 1.0;
@@ -116,13 +116,13 @@ pub fn measure(from: &Arc<dyn Host>, to: &Arc<dyn Host>, scratch: &Path, stop: &
     let failed = |error: &dyn std::fmt::Display| Unmeasured::Failed(error.to_string());
     let (client_cpus, origin_cpus) = cpus(from.as_ref(), to.as_ref());
     let listen = to.free_ports(to.facts().traffic(), 1).map_err(|e| failed(&e))?;
-    let folder = there(to.as_ref(), scratch, scratch);
+    let folder = path_on_host(to.as_ref(), scratch, scratch);
     to.create_dir(&folder).map_err(|e| failed(&e))?;
     let output = folder.join("origin.log");
     let spec = OriginSpec { listen, connections: CONNECTIONS, cpus: origin_cpus, ..OriginSpec::default() };
     let origin = OriginProcess::start(to, &spec, &output).map_err(|e| failed(&e))?;
     let mut watched = vec![Watched::start(from)?];
-    if !same(from, to) {
+    if !is_same_host(from, to) {
         watched.push(Watched::start(to)?);
     }
     let spec = |request: Request, size: u64| {
@@ -188,7 +188,7 @@ fn load(
     stop: &Stop,
 ) -> Result<(LoadResult, Segments), Unmeasured> {
     let failed = |error: &dyn std::fmt::Display| Unmeasured::Failed(error.to_string());
-    let folder = there(from.as_ref(), scratch, scratch);
+    let folder = path_on_host(from.as_ref(), scratch, scratch);
     from.create_dir(&folder).map_err(|e| failed(&e))?;
     for Watched(host, sampler) in watched {
         sampler.begin_window(host.at(host.local_clock().now()), None).map_err(|e| failed(&e))?;

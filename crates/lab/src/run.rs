@@ -27,7 +27,7 @@ use crate::journal::{Journal, JournalError, SetAside};
 use crate::kept::{self, KeptProduct};
 use crate::plan::{Planned, plan};
 use crate::rates::{self, ChosenRate};
-use crate::trial::{self, Abort, Chain, TrialContext, TrialSpec};
+use crate::trial::{self, Abort, SharedStart, TrialContext, TrialSpec};
 use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
 use weir_product::tls::RunTls;
@@ -275,9 +275,9 @@ impl Run {
     }
 
     /// The cases that share a start, with the place of one of them.
-    fn chain(&self, sharing: &[Planned], planned: &Planned, load: &Load) -> Chain {
+    fn chain(&self, sharing: &[Planned], planned: &Planned, load: &Load) -> SharedStart {
         let rates = sharing.iter().filter_map(|one| rates::rate_for(&self.chosen, load, &one.case));
-        Chain {
+        SharedStart {
             most_rate: rates.reduce(f64::max),
             workloads: sharing.iter().filter_map(|one| self.suite.workload(&one.case.workload)).cloned().collect(),
             place: sharing.iter().position(|one| one.trial == planned.trial).map_or(1, |before| before as u32 + 1),

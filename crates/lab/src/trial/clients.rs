@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_host::Host;
-use weir_host::role::{ClientProcess, ClientReport, ClientSpec, RoleError};
+use weir_host::role::{ClientCommand, ClientProcess, ClientReport, ClientSpec, RoleError};
 use weir_load::{ClientOutput, Outputs, Progress, merge, threads_of_clients};
-use weir_model::At;
 use weir_model::load::{LoadResult, LoadSecond, LoadSpec, Part};
 use weir_model::record::Role;
 
 use super::{TrialContext, TrialSpec, client_folder};
-use crate::hosts::there;
+use crate::hosts::path_on_host;
 
 /// Name of the folder, beside the merged files, with those of each of several clients.
 const FOLDER: &str = "clients";
@@ -77,7 +76,7 @@ impl Clients {
             let Some(spec) = spec else { continue };
             let name = &host.facts().name;
             let here = if several { folder.join(FOLDER).join(name) } else { folder.to_owned() };
-            let folder = there(host.as_ref(), trial.folder, &here);
+            let folder = path_on_host(host.as_ref(), trial.folder, &here);
             let output = folder.join("client.log");
             let process = ClientProcess::start(host, &spec, &folder, &output, hold)
                 .map_err(|e| ClientError { message: e.to_string(), last_lines: host.last_lines(&output, 8) })?;
@@ -198,21 +197,15 @@ impl Clients {
         merge(&outputs, &merged).map_err(|e| ClientError::without_output(&e))
     }
 
-    /// Names the start to those that wait for it.
-    pub fn begin(&mut self, start: At) -> Result<(), ClientError> {
-        self.each
-            .iter()
-            .try_for_each(|client| client.process.start_at(client.host.at(start)).map_err(|e| client.error(&e)))
-    }
-
-    /// Asks them to end early and to keep their results so far.
-    pub fn ask_to_end(&mut self) -> Result<(), ClientError> {
-        self.each.iter().try_for_each(|client| client.process.ask_to_end().map_err(|e| client.error(&e)))
-    }
-
-    /// Lets a search continue.
-    pub fn go_on(&mut self) -> Result<(), ClientError> {
-        self.each.iter().try_for_each(|client| client.process.go_on().map_err(|e| client.error(&e)))
+    /// Tells all of them to start at a time of this machine, to continue, or to end.
+    pub fn send(&self, command: ClientCommand) -> Result<(), ClientError> {
+        self.each.iter().try_for_each(|client| {
+            let command = match command {
+                ClientCommand::Start(here) => ClientCommand::Start(client.host.at(here)),
+                other => other,
+            };
+            client.process.send(command).map_err(|e| client.error(&e))
+        })
     }
 
     /// The last words of all of them.

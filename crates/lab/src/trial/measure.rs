@@ -30,25 +30,25 @@ pub struct Measured {
 }
 
 /// Follows a load to its end, without the origin's counters.
-pub fn measure(mut work: RunningLoad<'_>, observer: &mut dyn Observer) -> Result<Measured, Failure> {
+pub fn measure(mut running_load: RunningLoad<'_>, observer: &mut dyn Observer) -> Result<Measured, Failure> {
     let mut window = None;
     let load = loop {
-        match work.receive()? {
+        match running_load.receive()? {
             Some(ClientReport::Done(result)) => break *result,
-            Some(ClientReport::Failed(why)) => return Err(work.failed(why)),
-            Some(report) => window = follow(&mut work, &report, observer)?.or(window),
+            Some(ClientReport::Failed(why)) => return Err(running_load.failed(why)),
+            Some(report) => window = follow(&mut running_load, &report, observer)?.or(window),
             None => {}
         }
     };
-    ended(work, window, load)
+    ended(running_load, window, load)
 }
 
 /// What a load that has ended was.
-fn ended(work: RunningLoad<'_>, window: Option<Window>, load: LoadResult) -> Result<Measured, Failure> {
+fn ended(running_load: RunningLoad<'_>, window: Option<Window>, load: LoadResult) -> Result<Measured, Failure> {
     let Some(window) = window else {
-        return Err(work.failed("the client ended without a measured window"));
+        return Err(running_load.failed("the client ended without a measured window"));
     };
-    let faults = work.end()?;
+    let faults = running_load.end()?;
     Ok(Measured { load, window, counters: None, faults })
 }
 
@@ -61,43 +61,43 @@ const LISTENS: Duration = Duration::from_millis(50);
 /// # Errors
 /// Which of them failed, and how.
 pub fn measure_both(
-    mut works: [RunningLoad<'_>; 2],
+    mut running_loads: [RunningLoad<'_>; 2],
     turn: Duration,
     first: usize,
 ) -> Result<[Measured; 2], (usize, Failure)> {
     let of = |nth: usize| move |failure: Failure| (nth, failure);
-    works.iter_mut().for_each(RunningLoad::start_together);
+    running_loads.iter_mut().for_each(RunningLoad::start_together);
     let mut windows = [None, None];
     let mut loads = [None, None];
     while loads.iter().any(Option::is_none) {
-        if works.iter().all(RunningLoad::is_ready) {
-            let start = works[first].soon();
-            works[first].begin(start).map_err(of(first))?;
-            works[1 - first].begin(start.plus(turn)).map_err(of(1 - first))?;
+        if running_loads.iter().all(RunningLoad::is_ready) {
+            let start = running_loads[first].soon();
+            running_loads[first].begin(start).map_err(of(first))?;
+            running_loads[1 - first].begin(start.plus(turn)).map_err(of(1 - first))?;
         }
         for nth in 0..2 {
             if loads[nth].is_some() {
                 continue;
             }
-            let work = &mut works[nth];
-            match work.receive_within(LISTENS).map_err(of(nth))? {
+            let running_load = &mut running_loads[nth];
+            match running_load.receive_within(LISTENS).map_err(of(nth))? {
                 Some(ClientReport::Done(result)) => loads[nth] = Some(*result),
-                Some(ClientReport::Failed(why)) => return Err((nth, work.failed(why))),
+                Some(ClientReport::Failed(why)) => return Err((nth, running_load.failed(why))),
                 Some(report) => {
-                    windows[nth] = follow(work, &report, &mut ()).map_err(of(nth))?.or(windows[nth].take());
+                    windows[nth] = follow(running_load, &report, &mut ()).map_err(of(nth))?.or(windows[nth].take());
                 }
                 None => {}
             }
         }
     }
-    let ([a, b], [of_a, of_b]) = (works, windows);
+    let ([a, b], [of_a, of_b]) = (running_loads, windows);
     let [Some(load_a), Some(load_b)] = loads else { return Err((0, b.failed("a load has no result"))) };
     Ok([ended(a, of_a, load_a).map_err(of(0))?, ended(b, of_b, load_b).map_err(of(1))?])
 }
 
 /// Handles a report of a client whose load is measured. Returns the window when it is over.
 pub fn follow(
-    work: &mut RunningLoad<'_>,
+    running_load: &mut RunningLoad<'_>,
     report: &ClientReport,
     observer: &mut dyn Observer,
 ) -> Result<Option<Window>, Failure> {
@@ -108,10 +108,10 @@ pub fn follow(
         }
         ClientReport::WindowStart { .. } => {
             observer.notify(RunEvent::Stage("measuring"));
-            work.begin_window()?;
+            running_load.begin_window()?;
         }
         ClientReport::Second(row) => observer.notify(RunEvent::Second(row)),
-        ClientReport::WindowEnd => return work.end_window().map(Some),
+        ClientReport::WindowEnd => return running_load.end_window().map(Some),
         _ => {}
     }
     Ok(None)

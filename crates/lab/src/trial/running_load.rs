@@ -22,12 +22,12 @@ use weir_vitals::{Plan, Served, Watched, Window};
 
 use super::clients::{ClientError, Clients};
 use super::faults::Faults;
+use super::origin::RunningOrigin;
 use super::series::quiet_counters;
-use super::serving::RunningOrigin;
 use super::windows::joined;
 use super::{TrialContext, TrialSpec, lost};
-use crate::hosts::{Hosts, same};
-use weir_host::role::{ClientReport, ClientSpec};
+use crate::hosts::{Hosts, is_same_host};
+use weir_host::role::{ClientCommand, ClientReport, ClientSpec};
 use weir_host::stop::Stop;
 use weir_host::{Clock, Host, Sampler};
 use weir_product::failure::Failure;
@@ -277,7 +277,7 @@ impl<'a> RunningLoad<'a> {
         if self.phase != Phase::Ready {
             return Ok(());
         }
-        self.clients.begin(start).map_err(failed)?;
+        self.send(ClientCommand::Start(start))?;
         let mut window = None;
         if let Schedule::Measured { warmup, length } = self.schedule {
             let from = start.plus(warmup);
@@ -324,14 +324,9 @@ impl<'a> RunningLoad<'a> {
         joined(windows).ok_or_else(|| self.failed("vitals failed: no host was sampled"))
     }
 
-    /// Asks the clients to end early and to keep their results so far.
-    pub fn ask_to_end(&mut self) -> Result<(), Failure> {
-        self.clients.ask_to_end().map_err(failed)
-    }
-
-    /// Lets a waiting search continue.
-    pub fn go_on(&mut self) -> Result<(), Failure> {
-        self.clients.go_on().map_err(failed)
+    /// Lets a waiting search continue, or ends the load early, which keeps its results so far.
+    pub fn send(&mut self, command: ClientCommand) -> Result<(), Failure> {
+        self.clients.send(command).map_err(failed)
     }
 
     /// The origin's counters once no more requests reach it.
@@ -373,10 +368,10 @@ fn trees(
     (running, served): (Option<&Running>, Option<&Watched>),
 ) -> Vec<Watched> {
     let hosts = &context.hosts;
-    let own = clients.processes().filter(|(of, _)| same(of, host));
+    let own = clients.processes().filter(|(of, _)| is_same_host(of, host));
     let mut watched: Vec<Watched> = own.map(|(_, pid)| Watched::process(Role::Client, pid)).collect();
     watched.extend(origin.watched(host));
-    if same(&hosts.proxy, host) {
+    if is_same_host(&hosts.proxy, host) {
         watched.extend(running.iter().flat_map(|running| running.watched(Role::Proxy)));
     }
     let on = |watched: Watched| {
@@ -385,7 +380,7 @@ fn trees(
     };
     let mut watched: Vec<Watched> = watched.into_iter().map(on).collect();
     // It has the CPUs that others gave it.
-    watched.extend(served.filter(|_| same(&hosts.proxy, host)).cloned());
+    watched.extend(served.filter(|_| is_same_host(&hosts.proxy, host)).cloned());
     watched
 }
 
@@ -402,15 +397,16 @@ fn samplers(
     let each: Vec<(&Arc<dyn Host>, Vec<Watched>)> = hosts.each().into_iter().map(of_host).collect();
     let sampler = |(host, trees): &(&Arc<dyn Host>, Vec<Watched>)| {
         let host: &Arc<dyn Host> = host;
-        let beside =
-            each.iter().filter(|(other, _)| !same(other, host) && other.facts().machine == host.facts().machine);
+        let beside = each
+            .iter()
+            .filter(|(other, _)| !is_same_host(other, host) && other.facts().machine == host.facts().machine);
         let plan = Plan {
             trees: trees.clone(),
             elsewhere: beside
                 .flat_map(|(_, trees)| trees.iter().filter_map(Watched::root))
                 .chain(measured_by_another.iter().copied())
                 .collect(),
-            served: running.filter(|_| same(&hosts.proxy, host)).map(|running| Served {
+            served: running.filter(|_| is_same_host(&hosts.proxy, host)).map(|running| Served {
                 port: running.addr.port(),
                 origins: origin.addrs.iter().map(|addr| addr.port()).collect(),
             }),

@@ -16,11 +16,11 @@ use weir_model::units::Share;
 
 use super::faults::Faults;
 use super::measure::{Measured, longest, measure, write_files};
+use super::origin::RunningOrigin;
 use super::points::{PointSpec, part, points, rate_intent};
 use super::running_load::{Backend, RunningLoad, Schedule};
-use super::serving::RunningOrigin;
 use super::spec::load_spec;
-use super::started::{Chain, Started};
+use super::stack::{SharedStart, Stack};
 use super::{TrialContext, TrialSpec, connections, search, warm};
 use crate::progress::{Observer, RunEvent};
 use weir_audit::{self as audit, Evidence};
@@ -49,7 +49,7 @@ pub struct RunningTrial<'a> {
     /// The product of the case.
     pub product: &'a Product,
     /// Origin and product.
-    pub started: Started,
+    pub started: Stack,
     /// Where the client goes.
     pub target: SocketAddr,
     /// What a right response is.
@@ -139,7 +139,7 @@ impl RunningTrial<'_> {
         before: Option<OriginCounters>,
         measured: Measured,
     ) -> Result<Measured, Failure> {
-        let last = point.point == point.of && !self.trial.chain.is_some_and(Chain::goes_on);
+        let last = point.point == point.of && !self.trial.chain.is_some_and(SharedStart::goes_on);
         let (origin, clock) = (&self.started.origin, self.context.hosts.clock());
         let counters = if last { settled_counters } else { quiet_counters };
         let after = counters(origin, clock.as_ref())?;
@@ -155,7 +155,7 @@ impl RunningTrial<'_> {
         schedule: Schedule,
         stop: &'w Stop,
     ) -> Result<RunningLoad<'w>, Failure> {
-        let Started { origin, running, requester, .. } = &mut self.started;
+        let Stack { origin, running, requester, .. } = &mut self.started;
         let backend = Backend { origin, running, requester };
         RunningLoad::start((self.context, self.trial), spec, folder, most, schedule, backend, stop)
     }
@@ -169,8 +169,8 @@ impl RunningTrial<'_> {
         let longest = longest(&spec);
         observer.notify(RunEvent::Stage("warming up until steady"));
         let client = ClientSpec::from(spec);
-        let work = self.start_load(&client, &folder, longest, Schedule::Unmeasured, stop)?.watch(&[])?;
-        let warmup = warm::warm_up(work, observer)?;
+        let running_load = self.start_load(&client, &folder, longest, Schedule::Unmeasured, stop)?.watch(&[])?;
+        let warmup = warm::warm_up(running_load, observer)?;
         // Its last requests must not be in the counters of the measured load.
         quiet_counters(&self.started.origin, self.context.hosts.clock().as_ref())?;
         Ok(warmup)
@@ -187,8 +187,8 @@ impl RunningTrial<'_> {
         let prepared = self.prepare(point, folder)?;
         observer.notify(RunEvent::Stage("connecting"));
         let faults = Faults::new(&self.trial.load.faults, self.product)?;
-        let work = self.connect(&prepared, stop)?.watch(&[])?;
-        let measured = measure(work.with_faults(faults), observer)?;
+        let running_load = self.connect(&prepared, stop)?.watch(&[])?;
+        let measured = measure(running_load.with_faults(faults), observer)?;
         observer.notify(RunEvent::Stage("settling"));
         self.settled(point, prepared.counters, measured)
     }
@@ -208,8 +208,8 @@ impl RunningTrial<'_> {
         let most = search::longest(&search, longest(&spec));
         let client = ClientSpec { search: Some(search), ..spec.into() };
         observer.notify(RunEvent::Stage("searching"));
-        let work = self.start_load(&client, folder, most, Schedule::ByClient, stop)?.watch(&[])?;
-        let found = search::run_search(work, observer)?;
+        let running_load = self.start_load(&client, folder, most, Schedule::ByClient, stop)?.watch(&[])?;
+        let found = search::run_search(running_load, observer)?;
         measurement.search = Some(found.result);
         found.confirmed.map_err(Failure::Trial)
     }

@@ -127,8 +127,8 @@ fn attempt(
     let a = a.running.connect(&prepared[0], stop).map_err(of(0))?;
     let b = b.running.connect(&prepared[1], stop).map_err(of(1))?;
     let roots = [a.roots(), b.roots()];
-    let works = [a.watch(&roots[1]).map_err(of(0))?, b.watch(&roots[0]).map_err(of(1))?];
-    let mut measured = measure_both(works, turn, first)?;
+    let running_loads = [a.watch(&roots[1]).map_err(of(0))?, b.watch(&roots[0]).map_err(of(1))?];
+    let mut measured = measure_both(running_loads, turn, first)?;
     know_each_other(&mut measured);
     for (nth, (measured, before)) in measured.into_iter().zip(prepared).enumerate() {
         let (side, slice) = (&sides[nth], slices[nth]);

@@ -122,11 +122,11 @@ fn a_measured_load_goes_through_all_phases_in_order() {
         assert_eq!(load.phase, Phase::Window);
         load.begin_window().expect("it was sent ahead");
 
-        load.ask_to_end().expect("sent");
+        load.send(ClientCommand::End).expect("sent");
         assert!(matches!(next(&mut load), Some(ClientReport::WindowEnd)));
         assert_eq!(load.phase, Phase::Draining);
         load.end_window().expect("a window");
-        load.ask_to_end().expect("sent");
+        load.send(ClientCommand::End).expect("sent");
         assert!(matches!(next(&mut load), Some(ClientReport::Done(_))));
         assert_eq!(load.phase, Phase::Done);
         assert!(load.end().expect("nothing died").is_empty());
@@ -157,7 +157,7 @@ fn a_warm_up_starts_by_itself_and_has_no_window() {
         assert_eq!(load.phase, Phase::WarmingUp { window: None });
         bench.clock.sleep(10 * SECOND);
         assert!(matches!(next(&mut load), Some(ClientReport::Second(_))), "and not a window");
-        load.ask_to_end().expect("sent");
+        load.send(ClientCommand::End).expect("sent");
         assert!(matches!(next(&mut load), Some(ClientReport::Done(_))));
     });
 }
