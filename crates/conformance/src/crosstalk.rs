@@ -2,8 +2,6 @@
 //! while a response is still in transit. It then sends that response to the next client, and later checks would report
 //! nonsense. `real` calls it after a check that did not succeed.
 
-use std::time::Instant;
-
 use weir_model::suite::Protocol;
 use weir_product::client::{Endpoint, Http1, Http2, KeyValueClient, RequestError, Response, TIMEOUT};
 
@@ -19,7 +17,7 @@ pub fn ask(endpoint: &Endpoint, http2: bool, target: &str) -> Result<Response, R
     if !http2 {
         return endpoint.get(target);
     }
-    let response = Http2::open(endpoint, Instant::now() + TIMEOUT)?.get_all(&[target], TIMEOUT)?;
+    let response = Http2::open(endpoint, TIMEOUT)?.get_all(&[target], TIMEOUT)?;
     response.into_iter().next().ok_or(RequestError::Closed)
 }
 

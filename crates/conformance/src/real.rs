@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use weir_model::counters::OriginCounters;
 use weir_model::keyvalue::KeyValue;
-use weir_model::load::{DriverChoice, LoadSpec, Target};
+use weir_model::load::{LoadSpec, Target};
 use weir_model::product::ProductKind;
 use weir_model::record::{Role, RoleUsage, TrialError};
 use weir_model::suite::{Expect, LoadKind, Protocol, Request};
@@ -18,8 +18,9 @@ use super::crosstalk;
 use super::run::TestSpec;
 use super::testbed::{LoadSample, Testbed, pause};
 use weir_host::ports;
-use weir_host::role::{ClientProcess, ClientReport, OriginProcess, OriginSpec};
+use weir_host::role::{ClientProcess, ClientReport, OriginProcess};
 use weir_host::stop::Stop;
+use weir_model::origin::OriginSpec;
 use weir_product::client::{Endpoint, TIMEOUT};
 use weir_product::failure::Failure;
 use weir_product::launch::{LaunchSpec, launch};
@@ -276,21 +277,13 @@ impl Testbed for RealTestbed<'_> {
             return Ok(());
         }
         let log = self.spec.folder.join("origin.log");
-        let driver = DriverChoice::Auto;
         let spec = OriginSpec {
-            listen: &self.origin_addrs,
+            listen: self.origin_addrs.clone(),
             protocol: self.protocol.upstream(),
             connections: 64,
-            cpus: &[],
-            real_time: false,
-            driver,
-            tls: None,
-            names: None,
-            answer_key: [0; 2],
-            headers: &[],
-            output: &log,
+            ..OriginSpec::default()
         };
-        let origin = OriginProcess::start(&self.spec.launcher.host, &spec);
+        let origin = OriginProcess::start(&self.spec.launcher.host, &spec, &log);
         self.origin = Some(origin.map_err(|e| e.to_string())?);
         Ok(())
     }

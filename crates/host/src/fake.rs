@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use weir_model::At;
@@ -17,6 +17,7 @@ use weir_model::product::Signal;
 use weir_model::record::{Role, RoleUsage};
 use weir_vitals::{Plan, Watched, Window};
 
+use crate::clock::{Clock, SystemClock};
 use crate::files::FileError;
 use crate::host::{
     Disturbance, Ended, Host, HostError, HostFacts, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec, Sampler,
@@ -62,6 +63,7 @@ pub struct FakeHost {
     last_pid: Arc<AtomicU32>,
     facts: Arc<HostFacts>,
     offset_ns: i64,
+    clock: Arc<dyn Clock>,
     /// After which call it is lost, and why.
     lost_after: Option<(String, String)>,
 }
@@ -86,6 +88,7 @@ impl FakeHost {
             last_pid: Arc::default(),
             facts: Arc::new(HostFacts { name: "fake".to_owned(), cpus: vec![0, 1], ..HostFacts::default() }),
             offset_ns: 0,
+            clock: Arc::new(SystemClock),
             lost_after: None,
         }
     }
@@ -93,6 +96,11 @@ impl FakeHost {
     /// The same with other facts, and with a monotonic clock that is ahead by so many ns.
     pub fn with_facts(self, facts: HostFacts, offset_ns: i64) -> FakeHost {
         FakeHost { facts: Arc::new(facts), offset_ns, ..self }
+    }
+
+    /// The same, by another clock.
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> FakeHost {
+        FakeHost { clock, ..self }
     }
 
     /// The same, which is lost as soon as this call was recorded.
@@ -168,7 +176,7 @@ impl Process for FakeProcess {
 
     fn disturb(&mut self, what: Disturbance, at: Option<At>) -> std::io::Result<()> {
         self.handle.host.record(format!("{} {}", what.as_str(), self.handle.name));
-        self.disturbed.push((what, at.unwrap_or_else(weir_vitals::clock::now)));
+        self.disturbed.push((what, at.unwrap_or_else(|| self.handle.host.clock.now())));
         Ok(())
     }
 
@@ -212,7 +220,8 @@ impl RoleProcess for FakeRoleProcess {
 
     /// A role with answers runs until it is ended; another one until its reports are received.
     fn receive(&self, within: Duration) -> Result<String, ReceiveError> {
-        let deadline = Instant::now() + within;
+        let clock = &self.handle.host.clock;
+        let deadline = clock.now().plus(within);
         loop {
             if let Some(report) = locked(&self.reports).pop_front() {
                 return Ok(report);
@@ -220,10 +229,10 @@ impl RoleProcess for FakeRoleProcess {
             if self.answers.is_none() || !self.alive() {
                 return Err(ReceiveError::Ended);
             }
-            if Instant::now() >= deadline {
+            if clock.left(deadline).is_zero() {
                 return Err(ReceiveError::Timeout);
             }
-            std::thread::sleep(Duration::from_millis(1));
+            clock.sleep(Duration::from_millis(1));
         }
     }
 
@@ -274,6 +283,10 @@ impl Sampler for FakeSampler {
 impl Host for FakeHost {
     fn facts(&self) -> &HostFacts {
         &self.facts
+    }
+
+    fn local_clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
     }
 
     fn lost(&self) -> Option<String> {

@@ -21,9 +21,11 @@ use weir_model::record::{Environment, Role};
 use weir_model::speed::CpuSpeed;
 use weir_vitals::{Plan, Window};
 
+use crate::clock::{Clock, SystemClock};
 use crate::files::FileError;
 use crate::ports::NoPort;
 use crate::role::RoleError;
+use crate::storage::{LocalStorage, Storage};
 use crate::supervisor::StartError;
 
 /// A host on which processes run.
@@ -33,6 +35,21 @@ pub trait Host: Debug + Send + Sync {
 
     /// Why it can no longer be spoken to; `None` while it can. Asks nobody.
     fn lost(&self) -> Option<String>;
+
+    /// The clock of the machine where weir runs, by which it plans what this host does.
+    fn local_clock(&self) -> Arc<dyn Clock> {
+        Arc::new(SystemClock)
+    }
+
+    /// The disk of that machine with the run's folder.
+    fn local_storage(&self) -> Arc<dyn Storage> {
+        Arc::new(LocalStorage)
+    }
+
+    /// A number that no product can foresee.
+    fn random(&self) -> u64 {
+        rand::random()
+    }
 
     /// A moment of this machine on the host's monotonic clock, by the last reading of it.
     fn at(&self, here: At) -> At;

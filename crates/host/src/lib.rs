@@ -8,6 +8,7 @@
 //! This crate does not know products, suites or trials.
 
 pub mod agent;
+mod clock;
 pub mod fake;
 pub mod files;
 mod host;
@@ -19,14 +20,17 @@ pub mod placement;
 pub mod ports;
 pub mod role;
 pub mod stop;
+mod storage;
 pub mod supervisor;
 pub mod tail;
 pub mod threads;
 pub mod transport;
 pub mod umask;
 
+pub use clock::{Clock, SystemClock};
 pub use host::{
     Confined, Disk, Disturbance, Ended, Host, HostError, HostFacts, Process, ProgramSpec, ReceiveError, RoleProcess,
     RoleSpec, Sampler,
 };
 pub use local::{LocalHost, Offer};
+pub use storage::{LocalStorage, Storage};

@@ -7,18 +7,15 @@
 
 use std::marker::PhantomData;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weir_model::counters::OriginCounters;
-use weir_model::load::{
-    DriverChoice, LoadResult, LoadSecond, LoadSpec, NAME_HEADER, Probe, ProbeKind, SearchOptions, SearchResult,
-};
-use weir_model::protocol::Protocol;
-use weir_model::suite::Tls;
+use weir_model::load::{LoadResult, LoadSecond, LoadSpec, Probe, ProbeKind, SearchOptions, SearchResult};
+use weir_model::origin::OriginSpec;
 use weir_model::{At, Condition};
 
 use crate::files::{FileError, pretty};
@@ -29,7 +26,7 @@ mod open;
 
 pub(crate) use local::LocalRole;
 pub(crate) use open::OpenCount;
-pub use open::{COUNT_REQUEST, COUNTERS_REQUEST, FREEZE_REQUEST};
+pub use open::OriginCommand;
 
 /// How long an origin may take until it listens. It usually takes milliseconds, but the machine can be very busy.
 pub const LISTENS_WITHIN: Duration = Duration::from_secs(10);
@@ -92,9 +89,10 @@ impl<R: DeserializeOwned> Link<R> {
 
     /// Receives the next report. Lines that are not reports are skipped.
     fn receive(&self, within: Duration) -> Result<R, RoleError> {
-        let deadline = Instant::now() + within;
+        let clock = self.host.local_clock();
+        let deadline = clock.now().plus(within);
         loop {
-            match self.process.receive(deadline.saturating_duration_since(Instant::now())) {
+            match self.process.receive(clock.left(deadline)) {
                 Ok(line) => {
                     if let Ok(report) = serde_json::from_str(&line) {
                         return Ok(report);
@@ -142,77 +140,19 @@ pub enum OriginReport {
         /// `io_uring` or `epoll`.
         driver: String,
     },
-    /// In response to each [`COUNT_REQUEST`].
+    /// In response to each [`OriginCommand::Count`].
     Open {
         /// Connections that it has open now.
         connections_open: u64,
     },
 }
 
-/// What it reports in response to each [`COUNTERS_REQUEST`]. Not one of [`OriginReport`], because serde cannot read maps by
+/// What it reports in response to each [`OriginCommand::Counters`]. Not one of [`OriginReport`], because serde cannot read maps by
 /// number, which counters have, within one of several shapes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CountersReport {
     /// Its counters now.
     pub counters: OriginCounters,
-}
-
-/// TLS settings of an origin that clients talk to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OriginTls {
-    /// The certificate, PEM.
-    pub cert: PathBuf,
-    /// Its key, PEM.
-    pub key: PathBuf,
-    /// The authorities that clients' certificates must come from, PEM; `None`: clients need none.
-    pub client_ca: Option<PathBuf>,
-    /// Versions, and whether sessions can be resumed.
-    pub tls: Tls,
-}
-
-impl OriginTls {
-    fn args(&self) -> Vec<String> {
-        let (oldest, newest) = self.tls.versions;
-        let versions = match oldest == newest {
-            true => newest.as_str().to_owned(),
-            false => format!("{}..{}", oldest.as_str(), newest.as_str()),
-        };
-        let (cert, key) = (self.cert.display().to_string(), self.key.display().to_string());
-        let resume = if self.tls.resumption { "on" } else { "off" };
-        let mut args: Vec<String> =
-            ["--tls", "--cert", &cert, "--key", &key, "--tls-version", &versions, "--resume", resume]
-                .map(String::from)
-                .into();
-        args.extend(self.client_ca.iter().flat_map(|path| ["--client-ca".to_owned(), path.display().to_string()]));
-        args
-    }
-}
-
-/// An origin to start.
-#[derive(Debug)]
-pub struct OriginSpec<'a> {
-    /// Where it is to listen.
-    pub listen: &'a [SocketAddr],
-    /// What it speaks there.
-    pub protocol: Protocol,
-    /// Connections to prepare for; it takes more if it can.
-    pub connections: u32,
-    /// Its CPUs; empty for all.
-    pub cpus: &'a [u32],
-    /// It runs before all ordinary processes of its CPUs, where the kernel allows it.
-    pub real_time: bool,
-    /// Its I/O driver.
-    pub driver: DriverChoice,
-    /// TLS settings; with them, the origin accepts only TLS.
-    pub tls: Option<OriginTls>,
-    /// The header with the names of requests, if not the usual one.
-    pub names: Option<&'a str>,
-    /// The key with which answers to them are tagged; zeros for none.
-    pub answer_key: [u64; 2],
-    /// Headers that its answers have.
-    pub headers: &'a [(String, String)],
-    /// Where its output goes.
-    pub output: &'a Path,
 }
 
 /// The origin's process.
@@ -226,43 +166,20 @@ pub struct OriginProcess {
 }
 
 impl OriginProcess {
-    /// Starts an origin and waits until it listens.
+    /// Starts an origin and waits until it listens. Its output goes to `output`.
     ///
     /// # Errors
     /// When it does not start or does not get to listen within [`LISTENS_WITHIN`].
-    pub fn start(host: &Arc<dyn Host>, spec: &OriginSpec<'_>) -> Result<OriginProcess, RoleError> {
-        let (threads, driver) = (spec.cpus.len().max(1).to_string(), spec.driver.as_str());
-        let mut args = vec!["origin".to_owned(), "--with-parent".to_owned()];
-        for addr in spec.listen {
-            let scheme =
-                if spec.protocol.is_keyvalue() { format!("{}://", spec.protocol.scheme()) } else { String::new() };
-            args.extend(["--listen".to_owned(), format!("{scheme}{addr}")]);
-        }
-        let connections = spec.connections.to_string();
-        args.extend(["--threads", &threads, "--connections", &connections, "--driver", driver].map(String::from));
-        if !spec.cpus.is_empty() {
-            args.extend(["--cpus".to_owned(), cpu_list(spec.cpus)]);
-        }
-        if spec.real_time {
-            args.push("--real-time".to_owned());
-        }
-        if let Some(names) = spec.names.filter(|names| *names != NAME_HEADER) {
-            args.extend(["--names".to_owned(), names.to_owned()]);
-        }
-        if spec.answer_key != [0; 2] {
-            let [a, b] = spec.answer_key;
-            args.extend(["--answer-key".to_owned(), format!("{a:016x}{b:016x}")]);
-        }
-        args.extend(spec.headers.iter().flat_map(|(name, value)| ["--header".to_owned(), format!("{name}: {value}")]));
-        args.extend(spec.tls.iter().flat_map(OriginTls::args));
-        let link = Link::start(
-            host,
-            RoleSpec { name: "origin".to_owned(), args, output: spec.output.to_owned(), hold: false },
-        )?;
-        let deadline = Instant::now() + LISTENS_WITHIN;
+    pub fn start(host: &Arc<dyn Host>, spec: &OriginSpec, output: &Path) -> Result<OriginProcess, RoleError> {
+        let name = "origin".to_owned();
+        let failed = |error: serde_json::Error| RoleError::Start { role: name.clone(), error: error.into() };
+        let spec = serde_json::to_string(spec).map_err(failed)?;
+        let args = vec![name.clone(), "--with-parent".to_owned(), "--spec".to_owned(), spec];
+        let link = Link::start(host, RoleSpec { name, args, output: output.to_owned(), hold: false })?;
+        let clock = host.local_clock();
+        let deadline = clock.now().plus(LISTENS_WITHIN);
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if let OriginReport::Listens { listening, also, driver } = link.receive(left)? {
+            if let OriginReport::Listens { listening, also, driver } = link.receive(clock.left(deadline))? {
                 let addrs = std::iter::once(listening).chain(also).collect();
                 return Ok(OriginProcess { link, addrs, driver });
             }
@@ -274,10 +191,13 @@ impl OriginProcess {
     /// # Errors
     /// When it has ended or says nothing.
     pub fn counters(&self) -> Result<OriginCounters, RoleError> {
-        let line = self.link.process.ask(COUNTERS_REQUEST, open::COUNTERS_WITHIN).map_err(|error| match error {
-            ReceiveError::Ended => self.link.ended(),
-            ReceiveError::Timeout => self.link.silent(open::COUNTERS_WITHIN),
-        })?;
+        let line =
+            self.link.process.ask(&OriginCommand::Counters.line(), open::COUNTERS_WITHIN).map_err(
+                |error| match error {
+                    ReceiveError::Ended => self.link.ended(),
+                    ReceiveError::Timeout => self.link.silent(open::COUNTERS_WITHIN),
+                },
+            )?;
         let report: Option<CountersReport> = serde_json::from_str(&line).ok();
         Ok(report.ok_or_else(|| self.link.silent(open::COUNTERS_WITHIN))?.counters)
     }
@@ -287,8 +207,7 @@ impl OriginProcess {
     /// # Errors
     /// When it is gone.
     pub fn freeze(&self, length: Duration) -> Result<(), RoleError> {
-        let order = format!("{FREEZE_REQUEST}{}ms", length.as_millis());
-        self.link.process.send(&order).map_err(|_| self.link.ended())
+        self.link.process.send(&OriginCommand::Freeze(length).line()).map_err(|_| self.link.ended())
     }
 
     /// Its pid.
@@ -336,12 +255,40 @@ impl From<LoadSpec> for ClientSpec {
     }
 }
 
-/// The line that lets a waiting search continue. Any line but this and [`START`] asks the client to end early.
-pub const CONTINUE: &str = "go on";
+/// What a client is told while it works: a line each. A line that is none of these ends it early, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientCommand {
+    /// A waiting search continues.
+    Continue,
+    /// A waiting load starts at this time: `CLOCK_MONOTONIC` of the client's host, and the wall clock's time that its records show.
+    Start(At),
+    /// It ends early, and keeps its results so far.
+    End,
+}
 
-/// How the line begins that names the start of a waiting load: `start <mono_ns> <unix_ns>`, the time by `CLOCK_MONOTONIC` of the
-/// client's host, and the wall clock's that its records show for it. Both are nanoseconds.
-pub const START: &str = "start ";
+impl ClientCommand {
+    /// Reads a line.
+    pub fn parse(line: &str) -> ClientCommand {
+        let start = |times: &str| {
+            let (mono, unix) = times.split_once(' ')?;
+            Some(At { mono_ns: mono.parse().ok()?, unix_ns: unix.parse().ok()? })
+        };
+        match line.strip_prefix("start ").and_then(start) {
+            Some(at) => ClientCommand::Start(at),
+            None if line == "go on" => ClientCommand::Continue,
+            None => ClientCommand::End,
+        }
+    }
+
+    /// The line.
+    pub fn line(self) -> String {
+        match self {
+            ClientCommand::Continue => "go on".to_owned(),
+            ClientCommand::Start(at) => format!("start {} {}", at.mono_ns, at.unix_ns),
+            ClientCommand::End => "end".to_owned(),
+        }
+    }
+}
 
 /// What `weir client` reports while it works.
 #[derive(Debug, Serialize, Deserialize)]
@@ -354,7 +301,7 @@ pub enum ClientReport {
         /// Wanted.
         of: u32,
     },
-    /// The connections of a load that waits are up, and its keys are written. The client waits for [`START`].
+    /// The connections of a load that waits are up, and its keys are written. The client waits for [`ClientCommand::Start`].
     Ready,
     /// A second of warm-up is over.
     Warmup(LoadSecond),
@@ -367,7 +314,7 @@ pub enum ClientReport {
     Second(LoadSecond),
     /// The window is over; the client waits for the requests in flight.
     WindowEnd,
-    /// A trial of a search is about to begin. The client waits for [`CONTINUE`].
+    /// A trial of a search is about to begin. The client waits for [`ClientCommand::Continue`].
     Trial {
         /// Which, 0-based.
         number: usize,
@@ -419,32 +366,12 @@ impl ClientProcess {
         self.link.process.pid()
     }
 
-    /// Asks it to end its load early and to keep the results so far.
+    /// Tells it to start at a time of its host, to continue, or to end.
     ///
     /// # Errors
     /// When it is gone.
-    pub fn ask_to_end(&self) -> Result<(), RoleError> {
-        self.send("end")
-    }
-
-    /// Lets a waiting client continue.
-    ///
-    /// # Errors
-    /// When it is gone.
-    pub fn go_on(&self) -> Result<(), RoleError> {
-        self.send(CONTINUE)
-    }
-
-    /// Tells a waiting client when to start: see [`START`].
-    ///
-    /// # Errors
-    /// When it is gone.
-    pub fn start_at(&self, at: At) -> Result<(), RoleError> {
-        self.send(&format!("{START}{} {}", at.mono_ns, at.unix_ns))
-    }
-
-    fn send(&self, line: &str) -> Result<(), RoleError> {
-        self.link.process.send(line).map_err(|_| self.link.ended())
+    pub fn send(&self, command: ClientCommand) -> Result<(), RoleError> {
+        self.link.process.send(&command.line()).map_err(|_| self.link.ended())
     }
 
     /// Receives the next report, or `None` when none came in time.
@@ -460,12 +387,10 @@ impl ClientProcess {
     }
 }
 
-fn cpu_list(cpus: &[u32]) -> String {
-    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::local::ENDS_WITHIN;
     use super::*;
     use crate::LocalHost;
@@ -558,41 +483,31 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_gets_its_arguments() {
+    fn an_origin_gets_its_spec() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
-        let start = |weir: &str, tls: Option<&OriginTls>| {
-            let listen = SocketAddr::from(([127, 0, 0, 1], 15_001));
-            let output = scratch.path().join("origin.log");
-            let _ = std::fs::remove_file(&output);
-            let driver = DriverChoice::Epoll;
-            let protocol = if tls.is_some() { Protocol::Rediss } else { Protocol::default() };
-            let (listen, tls) = (&[listen, SocketAddr::from(([127, 0, 0, 1], 15_002))][..], tls.cloned());
-            let spec = OriginSpec {
-                listen,
-                protocol,
-                connections: 64,
-                cpus: &[2, 5],
-                real_time: false,
-                driver,
-                tls,
-                names: Some("x-id"),
-                answer_key: [10, 11],
-                headers: &[("Server".to_owned(), "other".to_owned())],
-                output: &output,
-            };
-            OriginProcess::start(&host(weir), &spec).expect_err("no origin").to_string()
-        };
-        assert_eq!(
-            start("/bin/echo", None),
-            "the origin ended by itself; its last words:\n\
-             origin --with-parent --listen 127.0.0.1:15001 --listen 127.0.0.1:15002 --threads 2 --connections 64 \
-             --driver epoll --cpus 2,5 --names x-id --answer-key 000000000000000a000000000000000b --header Server: other"
-        );
-        let tls = OriginTls { cert: "/c.pem".into(), key: "/k.pem".into(), client_ca: None, tls: Tls::default() };
-        let said = start("/bin/echo", Some(&tls));
-        assert!(said.contains(" --listen rediss://127.0.0.1:15001 --listen rediss://127.0.0.1:15002 "), "{said}");
-        assert!(said.ends_with(" --tls --cert /c.pem --key /k.pem --tls-version 1.2..1.3 --resume off"), "{said}");
-        assert!(start("/no/such/weir", None).starts_with("weir could not start its origin: No such file"));
+        let listen = vec![SocketAddr::from(([127, 0, 0, 1], 15_001)), SocketAddr::from(([127, 0, 0, 1], 15_002))];
+        let spec = OriginSpec { listen, connections: 64, answer_key: [10, 11], ..OriginSpec::default() };
+        let output = scratch.path().join("origin.log");
+        let start = |weir: &str| OriginProcess::start(&host(weir), &spec, &output).expect_err("no origin").to_string();
+        let said = start("/bin/echo");
+        let json = said.strip_prefix("the origin ended by itself; its last words:\norigin --with-parent --spec ");
+        assert_eq!(serde_json::from_str::<OriginSpec>(json.expect("its arguments")).expect("a spec"), spec, "{said}");
+        assert!(start("/no/such/weir").starts_with("weir could not start its origin: No such file"));
+    }
+
+    #[test]
+    fn commands_are_read_as_they_are_written_and_any_other_line_ends_a_client() {
+        let start = ClientCommand::Start(At { mono_ns: 17, unix_ns: 1_700_000_000_123_000_000 });
+        for command in [start, ClientCommand::Continue, ClientCommand::End] {
+            assert_eq!(ClientCommand::parse(&command.line()), command);
+        }
+        for other in ["", "start", "start 17", "start 17 -1", "start 17 18 19", "start now 18"] {
+            assert_eq!(ClientCommand::parse(other), ClientCommand::End, "{other}");
+        }
+        for command in [OriginCommand::Count, OriginCommand::Counters, OriginCommand::Freeze(LONG)] {
+            assert_eq!(OriginCommand::parse(&command.line()), Some(command));
+        }
+        assert_eq!(OriginCommand::parse("freeze it"), None);
     }
 
     #[test]
@@ -634,13 +549,13 @@ mod tests {
         // Between fork and exec, a child of a parallel test has the pipe, too.
         let begun = Instant::now();
         let said = loop {
-            match client.go_on() {
+            match client.send(ClientCommand::Continue) {
                 Ok(()) => assert!(begun.elapsed() < LONG, "somebody still listens"),
                 Err(error) => break error.to_string(),
             }
         };
         assert_eq!(said, "the client ended by itself");
-        assert!(client.ask_to_end().is_err());
+        assert!(client.send(ClientCommand::End).is_err());
     }
 
     fn load() -> LoadSpec {

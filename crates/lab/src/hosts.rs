@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_host::files::FileError;
-use weir_host::{Host, HostError};
+use weir_host::{Clock, Host, HostError, Storage};
 use weir_model::Placement;
 use weir_model::clock::ClockReading;
 use weir_model::product::Product;
@@ -81,9 +81,19 @@ impl Hosts {
         &self.origins[0]
     }
 
+    /// The clock of the machine where weir runs.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        self.proxy.local_clock()
+    }
+
+    /// The disk of that machine with the run's folder.
+    pub fn storage(&self) -> Arc<dyn Storage> {
+        self.proxy.local_storage()
+    }
+
     /// Whether clients and origins read one clock, this process's own. Hosts of one machine may have others (time namespaces).
     pub fn one_clock(&self) -> bool {
-        let now = weir_vitals::clock::now();
+        let now = self.clock().now();
         self.clients.iter().chain(&self.origins).all(|host| host.at(now).mono_ns == now.mono_ns)
     }
 
@@ -120,9 +130,9 @@ impl Hosts {
     /// The roles of a host.
     pub fn roles(&self, host: &Arc<dyn Host>) -> Vec<Role> {
         let has = [
-            (Role::Client, self.clients.iter().any(|one| same(one, host))),
-            (Role::Proxy, same(&self.proxy, host)),
-            (Role::Origin, self.origins.iter().any(|one| same(one, host))),
+            (Role::Client, self.clients.iter().any(|one| is_same_host(one, host))),
+            (Role::Proxy, is_same_host(&self.proxy, host)),
+            (Role::Origin, self.origins.iter().any(|one| is_same_host(one, host))),
         ];
         has.into_iter().filter(|(_, has)| *has).map(|(role, _)| role).collect()
     }
@@ -159,7 +169,7 @@ impl Hosts {
         let lost = self.each().into_iter().filter(|host| host.lost().is_some());
         let lost: Vec<String> = lost.map(|host| host.facts().name.clone()).collect();
         for name in lost {
-            let again = tried(reach, &name).map_err(|error| (name, error))?;
+            let again = tried(reach, &name, self.clock().as_ref()).map_err(|error| (name, error))?;
             moved |= self.replace(&again);
         }
         Ok(moved)
@@ -169,7 +179,7 @@ impl Hosts {
     fn replace(&mut self, by: &Arc<dyn Host>) -> bool {
         let mut moved = false;
         for host in [&mut self.proxy].into_iter().chain(&mut self.origins).chain(&mut self.clients) {
-            if same(host, by) {
+            if is_same_host(host, by) {
                 let (old, new) = (host.facts(), by.facts());
                 moved |= (&old.machine, &old.cpus) != (&new.machine, &new.cpus);
                 *host = Arc::clone(by);
@@ -238,7 +248,7 @@ impl Hosts {
     /// What cannot be brought.
     pub fn bring_back(&self, trial: &Path, still_needed: bool) -> Result<(), FileError> {
         for host in self.each() {
-            let there = there(host.as_ref(), trial, trial);
+            let there = path_on_host(host.as_ref(), trial, trial);
             if there != trial && host.lost().is_none() {
                 // A host on which no role wrote anything has none: the proxy's, where a trial has no product.
                 host.create_dir(&there)?;
@@ -253,26 +263,26 @@ impl Hosts {
 }
 
 /// A lost host, tried a few times.
-fn tried(reach: &mut dyn Reach, name: &str) -> Result<Arc<dyn Host>, HostError> {
+fn tried(reach: &mut dyn Reach, name: &str, clock: &dyn Clock) -> Result<Arc<dyn Host>, HostError> {
     let mut tried = reach.again(name);
     for _ in 1..TRIES {
         if tried.is_ok() {
             break;
         }
-        std::thread::sleep(BETWEEN);
+        clock.sleep(BETWEEN);
         tried = reach.again(name);
     }
     tried
 }
 
 /// Whether two are one host.
-pub fn same(one: &Arc<dyn Host>, other: &Arc<dyn Host>) -> bool {
+pub fn is_same_host(one: &Arc<dyn Host>, other: &Arc<dyn Host>) -> bool {
     one.facts().name == other.facts().name
 }
 
 /// Where a path in a trial's folder is on a host: the same path where the disk is this machine's, else in the host's folder for
 /// the run, by the trial's name.
-pub fn there(host: &dyn Host, trial: &Path, path: &Path) -> PathBuf {
+pub fn path_on_host(host: &dyn Host, trial: &Path, path: &Path) -> PathBuf {
     let Some(work) = &host.facts().work else { return path.to_owned() };
     let (name, rest) = (trial.file_name().unwrap_or_default(), path.strip_prefix(trial).unwrap_or(Path::new("")));
     let folder = work.join(name);
@@ -376,9 +386,9 @@ mod tests {
     fn paths_of_a_trial_are_in_the_hosts_own_folder_where_it_has_one() {
         let trial = Path::new("/runs/r/trials/007-nginx");
         let path = trial.join("product/nginx.conf");
-        assert_eq!(there(host("here", None).as_ref(), trial, &path), path);
+        assert_eq!(path_on_host(host("here", None).as_ref(), trial, &path), path);
         let far = host("far", Some("/tmp/weir-x"));
-        assert_eq!(there(far.as_ref(), trial, &path), Path::new("/tmp/weir-x/007-nginx/product/nginx.conf"));
-        assert_eq!(there(far.as_ref(), trial, trial), Path::new("/tmp/weir-x/007-nginx"));
+        assert_eq!(path_on_host(far.as_ref(), trial, &path), Path::new("/tmp/weir-x/007-nginx/product/nginx.conf"));
+        assert_eq!(path_on_host(far.as_ref(), trial, trial), Path::new("/tmp/weir-x/007-nginx"));
     }
 }

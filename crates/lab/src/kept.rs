@@ -11,7 +11,7 @@ use weir_model::record::{Measurement, TrialError};
 use weir_model::suite::{Suite, Workload};
 
 use crate::plan::Planned;
-use crate::trial::Started;
+use crate::trial::Stack;
 
 /// The trials that one start of a product is for, in order: those with which `trial`, a trial of the plan, shares it, or it alone. Empty
 /// when the plan has no such trial.
@@ -60,7 +60,7 @@ pub struct KeptProduct {
     /// Number of the first trial of those that share a start.
     first: u32,
     /// What runs.
-    pub started: Option<Started>,
+    pub started: Option<Stack>,
     /// Why the rest is not tried.
     broken: Option<TrialError>,
 }

@@ -8,20 +8,21 @@ mod findings;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
-use weir_host::role::{ClientProcess, ClientReport, ClientSpec, OriginProcess, OriginSpec};
+use weir_host::role::{ClientProcess, ClientReport, ClientSpec, OriginProcess};
 use weir_host::stop::Stop;
-use weir_host::{Host, Sampler};
-use weir_model::load::{DriverChoice, LoadProtocol, LoadResult, LoadSpec, Target};
+use weir_host::{Clock, Host, Sampler};
+use weir_model::load::{LoadProtocol, LoadResult, LoadSpec, Target};
+use weir_model::origin::OriginSpec;
 use weir_model::placement::Placement;
 use weir_model::record::ResourceSecond;
-use weir_model::suite::{Expect, Protocol, Request};
-use weir_vitals::{Plan, clock};
+use weir_model::suite::{Expect, Request};
+use weir_vitals::Plan;
 
 pub use self::findings::findings;
-use crate::hosts::{same, there};
+use crate::hosts::{is_same_host, path_on_host};
 
 /// How long each of a pair's three loads is measured.
 const MEASURED_S: f64 = 1.0;
@@ -115,25 +116,13 @@ pub fn measure(from: &Arc<dyn Host>, to: &Arc<dyn Host>, scratch: &Path, stop: &
     let failed = |error: &dyn std::fmt::Display| Unmeasured::Failed(error.to_string());
     let (client_cpus, origin_cpus) = cpus(from.as_ref(), to.as_ref());
     let listen = to.free_ports(to.facts().traffic(), 1).map_err(|e| failed(&e))?;
-    let folder = there(to.as_ref(), scratch, scratch);
+    let folder = path_on_host(to.as_ref(), scratch, scratch);
     to.create_dir(&folder).map_err(|e| failed(&e))?;
     let output = folder.join("origin.log");
-    let spec = OriginSpec {
-        listen: &listen,
-        protocol: Protocol::default(),
-        connections: CONNECTIONS,
-        cpus: &origin_cpus,
-        real_time: false,
-        driver: DriverChoice::Auto,
-        tls: None,
-        names: None,
-        answer_key: [0; 2],
-        headers: &[],
-        output: &output,
-    };
-    let origin = OriginProcess::start(to, &spec).map_err(|e| failed(&e))?;
+    let spec = OriginSpec { listen, connections: CONNECTIONS, cpus: origin_cpus, ..OriginSpec::default() };
+    let origin = OriginProcess::start(to, &spec, &output).map_err(|e| failed(&e))?;
     let mut watched = vec![Watched::start(from)?];
-    if !same(from, to) {
+    if !is_same_host(from, to) {
         watched.push(Watched::start(to)?);
     }
     let spec = |request: Request, size: u64| {
@@ -199,14 +188,14 @@ fn load(
     stop: &Stop,
 ) -> Result<(LoadResult, Segments), Unmeasured> {
     let failed = |error: &dyn std::fmt::Display| Unmeasured::Failed(error.to_string());
-    let folder = there(from.as_ref(), scratch, scratch);
+    let folder = path_on_host(from.as_ref(), scratch, scratch);
     from.create_dir(&folder).map_err(|e| failed(&e))?;
     for Watched(host, sampler) in watched {
-        sampler.begin_window(host.at(clock::now()), None).map_err(|e| failed(&e))?;
+        sampler.begin_window(host.at(host.local_clock().now()), None).map_err(|e| failed(&e))?;
     }
     let output = folder.join("client.log");
     let client = ClientProcess::start(from, &ClientSpec::from(spec), &folder, &output, true).map_err(|e| failed(&e))?;
-    let result = done(&client, stop)?;
+    let result = done(&client, from.local_clock().as_ref(), stop)?;
     let mut segments = Segments::default();
     for Watched(_, sampler) in watched {
         segments = segments.plus(Segments::of(&sampler.end_window().map_err(|e| failed(&e))?.series));
@@ -218,14 +207,14 @@ fn load(
 }
 
 /// Waits for a client's result.
-fn done(client: &ClientProcess, stop: &Stop) -> Result<LoadResult, Unmeasured> {
-    let deadline = Instant::now() + MOST;
+fn done(client: &ClientProcess, clock: &dyn Clock, stop: &Stop) -> Result<LoadResult, Unmeasured> {
+    let deadline = clock.now().plus(MOST);
     loop {
         match client.receive(POLL).map_err(|e| Unmeasured::Failed(e.to_string()))? {
             Some(ClientReport::Done(result)) => return Ok(*result),
             Some(ClientReport::Failed(why)) => return Err(Unmeasured::Unanswered(why)),
             _ if stop.is_requested() => return Err(Unmeasured::Stopped),
-            _ if Instant::now() > deadline => {
+            _ if clock.left(deadline).is_zero() => {
                 return Err(Unmeasured::Failed(format!("the client was not done after {} s", MOST.as_secs())));
             }
             _ => {}

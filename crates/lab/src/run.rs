@@ -27,7 +27,7 @@ use crate::journal::{Journal, JournalError, SetAside};
 use crate::kept::{self, KeptProduct};
 use crate::plan::{Planned, plan};
 use crate::rates::{self, ChosenRate};
-use crate::trial::{self, Abort, Chain, TrialContext, TrialSpec};
+use crate::trial::{self, Abort, SharedStart, TrialContext, TrialSpec};
 use weir_host::stop::Stop;
 use weir_product::launch::{Installed, Launcher};
 use weir_product::tls::RunTls;
@@ -68,6 +68,13 @@ pub struct Setup {
     pub doctor: Vec<Finding>,
 }
 
+impl Setup {
+    /// The suite's seed, or a new one that is short enough to type.
+    pub(crate) fn seed(&self) -> u64 {
+        self.suite.seed.unwrap_or_else(|| self.hosts.proxy.random() >> 32)
+    }
+}
+
 /// Name of the file with the run's topology, in its folder.
 pub const TOPOLOGY: &str = "topology.toml";
 
@@ -106,7 +113,7 @@ impl Run {
     /// # Errors
     /// When the folder cannot be made or is not empty.
     pub fn create(dir: &Path, setup: Setup) -> Result<Run, JournalError> {
-        let seed = setup.suite.seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
+        let seed = setup.seed();
         let suite = Suite { seed: Some(seed), ..setup.suite.clone() };
         let plan = plan(&suite, seed, &setup.skipped);
         let environment = environment(&setup, seed);
@@ -119,6 +126,7 @@ impl Run {
                 // Last: a folder with this file is a run folder, and has the others.
                 ("run.toml", suite.to_toml().into_bytes()),
             ],
+            setup.hosts.storage(),
         )?;
         let (context, reach) = context(setup, seed);
         Ok(Run {
@@ -140,7 +148,7 @@ impl Run {
     /// When the folder is not a run, is in use or cannot be read, or when the conditions have changed since the run began
     /// ([`JournalError::Changed`]).
     pub fn resume(dir: &Path, mut setup: Setup, retry_errors: bool) -> Result<Run, JournalError> {
-        let journal = Journal::open(dir, retry_errors)?;
+        let journal = Journal::open(dir, retry_errors, setup.hosts.storage())?;
         let measured: Vec<Measurement> = journal.finished()?.into_values().collect();
         let plan = resumed::check(&journal, &mut setup, &measured)?;
         let seed = setup.suite.seed.unwrap_or_default();
@@ -267,9 +275,9 @@ impl Run {
     }
 
     /// The cases that share a start, with the place of one of them.
-    fn chain(&self, sharing: &[Planned], planned: &Planned, load: &Load) -> Chain {
+    fn chain(&self, sharing: &[Planned], planned: &Planned, load: &Load) -> SharedStart {
         let rates = sharing.iter().filter_map(|one| rates::rate_for(&self.chosen, load, &one.case));
-        Chain {
+        SharedStart {
             most_rate: rates.reduce(f64::max),
             workloads: sharing.iter().filter_map(|one| self.suite.workload(&one.case.workload)).cloned().collect(),
             place: sharing.iter().position(|one| one.trial == planned.trial).map_or(1, |before| before as u32 + 1),
@@ -337,6 +345,7 @@ fn rates_file(load: &Load) -> String {
 pub(crate) fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>) {
     let launcher =
         |host: &Arc<dyn Host>, installed| Launcher { host: Arc::clone(host), tls: setup.tls.clone(), installed };
+    let answer_key = [(); 2].map(|()| setup.hosts.proxy.random());
     let context = TrialContext {
         origin: setup.suite.origin,
         origin_launcher: launcher(setup.hosts.origin(), setup.origin_installed),
@@ -346,7 +355,7 @@ pub(crate) fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>)
         driver: setup.driver,
         products: setup.products,
         seed,
-        answer_key: rand::random(),
+        answer_key,
         speeds: Mutex::default(),
     };
     (context, setup.reach)
@@ -387,7 +396,7 @@ pub(crate) fn environment(setup: &Setup, seed: u64) -> Environment {
         promises: setup.suite.entries.iter().filter_map(promise).collect(),
         weir_version: setup.weir_version.clone(),
         weir_sha256: setup.weir_sha256.clone(),
-        started: jiff::Timestamp::now().to_string(),
+        started: setup.hosts.clock().timestamp(),
         placement: setup.placement.clone(),
         products,
         seed,

@@ -21,6 +21,7 @@ use weir_lab::trial::{self, TrialContext, TrialSpec};
 use weir_load::{Outputs, StopFlag};
 use weir_model::Placement;
 use weir_model::load::{Counts, DriverChoice, LoadResult, LoadSpec, Part, Target};
+use weir_model::origin::OriginSpec;
 use weir_model::product::Product;
 use weir_model::record::{CaseId, Measurement, Verdict};
 use weir_model::suite::{Expect, Load, LoadKind, Protocol, Request, Series, Tls, Workload};
@@ -49,8 +50,8 @@ fn role(spec: &RoleSpec) -> FakeRole {
             lines(&[ClientReport::Ready, ClientReport::WindowStart { unix_ms: 0 }, ClientReport::WindowEnd, done]);
         return FakeRole { reports, ..FakeRole::default() };
     }
-    let listen = spec.args.iter().skip_while(|arg| *arg != "--listen").nth(1).expect("an address");
-    let origin = origin_at(listen.parse().expect("an address"));
+    let order: OriginSpec = serde_json::from_str(spec.args.last().expect("a spec")).expect("JSON");
+    let origin = origin_at(order.listen[0]);
     let listens = OriginReport::Listens { listening: origin.addr(), also: Vec::new(), driver: "epoll".into() };
     let reports = [serde_json::to_string(&listens).expect("JSON")].into();
     let origin = Arc::new(origin);

@@ -23,6 +23,11 @@ impl At {
         At { mono_ns: self.mono_ns.saturating_add(ns), unix_ns: self.unix_ns.saturating_add(ns) }
     }
 
+    /// How long it takes from this moment to a later one of the same clock; nothing to an earlier one.
+    pub fn until(self, later: At) -> Duration {
+        Duration::from_nanos(later.mono_ns.saturating_sub(self.mono_ns))
+    }
+
     /// Unix time of another moment of the same monotonic clock, ms.
     pub fn unix_ms_at(self, mono_ns: u64) -> u64 {
         let ns = i128::from(self.unix_ns) + i128::from(mono_ns) - i128::from(self.mono_ns);
@@ -50,5 +55,6 @@ mod tests {
         assert_eq!(at.unix_ms_at(2_000_000), 1_699_999_999_997);
         let later = at.plus(Duration::from_millis(2));
         assert_eq!((later.mono_ns, later.unix_ns - at.unix_ns), (7_000_000, 2_000_000));
+        assert_eq!((at.until(later), later.until(at)), (Duration::from_millis(2), Duration::ZERO));
     }
 }

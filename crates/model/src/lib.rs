@@ -22,6 +22,7 @@ pub mod keyvalue;
 pub mod load;
 pub mod metric;
 pub mod objective;
+pub mod origin;
 pub mod owners;
 pub mod placement;
 pub mod product;

@@ -43,6 +43,7 @@ mod response;
 mod response_faults;
 mod route;
 mod session;
+mod spec;
 mod stall_watch;
 mod state;
 mod tasks;
@@ -60,7 +61,6 @@ pub use origin::Origin;
 pub use page::INDEX_PAGE;
 pub use tasks::{MakeTask, OriginHandle, OriginTasks};
 /// TLS, for [`Options::tls`].
-pub use weir_wire::names::AnswerKey;
 pub use weir_wire::tls;
 
 pub use payload::{MAX_PAYLOAD, payload, payload_hash};

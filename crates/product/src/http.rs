@@ -1,7 +1,7 @@
 //! weir's own requests for readiness and verification. They are never part of a load. The trial, the
 //! verification and the conformance tests call it.
 //!
-//! They use the protocol of the load. Plain HTTP/1.1 uses another implementation (`ureq`), so that `weir-wire` does not
+//! They use the protocol of the load. On this machine's sockets, plain HTTP/1.1 uses another implementation (`ureq`), so that `weir-wire` does not
 //! judge itself. TLS and HTTP/2 use weir's own protocol code ([`crate::client`]), whose tests compare it with other
 //! implementations. There is one request at a time over a kept connection, with no threads and no async runtime.
 //!
@@ -9,7 +9,7 @@
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_model::protocol::{Application, Protocol};
 use weir_model::suite::Request;
@@ -17,16 +17,7 @@ use weir_wire::http1::{Framing, encode};
 
 use crate::client::{Endpoint, Http1, Http2, LARGEST_BODY, RequestError, Response, Transport, WireProtocol};
 
-/// Sends requests to one server, one at a time.
-pub trait HttpClient {
-    /// Sends one request of a workload.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    fn send(&self, request: &Request) -> Result<Response, String>;
-}
-
-/// A client of one address, over sockets.
+/// A client of one address.
 #[derive(Debug)]
 pub struct Http {
     endpoint: Endpoint,
@@ -53,8 +44,31 @@ impl Http {
     /// A client for another protocol.
     pub fn with_protocol(addr: SocketAddr, timeout: Duration, wire_protocol: &WireProtocol) -> Http {
         let protocol = wire_protocol.protocol;
-        let independent = (protocol == Protocol::default()).then(|| independent(timeout));
+        let independent =
+            (protocol == Protocol::default() && wire_protocol.network.is_none()).then(|| independent(timeout));
         Http { endpoint: wire_protocol.at(addr), protocol, timeout, independent, kept: RefCell::default() }
+    }
+
+    /// Sends one request of a workload.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn send(&self, request: &Request) -> Result<Response, String> {
+        if let Some(agent) = &self.independent {
+            return ask_independently(agent, self.endpoint.addr, request);
+        }
+        let clock = self.endpoint.network.clock();
+        let until = clock.now().plus(self.timeout);
+        if let Some(mut kept) = self.kept.take() {
+            match self.ask(&mut kept, request, clock.left(until)) {
+                // The peer may close a connection between two requests.
+                Err(RequestError::Closed | RequestError::Reset | RequestError::Stream(_)) if !kept.began() => {}
+                asked => return self.keep(kept, asked),
+            }
+        }
+        let mut connection = self.connect(clock.left(until)).map_err(|e| e.to_string())?;
+        let asked = self.ask(&mut connection, request, clock.left(until));
+        self.keep(connection, asked)
     }
 
     /// GET of a path.
@@ -64,33 +78,12 @@ impl Http {
     pub fn get(&self, path: &str) -> Result<Response, String> {
         self.send(&Request::get(path))
     }
-}
 
-impl HttpClient for Http {
-    fn send(&self, request: &Request) -> Result<Response, String> {
-        if let Some(agent) = &self.independent {
-            return ask_independently(agent, self.endpoint.addr, request);
-        }
-        let until = Instant::now() + self.timeout;
-        if let Some(mut kept) = self.kept.take() {
-            match self.ask(&mut kept, request, until) {
-                // The peer may close a connection between two requests.
-                Err(RequestError::Closed | RequestError::Reset | RequestError::Stream(_)) if !kept.began() => {}
-                asked => return self.keep(kept, asked),
-            }
-        }
-        let mut connection = self.connect(until).map_err(|e| e.to_string())?;
-        let asked = self.ask(&mut connection, request, until);
-        self.keep(connection, asked)
-    }
-}
-
-impl Http {
-    fn connect(&self, until: Instant) -> Result<Connection, RequestError> {
+    fn connect(&self, left: Duration) -> Result<Connection, RequestError> {
         match self.protocol.application() {
-            Application::Http1 => Ok(Connection::Http1(Box::new(Http1::new(Transport::open(&self.endpoint, until)?)))),
+            Application::Http1 => Ok(Connection::Http1(Box::new(Http1::new(Transport::open(&self.endpoint, left)?)))),
             Application::Http2 => {
-                let conn = Http2::open(&self.endpoint, until)?;
+                let conn = Http2::open(&self.endpoint, left)?;
                 match conn.negotiated() {
                     Some(agreed) if agreed.alpn.as_deref() != Some("h2") => {
                         Err(RequestError::Tls("the peer did not agree on h2 by ALPN".to_owned()))
@@ -102,8 +95,7 @@ impl Http {
         }
     }
 
-    fn ask(&self, connection: &mut Connection, request: &Request, until: Instant) -> Result<Response, RequestError> {
-        let left = until.saturating_duration_since(Instant::now());
+    fn ask(&self, connection: &mut Connection, request: &Request, left: Duration) -> Result<Response, RequestError> {
         match connection {
             Connection::Http1(conn) => {
                 let bytes = written(request, &self.endpoint.authority())?;

@@ -5,23 +5,23 @@
 //! Questions and answers are lines of JSON. The first question brings the run's TLS, so that no key is in an argument. This
 //! module does not know what follows from an answer.
 
-use std::fmt::Debug;
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use weir_host::stop::Stop;
-use weir_host::{Host, ReceiveError, RoleProcess, RoleSpec};
+use weir_host::{Clock, Host, ReceiveError, RoleProcess, RoleSpec, SystemClock};
 use weir_model::keyvalue::KeyValue;
 use weir_model::suite::{Expect, Protocol, Request, Workload};
 
+use crate::client::{Network, WireProtocol};
 use crate::failure::Failure;
-use crate::http::{Http, HttpClient};
+use crate::http::Http;
 use crate::monitor::Monitors;
 use crate::tls::RunTls;
 use crate::verify;
@@ -121,22 +121,30 @@ impl Requester {
         stop: &Stop,
         mut still: impl FnMut() -> Result<(), Failure>,
     ) -> Result<Result<(), String>, Failure> {
-        let deadline = Instant::now() + within;
+        let clock = self.clock();
+        let deadline = clock.now().plus(within);
         let mut last = String::from("no answer");
-        while Instant::now() < deadline {
+        while !clock.left(deadline).is_zero() {
             if stop.is_requested() {
                 return Err(Failure::Stopped);
             }
             still()?;
             // A product that accepts and never answers must not take longer than one that does not listen.
-            let timeout = deadline.saturating_duration_since(Instant::now()).clamp(LEAST_TRY, LONGEST_TRY);
+            let timeout = clock.left(deadline).clamp(LEAST_TRY, LONGEST_TRY);
             match self.ready(Server { addr, protocol, timeout }) {
                 Ok(()) => return Ok(Ok(())),
                 Err(error) => last = error,
             }
-            std::thread::sleep(Duration::from_millis(10));
+            clock.sleep(Duration::from_millis(10));
         }
         Ok(Err(last))
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        match &self.0 {
+            How::Here(_) => Arc::new(SystemClock),
+            How::There { host, .. } => host.local_clock(),
+        }
     }
 
     /// Verifies the answers of a server. Where there is an origin, its own answer is what the server's are compared with. Returns
@@ -181,7 +189,7 @@ impl Requester {
 
     fn ask<T: DeserializeOwned>(&self, query: &Query, timeout: Duration) -> Result<T, String> {
         let answer = match &self.0 {
-            How::Here(tls) => answer(&Sockets, tls, query)?,
+            How::Here(tls) => Sender { tls, network: None }.answer(query)?,
             How::There { process, host, output } => {
                 let line = serde_json::to_string(query).map_err(|e| e.to_string())?;
                 let line = process.ask(&line, timeout * MOST_REQUESTS + SPARE).map_err(|error| {
@@ -211,54 +219,19 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> std::io::Result<()>
     Ok(())
 }
 
-/// How a requester reaches servers.
-pub trait Dial: Debug + Send {
-    /// A client for HTTP.
-    ///
-    /// # Errors
-    /// When the TLS settings cannot be used.
-    fn http(&self, tls: &RunTls, server: &Server) -> Result<Box<dyn HttpClient>, String>;
-
-    /// Checks that a server keeps, returns and removes keys and values: see [`verify::keyvalue`].
-    ///
-    /// # Errors
-    /// What was found and what would be right.
-    fn verify_keyvalue(&self, tls: &RunTls, workload: &KeyValue, server: &Server) -> Result<(), String>;
-}
-
-/// Over this machine's sockets.
-#[derive(Debug)]
-struct Sockets;
-
-impl Dial for Sockets {
-    fn http(&self, tls: &RunTls, server: &Server) -> Result<Box<dyn HttpClient>, String> {
-        Ok(Box::new(Http::with_protocol(server.addr, server.timeout, &tls.wire_protocol(server.protocol)?)))
-    }
-
-    fn verify_keyvalue(&self, tls: &RunTls, workload: &KeyValue, server: &Server) -> Result<(), String> {
-        let endpoint = tls.wire_protocol(server.protocol)?.at(server.addr);
-        verify::keyvalue(workload, &endpoint, server.protocol, server.timeout)
-    }
-}
-
 /// What a requester's process remembers from one question to the next.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Answers {
-    dial: Box<dyn Dial>,
+    /// What its requests go over; `None`: this machine's sockets.
+    network: Option<Arc<dyn Network>>,
     tls: Option<Box<RunTls>>,
     monitors: Monitors,
 }
 
-impl Default for Answers {
-    fn default() -> Answers {
-        Answers::new(Box::new(Sockets))
-    }
-}
-
 impl Answers {
-    /// Those of a requester that reaches servers so.
-    pub fn new(dial: Box<dyn Dial>) -> Answers {
-        Answers { dial, tls: None, monitors: Monitors::default() }
+    /// Of a requester whose requests go over this.
+    pub fn over(network: Arc<dyn Network>) -> Answers {
+        Answers { network: Some(network), ..Answers::default() }
     }
 
     /// The answer to a question, a line each.
@@ -274,72 +247,92 @@ impl Answers {
                 Ok(Value::Null)
             }
             (Ok(_), None) => Err("no TLS was told".to_owned()),
-            (Ok(query), Some(tls)) => answer(self.dial.as_ref(), tls, &query),
+            (Ok(query), Some(tls)) => Sender { tls, network: self.network.as_ref() }.answer(&query),
         };
         // Values and texts are always written.
         serde_json::to_string(&answered).unwrap_or_default()
     }
 }
 
-fn answer(dial: &dyn Dial, tls: &RunTls, query: &Query) -> Result<Value, String> {
-    let value = match query {
-        Query::Ready(server) => ready(dial, tls, server).map(|()| Value::Null)?,
-        Query::Verify { workload, to, origin, proxied } => {
-            serde_json::to_value(verified(dial, tls, workload, to, origin.as_ref(), *proxied)?)
-                .map_err(|e| e.to_string())?
+/// Carries out questions.
+#[derive(Debug)]
+struct Sender<'a> {
+    tls: &'a RunTls,
+    network: Option<&'a Arc<dyn Network>>,
+}
+
+impl Sender<'_> {
+    fn answer(&self, query: &Query) -> Result<Value, String> {
+        let value = match query {
+            Query::Ready(server) => self.ready(server).map(|()| Value::Null)?,
+            Query::Verify { workload, to, origin, proxied } => {
+                serde_json::to_value(self.verified(workload, to, origin.as_ref(), *proxied)?)
+                    .map_err(|e| e.to_string())?
+            }
+            Query::ServesStrangers { workload, to } => self.serves_strangers(workload, to)?.into(),
+            Query::Save { request, from, file } => self.save(request, from, file).map(|()| Value::Null)?,
+            Query::Tls(_) | Query::Monitor { .. } => return Err("only a process can".to_owned()),
+        };
+        Ok(value)
+    }
+
+    fn over(&self, wire_protocol: WireProtocol) -> WireProtocol {
+        WireProtocol { network: self.network.cloned(), ..wire_protocol }
+    }
+
+    fn http(&self, server: &Server) -> Result<Http, String> {
+        let wire_protocol = self.over(self.tls.wire_protocol(server.protocol)?);
+        Ok(Http::with_protocol(server.addr, server.timeout, &wire_protocol))
+    }
+
+    fn ready(&self, server: &Server) -> Result<(), String> {
+        if server.protocol.is_keyvalue() {
+            let endpoint = self.over(self.tls.wire_protocol(server.protocol)?).at(server.addr);
+            return verify::keyvalue(&KeyValue::default(), &endpoint, server.protocol, server.timeout);
         }
-        Query::ServesStrangers { workload, to } => serves_strangers(tls, workload, to)?.into(),
-        Query::Save { request, from, file } => save(dial, tls, request, from, file).map(|()| Value::Null)?,
-        Query::Tls(_) | Query::Monitor { .. } => return Err("only a process can".to_owned()),
-    };
-    Ok(value)
-}
-
-fn ready(dial: &dyn Dial, tls: &RunTls, server: &Server) -> Result<(), String> {
-    if server.protocol.is_keyvalue() {
-        return dial.verify_keyvalue(tls, &KeyValue::default(), server);
+        match self.http(server)?.get("/_weir/ready")? {
+            answer if answer.status == 204 => Ok(()),
+            answer => Err(format!("status {} instead of the origin's 204", answer.status)),
+        }
     }
-    match dial.http(tls, server)?.send(&Request::get("/_weir/ready"))? {
-        answer if answer.status == 204 => Ok(()),
-        answer => Err(format!("status {} instead of the origin's 204", answer.status)),
-    }
-}
 
-fn verified(
-    dial: &dyn Dial,
-    tls: &RunTls,
-    workload: &Workload,
-    to: &Server,
-    origin: Option<&Server>,
-    proxied: bool,
-) -> Result<Result<Expect, String>, String> {
-    if let Some(keyvalue) = &workload.keyvalue {
-        return Ok(dial.verify_keyvalue(tls, keyvalue, to).map(|()| Expect::default()));
+    fn verified(
+        &self,
+        workload: &Workload,
+        to: &Server,
+        origin: Option<&Server>,
+        proxied: bool,
+    ) -> Result<Result<Expect, String>, String> {
+        if let Some(keyvalue) = &workload.keyvalue {
+            let endpoint = self.over(self.tls.wire_protocol(to.protocol)?).at(to.addr);
+            let kept = verify::keyvalue(keyvalue, &endpoint, to.protocol, to.timeout);
+            return Ok(kept.map(|()| Expect::default()));
+        }
+        let to_product = self.http(to)?;
+        let to_origin = origin.map(|origin| self.http(origin)).transpose()?;
+        let (expect, reference) = verify::reference(workload, to_origin.as_ref().unwrap_or(&to_product))?;
+        let compared = if proxied { verify::product(workload, &to_product, &reference) } else { Ok(()) };
+        Ok(compared.map(|()| expect))
     }
-    let to_product = dial.http(tls, to)?;
-    let to_origin = origin.map(|origin| dial.http(tls, origin)).transpose()?;
-    let (expect, reference) = verify::reference(workload, to_origin.as_ref().unwrap_or(&to_product).as_ref())?;
-    let compared = if proxied { verify::product(workload, to_product.as_ref(), &reference) } else { Ok(()) };
-    Ok(compared.map(|()| expect))
-}
 
-fn serves_strangers(tls: &RunTls, workload: &Workload, to: &Server) -> Result<bool, String> {
-    let Some(stranger) = tls.stranger(to.protocol)? else { return Ok(false) };
-    Ok(match &workload.keyvalue {
-        Some(keyvalue) => verify::keyvalue(keyvalue, &stranger.at(to.addr), to.protocol, to.timeout).is_ok(),
-        None => Http::with_protocol(to.addr, to.timeout, &stranger).send(&workload.request).is_ok(),
-    })
-}
-
-fn save(dial: &dyn Dial, tls: &RunTls, request: &Request, from: &Server, file: &Path) -> Result<(), String> {
-    let answer =
-        dial.http(tls, from)?.send(request).map_err(|e| format!("weir's own origin did not answer it: {e}"))?;
-    if answer.status != 200 {
-        return Err(format!("its answer has the status {}", answer.status));
+    fn serves_strangers(&self, workload: &Workload, to: &Server) -> Result<bool, String> {
+        let Some(stranger) = self.tls.stranger(to.protocol)? else { return Ok(false) };
+        let stranger = self.over(stranger);
+        Ok(match &workload.keyvalue {
+            Some(keyvalue) => verify::keyvalue(keyvalue, &stranger.at(to.addr), to.protocol, to.timeout).is_ok(),
+            None => Http::with_protocol(to.addr, to.timeout, &stranger).send(&workload.request).is_ok(),
+        })
     }
-    let io = |e: std::io::Error| format!("{}: {e}", file.display());
-    file.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(io)?;
-    std::fs::write(file, &answer.body).map_err(io)
+
+    fn save(&self, request: &Request, from: &Server, file: &Path) -> Result<(), String> {
+        let answer = self.http(from)?.send(request).map_err(|e| format!("weir's own origin did not answer it: {e}"))?;
+        if answer.status != 200 {
+            return Err(format!("its answer has the status {}", answer.status));
+        }
+        let io = |e: std::io::Error| format!("{}: {e}", file.display());
+        file.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(io)?;
+        std::fs::write(file, &answer.body).map_err(io)
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_host::files::pretty;
 use weir_host::stop::Stop;
@@ -73,14 +73,15 @@ impl Running {
         within: Duration,
         stop: &Stop,
     ) -> Result<(), Failure> {
-        let deadline = Instant::now() + within;
+        let clock = self.host.local_clock();
+        let deadline = clock.now().plus(within);
         for port in ports {
             while !self.host.accepts(*port, LONGEST_TRY) {
                 if stop.is_requested() {
                     return Err(Failure::Stopped);
                 }
                 self.still_runs("ready")?;
-                if Instant::now() > deadline {
+                if clock.left(deadline).is_zero() {
                     let title = self.parts.last().map_or(&self.title, |part| &part.title);
                     return Err(Failure::at(
                         "ready",
@@ -89,7 +90,7 @@ impl Running {
                         "see its output and its rendered configuration; raise `ready_within` if it is only slow",
                     ));
                 }
-                std::thread::sleep(Duration::from_millis(10));
+                clock.sleep(Duration::from_millis(10));
             }
         }
         Ok(())
@@ -280,13 +281,14 @@ pub(crate) fn run_to_end(
     stop: &Stop,
 ) -> Result<(), CommandError> {
     let mut process = host.start(spec).map_err(CommandError::NotStarted)?;
-    let deadline = Instant::now() + within;
+    let clock = host.local_clock();
+    let deadline = clock.now().plus(within);
     loop {
         match process.wait(Duration::from_millis(50)) {
             Some(Ended { code: Some(0), .. }) => return Ok(()),
             Some(ended) => return Err(CommandError::Failed(ended)),
             None if stop.is_requested() => return Err(CommandError::Stopped),
-            None if Instant::now() > deadline => return Err(CommandError::TooSlow(within)),
+            None if clock.left(deadline).is_zero() => return Err(CommandError::TooSlow(within)),
             None => {}
         }
     }

@@ -135,7 +135,7 @@ impl RunTls {
 
     fn wire_protocol_as(&self, protocol: Protocol, identity: Option<Identity>) -> Result<WireProtocol, String> {
         if !protocol.is_tls() {
-            return Ok(WireProtocol { protocol, tls: None });
+            return Ok(WireProtocol { protocol, ..WireProtocol::default() });
         }
         let (oldest, newest) = self.settings.versions;
         let options = ClientOptions {
@@ -148,7 +148,7 @@ impl RunTls {
         };
         let config = ClientConfig::new(&options).map_err(|e| format!("TLS: {e}"))?;
         let name = ServerName::new(TLS_NAME).map_err(|e| e.to_string())?;
-        Ok(WireProtocol { protocol, tls: Some((config, name)) })
+        Ok(WireProtocol { protocol, tls: Some((config, name)), network: None })
     }
 
     /// The TLS settings of the client. `folder` is where [`RunTls::write_client`] wrote.

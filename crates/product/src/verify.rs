@@ -11,14 +11,14 @@ use weir_model::suite::{Expect, Protocol, Request, Workload};
 use weir_wire::names::{Name, OWN};
 
 use crate::client::{Endpoint, KeyValueClient, RequestError, Response};
-use crate::http::HttpClient;
+use crate::http::Http;
 
 /// Checks the origin's own answer against what the workload expects, and returns the expectation completed with
 /// status, size and body hash: what every answer of the load is then held to.
 ///
 /// # Errors
 /// What was found and what would be right.
-pub fn reference(workload: &Workload, origin: &dyn HttpClient) -> Result<(Expect, Response), String> {
+pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Response), String> {
     let answer = origin.send(&workload.request).map_err(|e| format!("the origin did not answer: {e}"))?;
     let expect = &workload.expect;
     let (status, size, hash) = (answer.status, answer.size(), answer.hash());
@@ -45,7 +45,7 @@ pub const REQUESTS: usize = 3;
 ///
 /// # Errors
 /// What was found and what would be right.
-pub fn product(workload: &Workload, product: &dyn HttpClient, reference: &Response) -> Result<(), String> {
+pub fn product(workload: &Workload, product: &Http, reference: &Response) -> Result<(), String> {
     let version = workload.protocol.version().unwrap_or_default();
     // An answer of the product's own has its own headers.
     let kept: &[&str] = if workload.by_product { &[] } else { &KEPT_HEADERS };

@@ -6,9 +6,7 @@
 //! origin's answer repeats it, with the worker that answered and when, and a tag that only those can make who know the load's key: a product cannot
 //! write such a header itself. This module does not know who has seen which name.
 
-use std::fmt;
 use std::hash::Hasher;
-use std::str::FromStr;
 
 use siphasher::sip::SipHasher13;
 
@@ -82,7 +80,7 @@ impl Name {
     }
 }
 
-/// What client and origin of a load know and a product does not. As text: 32 hexadecimal digits.
+/// What client and origin of a load know and a product does not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerKey(pub [u64; 2]);
 
@@ -95,22 +93,6 @@ impl AnswerKey {
         hasher.write_u64(answered.at_us);
         hasher.write_u64(u64::from(answered.worker));
         hasher.finish() as u32
-    }
-}
-
-impl fmt::Display for AnswerKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}{:016x}", self.0[0], self.0[1])
-    }
-}
-
-impl FromStr for AnswerKey {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<AnswerKey, String> {
-        let half = |at: usize| number16(text.as_bytes().get(at..at + 16)?.try_into().ok()?);
-        let key = half(0).zip(half(16)).filter(|_| text.len() == 32);
-        key.map(|(a, b)| AnswerKey([a, b])).ok_or_else(|| "a key has 32 hexadecimal digits in lower case".to_owned())
     }
 }
 
@@ -272,7 +254,6 @@ mod tests {
         assert_eq!(&text[..39], b"abcd123987654321-001f-0000123456789abc-");
         assert_eq!(Answered::parse(&text, key), Some(answered));
         assert_eq!(Answered::parse(&text, AnswerKey([1, 3])), None, "another key");
-        assert_eq!((key.to_string().parse(), "12".parse::<AnswerKey>().is_err()), (Ok(key), true));
     }
 
     #[test]

@@ -6,9 +6,9 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 
-use weir_host::role::{CONTINUE, ClientReport, ClientSpec, SPEC_FILE, START, SearchSpec};
-use weir_load::{Gate, LoadError, Outputs, Progress, SearchProgress, StopFlag};
-use weir_model::At;
+use weir_host::role::{ClientCommand, ClientReport, ClientSpec, SPEC_FILE, SearchSpec};
+use weir_lab::trial::report;
+use weir_load::{Gate, LoadError, Outputs, SearchProgress, StopFlag};
 use weir_model::load::SearchResult;
 
 use crate::exit::{Exit, Failure, VerbResult};
@@ -29,7 +29,7 @@ pub fn main(args: &Args) -> VerbResult {
     let gate = order.waits.then_some(&commands.starts);
     let outputs = outputs(&args.folder);
     let done = match &order.search {
-        None => weir_load::run_gated(&order.spec, &outputs, gate, &stop, &mut |progress| send(&event(progress)))
+        None => weir_load::run_gated(&order.spec, &outputs, gate, &stop, &mut |progress| send(&report(progress)))
             .map(|result| ClientReport::Done(Box::new(result))),
         Some(search) => {
             run_search(&order, search, &outputs, &stop, &commands).map(|result| ClientReport::Found(Box::new(result)))
@@ -61,7 +61,7 @@ fn run_search(
             // Fails when the lab is gone; then this process exits, too.
             let _ = commands.goes_on.recv();
         }
-        SearchProgress::Load(progress) => send(&event(progress)),
+        SearchProgress::Load(progress) => send(&report(progress)),
         SearchProgress::Ends(probe) => send(&Some(ClientReport::Tried(probe))),
         _ => {}
     };
@@ -81,24 +81,21 @@ struct Commands {
     starts: Gate,
 }
 
-/// Reads commands of the lab from standard input: [`CONTINUE`] lets a waiting search go on, [`START`] a waiting load; any other
-/// line stops the load early. At the end of input the lab is gone, and this process exits.
+/// Reads commands of the lab from standard input. At the end of input the lab is gone, and this process exits.
 fn read_commands(stop: StopFlag) -> std::io::Result<Commands> {
     let (sender, goes_on) = channel();
     let (starter, starts) = channel();
     std::thread::Builder::new().name("weir-commands".into()).spawn(move || {
         for line in std::io::stdin().lock().lines() {
-            match line {
-                Ok(line) if line == CONTINUE => {}
-                Ok(line) => match start(&line) {
-                    Some(start) => {
-                        // Fails when the work is over.
-                        let _ = starter.send(start);
-                        continue;
-                    }
-                    None => stop.set(),
-                },
-                Err(_) => break,
+            let Ok(line) = line else { break };
+            match ClientCommand::parse(&line) {
+                ClientCommand::Continue => {}
+                ClientCommand::Start(start) => {
+                    // Fails when the work is over.
+                    let _ = starter.send(start);
+                    continue;
+                }
+                ClientCommand::End => stop.set(),
             }
             // Ignored unless a search is waiting; wakes it, also so that it can stop.
             let _ = sender.send(());
@@ -106,12 +103,6 @@ fn read_commands(stop: StopFlag) -> std::io::Result<Commands> {
         std::process::exit(1);
     })?;
     Ok(Commands { goes_on, starts })
-}
-
-/// The time of a line that tells a load to start.
-fn start(line: &str) -> Option<At> {
-    let (mono, unix) = line.strip_prefix(START)?.split_once(' ')?;
-    Some(At { mono_ns: mono.parse().ok()?, unix_ns: unix.parse().ok()? })
 }
 
 /// Runs `weir requester`; see `weir_product::requester`.
@@ -128,39 +119,11 @@ pub fn supervise() -> VerbResult {
     }
 }
 
-fn event(progress: Progress) -> Option<ClientReport> {
-    Some(match progress {
-        Progress::Connecting { open, of } => ClientReport::Connecting { open, of },
-        Progress::Ready => ClientReport::Ready,
-        Progress::Warmup { row, .. } => ClientReport::Warmup(row),
-        Progress::WindowStart { unix_ms } => ClientReport::WindowStart { unix_ms },
-        Progress::Second(row) => ClientReport::Second(row),
-        Progress::WindowEnd => ClientReport::WindowEnd,
-        _ => return None,
-    })
-}
-
 fn send(word: &Option<ClientReport>) {
     let Some(word) = word else { return };
     if let Ok(line) = serde_json::to_string(word) {
         // Fails when the lab is gone, which the end of standard input reports too.
         let _ = writeln!(std::io::stdout(), "{line}");
         let _ = std::io::stdout().flush();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_start_is_read_as_it_is_sent_and_nothing_else_is_one() {
-        assert_eq!(
-            start(&format!("{START}17 1700000000123000000")),
-            Some(At { mono_ns: 17, unix_ns: 1_700_000_000_123_000_000 })
-        );
-        for other in ["end", CONTINUE, "start", "start 17", "start 17 -1", "start 17 18 19", "start now 18"] {
-            assert_eq!(start(other), None, "{other}");
-        }
     }
 }

@@ -5,10 +5,10 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use weir_host::role::{COUNT_REQUEST, COUNTERS_REQUEST, CountersReport, FREEZE_REQUEST, OriginReport};
+use weir_host::role::{CountersReport, OriginCommand, OriginReport};
 use weir_model::load::{DriverChoice, MOST_ORIGIN_HEADERS, NAME_HEADER, RandomDuration, origin_header};
 use weir_model::protocol::Protocol;
-use weir_origin::{AnswerKey, Faults, Options, Origin, ResponseOptions, tls};
+use weir_origin::{Faults, Options, Origin, ResponseOptions, tls};
 
 use crate::args::{choice, driver_values, parse_cpus, parse_header, parse_header_name, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
@@ -35,9 +35,6 @@ pub struct Args {
     /// CPUs to pin the workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
     cpus: Option<std::vec::Vec<u32>>,
-    /// Run the workers before all ordinary processes of their CPUs, where that is allowed.
-    #[arg(long, hide = true)]
-    real_time: bool,
     /// I/O driver.
     #[arg(long, default_value = "auto", value_parser = driver_values())]
     driver: DriverChoice,
@@ -53,9 +50,6 @@ pub struct Args {
     /// Header with the names of requests, which answers repeat in x-weir-answer. [default: x-weir-name]
     #[arg(long, value_name = "HEADER", value_parser = parse_header_name)]
     names: Option<String>,
-    /// Key with which answers to named requests are tagged. A run gives one.
-    #[arg(long, hide = true, default_value_t, value_name = "KEY")]
-    answer_key: AnswerKey,
     /// Require a header of the PROXY protocol, v1 or v2, at the beginning of each connection; others are reset.
     #[arg(long)]
     proxy_protocol: bool,
@@ -73,6 +67,9 @@ pub struct Args {
     /// Print the address as JSON, and exit at the end of standard input.
     #[arg(long, hide = true)]
     with_parent: bool,
+    /// What a run asks, as JSON, instead of all other flags.
+    #[arg(long, hide = true)]
+    spec: Option<String>,
 }
 
 /// Flags of TLS.
@@ -135,6 +132,11 @@ const VERSIONS: [(&str, &str, (tls::Version, tls::Version)); 3] = [
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
+    if let Some(spec) = &args.spec {
+        let spec = serde_json::from_str(spec).map_err(Failure::input)?;
+        let options = Options::from_spec(&spec, &|path| std::fs::read(path)).map_err(Failure::missing)?;
+        return serve_parent(Origin::start(options).map_err(Failure::missing)?);
+    }
     let port = if args.unix.is_some() { 0 } else { 9000 };
     let default = Listen { protocol: Protocol::default(), addr: SocketAddr::from(([127, 0, 0, 1], port)) };
     let first = args.listen.first().copied().unwrap_or(default);
@@ -160,19 +162,14 @@ pub fn main(args: &Args) -> VerbResult {
         // With 0 the number follows from --cpus and --connections.
         threads: args.threads.unwrap_or(u32::from(args.cpus.is_none() && args.connections.is_none())),
         cpus: args.cpus.clone().unwrap_or_default(),
-        real_time: args.real_time,
         driver: args.driver,
         responses: ResponseOptions { delay: args.delay, faults, seed: args.seed, headers: args.header.clone() },
         names: args.names.clone().unwrap_or_else(|| NAME_HEADER.to_owned()),
-        answer_key: args.answer_key,
+        ..Options::default()
     };
     let origin = Origin::start(options).map_err(Failure::missing)?;
     if args.with_parent {
-        let also = origin.addrs()[1..].to_vec();
-        send_to_parent(&OriginReport::Listens { listening: origin.addr(), also, driver: origin.driver().to_owned() })?;
-        serve_parent(&origin)?;
-        origin.stop();
-        return Ok(Exit::Ok);
+        return serve_parent(origin);
     }
     if args.json {
         output!(r#"{{"listening":"{}","driver":"{}"}}"#, origin.addr(), origin.driver());
@@ -294,20 +291,21 @@ fn wait(origin: &Origin) -> Result<(), Failure> {
 }
 
 /// Answers questions of the lab on standard input until that ends, which it does when the lab exits or is killed.
-fn serve_parent(origin: &Origin) -> Result<(), Failure> {
+fn serve_parent(origin: Origin) -> VerbResult {
+    let also = origin.addrs()[1..].to_vec();
+    send_to_parent(&OriginReport::Listens { listening: origin.addr(), also, driver: origin.driver().to_owned() })?;
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-        if line == COUNT_REQUEST {
-            send_to_parent(&OriginReport::Open { connections_open: origin.connections_open() })?;
-        } else if line == COUNTERS_REQUEST {
-            send_to_parent(&CountersReport { counters: origin.counters() })?;
-        } else if let Some(length) = line.strip_prefix(FREEZE_REQUEST) {
-            match length.parse::<HumanDuration>() {
-                Ok(length) => origin.freeze(length.0),
-                Err(error) => remark!("weir origin: it cannot freeze: {error}"),
+        match OriginCommand::parse(&line) {
+            Some(OriginCommand::Count) => {
+                send_to_parent(&OriginReport::Open { connections_open: origin.connections_open() })?;
             }
+            Some(OriginCommand::Counters) => send_to_parent(&CountersReport { counters: origin.counters() })?,
+            Some(OriginCommand::Freeze(length)) => origin.freeze(length),
+            None => remark!("weir origin: it does not know {line:?}"),
         }
     }
-    Ok(())
+    origin.stop();
+    Ok(Exit::Ok)
 }
 
 fn send_to_parent(word: &impl serde::Serialize) -> Result<(), Failure> {

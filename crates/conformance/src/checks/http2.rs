@@ -1,7 +1,7 @@
 //! Checks HTTP/2, without TLS (prior knowledge) and over TLS: a GET, and ten at once on one connection. Listed in
 //! `table::CHECKS`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_model::suite::Protocol;
 
@@ -33,7 +33,7 @@ const SIDE_BY_SIDE: Duration = Duration::from_millis(700);
 /// The check itself, with and without TLS.
 pub fn ask(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let right = reference(bed, TARGET)?;
-    let mut conn = Http2::open(&bed.product(), Instant::now() + TIMEOUT)?;
+    let mut conn = Http2::open(&bed.product(), TIMEOUT)?;
     with_body(&right.body, conn.get_all(&[TARGET], TIMEOUT).map(|mut one| one.remove(0)))?;
     let streams = conn.streams();
     let most = if streams < 100 { format!("takes {streams} streams at a time") } else { String::new() };

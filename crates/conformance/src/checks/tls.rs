@@ -1,8 +1,6 @@
 //! Checks TLS: whether HTTP/1.1 works over it, what is negotiated, and whether sessions are resumed. Listed in
 //! `table::CHECKS`.
 
-use std::time::Instant;
-
 use weir_wire::tls::{ClientConfig, ClientOptions, KeyKind, Negotiated, Version};
 
 use crate::cell::Cell;
@@ -79,7 +77,7 @@ pub fn agreed(bed: &dyn Testbed, alpn: &str) -> Result<Cell, Cell> {
 fn connected(endpoint: &Endpoint, alpn: &str) -> Result<Negotiated, RequestError> {
     let none = || RequestError::Tls("the handshake came to nothing".to_owned());
     if alpn == "h2" {
-        let mut conn = Http2::open(endpoint, Instant::now() + TIMEOUT)?;
+        let mut conn = Http2::open(endpoint, TIMEOUT)?;
         conn.get_all(&["/bytes/1"], TIMEOUT)?;
         return conn.negotiated().cloned().ok_or_else(none);
     }

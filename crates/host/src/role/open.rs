@@ -11,14 +11,39 @@ use weir_vitals::Connections;
 
 use super::{LocalRole, OriginReport};
 
-/// The line that asks an origin for its number of open connections.
-pub const COUNT_REQUEST: &str = "how many connections";
+/// What an origin is told: a line each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OriginCommand {
+    /// It reports its number of open connections.
+    Count,
+    /// It reports its counters.
+    Counters,
+    /// It sends nothing for so long.
+    Freeze(Duration),
+}
 
-/// The line that asks an origin for its counters.
-pub const COUNTERS_REQUEST: &str = "counters";
+impl OriginCommand {
+    /// Reads a line.
+    pub fn parse(line: &str) -> Option<OriginCommand> {
+        match line {
+            "how many connections" => Some(OriginCommand::Count),
+            "counters" => Some(OriginCommand::Counters),
+            other => {
+                let ms = other.strip_prefix("freeze ")?.strip_suffix("ms")?.parse().ok()?;
+                Some(OriginCommand::Freeze(Duration::from_millis(ms)))
+            }
+        }
+    }
 
-/// The beginning of the line that makes an origin answer nothing for a while; the duration follows, such as `5s`.
-pub const FREEZE_REQUEST: &str = "freeze ";
+    /// The line.
+    pub fn line(self) -> String {
+        match self {
+            OriginCommand::Count => "how many connections".to_owned(),
+            OriginCommand::Counters => "counters".to_owned(),
+            OriginCommand::Freeze(length) => format!("freeze {}ms", length.as_millis()),
+        }
+    }
+}
 
 /// How long an origin may take to report its number of connections. It usually takes less than a millisecond; a later response
 /// is useless for the second that asked.
@@ -43,7 +68,7 @@ impl OpenCount {
 
 impl Connections for OpenCount {
     fn request(&mut self) {
-        self.asked = self.origin.request(COUNT_REQUEST).ok();
+        self.asked = self.origin.request(&OriginCommand::Count.line()).ok();
     }
 
     fn receive(&mut self) -> Option<u64> {
@@ -104,9 +129,9 @@ mod tests {
         let mut count = OpenCount::of(Arc::clone(&origin));
         count.request();
         let long = Duration::from_secs(20);
-        assert_eq!(origin.ask(COUNTERS_REQUEST, long).expect("an answer"), r#"{"asked":"counters"}"#);
+        assert_eq!(origin.ask(&OriginCommand::Counters.line(), long).expect("an answer"), r#"{"asked":"counters"}"#);
         assert_eq!(count.receive(), Some(7), "kept while another asked");
-        assert_eq!(origin.ask(COUNTERS_REQUEST, long), Err(ReceiveError::Ended));
+        assert_eq!(origin.ask(&OriginCommand::Counters.line(), long), Err(ReceiveError::Ended));
     }
 
     #[test]

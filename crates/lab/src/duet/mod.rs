@@ -10,13 +10,16 @@ pub mod pairs;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use weir_host::Clock;
 use weir_host::files::{FileError, pretty};
 use weir_host::stop::Stop;
+use weir_model::At;
 use weir_model::record::{CaseId, Finding, Measurement, Severity, TrialError};
 use weir_model::suite::{Load, LoadKind, RateSpec, Suite, Workload};
 use weir_product::failure::Failure;
@@ -152,7 +155,8 @@ struct Book {
     pairs: Vec<Pair>,
     table: pairs::Table,
     random: ChaCha8Rng,
-    begun: Instant,
+    clock: Arc<dyn Clock>,
+    begun: At,
     /// Pairs so far.
     measured: u32,
     /// How long a pair takes.
@@ -204,7 +208,7 @@ impl Duet {
     /// # Errors
     /// When the folder cannot be made or is not empty, or the suite is not such a one.
     pub fn create(dir: &Path, setup: Setup, asked: Asked) -> Result<Duet, JournalError> {
-        let seed = setup.suite.seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
+        let seed = setup.seed();
         let suite = Suite { seed: Some(seed), ..setup.suite.clone() };
         let parts = Parts::of(&suite).ok_or_else(|| JournalError::Broken {
             path: dir.join("run.toml"),
@@ -217,16 +221,17 @@ impl Duet {
             // Last: a folder with this file is a run folder, and has the others.
             ("run.toml", suite.to_toml().into_bytes()),
         ];
-        let journal = Journal::create(dir, &files)?;
+        let journal = Journal::create(dir, &files, setup.hosts.storage())?;
         let (context, reach) = context(setup, seed);
         let book = Book {
             outcome: Outcome::new(&asked, journal.dir()),
-            table: pairs::Table::create(journal.dir(), metrics(&parts.load))?,
+            table: pairs::Table::create(journal.dir(), metrics(&parts.load), context.hosts.storage())?,
             journal,
             asked,
             pairs: Vec::new(),
             random: ChaCha8Rng::seed_from_u64(seed),
-            begun: Instant::now(),
+            begun: context.hosts.clock().now(),
+            clock: context.hosts.clock(),
             measured: 0,
             pair_takes: pair_takes(&parts.load),
             failed_in_a_row: 0,
@@ -240,7 +245,7 @@ impl Duet {
     /// When something cannot be written; all finished slices are safe.
     pub fn execute(mut self, stop: &Stop, notify: &mut dyn FnMut(DuetEvent<'_>)) -> Result<Outcome, JournalError> {
         notify(DuetEvent::Begin(self.book.journal.dir()));
-        self.book.begun = Instant::now();
+        self.book.begun = self.book.clock.now();
         let ended = loop {
             match self.start(stop, notify) {
                 Ok(()) => {}
@@ -267,7 +272,8 @@ impl Duet {
     fn start(&mut self, stop: &Stop, notify: &mut dyn FnMut(DuetEvent<'_>)) -> Result<(), Break> {
         let Duet { context, parts, book, .. } = self;
         book.in_time()?;
-        let clock = Instant::now();
+        let clock = context.hosts.clock();
+        let began = clock.now();
         book.outcome.starts += 1;
         let folders = book.folders()?;
         let planned = Who::BOTH.map(|who| parts.slice(who, 0, 0));
@@ -280,11 +286,10 @@ impl Duet {
         let (one, two) = (open(first)?, open(first.other())?);
         let mut sides = if first == Who::A { [one, two] } else { [two, one] };
         book.warm_up(&mut sides, parts, stop)?;
-        let took = clock.elapsed();
-        let clock = Instant::now();
+        let (took, began) = (clock.since(began), clock.now());
         loop {
             let whole = book.pair(&mut sides, parts, stop, notify)?;
-            if !whole || clock.elapsed().as_secs_f64() >= PAIRS_TO_START * took.as_secs_f64() {
+            if !whole || clock.since(began).as_secs_f64() >= PAIRS_TO_START * took.as_secs_f64() {
                 break;
             }
         }
@@ -329,7 +334,7 @@ impl Book {
         let starts = self.journal.dir().join("starts");
         let folders = ["a", "b"].map(|side| starts.join(format!("{:03}-{side}", self.outcome.starts)));
         for folder in &folders {
-            std::fs::create_dir_all(folder).map_err(FileError::at(folder))?;
+            self.journal.storage().create_dir(folder).map_err(FileError::at(folder))?;
         }
         Ok(folders)
     }
@@ -370,7 +375,7 @@ impl Book {
     ) -> Result<bool, Break> {
         self.in_time()?;
         notify(DuetEvent::Measure);
-        let clock = Instant::now();
+        let began = self.clock.now();
         let first = drawn(&mut self.random);
         let number = |who: Who| 2 * self.measured + if who == first { 1 } else { 2 };
         let planned = Who::BOTH.map(|who| parts.slice(who, number(who), self.measured + 1));
@@ -393,7 +398,7 @@ impl Book {
         }
         let whole = measured.len() == 2 && measured.iter().all(|(_, slice)| slice.error.is_none());
         if whole {
-            self.pair_takes = clock.elapsed();
+            self.pair_takes = self.clock.since(began);
         }
         self.take(&measured, &parts.load)?;
         self.judge(&parts.load);
@@ -468,14 +473,14 @@ impl Book {
 
     fn left(&self) -> Duration {
         let budget = Duration::try_from_secs_f64(self.asked.budget_s).unwrap_or(Duration::MAX);
-        budget.saturating_sub(self.begun.elapsed())
+        budget.saturating_sub(self.clock.since(self.begun))
     }
 
     /// What is known from all pairs so far.
     fn judge(&mut self, load: &Load) {
         self.outcome.changes = judge(&self.pairs, metrics(load), 1.0 + self.asked.find);
         self.outcome.pairs = self.pairs.len();
-        self.outcome.took_s = self.begun.elapsed().as_secs_f64();
+        self.outcome.took_s = self.clock.since(self.begun).as_secs_f64();
     }
 
     fn judged(mut self, load: &Load) -> Book {

@@ -2,9 +2,10 @@
 //! pairs reads it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use weir_host::Storage;
 use weir_host::files::FileError;
 use weir_model::metric::Metric;
 
@@ -17,7 +18,7 @@ const FILE: &str = "pairs.csv";
 #[derive(Debug)]
 pub struct Table {
     path: PathBuf,
-    csv: csv::Writer<File>,
+    storage: Arc<dyn Storage>,
     metrics: &'static [Metric],
 }
 
@@ -26,26 +27,30 @@ impl Table {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn create(folder: &Path, metrics: &'static [Metric]) -> Result<Table, FileError> {
-        let path = folder.join(FILE);
-        let mut csv = csv::Writer::from_path(&path).map_err(|e| FileError::at(&path)(e.into()))?;
+    pub fn create(folder: &Path, metrics: &'static [Metric], storage: Arc<dyn Storage>) -> Result<Table, FileError> {
+        let table = Table { path: folder.join(FILE), storage, metrics };
         let header = ["start", "first", "omitted"].map(str::to_owned).into_iter().chain(columns(metrics));
-        csv.write_record(header).map_err(|e| FileError::at(&path)(e.into()))?;
-        Ok(Table { path, csv, metrics })
+        table.add(header)?;
+        Ok(table)
     }
 
     /// Adds a pair, and why it was left out.
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn append(&mut self, pair: &Pair, omitted: Option<&str>) -> Result<(), FileError> {
+    pub fn append(&self, pair: &Pair, omitted: Option<&str>) -> Result<(), FileError> {
         let first = pair.slices.first().map(|slice| format!("{:?}", slice.who)).unwrap_or_default();
         let value = |metric: &Metric, who: Who| pair.value(*metric, who).map(|v| v.to_string()).unwrap_or_default();
         let values = self.metrics.iter().flat_map(|metric| Who::BOTH.map(|who| value(metric, who)));
         let row = [pair.start.to_string(), first, omitted.unwrap_or_default().to_owned()].into_iter().chain(values);
-        let io = FileError::at(&self.path);
-        self.csv.write_record(row).map_err(|e| io(e.into()))?;
-        self.csv.flush().map_err(FileError::at(&self.path))
+        self.add(row)
+    }
+
+    fn add(&self, row: impl Iterator<Item = String>) -> Result<(), FileError> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let bytes = writer.write_record(row).map_err(std::io::Error::from);
+        let bytes = bytes.and_then(|()| writer.into_inner().map_err(|e| e.into_error()));
+        bytes.and_then(|bytes| self.storage.append(&self.path, &bytes)).map_err(FileError::at(&self.path))
     }
 }
 
@@ -94,7 +99,7 @@ mod tests {
         let whole = Pair { start: 3, slices: vec![slice(Who::B, 12.5), slice(Who::A, 12.25)] };
         let part = Pair { start: 4, slices: vec![slice(Who::A, 0.1)] };
         let metrics = &[Metric::Cpu, Metric::Rate];
-        let mut table = Table::create(folder.path(), metrics).expect("made");
+        let table = Table::create(folder.path(), metrics, Arc::new(weir_host::LocalStorage)).expect("made");
         table.append(&whole, None).expect("written");
         table.append(&part, Some("steal")).expect("written");
         table.append(&Pair { start: 5, ..whole.clone() }, None).expect("written");

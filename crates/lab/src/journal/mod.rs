@@ -10,13 +10,14 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
+use weir_host::Storage;
 use weir_host::files::{FileError, pretty};
 use weir_model::record::{Measurement, Verdict};
 use weir_model::regular;
@@ -27,7 +28,7 @@ use weir_model::seal::{self, Seal};
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
-    csv: File,
+    storage: Arc<dyn Storage>,
     set_aside: Vec<SetAside>,
     /// Held for as long as the run executes.
     lock: File,
@@ -87,31 +88,36 @@ impl Journal {
     ///
     /// # Errors
     /// When the folder is not empty or cannot be written.
-    pub fn create(dir: &Path, files: &[(&str, Vec<u8>)]) -> Result<Journal, JournalError> {
+    pub fn create(dir: &Path, files: &[(&str, Vec<u8>)], storage: Arc<dyn Storage>) -> Result<Journal, JournalError> {
         let made = !dir.exists();
         if !made && std::fs::read_dir(dir).map_err(|e| io(dir, e))?.next().is_some() {
             return Err(JournalError::Exists(dir.display().to_string()));
         }
-        std::fs::create_dir_all(dir).map_err(|e| io(dir, e))?;
-        let lock = locked(dir)?;
+        storage.create_dir(dir).map_err(|e| io(dir, e))?;
+        let lock = locked(dir, storage.as_ref())?;
         // Between the look above and the lock another weir may have been here, and done.
         if std::fs::read_dir(dir).map_err(|e| io(dir, e))?.flatten().any(|e| e.file_name() != LOCK) {
             return Err(JournalError::Exists(dir.display().to_string()));
         }
-        Journal::write_files(dir, lock, files).inspect_err(|_| {
-            for name in files.iter().map(|(name, _)| *name).chain([CSV, LOCK, seal::FILE]) {
-                let _ = std::fs::remove_file(dir.join(name));
+        Journal::write_files(dir, lock, files, Arc::clone(&storage)).inspect_err(|_| {
+            for name in files.iter().map(|(name, _)| *name).chain([CSV, LOCK, seal::FILE, TRIALS]) {
+                let _ = storage.remove(&dir.join(name));
             }
-            let _ = std::fs::remove_dir(dir.join(TRIALS));
-            if made {
-                let _ = std::fs::remove_dir(dir);
+            // Others may have put something there meanwhile.
+            if made && std::fs::read_dir(dir).is_ok_and(|mut left| left.next().is_none()) {
+                let _ = storage.remove(dir);
             }
         })
     }
 
-    fn write_files(dir: &Path, lock: File, files: &[(&str, Vec<u8>)]) -> Result<Journal, JournalError> {
-        std::fs::create_dir(dir.join(TRIALS)).map_err(|e| io(dir, e))?;
-        let journal = Journal::with_lock(dir, lock)?;
+    fn write_files(
+        dir: &Path,
+        lock: File,
+        files: &[(&str, Vec<u8>)],
+        storage: Arc<dyn Storage>,
+    ) -> Result<Journal, JournalError> {
+        storage.create_dir(&dir.join(TRIALS)).map_err(|e| io(dir, e))?;
+        let journal = Journal::with_lock(dir, lock, storage)?;
         let mut seal = Seal::default();
         files.iter().for_each(|(name, bytes)| seal.add(name, bytes));
         journal.write_once(seal::FILE, seal.to_text().as_bytes())?;
@@ -126,29 +132,23 @@ impl Journal {
     ///
     /// # Errors
     /// When it is none, is in use, or cannot be read, and when the run's own files are not as they were.
-    pub fn open(dir: &Path, retry_errors: bool) -> Result<Journal, JournalError> {
+    pub fn open(dir: &Path, retry_errors: bool, storage: Arc<dyn Storage>) -> Result<Journal, JournalError> {
         if !dir.join("run.toml").is_file() {
             return Err(JournalError::NotARun(dir.display().to_string()));
         }
-        let mut journal = Journal::with_lock(dir, locked(dir)?)?;
+        let mut journal = Journal::with_lock(dir, locked(dir, storage.as_ref())?, storage)?;
         journal.check_run()?;
         journal.set_aside(retry_errors)?;
         journal.write_rows()?;
         Ok(journal)
     }
 
-    fn with_lock(dir: &Path, lock: File) -> Result<Journal, JournalError> {
+    fn with_lock(dir: &Path, lock: File, storage: Arc<dyn Storage>) -> Result<Journal, JournalError> {
         // Canonical, so that what is rendered for a product holds wherever it is started.
         let dir = dir.canonicalize().map_err(|e| io(dir, e))?;
-        let csv_path = dir.join(CSV);
-        let csv = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(&csv_path)
-            .map_err(|e| io(&csv_path, e))?;
-        Ok(Journal { dir, csv, set_aside: Vec::new(), lock })
+        let csv = dir.join(CSV);
+        storage.append(&csv, &[]).map_err(|e| io(&csv, e))?;
+        Ok(Journal { dir, storage, set_aside: Vec::new(), lock })
     }
 
     /// The run's own files must be as they were when it began.
@@ -180,12 +180,12 @@ impl Journal {
             };
             let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let aside = self.dir.join(ASIDE);
-            std::fs::create_dir_all(&aside).map_err(|e| io(&aside, e))?;
+            self.storage.create_dir(&aside).map_err(|e| io(&aside, e))?;
             let to = (1..)
                 .map(|nth| aside.join(if nth == 1 { name.clone() } else { format!("{name}.{nth}") }))
                 .find(|to| !to.exists())
                 .unwrap_or_else(|| aside.join(&name));
-            std::fs::rename(&folder, &to).map_err(|e| io(&to, e))?;
+            self.storage.rename(&folder, &to).map_err(|e| io(&to, e))?;
             let to = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
             self.set_aside.push(SetAside { folder: format!("{ASIDE}/{to}"), why });
         }
@@ -195,6 +195,11 @@ impl Journal {
     /// What was set aside when the folder was opened.
     pub fn was_set_aside(&self) -> &[SetAside] {
         &self.set_aside
+    }
+
+    /// The disk that it is on.
+    pub fn storage(&self) -> &dyn Storage {
+        self.storage.as_ref()
     }
 
     /// The folder, absolute.
@@ -207,7 +212,7 @@ impl Journal {
     /// # Errors
     /// When it exists or the system refuses.
     pub fn write_once(&self, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
-        write_whole(&self.dir.join(name), bytes)
+        self.write_whole(&self.dir.join(name), bytes)
     }
 
     /// Reads one of the run's JSON files; `None` when there is none.
@@ -233,10 +238,10 @@ impl Journal {
             return Err(JournalError::Broken { path, why: "this trial is finished and is never run again".to_owned() });
         }
         if path.exists() {
-            std::fs::remove_dir_all(&path).map_err(|e| io(&path, e))?;
+            self.storage.remove(&path).map_err(|e| io(&path, e))?;
         }
         self.is_there()?;
-        std::fs::create_dir(&path).map_err(|e| io(&path, e))?;
+        self.storage.create_dir(&path).map_err(|e| io(&path, e))?;
         Ok(path)
     }
 
@@ -256,7 +261,7 @@ impl Journal {
     pub fn forget(&self, folder: &Path) {
         if !folder.join(MEASUREMENT).exists() {
             // What stays behind after a failed removal is unfinished and will be removed when the run is resumed.
-            let _ = std::fs::remove_dir_all(folder);
+            let _ = self.storage.remove(folder);
         }
     }
 
@@ -264,9 +269,9 @@ impl Journal {
     ///
     /// # Errors
     /// When the system refuses; the trial then counts as not run.
-    pub fn finish(&mut self, folder: &Path, measurement: &Measurement) -> Result<(), JournalError> {
+    pub fn finish(&self, folder: &Path, measurement: &Measurement) -> Result<(), JournalError> {
         self.is_there()?;
-        write_whole(&folder.join("findings.json"), &pretty(&measurement.findings)?)?;
+        self.write_whole(&folder.join("findings.json"), &pretty(&measurement.findings)?)?;
         let text = pretty(measurement)?;
         // What a product that is kept over several trials writes goes on.
         let goes_on = |name: &str| {
@@ -276,8 +281,8 @@ impl Journal {
         };
         let mut seal = Seal::of_folder(folder, &goes_on).map_err(|e| io(folder, e))?;
         seal.add(MEASUREMENT, &text);
-        write_whole(&folder.join(seal::FILE), seal.to_text().as_bytes())?;
-        write_whole(&folder.join(MEASUREMENT), &text)?;
+        self.write_whole(&folder.join(seal::FILE), seal.to_text().as_bytes())?;
+        self.write_whole(&folder.join(MEASUREMENT), &text)?;
         self.append(measurement)
     }
 
@@ -298,29 +303,43 @@ impl Journal {
         let trials = self.dir.join(TRIALS);
         let entries = std::fs::read_dir(&trials).map_err(|e| io(&trials, e))?;
         let folders = entries.flatten().map(|entry| entry.path());
-        Ok(folders.filter(|folder| folder.join(MEASUREMENT).exists()).collect())
+        let mut finished: Vec<PathBuf> = folders.filter(|folder| folder.join(MEASUREMENT).exists()).collect();
+        finished.sort();
+        Ok(finished)
     }
 
-    fn append(&mut self, measurement: &Measurement) -> Result<(), JournalError> {
+    fn append(&self, measurement: &Measurement) -> Result<(), JournalError> {
         let path = self.dir.join(CSV);
-        let length = self.csv.seek(SeekFrom::End(0)).map_err(|e| io(&path, e))?;
+        let length = path.metadata().map_err(|e| io(&path, e))?.len();
         let bytes = rows(std::iter::once(measurement), length == 0)
             .map_err(|why| JournalError::Broken { path: path.clone(), why })?;
-        self.csv.write_all(&bytes).and_then(|()| self.csv.sync_data()).map_err(|e| io(&path, e))
+        self.storage.append(&path, &bytes).map_err(|e| io(&path, e))
     }
 
     /// Writes the rows of all finished trials, where the file does not have exactly these: after a crash, an edit, or when a trial was set
     /// aside.
-    fn write_rows(&mut self) -> Result<(), JournalError> {
+    fn write_rows(&self) -> Result<(), JournalError> {
         let path = self.dir.join(CSV);
-        let (all, mut now) = (self.finished()?, Vec::new());
+        let all = self.finished()?;
         let wanted = rows(all.values(), true).map_err(|why| JournalError::Broken { path: path.clone(), why })?;
-        self.csv.seek(SeekFrom::Start(0)).and_then(|_| self.csv.read_to_end(&mut now)).map_err(|e| io(&path, e))?;
+        let now = regular::read(&path).map_err(|e| io(&path, e))?;
         if sorted_lines(&now) == sorted_lines(&wanted) {
             return Ok(());
         }
-        let written = self.csv.set_len(0).and_then(|()| self.csv.seek(SeekFrom::Start(0)));
-        written.and_then(|_| self.csv.write_all(&wanted)).and_then(|()| self.csv.sync_data()).map_err(|e| io(&path, e))
+        self.storage.write(&path, &wanted).map_err(|e| io(&path, e))
+    }
+
+    /// Writes to a neighbour and renames: the name never stands for half a file.
+    fn write_whole(&self, path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
+        if path.exists() {
+            return Err(io(path, ErrorKind::AlreadyExists.into()));
+        }
+        let neighbour = path.with_extension("partial");
+        let written = self.storage.write(&neighbour, bytes).and_then(|()| self.storage.rename(&neighbour, path));
+        written.map_err(|e| {
+            let _ = self.storage.remove(&neighbour);
+            io(path, e)
+        })
     }
 }
 
@@ -356,43 +375,13 @@ fn sorted_lines(text: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// The lock of a run folder. The kernel lets go of it when weir ends, however it ends.
-fn locked(dir: &Path) -> Result<File, JournalError> {
+/// The lock of a run folder.
+fn locked(dir: &Path, storage: &dyn Storage) -> Result<File, JournalError> {
     let path = dir.join(LOCK);
-    let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(|e| io(&path, e))?;
-    // Between fork and exec, a child of the weir that held the lock still has it: retry for a short time.
-    let deadline = Instant::now() + Duration::from_millis(500);
-    loop {
-        match rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(lock),
-            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(JournalError::Busy(dir.display().to_string())),
-            Err(error) => return Err(io(&path, error.into())),
-        }
-    }
+    let lock = storage.lock(&path).map_err(|e| io(&path, e))?;
+    lock.ok_or_else(|| JournalError::Busy(dir.display().to_string()))
 }
 
 fn io(path: &Path, error: std::io::Error) -> JournalError {
     FileError::at(path)(error).into()
-}
-
-/// Writes to a neighbour, flushes it to the disk, and renames: the name never stands for half a file.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
-    if path.exists() {
-        return Err(io(path, std::io::Error::from(std::io::ErrorKind::AlreadyExists)));
-    }
-    let neighbour = path.with_extension("partial");
-    let written = File::create(&neighbour)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| std::fs::rename(&neighbour, path));
-    written.map_err(|e| {
-        let _ = std::fs::remove_file(&neighbour);
-        io(path, e)
-    })?;
-    if let Some(parent) = path.parent() {
-        File::open(parent).and_then(|dir| dir.sync_all()).map_err(|e| io(parent, e))?;
-    }
-    Ok(())
 }

@@ -1,3 +1,8 @@
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use weir_host::LocalStorage;
+
 use super::*;
 use crate::fixture::{failed, measured};
 
@@ -13,7 +18,15 @@ impl Scratch {
     }
 
     fn create(&self) -> Journal {
-        Journal::create(&self.dir(), &[("plan.json", b"[]".to_vec()), ("run.toml", b"x".to_vec())]).expect("created")
+        self.create_on(Arc::new(LocalStorage)).expect("created")
+    }
+
+    fn create_on(&self, storage: Arc<dyn Storage>) -> Result<Journal, JournalError> {
+        Journal::create(&self.dir(), &[("plan.json", b"[]".to_vec()), ("run.toml", b"x".to_vec())], storage)
+    }
+
+    fn open(&self, retry_errors: bool) -> Result<Journal, JournalError> {
+        Journal::open(&self.dir(), retry_errors, Arc::new(LocalStorage))
     }
 
     fn csv(&self) -> String {
@@ -30,7 +43,7 @@ impl Scratch {
     }
 }
 
-fn finish(journal: &mut Journal, measurement: &Measurement) {
+fn finish(journal: &Journal, measurement: &Measurement) {
     let folder = journal.trial_folder(&format!("{:03}-x", measurement.trial)).expect("a folder");
     journal.finish(&folder, measurement).expect("finished");
 }
@@ -46,7 +59,7 @@ fn a_folder_that_holds_something_is_refused_and_left_as_it_was() {
     for thing in ["thesis.txt", "trials"] {
         let scratch = Scratch::new();
         std::fs::create_dir_all(scratch.dir().join(thing)).expect("made");
-        let refused = Journal::create(&scratch.dir(), &[]).expect_err("holds something");
+        let refused = Journal::create(&scratch.dir(), &[], Arc::new(LocalStorage)).expect_err("holds something");
         assert!(matches!(refused, JournalError::Exists(_)), "{refused}");
         assert!(refused.to_string().contains("weir run --resume"), "{refused}");
         assert_eq!(scratch.names(), [thing]);
@@ -65,12 +78,12 @@ fn an_empty_folder_is_taken() {
 fn a_folder_that_cannot_be_filled_is_not_left_half_made() {
     let scratch = Scratch::new();
     let files = [("environment.json", b"{}".to_vec()), ("no/such/folder/run.toml", b"x".to_vec())];
-    let error = Journal::create(&scratch.dir(), &files).expect_err("cannot be written");
+    let error = Journal::create(&scratch.dir(), &files, Arc::new(LocalStorage)).expect_err("cannot be written");
     assert!(matches!(error, JournalError::Io(_)), "{error}");
     assert!(!scratch.dir().exists(), "{:?}", scratch.names());
     // One that was there before stays, empty, and can be used.
     std::fs::create_dir(scratch.dir()).expect("made");
-    Journal::create(&scratch.dir(), &files).expect_err("cannot be written");
+    Journal::create(&scratch.dir(), &files, Arc::new(LocalStorage)).expect_err("cannot be written");
     assert_eq!(scratch.names(), [""; 0]);
     scratch.create();
 }
@@ -79,16 +92,16 @@ fn a_folder_that_cannot_be_filled_is_not_left_half_made() {
 fn a_second_opener_is_refused_until_the_first_is_gone() {
     let scratch = Scratch::new();
     let first = scratch.create();
-    let refused = Journal::open(&scratch.dir(), false).expect_err("in use");
+    let refused = scratch.open(false).expect_err("in use");
     assert!(matches!(refused, JournalError::Busy(_)), "{refused}");
     drop(first);
-    Journal::open(&scratch.dir(), false).expect("free again");
+    scratch.open(false).expect("free again");
 }
 
 #[test]
 fn only_a_run_folder_is_opened() {
     let scratch = Scratch::new();
-    let refused = Journal::open(scratch.0.path(), false).expect_err("no run.toml");
+    let refused = Journal::open(scratch.0.path(), false, Arc::new(LocalStorage)).expect_err("no run.toml");
     assert!(matches!(refused, JournalError::NotARun(_)), "{refused}");
     assert!(!scratch.0.path().join(LOCK).exists(), "nothing is written where no run is");
 }
@@ -111,24 +124,24 @@ fn write_once_never_overwrites_and_leaves_no_neighbour() {
 #[test]
 fn what_is_finished_is_read_back_as_it_was() {
     let scratch = Scratch::new();
-    let mut journal = scratch.create();
+    let journal = scratch.create();
     let all = [measured(2, "a", "w", 12_345.678), failed(1, "b", "w", "start", "no\nbinary")];
     for one in &all {
-        finish(&mut journal, one);
+        finish(&journal, one);
     }
     let back = journal.finished().expect("read");
     assert_eq!(back.values().cloned().collect::<Vec<_>>(), [all[1].clone(), all[0].clone()], "by number");
     drop(journal);
-    assert_eq!(Journal::open(&scratch.dir(), false).expect("opened").finished().expect("read"), back);
+    assert_eq!(scratch.open(false).expect("opened").finished().expect("read"), back);
 }
 
 #[test]
 fn the_header_is_written_once_also_over_several_openings() {
     let scratch = Scratch::new();
-    finish(&mut scratch.create(), &measured(1, "a", "w", 1.0));
+    finish(&scratch.create(), &measured(1, "a", "w", 1.0));
     for trial in 2..4 {
-        let mut journal = Journal::open(&scratch.dir(), false).expect("opened");
-        finish(&mut journal, &failed(trial, "a", "w", "verify", "line one\n  line two, \"quoted\""));
+        let journal = scratch.open(false).expect("opened");
+        finish(&journal, &failed(trial, "a", "w", "verify", "line one\n  line two, \"quoted\""));
     }
     let csv = scratch.csv();
     assert_eq!(csv.lines().filter(|line| line.starts_with("schema,")).count(), 1);
@@ -140,14 +153,14 @@ fn the_header_is_written_once_also_over_several_openings() {
 #[test]
 fn a_torn_file_of_rows_is_repaired() {
     let scratch = Scratch::new();
-    let mut journal = scratch.create();
-    finish(&mut journal, &measured(1, "a", "w", 1.0));
-    finish(&mut journal, &failed(2, "a", "w", "verify", "one\ntwo, \"three\"\nfour"));
+    let journal = scratch.create();
+    finish(&journal, &measured(1, "a", "w", 1.0));
+    finish(&journal, &failed(2, "a", "w", "verify", "one\ntwo, \"three\"\nfour"));
     drop(journal);
     let whole = scratch.csv();
     for length in 0..=whole.len() {
         std::fs::write(scratch.dir().join(CSV), &whole[..length]).expect("torn");
-        drop(Journal::open(&scratch.dir(), false).expect("opened"));
+        drop(scratch.open(false).expect("opened"));
         assert_eq!(scratch.csv(), whole, "torn after {length} bytes");
     }
 }
@@ -155,26 +168,26 @@ fn a_torn_file_of_rows_is_repaired() {
 #[test]
 fn a_finished_trial_without_a_row_gets_it() {
     let scratch = Scratch::new();
-    let mut journal = scratch.create();
-    finish(&mut journal, &measured(1, "a", "w", 1.0));
+    let journal = scratch.create();
+    finish(&journal, &measured(1, "a", "w", 1.0));
     let before = scratch.csv();
-    finish(&mut journal, &measured(2, "a", "w", 2.0));
+    finish(&journal, &measured(2, "a", "w", 2.0));
     std::fs::write(scratch.dir().join(CSV), before).expect("as before");
     journal.trial_folder("003-x").expect("begun and not finished");
     drop(journal);
     assert_eq!(trials(&scratch.csv()), [1]);
-    drop(Journal::open(&scratch.dir(), false).expect("opened"));
+    drop(scratch.open(false).expect("opened"));
     assert_eq!(trials(&scratch.csv()), [1, 2]);
 }
 
 #[test]
 fn rows_that_were_edited_are_made_anew() {
     let scratch = Scratch::new();
-    finish(&mut scratch.create(), &measured(1, "a", "w", 1.0));
+    finish(&scratch.create(), &measured(1, "a", "w", 1.0));
     let whole = scratch.csv();
     for edited in [whole.replace(",1,", ",one,"), whole.replace("a,", "b,"), format!("{whole}{whole}")] {
         std::fs::write(scratch.dir().join(CSV), edited).expect("written");
-        drop(Journal::open(&scratch.dir(), false).expect("opened"));
+        drop(scratch.open(false).expect("opened"));
         assert_eq!(scratch.csv(), whole);
     }
 }
@@ -190,14 +203,14 @@ fn names_in(folder: &Path) -> Vec<String> {
 #[test]
 fn a_trial_that_is_not_as_it_was_is_set_aside_and_kept() {
     let scratch = Scratch::new();
-    let mut journal = scratch.create();
-    let finish_with_log = |journal: &mut Journal, trial| {
+    let journal = scratch.create();
+    let finish_with_log = |journal: &Journal, trial| {
         let folder = journal.trial_folder(&format!("{trial:03}-x")).expect("a folder");
         std::fs::create_dir(folder.join("product")).expect("made");
         std::fs::write(folder.join("product/proxy.conf"), "listen").expect("written");
         journal.finish(&folder, &measured(trial, "a", "w", 1.0)).expect("finished");
     };
-    (1..=5).for_each(|trial| finish_with_log(&mut journal, trial));
+    (1..=5).for_each(|trial| finish_with_log(&journal, trial));
     drop(journal);
     let trials_folder = scratch.dir().join(TRIALS);
     let edit = |file: &str, with: &str| std::fs::write(trials_folder.join(file), with).expect("written");
@@ -206,7 +219,7 @@ fn a_trial_that_is_not_as_it_was_is_set_aside_and_kept() {
     edit("002-x/measurement.json", "{");
     edit("003-x/product/proxy.conf", "tuned");
     std::fs::remove_file(trials_folder.join("004-x").join(seal::FILE)).expect("removed");
-    let journal = Journal::open(&scratch.dir(), false).expect("opened");
+    let journal = scratch.open(false).expect("opened");
     assert_eq!(journal.finished().expect("read").into_keys().collect::<Vec<_>>(), [5]);
     assert_eq!(trials(&scratch.csv()), [5]);
     assert_eq!(names_in(&scratch.dir().join(ASIDE)), ["001-x", "002-x", "003-x", "004-x"]);
@@ -223,24 +236,24 @@ fn a_trial_that_is_not_as_it_was_is_set_aside_and_kept() {
     }
     drop(journal);
     // What was set aside once stays when it happens again.
-    let mut journal = Journal::open(&scratch.dir(), false).expect("opened");
-    finish_with_log(&mut journal, 1);
+    let journal = scratch.open(false).expect("opened");
+    finish_with_log(&journal, 1);
     drop(journal);
     edit("001-x/measurement.json", "[]");
-    drop(Journal::open(&scratch.dir(), false).expect("opened"));
+    drop(scratch.open(false).expect("opened"));
     assert_eq!(names_in(&scratch.dir().join(ASIDE)), ["001-x", "001-x.2", "002-x", "003-x", "004-x"]);
 }
 
 #[test]
 fn trials_that_failed_are_run_again_where_it_is_asked() {
     let scratch = Scratch::new();
-    let mut journal = scratch.create();
-    finish(&mut journal, &measured(1, "a", "w", 1.0));
-    finish(&mut journal, &failed(2, "a", "w", "start", "no binary"));
+    let journal = scratch.create();
+    finish(&journal, &measured(1, "a", "w", 1.0));
+    finish(&journal, &failed(2, "a", "w", "start", "no binary"));
     drop(journal);
-    drop(Journal::open(&scratch.dir(), false).expect("opened"));
+    drop(scratch.open(false).expect("opened"));
     assert_eq!(trials(&scratch.csv()), [1, 2]);
-    let journal = Journal::open(&scratch.dir(), true).expect("opened");
+    let journal = scratch.open(true).expect("opened");
     assert_eq!(trials(&scratch.csv()), [1]);
     let [aside] = journal.was_set_aside() else { panic!("{:?}", journal.was_set_aside()) };
     assert!(aside.folder == "set-aside/002-x" && aside.why.starts_with("it failed: "), "{aside:?}");
@@ -249,7 +262,7 @@ fn trials_that_failed_are_run_again_where_it_is_asked() {
 #[test]
 fn what_a_kept_product_goes_on_writing_is_not_sealed() {
     let scratch = Scratch::new();
-    let mut journal = scratch.create();
+    let journal = scratch.create();
     let kept = weir_model::record::Kept { since: 1, place: 1, of: 2 };
     for (trial, kept) in [(1, Some(kept)), (2, None)] {
         let folder = journal.trial_folder(&format!("{trial:03}-x")).expect("a folder");
@@ -273,7 +286,7 @@ fn a_run_whose_own_files_were_changed_does_not_go_on() {
             Some(text) => std::fs::write(scratch.dir().join(file), text).expect("written"),
             None => std::fs::remove_file(scratch.dir().join(file)).expect("removed"),
         }
-        let refused = Journal::open(&scratch.dir(), false).expect_err("changed");
+        let refused = scratch.open(false).expect_err("changed");
         assert!(refused.to_string().contains(file), "{refused}");
     }
 }
@@ -281,7 +294,7 @@ fn a_run_whose_own_files_were_changed_does_not_go_on() {
 #[test]
 fn a_run_that_somebody_removed_takes_no_trials() {
     let scratch = Scratch::new();
-    let mut journal = scratch.create();
+    let journal = scratch.create();
     let folder = journal.trial_folder("001-x").expect("a folder");
     std::fs::remove_dir_all(scratch.dir()).expect("removed");
     journal.finish(&folder, &measured(1, "a", "w", 1.0)).expect_err("nowhere");
@@ -292,7 +305,7 @@ fn a_run_that_somebody_removed_takes_no_trials() {
 #[test]
 fn an_unfinished_trial_is_begun_anew_and_a_finished_one_refused() {
     let scratch = Scratch::new();
-    let mut journal = scratch.create();
+    let journal = scratch.create();
     let folder = journal.trial_folder("001-x").expect("a folder");
     std::fs::create_dir(folder.join("product")).expect("made");
     std::fs::write(folder.join("product/output.log"), "half").expect("written");
@@ -300,7 +313,7 @@ fn an_unfinished_trial_is_begun_anew_and_a_finished_one_refused() {
     assert_eq!(std::fs::read_dir(&folder).expect("there").count(), 0, "emptied");
     journal.forget(&folder);
     assert!(!folder.exists());
-    finish(&mut journal, &measured(1, "a", "w", 1.0));
+    finish(&journal, &measured(1, "a", "w", 1.0));
     let refused = journal.trial_folder("001-x").expect_err("finished");
     assert!(refused.to_string().contains("is finished"), "{refused}");
     journal.forget(&folder);
@@ -312,9 +325,9 @@ fn an_unfinished_trial_is_begun_anew_and_a_finished_one_refused() {
 #[test]
 fn rows_look_as_reviewed() {
     let scratch = Scratch::new();
-    let mut journal = scratch.create();
-    finish(&mut journal, &full());
-    finish(&mut journal, &failed(2, "b", "w", "start", "no \"binary\",\n  sorry"));
+    let journal = scratch.create();
+    finish(&journal, &full());
+    finish(&journal, &failed(2, "b", "w", "start", "no \"binary\",\n  sorry"));
     let csv = scratch.csv();
     let mut lines = csv.lines().map(|line| {
         csv::ReaderBuilder::new()
@@ -405,5 +418,72 @@ fn full() -> Measurement {
         owners: Vec::new(),
         findings: vec![finding("client-lag"), finding("steal")],
         ..measured(1, "a", "w", 0.0)
+    }
+}
+
+/// A disk that does so many steps. The one after them leaves half of its bytes behind.
+#[derive(Debug)]
+struct Failing {
+    left: AtomicUsize,
+    /// It is full, and what needs no room is still done. Otherwise the run was cut off.
+    full: bool,
+}
+
+impl Storage for Failing {
+    fn admit(&self, _path: &Path, bytes: usize) -> io::Result<usize> {
+        if self.full && bytes == 0 {
+            return Ok(0);
+        }
+        match self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
+            Ok(_) => Ok(bytes),
+            Err(_) if bytes > 1 => Ok(bytes / 2),
+            Err(_) => Err(io::ErrorKind::StorageFull.into()),
+        }
+    }
+}
+
+/// Three trials on a disk that fails after so many steps: how many of them finished, and whether all did.
+fn three_trials(scratch: &Scratch, steps: usize, full: bool) -> (u32, bool) {
+    let Ok(journal) = scratch.create_on(Arc::new(Failing { left: AtomicUsize::new(steps), full })) else {
+        return (0, false);
+    };
+    let run = |trial| {
+        let folder = journal.trial_folder(&format!("{trial:03}-x"))?;
+        journal.finish(&folder, &measured(trial, "a", "w", 9.0))
+    };
+    let error = (1..=3).find_map(|trial| Some((trial - 1, run(trial).err()?)));
+    assert!(error.iter().all(|(_, error)| error.to_string().contains("disk is full")), "{error:?}");
+    error.map_or((3, true), |(finished, _)| (finished, false))
+}
+
+#[test]
+fn a_run_goes_on_after_a_disk_that_was_full_and_after_a_crash_at_any_step() {
+    for full in [true, false] {
+        for steps in 0.. {
+            let scratch = Scratch::new();
+            let (finished, all) = three_trials(&scratch, steps, full);
+            match scratch.open(false) {
+                Ok(journal) => {
+                    let kept: Vec<u32> = journal.finished().expect("read").into_keys().collect();
+                    // A trial's last step adds its row: one that failed there is finished, and its run did not learn it.
+                    let learned = kept.len() as u32 - finished;
+                    assert!(learned == 0 || learned == 1 && !all, "step {steps}: {finished}, {kept:?}");
+                    assert_eq!(
+                        (trials(&scratch.csv()), journal.was_set_aside()),
+                        (kept.clone(), &[][..]),
+                        "step {steps}"
+                    );
+                    (kept.len() as u32 + 1..=3).for_each(|trial| finish(&journal, &measured(trial, "a", "w", 9.0)));
+                }
+                Err(refused) => {
+                    assert!(finished == 0 && matches!(refused, JournalError::NotARun(_)), "step {steps}: {refused}");
+                    assert!(!full || !scratch.dir().exists(), "step {steps}: {:?}", scratch.names());
+                }
+            }
+            if all {
+                assert!(steps > 12, "{steps} steps are not all");
+                break;
+            }
+        }
     }
 }

@@ -1,21 +1,20 @@
-//! The clients of a load: one, or several on hosts of their own that make it together. [`super::work`] starts them.
+//! The clients of a load: one, or several on hosts of their own that make it together. [`super::running_load`] starts them.
 //!
 //! Several are told apart only here: what they report is joined, and their results are merged into that of one client. This module
 //! does not know windows, nor what is measured beside them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_host::Host;
-use weir_host::role::{ClientProcess, ClientReport, ClientSpec};
-use weir_load::{ClientOutput, Outputs, merge, threads_of_clients};
-use weir_model::At;
+use weir_host::role::{ClientCommand, ClientProcess, ClientReport, ClientSpec, RoleError};
+use weir_load::{ClientOutput, Outputs, Progress, merge, threads_of_clients};
 use weir_model::load::{LoadResult, LoadSecond, LoadSpec, Part};
 use weir_model::record::Role;
 
 use super::{TrialContext, TrialSpec, client_folder};
-use crate::hosts::there;
+use crate::hosts::path_on_host;
 
 /// Name of the folder, beside the merged files, with those of each of several clients.
 const FOLDER: &str = "clients";
@@ -46,8 +45,20 @@ struct Client {
     done: Option<LoadResult>,
 }
 
-/// What went wrong with a client, and its last words.
-pub type Wrong = (String, String);
+/// Why a client failed.
+#[derive(Debug)]
+pub struct ClientError {
+    /// What went wrong.
+    pub message: String,
+    /// The last lines of its output.
+    pub last_lines: String,
+}
+
+impl ClientError {
+    fn without_output(error: &dyn std::error::Error) -> ClientError {
+        ClientError { message: error.to_string(), last_lines: String::new() }
+    }
+}
 
 impl Clients {
     /// Starts a client on each client's host. Their files will be in `folder`.
@@ -57,7 +68,7 @@ impl Clients {
         spec: &ClientSpec,
         folder: &Path,
         hold: bool,
-    ) -> Result<Clients, Wrong> {
+    ) -> Result<Clients, ClientError> {
         let several = context.hosts.clients.len() > 1;
         let mut clients = Clients { each: Vec::new(), folder: folder.to_owned() };
         for (host, spec) in context.hosts.clients.iter().zip(orders(context, trial, spec)) {
@@ -65,10 +76,10 @@ impl Clients {
             let Some(spec) = spec else { continue };
             let name = &host.facts().name;
             let here = if several { folder.join(FOLDER).join(name) } else { folder.to_owned() };
-            let folder = there(host.as_ref(), trial.folder, &here);
+            let folder = path_on_host(host.as_ref(), trial.folder, &here);
             let output = folder.join("client.log");
             let process = ClientProcess::start(host, &spec, &folder, &output, hold)
-                .map_err(|e| (e.to_string(), host.last_lines(&output, 8)))?;
+                .map_err(|e| ClientError { message: e.to_string(), last_lines: host.last_lines(&output, 8) })?;
             clients.each.push(Client {
                 host: Arc::clone(host),
                 process,
@@ -90,12 +101,13 @@ impl Clients {
     }
 
     /// What all of them report next, joined; `None` when nothing came within the time.
-    pub fn receive(&mut self, within: Duration) -> Result<Option<ClientReport>, Wrong> {
-        let deadline = Instant::now() + within;
+    pub fn receive(&mut self, within: Duration) -> Result<Option<ClientReport>, ClientError> {
+        let Some(clock) = self.each.first().map(|client| client.host.local_clock()) else { return Ok(None) };
+        let deadline = clock.now().plus(within);
         loop {
             let several = self.each.len() > 1;
             for index in 0..self.each.len() {
-                let left = deadline.saturating_duration_since(Instant::now());
+                let left = clock.left(deadline);
                 let client = &mut self.each[index];
                 let report = client.receive(if several { left.min(TURN) } else { left })?;
                 match report {
@@ -108,14 +120,14 @@ impl Clients {
                     None => {}
                 }
             }
-            if Instant::now() >= deadline {
+            if clock.left(deadline).is_zero() {
                 return Ok(None);
             }
         }
     }
 
     /// Takes a report of one of several; returns it when it now holds for all.
-    fn join(&mut self, index: usize, report: ClientReport) -> Result<Option<ClientReport>, Wrong> {
+    fn join(&mut self, index: usize, report: ClientReport) -> Result<Option<ClientReport>, ClientError> {
         let client = &mut self.each[index];
         match report {
             ClientReport::Connecting { open, of } => {
@@ -171,35 +183,29 @@ impl Clients {
     }
 
     /// The result of one client that had made the load alone.
-    fn merged(&self) -> Result<LoadResult, Wrong> {
+    fn merged(&self) -> Result<LoadResult, ClientError> {
         let mut outputs = Vec::new();
         for client in &self.each {
             let name = client.host.facts().name.clone();
             let here = self.folder.join(FOLDER).join(&name);
-            client.host.fetch(&client.folder, &here).map_err(|e| (e.to_string(), String::new()))?;
+            client.host.fetch(&client.folder, &here).map_err(|e| ClientError::without_output(&e))?;
             let Some(result) = client.done.clone() else { continue };
             outputs.push(ClientOutput { host: name, result, log: here.join("latency.hlog") });
         }
         let merged =
             Outputs { hlog: Some(self.folder.join("latency.hlog")), series: Some(self.folder.join("load.csv")) };
-        merge(&outputs, &merged).map_err(|e| (e.to_string(), String::new()))
+        merge(&outputs, &merged).map_err(|e| ClientError::without_output(&e))
     }
 
-    /// Names the start to those that wait for it.
-    pub fn begin(&mut self, start: At) -> Result<(), Wrong> {
+    /// Tells all of them to start at a time of this machine, to continue, or to end.
+    pub fn send(&self, command: ClientCommand) -> Result<(), ClientError> {
         self.each.iter().try_for_each(|client| {
-            client.process.start_at(client.host.at(start)).map_err(|e| client.wrong(&e.to_string()))
+            let command = match command {
+                ClientCommand::Start(here) => ClientCommand::Start(client.host.at(here)),
+                other => other,
+            };
+            client.process.send(command).map_err(|e| client.error(&e))
         })
-    }
-
-    /// Asks them to end early and to keep their results so far.
-    pub fn ask_to_end(&mut self) -> Result<(), Wrong> {
-        self.each.iter().try_for_each(|client| client.process.ask_to_end().map_err(|e| client.wrong(&e.to_string())))
-    }
-
-    /// Lets a search continue.
-    pub fn go_on(&mut self) -> Result<(), Wrong> {
-        self.each.iter().try_for_each(|client| client.process.go_on().map_err(|e| client.wrong(&e.to_string())))
     }
 
     /// The last words of all of them.
@@ -210,15 +216,15 @@ impl Clients {
 }
 
 impl Client {
-    fn receive(&self, within: Duration) -> Result<Option<ClientReport>, Wrong> {
+    fn receive(&self, within: Duration) -> Result<Option<ClientReport>, ClientError> {
         if self.done.is_some() {
             return Ok(None);
         }
-        self.process.receive(within).map_err(|e| self.wrong(&e.to_string()))
+        self.process.receive(within).map_err(|e| self.error(&e))
     }
 
-    fn wrong(&self, why: &str) -> Wrong {
-        (why.to_owned(), self.host.last_lines(&self.output, 8))
+    fn error(&self, error: &RoleError) -> ClientError {
+        ClientError { message: error.to_string(), last_lines: self.host.last_lines(&self.output, 8) }
     }
 }
 
@@ -243,4 +249,17 @@ fn orders(context: &TrialContext, trial: &TrialSpec<'_>, spec: &ClientSpec) -> V
         })
     };
     hosts.iter().zip(parts).map(order).collect()
+}
+
+/// What a client reports of the progress of its load.
+pub fn report(progress: Progress) -> Option<ClientReport> {
+    Some(match progress {
+        Progress::Connecting { open, of } => ClientReport::Connecting { open, of },
+        Progress::Ready => ClientReport::Ready,
+        Progress::Warmup { row, .. } => ClientReport::Warmup(row),
+        Progress::WindowStart { unix_ms } => ClientReport::WindowStart { unix_ms },
+        Progress::Second(row) => ClientReport::Second(row),
+        Progress::WindowEnd => ClientReport::WindowEnd,
+        _ => return None,
+    })
 }

@@ -1,5 +1,5 @@
 //! Provokes the faults of a load in the product's parts, at their times in the measured window. They are sent ahead, and the
-//! product's host provokes them. [`super::work`] calls it.
+//! product's host provokes them. [`super::running_load`] calls it.
 //!
 //! It knows neither what the client sees of them, nor what comes of it.
 

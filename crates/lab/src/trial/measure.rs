@@ -4,13 +4,14 @@
 use std::path::Path;
 use std::time::Duration;
 
+use weir_host::Storage;
 use weir_host::files::{FileError, pretty};
 use weir_model::counters::OriginCounters;
 use weir_model::fault::FaultRecord;
 use weir_model::load::{LoadResult, LoadSpec};
 use weir_vitals::Window;
 
-use super::work::Work;
+use super::running_load::RunningLoad;
 use crate::progress::{Observer, RunEvent};
 use weir_host::role::ClientReport;
 use weir_product::failure::Failure;
@@ -29,25 +30,25 @@ pub struct Measured {
 }
 
 /// Follows a load to its end, without the origin's counters.
-pub fn measure(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<Measured, Failure> {
+pub fn measure(mut running_load: RunningLoad<'_>, observer: &mut dyn Observer) -> Result<Measured, Failure> {
     let mut window = None;
     let load = loop {
-        match work.receive()? {
+        match running_load.receive()? {
             Some(ClientReport::Done(result)) => break *result,
-            Some(ClientReport::Failed(why)) => return Err(work.failed(why)),
-            Some(report) => window = follow(&mut work, &report, observer)?.or(window),
+            Some(ClientReport::Failed(why)) => return Err(running_load.failed(why)),
+            Some(report) => window = follow(&mut running_load, &report, observer)?.or(window),
             None => {}
         }
     };
-    ended(work, window, load)
+    ended(running_load, window, load)
 }
 
 /// What a load that has ended was.
-fn ended(work: Work<'_>, window: Option<Window>, load: LoadResult) -> Result<Measured, Failure> {
+fn ended(running_load: RunningLoad<'_>, window: Option<Window>, load: LoadResult) -> Result<Measured, Failure> {
     let Some(window) = window else {
-        return Err(work.failed("the client ended without a measured window"));
+        return Err(running_load.failed("the client ended without a measured window"));
     };
-    let faults = work.end()?;
+    let faults = running_load.end()?;
     Ok(Measured { load, window, counters: None, faults })
 }
 
@@ -59,42 +60,44 @@ const LISTENS: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// Which of them failed, and how.
-pub fn measure_both(mut works: [Work<'_>; 2], turn: Duration, first: usize) -> Result<[Measured; 2], (usize, Failure)> {
+pub fn measure_both(
+    mut running_loads: [RunningLoad<'_>; 2],
+    turn: Duration,
+    first: usize,
+) -> Result<[Measured; 2], (usize, Failure)> {
     let of = |nth: usize| move |failure: Failure| (nth, failure);
-    works.iter_mut().for_each(Work::wait_for_others);
+    running_loads.iter_mut().for_each(RunningLoad::start_together);
     let mut windows = [None, None];
     let mut loads = [None, None];
-    let mut begun = false;
     while loads.iter().any(Option::is_none) {
-        if !begun && works.iter().all(Work::is_ready) {
-            let start = works[first].soon();
-            works[first].begin(start).map_err(of(first))?;
-            works[1 - first].begin(start.plus(turn)).map_err(of(1 - first))?;
-            begun = true;
+        if running_loads.iter().all(RunningLoad::is_ready) {
+            let start = running_loads[first].soon();
+            running_loads[first].begin(start).map_err(of(first))?;
+            running_loads[1 - first].begin(start.plus(turn)).map_err(of(1 - first))?;
         }
         for nth in 0..2 {
             if loads[nth].is_some() {
                 continue;
             }
-            let work = &mut works[nth];
-            match work.receive_within(LISTENS).map_err(of(nth))? {
+            let running_load = &mut running_loads[nth];
+            match running_load.receive_within(LISTENS).map_err(of(nth))? {
                 Some(ClientReport::Done(result)) => loads[nth] = Some(*result),
-                Some(ClientReport::Failed(why)) => return Err((nth, work.failed(why))),
+                Some(ClientReport::Failed(why)) => return Err((nth, running_load.failed(why))),
                 Some(report) => {
-                    windows[nth] = follow(work, &report, &mut ()).map_err(of(nth))?.or(windows[nth].take());
+                    windows[nth] = follow(running_load, &report, &mut ()).map_err(of(nth))?.or(windows[nth].take());
                 }
                 None => {}
             }
         }
     }
-    let ([a, b], [of_a, of_b]) = (works, windows);
+    let ([a, b], [of_a, of_b]) = (running_loads, windows);
     let [Some(load_a), Some(load_b)] = loads else { return Err((0, b.failed("a load has no result"))) };
     Ok([ended(a, of_a, load_a).map_err(of(0))?, ended(b, of_b, load_b).map_err(of(1))?])
 }
 
 /// Handles a report of a client whose load is measured. Returns the window when it is over.
 pub fn follow(
-    work: &mut Work<'_>,
+    running_load: &mut RunningLoad<'_>,
     report: &ClientReport,
     observer: &mut dyn Observer,
 ) -> Result<Option<Window>, Failure> {
@@ -105,10 +108,10 @@ pub fn follow(
         }
         ClientReport::WindowStart { .. } => {
             observer.notify(RunEvent::Stage("measuring"));
-            work.begin_window()?;
+            running_load.begin_window()?;
         }
         ClientReport::Second(row) => observer.notify(RunEvent::Second(row)),
-        ClientReport::WindowEnd => return work.end_window().map(Some),
+        ClientReport::WindowEnd => return running_load.end_window().map(Some),
         _ => {}
     }
     Ok(None)
@@ -121,19 +124,17 @@ pub fn longest(spec: &LoadSpec) -> Duration {
 }
 
 /// Writes the samples of vitals and the CPU time that sampling took.
-pub fn write_files(folder: &Path, window: &Window) -> Result<(), FileError> {
+pub fn write_files(folder: &Path, window: &Window, storage: &dyn Storage) -> Result<(), FileError> {
     let path = folder.join("resources.csv");
-    let io = FileError::at(&path);
-    let mut writer = csv::Writer::from_path(&path).map_err(|e| io(e.into()))?;
-    for row in &window.series {
-        writer.serialize(row).map_err(|e| io(e.into()))?;
-    }
-    writer.flush().map_err(io)?;
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let rows = window.series.iter().try_for_each(|row| writer.serialize(row)).map_err(std::io::Error::from);
+    let bytes = rows.and_then(|()| writer.into_inner().map_err(|e| e.into_error()));
+    bytes.and_then(|bytes| storage.write(&path, &bytes)).map_err(FileError::at(&path))?;
     let costs = serde_json::json!({
         "vitals_cpu_us": window.own_cpu_us,
         "window_s": window.length_s,
         "late_s": window.late_s,
     });
     let path = folder.join("observer.json");
-    std::fs::write(&path, pretty(&costs)?).map_err(FileError::at(&path))
+    storage.write(&path, &pretty(&costs)?).map_err(FileError::at(&path))
 }

@@ -10,22 +10,22 @@ mod clients;
 mod connections;
 mod faults;
 mod measure;
+mod origin;
 mod points;
+mod running_load;
 mod search;
 mod series;
 mod served;
-mod serving;
 mod side;
 mod spec;
-mod started;
+mod stack;
 mod warm;
 mod windows;
-mod work;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
@@ -34,7 +34,7 @@ use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialE
 use weir_model::speed::{self, BlockSpeeds};
 use weir_model::suite::{Load, Series, Workload};
 
-use crate::hosts::{Hosts, Reach, there};
+use crate::hosts::{Hosts, Reach, path_on_host};
 use crate::journal::JournalError;
 use crate::plan::Planned;
 use crate::progress::{Observer, RunEvent};
@@ -47,10 +47,11 @@ use weir_product::launch::Launcher;
 use weir_product::requester::Requester;
 use weir_vitals::Watched;
 
+pub use clients::report;
 pub use points::Part;
 use series::RunningTrial;
 pub use side::{Side, Slice as SideSlice, measure_pair};
-pub use started::{Chain, Started};
+pub use stack::{SharedStart, Stack};
 
 /// What all trials of a run share.
 #[derive(Debug)]
@@ -124,7 +125,7 @@ pub struct TrialSpec<'a> {
     /// What is watched, on the proxy's host, of a product that is served already, where that is known.
     pub watched: Option<&'a Watched>,
     /// The cases that the product is kept for; `None`: this one alone.
-    pub chain: Option<&'a Chain>,
+    pub chain: Option<&'a SharedStart>,
 }
 
 impl TrialSpec<'_> {
@@ -161,11 +162,12 @@ pub enum Abort {
 pub fn run(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
-    kept: &mut Option<Started>,
+    kept: &mut Option<Stack>,
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Measurement, Abort> {
-    let clock = Instant::now();
+    let clock = context.hosts.clock();
+    let began = clock.now();
     let mut measurement = blank(context, trial);
     let before = context.hosts.read_clocks();
     let first = kept.as_ref().map_or(trial.folder, |started| &started.folder).to_owned();
@@ -189,7 +191,7 @@ pub fn run(
         };
         measurement = failed(measurement, error);
     }
-    measurement.took_s = clock.elapsed().as_secs_f64();
+    measurement.took_s = clock.since(began).as_secs_f64();
     Ok(measurement)
 }
 
@@ -247,7 +249,7 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
         block: trial.planned.block,
         case: trial.planned.case.clone(),
         protocol: trial.workload.protocol,
-        started: jiff::Timestamp::now().to_string(),
+        started: context.hosts.clock().timestamp(),
         took_s: 0.0,
         verdict: Verdict::Valid,
         error: None,
@@ -274,7 +276,7 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
 fn attempt(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
-    kept: &mut Option<Started>,
+    kept: &mut Option<Stack>,
     stop: &Stop,
     observer: &mut dyn Observer,
     measurement: &mut Measurement,
@@ -284,13 +286,13 @@ fn attempt(
         Some(started) => started,
         None => {
             observer.notify(RunEvent::Stage("starting"));
-            Started::start(context, trial, product, stop)?
+            Stack::start(context, trial, product, stop)?
         }
     };
     measurement.kept = trial.chain.filter(|chain| chain.workloads.len() > 1).map(|chain| started.kept(chain));
     let (mut started, measured) = measure_with(context, trial, product, started, stop, observer, measurement);
-    let goes_on = trial.chain.is_some_and(Chain::goes_on) && !matches!(measured, Err(Failure::Stopped));
-    if goes_on && started.still_runs(measured.is_err()) {
+    let goes_on = trial.chain.is_some_and(SharedStart::goes_on) && !matches!(measured, Err(Failure::Stopped));
+    if goes_on && started.still_runs(measured.as_ref().err().map(|_| context.hosts.clock())) {
         *kept = Some(started);
         measured?;
         return Ok(findings(context, trial, measurement));
@@ -306,11 +308,11 @@ fn measure_with(
     context: &TrialContext,
     trial: &TrialSpec<'_>,
     product: &Product,
-    mut started: Started,
+    mut started: Stack,
     stop: &Stop,
     observer: &mut dyn Observer,
     measurement: &mut Measurement,
-) -> (Started, Result<(), Failure>) {
+) -> (Stack, Result<(), Failure>) {
     let (target, expect) = match started.verify(context, trial, product, stop, observer) {
         Ok(verified) => verified,
         Err(failure) => return (started, Err(failure)),
@@ -338,14 +340,14 @@ fn set_up<'a>(
     observer: &mut dyn Observer,
 ) -> Result<RunningTrial<'a>, Failure> {
     observer.notify(RunEvent::Stage("starting"));
-    let mut started = Started::start(context, trial, product, stop)?;
+    let mut started = Stack::start(context, trial, product, stop)?;
     let (target, expect) = started.verify(context, trial, product, stop, observer)?;
     Ok(RunningTrial { context, trial, product, started, target, expect })
 }
 
 /// A process for weir's own requests from a host.
 fn requester(host: &Arc<dyn Host>, context: &TrialContext, trial: &TrialSpec<'_>) -> Result<Requester, Failure> {
-    let log = there(host.as_ref(), trial.folder, &trial.folder.join("requester.log"));
+    let log = path_on_host(host.as_ref(), trial.folder, &trial.folder.join("requester.log"));
     if let Some(folder) = log.parent() {
         host.create_dir(folder)?;
     }
@@ -354,7 +356,7 @@ fn requester(host: &Arc<dyn Host>, context: &TrialContext, trial: &TrialSpec<'_>
 
 /// The folder, on a client's host, with the certificate that clients show, where they need one.
 fn client_folder(host: &dyn Host, trial: &TrialSpec<'_>) -> PathBuf {
-    there(host, trial.folder, &trial.folder.join("client"))
+    path_on_host(host, trial.folder, &trial.folder.join("client"))
 }
 
 /// How long one of weir's own requests may take: as long as a request of the load, but at least 5 s, because the first

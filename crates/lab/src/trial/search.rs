@@ -15,10 +15,9 @@ use weir_vitals::Window;
 
 use super::measure::{Measured, follow};
 use super::points::Part;
-use super::series::quiet_counters;
-use super::work::Work;
+use super::running_load::RunningLoad;
 use crate::progress::{Observer, RunEvent};
-use weir_host::role::{ClientReport, SearchSpec};
+use weir_host::role::{ClientCommand, ClientReport, SearchSpec};
 use weir_product::failure::Failure;
 
 /// Trials of full length that a search has time for. Most of its trials are shorter.
@@ -56,30 +55,30 @@ struct Confirming {
 }
 
 /// Follows a search to its end.
-pub fn run_search(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<SearchOutput, Failure> {
+pub fn run_search(mut running_load: RunningLoad<'_>, observer: &mut dyn Observer) -> Result<SearchOutput, Failure> {
     let mut last = None;
     let mut now: Option<Confirming> = None;
     let result = loop {
-        let Some(report) = work.receive()? else { continue };
+        let Some(report) = running_load.receive()? else { continue };
         match report {
             ClientReport::Trial { number, kind, rate } => {
-                last = completed(&work, now.take())?.or(last);
+                last = completed(&running_load, now.take())?.or(last);
                 observer.notify(RunEvent::Part(Part::Probe { number, kind, rate }));
                 if kind == ProbeKind::Confirm {
-                    now = Some(Confirming { before: quiet_counters(work.origin)?, ..Confirming::default() });
+                    now = Some(Confirming { before: running_load.quiet_counters()?, ..Confirming::default() });
                 }
-                work.go_on()?;
+                running_load.send(ClientCommand::Continue)?;
             }
             ClientReport::Found(result) => break *result,
-            ClientReport::Failed(why) => return Err(work.failed(why)),
+            ClientReport::Failed(why) => return Err(running_load.failed(why)),
             report => match &mut now {
-                Some(now) => now.window = follow(&mut work, &report, observer)?.or(now.window.take()),
+                Some(now) => now.window = follow(&mut running_load, &report, observer)?.or(now.window.take()),
                 None => forward_row(&report, observer),
             },
         }
     };
-    last = completed(&work, now)?.or(last);
-    work.end()?;
+    last = completed(&running_load, now)?.or(last);
+    running_load.end()?;
     Ok(output(result, last))
 }
 
@@ -91,9 +90,9 @@ fn forward_row(report: &ClientReport, observer: &mut dyn Observer) {
 }
 
 /// Completes a finished trial of full length with the difference of the origin's counters.
-fn completed(work: &Work<'_>, confirming: Option<Confirming>) -> Result<Option<Confirming>, Failure> {
+fn completed(running_load: &RunningLoad<'_>, confirming: Option<Confirming>) -> Result<Option<Confirming>, Failure> {
     let Some(confirming) = confirming else { return Ok(None) };
-    let after = quiet_counters(work.origin)?;
+    let after = running_load.quiet_counters()?;
     let counters = confirming.before.as_ref().zip(after).map(|(before, after)| after.since(before));
     Ok(Some(Confirming { counters, ..confirming }))
 }

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_model::Condition;
 use weir_model::counters::OriginCounters;
@@ -16,14 +16,15 @@ use weir_model::units::Share;
 
 use super::faults::Faults;
 use super::measure::{Measured, longest, measure, write_files};
+use super::origin::RunningOrigin;
 use super::points::{PointSpec, part, points, rate_intent};
-use super::serving::RunningOrigin;
+use super::running_load::{Backend, RunningLoad, Schedule};
 use super::spec::load_spec;
-use super::started::{Chain, Started};
-use super::work::{Others, Work};
+use super::stack::{SharedStart, Stack};
 use super::{TrialContext, TrialSpec, connections, search, warm};
 use crate::progress::{Observer, RunEvent};
 use weir_audit::{self as audit, Evidence};
+use weir_host::Clock;
 use weir_host::files::FileError;
 use weir_host::role::ClientSpec;
 use weir_host::stop::Stop;
@@ -48,7 +49,7 @@ pub struct RunningTrial<'a> {
     /// The product of the case.
     pub product: &'a Product,
     /// Origin and product.
-    pub started: Started,
+    pub started: Stack,
     /// Where the client goes.
     pub target: SocketAddr,
     /// What a right response is.
@@ -91,7 +92,7 @@ pub fn measure_points(
         running_trial.read_speed(measurement);
         connections::add(&mut measured.window.series, &measured.load);
         let folder = point.folder(running_trial.trial.folder);
-        write_files(&folder, &measured.window)?;
+        write_files(&folder, &measured.window, running_trial.context.hosts.storage().as_ref())?;
         measurement.faults = std::mem::take(&mut measured.faults);
         let point = running_trial.audited(&point, measured, measurement.search.as_ref());
         measurement.points.push(point);
@@ -105,18 +106,30 @@ impl RunningTrial<'_> {
         measurement.speed.push(self.context.hosts.speeds(&self.context.placement));
     }
 
+    /// Makes a folder of the trial.
+    fn make_folder(&self, folder: PathBuf) -> Result<PathBuf, Failure> {
+        self.context.hosts.storage().create_dir(&folder).map_err(FileError::at(&folder))?;
+        Ok(folder)
+    }
+
     /// Makes a load ready, with its files in `folder`.
     pub fn prepare(&self, point: &PointSpec, folder: PathBuf) -> Result<Prepared, Failure> {
-        let folder = make_folder(folder)?;
+        let folder = self.make_folder(folder)?;
         let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
         // The last answer of the verification may still be on its way out.
-        let counters = settled_counters(&self.started.origin)?;
+        let counters = settled_counters(&self.started.origin, self.context.hosts.clock().as_ref())?;
         Ok(Prepared { client: ClientSpec::from(spec), counters, folder })
     }
 
     /// Starts the client of a load that is ready. Nothing is watched yet.
-    pub fn connect<'w>(&'w mut self, load: &Prepared, stop: &'w Stop) -> Result<Work<'w>, Failure> {
-        self.work(&load.client, &load.folder, longest(&load.client.spec), true, stop)
+    pub fn connect<'w>(&'w mut self, load: &Prepared, stop: &'w Stop) -> Result<RunningLoad<'w>, Failure> {
+        self.start_load(
+            &load.client,
+            &load.folder,
+            longest(&load.client.spec),
+            Schedule::measured(&load.client.spec),
+            stop,
+        )
     }
 
     /// What was measured, with what the origin counted since `before`, when all is answered.
@@ -126,39 +139,40 @@ impl RunningTrial<'_> {
         before: Option<OriginCounters>,
         measured: Measured,
     ) -> Result<Measured, Failure> {
-        let last = point.point == point.of && !self.trial.chain.is_some_and(Chain::goes_on);
-        let origin = &self.started.origin;
-        let after = if last { settled_counters(origin)? } else { quiet_counters(origin)? };
+        let last = point.point == point.of && !self.trial.chain.is_some_and(SharedStart::goes_on);
+        let (origin, clock) = (&self.started.origin, self.context.hosts.clock());
+        let counters = if last { settled_counters } else { quiet_counters };
+        let after = counters(origin, clock.as_ref())?;
         Ok(Measured { counters: before.zip(after).map(|(before, after)| after.since(&before)), ..measured })
     }
 
     /// Starts a client in `folder`, which may take `most`. Nothing is watched yet.
-    fn work<'w>(
+    fn start_load<'w>(
         &'w mut self,
         spec: &ClientSpec,
         folder: &Path,
         most: Duration,
-        measured: bool,
+        schedule: Schedule,
         stop: &'w Stop,
-    ) -> Result<Work<'w>, Failure> {
-        let Started { origin, running, requester, .. } = &mut self.started;
-        let others = Others { origin, running, requester };
-        Work::start((self.context, self.trial), spec, folder, most, measured, others, stop)
+    ) -> Result<RunningLoad<'w>, Failure> {
+        let Stack { origin, running, requester, .. } = &mut self.started;
+        let backend = Backend { origin, running, requester };
+        RunningLoad::start((self.context, self.trial), spec, folder, most, schedule, backend, stop)
     }
 
     /// Warms the product up with the load without its series: at its rate, over all its connections.
     fn warm_up(&mut self, most: Duration, stop: &Stop, observer: &mut dyn Observer) -> Result<Warmup, Failure> {
         let TrialSpec { load, rate, folder, .. } = *self.trial;
-        let folder = make_folder(folder.join(warm::FOLDER))?;
+        let folder = self.make_folder(folder.join(warm::FOLDER))?;
         let plain = PointSpec { point: 1, of: 1, rate, connections: load.connections };
         let spec = warm::warmup_spec(load_spec(self.context, self.trial, &plain, self.target, &self.expect)?, most);
         let longest = longest(&spec);
         observer.notify(RunEvent::Stage("warming up until steady"));
         let client = ClientSpec::from(spec);
-        let work = self.work(&client, &folder, longest, false, stop)?.watch(&[])?;
-        let warmup = warm::warm_up(work, observer)?;
+        let running_load = self.start_load(&client, &folder, longest, Schedule::Unmeasured, stop)?.watch(&[])?;
+        let warmup = warm::warm_up(running_load, observer)?;
         // Its last requests must not be in the counters of the measured load.
-        quiet_counters(&self.started.origin)?;
+        quiet_counters(&self.started.origin, self.context.hosts.clock().as_ref())?;
         Ok(warmup)
     }
 
@@ -173,8 +187,8 @@ impl RunningTrial<'_> {
         let prepared = self.prepare(point, folder)?;
         observer.notify(RunEvent::Stage("connecting"));
         let faults = Faults::new(&self.trial.load.faults, self.product)?;
-        let work = self.connect(&prepared, stop)?.watch(&[])?;
-        let measured = measure(work.with_faults(faults), observer)?;
+        let running_load = self.connect(&prepared, stop)?.watch(&[])?;
+        let measured = measure(running_load.with_faults(faults), observer)?;
         observer.notify(RunEvent::Stage("settling"));
         self.settled(point, prepared.counters, measured)
     }
@@ -194,8 +208,8 @@ impl RunningTrial<'_> {
         let most = search::longest(&search, longest(&spec));
         let client = ClientSpec { search: Some(search), ..spec.into() };
         observer.notify(RunEvent::Stage("searching"));
-        let work = self.work(&client, folder, most, true, stop)?.watch(&[])?;
-        let found = search::run_search(work, observer)?;
+        let running_load = self.start_load(&client, folder, most, Schedule::ByClient, stop)?.watch(&[])?;
+        let found = search::run_search(running_load, observer)?;
         measurement.search = Some(found.result);
         found.confirmed.map_err(Failure::Trial)
     }
@@ -257,36 +271,30 @@ fn is_warming_round(load: &Load, point: &PointSpec) -> bool {
     matches!(load.series, Series::Rounds(_)) && load.steady.is_none() && point.point < point.of
 }
 
-/// Makes a folder of the trial.
-fn make_folder(folder: PathBuf) -> Result<PathBuf, Failure> {
-    std::fs::create_dir_all(&folder).map_err(FileError::at(&folder))?;
-    Ok(folder)
-}
-
 /// The counters once everything that reached the origin is answered, or after a second.
-pub fn settled_counters(origin: &RunningOrigin) -> Result<Option<OriginCounters>, Failure> {
-    let deadline = Instant::now() + SETTLES_WITHIN;
+pub fn settled_counters(origin: &RunningOrigin, clock: &dyn Clock) -> Result<Option<OriginCounters>, Failure> {
+    let deadline = clock.now().plus(SETTLES_WITHIN);
     loop {
         let counters = origin.counters()?;
         let settled = counters.as_ref().is_none_or(|counters| counters.answered >= counters.requests);
-        if settled || Instant::now() >= deadline {
+        if settled || clock.left(deadline).is_zero() {
             return Ok(counters);
         }
-        std::thread::sleep(Duration::from_millis(20));
+        clock.sleep(Duration::from_millis(20));
     }
 }
 
 /// The counters once no more requests reach the origin, either. A product may still hold requests that the client has given up,
 /// and they must not be in the next point's counters.
-pub fn quiet_counters(origin: &RunningOrigin) -> Result<Option<OriginCounters>, Failure> {
-    let deadline = Instant::now() + QUIET_WITHIN;
-    let mut last = settled_counters(origin)?;
+pub fn quiet_counters(origin: &RunningOrigin, clock: &dyn Clock) -> Result<Option<OriginCounters>, Failure> {
+    let deadline = clock.now().plus(QUIET_WITHIN);
+    let mut last = settled_counters(origin, clock)?;
     loop {
         let Some(before) = last else { return Ok(None) };
-        std::thread::sleep(QUIET_FOR);
-        last = settled_counters(origin)?;
+        clock.sleep(QUIET_FOR);
+        last = settled_counters(origin, clock)?;
         let still = last.as_ref().is_some_and(|now| now.requests == before.requests);
-        if still || Instant::now() >= deadline {
+        if still || clock.left(deadline).is_zero() {
             return Ok(last);
         }
     }

@@ -4,7 +4,7 @@
 //! recorded and audited for each, as a trial. This module does not know what the numbers mean.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_host::stop::Stop;
 use weir_model::load::Bursts;
@@ -80,7 +80,8 @@ pub fn measure_pair(
     first: usize,
     stop: &Stop,
 ) -> Result<[Option<Measurement>; 2], Abort> {
-    let clock = Instant::now();
+    let clock = sides[0].running.context.hosts.clock();
+    let began = clock.now();
     let mut measurements = [0, 1].map(|nth| Some(sides[nth].blank(slices[nth])));
     match attempt(sides, slices, turn, first, stop, &mut measurements) {
         Ok(()) => {}
@@ -92,7 +93,7 @@ pub fn measure_pair(
         }
     }
     for measurement in measurements.iter_mut().flatten() {
-        measurement.took_s = clock.elapsed().as_secs_f64();
+        measurement.took_s = clock.since(began).as_secs_f64();
     }
     Ok(measurements)
 }
@@ -126,14 +127,16 @@ fn attempt(
     let a = a.running.connect(&prepared[0], stop).map_err(of(0))?;
     let b = b.running.connect(&prepared[1], stop).map_err(of(1))?;
     let roots = [a.roots(), b.roots()];
-    let works = [a.watch(&roots[1]).map_err(of(0))?, b.watch(&roots[0]).map_err(of(1))?];
-    let mut measured = measure_both(works, turn, first)?;
+    let running_loads = [a.watch(&roots[1]).map_err(of(0))?, b.watch(&roots[0]).map_err(of(1))?];
+    let mut measured = measure_both(running_loads, turn, first)?;
     know_each_other(&mut measured);
     for (nth, (measured, before)) in measured.into_iter().zip(prepared).enumerate() {
         let (side, slice) = (&sides[nth], slices[nth]);
         let mut measured = side.running.settled(&side.point(slice), before.counters, measured).map_err(of(nth))?;
         connections::add(&mut measured.window.series, &measured.load);
-        measure::write_files(slice.folder, &measured.window).map_err(|error| (nth, Failure::File(error)))?;
+        let storage = side.running.context.hosts.storage();
+        measure::write_files(slice.folder, &measured.window, storage.as_ref())
+            .map_err(|error| (nth, Failure::File(error)))?;
         let point = side.running.audited(&side.point(slice), measured, None);
         let Some(measurement) = &mut measurements[nth] else { continue };
         measurement.points.push(point);

@@ -10,9 +10,9 @@ use weir_model::record::Warmup;
 use weir_model::suite::LoadKind;
 use weir_stats::steady_part;
 
-use super::work::Work;
+use super::running_load::RunningLoad;
 use crate::progress::{Observer, RunEvent};
-use weir_host::role::ClientReport;
+use weir_host::role::{ClientCommand, ClientReport};
 use weir_product::failure::Failure;
 
 /// Name of the folder, in the trial's, with the warming client's files.
@@ -84,24 +84,24 @@ pub fn warmup_spec(spec: LoadSpec, most: Duration) -> LoadSpec {
 }
 
 /// Follows the warm-up until the level is reached or its time is over. Then the last check decides.
-pub fn warm_up(mut work: Work<'_>, observer: &mut dyn Observer) -> Result<Warmup, Failure> {
+pub fn warm_up(mut running_load: RunningLoad<'_>, observer: &mut dyn Observer) -> Result<Warmup, Failure> {
     let mut level = Level::default();
     let mut reached = false;
     let result = loop {
-        match work.receive()? {
+        match running_load.receive()? {
             Some(ClientReport::Second(row)) => {
                 observer.notify(RunEvent::Second(&row));
                 if !reached && level.take(&row) {
                     reached = true;
-                    work.ask_to_end()?;
+                    running_load.send(ClientCommand::End)?;
                 }
             }
             Some(ClientReport::Done(result)) => break *result,
-            Some(ClientReport::Failed(why)) => return Err(work.failed(why)),
+            Some(ClientReport::Failed(why)) => return Err(running_load.failed(why)),
             _ => {}
         }
     };
-    work.end()?;
+    running_load.end()?;
     Ok(Warmup { seconds: result.window_s, steady: reached || level.kept() })
 }
 

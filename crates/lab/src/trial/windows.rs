@@ -1,4 +1,4 @@
-//! One window of all hosts from the window of each. [`super::work`] calls it. It is pure.
+//! One window of all hosts from the window of each. [`super::running_load`] calls it. It is pure.
 //!
 //! A role on one host keeps its rows. The rows of a role on several are added, and each host's own follow as those of parts do. The
 //! machine's rows are those of the proxy's machine. Namespaces of one machine have its CPUs and memory in common and networks of

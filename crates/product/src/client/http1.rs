@@ -1,7 +1,8 @@
 //! A client connection that uses HTTP/1.1. [`super::Endpoint::open`] and [`crate::http`] create it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use weir_model::At;
 use weir_wire::http1::{Framing, Limits, ParseError, ResponseEvent, ResponseParser, Version, headers};
 use weir_wire::tls::Negotiated;
 
@@ -30,7 +31,7 @@ pub struct Http1 {
     interim: Vec<u16>,
     response: Option<Response>,
     /// When sending the last request began.
-    asked: Instant,
+    asked: At,
     /// Something came since then.
     began: bool,
 }
@@ -39,13 +40,13 @@ impl Http1 {
     /// A client on this connection.
     pub fn new(transport: Transport) -> Http1 {
         Http1 {
+            asked: transport.clock().now(),
             transport,
             answers: ResponseParser::new(LIMITS),
             input: Vec::new(),
             at: 0,
             interim: Vec::new(),
             response: None,
-            asked: Instant::now(),
             began: false,
         }
     }
@@ -66,7 +67,7 @@ impl Http1 {
     /// When the peer does not accept it within `timeout`.
     pub fn send(&mut self, request: &[u8], head: bool, timeout: Duration) -> Result<(), RequestError> {
         self.answers.request_sent(head);
-        (self.asked, self.began) = (Instant::now(), false);
+        (self.asked, self.began) = (self.transport.clock().now(), false);
         self.more(request, timeout)
     }
 
@@ -75,7 +76,8 @@ impl Http1 {
     /// # Errors
     /// When the peer does not accept it within `timeout`.
     pub fn more(&mut self, bytes: &[u8], timeout: Duration) -> Result<(), RequestError> {
-        self.transport.write(bytes, Instant::now() + timeout)
+        let until = self.transport.clock().now().plus(timeout);
+        self.transport.write(bytes, until)
     }
 
     /// Sends several requests in one write.
@@ -107,7 +109,7 @@ impl Http1 {
     /// # Errors
     /// How the request failed.
     pub fn answer(&mut self, timeout: Duration) -> Result<Response, RequestError> {
-        let until = Instant::now() + timeout;
+        let until = self.transport.clock().now().plus(timeout);
         loop {
             match self.listen(until)? {
                 FirstResponse::Final(response) => return Ok(response),
@@ -121,10 +123,10 @@ impl Http1 {
     /// # Errors
     /// How the request failed.
     pub fn first(&mut self, timeout: Duration) -> Result<FirstResponse, RequestError> {
-        self.listen(Instant::now() + timeout)
+        self.listen(self.transport.clock().now().plus(timeout))
     }
 
-    fn listen(&mut self, until: Instant) -> Result<FirstResponse, RequestError> {
+    fn listen(&mut self, until: At) -> Result<FirstResponse, RequestError> {
         loop {
             let mut left = &self.input[self.at..];
             let mut interim = None;
@@ -181,7 +183,7 @@ impl Http1 {
 
     fn done(&mut self, keep_alive: bool) -> Result<FirstResponse, RequestError> {
         let response = self.response.take().ok_or(RequestError::Closed)?;
-        let (took, tls) = (self.asked.elapsed(), self.negotiated().cloned());
+        let (took, tls) = (self.transport.clock().since(self.asked), self.negotiated().cloned());
         Ok(FirstResponse::Final(Response { keep_alive, took, tls, ..response }))
     }
 }

@@ -1,7 +1,8 @@
 //! A client connection that uses HTTP/2. [`crate::http`] and some of the conformance checks use it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use weir_model::At;
 use weir_model::suite::Request;
 use weir_wire::http1::Framing;
 use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared};
@@ -25,8 +26,9 @@ impl Http2 {
     ///
     /// # Errors
     /// How the connection failed.
-    pub fn open(endpoint: &Endpoint, until: Instant) -> Result<Http2, RequestError> {
-        let mut transport = Transport::open(endpoint, until)?;
+    pub fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Http2, RequestError> {
+        let until = endpoint.network.clock().now().plus(timeout);
+        let mut transport = Transport::open(endpoint, timeout)?;
         let mut client = Client::new(&Options::client());
         let mut out = Vec::new();
         client.start(&mut out);
@@ -63,7 +65,8 @@ impl Http2 {
     /// # Errors
     /// How one of the requests failed.
     pub fn ask_all(&mut self, requests: &[Request], timeout: Duration) -> Result<Vec<Response>, RequestError> {
-        let begun = Instant::now();
+        let begun = self.transport.clock().now();
+        let until = begun.plus(timeout);
         self.began = false;
         let mut out = Vec::new();
         for (tag, request) in (0u32..).zip(requests) {
@@ -75,15 +78,15 @@ impl Http2 {
         let mut open = requests.len();
         let mut input = Vec::new();
         while open > 0 {
-            self.transport.write(&out, begun + timeout)?;
+            self.transport.write(&out, until)?;
             out.clear();
             input.clear();
-            if !self.transport.read(&mut input, begun + timeout)? {
+            if !self.transport.read(&mut input, until)? {
                 return Err(if self.began { RequestError::Cut } else { RequestError::Closed });
             }
             let taken = self.take(&input, &mut responses, &mut open, begun, &mut out);
             if taken.is_err() || open == 0 {
-                self.transport.write(&out, begun + timeout)?;
+                self.transport.write(&out, until)?;
             }
             taken?;
         }
@@ -107,7 +110,7 @@ impl Http2 {
         mut input: &[u8],
         responses: &mut [Option<Response>],
         open: &mut usize,
-        begun: Instant,
+        begun: At,
         out: &mut Vec<u8>,
     ) -> Result<(), RequestError> {
         loop {
@@ -132,7 +135,7 @@ impl Http2 {
                 }
                 Some(ClientEvent::End { tag }) => {
                     if let Some(Some(response)) = responses.get_mut(tag as usize) {
-                        response.took = begun.elapsed();
+                        response.took = self.transport.clock().since(begun);
                     }
                     *open = open.saturating_sub(1);
                 }

@@ -8,8 +8,9 @@ mod juno;
 mod memcached;
 mod redis;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use weir_model::At;
 use weir_model::keyvalue::Operation;
 use weir_model::protocol::{Application, Protocol};
 use weir_wire::messages::{Frame, Messages};
@@ -94,7 +95,7 @@ impl KeyValueClient {
             Application::Memcached => Codec::Memcached(memcached::reader()),
             other => return Err(RequestError::Unreachable(format!("{} has no keys and values", other.id()))),
         };
-        let transport = Transport::open(endpoint, Instant::now() + timeout)?;
+        let transport = Transport::open(endpoint, timeout)?;
         Ok(KeyValueClient { transport, codec, asked: 0, timeout })
     }
 
@@ -139,14 +140,14 @@ impl KeyValueClient {
     /// # Errors
     /// As for [`KeyValueClient::ask`], of the first that failed.
     pub fn ask_all(&mut self, asks: &[Ask<'_>]) -> Result<Vec<Answer>, RequestError> {
-        let until = Instant::now() + self.timeout;
+        let until = self.transport.clock().now().plus(self.timeout);
         let first = self.asked + 1;
         self.asked += asks.len() as u32;
         let mut out = Vec::new();
         for (ask, number) in asks.iter().zip(first..) {
             match &self.codec {
                 Codec::Redis(_) => redis::write(&mut out, ask),
-                Codec::Juno(_) => juno::write(&mut out, ask, number)?,
+                Codec::Juno(_) => juno::write(&mut out, ask, number, self.transport.clock().now())?,
                 Codec::Memcached(_) => memcached::write(&mut out, ask)?,
             }
         }
@@ -191,7 +192,7 @@ impl KeyValueClient {
     /// # Errors
     /// How it failed, such as [`RequestError::Closed`]; or what the server said instead of an error.
     pub fn send_malformed(&mut self) -> Result<String, RequestError> {
-        let until = Instant::now() + self.timeout;
+        let until = self.transport.clock().now().plus(self.timeout);
         let answer = match &mut self.codec {
             Codec::Redis(reader) => {
                 self.transport.write(redis::MALFORMED, until)?;
@@ -219,7 +220,7 @@ impl KeyValueClient {
     /// How it failed, or what the server said instead.
     pub fn replicas_reached(&mut self, replicas: u32) -> Result<Option<u32>, RequestError> {
         let Codec::Redis(reader) = &mut self.codec else { return Ok(None) };
-        let until = Instant::now() + self.timeout;
+        let until = self.transport.clock().now().plus(self.timeout);
         let mut out = Vec::new();
         // Shorter than the request's own timeout, so that the server says how many there are.
         redis::write_wait(&mut out, replicas, self.timeout / 2);
@@ -243,7 +244,7 @@ fn done(answer: Answer) -> Result<(), RequestError> {
 fn receive<F: Frame<Error: std::fmt::Display>, T>(
     transport: &mut Transport,
     reader: &mut Messages<F>,
-    until: Instant,
+    until: At,
     mut take: impl FnMut(&[u8]) -> Result<Option<T>, RequestError>,
 ) -> Result<T, RequestError> {
     let mut input = Vec::new();

@@ -7,10 +7,12 @@
 mod http1;
 mod http2;
 mod keyvalue;
+mod network;
 mod transport;
 
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use weir_host::stop::Stop;
 use weir_model::suite::Protocol;
@@ -21,6 +23,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub use http1::{FirstResponse, Http1};
 pub use http2::Http2;
 pub use keyvalue::{Answer, Ask, KeyValueClient};
+pub use network::{Network, Readiness, Socket};
 pub use transport::Transport;
 
 /// How long to wait for a response unless the caller says otherwise. Every product that responds at all is faster, and a
@@ -40,12 +43,15 @@ pub struct WireProtocol {
     pub protocol: Protocol,
     /// The TLS configuration and the server's name, if TLS is used.
     pub tls: Option<(ClientConfig, ServerName)>,
+    /// What it goes over; `None`: this machine's sockets.
+    pub network: Option<Arc<dyn Network>>,
 }
 
 impl WireProtocol {
     /// A server that speaks it.
     pub fn at(&self, addr: SocketAddr) -> Endpoint {
-        Endpoint { tls: self.tls.clone(), ..Endpoint::plain(addr, Stop::new()) }
+        let plain = Endpoint::plain(addr, Stop::new());
+        Endpoint { tls: self.tls.clone(), network: self.network.clone().unwrap_or(plain.network), ..plain }
     }
 }
 
@@ -58,12 +64,14 @@ pub struct Endpoint {
     pub tls: Option<(ClientConfig, ServerName)>,
     /// Ends every wait.
     pub stop: Stop,
+    /// What connections go over.
+    pub network: Arc<dyn Network>,
 }
 
 impl Endpoint {
     /// An endpoint without TLS.
     pub fn plain(addr: SocketAddr, stop: Stop) -> Endpoint {
-        Endpoint { addr, tls: None, stop }
+        Endpoint { addr, tls: None, stop, network: Arc::new(network::Kernel) }
     }
 
     /// The value of `Host` and `:authority`. With TLS it has the name from the handshake, because a product may compare
@@ -82,7 +90,7 @@ impl Endpoint {
     /// # Errors
     /// How the connection failed, within [`TIMEOUT`].
     pub fn open(&self) -> Result<Http1, RequestError> {
-        Ok(Http1::new(Transport::open(self, Instant::now() + TIMEOUT)?))
+        Ok(Http1::new(Transport::open(self, TIMEOUT)?))
     }
 
     /// Sends one request on its own connection. `head`: the request is HEAD.

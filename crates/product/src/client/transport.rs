@@ -4,16 +4,16 @@
 //! It receives while it sends, so that two sides that both send much do not wait for each other. It knows sockets, and TLS
 //! through `weir_wire`'s session. It knows no protocol above that.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use weir_host::Clock;
 use weir_host::stop::Stop;
+use weir_model::At;
 use weir_wire::tls::{Negotiated, Scratch, Session, TlsEvent};
 
-use super::{Endpoint, RequestError};
+use super::{Endpoint, Readiness, RequestError, Socket};
 
 /// The longest time until a request to stop is noticed.
 const SLICE: Duration = Duration::from_millis(100);
@@ -23,7 +23,8 @@ const PIECE: usize = 64 * 1024;
 
 /// A connection.
 pub struct Transport {
-    socket: TcpStream,
+    socket: Box<dyn Socket>,
+    clock: Arc<dyn Clock>,
     tls: Option<Box<Tls>>,
     stop: Stop,
     /// Bytes to send, as they go over the wire.
@@ -50,19 +51,20 @@ impl Transport {
     /// Connects, and performs the handshake if there is TLS.
     ///
     /// # Errors
-    /// Why the connection failed, at the deadline at the latest.
-    pub fn open(endpoint: &Endpoint, until: Instant) -> Result<Transport, RequestError> {
-        let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        let socket = TcpStream::connect_timeout(&endpoint.addr, left).map_err(|e| match e.kind() {
+    /// Why the connection failed, within the time.
+    pub fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Transport, RequestError> {
+        let clock = endpoint.network.clock();
+        let until = clock.now().plus(timeout);
+        let timeout = timeout.max(Duration::from_millis(1));
+        let socket = endpoint.network.connect(endpoint.addr, timeout).map_err(|e| match e.kind() {
             ErrorKind::ConnectionRefused => RequestError::Refused,
             ErrorKind::ConnectionReset => RequestError::Reset,
-            ErrorKind::TimedOut => RequestError::Silent(left),
+            ErrorKind::TimedOut => RequestError::Silent(timeout),
             _ => RequestError::Unreachable(e.to_string()),
         })?;
-        // A head and its body may leave in two pieces; the second must not wait for the first's acknowledgement.
-        socket.set_nodelay(true).and_then(|()| socket.set_nonblocking(true)).map_err(|e| failed(&e))?;
         let (stop, piece) = (endpoint.stop.clone(), vec![0; PIECE]);
-        let mut transport = Transport { socket, tls: None, stop, out: Vec::new(), piece, input: Vec::new(), end: None };
+        let mut transport =
+            Transport { socket, clock, tls: None, stop, out: Vec::new(), piece, input: Vec::new(), end: None };
         if let Some((config, name)) = &endpoint.tls {
             let mut session = Session::client(config, name).map_err(tls_failed)?;
             session.start(&mut transport.out).map_err(tls_failed)?;
@@ -72,13 +74,18 @@ impl Transport {
         Ok(transport)
     }
 
+    /// The clock of its time limits.
+    pub fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
     /// The result of the TLS handshake.
     pub fn negotiated(&self) -> Option<&Negotiated> {
         self.tls.as_ref().and_then(|tls| tls.session.negotiated())
     }
 
-    fn handshake(&mut self, until: Instant) -> Result<(), RequestError> {
-        let begun = Instant::now();
+    fn handshake(&mut self, until: At) -> Result<(), RequestError> {
+        let begun = self.clock.now();
         while self.negotiated().is_none() {
             let how = match &self.end {
                 None => {
@@ -99,7 +106,7 @@ impl Transport {
     /// # Errors
     /// When the peer does not accept them by the deadline, or closes the connection. What it sent before that can still
     /// be read.
-    pub fn write(&mut self, bytes: &[u8], until: Instant) -> Result<(), RequestError> {
+    pub fn write(&mut self, bytes: &[u8], until: At) -> Result<(), RequestError> {
         match &mut self.tls {
             None => self.out.extend_from_slice(bytes),
             Some(tls) => tls.session.write(&[bytes], &mut self.out).map_err(tls_failed)?,
@@ -107,8 +114,8 @@ impl Transport {
         self.flush(until)
     }
 
-    fn flush(&mut self, until: Instant) -> Result<(), RequestError> {
-        let begun = Instant::now();
+    fn flush(&mut self, until: At) -> Result<(), RequestError> {
+        let begun = self.clock.now();
         while !self.out.is_empty() {
             self.turn(until, begun)?;
         }
@@ -119,8 +126,8 @@ impl Transport {
     ///
     /// # Errors
     /// When nothing arrives by the deadline, or the connection fails.
-    pub fn read(&mut self, into: &mut Vec<u8>, until: Instant) -> Result<bool, RequestError> {
-        let begun = Instant::now();
+    pub fn read(&mut self, into: &mut Vec<u8>, until: At) -> Result<bool, RequestError> {
+        let begun = self.clock.now();
         while self.input.is_empty() {
             match &self.end {
                 None => self.turn(until, begun)?,
@@ -133,26 +140,20 @@ impl Transport {
     }
 
     /// Waits until something can be sent or received, and does that.
-    fn turn(&mut self, until: Instant, begun: Instant) -> Result<(), RequestError> {
+    fn turn(&mut self, until: At, begun: At) -> Result<(), RequestError> {
         if self.stop.is_requested() {
             return Err(RequestError::Stopped);
         }
-        let left = until.saturating_duration_since(Instant::now());
+        let left = self.clock.left(until);
         if left.is_zero() {
-            return Err(RequestError::Silent(begun.elapsed()));
+            return Err(RequestError::Silent(self.clock.since(begun)));
         }
-        let mut wanted = PollFlags::empty();
-        wanted.set(PollFlags::IN, self.end.is_none());
-        wanted.set(PollFlags::OUT, !self.out.is_empty());
-        let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), wanted)];
-        let timeout = Timespec::try_from(left.min(SLICE)).ok();
-        // A signal only makes the turn shorter.
-        let _ = poll(&mut fds, timeout.as_ref());
-        let ready = fds[0].revents();
-        if self.end.is_none() && ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+        let wanted = Readiness { read: self.end.is_none(), write: !self.out.is_empty() };
+        let ready = self.socket.wait(wanted, left.min(SLICE));
+        if ready.read {
             self.receive();
         }
-        if !self.out.is_empty() && ready.intersects(PollFlags::OUT | PollFlags::HUP | PollFlags::ERR) {
+        if ready.write && !self.out.is_empty() {
             self.send()?;
         }
         Ok(())

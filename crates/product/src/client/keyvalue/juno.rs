@@ -1,7 +1,6 @@
 //! Requests and responses of JunoDB's protocol, for the client.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use weir_model::At;
 use weir_model::keyvalue::Operation;
 use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Reader, Status};
 use weir_wire::messages::Messages;
@@ -16,7 +15,7 @@ pub fn reader() -> Reader {
     Messages::new(MessageFrame::new(LARGEST_MESSAGE))
 }
 
-pub fn write(out: &mut Vec<u8>, ask: &Ask<'_>, number: u32) -> Result<(), RequestError> {
+pub fn write(out: &mut Vec<u8>, ask: &Ask<'_>, number: u32, now: At) -> Result<(), RequestError> {
     let opcode = match ask.operation {
         Operation::Create => Opcode::CREATE,
         Operation::Get => Opcode::GET,
@@ -24,7 +23,7 @@ pub fn write(out: &mut Vec<u8>, ask: &Ask<'_>, number: u32) -> Result<(), Reques
         Operation::Set => Opcode::SET,
         Operation::Destroy => Opcode::DESTROY,
     };
-    let request_id = request_id(number);
+    let request_id = request_id(number, now);
     let meta = Meta { ttl: ask.ttl_s, request_id: Some(&request_id), ..Meta::default() };
     let payload = Payload { kind: 0, data: ask.value };
     let message =
@@ -42,10 +41,8 @@ pub fn malformed() -> Vec<u8> {
 }
 
 /// A number that no other request has: servers tell writers apart by it.
-fn request_id(number: u32) -> [u8; 16] {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    let id = u128::from(now) << 64 | u128::from(std::process::id()) << 32 | u128::from(number);
-    id.to_be_bytes()
+fn request_id(number: u32, now: At) -> [u8; 16] {
+    (u128::from(now.unix_ns) << 64 | u128::from(now.mono_ns as u32) << 32 | u128::from(number)).to_be_bytes()
 }
 
 /// The number of the request that a message answers, and the answer. `asked` is the request of that number.

@@ -9,17 +9,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_model::counters::OriginCounters;
+use weir_model::load::NAME_HEADER;
+use weir_model::origin::{OriginSpec, OriginTls};
 use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
 use weir_model::record::{Finding, Role};
 use weir_model::suite::{Protocol, Workload};
 use weir_vitals::Watched;
 
 use super::spec::is_real_time;
-use super::started::targets;
+use super::stack::targets;
 use super::{TrialContext, TrialSpec, request_timeout, requester};
-use crate::hosts::{same, there};
+use crate::hosts::{is_same_host, path_on_host};
 use weir_host::Host;
-use weir_host::role::{OriginProcess, OriginSpec, OriginTls};
+use weir_host::role::OriginProcess;
 use weir_host::stop::Stop;
 use weir_product::failure::Failure;
 use weir_product::launch::{LaunchSpec, launch};
@@ -71,7 +73,7 @@ pub fn start(
     };
     let listen = addrs[0];
     let product = context.product(name, "origin")?;
-    let folder = there(context.hosts.origin().as_ref(), trial.folder, &trial.folder.join("origin"));
+    let folder = path_on_host(context.hosts.origin().as_ref(), trial.folder, &trial.folder.join("origin"));
     let from = Server { addr: listen, protocol: Protocol::default(), timeout: request_timeout(trial.load) };
     for workload in trial.workloads() {
         write_response(context, trial, workload, from, &folder.join(FILES))?;
@@ -112,7 +114,7 @@ fn own(
     for (nth, host) in hosts.iter().enumerate().take(listen.len()) {
         // Addresses were dealt to the hosts in turn.
         let listen: Vec<SocketAddr> = listen.iter().skip(nth).step_by(hosts.len()).copied().collect();
-        let at = |name: &str| there(host.as_ref(), trial.folder, &trial.folder.join(name));
+        let at = |name: &str| path_on_host(host.as_ref(), trial.folder, &trial.folder.join(name));
         let log = if several { at(&format!("origin-{}.log", host.facts().name)) } else { at("origin.log") };
         host.create_dir(&at(""))?;
         let tls = protocol.is_tls().then(|| certified(context, host, &at("origin"))).transpose()?;
@@ -121,19 +123,18 @@ fn own(
         let real_time = is_real_time(context, trial);
         let names = trial.workload.name_header();
         let spec = OriginSpec {
-            listen: &listen,
+            listen,
             protocol,
             connections,
-            cpus: &cpus,
+            cpus,
             real_time,
             driver,
             tls,
-            names: names.as_deref(),
+            names: names.filter(|names| names != NAME_HEADER),
             answer_key: context.answer_key,
-            headers: &trial.workload.origin_headers,
-            output: &log,
+            headers: trial.workload.origin_headers.clone(),
         };
-        let process = OriginProcess::start(host, &spec).map_err(|e| {
+        let process = OriginProcess::start(host, &spec, &log).map_err(|e| {
             Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says")
         })?;
         own.push(OwnOrigin { host: Arc::clone(host), process });
@@ -192,10 +193,10 @@ impl RunningOrigin {
     pub fn watched(&self, host: &Arc<dyn Host>) -> Vec<Watched> {
         match &self.kind {
             OriginKind::Own(own) => {
-                let there = own.iter().filter(|one| same(&one.host, host));
+                let there = own.iter().filter(|one| is_same_host(&one.host, host));
                 there.map(|one| Watched::process(Role::Origin, one.process.pid())).collect()
             }
-            OriginKind::Product { running, .. } if same(running.host(), host) => running.watched(Role::Origin),
+            OriginKind::Product { running, .. } if is_same_host(running.host(), host) => running.watched(Role::Origin),
             OriginKind::Absent | OriginKind::Product { .. } => Vec::new(),
         }
     }
@@ -203,7 +204,7 @@ impl RunningOrigin {
     /// Those on a host that can say how many connections they have open, by pid: a product cannot.
     pub fn counted(&self, host: &Arc<dyn Host>) -> Vec<(Role, u32)> {
         let OriginKind::Own(own) = &self.kind else { return Vec::new() };
-        let there = own.iter().filter(|one| same(&one.host, host));
+        let there = own.iter().filter(|one| is_same_host(&one.host, host));
         there.map(|one| (Role::Origin, one.process.pid())).collect()
     }
 

@@ -1,5 +1,5 @@
 //! What a trial starts: the origin and the product, ready and listening. [`super::run`] starts it, or goes on with what an earlier
-//! trial of its [`Chain`] has kept.
+//! trial of its [`SharedStart`] has kept.
 //!
 //! Whatever is dropped is ended. This module does not know what is measured.
 
@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_host::Host;
 use weir_host::ports::NoPort;
 use weir_host::stop::Stop;
+use weir_host::{Clock, Host};
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, Kept};
 use weir_model::suite::{Expect, Protocol, Workload};
@@ -20,9 +20,9 @@ use weir_product::launch::{LaunchSpec, launch};
 use weir_product::requester::{Requester, Server};
 use weir_product::running::Running;
 
-use super::serving::RunningOrigin;
-use super::{TrialContext, TrialSpec, client_folder, request_timeout, requester, served, serving};
-use crate::hosts::{self, Hosts, there};
+use super::origin::RunningOrigin;
+use super::{TrialContext, TrialSpec, client_folder, origin, request_timeout, requester, served};
+use crate::hosts::{self, Hosts, path_on_host};
 use crate::progress::{Observer, RunEvent};
 
 /// How long it takes at most, on a machine with little time, until the supervisor tells of the end of what it watches.
@@ -30,7 +30,7 @@ const TOLD_WITHIN: Duration = Duration::from_millis(300);
 
 /// The cases that one start of a product is for, of which a trial is one.
 #[derive(Debug, Clone)]
-pub struct Chain {
+pub struct SharedStart {
     /// Their workloads, in order.
     pub workloads: Vec<Workload>,
     /// The trial's place among them, from 1.
@@ -39,7 +39,7 @@ pub struct Chain {
     pub most_rate: Option<f64>,
 }
 
-impl Chain {
+impl SharedStart {
     /// Whether other cases come after the trial's.
     pub fn goes_on(&self) -> bool {
         (self.place as usize) < self.workloads.len()
@@ -48,7 +48,7 @@ impl Chain {
 
 /// Origin and product, ready.
 #[derive(Debug)]
-pub struct Started {
+pub struct Stack {
     /// The product's process; `None` for `direct` and where others have started it. What is dropped ends in this order.
     pub running: Option<Running>,
     /// The origin.
@@ -63,14 +63,14 @@ pub struct Started {
     pub folder: PathBuf,
 }
 
-impl Started {
+impl Stack {
     /// Starts origin and product of a trial, and waits until the origin answers through the product.
     pub fn start(
         context: &TrialContext,
         trial: &TrialSpec<'_>,
         product: &Product,
         stop: &Stop,
-    ) -> Result<Started, Failure> {
+    ) -> Result<Stack, Failure> {
         let hosts = &context.hosts;
         let protocols = protocols(trial);
         let origins = trial.workload.origin_count() as usize;
@@ -88,7 +88,7 @@ impl Started {
             true => RunningOrigin::absent(),
             false => {
                 let protocol = at_origin(trial.workload, product);
-                serving::start(context, trial, &origin_addrs, protocol, &requester, stop)?
+                origin::start(context, trial, &origin_addrs, protocol, &requester, stop)?
             }
         };
         let fronts: Vec<(Protocol, SocketAddr)> = match (&product.kind, origin.addrs.first()) {
@@ -96,7 +96,7 @@ impl Started {
             _ => protocols.into_iter().zip(fronts).collect(),
         };
         let running = start_product(context, trial, product, &origin.addrs, &fronts, stop)?;
-        Ok(Started { origin, running, requester, fronts, since: trial.planned.trial, folder: trial.folder.to_owned() })
+        Ok(Stack { origin, running, requester, fronts, since: trial.planned.trial, folder: trial.folder.to_owned() })
     }
 
     /// Waits until the product answers what the trial's clients speak.
@@ -188,17 +188,18 @@ impl Started {
         Ok((to, expect))
     }
 
-    /// Whether both go on after a trial, which may have failed because one of them has just ended.
-    pub fn still_runs(&mut self, failed: bool) -> bool {
-        if failed {
-            std::thread::sleep(TOLD_WITHIN);
+    /// Whether both go on after a trial. One that failed may have done so because one of them has just ended: then this waits until
+    /// that is known, by the clock `after_failure`.
+    pub fn still_runs(&mut self, after_failure: Option<Arc<dyn Clock>>) -> bool {
+        if let Some(clock) = after_failure {
+            clock.sleep(TOLD_WITHIN);
         }
         let product = self.running.as_mut().is_none_or(|running| running.still_runs("load").is_ok());
         product && self.origin.still_runs().is_ok()
     }
 
     /// For the record of a trial: which start this is.
-    pub fn kept(&self, chain: &Chain) -> Kept {
+    pub fn kept(&self, chain: &SharedStart) -> Kept {
         Kept { since: self.since, place: chain.place, of: chain.workloads.len() as u32 }
     }
 
@@ -230,7 +231,7 @@ fn ports(hosts: &Hosts, fronts: usize, origins: usize) -> Result<(Vec<SocketAddr
     wanted.extend(std::iter::repeat_n(&hosts.proxy, fronts));
     let mut found: Vec<Option<SocketAddr>> = vec![None; wanted.len()];
     for host in hosts.each() {
-        let places: Vec<usize> = (0..wanted.len()).filter(|place| hosts::same(wanted[*place], host)).collect();
+        let places: Vec<usize> = (0..wanted.len()).filter(|place| hosts::is_same_host(wanted[*place], host)).collect();
         for (place, addr) in places.iter().zip(host.free_ports(host.facts().traffic(), places.len())?) {
             found[*place] = Some(addr);
         }
@@ -256,7 +257,7 @@ fn start_product(
     let (load, workloads) = (trial.load, trial.workloads());
     let spec = LaunchSpec {
         profile: &trial.planned.case.profile,
-        folder: there(context.hosts.proxy.as_ref(), trial.folder, &trial.folder.join("product")),
+        folder: path_on_host(context.hosts.proxy.as_ref(), trial.folder, &trial.folder.join("product")),
         listen: *listen,
         others,
         origins,

@@ -5,25 +5,31 @@
 //! sent while a window is measured. A search alone begins windows when its client says so, because the client plans its loads.
 //! This module does not know how the client's reports are used.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_model::At;
+use weir_model::counters::OriginCounters;
 use weir_model::fault::FaultRecord;
+use weir_model::load::LoadSpec;
 use weir_model::record::Role;
 use weir_model::suite::LoadKind;
-use weir_vitals::{Plan, Served, Watched, Window, clock};
+use weir_vitals::{Plan, Served, Watched, Window};
 
-use super::clients::{Clients, Wrong};
+use super::clients::{ClientError, Clients};
 use super::faults::Faults;
-use super::serving::RunningOrigin;
+use super::origin::RunningOrigin;
+use super::series::quiet_counters;
 use super::windows::joined;
 use super::{TrialContext, TrialSpec, lost};
-use crate::hosts::{Hosts, same};
-use weir_host::role::{ClientReport, ClientSpec};
+use crate::hosts::{Hosts, is_same_host};
+use weir_host::role::{ClientCommand, ClientReport, ClientSpec};
 use weir_host::stop::Stop;
-use weir_host::{Host, Sampler};
+use weir_host::{Clock, Host, Sampler};
 use weir_product::failure::Failure;
 use weir_product::requester::Requester;
 use weir_product::running::Running;
@@ -41,25 +47,86 @@ const FAR_AHEAD: Duration = Duration::from_millis(500);
 /// What samples each host.
 type Samplers = Vec<(Arc<dyn Host>, Box<dyn Sampler>)>;
 
+/// How far a load is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Its clients connect.
+    Connecting,
+    /// All are connected, and wait for their start.
+    Ready,
+    /// It runs. Its window begins at this time, if that was sent ahead.
+    WarmingUp { window: Option<At> },
+    /// It is measured.
+    Window,
+    /// The clients wait for the requests in flight.
+    Draining,
+    /// The clients have reported their result, or why there is none.
+    Done,
+}
+
+impl Phase {
+    /// The phase after a report of the clients.
+    fn after(self, report: &ClientReport) -> Phase {
+        match (self, report) {
+            (_, ClientReport::Done(_) | ClientReport::Found(_) | ClientReport::Failed(_)) => Phase::Done,
+            // Each trial of a search begins anew.
+            (_, ClientReport::Trial { .. }) => Phase::Connecting,
+            (Phase::Connecting, ClientReport::Ready) => Phase::Ready,
+            (Phase::Connecting, ClientReport::Warmup(_)) => Phase::WarmingUp { window: None },
+            // A window that was sent ahead begins by the clock.
+            (Phase::Connecting | Phase::WarmingUp { window: None }, ClientReport::WindowStart { .. }) => Phase::Window,
+            (Phase::WarmingUp { .. } | Phase::Window, ClientReport::WindowEnd) => Phase::Draining,
+            _ => self,
+        }
+    }
+
+    /// The begin of the window that was sent ahead, when its time has come.
+    fn due_window(self, now: At) -> Option<At> {
+        match self {
+            Phase::WarmingUp { window: Some(begin) } if now.mono_ns >= begin.mono_ns => Some(begin),
+            _ => None,
+        }
+    }
+}
+
+/// When a load's parts begin.
+#[derive(Debug, Clone, Copy)]
+pub enum Schedule {
+    /// Its client plans them: a search.
+    ByClient,
+    /// It starts as one that is measured does, but has no window: a warm-up.
+    Unmeasured,
+    /// The window begins after the warm-up, and has this length; `None`: until its requests are counted.
+    Measured { warmup: Duration, length: Option<Duration> },
+}
+
+impl Schedule {
+    /// That of a load that is measured.
+    pub fn measured(spec: &LoadSpec) -> Schedule {
+        let counted = matches!(spec.kind, LoadKind::Count { .. });
+        Schedule::Measured {
+            warmup: Duration::from_secs_f64(spec.warmup_s),
+            length: (!counted).then(|| Duration::from_secs_f64(spec.duration_s)),
+        }
+    }
+}
+
 /// A running load.
 #[derive(Debug)]
-pub struct Work<'a> {
+pub struct RunningLoad<'a> {
     context: &'a TrialContext,
     clients: Clients,
     samplers: Samplers,
     /// What is watched of a product that is served already.
     served: Option<Watched>,
     most: Duration,
-    deadline: Instant,
-    /// What a load that waits for its start does after it; `None`: a search.
-    times: Option<Times>,
-    /// Whether it waits for others when its clients are connected, and whether they are.
-    waits: bool,
-    ready: bool,
-    /// The window that was sent ahead, and whether its begin was told.
-    window: Option<(At, bool)>,
-    /// The origin, whose counters can be read meanwhile.
-    pub origin: &'a mut RunningOrigin,
+    deadline: At,
+    clock: Arc<dyn Clock>,
+    schedule: Schedule,
+    phase: Phase,
+    /// Its caller starts it, together with another.
+    starts_together: bool,
+    origin: &'a mut RunningOrigin,
     running: &'a mut Option<Running>,
     stop: &'a Stop,
     faults: Faults,
@@ -67,19 +134,9 @@ pub struct Work<'a> {
     _monitored: Option<Monitored<'a>>,
 }
 
-/// What a load does after its start.
-#[derive(Debug, Clone, Copy)]
-pub struct Times {
-    warmup: Duration,
-    /// `None`: until its requests are counted.
-    length: Option<Duration>,
-    /// Whether it is measured. A warm-up is not.
-    measured: bool,
-}
-
-/// What works beside the client.
+/// What serves a load.
 #[derive(Debug)]
-pub struct Others<'a> {
+pub struct Backend<'a> {
     /// The origin.
     pub origin: &'a mut RunningOrigin,
     /// The product's process; `None` for `direct`.
@@ -107,41 +164,35 @@ impl Drop for Monitored<'_> {
     }
 }
 
-impl<'a> Work<'a> {
-    /// Starts clients in `folder`, which may take `most`. What `measured` says of a load that is not a search: whether it has a
-    /// window. Nothing is watched before [`Work::watch`].
+impl<'a> RunningLoad<'a> {
+    /// Starts clients in `folder`, which may take `most`. Nothing is watched before [`RunningLoad::watch`].
     pub fn start(
         trial: (&'a TrialContext, &TrialSpec<'_>),
         spec: &ClientSpec,
         folder: &Path,
         most: Duration,
-        measured: bool,
-        others: Others<'a>,
+        schedule: Schedule,
+        backend: Backend<'a>,
         stop: &'a Stop,
-    ) -> Result<Work<'a>, Failure> {
-        let Others { origin, running, requester } = others;
+    ) -> Result<RunningLoad<'a>, Failure> {
+        let Backend { origin, running, requester } = backend;
         let (context, trial) = trial;
-        let times = spec.search.is_none().then(|| Times {
-            warmup: Duration::from_secs_f64(spec.spec.warmup_s),
-            length: (!matches!(spec.spec.kind, LoadKind::Count { .. }))
-                .then(|| Duration::from_secs_f64(spec.spec.duration_s)),
-            measured,
-        });
-        let spec = ClientSpec { waits: times.is_some(), ..spec.clone() };
-        let hold = times.is_some_and(|times| times.measured);
+        let spec = ClientSpec { waits: !matches!(schedule, Schedule::ByClient), ..spec.clone() };
+        let hold = matches!(schedule, Schedule::Measured { .. });
         let clients = Clients::start(context, trial, &spec, folder, hold).map_err(failed)?;
         let monitored = Monitored::start(requester, running.as_ref(), folder);
-        Ok(Work {
+        let clock = context.hosts.clock();
+        Ok(RunningLoad {
             context,
             clients,
             samplers: Vec::new(),
             served: trial.watched.cloned(),
             most,
-            deadline: Instant::now() + most,
-            times,
-            waits: false,
-            ready: false,
-            window: None,
+            deadline: clock.now().plus(most),
+            clock,
+            schedule,
+            phase: Phase::Connecting,
+            starts_together: false,
             origin,
             running,
             stop,
@@ -158,7 +209,7 @@ impl<'a> Work<'a> {
     }
 
     /// Samples all processes from now on. Trees with roots in `beside` are measured by another at the same time.
-    pub fn watch(mut self, beside: &[u32]) -> Result<Work<'a>, Failure> {
+    pub fn watch(mut self, beside: &[u32]) -> Result<RunningLoad<'a>, Failure> {
         let of_product = (self.running.as_ref(), self.served.as_ref());
         match samplers(self.context, &self.clients, self.origin, of_product, beside) {
             Ok(samplers) => self.samplers = samplers,
@@ -171,19 +222,19 @@ impl<'a> Work<'a> {
         Ok(self)
     }
 
-    /// Leaves the start to its caller, for [`Work::begin`].
-    pub fn wait_for_others(&mut self) {
-        self.waits = true;
+    /// Leaves the start to its caller, for [`RunningLoad::begin`].
+    pub fn start_together(&mut self) {
+        self.starts_together = true;
     }
 
     /// Whether its clients are connected and wait for their start.
     pub fn is_ready(&self) -> bool {
-        self.ready
+        self.phase == Phase::Ready
     }
 
     /// Provokes these faults in the window.
-    pub fn with_faults(self, faults: Faults) -> Work<'a> {
-        Work { faults, ..self }
+    pub fn with_faults(self, faults: Faults) -> RunningLoad<'a> {
+        RunningLoad { faults, ..self }
     }
 
     /// Receives the clients' next report; `None` when there is none for now.
@@ -196,55 +247,55 @@ impl<'a> Work<'a> {
         if self.stop.is_requested() {
             return Err(Failure::Stopped);
         }
-        if Instant::now() > self.deadline {
+        if self.clock.left(self.deadline).is_zero() {
             return Err(self.failed(format!("the client was not done after {} s", self.most.as_secs())));
         }
         self.all_alive()?;
-        if let Some((begin, told)) = &mut self.window
-            && !*told
-            && clock::mono_ns() >= begin.mono_ns
-        {
-            *told = true;
+        if let Some(begin) = self.phase.due_window(self.clock.now()) {
+            self.phase = Phase::Window;
             return Ok(Some(ClientReport::WindowStart { unix_ms: begin.unix_ns / 1_000_000 }));
         }
-        match self.clients.receive(within).map_err(failed)? {
-            Some(ClientReport::Ready) if self.waits => {
-                self.ready = true;
-                Ok(None)
-            }
-            Some(ClientReport::Ready) => self.begin(self.soon()).map(|()| None),
+        let Some(report) = self.clients.receive(within).map_err(failed)? else { return Ok(None) };
+        self.phase = self.phase.after(&report);
+        match (report, self.schedule) {
+            (ClientReport::Ready, _) if self.starts_together => Ok(None),
+            (ClientReport::Ready, _) => self.begin(self.soon()).map(|()| None),
             // It was sent ahead, and told when its time came.
-            Some(ClientReport::WindowStart { .. }) if self.window.is_some() => Ok(None),
-            report => Ok(report),
+            (ClientReport::WindowStart { .. }, Schedule::Measured { .. }) => Ok(None),
+            (report, _) => Ok(Some(report)),
         }
     }
 
     /// The first moment that can be sent ahead as a start.
     pub fn soon(&self) -> At {
         let far = self.context.hosts.each().iter().any(|host| host.facts().work.is_some());
-        clock::now().plus(if far { FAR_AHEAD } else { AHEAD })
+        self.clock.now().plus(if far { FAR_AHEAD } else { AHEAD })
     }
 
     /// Sends the start ahead, with the window and the faults that follow from it.
     pub fn begin(&mut self, start: At) -> Result<(), Failure> {
-        let Some(times) = self.times else { return Ok(()) };
-        self.clients.begin(start).map_err(failed)?;
-        if times.measured {
-            let from = start.plus(times.warmup);
-            self.sample(from, times.length.map(|length| from.plus(length)))?;
+        if self.phase != Phase::Ready {
+            return Ok(());
+        }
+        self.send(ClientCommand::Start(start))?;
+        let mut window = None;
+        if let Schedule::Measured { warmup, length } = self.schedule {
+            let from = start.plus(warmup);
+            self.sample(from, length.map(|length| from.plus(length)))?;
             if let Some(running) = self.running.as_mut() {
                 self.faults.begin(from, running)?;
             }
-            self.window = Some((from, false));
+            window = Some(from);
         }
+        self.phase = Phase::WarmingUp { window };
         Ok(())
     }
 
     /// A window begins. Where it was not sent ahead, vitals begin it now.
     pub fn begin_window(&mut self) -> Result<(), Failure> {
-        match self.window {
-            Some(_) => Ok(()),
-            None => self.sample(clock::now(), None),
+        match self.schedule {
+            Schedule::Measured { .. } => Ok(()),
+            Schedule::ByClient | Schedule::Unmeasured => self.sample(self.clock.now(), None),
         }
     }
 
@@ -273,14 +324,14 @@ impl<'a> Work<'a> {
         joined(windows).ok_or_else(|| self.failed("vitals failed: no host was sampled"))
     }
 
-    /// Asks the clients to end early and to keep their results so far.
-    pub fn ask_to_end(&mut self) -> Result<(), Failure> {
-        self.clients.ask_to_end().map_err(failed)
+    /// Lets a waiting search continue, or ends the load early, which keeps its results so far.
+    pub fn send(&mut self, command: ClientCommand) -> Result<(), Failure> {
+        self.clients.send(command).map_err(failed)
     }
 
-    /// Lets a waiting search continue.
-    pub fn go_on(&mut self) -> Result<(), Failure> {
-        self.clients.go_on().map_err(failed)
+    /// The origin's counters once no more requests reach it.
+    pub fn quiet_counters(&self) -> Result<Option<OriginCounters>, Failure> {
+        quiet_counters(self.origin, self.clock.as_ref())
     }
 
     /// Ends the measurement after the clients' last report. Fails if the product or the origin died in the last moment, because
@@ -299,7 +350,7 @@ impl<'a> Work<'a> {
 
     /// A failure under load.
     pub fn failed(&self, message: impl Into<String>) -> Failure {
-        failed((message.into(), self.clients.last_lines()))
+        failed(ClientError { message: message.into(), last_lines: self.clients.last_lines() })
     }
 }
 
@@ -317,10 +368,10 @@ fn trees(
     (running, served): (Option<&Running>, Option<&Watched>),
 ) -> Vec<Watched> {
     let hosts = &context.hosts;
-    let own = clients.processes().filter(|(of, _)| same(of, host));
+    let own = clients.processes().filter(|(of, _)| is_same_host(of, host));
     let mut watched: Vec<Watched> = own.map(|(_, pid)| Watched::process(Role::Client, pid)).collect();
     watched.extend(origin.watched(host));
-    if same(&hosts.proxy, host) {
+    if is_same_host(&hosts.proxy, host) {
         watched.extend(running.iter().flat_map(|running| running.watched(Role::Proxy)));
     }
     let on = |watched: Watched| {
@@ -329,7 +380,7 @@ fn trees(
     };
     let mut watched: Vec<Watched> = watched.into_iter().map(on).collect();
     // It has the CPUs that others gave it.
-    watched.extend(served.filter(|_| same(&hosts.proxy, host)).cloned());
+    watched.extend(served.filter(|_| is_same_host(&hosts.proxy, host)).cloned());
     watched
 }
 
@@ -346,15 +397,16 @@ fn samplers(
     let each: Vec<(&Arc<dyn Host>, Vec<Watched>)> = hosts.each().into_iter().map(of_host).collect();
     let sampler = |(host, trees): &(&Arc<dyn Host>, Vec<Watched>)| {
         let host: &Arc<dyn Host> = host;
-        let beside =
-            each.iter().filter(|(other, _)| !same(other, host) && other.facts().machine == host.facts().machine);
+        let beside = each
+            .iter()
+            .filter(|(other, _)| !is_same_host(other, host) && other.facts().machine == host.facts().machine);
         let plan = Plan {
             trees: trees.clone(),
             elsewhere: beside
                 .flat_map(|(_, trees)| trees.iter().filter_map(Watched::root))
                 .chain(measured_by_another.iter().copied())
                 .collect(),
-            served: running.filter(|_| same(&hosts.proxy, host)).map(|running| Served {
+            served: running.filter(|_| is_same_host(&hosts.proxy, host)).map(|running| Served {
                 port: running.addr.port(),
                 origins: origin.addrs.iter().map(|addr| addr.port()).collect(),
             }),
@@ -364,8 +416,8 @@ fn samplers(
     each.iter().map(sampler).collect()
 }
 
-fn failed((message, evidence): Wrong) -> Failure {
-    Failure::at("load", message, evidence, "see client.log in the trial's folder")
+fn failed(ClientError { message, last_lines }: ClientError) -> Failure {
+    Failure::at("load", message, last_lines, "see client.log in the trial's folder")
 }
 
 fn all_alive(origin: &mut RunningOrigin, running: &mut Option<Running>) -> Result<(), Failure> {
