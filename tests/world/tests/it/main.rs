@@ -1,0 +1,3 @@
+//! weir in a simulated world: exact numbers, on virtual time.
+
+mod omission;
