@@ -9,9 +9,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use weir_net::pin_to_cpu;
+use weir_net::{Conn, Driver, Event, Handler, Io, Next, Task, monotonic_ns, pin_to_cpu};
 
 use crate::counters::AllCounters;
 
@@ -20,6 +20,42 @@ const SLEEP: Duration = Duration::from_millis(20);
 
 /// What it may be late, as for the client's threads ([`weir_model::load::Stalls`]): a neighbour's time slice is shorter.
 const STALL: Duration = Duration::from_millis(20);
+
+/// What looks how late it wakes. A thread or a simulated world runs it.
+#[derive(Debug)]
+pub(crate) struct StallMeter {
+    counters: Arc<AllCounters>,
+    asleep_since: u64,
+}
+
+impl StallMeter {
+    pub(crate) fn new(counters: Arc<AllCounters>, now: u64) -> StallMeter {
+        StallMeter { counters, asleep_since: now }
+    }
+
+    fn wake(&mut self, now: u64) {
+        let late = Duration::from_nanos(now - self.asleep_since).saturating_sub(SLEEP);
+        if late >= STALL {
+            self.counters.stalled(late);
+        }
+        self.asleep_since = now;
+    }
+}
+
+impl Handler for StallMeter {
+    fn on_event<I: Io>(&mut self, _: &mut I, _: Conn, _: Event<'_>) {}
+}
+
+impl<D: Driver> Task<D> for StallMeter {
+    fn turn(&mut self, driver: &mut D) -> io::Result<Next> {
+        self.wake(driver.now());
+        Ok(Next::Poll(Some(self.asleep_since + SLEEP.as_nanos() as u64)))
+    }
+
+    fn poll(&mut self, driver: &mut D, until: Option<u64>) -> io::Result<()> {
+        driver.poll(self, until)
+    }
+}
 
 /// The thread. It ends when this is dropped.
 #[derive(Debug)]
@@ -43,14 +79,9 @@ impl StallWatch {
             if real_time {
                 let _ = weir_net::real_time();
             }
-            let mut asleep_since = Instant::now();
+            let mut meter = StallMeter::new(counters, monotonic_ns());
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(SLEEP) {
-                let woken = Instant::now();
-                let late = woken.duration_since(asleep_since).saturating_sub(SLEEP);
-                if late >= STALL {
-                    counters.stalled(late);
-                }
-                asleep_since = woken;
+                meter.wake(monotonic_ns());
             }
         })?;
         Ok(StallWatch { stop: Some(stop), thread: Some(thread) })

@@ -17,6 +17,7 @@ use crate::http::{HttpSession, HttpShared};
 use crate::keyvalue::{self, Dialect, Juno, KeyValueSession, Memcached, Redis};
 use crate::options::{Options, OriginError};
 use crate::session::Session;
+use crate::stall_watch::StallMeter;
 use crate::state::WorkerState;
 use crate::worker::{Layers, Worker};
 
@@ -183,6 +184,8 @@ pub struct OriginTasks<D: Driver> {
     pub handle: OriginHandle,
     /// Makes each worker's task for its driver, which listens at all of the origin's addresses, in their order.
     pub workers: Vec<MakeTask<D>>,
+    /// Makes the task that notices when the origin's process stands still, for a driver of its own.
+    pub stall_meter: MakeTask<D>,
 }
 
 impl<D: Driver> fmt::Debug for OriginTasks<D> {
@@ -227,6 +230,8 @@ impl<D: Driver + 'static> WithSessions for MakeTasks<D> {
             Box::new(move |driver: &D| Box::new(common.worker(number, driver.clock())) as Box<dyn Task<D>>)
         };
         let workers = (0..number).map(make).collect();
-        Ok(OriginTasks { handle, workers })
+        let counters = Arc::clone(&handle.all_counters);
+        let stall_meter: MakeTask<D> = Box::new(move |driver: &D| Box::new(StallMeter::new(counters, driver.now())));
+        Ok(OriginTasks { handle, workers, stall_meter })
     }
 }

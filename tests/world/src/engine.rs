@@ -47,7 +47,7 @@ impl SimOrigin {
             *addr = listen(*addr, true)?.address().tcp().unwrap_or(*addr);
         }
         let addresses = std::iter::once(options.listen).chain(options.also.iter().copied()).collect();
-        let OriginTasks { handle, workers } = OriginTasks::<SimDriver>::new(options)?;
+        let OriginTasks { handle, workers, stall_meter } = OriginTasks::<SimDriver>::new(options)?;
         let mut origin = SimOrigin { addresses, handle, tasks: Vec::new(), nodes: Vec::new(), wakers: Vec::new() };
         let several = workers.len() > 1;
         for (number, make) in workers.into_iter().enumerate() {
@@ -63,6 +63,9 @@ impl SimOrigin {
             let task = make(&driver);
             origin.tasks.push(world.add_task(driver, task));
         }
+        let driver = world.driver_with("stall meter", node);
+        let task = stall_meter(&driver);
+        origin.tasks.push(world.add_task(driver, task));
         Ok(origin)
     }
 
@@ -91,8 +94,9 @@ struct Desk {
     reports: VecDeque<Progress>,
     start: Option<At>,
     result: Option<Result<LoadResult, LoadError>>,
-    /// Its workers' tasks so far.
+    /// Its workers' tasks so far, and their nodes.
     tasks: Vec<usize>,
+    nodes: Vec<usize>,
 }
 
 /// A load in a world.
@@ -156,6 +160,16 @@ impl SimLoad {
         self.desk().result.is_some()
     }
 
+    /// The task that its calling thread would be.
+    pub fn controller(&self) -> usize {
+        self.controller
+    }
+
+    /// The nodes of its workers.
+    pub fn nodes(&self) -> Vec<usize> {
+        self.desk().nodes.clone()
+    }
+
     /// The tasks of its workers.
     pub fn tasks(&self) -> Vec<usize> {
         self.desk().tasks.clone()
@@ -216,6 +230,7 @@ impl ControllerTask {
         let LoadTasks { controller, workers } = load_tasks(spec, outputs, gated, preloaded, nonce, now)?;
         for (number, make) in workers.into_iter().enumerate() {
             let driver = self.world.driver_with(&format!("client {number}"), self.node);
+            lock(&self.desk).nodes.push(driver.node());
             let task = WorkerTask { task: make(&driver), controller: self.waker.clone() };
             let number = self.world.add_task(driver, Box::new(task));
             lock(&self.desk).tasks.push(number);

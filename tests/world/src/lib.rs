@@ -3,5 +3,7 @@
 //! [`product`] is the product, which is honest or misbehaves as [`misbehaviour`] says. This crate does not know real sockets, clocks or processes.
 
 pub mod engine;
+pub mod host;
 pub mod misbehaviour;
 pub mod product;
+pub mod scenario;

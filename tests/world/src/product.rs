@@ -45,6 +45,10 @@ pub struct Spent {
     pub written: u64,
     /// Requests so far.
     pub requests: u64,
+    /// A CPU that is not its own on which its threads may run, and the one on which they do.
+    pub may_use: Option<u32>,
+    /// See `may_use`.
+    pub runs_on: Option<u32>,
 }
 
 /// A product's counters, shared with whoever reads its vitals.
@@ -104,6 +108,14 @@ impl Product {
     /// A product that has served nothing.
     pub fn new(options: ProductOptions, spent: SharedSpent) -> Product {
         let workers = vec![0; options.workers.max(1)];
+        {
+            let mut spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
+            (spent.may_use, spent.runs_on) = match options.fault {
+                Fault::Elsewhere(cpu) => (Some(cpu as u32), Some(cpu as u32)),
+                Fault::Anywhere => (Some(0), None),
+                _ => (None, None),
+            };
+        }
         Product {
             options,
             spent,

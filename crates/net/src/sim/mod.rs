@@ -196,6 +196,11 @@ impl World {
         self.shared.tasks()[task].work.is_none()
     }
 
+    /// CPU time that a node has used so far, nanoseconds.
+    pub fn cpu_ns(&self, node: usize) -> u64 {
+        self.shared.network().node(node).cpu_ns
+    }
+
     /// Plans something for a time.
     pub fn at(&self, at: u64, call: impl FnOnce(&World) + Send + 'static) {
         self.shared.network().schedule(at, Event::Call(Box::new(call)));

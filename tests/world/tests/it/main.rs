@@ -1,3 +1,4 @@
 //! weir in a simulated world: exact numbers, on virtual time.
 
+mod faults;
 mod omission;

@@ -1,0 +1,362 @@
+//! The processes of a host of the world: origins, clients and requesters, which speak lines as weir's own do, and products.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use weir_host::role::{
+    ClientCommand, ClientReport, ClientSpec, CountersReport, OriginCommand, OriginReport, SPEC_FILE,
+};
+use weir_host::supervisor::StartError;
+use weir_host::{Disturbance, Ended, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec};
+use weir_load::Outputs;
+use weir_model::At;
+use weir_model::origin::OriginSpec;
+use weir_model::product::Signal;
+use weir_net::Driver;
+use weir_origin::Options;
+use weir_product::requester::Answers;
+
+use super::network::SimNetwork;
+use super::{Realm, SimHost, locked};
+use crate::engine::{SimLoad, SimOrigin};
+use crate::misbehaviour::Fault;
+use crate::product::{Product, ProductOptions, SharedSpent, Spent};
+
+/// Threads of a product, as vitals show them.
+const PRODUCT_MEMORY: u64 = 20_000_000;
+
+/// A process of the world.
+#[derive(Debug)]
+pub struct Entry {
+    pub(super) name: String,
+    pub(super) host: String,
+    pub(super) ended: bool,
+    pub(super) frozen_until: u64,
+    pub(super) listens: Vec<SocketAddr>,
+    work: Work,
+}
+
+#[derive(Debug)]
+enum Work {
+    Origin(SimOrigin),
+    Client(SimLoad),
+    Requester,
+    Product { task: Option<usize>, node: usize, spent: SharedSpent },
+}
+
+impl Entry {
+    fn new(host: &SimHost, name: &str, listens: Vec<SocketAddr>, work: Work) -> Entry {
+        let host = host.facts.name.clone();
+        Entry { name: name.to_owned(), host, ended: false, frozen_until: 0, listens, work }
+    }
+
+    /// Its tasks of the world.
+    pub(super) fn tasks(&self) -> Vec<usize> {
+        match &self.work {
+            Work::Origin(origin) => origin.tasks.clone(),
+            Work::Client(load) => load.tasks().into_iter().chain([load.controller()]).collect(),
+            Work::Product { task, .. } => task.iter().copied().collect(),
+            Work::Requester => Vec::new(),
+        }
+    }
+
+    /// What it has spent so far.
+    pub(super) fn spent(&self, realm: &Realm) -> Spent {
+        let of_nodes = |nodes: &[usize]| nodes.iter().map(|node| realm.world.cpu_ns(*node)).sum();
+        match &self.work {
+            Work::Origin(origin) => Spent { cpu_ns: of_nodes(&origin.nodes), memory: 10_000_000, ..Spent::default() },
+            Work::Client(load) => Spent { cpu_ns: of_nodes(&load.nodes()), memory: 10_000_000, ..Spent::default() },
+            Work::Requester => Spent::default(),
+            Work::Product { node, spent, .. } => {
+                let spent = *locked(spent);
+                Spent {
+                    cpu_ns: spent.cpu_ns + realm.world.cpu_ns(*node),
+                    memory: spent.memory.max(PRODUCT_MEMORY),
+                    ..spent
+                }
+            }
+        }
+    }
+
+    /// Connections that it has open, if it can say so.
+    pub(super) fn connections(&self) -> Option<u64> {
+        match &self.work {
+            Work::Origin(origin) => Some(origin.handle.connections_open()),
+            Work::Client(_) | Work::Requester | Work::Product { .. } => None,
+        }
+    }
+}
+
+/// Starts weir in a role.
+pub(super) fn start_role(host: &SimHost, spec: &RoleSpec) -> io::Result<Arc<dyn RoleProcess>> {
+    let realm = &host.realm;
+    let mut lines = VecDeque::new();
+    let entry = match spec.name.as_str() {
+        "requester" => Entry::new(host, "requester", Vec::new(), Work::Requester),
+        "origin" => {
+            let text = spec.args.last().ok_or(io::ErrorKind::InvalidInput)?;
+            let order: OriginSpec = serde_json::from_str(text)?;
+            let options = Options::from_spec(&order, &|path: &Path| std::fs::read(path))?;
+            let origin = SimOrigin::start(&realm.world, options, host.node()).map_err(io::Error::other)?;
+            let (listening, also) = (origin.addresses[0], origin.addresses[1..].to_vec());
+            lines.push_back(json(&OriginReport::Listens { listening, also, driver: "epoll".to_owned() }));
+            Entry::new(host, "origin", origin.addresses.clone(), Work::Origin(origin))
+        }
+        _ => {
+            let folder = Path::new(spec.args.last().ok_or(io::ErrorKind::InvalidInput)?);
+            let order: ClientSpec = serde_json::from_slice(&std::fs::read(folder.join(SPEC_FILE))?)?;
+            let outputs = Outputs { hlog: Some(folder.join("latency.hlog")), series: Some(folder.join("load.csv")) };
+            let load = SimLoad::start(&realm.world, &order.spec, &outputs, order.waits, host.node());
+            Entry::new(host, "client", Vec::new(), Work::Client(load))
+        }
+    };
+    let requester = Answers::over(Arc::new(SimNetwork { host: host.clone() }));
+    let pid = realm.add(entry);
+    Ok(Arc::new(SimRole { host: host.clone(), pid, lines: Mutex::new(lines), requester: Mutex::new(requester) }))
+}
+
+fn json(word: &impl serde::Serialize) -> String {
+    serde_json::to_string(word).expect("reports can be written")
+}
+
+/// weir in a role.
+struct SimRole {
+    host: SimHost,
+    pid: u32,
+    lines: Mutex<VecDeque<String>>,
+    requester: Mutex<Answers>,
+}
+
+impl fmt::Debug for SimRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimRole").field("pid", &self.pid).finish_non_exhaustive()
+    }
+}
+
+impl SimRole {
+    fn with<T>(&self, take: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+        self.host.realm.entries().get_mut(&self.pid).map(take)
+    }
+
+    /// Takes what a client has reported since the last time.
+    fn take_reports(&self) {
+        let mut lines = locked(&self.lines);
+        self.with(|entry| {
+            let Work::Client(load) = &entry.work else { return };
+            while let Some(news) = load.next_report() {
+                lines.extend(weir_lab::trial::report(news).map(|report| json(&report)));
+            }
+            if let Some(result) = load.take_result() {
+                entry.ended = true;
+                lines.push_back(json(&match result {
+                    Ok(result) => ClientReport::Done(Box::new(result)),
+                    Err(error) => ClientReport::Failed(error.to_string()),
+                }));
+            }
+        });
+    }
+
+    /// Waits until its process runs.
+    fn wait_until_thawed(&self, within: Duration) -> bool {
+        let realm = &self.host.realm;
+        realm.wait(within, || self.with(|entry| entry.frozen_until).is_none_or(|until| until <= realm.world.now()))
+    }
+}
+
+impl RoleProcess for SimRole {
+    fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    fn alive(&self) -> bool {
+        self.with(|entry| !entry.ended).unwrap_or_default()
+    }
+
+    fn send(&self, line: &str) -> io::Result<()> {
+        let realm = Arc::clone(&self.host.realm);
+        let done = self.with(|entry| match &entry.work {
+            _ if entry.ended => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
+            Work::Client(load) => {
+                match ClientCommand::parse(line) {
+                    ClientCommand::Start(at) => load.start_at(at),
+                    ClientCommand::End => load.stop(),
+                    ClientCommand::Continue => {}
+                }
+                Ok(None)
+            }
+            Work::Origin(_) => Ok(match OriginCommand::parse(line) {
+                Some(OriginCommand::Freeze(length)) => Some(length),
+                _ => None,
+            }),
+            Work::Requester | Work::Product { .. } => Ok(None),
+        });
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        if let Some(length) = done.unwrap_or_else(|| Err(gone()))? {
+            realm.freeze(self.pid, length);
+        }
+        Ok(())
+    }
+
+    fn receive(&self, within: Duration) -> Result<String, ReceiveError> {
+        let has_news = || {
+            self.take_reports();
+            !locked(&self.lines).is_empty() || !self.alive()
+        };
+        let came = self.host.realm.wait(within, has_news);
+        match locked(&self.lines).pop_front() {
+            Some(line) => Ok(line),
+            None if came => Err(ReceiveError::Ended),
+            None => Err(ReceiveError::Timeout),
+        }
+    }
+
+    fn ask(&self, line: &str, within: Duration) -> Result<String, ReceiveError> {
+        if !self.alive() {
+            return Err(ReceiveError::Ended);
+        }
+        if !self.wait_until_thawed(within) {
+            return Err(ReceiveError::Timeout);
+        }
+        let reply = self.with(|entry| match (&entry.work, OriginCommand::parse(line)) {
+            (Work::Origin(origin), Some(OriginCommand::Counters)) => {
+                Some(json(&CountersReport { counters: origin.handle.counters() }))
+            }
+            (Work::Origin(origin), Some(OriginCommand::Count)) => {
+                Some(json(&OriginReport::Open { connections_open: origin.handle.connections_open() }))
+            }
+            _ => None,
+        });
+        // A requester's requests run the world, so nothing may be locked meanwhile.
+        Ok(reply.flatten().unwrap_or_else(|| locked(&self.requester).to(line)))
+    }
+
+    fn end(&self) {
+        self.host.realm.kill(self.pid);
+    }
+}
+
+impl Drop for SimRole {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Starts a product: `BINARY LISTEN ORIGINS FAULT SERVICE_US WORKERS`, its origins with commas between them.
+pub(super) fn start_program(host: &SimHost, spec: &ProgramSpec) -> Result<Box<dyn Process>, StartError> {
+    let realm = &host.realm;
+    let failed = |why: &str| StartError::Program {
+        program: spec.argv.first().cloned().unwrap_or_default(),
+        why: why.to_owned(),
+    };
+    let [_, listen, origins, fault, service, workers] = spec.argv.as_slice() else {
+        return Err(failed("it takes five arguments"));
+    };
+    if host.is_lost() {
+        return Err(failed("its host is lost"));
+    }
+    let origins: Option<Vec<SocketAddr>> = origins.split(',').map(|addr| addr.parse().ok()).collect();
+    let options = ProductOptions {
+        service: service.parse::<u64>().map_err(|_| failed("no service time"))? * 1_000,
+        workers: workers.parse().map_err(|_| failed("no number of workers"))?,
+        upstreams: 1_000,
+        keep_alive: true,
+        origins: origins.ok_or_else(|| failed("no origins"))?.into_iter().map(Into::into).collect(),
+        fault: Fault::parse(fault).ok_or_else(|| failed("no such fault"))?,
+    };
+    let listen: SocketAddr = listen.parse().map_err(|_| failed("no address"))?;
+    let spent = SharedSpent::default();
+    let work = Work::Product { task: None, node: 0, spent: Arc::clone(&spent) };
+    let pid = realm.add(Entry::new(host, "product", vec![listen], work));
+    let product = SimProcess { host: host.clone(), pid, listen, options, spent, disturbed: Arc::default() };
+    product.begin();
+    Ok(Box::new(product))
+}
+
+/// A product's process.
+#[derive(Debug)]
+struct SimProcess {
+    host: SimHost,
+    pid: u32,
+    listen: SocketAddr,
+    options: ProductOptions,
+    spent: SharedSpent,
+    disturbed: Arc<Mutex<Vec<(Disturbance, At)>>>,
+}
+
+impl SimProcess {
+    fn begin(&self) {
+        begin_product(&self.host, self.pid, self.listen, self.options.clone(), Arc::clone(&self.spent));
+    }
+}
+
+/// Gives a product's process its task.
+fn begin_product(host: &SimHost, pid: u32, listen: SocketAddr, options: ProductOptions, spent: SharedSpent) {
+    let world = &host.realm.world;
+    let mut driver = world.driver_with("product", host.node());
+    // A port that is taken shows as a product that does not get ready.
+    if let Ok(listener) = world.listen(listen, 65_535, false) {
+        let _ = driver.listen(listener);
+    }
+    let number = driver.node();
+    let began = world.add_task(driver, Box::new(Product::new(options, spent)));
+    if let Some(Entry { work: Work::Product { task, node, .. }, .. }) = host.realm.entries().get_mut(&pid) {
+        (*task, *node) = (Some(began), number);
+    }
+}
+
+impl Process for SimProcess {
+    fn root(&self) -> u32 {
+        self.pid
+    }
+
+    fn wait(&mut self, within: Duration) -> Option<Ended> {
+        let realm = &self.host.realm;
+        let ended = || realm.entries().get(&self.pid).is_none_or(|entry| entry.ended);
+        realm.wait(within, ended).then_some(Ended::LOST)
+    }
+
+    fn signal(&mut self, _signal: Signal) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn disturb(&mut self, what: Disturbance, at: Option<At>) -> io::Result<()> {
+        let world = &self.host.realm.world;
+        let due = at.map_or(world.now(), |at| self.host.world_time(at)).max(world.now());
+        let (host, pid, listen, disturbed) = (self.host.clone(), self.pid, self.listen, Arc::clone(&self.disturbed));
+        let (options, spent) = (self.options.clone(), Arc::clone(&self.spent));
+        world.at(due, move |world| {
+            let now = At { mono_ns: world.now() + super::BOOTED + host.offset, unix_ns: world.unix_now() };
+            let realm = &host.realm;
+            let tasks = realm.entries().get(&pid).map(Entry::tasks).unwrap_or_default();
+            match what {
+                Disturbance::Kill => tasks.into_iter().for_each(|task| world.kill(task)),
+                Disturbance::Start => begin_product(&host, pid, listen, options, spent),
+                Disturbance::Freeze => tasks.into_iter().for_each(|task| world.freeze(task, u64::MAX)),
+                Disturbance::Thaw => tasks.into_iter().for_each(|task| world.freeze(task, 0)),
+                Disturbance::FillDisk | Disturbance::FreeDisk => {}
+            }
+            locked(&disturbed).push((what, now));
+        });
+        Ok(())
+    }
+
+    fn disturbed(&mut self) -> Vec<(Disturbance, At)> {
+        locked(&self.disturbed).clone()
+    }
+
+    fn stop(self: Box<Self>, _grace: Duration) -> Ended {
+        let gone = self.host.realm.entries().get(&self.pid).is_none_or(|entry| entry.ended);
+        if gone { Ended::LOST } else { Ended { code: Some(0), signal: None, forced: false, left_over: 0, lost: false } }
+    }
+}
+
+impl Drop for SimProcess {
+    fn drop(&mut self) {
+        self.host.realm.kill(self.pid);
+    }
+}

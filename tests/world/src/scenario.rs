@@ -1,0 +1,234 @@
+//! A run of a suite in the world: its hosts, its products and its folder. Tests make one, disturb it, and look at what was recorded.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use weir_host::stop::Stop;
+use weir_host::{Host, LocalStorage, Storage};
+use weir_lab::hosts::Hosts;
+use weir_lab::journal::{Journal, JournalError};
+use weir_lab::run::{Outcome, Run, Setup};
+use weir_model::load::DriverChoice;
+use weir_model::product::Product;
+use weir_model::record::Measurement;
+use weir_product::catalogue::Catalogue;
+use weir_product::launch::Installed;
+use weir_product::tls::RunTls;
+
+use crate::host::{Realm, SimHost, SimReach};
+
+const DIRECT: &str = include_str!("../../../products/direct/product.toml");
+
+/// A suite with one small workload. `head` are further keys of `[suite]`, `workload` of the workload; `load` are those of the load.
+pub fn suite(head: &str, workload: &str, load: &str) -> String {
+    format!(
+        "[suite]\nquestion = \"Does it work?\"\n{head}\n\n[[workload]]\nname = \"tiny\"\npath = \"/bytes/128\"\n\
+         expect = {{ status = 200, size = 128 }}\n{workload}\n\n[[load]]\nname = \"load\"\n{load}\n"
+    )
+}
+
+/// A product of the world: its misbehaviour, the CPU time of a request in microseconds, and its workers.
+pub fn product(fault: &str, service_us: u64, workers: usize) -> String {
+    format!(
+        r#"
+[product]
+title = "Simulated"
+about = "A product of the simulated world"
+home = "https://example.org/"
+speaks = ["http/1.1"]
+[[install]]
+method = "system"
+binary = "simulated"
+[version]
+command = ["{{{{ binary }}}}", "--version"]
+pattern = '(\d+)'
+[process]
+command = ["{{{{ binary }}}}", "{{{{ listen_host }}}}:{{{{ listen_port }}}}", "{{{{ origin_host }}}}:{{{{ origin_port }}}}", "{fault}", "{service_us}", "{workers}"]
+ready_within = "5s"
+stop_within = "1s"
+[profile.tuned]
+about = "As it is"
+codings = ["gzip"]
+files = {{ "none" = "none.j2" }}
+"#
+    )
+}
+
+/// Which steps that change the run's folder succeed.
+#[derive(Debug, Default)]
+pub struct Disk {
+    steps: AtomicU64,
+    /// From this step on the process is gone; 0: never.
+    crash_at: AtomicU64,
+    /// From this step on the disk is full; 0: never.
+    full_at: AtomicU64,
+}
+
+impl Disk {
+    /// A disk on which all steps succeed.
+    pub fn sound() -> Arc<Disk> {
+        Arc::default()
+    }
+
+    /// A disk on which nothing is done any more from this step on, the first of which is 1.
+    pub fn crashing_at(step: u64) -> Arc<Disk> {
+        Arc::new(Disk { crash_at: AtomicU64::new(step), ..Disk::default() })
+    }
+
+    /// A disk that is full from this step on.
+    pub fn full_at(step: u64) -> Arc<Disk> {
+        Arc::new(Disk { full_at: AtomicU64::new(step), ..Disk::default() })
+    }
+
+    /// Steps so far.
+    pub fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// All steps succeed from now on.
+    pub fn mend(&self) {
+        self.crash_at.store(0, Ordering::Relaxed);
+        self.full_at.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The lab's way to a [`Disk`].
+#[derive(Debug)]
+struct DiskStorage(Arc<Disk>);
+
+impl Storage for DiskStorage {
+    fn admit(&self, path: &Path, bytes: usize) -> io::Result<usize> {
+        let step = self.0.steps.fetch_add(1, Ordering::Relaxed) + 1;
+        let from = |at: &AtomicU64| Some(at.load(Ordering::Relaxed)).filter(|at| *at > 0 && step >= *at);
+        if from(&self.0.crash_at).is_some() {
+            return Err(io::Error::other("the process is gone"));
+        }
+        if from(&self.0.full_at).is_some() {
+            return Ok(bytes / 2);
+        }
+        LocalStorage.admit(path, bytes)
+    }
+}
+
+/// A run in a world. The folder is its owner's.
+#[derive(Debug)]
+pub struct Scenario {
+    /// The world with its processes.
+    pub realm: Arc<Realm>,
+    /// Where clients, products and origins run.
+    pub hosts: Vec<SimHost>,
+    /// See [`Disk`].
+    pub disk: Arc<Disk>,
+    folder: PathBuf,
+    products: Vec<String>,
+}
+
+impl Scenario {
+    /// A world with this seed and so many hosts: one for all roles, or one for each of client, product and origin, with clocks of their
+    /// own. `products` are definitions by name.
+    pub fn new(seed: u64, hosts: usize, folder: &Path, products: &[(&str, String)], disk: Arc<Disk>) -> Scenario {
+        let realm = Realm::new(seed, Arc::new(DiskStorage(Arc::clone(&disk))));
+        let names = ["client", "proxy", "origin"];
+        let hosts = match hosts {
+            1 => vec![SimHost::new(&realm, "here", 0)],
+            _ => names.iter().map(|name| SimHost::new(&realm, name, realm.world.random(1 << 40))).collect(),
+        };
+        write_library(folder, products);
+        let products = products.iter().map(|(name, _)| (*name).to_owned()).collect();
+        Scenario { realm, hosts, disk, folder: folder.to_owned(), products }
+    }
+
+    /// The run's folder.
+    pub fn run_folder(&self) -> PathBuf {
+        self.folder.join("run")
+    }
+
+    fn hosts(&self) -> Hosts {
+        let shared = |nth: usize| -> Arc<dyn Host> { Arc::new(self.hosts[nth % self.hosts.len()].clone()) };
+        Hosts { clients: vec![shared(0)], proxy: shared(1), origins: vec![shared(2)] }
+    }
+
+    fn setup(&self, suite: &Path) -> Setup {
+        let mut catalogue = Catalogue::default();
+        catalogue.overlay(&self.folder.join("library")).unwrap_or_else(|error| panic!("{error}"));
+        catalogue.agree(|_| true);
+        let name = suite.to_str().expect("UTF-8");
+        let suite = catalogue.suite(name).unwrap_or_else(|error| panic!("{error}"));
+        let installed = |name: &String| {
+            let binary = format!("/opt/{name}").into();
+            let (version, from) = ("1".to_owned(), "system".to_owned());
+            (name.clone(), Installed { binary, version, sha256: "0".repeat(64), from })
+        };
+        let installed: BTreeMap<String, Installed> = self.products.iter().map(installed).collect();
+        let used = |(name, _): &(&String, &Product)| suite.entries.iter().any(|entry| entry.product == **name);
+        let products = catalogue.products().iter().filter(used).map(|(name, product)| (name.clone(), product.clone()));
+        let hosts = self.hosts();
+        Setup {
+            products: products.collect(),
+            scaled: Vec::new(),
+            skipped: Vec::new(),
+            tls: RunTls::new(suite.tls).expect("a certificate"),
+            installed: installed.clone(),
+            origin_installed: installed,
+            placement: hosts.placement(),
+            topology: "# the world\n".to_owned(),
+            reach: Box::new(SimReach(self.hosts.clone())),
+            driver: DriverChoice::Epoll,
+            weir_sha256: "0".repeat(64),
+            weir_version: "0.0.0".to_owned(),
+            doctor: Vec::new(),
+            hosts,
+            suite,
+        }
+    }
+
+    /// Prepares a run of a suite in an empty folder.
+    ///
+    /// # Errors
+    /// Those of the run.
+    pub fn create(&self, suite: &str) -> Result<Run, JournalError> {
+        let file = self.folder.join("suite.toml");
+        std::fs::write(&file, suite).expect("written");
+        Run::create(&self.run_folder(), self.setup(&file))
+    }
+
+    /// Runs a suite.
+    ///
+    /// # Errors
+    /// Those of the run.
+    pub fn run(&self, suite: &str) -> Result<Outcome, JournalError> {
+        self.create(suite)?.execute(&Stop::new(), &mut ())
+    }
+
+    /// Goes on with the run that is in the folder.
+    ///
+    /// # Errors
+    /// Those of the run.
+    pub fn resume(&self) -> Result<Outcome, JournalError> {
+        let setup = self.setup(&self.run_folder().join("run.toml"));
+        Run::resume(&self.run_folder(), setup, false)?.execute(&Stop::new(), &mut ())
+    }
+
+    /// What was measured so far, by trial.
+    pub fn measured(&self) -> Vec<Measurement> {
+        let storage: Arc<dyn Storage> = Arc::new(LocalStorage);
+        let journal = Journal::open(&self.run_folder(), false, storage).unwrap_or_else(|error| panic!("{error}"));
+        let finished = journal.finished().unwrap_or_else(|error| panic!("{error}"));
+        finished.into_values().collect()
+    }
+}
+
+fn write_library(folder: &Path, products: &[(&str, String)]) {
+    let direct = [("direct", DIRECT.to_owned())];
+    for (name, text) in direct.iter().chain(products) {
+        let folder = folder.join("library/products").join(name);
+        std::fs::create_dir_all(&folder).expect("made");
+        std::fs::write(folder.join("product.toml"), text).expect("written");
+        if *name != "direct" {
+            std::fs::write(folder.join("none.j2"), "").expect("written");
+        }
+    }
+}
