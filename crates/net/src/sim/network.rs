@@ -2,10 +2,10 @@
 //! [`super::SimDriver`] calls it for a node. It does not know tasks or handlers.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::hash::Hasher;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -25,8 +25,11 @@ const SYN_RETRIES: u32 = 6;
 /// How often a Unix socket looks for room in the queue of its server.
 const UNIX_WAIT: u64 = 1_000_000;
 
-/// The first of the ports that are given out.
+/// The first of the ports that listeners are given.
 const FIRST_PORT: u16 = 20_000;
+
+/// The first of the ports that connections come from.
+const FIRST_SOURCE_PORT: u16 = 32_768;
 
 pub(super) type NodeId = usize;
 pub(super) type SocketId = usize;
@@ -101,6 +104,9 @@ pub(super) enum Notice {
     Failed { error: i32, unsent: usize },
 }
 
+/// Source and destination.
+type Route = (SocketAddr, SocketAddr);
+
 /// One end of a connection.
 struct Socket {
     node: NodeId,
@@ -108,6 +114,8 @@ struct Socket {
     peer: Option<SocketId>,
     /// Where it connects to.
     to: Option<Address>,
+    /// Both ends, if it is a TCP connection that this end has made.
+    route: Option<Route>,
     state: State,
     /// The number of the listener, until the program knows of the connection.
     accepted: Option<usize>,
@@ -186,6 +194,9 @@ pub(super) struct Network {
     /// What waits for a link to come up, in order.
     held: Vec<((NodeId, NodeId), Event)>,
     next_port: u16,
+    /// Counts the source ports that were given out.
+    next_source: u64,
+    routes: HashSet<Route>,
     trace: Trace,
 }
 
@@ -227,6 +238,8 @@ impl Network {
             busy_until: HashMap::new(),
             held: Vec::new(),
             next_port: FIRST_PORT,
+            next_source: 0,
+            routes: HashSet::new(),
             trace: Trace { hash: fnv::Fnv(0xcbf2_9ce4_8422_2325), lines: None },
         }
     }
@@ -396,18 +409,46 @@ impl Network {
 
     // --- Connections.
 
-    pub(super) fn connect(&mut self, node: NodeId, to: &Address, _from: Option<IpAddr>) -> io::Result<Conn> {
+    pub(super) fn connect(&mut self, node: NodeId, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
         if self.open(node) >= self.nodes[node].options.descriptors {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
+        }
+        let from = from.filter(|from| !from.is_unspecified());
+        if from.is_some_and(|from| !from.is_loopback()) {
+            return Err(io::Error::from_raw_os_error(libc::EADDRNOTAVAIL));
         }
         self.charge(node);
         let socket = self.add_socket(node, State::Connecting);
         self.sockets[socket].to = Some(to.clone());
         let conn = self.take_slot(node, socket);
+        if let Some(to) = to.tcp() {
+            let Some(route) = self.take_route(from, to, self.nodes[node].options.ports) else {
+                self.schedule(self.now, Event::Refused { socket, error: libc::EADDRNOTAVAIL });
+                return Ok(conn);
+            };
+            self.sockets[socket].route = Some(route);
+        }
         let target = self.target_of(to).unwrap_or(node);
         let link = self.link(node, target);
         self.schedule(self.now + link.latency, Event::Syn { socket, lost: 0 });
         Ok(conn)
+    }
+
+    /// A free port to come from.
+    fn take_route(&mut self, from: Option<IpAddr>, to: SocketAddr, ports: u16) -> Option<Route> {
+        let local = if to.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+        (0..ports).find_map(|_| {
+            let port = FIRST_SOURCE_PORT + (self.next_source % u64::from(ports)) as u16;
+            self.next_source += 1;
+            let route = (SocketAddr::new(from.unwrap_or(local), port), to);
+            self.routes.insert(route).then_some(route)
+        })
+    }
+
+    pub(super) fn peer_address(&self, node: NodeId, conn: Conn) -> Option<SocketAddr> {
+        let socket = &self.sockets[self.known(node, conn)?];
+        let accepted_from = || self.sockets[socket.peer?].route.map(|(from, _)| from);
+        socket.route.map(|(_, to)| to).or_else(accepted_from)
     }
 
     fn add_socket(&mut self, node: NodeId, state: State) -> SocketId {
@@ -416,6 +457,7 @@ impl Network {
             conn: None,
             peer: None,
             to: None,
+            route: None,
             state,
             accepted: None,
             connected: false,
@@ -525,6 +567,9 @@ impl Network {
         if let Some(conn) = self.sockets[socket].conn.take() {
             self.nodes[node].slots[conn.slot()].socket = None;
             self.nodes[node].dead.push(conn.slot() as u32);
+        }
+        if let Some(route) = self.sockets[socket].route {
+            self.routes.remove(&route);
         }
     }
 

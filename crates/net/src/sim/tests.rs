@@ -1,4 +1,4 @@
-//! The world by itself: time, order and what a link does. The cases of `tests/drivers.rs` show that it behaves as the kernel's drivers do.
+//! The world by itself: time, order and what a link does. The cases of `tests/it` show that it behaves as the kernel's drivers do.
 
 use super::*;
 use crate::{Conn, Driver, Event as DriverEvent, Handler, Io};

@@ -1,38 +1,19 @@
 //! How connections end: closed, aborted, refused, reset, half-closed; and that they leave nothing behind.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::io::{ErrorKind, Read, Write};
 
-use weir_net::{Conn, Driver, Event, Handler, Io};
+use weir_net::{Address, Conn, Driver, Event, Handler, Io, monotonic_ns};
 
-use crate::common::{BODY, Echo, LONG, Record, Seen, Server, listener, peer, peer_listener, reset};
-use crate::common::{poll, run_out, run_until, small_peer};
-
-/// A driver that has accepted `peer`.
-fn accepted<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-    connect: fn(SocketAddr) -> TcpStream,
-) -> (D, Record, Conn, TcpStream) {
-    let (listener, addr) = listener();
-    let mut driver = make().unwrap();
-    driver.listen(listener).unwrap();
-    let peer = connect(addr);
-    let mut record = Record::default();
-    run_until(&mut driver, &mut record, |record, _| !record.seen.is_empty());
-    assert_eq!(record.seen[0].1, Seen::Accepted);
-    let conn = record.conn();
-    (driver, record, conn, peer)
-}
+use crate::common::{
+    BODY, Echo, Kernel, LONG, MILLISECOND, Network, Peer, Place, Record, Seen, poll, run_out, run_until, settle,
+};
 
 fn is_failure(seen: &Seen) -> bool {
     matches!(seen, Seen::Failed(_))
 }
 
-pub fn abort_resets_the_peer<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
-    let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
+pub fn abort_resets_the_peer<N: Network>(net: &N) {
+    let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect);
     driver.send(conn, b"never sent");
     driver.abort(conn);
     driver.send(conn, b"ignored");
@@ -43,16 +24,12 @@ pub fn abort_resets_the_peer<D: Driver<Listener = weir_net::Listener, Waker = we
     assert_eq!(record.seen.len(), 1, "no event follows an abort");
 }
 
-pub fn abort_while_blocked_resets_the_peer<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
-    let (mut driver, mut record, conn, mut peer) = accepted(make, small_peer);
+pub fn abort_while_blocked_resets_the_peer<N: Network>(net: &N) {
+    let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect_small);
     for _ in 0..100 {
         driver.send_with(conn, b"", &BODY);
     }
-    for _ in 0..3 {
-        poll(&mut driver, &mut record);
-    }
+    settle(&mut driver, &mut record);
     assert!(driver.unsent(conn) > 0);
     driver.abort(conn);
     run_out(&mut driver, &mut record);
@@ -62,17 +39,13 @@ pub fn abort_while_blocked_resets_the_peer<D: Driver<Listener = weir_net::Listen
     assert_eq!(record.seen.len(), 1, "no event follows an abort");
 }
 
-pub fn abort_ends_a_close_that_cannot_send<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
-    let (mut driver, mut record, conn, mut peer) = accepted(make, small_peer);
+pub fn abort_ends_a_close_that_cannot_send<N: Network>(net: &N) {
+    let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect_small);
     for _ in 0..100 {
         driver.send_with(conn, b"", &BODY);
     }
     driver.close(conn);
-    for _ in 0..3 {
-        poll(&mut driver, &mut record);
-    }
+    settle(&mut driver, &mut record);
     assert_eq!(driver.open(), 1, "the peer does not read");
     driver.abort(conn);
     run_out(&mut driver, &mut record);
@@ -81,14 +54,12 @@ pub fn abort_ends_a_close_that_cannot_send<D: Driver<Listener = weir_net::Listen
     assert_eq!(record.seen.len(), 1, "no event follows a close");
 }
 
-pub fn refused_connect_fails_once<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
+pub fn refused_connect_fails_once<N: Network>(net: &N) {
     // A port that was free a moment ago.
-    let addr = peer_listener().1;
-    let mut driver = make().unwrap();
+    let address = net.refusing();
+    let mut driver = net.driver();
     let mut record = Record::default();
-    let conn = driver.connect(&addr.into(), None).unwrap();
+    let conn = driver.connect(&address, None).unwrap();
     driver.send(conn, b"never sent");
     run_out(&mut driver, &mut record);
     poll(&mut driver, &mut record);
@@ -99,16 +70,14 @@ pub fn refused_connect_fails_once<D: Driver<Listener = weir_net::Listener, Waker
     assert_eq!(driver.open(), 0);
 }
 
-pub fn a_reset_in_mid_data_fails_once<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
-    let (mut driver, mut record, conn, mut peer) = accepted(make, small_peer);
+pub fn a_reset_in_mid_data_fails_once<N: Network>(net: &N) {
+    let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect_small);
     for _ in 0..50 {
         driver.send_with(conn, b"", &BODY);
     }
     poll(&mut driver, &mut record);
     peer.read_exact(&mut [0; 10]).unwrap();
-    reset(peer);
+    peer.reset();
     run_out(&mut driver, &mut record);
     poll(&mut driver, &mut record);
     assert_eq!(record.seen.len(), 2, "{:?}", record.seen);
@@ -128,48 +97,40 @@ impl Handler for FailureRecord {
     }
 }
 
-pub fn a_failure_reports_the_unsent_bytes<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
-    let mut driver = make().unwrap();
+pub fn a_failure_reports_the_unsent_bytes<N: Network>(net: &N) {
+    let mut driver = net.driver();
     let mut losses = FailureRecord::default();
     // Never connected: nothing was.
-    let conn = driver.connect(&peer_listener().1.into(), None).unwrap();
+    let conn = driver.connect(&net.refusing(), None).unwrap();
     driver.send_with(conn, b"head", &BODY);
     run_out(&mut driver, &mut losses);
     assert_eq!(losses.0, [4 + BODY.len()]);
     // Reset: what the kernel had taken is not counted, what is sent into the void is.
-    let (listener, addr) = peer_listener();
-    let conn = driver.connect(&addr.into(), None).unwrap();
+    let (listener, address) = net.peer_listener(Place::Tcp);
+    let conn = driver.connect(&address, None).unwrap();
     let mut queued = 0;
     for _ in 0..50 {
         driver.send_with(conn, b"", &BODY);
         queued += BODY.len();
     }
-    for _ in 0..5 {
-        poll(&mut driver, &mut losses);
-    }
-    let (peer, _) = listener.accept().unwrap();
+    settle(&mut driver, &mut losses);
+    let peer = net.accept(&listener);
     let left = driver.unsent(conn);
     assert!(left > 0 && left < queued);
-    reset(peer);
+    peer.reset();
     driver.send(conn, b"more");
     run_out(&mut driver, &mut losses);
     assert_eq!(losses.0.len(), 2);
     assert!(losses.0[1] >= 4 && losses.0[1] <= left + 4, "{} of {left}", losses.0[1]);
 }
 
-pub fn data_before_a_reset_is_delivered_before_the_failure<
-    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
->(
-    make: fn() -> io::Result<D>,
-) {
-    let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
+pub fn data_before_a_reset_is_delivered_before_the_failure<N: Network>(net: &N) {
+    let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect);
     peer.write_all(b"last words").unwrap();
     // Unread bytes make the peer's close a reset, after its data has arrived.
     driver.send(conn, b"unread");
     run_until(&mut driver, &mut record, |record, _| record.count(|seen| matches!(seen, Seen::Data(_))) > 0);
-    peer.peek(&mut [0; 6]).unwrap();
+    peer.wait_for_bytes();
     drop(peer);
     // Sending on a reset connection must neither hide how it ended nor report the end twice.
     for _ in 0..5 {
@@ -183,16 +144,12 @@ pub fn data_before_a_reset_is_delivered_before_the_failure<
 }
 
 /// A multishot receive of Linux up to 6.18 may never see a reset that came at once with data.
-pub fn a_reset_at_once_with_data_is_noticed_by_what_is_sent<
-    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
->(
-    make: fn() -> io::Result<D>,
-) {
-    let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
+pub fn a_reset_at_once_with_data_is_noticed_by_what_is_sent<N: Network>(net: &N) {
+    let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect);
     // The kernel waits for data.
     poll(&mut driver, &mut record);
     peer.write_all(b"data").unwrap();
-    reset(peer);
+    peer.reset();
     run_until(&mut driver, &mut record, |record, _| record.seen.len() > 1);
     assert_eq!(record.seen[1].1, Seen::Data(b"data".to_vec()));
     driver.send(conn, b"answer");
@@ -200,17 +157,13 @@ pub fn a_reset_at_once_with_data_is_noticed_by_what_is_sent<
     assert!(is_failure(&record.seen[2].1) && record.seen.len() == 3, "{:?}", record.seen);
 }
 
-pub fn after_eof_the_connection_can_still_send<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
-    let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
+pub fn after_eof_the_connection_can_still_send<N: Network>(net: &N) {
+    let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect);
     peer.write_all(b"question").unwrap();
-    peer.shutdown(Shutdown::Write).unwrap();
+    peer.shut_down();
     let eofs = |record: &Record| record.count(|seen| *seen == Seen::Eof);
     run_until(&mut driver, &mut record, |record, _| eofs(record) > 0);
-    for _ in 0..3 {
-        poll(&mut driver, &mut record);
-    }
+    settle(&mut driver, &mut record);
     assert_eq!(eofs(&record), 1, "told once");
     assert_eq!(record.data(), b"question");
     assert_eq!(driver.open(), 1);
@@ -224,17 +177,14 @@ pub fn after_eof_the_connection_can_still_send<D: Driver<Listener = weir_net::Li
     assert_eq!(record.count(is_failure), 0);
 }
 
-pub fn close_before_connected_emits_no_event<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
-    let (_listener, addr) = peer_listener();
-    let refusing = peer_listener().1;
-    let mut driver = make().unwrap();
+pub fn close_before_connected_emits_no_event<N: Network>(net: &N) {
+    let (_listener, listening) = net.peer_listener(Place::Tcp);
+    let mut driver = net.driver();
     let mut record = Record::default();
-    for addr in [addr, refusing] {
-        let closed = driver.connect(&addr.into(), None).unwrap();
+    for address in [listening, net.refusing()] {
+        let closed = driver.connect(&address, None).unwrap();
         driver.close(closed);
-        let aborted = driver.connect(&addr.into(), None).unwrap();
+        let aborted = driver.connect(&address, None).unwrap();
         driver.abort(aborted);
     }
     run_out(&mut driver, &mut record);
@@ -242,16 +192,10 @@ pub fn close_before_connected_emits_no_event<D: Driver<Listener = weir_net::List
     assert!(record.seen.is_empty(), "{:?}", record.seen);
 }
 
-pub fn a_stale_connection_does_not_affect_its_successor<
-    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
->(
-    make: fn() -> io::Result<D>,
-) {
-    let (listener, addr) = listener();
-    let mut driver = make().unwrap();
-    driver.listen(listener).unwrap();
+pub fn a_stale_connection_does_not_affect_its_successor<N: Network>(net: &N) {
+    let (mut driver, address) = net.listening(Place::Tcp);
     let mut record = Record::default();
-    let first_peer = peer(addr);
+    let first_peer = net.connect(&address);
     run_until(&mut driver, &mut record, |record, _| record.seen.len() == 1);
     let first = record.conn();
     drop(first_peer);
@@ -259,7 +203,7 @@ pub fn a_stale_connection_does_not_affect_its_successor<
     driver.close(first);
     run_out(&mut driver, &mut record);
 
-    let mut second_peer = peer(addr);
+    let mut second_peer = net.connect(&address);
     run_until(&mut driver, &mut record, |record, _| record.seen.len() == 3);
     let second = record.seen[2].0;
     assert_eq!(second.slot(), first.slot(), "slots are used again");
@@ -296,9 +240,7 @@ impl Handler for CloseInside {
     }
 }
 
-pub fn closing_inside_any_event_is_allowed<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
+pub fn closing_inside_any_event_is_allowed<N: Network>(net: &N) {
     let events: [fn(&Event<'_>) -> bool; 5] = [
         |event| matches!(event, Event::Accepted(_)),
         |event| matches!(event, Event::Connected),
@@ -307,27 +249,21 @@ pub fn closing_inside_any_event_is_allowed<D: Driver<Listener = weir_net::Listen
         |event| matches!(event, Event::Failed { .. }),
     ];
     for when in events {
-        let (ours, addr) = listener();
-        let (theirs, their_addr) = peer_listener();
-        let mut driver = make().unwrap();
-        driver.listen(ours).unwrap();
+        let (theirs, their_address) = net.peer_listener(Place::Tcp);
+        let (mut driver, address) = net.listening(Place::Tcp);
         let mut handler = CloseInside { when, told_after: 0, closed: Vec::new() };
         for _ in 0..3 {
-            let conn = driver.connect(&their_addr.into(), None).unwrap();
-            driver.connect(&peer_listener().1.into(), None).unwrap();
-            let mut inwards = peer(addr);
+            let conn = driver.connect(&their_address, None).unwrap();
+            driver.connect(&net.refusing(), None).unwrap();
+            let mut inwards = net.connect(&address);
             inwards.write_all(&[7; 3_000]).unwrap();
             poll(&mut driver, &mut handler);
-            let (mut outwards, _) = theirs.accept().unwrap();
+            let mut outwards = net.accept(&theirs);
             // It may be closed already, and then refuses the bytes.
             let _ = outwards.write_all(b"hello");
-            for _ in 0..3 {
-                poll(&mut driver, &mut handler);
-            }
+            settle(&mut driver, &mut handler);
             drop((inwards, outwards));
-            for _ in 0..3 {
-                poll(&mut driver, &mut handler);
-            }
+            settle(&mut driver, &mut handler);
             driver.close(conn);
         }
         assert!(!handler.closed.is_empty());
@@ -337,8 +273,8 @@ pub fn closing_inside_any_event_is_allowed<D: Driver<Listener = weir_net::Listen
 
 /// Makes a new connection in every event, until it has made enough.
 struct Multiplier {
-    addr: SocketAddr,
-    refusing: SocketAddr,
+    address: Address,
+    refusing: Address,
     left: usize,
     echoed: usize,
 }
@@ -347,8 +283,8 @@ impl Handler for Multiplier {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         if self.left > 0 {
             self.left -= 1;
-            let to = if self.left.is_multiple_of(3) { self.refusing } else { self.addr };
-            io.connect(&to.into(), None).unwrap();
+            let to = if self.left.is_multiple_of(3) { &self.refusing } else { &self.address };
+            io.connect(to, None).unwrap();
         }
         match event {
             Event::Connected => io.send(conn, b"ping"),
@@ -362,15 +298,11 @@ impl Handler for Multiplier {
     }
 }
 
-pub fn connecting_inside_events_is_allowed<
-    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static,
->(
-    make: fn() -> io::Result<D>,
-) {
-    let server = Server::start(make, || Echo);
-    let mut driver = make().unwrap();
-    let mut handler = Multiplier { addr: server.addr, refusing: peer_listener().1, left: 500, echoed: 0 };
-    driver.connect(&server.addr.into(), None).unwrap();
+pub fn connecting_inside_events_is_allowed<N: Network>(net: &N) {
+    let (_server, address) = net.serve(Echo);
+    let mut driver = net.driver();
+    let mut handler = Multiplier { address: address.clone(), refusing: net.refusing(), left: 500, echoed: 0 };
+    driver.connect(&address, None).unwrap();
     run_out(&mut driver, &mut handler);
     assert_eq!(handler.left, 0);
     assert!(handler.echoed >= 300, "{}", handler.echoed);
@@ -388,22 +320,20 @@ fn sockets_on(port: u16) -> usize {
         .count()
 }
 
-pub fn sockets_do_not_leak<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
-    let (ours, addr) = listener();
-    let mut driver = make().unwrap();
-    driver.listen(ours).unwrap();
+pub fn sockets_do_not_leak<D>(net: &Kernel<D>)
+where
+    Kernel<D>: Network,
+ {
+    let (mut driver, address) = net.listening(Place::Tcp);
     let mut record = Record::default();
-    let before = sockets_on(addr.port());
+    let port = address.tcp().unwrap().port();
+    let before = sockets_on(port);
     assert_eq!(before, 1);
     for round in 0..20 {
-        let conn = driver.connect(&addr.into(), None).unwrap();
-        let aborted = driver.connect(&addr.into(), None).unwrap();
+        let conn = driver.connect(&address, None).unwrap();
+        let aborted = driver.connect(&address, None).unwrap();
         driver.send(conn, b"hello");
-        for _ in 0..3 {
-            poll(&mut driver, &mut record);
-        }
+        settle(&mut driver, &mut record);
         driver.abort(aborted);
         let all: Vec<Conn> = record.seen.drain(..).map(|(conn, _)| conn).collect();
         if round % 2 == 0 {
@@ -415,46 +345,36 @@ pub fn sockets_do_not_leak<D: Driver<Listener = weir_net::Listener, Waker = weir
         run_out(&mut driver, &mut record);
     }
     poll(&mut driver, &mut record);
-    assert_eq!(sockets_on(addr.port()), before);
+    assert_eq!(sockets_on(port), before);
     // Dropped with connections open, idle and blocked.
-    let conn = driver.connect(&addr.into(), None).unwrap();
+    let conn = driver.connect(&address, None).unwrap();
     for _ in 0..100 {
         driver.send_with(conn, b"", &BODY);
     }
-    for _ in 0..3 {
-        poll(&mut driver, &mut record);
-    }
-    assert!(sockets_on(addr.port()) > before);
+    settle(&mut driver, &mut record);
+    assert!(sockets_on(port) > before);
     drop(driver);
     // The kernel takes a ring down in the background.
-    let end = Instant::now() + LONG / 6;
-    while sockets_on(addr.port()) > 0 {
-        assert!(Instant::now() < end, "sockets stay open");
-        std::thread::sleep(Duration::from_millis(1));
+    let end = monotonic_ns() + LONG;
+    while sockets_on(port) > 0 {
+        assert!(monotonic_ns() < end, "sockets stay open");
+        net.pause(MILLISECOND);
     }
 }
 
-pub fn stop_listening_refuses_new_peers<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
-    let (ours, addr) = listener();
-    let mut driver = make().unwrap();
-    driver.listen(ours).unwrap();
+pub fn stop_listening_refuses_new_peers<N: Network>(net: &N) {
+    let (mut driver, address) = net.listening(Place::Tcp);
     let mut record = Record::default();
-    let _old = peer(addr);
+    let _old = net.connect(&address);
     run_until(&mut driver, &mut record, |record, _| record.seen.len() == 1);
     driver.stop_listening();
-    for _ in 0..3 {
-        poll(&mut driver, &mut record);
-    }
-    let refused = TcpStream::connect_timeout(&addr, Duration::from_secs(5)).unwrap_err();
+    settle(&mut driver, &mut record);
+    let refused = net.try_connect(&address).err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
-    // The port is free, and the connections stay.
+    // The connections stay, and it can listen again.
     assert_eq!(driver.open(), 1);
-    let again = TcpListener::bind(addr);
-    assert!(again.is_ok() || again.unwrap_err().kind() == ErrorKind::AddrInUse);
-    let (more, addr) = listener();
+    let (more, address) = net.listener(Place::Tcp);
     driver.listen(more).unwrap();
-    let _new = peer(addr);
+    let _new = net.connect(&address);
     run_until(&mut driver, &mut record, |record, _| record.seen.len() == 2);
 }
