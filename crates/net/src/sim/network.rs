@@ -49,8 +49,8 @@ pub(super) enum Event {
     Fin { to: SocketId },
     /// The peer has reset the connection.
     Reset { to: SocketId },
-    /// The peer of this socket has read, so there is room.
-    Room { socket: SocketId },
+    /// The peer of this socket has read, so there is room for more bytes.
+    Room { socket: SocketId, bytes: usize },
     /// Something that the world's owner planned.
     Call(Box<dyn FnOnce(&super::World) + Send>),
 }
@@ -126,6 +126,8 @@ struct Socket {
     taken: VecDeque<u8>,
     /// Bytes under way from here.
     under_way: usize,
+    /// Bytes that the peer has room for, as far as this end knows.
+    window: usize,
     /// When the last of them arrives.
     last_arrival: u64,
     want_sent: bool,
@@ -135,6 +137,8 @@ struct Socket {
     /// Arrived and not read.
     received: VecDeque<u8>,
     segments: VecDeque<usize>,
+    /// Bytes read that the peer does not know of.
+    freed: usize,
     skip: u64,
     eof: bool,
     eof_told: bool,
@@ -204,6 +208,14 @@ pub(super) struct Network {
 struct Trace {
     hash: fnv::Fnv,
     lines: Option<Vec<String>>,
+}
+
+/// The first `count` bytes.
+fn take(from: &mut VecDeque<u8>, count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    // A queue of bytes gives all that is asked for in two calls at most, and does not fail.
+    let _ = io::Read::read_exact(from, &mut bytes);
+    bytes
 }
 
 mod fnv {
@@ -297,7 +309,10 @@ impl Network {
             Event::Segment { to, bytes } => self.segment_arrives(to, bytes),
             Event::Fin { to } => self.fin_arrives(to),
             Event::Reset { to } => self.fail(to, libc::ECONNRESET),
-            Event::Room { socket } => self.transmit(socket),
+            Event::Room { socket, bytes } => {
+                self.sockets[socket].window += bytes;
+                self.transmit(socket);
+            }
             Event::Call(_) => {}
         }
     }
@@ -464,12 +479,14 @@ impl Network {
             queue: VecDeque::new(),
             taken: VecDeque::new(),
             under_way: 0,
+            window: 0,
             last_arrival: 0,
             want_sent: false,
             sent: false,
             fin: None,
             received: VecDeque::new(),
             segments: VecDeque::new(),
+            freed: 0,
             skip: 0,
             eof: false,
             eof_told: false,
@@ -486,7 +503,7 @@ impl Network {
 
     fn syn_arrives(&mut self, socket: SocketId, lost: u32) {
         let one = &self.sockets[socket];
-        let (State::Connecting, Some(to)) = (one.state, one.to.clone()) else { return };
+        let (State::Connecting | State::Closing, Some(to)) = (one.state, one.to.clone()) else { return };
         let node = one.node;
         let all: Vec<ListenerId> = (0..self.listeners.len())
             .filter(|id| self.listeners[*id].open && self.listeners[*id].address == to)
@@ -512,6 +529,8 @@ impl Network {
         let accepted = self.add_socket(server, State::Open);
         self.sockets[accepted].peer = Some(socket);
         self.sockets[socket].peer = Some(accepted);
+        self.sockets[accepted].window = self.nodes[node].options.receive_buffer;
+        self.sockets[socket].window = self.nodes[server].options.receive_buffer;
         self.listeners[listener].queue.push_back(accepted);
         self.touch(server);
         self.send_event(accepted, node, 0, Event::SynAck { socket });
@@ -632,7 +651,7 @@ impl Network {
         let Some(socket) = self.usable(node, conn) else { return };
         let one = &mut self.sockets[socket];
         // Linux resets a connection that is closed with bytes that nobody has read.
-        if !one.received.is_empty() {
+        if !one.received.is_empty() && one.queue.is_empty() {
             return self.abort(node, conn);
         }
         let is_gone = one.state == State::Open && one.peer.is_none();
@@ -693,13 +712,11 @@ impl Network {
         let most = self.nodes[one.node].options.send_buffer;
         let to = self.sockets[peer].node;
         let split = self.link(one.node, to).split;
-        let window = self.nodes[to].options.receive_buffer;
         loop {
             let one = &mut self.sockets[socket];
             let room = most.saturating_sub(one.taken.len() + one.under_way).min(one.queue.len());
-            one.taken.extend(one.queue.drain(..room));
-            let free = window.saturating_sub(self.sockets[peer].received.len() + self.sockets[socket].under_way);
-            let ready = self.sockets[socket].taken.len().min(free).min(SEGMENT);
+            one.taken.extend(take(&mut one.queue, room));
+            let ready = one.taken.len().min(one.window).min(SEGMENT);
             if ready == 0 {
                 break;
             }
@@ -713,8 +730,9 @@ impl Network {
                 }
             };
             let one = &mut self.sockets[socket];
-            let bytes: Vec<u8> = one.taken.drain(..length).collect();
+            let bytes = take(&mut one.taken, length);
             one.under_way += length;
+            one.window -= length;
             self.send_event(socket, to, length, Event::Segment { to: peer, bytes });
         }
         self.after_transmit(socket, peer, to);
@@ -723,7 +741,14 @@ impl Network {
     fn after_transmit(&mut self, socket: SocketId, peer: SocketId, to: NodeId) {
         let one = &mut self.sockets[socket];
         if !one.queue.is_empty() {
+            if one.state == State::Closing {
+                self.discard(socket);
+            }
             return;
+        }
+        if one.state == State::Closing && !one.received.is_empty() {
+            self.reset_peer(socket);
+            return self.forget(socket);
         }
         if one.want_sent && one.state == State::Open {
             (one.want_sent, one.sent) = (false, true);
@@ -736,6 +761,28 @@ impl Network {
         }
         if self.sockets[socket].state == State::Closing {
             self.give_slot(socket);
+        }
+    }
+
+    /// The program has closed it and does not look at what comes, but its driver reads it until all is sent.
+    fn discard(&mut self, socket: SocketId) {
+        let one = &mut self.sockets[socket];
+        let count = std::mem::take(&mut one.received).len();
+        one.segments.clear();
+        self.free(socket, count);
+    }
+
+    /// So many bytes were read. As in TCP the peer hears of it when they are half of the buffer, or else it would send tiny segments.
+    fn free(&mut self, socket: SocketId, count: usize) {
+        let one = &mut self.sockets[socket];
+        one.freed += count;
+        let node = one.node;
+        if let Some(peer) = one.peer
+            && one.freed >= self.nodes[node].options.receive_buffer.div_ceil(2).min(SEGMENT)
+        {
+            let bytes = std::mem::take(&mut one.freed);
+            let link = self.link(node, self.sockets[peer].node);
+            self.schedule(self.now + link.latency, Event::Room { socket: peer, bytes });
         }
     }
 
@@ -753,6 +800,10 @@ impl Network {
                 if let Some(from) = self.sockets[to].peer {
                     self.transmit(from);
                 }
+            }
+            State::Closing if !one.queue.is_empty() => {
+                one.received.extend(bytes);
+                self.discard(to);
             }
             // Bytes for a connection that its program has closed are answered with a reset.
             State::Closing | State::Gone => {
@@ -891,11 +942,8 @@ impl Network {
             length = skipped;
         }
         one.skip = one.skip.saturating_sub(length as u64);
-        let bytes: Vec<u8> = one.received.drain(..length).collect();
-        if let Some(peer) = one.peer {
-            let link = self.link(node, from);
-            self.schedule(self.now + link.latency, Event::Room { socket: peer });
-        }
+        let bytes = take(&mut one.received, length);
+        self.free(socket, length);
         if skipped > 0 { Notice::Skipped(skipped) } else { Notice::Data(bytes) }
     }
 

@@ -16,7 +16,7 @@ pub fn both_ends_of_a_unix_socket_are_drivers<N: Network>(net: &N) {
     let (mut echo, mut record) = (Echo, Record::default());
     run_until(&mut client, &mut record, |record, _| {
         poll(&mut server, &mut echo);
-        record.data().len() == 4 + BODY.len()
+        record.received() == 4 + BODY.len()
     });
     assert_eq!(record.seen[0], (conn, Seen::Connected));
     assert!(record.data()[4..] == BODY);

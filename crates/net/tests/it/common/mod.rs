@@ -205,7 +205,7 @@ pub enum Seen {
     Failed(io::ErrorKind),
 }
 
-/// Records all events.
+/// Records all events. What comes in several pieces stands as one.
 #[derive(Debug, Default)]
 pub struct Record {
     pub seen: Vec<(Conn, Seen)>,
@@ -222,6 +222,16 @@ impl Record {
         self.seen[0].0
     }
 
+    /// How much has come, of which some was dropped.
+    pub fn received(&self) -> usize {
+        let length = |seen: &Seen| match seen {
+            Seen::Data(bytes) => bytes.len(),
+            Seen::Skipped(count) => *count,
+            _ => 0,
+        };
+        self.seen.iter().map(|(_, seen)| length(seen)).sum()
+    }
+
     /// All data, one after the other.
     pub fn data(&self) -> Vec<u8> {
         let mut all = Vec::new();
@@ -236,7 +246,11 @@ impl Record {
 
 impl Handler for Record {
     fn on_event<I: Io>(&mut self, _io: &mut I, conn: Conn, event: Event<'_>) {
-        self.seen.push((conn, keep(&event)));
+        match (event, self.seen.last_mut()) {
+            (Event::Data(more), Some((last, Seen::Data(bytes)))) if *last == conn => bytes.extend(more),
+            (Event::Skipped(more), Some((last, Seen::Skipped(count)))) if *last == conn => *count += more,
+            (event, _) => self.seen.push((conn, keep(&event))),
+        }
     }
 }
 

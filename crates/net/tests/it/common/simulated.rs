@@ -29,13 +29,11 @@ pub fn in_every_world(case: fn(&Simulated)) {
     let worlds = [
         (0, Link::default(), usual),
         (0, Link::default(), small),
-        (0, far, usual),
         (0, slow, small),
-        (0, pieces(Split::Every(7)), usual),
+        (0, pieces(Split::Every(97)), usual),
         (1, random, usual),
         (2, random, small),
-        (3, random, usual),
-        (4, Link { latency: 0, ..random }, small),
+        (3, Link { latency: 0, ..random }, small),
     ];
     for (seed, link, options) in worlds {
         // Shown if it fails.
@@ -273,9 +271,9 @@ impl Actor {
             },
             Act::Read(0) => Some(Ok(())),
             Act::Read(_) | Act::ReadToEnd => {
-                let most = if let Act::Read(count) = act { *count } else { 10_000 };
-                let mut bytes = vec![0; most];
-                let count = match inboxes.read(self.conn, &mut bytes)? {
+                let most = if let Act::Read(count) = act { *count } else { usize::MAX };
+                let mut bytes = [0; 4096];
+                let count = match inboxes.read(self.conn, &mut bytes[..most.min(4096)])? {
                     Ok(count) => count,
                     Err(error) => return Some(Err(error)),
                 };
