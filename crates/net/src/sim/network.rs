@@ -219,7 +219,7 @@ fn take(from: &mut VecDeque<u8>, count: usize) -> Vec<u8> {
 }
 
 mod fnv {
-    /// FNV-1a (Fowler, Noll, Vo): the same on every machine and for every version of Rust.
+    /// FNV-1a (Fowler, Noll, Vo), of words and not of bytes: the same on every machine and for every version of Rust.
     pub(super) struct Fnv(pub(super) u64);
 
     impl std::hash::Hasher for Fnv {
@@ -228,8 +228,10 @@ mod fnv {
         }
 
         fn write(&mut self, bytes: &[u8]) {
-            for byte in bytes {
-                self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            for chunk in bytes.chunks(8) {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                self.0 = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3);
             }
         }
     }

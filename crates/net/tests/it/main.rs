@@ -53,9 +53,10 @@ macro_rules! on_kernel {
 }
 
 macro_rules! on_every_driver {
-    ($($cases:tt)*) => {
+    (few_bytes { $($few:tt)* } many_bytes { $($many:tt)* }) => {
         on_kernel! {{
-            $($cases)*
+            $($few)*
+            $($many)*
             // It reads the kernel's table of sockets.
             ends::sockets_do_not_leak,
             // Simulated Unix sockets have no files.
@@ -64,52 +65,58 @@ macro_rules! on_every_driver {
             waits::ports_are_tried_alike_on_request,
         }}
         mod simulated {
-            cases_on!(crate::common::in_every_world; $($cases)*);
+            cases_on!(crate::common::in_every_world; $($few)*);
+            cases_on!(crate::common::in_coarse_worlds; $($many)*);
         }
     };
 }
 
 on_every_driver! {
-    echo::one_byte_comes_back,
-    echo::every_length_comes_back,
-    echo::a_mebibyte_comes_back_to_a_slow_reader,
-    echo::two_thousand_connections,
-    echo::many_large_messages_at_once,
-    echo::random_interleavings_lose_nothing,
-    send::static_bodies_come_whole_to_fast_and_slow_readers,
-    send::bodies_and_bytes_keep_their_order,
-    send::close_while_sending_flushes_all,
-    send::what_is_sent_before_connected_arrives,
-    send::sent_comes_once_when_the_queue_is_empty,
-    send::unsent_counts_down_to_zero,
-    skip::large_messages_are_dropped_and_small_ones_come,
-    skip::closing_in_the_event_of_what_was_dropped_is_allowed,
-    skip::an_end_in_what_is_dropped_is_reported,
-    skip::a_reset_in_what_is_dropped_is_a_failure,
-    skip::a_connection_that_drops_can_be_closed_and_its_successor_gets_all,
-    ends::abort_resets_the_peer,
-    ends::abort_while_blocked_resets_the_peer,
-    ends::abort_ends_a_close_that_cannot_send,
-    ends::refused_connect_fails_once,
-    ends::a_reset_in_mid_data_fails_once,
-    ends::data_before_a_reset_is_delivered_before_the_failure,
-    ends::a_reset_at_once_with_data_is_noticed_by_what_is_sent,
-    ends::after_eof_the_connection_can_still_send,
-    ends::close_before_connected_emits_no_event,
-    ends::a_stale_connection_does_not_affect_its_successor,
-    ends::closing_inside_any_event_is_allowed,
-    ends::connecting_inside_events_is_allowed,
-    ends::stop_listening_refuses_new_peers,
-    ends::a_failure_reports_the_unsent_bytes,
-    hostile::no_peer_leaves_a_connection_behind,
-    hostile::a_server_that_resets_leaves_no_connection_behind,
-    hostile::floods_end_when_they_are_closed,
-    unix::both_ends_of_a_unix_socket_are_drivers,
-    unix::a_full_queue_of_a_unix_socket_is_waited_for,
-    unix::unix_peers_are_echoed_and_closed,
-    waits::a_wait_is_not_early,
-    waits::until_in_the_past_returns_at_once,
-    waits::the_waker_ends_a_wait,
-    waits::a_wait_goes_on_for_what_is_gathered,
-    waits::source_addresses_are_bound,
+    few_bytes {
+        echo::one_byte_comes_back,
+        send::what_is_sent_before_connected_arrives,
+        skip::a_reset_in_what_is_dropped_is_a_failure,
+        ends::abort_resets_the_peer,
+        ends::abort_ends_a_close_that_cannot_send,
+        ends::refused_connect_fails_once,
+        ends::a_reset_in_mid_data_fails_once,
+        ends::data_before_a_reset_is_delivered_before_the_failure,
+        ends::a_reset_at_once_with_data_is_noticed_by_what_is_sent,
+        ends::after_eof_the_connection_can_still_send,
+        ends::close_before_connected_emits_no_event,
+        ends::a_stale_connection_does_not_affect_its_successor,
+        ends::closing_inside_any_event_is_allowed,
+        ends::connecting_inside_events_is_allowed,
+        ends::stop_listening_refuses_new_peers,
+        ends::a_failure_reports_the_unsent_bytes,
+        unix::both_ends_of_a_unix_socket_are_drivers,
+        unix::a_full_queue_of_a_unix_socket_is_waited_for,
+        unix::unix_peers_are_echoed_and_closed,
+        waits::a_wait_is_not_early,
+        waits::until_in_the_past_returns_at_once,
+        waits::the_waker_ends_a_wait,
+        waits::a_wait_goes_on_for_what_is_gathered,
+        waits::source_addresses_are_bound,
+    }
+    // Too many for worlds that pass a few at a time.
+    many_bytes {
+        echo::every_length_comes_back,
+        echo::a_mebibyte_comes_back_to_a_slow_reader,
+        echo::two_thousand_connections,
+        echo::many_large_messages_at_once,
+        echo::random_interleavings_lose_nothing,
+        send::static_bodies_come_whole_to_fast_and_slow_readers,
+        send::bodies_and_bytes_keep_their_order,
+        send::close_while_sending_flushes_all,
+        send::sent_comes_once_when_the_queue_is_empty,
+        send::unsent_counts_down_to_zero,
+        skip::large_messages_are_dropped_and_small_ones_come,
+        skip::closing_in_the_event_of_what_was_dropped_is_allowed,
+        skip::an_end_in_what_is_dropped_is_reported,
+        skip::a_connection_that_drops_can_be_closed_and_its_successor_gets_all,
+        ends::abort_while_blocked_resets_the_peer,
+        hostile::no_peer_leaves_a_connection_behind,
+        hostile::a_server_that_resets_leaves_no_connection_behind,
+        hostile::floods_end_when_they_are_closed,
+    }
 }

@@ -5,7 +5,8 @@ use std::io::{ErrorKind, Read, Write};
 use weir_net::{Address, Conn, Driver, Event, Handler, Io, monotonic_ns};
 
 use crate::common::{
-    Act, BODY, Echo, Kernel, LONG, MILLISECOND, Network, Peer, Place, Record, Seen, poll, run_out, run_until, settle,
+    Act, BODY, Echo, Kernel, LONG, MANY, MILLISECOND, Network, Peer, Place, Record, Seen, poll, run_out, run_until,
+    settle,
 };
 
 fn is_failure(seen: &Seen) -> bool {
@@ -26,7 +27,7 @@ pub fn abort_resets_the_peer<N: Network>(net: &N) {
 
 pub fn abort_while_blocked_resets_the_peer<N: Network>(net: &N) {
     let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect_small);
-    for _ in 0..100 {
+    for _ in 0..MANY {
         driver.send_with(conn, b"", &BODY);
     }
     settle(&mut driver, &mut record);
@@ -41,7 +42,7 @@ pub fn abort_while_blocked_resets_the_peer<N: Network>(net: &N) {
 
 pub fn abort_ends_a_close_that_cannot_send<N: Network>(net: &N) {
     let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect_small);
-    for _ in 0..100 {
+    for _ in 0..MANY {
         driver.send_with(conn, b"", &BODY);
     }
     driver.close(conn);
@@ -72,7 +73,7 @@ pub fn refused_connect_fails_once<N: Network>(net: &N) {
 
 pub fn a_reset_in_mid_data_fails_once<N: Network>(net: &N) {
     let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect_small);
-    for _ in 0..50 {
+    for _ in 0..MANY {
         driver.send_with(conn, b"", &BODY);
     }
     poll(&mut driver, &mut record);
@@ -109,7 +110,7 @@ pub fn a_failure_reports_the_unsent_bytes<N: Network>(net: &N) {
     let (listener, address) = net.peer_listener(Place::Tcp);
     let conn = driver.connect(&address, None).unwrap();
     let mut queued = 0;
-    for _ in 0..50 {
+    for _ in 0..MANY {
         driver.send_with(conn, b"", &BODY);
         queued += BODY.len();
     }
@@ -322,7 +323,7 @@ fn sockets_on(port: u16) -> usize {
 pub fn sockets_do_not_leak<D>(net: &Kernel<D>)
 where
     Kernel<D>: Network,
- {
+{
     let (mut driver, address) = net.listening(Place::Tcp);
     let mut record = Record::default();
     let port = address.tcp().unwrap().port();
@@ -347,7 +348,7 @@ where
     assert_eq!(sockets_on(port), before);
     // Dropped with connections open, idle and blocked.
     let conn = driver.connect(&address, None).unwrap();
-    for _ in 0..100 {
+    for _ in 0..MANY {
         driver.send_with(conn, b"", &BODY);
     }
     settle(&mut driver, &mut record);

@@ -4,9 +4,7 @@ use std::io::Write;
 
 use weir_net::{Conn, Event, Handler, Io};
 
-use crate::common::{
-    Act, BODY, MICROSECOND, MILLISECOND, Network, Peer, Place, poll, run_out, run_until, settle,
-};
+use crate::common::{Act, BODY, MICROSECOND, MILLISECOND, Network, Peer, Place, poll, run_out, run_until, settle};
 
 /// Answers everything with far more bytes, as long as the peer takes them; closes when the peer has finished sending.
 #[derive(Default)]

@@ -5,12 +5,13 @@ use std::io::{Read, Write};
 use weir_net::{Conn, Driver, Event, Handler, Io};
 
 use crate::common::{
-    Act, BODY, MICROSECOND, MILLISECOND, Network, Peer, Place, Record, Seen, poll, run_out, run_until, settle,
+    Act, BODY, MANY, MICROSECOND, MILLISECOND, Network, Peer, Place, Record, Seen, poll, run_out, run_until, settle,
 };
 
-/// Answers each byte with a head and the body.
+/// Answers each byte with a head and the body. Closes a connection after so many.
 struct Bodies {
-    close_after: bool,
+    close_after: usize,
+    answered: usize,
 }
 
 impl Handler for Bodies {
@@ -20,7 +21,9 @@ impl Handler for Bodies {
                 for _ in bytes {
                     io.send_with(conn, b"head", &BODY);
                 }
-                if self.close_after {
+                self.answered += bytes.len();
+                if self.answered == self.close_after {
+                    self.answered = 0;
                     io.close(conn);
                 }
             }
@@ -45,7 +48,7 @@ fn read_bodies<N: Network>(net: &N, peer: &mut N::Peer, count: usize, pause: u64
 }
 
 pub fn static_bodies_come_whole_to_fast_and_slow_readers<N: Network>(net: &N) {
-    let (_server, address) = net.serve(Bodies { close_after: false });
+    let (_server, address) = net.serve(Bodies { close_after: usize::MAX, answered: 0 });
     let mut fast = net.connect(&address);
     let mut slow = net.connect_small(&address);
     fast.write_all(&[1; 40]).unwrap();
@@ -92,7 +95,7 @@ pub fn bodies_and_bytes_keep_their_order<N: Network>(net: &N) {
 }
 
 pub fn close_while_sending_flushes_all<N: Network>(net: &N) {
-    let (_server, address) = net.serve(Bodies { close_after: true });
+    let (_server, address) = net.serve(Bodies { close_after: 30, answered: 0 });
     for mut peer in [net.connect(&address), net.connect_small(&address)] {
         peer.write_all(&[1; 30]).unwrap();
         // What comes after the close must not spoil what was queued before it.
@@ -140,7 +143,7 @@ pub fn sent_comes_once_when_the_queue_is_empty<N: Network>(net: &N) {
     run_until(&mut driver, &mut record, |record, _| sents(record) == 1);
 
     // Asked for, and only when a slow reader has made room.
-    for _ in 0..100 {
+    for _ in 0..MANY {
         driver.send_with(conn, b"", &BODY);
     }
     driver.want_sent(conn);
@@ -148,7 +151,7 @@ pub fn sent_comes_once_when_the_queue_is_empty<N: Network>(net: &N) {
     poll(&mut driver, &mut record);
     assert_eq!(sents(&record), 1);
     assert!(driver.unsent(conn) > 0);
-    let reading = net.play(peer, vec![Act::Read(2 + 100 * BODY.len())]);
+    let reading = net.play(peer, vec![Act::Read(2 + MANY * BODY.len())]);
     run_until(&mut driver, &mut record, |record, _| sents(record) == 2);
     assert_eq!(driver.unsent(conn), 0);
     let _peer = net.join(reading).peer;
@@ -161,10 +164,10 @@ pub fn sent_comes_once_when_the_queue_is_empty<N: Network>(net: &N) {
 pub fn unsent_counts_down_to_zero<N: Network>(net: &N) {
     let (mut driver, mut record, conn, peer) = net.accepted(N::connect_small);
     assert_eq!(driver.unsent(conn), 0);
-    for _ in 0..100 {
+    for _ in 0..MANY {
         driver.send_with(conn, b"head", &BODY);
     }
-    let total = 100 * (4 + BODY.len());
+    let total = MANY * (4 + BODY.len());
     assert_eq!(driver.unsent(conn), total);
     settle(&mut driver, &mut record);
     let blocked = driver.unsent(conn);

@@ -81,8 +81,8 @@ pub fn large_messages_are_dropped_and_small_ones_come<N: Network>(net: &N) {
     let peers = [0, 1, 2, 3].map(|nth| {
         // One after the other, and two at a time: the head of the second comes with the end of the first.
         let acts = lengths.chunks(1 + nth % 2).flat_map(|pair| {
-            let bytes = pair.iter().flat_map(|length| message(*length)).collect();
-            [Act::Write(bytes), Act::Read(pair.len())]
+            let messages: Vec<_> = pair.iter().map(|length| message(*length)).collect();
+            [Act::Write(messages.concat()), Act::Read(pair.len())]
         });
         net.play(net.connect(&address), acts.chain([Act::Close]).collect())
     });

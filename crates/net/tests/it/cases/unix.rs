@@ -81,7 +81,7 @@ pub fn unix_peers_are_echoed_and_closed<N: Network>(net: &N) {
 pub fn only_paths_of_dead_servers_are_taken_over<D>(net: &Kernel<D>)
 where
     Kernel<D>: Network,
- {
+{
     let path = Kernel::<D>::path();
     // A dead server leaves its file.
     drop(UnixListener::bind(&path).unwrap());

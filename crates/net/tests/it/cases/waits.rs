@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use weir_net::{Driver, Io, Wake};
 
-use crate::common::{
-    Kernel, LONG, MICROSECOND, MILLISECOND, Network, Peer, Place, Record, Seen, poll, run_until,
-};
+use crate::common::{Kernel, LONG, MICROSECOND, MILLISECOND, Network, Peer, Place, Record, Seen, poll, run_until};
 
 pub fn a_wait_is_not_early<N: Network>(net: &N) {
     let mut driver = net.driver();

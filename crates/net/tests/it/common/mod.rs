@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use weir_net::{Address, Conn, Driver, Event, Handler, Io};
 
 pub use kernel::Kernel;
-pub use simulated::in_every_world;
+pub use simulated::{in_coarse_worlds, in_every_world};
 
 pub const MICROSECOND: u64 = 1_000;
 pub const MILLISECOND: u64 = 1_000_000;
@@ -27,6 +27,9 @@ pub static BODY: [u8; 165_854] = {
     }
     body
 };
+
+/// So many bodies are more than a connection's sockets hold.
+pub const MANY: usize = 50;
 
 /// Bytes that differ from their neighbours and from themselves 256 later.
 pub fn pattern(len: usize) -> Vec<u8> {
@@ -164,11 +167,7 @@ pub struct Played<P> {
 }
 
 /// Runs turns until `done` returns true.
-pub fn run_until<D: Driver, H: Handler>(
-    driver: &mut D,
-    handler: &mut H,
-    mut done: impl FnMut(&mut H, &mut D) -> bool,
-) {
+pub fn run_until<D: Driver, H: Handler>(driver: &mut D, handler: &mut H, mut done: impl FnMut(&mut H, &mut D) -> bool) {
     let end = driver.now() + LONG;
     while !done(handler, driver) {
         assert!(driver.now() < end, "it hangs with {} open", driver.open());
@@ -280,4 +279,3 @@ impl Handler for Echo {
         }
     }
 }
-

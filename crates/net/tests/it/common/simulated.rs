@@ -18,8 +18,21 @@ pub struct Simulated {
     paths: AtomicUsize,
 }
 
-/// Runs a case in worlds that differ in links, buffers and seeds.
+/// Runs a case in every world, also in those whose links pass a few bytes at a time.
 pub fn in_every_world(case: fn(&Simulated)) {
+    let link = Link { latency: MICROSECOND, split: Split::Every(1), ..Link::default() };
+    run(case, 0, link, NodeOptions::default());
+    run(
+        case,
+        0,
+        Link { split: Split::Every(7), ..link },
+        NodeOptions { receive_buffer: 2_000, ..NodeOptions::default() },
+    );
+    in_coarse_worlds(case);
+}
+
+/// Runs a case in worlds that differ in links, buffers and seeds.
+pub fn in_coarse_worlds(case: fn(&Simulated)) {
     let usual = NodeOptions::default();
     let small = NodeOptions { send_buffer: 3_000, receive_buffer: 2_000, ..usual };
     let far = Link { latency: 30 * MICROSECOND, ..Link::default() };
@@ -30,18 +43,20 @@ pub fn in_every_world(case: fn(&Simulated)) {
         (0, Link::default(), usual),
         (0, Link::default(), small),
         (0, slow, small),
-        (0, pieces(Split::Every(97)), usual),
+        (0, pieces(Split::Every(1_000)), usual),
         (1, random, usual),
         (2, random, small),
         (3, Link { latency: 0, ..random }, small),
     ];
-    for (seed, link, options) in worlds {
-        // Shown if it fails.
-        println!("seed {seed}, {link:?}, {options:?}");
-        let world = World::new(seed);
-        world.set_default_link(link);
-        case(&Simulated { world, options, paths: AtomicUsize::new(0) });
-    }
+    worlds.into_iter().for_each(|(seed, link, options)| run(case, seed, link, options));
+}
+
+fn run(case: fn(&Simulated), seed: u64, link: Link, options: NodeOptions) {
+    // Shown if it fails.
+    println!("seed {seed}, {link:?}, {options:?}");
+    let world = World::new(seed);
+    world.set_default_link(link);
+    case(&Simulated { world, options, paths: AtomicUsize::new(0) });
 }
 
 /// Peers with one driver: those that one listener accepted, or one that has connected.
@@ -108,7 +123,11 @@ impl Inboxes {
     /// A socket that is closed with bytes unread is reset.
     fn close(&mut self, driver: &mut SimDriver, conn: Conn) {
         let unread = self.all.remove(&conn).is_some_and(|inbox| !inbox.bytes.is_empty());
-        if unread { driver.abort(conn) } else { driver.close(conn) }
+        if unread {
+            driver.abort(conn)
+        } else {
+            driver.close(conn)
+        }
         driver.flush();
     }
 }
@@ -291,7 +310,11 @@ impl Actor {
                 Some(Ok(()))
             }
             Act::Close | Act::Reset => {
-                if matches!(act, Act::Reset) { driver.abort(self.conn) } else { inboxes.close(driver, self.conn) }
+                if matches!(act, Act::Reset) {
+                    driver.abort(self.conn)
+                } else {
+                    inboxes.close(driver, self.conn)
+                }
                 outcome.gone = true;
                 Some(Ok(()))
             }
