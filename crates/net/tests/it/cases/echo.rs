@@ -1,87 +1,66 @@
 //! Bytes come back unchanged, whatever their number, the number of connections and the reader's speed.
 
-use std::io::{Read, Write};
-
 use proptest::prelude::*;
 use weir_net::Address;
 
-use crate::common::{Echo, MICROSECOND, Network, Peer, pattern};
+use crate::common::{Act, Echo, MICROSECOND, Network, Peer, pattern};
 
 pub fn one_byte_comes_back<N: Network>(net: &N) {
     let (_server, address) = net.serve(Echo);
     let mut peer = net.connect(&address);
     for byte in 0..100u8 {
-        peer.write_all(&[byte]).unwrap();
-        let mut back = [0];
-        peer.read_exact(&mut back).unwrap();
-        assert_eq!(back, [byte]);
+        peer.write(&[byte]);
+        assert_eq!(peer.read(1).unwrap(), [byte]);
+    }
+}
+
+/// Sends everything, then FIN, and reads to the end.
+fn there_and_back<N: Network>(net: &N, address: &Address, sent: Vec<Vec<u8>>) {
+    let acts = |bytes: &Vec<u8>| vec![Act::Write(bytes.clone()), Act::ShutDown, Act::ReadToEnd];
+    let peers: Vec<_> = sent.iter().map(|bytes| net.play(net.connect(address), acts(bytes))).collect();
+    for (peer, sent) in peers.into_iter().zip(sent) {
+        let back = net.join(peer).read;
+        assert!(back == sent, "{} of {} bytes", back.len(), sent.len());
     }
 }
 
 pub fn every_length_comes_back<N: Network>(net: &N) {
     let (_server, address) = net.serve(Echo);
     for len in [2, 127, 128, 4095, 4096, 4097, 16_384, 65_536, 65_537, 1 << 20] {
-        there_and_back(net, net.connect(&address), pattern(len), 0);
-    }
-}
-
-pub fn a_mebibyte_comes_back_to_a_slow_reader<N: Network>(net: &N) {
-    let (_server, address) = net.serve(Echo);
-    there_and_back(net, net.connect_small(&address), pattern(1 << 20), 200 * MICROSECOND);
-}
-
-/// Sends everything, then FIN. Reads to the end, with a pause between reads.
-fn there_and_back<N: Network>(net: &N, mut peer: N::Peer, sent: Vec<u8>, pause: u64) {
-    peer.send_all(sent.clone());
-    back(net, peer, &sent, pause);
-}
-
-fn back<N: Network>(net: &N, mut peer: N::Peer, sent: &[u8], pause: u64) {
-    let mut back = Vec::new();
-    let mut chunk = [0; 10_000];
-    loop {
-        match peer.read(&mut chunk).unwrap() {
-            0 => break,
-            count => back.extend_from_slice(&chunk[..count]),
-        }
-        if pause > 0 {
-            net.pause(pause);
-        }
-    }
-    assert!(back == sent, "{} of {} bytes", back.len(), sent.len());
-}
-
-pub fn two_thousand_connections<N: Network>(net: &N) {
-    let (_server, address) = net.serve(Echo);
-    let mut peers: Vec<N::Peer> = (0..2_000).map(|_| net.connect(&address)).collect();
-    for round in 0..3u32 {
-        for (number, peer) in peers.iter_mut().enumerate() {
-            let message = format!("{number:08}{round:08}").repeat(8);
-            peer.write_all(message.as_bytes()).unwrap();
-        }
-        for (number, peer) in peers.iter_mut().enumerate() {
-            let message = format!("{number:08}{round:08}").repeat(8);
-            let mut back = [0; 128];
-            peer.read_exact(&mut back).unwrap();
-            assert_eq!(back, message.as_bytes());
-        }
+        there_and_back(net, &address, vec![pattern(len)]);
     }
 }
 
 /// Sends more at once than all receive buffers of a driver hold.
 pub fn many_large_messages_at_once<N: Network>(net: &N) {
     let (_server, address) = net.serve(Echo);
-    let peers: Vec<_> = (0..64)
-        .map(|number| {
-            let mut sent = pattern(400_000 + number);
-            sent.rotate_left(number);
-            let mut peer = net.connect(&address);
-            peer.send_all(sent.clone());
-            (peer, sent)
-        })
-        .collect();
-    for (peer, sent) in peers {
-        back(net, peer, &sent, 0);
+    there_and_back(net, &address, (0..64).map(|number| pattern(200_000 + number)[number..].to_vec()).collect());
+}
+
+pub fn a_mebibyte_comes_back_to_a_slow_reader<N: Network>(net: &N) {
+    let (_server, address) = net.serve(Echo);
+    let mut peer = net.connect_small(&address);
+    let sent = pattern(1 << 20);
+    peer.write(&sent);
+    peer.shut_down();
+    for part in sent.chunks(10_000) {
+        assert!(peer.read(part.len()).unwrap() == part);
+        net.pause(200 * MICROSECOND);
+    }
+    assert!(peer.read_to_end().unwrap().is_empty());
+}
+
+pub fn two_thousand_connections<N: Network>(net: &N) {
+    let (_server, address) = net.serve(Echo);
+    let mut peers: Vec<N::Peer> = (0..2_000).map(|_| net.connect(&address)).collect();
+    let message = |number: usize, round: usize| format!("{number:08}{round:08}").repeat(8).into_bytes();
+    for round in 0..2 {
+        for (number, peer) in peers.iter_mut().enumerate() {
+            peer.write(&message(number, round));
+        }
+        for (number, peer) in peers.iter_mut().enumerate() {
+            assert_eq!(peer.read(128).unwrap(), message(number, round));
+        }
     }
 }
 
@@ -119,9 +98,7 @@ impl<P: Peer> Player<P> {
     /// Reads up to `len` of the bytes that are under way.
     fn read(&mut self, len: usize) -> Result<(), TestCaseError> {
         let len = len.min(self.sent.len() - self.back);
-        let mut back = vec![0; len];
-        self.peer.read_exact(&mut back).unwrap();
-        prop_assert!(back == self.sent[self.back..self.back + len]);
+        prop_assert!(self.peer.read(len).unwrap() == self.sent[self.back..self.back + len]);
         self.back += len;
         Ok(())
     }
@@ -129,8 +106,7 @@ impl<P: Peer> Player<P> {
     fn finish(&mut self) -> Result<(), TestCaseError> {
         self.peer.shut_down();
         self.read(usize::MAX)?;
-        let mut rest = Vec::new();
-        prop_assert_eq!(self.peer.read_to_end(&mut rest).unwrap(), 0);
+        prop_assert!(self.peer.read_to_end().unwrap().is_empty());
         Ok(())
     }
 }
@@ -144,7 +120,7 @@ fn play<N: Network>(net: &N, address: &Address, steps: &[Step]) -> Result<(), Te
                 let player = &mut players[number];
                 let mut bytes = pattern(len);
                 bytes.rotate_left(player.sent.len() % len);
-                player.peer.write_all(&bytes).unwrap();
+                player.peer.write(&bytes);
                 player.sent.extend(bytes);
             }
             Step::Read(number, len) => players[number].read(len)?,

@@ -1,6 +1,6 @@
 //! How connections end: closed, aborted, refused, reset, half-closed; and that they leave nothing behind.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::ErrorKind;
 
 use weir_net::{Address, Conn, Driver, Event, Handler, Io, monotonic_ns};
 
@@ -20,7 +20,7 @@ pub fn abort_resets_the_peer<N: Network>(net: &N) {
     driver.send(conn, b"ignored");
     assert_eq!(driver.unsent(conn), 0);
     run_out(&mut driver, &mut record);
-    let error = peer.read(&mut [0; 100]).unwrap_err();
+    let error = peer.read(1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     assert_eq!(record.seen.len(), 1, "no event follows an abort");
 }
@@ -34,8 +34,7 @@ pub fn abort_while_blocked_resets_the_peer<N: Network>(net: &N) {
     assert!(driver.unsent(conn) > 0);
     driver.abort(conn);
     run_out(&mut driver, &mut record);
-    let mut all = Vec::new();
-    let error = peer.read_to_end(&mut all).unwrap_err();
+    let error = peer.read_to_end().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     assert_eq!(record.seen.len(), 1, "no event follows an abort");
 }
@@ -50,7 +49,7 @@ pub fn abort_ends_a_close_that_cannot_send<N: Network>(net: &N) {
     assert_eq!(driver.open(), 1, "the peer does not read");
     driver.abort(conn);
     run_out(&mut driver, &mut record);
-    let error = peer.read_to_end(&mut Vec::new()).unwrap_err();
+    let error = peer.read_to_end().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     assert_eq!(record.seen.len(), 1, "no event follows a close");
 }
@@ -77,7 +76,7 @@ pub fn a_reset_in_mid_data_fails_once<N: Network>(net: &N) {
         driver.send_with(conn, b"", &BODY);
     }
     poll(&mut driver, &mut record);
-    peer.read_exact(&mut [0; 10]).unwrap();
+    peer.read(10).unwrap();
     peer.reset();
     run_out(&mut driver, &mut record);
     poll(&mut driver, &mut record);
@@ -127,11 +126,11 @@ pub fn a_failure_reports_the_unsent_bytes<N: Network>(net: &N) {
 
 pub fn data_before_a_reset_is_delivered_before_the_failure<N: Network>(net: &N) {
     let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect);
-    peer.write_all(b"last words").unwrap();
+    peer.write(b"last words");
     // Unread bytes make the peer's close a reset, after its data has arrived.
     driver.send(conn, b"unread");
     run_until(&mut driver, &mut record, |record, _| record.count(|seen| matches!(seen, Seen::Data(_))) > 0);
-    peer.wait_for_bytes();
+    peer.act(Act::Wait).unwrap();
     drop(peer);
     // Sending on a reset connection must neither hide how it ended nor report the end twice.
     for _ in 0..5 {
@@ -149,7 +148,7 @@ pub fn a_reset_at_once_with_data_is_noticed_by_what_is_sent<N: Network>(net: &N)
     let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect);
     // The kernel waits for data.
     poll(&mut driver, &mut record);
-    peer.write_all(b"data").unwrap();
+    peer.write(b"data");
     peer.reset();
     run_until(&mut driver, &mut record, |record, _| record.data() == b"data");
     driver.send(conn, b"answer");
@@ -160,7 +159,7 @@ pub fn a_reset_at_once_with_data_is_noticed_by_what_is_sent<N: Network>(net: &N)
 
 pub fn after_eof_the_connection_can_still_send<N: Network>(net: &N) {
     let (mut driver, mut record, conn, mut peer) = net.accepted(N::connect);
-    peer.write_all(b"question").unwrap();
+    peer.write(b"question");
     peer.shut_down();
     let eofs = |record: &Record| record.count(|seen| *seen == Seen::Eof);
     run_until(&mut driver, &mut record, |record, _| eofs(record) > 0);
@@ -216,9 +215,7 @@ pub fn a_stale_connection_does_not_affect_its_successor<N: Network>(net: &N) {
     assert_eq!(driver.unsent(first), 0);
     driver.send(second, b"fresh");
     poll(&mut driver, &mut record);
-    let mut back = [0; 5];
-    second_peer.read_exact(&mut back).unwrap();
-    assert_eq!(&back, b"fresh");
+    assert_eq!(second_peer.read(5).unwrap(), b"fresh");
     assert_eq!(driver.open(), 1);
 }
 
@@ -257,11 +254,11 @@ pub fn closing_inside_any_event_is_allowed<N: Network>(net: &N) {
             let conn = driver.connect(&their_address, None).unwrap();
             driver.connect(&net.refusing(), None).unwrap();
             let mut inwards = net.connect(&address);
-            inwards.write_all(&[7; 3_000]).unwrap();
+            inwards.write(&[7; 3_000]);
             poll(&mut driver, &mut handler);
             let mut outwards = net.accept(&theirs);
             // It may be closed already, and then refuses the bytes.
-            let _ = outwards.write_all(b"hello");
+            let _ = outwards.act(Act::Write(b"hello".to_vec()));
             settle(&mut driver, &mut handler);
             drop((inwards, outwards));
             settle(&mut driver, &mut handler);

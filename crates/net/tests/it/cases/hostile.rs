@@ -1,7 +1,5 @@
 //! Hostile peers: whatever they do and when, no connection stays behind.
 
-use std::io::Write;
-
 use weir_net::{Conn, Event, Handler, Io};
 
 use crate::common::{Act, BODY, MICROSECOND, MILLISECOND, Network, Peer, Place, poll, run_out, run_until, settle};
@@ -58,7 +56,7 @@ fn scripts() -> Vec<Vec<Act>> {
 pub fn no_peer_leaves_a_connection_behind<N: Network>(net: &N) {
     let (mut driver, address) = net.listening(Place::Tcp);
     let mut handler = FloodingServer::default();
-    for _ in 0..20 {
+    for _ in 0..10 {
         let play = |(number, acts)| {
             let peer = if number < 6 { net.connect(&address) } else { net.connect_small(&address) };
             net.play(peer, acts)
@@ -118,7 +116,7 @@ pub fn a_server_that_resets_leaves_no_connection_behind<N: Network>(net: &N) {
                 0 => peer.reset(),
                 1 => drop(peer),
                 2 => {
-                    let _ = peer.write(b"go away");
+                    let _ = peer.act(Act::Write(b"go away".to_vec()));
                     peer.reset();
                 }
                 3 => peer.shut_down(),

@@ -1,12 +1,12 @@
 //! Unix stream sockets behave as TCP does, at a path.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
 use weir_net::{Address, Driver, Io, UnixError, listen_unix};
 
-use crate::common::{BODY, Echo, Kernel, Network, Place, Record, Seen, poll, run_out, run_until, settle};
+use crate::common::{BODY, Echo, Kernel, Network, Peer, Place, Record, Seen, poll, run_out, run_until, settle};
 
 pub fn both_ends_of_a_unix_socket_are_drivers<N: Network>(net: &N) {
     let (mut server, to) = net.listening(Place::Unix(16));
@@ -61,21 +61,20 @@ pub fn unix_peers_are_echoed_and_closed<N: Network>(net: &N) {
     let (mut driver, to) = net.listening(Place::Unix(16));
     let mut record = Record::default();
     let mut peer = net.connect(&to);
-    peer.write_all(b"hello").unwrap();
+    peer.write(b"hello");
     run_until(&mut driver, &mut record, |record, _| record.data() == b"hello");
     let conn = record.conn();
     driver.send(conn, b"bye");
     driver.close(conn);
     run_out(&mut driver, &mut record);
-    let mut all = Vec::new();
-    peer.read_to_end(&mut all).unwrap();
+    let all = peer.read_to_end().unwrap();
     assert_eq!(all, b"bye");
     // An abort ends the connection at least.
     let mut peer = net.connect(&to);
     run_until(&mut driver, &mut record, |record, _| record.count(|seen| *seen == Seen::Accepted) == 2);
     driver.abort(record.seen.last().unwrap().0);
     run_out(&mut driver, &mut record);
-    assert_eq!(peer.read(&mut [0; 10]).unwrap_or(0), 0);
+    assert!(peer.read_to_end().unwrap_or_default().is_empty());
 }
 
 pub fn only_paths_of_dead_servers_are_taken_over<D>(net: &Kernel<D>)

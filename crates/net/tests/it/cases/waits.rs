@@ -1,6 +1,5 @@
 //! Waits are never early and end at a wake-up; connections use their source addresses.
 
-use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -116,7 +115,7 @@ pub fn a_wait_goes_on_for_what_is_gathered<N: Network>(net: &N) {
     let gathers = driver.name() != "epoll";
     let mut after = |within: u64, senders: usize| {
         driver.gather(Duration::from_nanos(within), 2);
-        peers[..senders].iter_mut().for_each(|peer| peer.write_all(b"x").unwrap());
+        peers[..senders].iter_mut().for_each(|peer| peer.write(b"x"));
         let (seen, start) = (record.data().len(), driver.now());
         driver.poll(&mut record, Some(start + 2 * LONG)).unwrap();
         (driver.now() - start, record.data().len() - seen)

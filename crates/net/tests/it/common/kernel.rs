@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, RecvFlags, SocketType, sockopt};
+use rustix::net::{AddressFamily, SocketType, sockopt};
 use weir_net::{
     Address, Driver, Handler, Listener, UnixSocket, Wake, Waker, listen_socket, listen_unix, raise_descriptor_limit,
 };
@@ -38,85 +38,45 @@ impl<D> Kernel<D> {
     }
 }
 
-/// A TCP stream, or a Unix stream, for which reads and writes are the same calls.
-#[derive(Debug)]
-pub struct KernelPeer(TcpStream);
+/// A TCP stream, or a Unix stream, for which reads and writes are the same calls. `None`: it is closed.
+pub struct KernelPeer(Option<TcpStream>);
 
 impl KernelPeer {
     fn new(socket: impl Into<OwnedFd>) -> KernelPeer {
         let stream = TcpStream::from(socket.into());
         stream.set_read_timeout(Some(Duration::from_nanos(LONG))).unwrap();
-        KernelPeer(stream)
-    }
-
-    fn act(&mut self, act: Act, read: &mut Vec<u8>) -> io::Result<()> {
-        match act {
-            Act::Write(bytes) => self.write_all(&bytes),
-            Act::Flood(bytes) => loop {
-                self.write_all(&bytes)?;
-            },
-            Act::Read(count) => {
-                let before = read.len();
-                read.resize(before + count, 0);
-                self.read_exact(&mut read[before..])
-            }
-            Act::ReadToEnd => self.read_to_end(read).map(drop),
-            Act::ShutDown => self.0.shutdown(Shutdown::Write),
-            Act::Pause(nanos) => {
-                std::thread::sleep(Duration::from_nanos(nanos));
-                Ok(())
-            }
-            Act::Close | Act::Reset => unreachable!("the last act"),
-        }
-    }
-}
-
-impl Read for KernelPeer {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.0.read(bytes) {
-                // Rings of this process interrupt the reads of its other threads, too.
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => return other,
-            }
-        }
-    }
-}
-
-impl Write for KernelPeer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        KernelPeer(Some(stream))
     }
 }
 
 impl Peer for KernelPeer {
     fn other_address(&self) -> SocketAddr {
-        self.0.peer_addr().unwrap()
+        self.0.as_ref().unwrap().peer_addr().unwrap()
     }
 
-    fn shut_down(&mut self) {
-        // It fails if the other end has reset the connection.
-        let _ = self.0.shutdown(Shutdown::Write);
-    }
-
-    fn send_all(&mut self, bytes: Vec<u8>) {
-        let mut writer = KernelPeer(self.0.try_clone().unwrap());
-        std::thread::spawn(move || {
-            writer.write_all(&bytes).unwrap();
-            writer.shut_down();
-        });
-    }
-
-    fn wait_for_bytes(&mut self) {
-        assert_eq!(rustix::net::recv(&self.0, &mut [0; 1], RecvFlags::PEEK).unwrap().0, 1);
-    }
-
-    fn reset(self) {
-        sockopt::set_socket_linger(&self.0, Some(Duration::ZERO)).unwrap();
+    fn act(&mut self, act: Act) -> io::Result<Vec<u8>> {
+        let stream = self.0.as_mut().unwrap();
+        let mut read = Vec::new();
+        match act {
+            Act::Write(bytes) => stream.write_all(&bytes)?,
+            Act::Flood(bytes) => loop {
+                stream.write_all(&bytes)?;
+            },
+            Act::Read(count) => {
+                read.resize(count, 0);
+                stream.read_exact(&mut read)?;
+            }
+            Act::ReadToEnd => drop(stream.read_to_end(&mut read)?),
+            Act::Wait => drop(stream.peek(&mut [0])?),
+            Act::ShutDown => stream.shutdown(Shutdown::Write)?,
+            Act::Close => self.0 = None,
+            Act::Reset => {
+                sockopt::set_socket_linger(stream, Some(Duration::ZERO))?;
+                self.0 = None;
+            }
+            Act::Pause(nanos) => std::thread::sleep(Duration::from_nanos(nanos)),
+        }
+        Ok(read)
     }
 }
 
@@ -211,21 +171,8 @@ impl<D: Driver<Listener = Listener, Waker = Waker> + 'static> Network for Kernel
     fn play(&self, mut peer: KernelPeer, acts: Vec<Act>) -> Self::Script {
         std::thread::spawn(move || {
             let mut read = Vec::new();
-            for act in acts {
-                match act {
-                    Act::Close => return Played { peer: None, read, error: None },
-                    Act::Reset => {
-                        peer.reset();
-                        return Played { peer: None, read, error: None };
-                    }
-                    act => {
-                        if let Err(error) = peer.act(act, &mut read) {
-                            return Played { peer: Some(peer), read, error: Some(error) };
-                        }
-                    }
-                }
-            }
-            Played { peer: Some(peer), read, error: None }
+            let error = acts.into_iter().try_for_each(|act| peer.act(act).map(|more| read.extend(more))).err();
+            Played { peer, read, error }
         })
     }
 

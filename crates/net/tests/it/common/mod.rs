@@ -3,7 +3,7 @@
 mod kernel;
 mod simulated;
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::SocketAddr;
 
 use weir_net::{Address, Conn, Driver, Event, Handler, Io};
@@ -33,7 +33,11 @@ pub const MANY: usize = 50;
 
 /// Bytes that differ from their neighbours and from themselves 256 later.
 pub fn pattern(len: usize) -> Vec<u8> {
-    (0..len).map(|i| (i * 31 + i / 253) as u8).collect()
+    // After so many it begins again.
+    let period: Vec<u8> = (0..len.min(253 * 256)).map(|i| (i * 31 + i / 253) as u8).collect();
+    let mut bytes = period.repeat(len.div_ceil(period.len().max(1)));
+    bytes.truncate(len);
+    bytes
 }
 
 /// Where something listens.
@@ -127,22 +131,36 @@ pub trait Network {
 }
 
 /// A peer of a driver. It blocks; its drop is a close.
-pub trait Peer: Read + Write {
+pub trait Peer: Sized {
     /// The address of the other end.
     fn other_address(&self) -> SocketAddr;
 
-    fn shut_down(&mut self);
+    /// Returns what was read.
+    fn act(&mut self, act: Act) -> io::Result<Vec<u8>>;
 
-    /// Writes it in the background, and then the end of the stream.
-    fn send_all(&mut self, bytes: Vec<u8>);
+    fn write(&mut self, bytes: &[u8]) {
+        self.act(Act::Write(bytes.to_vec())).unwrap();
+    }
 
-    /// Waits for bytes, and does not read them.
-    fn wait_for_bytes(&mut self);
+    fn read(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        self.act(Act::Read(count))
+    }
 
-    fn reset(self);
+    fn read_to_end(&mut self) -> io::Result<Vec<u8>> {
+        self.act(Act::ReadToEnd)
+    }
+
+    /// It fails if the other end has reset the connection, which does not matter.
+    fn shut_down(&mut self) {
+        let _ = self.act(Act::ShutDown);
+    }
+
+    fn reset(mut self) {
+        self.act(Act::Reset).unwrap();
+    }
 }
 
-/// What a peer does in the background.
+/// What a peer does.
 #[derive(Debug, Clone)]
 pub enum Act {
     Write(Vec<u8>),
@@ -151,6 +169,8 @@ pub enum Act {
     /// So many bytes.
     Read(usize),
     ReadToEnd,
+    /// Waits for bytes, and does not read them.
+    Wait,
     ShutDown,
     Close,
     Reset,
@@ -159,9 +179,8 @@ pub enum Act {
 }
 
 /// What has come of it.
-#[derive(Debug)]
 pub struct Played<P> {
-    pub peer: Option<P>,
+    pub peer: P,
     pub read: Vec<u8>,
     pub error: Option<io::Error>,
 }

@@ -1,10 +1,10 @@
 //! A simulated network: a peer is a driver of its own, whose blocking calls run the world, and what is in the background is a task.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use weir_net::sim::{Link, NodeOptions, SimDriver, SimListener, Split, World};
 use weir_net::{Address, Conn, Driver, Event, Handler, Io, Next, Task};
@@ -21,29 +21,23 @@ pub struct Simulated {
 /// Runs a case in every world, also in those whose links pass a few bytes at a time.
 pub fn in_every_world(case: fn(&Simulated)) {
     let link = Link { latency: MICROSECOND, split: Split::Every(1), ..Link::default() };
+    let small = NodeOptions { send_buffer: 3_000, receive_buffer: 2_000, ..NodeOptions::default() };
     run(case, 0, link, NodeOptions::default());
-    run(
-        case,
-        0,
-        Link { split: Split::Every(7), ..link },
-        NodeOptions { receive_buffer: 2_000, ..NodeOptions::default() },
-    );
+    run(case, 0, Link { split: Split::Every(7), ..link }, small);
+    run(case, 1, Link { split: Split::Random, ..link }, small);
     in_coarse_worlds(case);
 }
 
 /// Runs a case in worlds that differ in links, buffers and seeds.
 pub fn in_coarse_worlds(case: fn(&Simulated)) {
     let usual = NodeOptions::default();
-    let small = NodeOptions { send_buffer: 3_000, receive_buffer: 2_000, ..usual };
+    let small = NodeOptions { send_buffer: 30_000, receive_buffer: 20_000, ..usual };
     let far = Link { latency: 30 * MICROSECOND, ..Link::default() };
-    let pieces = |split| Link { split, ..far };
-    let random = Link { jitter: 20 * MICROSECOND, ..pieces(Split::Random) };
-    let slow = Link { bandwidth: 1_000_000_000, ..far };
+    let random = Link { jitter: 20 * MICROSECOND, split: Split::Random, ..far };
     let worlds = [
         (0, Link::default(), usual),
-        (0, Link::default(), small),
-        (0, slow, small),
-        (0, pieces(Split::Every(1_000)), usual),
+        (0, Link { bandwidth: 1_000_000_000, ..far }, small),
+        (0, Link { split: Split::Every(1_000), ..far }, usual),
         (1, random, usual),
         (2, random, small),
         (3, Link { latency: 0, ..random }, small),
@@ -60,7 +54,7 @@ fn run(case: fn(&Simulated), seed: u64, link: Link, options: NodeOptions) {
 }
 
 /// Peers with one driver: those that one listener accepted, or one that has connected.
-struct PeerNode {
+pub struct Node {
     /// `None` while one of them acts in the background.
     driver: Option<SimDriver>,
     inboxes: Inboxes,
@@ -81,6 +75,12 @@ struct Inbox {
     error: Option<i32>,
 }
 
+impl Inbox {
+    fn error(&self) -> Option<io::Result<()>> {
+        self.error.map(|error| Err(io::Error::from_raw_os_error(error)))
+    }
+}
+
 impl Handler for Inboxes {
     fn on_event<I: Io>(&mut self, _: &mut I, conn: Conn, event: Event<'_>) {
         let inbox = self.all.entry(conn).or_default();
@@ -95,132 +95,118 @@ impl Handler for Inboxes {
     }
 }
 
-impl Inboxes {
-    fn get(&mut self, conn: Conn) -> &mut Inbox {
-        self.all.entry(conn).or_default()
+impl Node {
+    fn new(driver: SimDriver) -> Arc<Mutex<Node>> {
+        Arc::new(Mutex::new(Node { driver: Some(driver), inboxes: Inboxes::default() }))
     }
 
-    /// Whether all that was written has left. `None`: not yet.
-    fn written(&mut self, driver: &mut SimDriver, conn: Conn) -> Option<io::Result<()>> {
-        driver.flush();
-        if let Some(error) = self.get(conn).error {
-            return Some(Err(io::Error::from_raw_os_error(error)));
-        }
-        driver.want_sent(conn);
-        (driver.unsent(conn) == 0).then_some(Ok(()))
-    }
-
-    /// What a read returns. `None`: it waits.
-    fn read(&mut self, conn: Conn, into: &mut [u8]) -> Option<io::Result<usize>> {
-        let inbox = self.get(conn);
-        if inbox.bytes.is_empty() {
-            let error = inbox.error.map(|error| Err(io::Error::from_raw_os_error(error)));
-            return error.or(inbox.eof.then_some(Ok(0)));
-        }
-        Some(inbox.bytes.read(into))
-    }
-
-    /// A socket that is closed with bytes unread is reset.
-    fn close(&mut self, driver: &mut SimDriver, conn: Conn) {
-        let unread = self.all.remove(&conn).is_some_and(|inbox| !inbox.bytes.is_empty());
-        if unread {
-            driver.abort(conn)
-        } else {
-            driver.close(conn)
-        }
-        driver.flush();
-    }
-}
-
-impl PeerNode {
-    /// Runs the world until `done`.
-    fn wait<R>(&mut self, mut done: impl FnMut(&mut Inboxes, &mut SimDriver) -> Option<R>) -> R {
+    /// Runs the world until `done`, looking again when something happens or at the time that `until` returns.
+    fn wait<R>(&mut self, mut done: impl FnMut(&mut SimDriver, &mut Inboxes) -> Result<R, Option<u64>>) -> R {
         let driver = self.driver.as_mut().expect("it acts in the background");
         loop {
-            if let Some(done) = done(&mut self.inboxes, driver) {
-                return done;
+            match done(driver, &mut self.inboxes) {
+                Ok(done) => return done,
+                Err(until) => driver.poll(&mut self.inboxes, until).unwrap(),
             }
-            driver.poll(&mut self.inboxes, None).unwrap();
         }
     }
 }
 
-/// See [`PeerNode`].
-#[derive(Clone)]
-pub struct SharedNode(Arc<Mutex<PeerNode>>);
+/// An act, how far it is, and what it has read.
+struct Doing {
+    act: Act,
+    began: Option<u64>,
+    read: Vec<u8>,
+}
 
-impl SharedNode {
-    fn new(driver: SimDriver) -> SharedNode {
-        SharedNode(Arc::new(Mutex::new(PeerNode { driver: Some(driver), inboxes: Inboxes::default() })))
+impl Doing {
+    fn new(act: Act) -> Doing {
+        Doing { act, began: None, read: Vec::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, PeerNode> {
-        self.0.lock().unwrap()
+    /// Goes on with it. `None`: it waits.
+    fn go_on(&mut self, driver: &mut SimDriver, inboxes: &mut Inboxes, conn: Conn) -> Option<io::Result<()>> {
+        let inbox = inboxes.all.entry(conn).or_default();
+        let is_first = self.began.is_none();
+        let began = *self.began.get_or_insert(driver.now());
+        match &self.act {
+            Act::Write(bytes) | Act::Flood(bytes) => loop {
+                let floods = matches!(self.act, Act::Flood(_));
+                if is_first || floods {
+                    driver.send(conn, bytes);
+                    driver.flush();
+                }
+                if inbox.error.is_some() || !floods && driver.unsent(conn) == 0 {
+                    return inbox.error().or(Some(Ok(())));
+                }
+                if driver.unsent(conn) > 0 {
+                    driver.want_sent(conn);
+                    return None;
+                }
+            },
+            Act::Read(count) => {
+                let more = inbox.bytes.len().min(count - self.read.len());
+                self.read.extend(inbox.bytes.drain(..more));
+                let is_over = inbox.eof && self.read.len() < *count;
+                let error = is_over.then(|| Err(io::ErrorKind::UnexpectedEof.into()));
+                (self.read.len() == *count).then_some(Ok(())).or(inbox.error()).or(error)
+            }
+            Act::ReadToEnd => {
+                self.read.extend(inbox.bytes.drain(..));
+                inbox.error().or(inbox.eof.then_some(Ok(())))
+            }
+            Act::Wait => (!inbox.bytes.is_empty()).then_some(Ok(())),
+            Act::ShutDown => {
+                driver.shut_down(conn);
+                Some(Ok(()))
+            }
+            // A socket that is closed with bytes unread is reset.
+            Act::Close if inbox.bytes.is_empty() => {
+                driver.close(conn);
+                Some(Ok(()))
+            }
+            Act::Close | Act::Reset => {
+                driver.abort(conn);
+                Some(Ok(()))
+            }
+            Act::Pause(nanos) => (driver.now() >= began + nanos).then_some(Ok(())),
+        }
+    }
+
+    /// When it goes on even if nothing happens.
+    fn until(&self) -> Option<u64> {
+        if let Act::Pause(nanos) = self.act { self.began.map(|began| began + nanos) } else { None }
     }
 }
 
+/// See [`Node`].
 pub struct SimPeer {
-    node: SharedNode,
+    node: Arc<Mutex<Node>>,
     conn: Conn,
 }
 
 impl Drop for SimPeer {
     fn drop(&mut self) {
-        if let PeerNode { driver: Some(driver), inboxes } = &mut *self.node.lock() {
-            inboxes.close(driver, self.conn);
+        if let Node { driver: Some(driver), inboxes } = &mut *self.node.lock().unwrap() {
+            Doing::new(Act::Close).go_on(driver, inboxes, self.conn);
+            driver.flush();
         }
-    }
-}
-
-impl Read for SimPeer {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.node.lock().wait(|inboxes, _| inboxes.read(self.conn, bytes))
-    }
-}
-
-impl Write for SimPeer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut node = self.node.lock();
-        node.driver.as_mut().expect("it acts in the background").send(self.conn, bytes);
-        node.wait(|inboxes, driver| inboxes.written(driver, self.conn)).map(|()| bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
 impl Peer for SimPeer {
     fn other_address(&self) -> SocketAddr {
-        self.node.lock().wait(|_, driver| driver.peer_address(self.conn))
+        self.node.lock().unwrap().wait(|driver, _| driver.peer_address(self.conn).ok_or(None))
     }
 
-    fn shut_down(&mut self) {
-        self.node.lock().wait(|_, driver| {
-            driver.shut_down(self.conn);
+    fn act(&mut self, act: Act) -> io::Result<Vec<u8>> {
+        let mut doing = Doing::new(act);
+        let result = self.node.lock().unwrap().wait(|driver, inboxes| {
+            let result = doing.go_on(driver, inboxes, self.conn);
             driver.flush();
-            Some(())
+            result.ok_or(doing.until())
         });
-    }
-
-    fn send_all(&mut self, bytes: Vec<u8>) {
-        self.node.lock().wait(|_, driver| {
-            driver.send(self.conn, &bytes);
-            driver.shut_down(self.conn);
-            driver.flush();
-            Some(())
-        });
-    }
-
-    fn wait_for_bytes(&mut self) {
-        self.node.lock().wait(|inboxes, _| (!inboxes.get(self.conn).bytes.is_empty()).then_some(()));
-    }
-
-    fn reset(self) {
-        self.node.lock().wait(|_, driver| {
-            driver.abort(self.conn);
-            Some(())
-        });
+        result.map(|()| doing.read)
     }
 }
 
@@ -248,111 +234,49 @@ impl Drop for Server {
     }
 }
 
-/// A peer that acts. It has the driver of its node.
+/// A peer that acts in the background. The world has the driver of its node.
 struct Actor {
-    node: SharedNode,
+    world: World,
+    node: Arc<Mutex<Node>>,
     conn: Conn,
-    acts: VecDeque<Act>,
-    /// The first of them has begun, and a pause ends then.
-    began: Option<u64>,
-    outcome: Arc<Mutex<Outcome>>,
-    /// The world takes it instead of the peer's, in the end.
-    spare: Option<SimDriver>,
-}
-
-#[derive(Default)]
-struct Outcome {
-    gone: bool,
-    read: Vec<u8>,
-    error: Option<io::Error>,
-}
-
-impl Actor {
-    /// Does what is next. `None`: it waits, for a time at most if that is known.
-    fn act(&mut self, driver: &mut SimDriver, act: &Act) -> Option<io::Result<()>> {
-        let inboxes = &mut self.node.lock().inboxes;
-        let outcome = &mut *self.outcome.lock().unwrap();
-        let first = self.began.is_none();
-        let began = *self.began.get_or_insert(driver.now());
-        match act {
-            Act::Write(bytes) => {
-                if first {
-                    driver.send(self.conn, bytes);
-                }
-                inboxes.written(driver, self.conn)
-            }
-            Act::Flood(bytes) => loop {
-                driver.send(self.conn, bytes);
-                match inboxes.written(driver, self.conn) {
-                    Some(Ok(())) => {}
-                    other => return other,
-                }
-            },
-            Act::Read(0) => Some(Ok(())),
-            Act::Read(_) | Act::ReadToEnd => {
-                let most = if let Act::Read(count) = act { *count } else { usize::MAX };
-                let mut bytes = [0; 4096];
-                let count = match inboxes.read(self.conn, &mut bytes[..most.min(4096)])? {
-                    Ok(count) => count,
-                    Err(error) => return Some(Err(error)),
-                };
-                outcome.read.extend(&bytes[..count]);
-                match act {
-                    Act::ReadToEnd if count > 0 => self.acts.push_front(Act::ReadToEnd),
-                    Act::Read(_) if count == 0 => return Some(Err(io::ErrorKind::UnexpectedEof.into())),
-                    Act::Read(_) => self.acts.push_front(Act::Read(most - count)),
-                    _ => {}
-                }
-                Some(Ok(()))
-            }
-            Act::ShutDown => {
-                driver.shut_down(self.conn);
-                Some(Ok(()))
-            }
-            Act::Close | Act::Reset => {
-                if matches!(act, Act::Reset) {
-                    driver.abort(self.conn)
-                } else {
-                    inboxes.close(driver, self.conn)
-                }
-                outcome.gone = true;
-                Some(Ok(()))
-            }
-            Act::Pause(nanos) => (driver.now() >= began + nanos).then_some(Ok(())),
-        }
-    }
+    acts: VecDeque<Doing>,
+    outcome: Arc<Mutex<(Vec<u8>, Option<io::Error>)>>,
 }
 
 impl Task<SimDriver> for Actor {
     fn turn(&mut self, driver: &mut SimDriver) -> io::Result<Next> {
-        while let Some(act) = self.acts.pop_front() {
-            match self.act(driver, &act) {
-                Some(Ok(())) => self.began = None,
-                Some(Err(error)) => {
-                    self.outcome.lock().unwrap().error = Some(error);
-                    break;
-                }
+        let mut node = self.node.lock().unwrap();
+        let mut outcome = self.outcome.lock().unwrap();
+        while let Some(mut doing) = self.acts.pop_front() {
+            match doing.go_on(driver, &mut node.inboxes, self.conn) {
                 None => {
-                    let until = if let Act::Pause(nanos) = act { self.began.map(|began| began + nanos) } else { None };
-                    self.acts.push_front(act);
+                    let until = doing.until();
+                    self.acts.push_front(doing);
                     return Ok(Next::Poll(until));
                 }
+                Some(result) => {
+                    outcome.0.extend(doing.read);
+                    outcome.1 = result.err();
+                }
+            }
+            if outcome.1.is_some() {
+                break;
             }
         }
         driver.flush();
-        self.node.lock().driver = self.spare.take().map(|spare| std::mem::replace(driver, spare));
+        node.driver = Some(std::mem::replace(driver, self.world.driver("over")));
         Ok(Next::Over)
     }
 
     fn poll(&mut self, driver: &mut SimDriver, until: Option<u64>) -> io::Result<()> {
-        driver.poll(&mut self.node.lock().inboxes, until)
+        driver.poll(&mut self.node.lock().unwrap().inboxes, until)
     }
 }
 
 pub struct Script {
     peer: SimPeer,
     task: usize,
-    outcome: Arc<Mutex<Outcome>>,
+    outcome: Arc<Mutex<(Vec<u8>, Option<io::Error>)>>,
 }
 
 impl Simulated {
@@ -364,19 +288,19 @@ impl Simulated {
     fn connect_with(&self, to: &Address, options: NodeOptions) -> io::Result<SimPeer> {
         let mut driver = self.world.driver_with("peer", options);
         let conn = driver.connect(to, None)?;
-        let peer = SimPeer { node: SharedNode::new(driver), conn };
-        let error = peer.node.lock().wait(|inboxes, _| {
-            let inbox = inboxes.get(conn);
-            inbox.error.map(Some).or(inbox.connected.then_some(None))
+        let peer = SimPeer { node: Node::new(driver), conn };
+        let connected = peer.node.lock().unwrap().wait(|_, inboxes| {
+            let inbox = inboxes.all.entry(conn).or_default();
+            inbox.error().or(inbox.connected.then_some(Ok(()))).ok_or(None)
         });
-        error.map_or(Ok(peer), |error| Err(io::Error::from_raw_os_error(error)))
+        connected.map(|()| peer)
     }
 }
 
 impl Network for Simulated {
     type Driver = SimDriver;
     type Peer = SimPeer;
-    type PeerListener = SharedNode;
+    type PeerListener = Arc<Mutex<Node>>;
     type Server = Server;
     type Script = Script;
 
@@ -397,17 +321,17 @@ impl Network for Simulated {
         (listener, address)
     }
 
-    fn peer_listener(&self, place: Place) -> (SharedNode, Address) {
+    fn peer_listener(&self, place: Place) -> (Arc<Mutex<Node>>, Address) {
         let (listener, address) = self.listener(place);
         let mut driver = self.world.driver_with("peers", self.peer_options());
         driver.listen(listener).unwrap();
-        (SharedNode::new(driver), address)
+        (Node::new(driver), address)
     }
 
-    fn try_accept(&self, listener: &SharedNode) -> Option<SimPeer> {
-        let conn = listener.lock().wait(|inboxes, driver| {
+    fn try_accept(&self, listener: &Arc<Mutex<Node>>) -> Option<SimPeer> {
+        let conn = listener.lock().unwrap().wait(|driver, inboxes| {
             driver.poll(inboxes, Some(0)).unwrap();
-            Some(inboxes.accepted.pop_front())
+            Ok(inboxes.accepted.pop_front())
         })?;
         Some(SimPeer { node: listener.clone(), conn })
     }
@@ -427,15 +351,14 @@ impl Network for Simulated {
     }
 
     fn play(&self, peer: SimPeer, acts: Vec<Act>) -> Script {
-        let outcome = Arc::<Mutex<Outcome>>::default();
-        let driver = peer.node.lock().driver.take().expect("it acts already");
+        let outcome = Arc::default();
+        let driver = peer.node.lock().unwrap().driver.take().expect("it acts already");
         let actor = Actor {
+            world: self.world.clone(),
             node: peer.node.clone(),
             conn: peer.conn,
-            acts: acts.into(),
-            began: None,
-            outcome: outcome.clone(),
-            spare: Some(self.world.driver("spare")),
+            acts: acts.into_iter().map(Doing::new).collect(),
+            outcome: Arc::clone(&outcome),
         };
         Script { peer, task: self.world.add_task(driver, Box::new(actor)), outcome }
     }
@@ -447,8 +370,8 @@ impl Network for Simulated {
     fn join(&self, script: Script) -> Played<SimPeer> {
         let Script { peer, task, outcome } = script;
         assert!(self.world.run_until(self.world.now() + LONG, || self.world.is_over(task)), "it hangs");
-        let Outcome { gone, read, error } = std::mem::take(&mut *outcome.lock().unwrap());
-        Played { peer: (!gone).then_some(peer), read, error }
+        let (read, error) = std::mem::take(&mut *outcome.lock().unwrap());
+        Played { peer, read, error }
     }
 
     fn pause(&self, nanos: u64) {
