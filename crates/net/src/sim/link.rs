@@ -41,7 +41,7 @@ pub struct NodeOptions {
     pub receive_buffer: usize,
     /// Connections that may be open; more are not accepted, and cannot be made.
     pub descriptors: usize,
-    /// Connections that may be open from one source address to one destination.
+    /// Connections that may be open from one source address to one destination, at most 32,767.
     pub ports: u16,
     /// CPU time that each event, send and connect costs, nanoseconds. It is only accounted for: work takes no time.
     pub cpu_per_event: u64,

@@ -117,6 +117,5 @@ on_every_driver! {
         unix::both_ends_of_a_unix_socket_are_drivers,
         send::what_is_sent_before_connected_arrives,
         ends::a_reset_in_mid_data_fails_once,
-        ends::abort_ends_a_close_that_cannot_send,
     }
 }

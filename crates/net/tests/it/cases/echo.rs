@@ -34,7 +34,7 @@ pub fn every_length_comes_back<N: Network>(net: &N) {
 /// Sends more at once than all receive buffers of a driver hold.
 pub fn many_large_messages_at_once<N: Network>(net: &N) {
     let (_server, address) = net.serve(Echo);
-    there_and_back(net, &address, (0..64).map(|number| pattern(200_000 + number)[number..].to_vec()).collect());
+    there_and_back(net, &address, (0..64).map(|number| pattern(100_000 + number)[number..].to_vec()).collect());
 }
 
 pub fn a_mebibyte_comes_back_to_a_slow_reader<N: Network>(net: &N) {

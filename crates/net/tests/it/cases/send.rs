@@ -3,7 +3,8 @@
 use weir_net::{Conn, Driver, Event, Handler, Io};
 
 use crate::common::{
-    Act, BODY, MANY, MICROSECOND, MILLISECOND, Network, Peer, Place, Record, Seen, poll, run_out, run_until, settle,
+    Act, BODY, MANY, MICROSECOND, MILLISECOND, Network, Peer, Place, Record, Seen, poll, run_out, run_until, send_many,
+    settle,
 };
 
 /// Answers each byte with a head and the body. Closes a connection after so many.
@@ -47,13 +48,13 @@ pub fn static_bodies_come_whole_to_fast_and_slow_readers<N: Network>(net: &N) {
     let (_server, address) = net.serve(Bodies { close_after: usize::MAX, answered: 0 });
     let mut fast = net.connect(&address);
     let mut slow = net.connect_small(&address);
-    fast.write(&[1; 40]);
+    fast.write(&[1; 20]);
     slow.write(&[1; 3]);
-    read_bodies(net, &mut fast, 40, 0);
+    read_bodies(net, &mut fast, 20, 0);
     read_bodies(net, &mut slow, 3, MILLISECOND);
     // More bodies than go into one system call.
-    fast.write(&[1; 150]);
-    read_bodies(net, &mut fast, 150, 0);
+    fast.write(&[1; 70]);
+    read_bodies(net, &mut fast, 70, 0);
 }
 
 /// Sends bytes and bodies of many sizes in turn.
@@ -127,8 +128,7 @@ pub fn sent_comes_once_when_the_queue_is_empty<N: Network>(net: &N) {
 
     // Not asked for.
     driver.send(conn, b"1");
-    poll(&mut driver, &mut record);
-    poll(&mut driver, &mut record);
+    settle(&mut driver, &mut record);
     assert_eq!(sents(&record), 0);
 
     // Asked for, and at once.
@@ -137,38 +137,31 @@ pub fn sent_comes_once_when_the_queue_is_empty<N: Network>(net: &N) {
     run_until(&mut driver, &mut record, |record, _| sents(record) == 1);
 
     // Asked for, and only when a slow reader has made room.
-    for _ in 0..MANY {
-        driver.send_with(conn, b"", &BODY);
-    }
+    send_many(&mut driver, conn);
     driver.want_sent(conn);
-    poll(&mut driver, &mut record);
-    poll(&mut driver, &mut record);
+    settle(&mut driver, &mut record);
     assert_eq!(sents(&record), 1);
     assert!(driver.unsent(conn) > 0);
-    let reading = net.play(peer, vec![Act::Read(2 + MANY * BODY.len())]);
+    let reading = net.play(peer, vec![Act::Read(2 + MANY)]);
     run_until(&mut driver, &mut record, |record, _| sents(record) == 2);
     assert_eq!(driver.unsent(conn), 0);
     let _peer = net.join(reading).peer;
     driver.send(conn, b"3");
-    poll(&mut driver, &mut record);
-    poll(&mut driver, &mut record);
+    settle(&mut driver, &mut record);
     assert_eq!(sents(&record), 2);
 }
 
 pub fn unsent_counts_down_to_zero<N: Network>(net: &N) {
     let (mut driver, mut record, conn, peer) = net.accepted(N::connect_small);
     assert_eq!(driver.unsent(conn), 0);
-    for _ in 0..MANY {
-        driver.send_with(conn, b"head", &BODY);
-    }
-    let total = MANY * (4 + BODY.len());
-    assert_eq!(driver.unsent(conn), total);
+    send_many(&mut driver, conn);
+    assert_eq!(driver.unsent(conn), MANY);
     settle(&mut driver, &mut record);
     let blocked = driver.unsent(conn);
-    assert!(blocked > 0 && blocked < total, "{blocked} of {total}");
+    assert!(blocked > 0 && blocked < MANY, "{blocked} of {MANY}");
     driver.send(conn, b"more");
     assert_eq!(driver.unsent(conn), blocked + 4);
-    let reading = net.play(peer, vec![Act::Read(total + 4)]);
+    let reading = net.play(peer, vec![Act::Read(MANY + 4)]);
     run_until(&mut driver, &mut record, |_, driver| driver.unsent(conn) == 0);
-    assert_eq!(&net.join(reading).read[total..], b"more");
+    assert_eq!(&net.join(reading).read[MANY..], b"more");
 }

@@ -28,8 +28,13 @@ pub static BODY: [u8; 165_854] = {
     body
 };
 
-/// So many bodies are more than a connection's sockets hold.
-pub const MANY: usize = 50;
+/// More bytes than a connection's sockets hold.
+pub const MANY: usize = 50 * BODY.len();
+
+/// Queues so many.
+pub fn send_many(driver: &mut impl Driver, conn: Conn) {
+    (0..50).for_each(|_| driver.send_with(conn, b"", &BODY));
+}
 
 /// Bytes that differ from their neighbours and from themselves 256 later.
 pub fn pattern(len: usize) -> Vec<u8> {
@@ -153,6 +158,11 @@ pub trait Peer: Sized {
     /// It fails if the other end has reset the connection, which does not matter.
     fn shut_down(&mut self) {
         let _ = self.act(Act::ShutDown);
+    }
+
+    /// The other end has reset the connection.
+    fn is_reset(&mut self) -> bool {
+        self.read_to_end().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
     }
 
     fn reset(mut self) {

@@ -1,7 +1,7 @@
 //! A simulated network: a peer is a driver of its own, whose blocking calls run the world, and what is in the background is a task.
 
 use std::collections::{HashMap, VecDeque};
-use std::io;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -145,14 +145,14 @@ impl Doing {
                 }
             },
             Act::Read(count) => {
-                let more = inbox.bytes.len().min(count - self.read.len());
-                self.read.extend(inbox.bytes.drain(..more));
+                let more = (count - self.read.len()) as u64;
+                inbox.bytes.by_ref().take(more).read_to_end(&mut self.read).unwrap();
                 let is_over = inbox.eof && self.read.len() < *count;
                 let error = is_over.then(|| Err(io::ErrorKind::UnexpectedEof.into()));
                 (self.read.len() == *count).then_some(Ok(())).or(inbox.error()).or(error)
             }
             Act::ReadToEnd => {
-                self.read.extend(inbox.bytes.drain(..));
+                inbox.bytes.read_to_end(&mut self.read).unwrap();
                 inbox.error().or(inbox.eof.then_some(Ok(())))
             }
             Act::Wait => (!inbox.bytes.is_empty()).then_some(Ok(())),
