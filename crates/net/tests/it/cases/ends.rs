@@ -308,7 +308,7 @@ where
     let port = address.tcp().unwrap().port();
     let before = sockets_on(port);
     assert_eq!(before, 1);
-    for round in 0..20 {
+    for round in 0..8 {
         let conn = driver.connect(&address, None).unwrap();
         let aborted = driver.connect(&address, None).unwrap();
         driver.send(conn, b"hello");

@@ -138,7 +138,7 @@ pub fn closing_in_the_event_of_what_was_dropped_is_allowed<N: Network>(net: &N) 
             let (mut driver, address) = net.listening(Place::Tcp);
             let mut handler = Closes { after, abort, own: Messages::default(), closed: 0 };
             // Each gets the slot of the one before.
-            for nth in 1..=20 {
+            for nth in 1..=8 {
                 let acts = lengths.iter().flat_map(|length| [Act::Write(message(*length)), Act::Read(1)]);
                 let sender = net.play(net.connect(&address), acts.collect());
                 run_until(&mut driver, &mut handler, |handler, driver| handler.closed == nth && driver.open() == 0);
