@@ -292,7 +292,8 @@ pub fn connecting_inside_events_is_allowed<N: Network>(net: &N) {
 fn sockets_on(port: u16) -> usize {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let needle = format!(":{port:04X}");
-    let fields = table.lines().skip(1).map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+    let lines = table.lines().filter(|line| line.contains(&needle));
+    let fields = lines.map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
     fields
         .filter(|fields| fields[1].ends_with(&needle) || fields[2].ends_with(&needle))
         .filter(|fields| fields[9] != "0")

@@ -204,9 +204,9 @@ pub fn run_until<D: Driver, H: Handler>(driver: &mut D, handler: &mut H, mut don
     }
 }
 
-/// One turn of a few milliseconds at most.
+/// One turn of two milliseconds at most.
 pub fn poll<D: Driver, H: Handler>(driver: &mut D, handler: &mut H) {
-    driver.poll(handler, Some(driver.now() + 5 * MILLISECOND)).unwrap();
+    driver.poll(handler, Some(driver.now() + 2 * MILLISECOND)).unwrap();
 }
 
 /// Turns until all has happened that can.
