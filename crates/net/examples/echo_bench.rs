@@ -8,7 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_net::{Conn, Driver, EpollDriver, Event, Handler, Io, UringDriver};
 
@@ -77,7 +77,7 @@ fn serve<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
     let start = thread_cpu();
     let mut done = Done::default();
     while !stop.load(Ordering::Relaxed) {
-        let until = Instant::now() + Duration::from_millis(100);
+        let until = driver.now() + 100_000_000;
         driver.poll(&mut Echo, Some(until)).expect("a poll");
         done.turns += 1;
     }
@@ -98,9 +98,9 @@ fn ask<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
         driver.connect(&addr.into(), None).expect("a socket");
     }
     let start = thread_cpu();
-    let end = Instant::now() + time;
+    let end = driver.now() + time.as_nanos() as u64;
     let mut turns = 0;
-    while Instant::now() < end {
+    while driver.now() < end {
         driver.poll(&mut client, Some(end)).expect("a poll");
         turns += 1;
     }

@@ -70,7 +70,7 @@ fn driver() -> UringDriver {
 }
 
 fn poll(driver: &mut UringDriver, handler: &mut impl Handler) {
-    driver.poll(handler, Some(Instant::now() + Duration::from_millis(100))).expect("a poll");
+    driver.poll(handler, Some(driver.now() + 100_000_000)).expect("a poll");
 }
 
 /// Prints its address, and serves until its input ends.

@@ -157,7 +157,7 @@ pub trait Driver: Io {
     /// See [`Driver::waker`].
     type Waker: Wake;
 
-    /// `io_uring` or `epoll`.
+    /// `io_uring`, `epoll` or `simulated`.
     fn name(&self) -> &'static str;
 
     /// Accepts connections on a bound, listening socket; new TCP connections have `TCP_NODELAY`.

@@ -2,7 +2,7 @@
 //! happens to the node.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -85,6 +85,11 @@ impl SimDriver {
     /// The number of its node.
     pub fn node(&self) -> usize {
         self.node
+    }
+
+    /// The address of the other end of a TCP connection.
+    pub fn peer_address(&self, conn: Conn) -> Option<SocketAddr> {
+        self.world.shared.network().peer_address(self.node, conn)
     }
 
     /// Ends the stream to the peer behind what is queued, and goes on reading.

@@ -41,6 +41,8 @@ pub struct NodeOptions {
     pub receive_buffer: usize,
     /// Connections that may be open; more are not accepted, and cannot be made.
     pub descriptors: usize,
+    /// Connections that may be open from one source address to one destination, at most 32,767.
+    pub ports: u16,
     /// CPU time that each event, send and connect costs, nanoseconds. It is only accounted for: work takes no time.
     pub cpu_per_event: u64,
     /// See [`crate::Driver::wake_latency`]. A wait ends on time all the same.
@@ -55,6 +57,8 @@ impl Default for NodeOptions {
             send_buffer: 256 * 1024,
             receive_buffer: 256 * 1024,
             descriptors: usize::MAX,
+            // As Linux has by default: 32,768 to 60,999.
+            ports: 28_232,
             cpu_per_event: 1_000,
             wake_latency: 0,
             clock_offset: 0,

@@ -6,7 +6,7 @@
 //! and is accounted for ([`NodeOptions::cpu_per_event`]); what takes time are [`Link`]s, timers and frozen nodes.
 //!
 //! The network follows Linux where programs can see it: accept queues, send and receive buffers, half-closes, resets of what was closed
-//! with bytes unread, and attempts to connect that are repeated. `tests/drivers.rs` runs the same cases on this driver and on those of
+//! with bytes unread, and attempts to connect that are repeated. `tests/it` runs the same cases on this driver and on those of
 //! the kernel. It does not have: congestion control, lost segments (TCP repairs them; give a [`Link`] jitter or take it down), `TIME_WAIT`.
 //! Datagrams will be one more kind of event between nodes, with loss, duplicates and an MTU in [`Link`].
 

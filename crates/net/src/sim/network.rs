@@ -2,10 +2,10 @@
 //! [`super::SimDriver`] calls it for a node. It does not know tasks or handlers.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::hash::Hasher;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -25,8 +25,11 @@ const SYN_RETRIES: u32 = 6;
 /// How often a Unix socket looks for room in the queue of its server.
 const UNIX_WAIT: u64 = 1_000_000;
 
-/// The first of the ports that are given out.
+/// The first of the ports that listeners are given.
 const FIRST_PORT: u16 = 20_000;
+
+/// The first of the ports that connections come from.
+const FIRST_SOURCE_PORT: u16 = 32_768;
 
 pub(super) type NodeId = usize;
 pub(super) type SocketId = usize;
@@ -46,8 +49,8 @@ pub(super) enum Event {
     Fin { to: SocketId },
     /// The peer has reset the connection.
     Reset { to: SocketId },
-    /// The peer of this socket has read, so there is room.
-    Room { socket: SocketId },
+    /// The peer of this socket has read, so there is room for more bytes.
+    Room { socket: SocketId, bytes: usize },
     /// Something that the world's owner planned.
     Call(Box<dyn FnOnce(&super::World) + Send>),
 }
@@ -101,6 +104,9 @@ pub(super) enum Notice {
     Failed { error: i32, unsent: usize },
 }
 
+/// Source and destination.
+type Route = (SocketAddr, SocketAddr);
+
 /// One end of a connection.
 struct Socket {
     node: NodeId,
@@ -108,6 +114,8 @@ struct Socket {
     peer: Option<SocketId>,
     /// Where it connects to.
     to: Option<Address>,
+    /// Both ends, if it is a TCP connection that this end has made.
+    route: Option<Route>,
     state: State,
     /// The number of the listener, until the program knows of the connection.
     accepted: Option<usize>,
@@ -118,6 +126,8 @@ struct Socket {
     taken: VecDeque<u8>,
     /// Bytes under way from here.
     under_way: usize,
+    /// Bytes that the peer has room for, as far as this end knows.
+    window: usize,
     /// When the last of them arrives.
     last_arrival: u64,
     want_sent: bool,
@@ -127,6 +137,8 @@ struct Socket {
     /// Arrived and not read.
     received: VecDeque<u8>,
     segments: VecDeque<usize>,
+    /// Bytes read that the peer does not know of.
+    freed: usize,
     skip: u64,
     eof: bool,
     eof_told: bool,
@@ -186,6 +198,9 @@ pub(super) struct Network {
     /// What waits for a link to come up, in order.
     held: Vec<((NodeId, NodeId), Event)>,
     next_port: u16,
+    /// Counts the source ports that were given out.
+    next_source: u64,
+    routes: HashSet<Route>,
     trace: Trace,
 }
 
@@ -195,8 +210,16 @@ struct Trace {
     lines: Option<Vec<String>>,
 }
 
+/// The first `count` bytes.
+fn take(from: &mut VecDeque<u8>, count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    // A queue of bytes gives all that is asked for in two calls at most, and does not fail.
+    let _ = io::Read::read_exact(from, &mut bytes);
+    bytes
+}
+
 mod fnv {
-    /// FNV-1a (Fowler, Noll, Vo): the same on every machine and for every version of Rust.
+    /// FNV-1a (Fowler, Noll, Vo), of words and not of bytes: the same on every machine and for every version of Rust.
     pub(super) struct Fnv(pub(super) u64);
 
     impl std::hash::Hasher for Fnv {
@@ -205,8 +228,10 @@ mod fnv {
         }
 
         fn write(&mut self, bytes: &[u8]) {
-            for byte in bytes {
-                self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            for chunk in bytes.chunks(8) {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                self.0 = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3);
             }
         }
     }
@@ -227,6 +252,8 @@ impl Network {
             busy_until: HashMap::new(),
             held: Vec::new(),
             next_port: FIRST_PORT,
+            next_source: 0,
+            routes: HashSet::new(),
             trace: Trace { hash: fnv::Fnv(0xcbf2_9ce4_8422_2325), lines: None },
         }
     }
@@ -284,7 +311,10 @@ impl Network {
             Event::Segment { to, bytes } => self.segment_arrives(to, bytes),
             Event::Fin { to } => self.fin_arrives(to),
             Event::Reset { to } => self.fail(to, libc::ECONNRESET),
-            Event::Room { socket } => self.transmit(socket),
+            Event::Room { socket, bytes } => {
+                self.sockets[socket].window += bytes;
+                self.transmit(socket);
+            }
             Event::Call(_) => {}
         }
     }
@@ -396,18 +426,46 @@ impl Network {
 
     // --- Connections.
 
-    pub(super) fn connect(&mut self, node: NodeId, to: &Address, _from: Option<IpAddr>) -> io::Result<Conn> {
+    pub(super) fn connect(&mut self, node: NodeId, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
         if self.open(node) >= self.nodes[node].options.descriptors {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
+        }
+        let from = from.filter(|from| !from.is_unspecified());
+        if from.is_some_and(|from| !from.is_loopback()) {
+            return Err(io::Error::from_raw_os_error(libc::EADDRNOTAVAIL));
         }
         self.charge(node);
         let socket = self.add_socket(node, State::Connecting);
         self.sockets[socket].to = Some(to.clone());
         let conn = self.take_slot(node, socket);
+        if let Some(to) = to.tcp() {
+            let Some(route) = self.take_route(from, to, self.nodes[node].options.ports) else {
+                self.schedule(self.now, Event::Refused { socket, error: libc::EADDRNOTAVAIL });
+                return Ok(conn);
+            };
+            self.sockets[socket].route = Some(route);
+        }
         let target = self.target_of(to).unwrap_or(node);
         let link = self.link(node, target);
         self.schedule(self.now + link.latency, Event::Syn { socket, lost: 0 });
         Ok(conn)
+    }
+
+    /// A free port to come from.
+    fn take_route(&mut self, from: Option<IpAddr>, to: SocketAddr, ports: u16) -> Option<Route> {
+        let local = if to.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+        (0..ports).find_map(|_| {
+            let port = FIRST_SOURCE_PORT + (self.next_source % u64::from(ports)) as u16;
+            self.next_source += 1;
+            let route = (SocketAddr::new(from.unwrap_or(local), port), to);
+            self.routes.insert(route).then_some(route)
+        })
+    }
+
+    pub(super) fn peer_address(&self, node: NodeId, conn: Conn) -> Option<SocketAddr> {
+        let socket = &self.sockets[self.known(node, conn)?];
+        let accepted_from = || self.sockets[socket.peer?].route.map(|(from, _)| from);
+        socket.route.map(|(_, to)| to).or_else(accepted_from)
     }
 
     fn add_socket(&mut self, node: NodeId, state: State) -> SocketId {
@@ -416,18 +474,21 @@ impl Network {
             conn: None,
             peer: None,
             to: None,
+            route: None,
             state,
             accepted: None,
             connected: false,
             queue: VecDeque::new(),
             taken: VecDeque::new(),
             under_way: 0,
+            window: 0,
             last_arrival: 0,
             want_sent: false,
             sent: false,
             fin: None,
             received: VecDeque::new(),
             segments: VecDeque::new(),
+            freed: 0,
             skip: 0,
             eof: false,
             eof_told: false,
@@ -444,7 +505,7 @@ impl Network {
 
     fn syn_arrives(&mut self, socket: SocketId, lost: u32) {
         let one = &self.sockets[socket];
-        let (State::Connecting, Some(to)) = (one.state, one.to.clone()) else { return };
+        let (State::Connecting | State::Closing, Some(to)) = (one.state, one.to.clone()) else { return };
         let node = one.node;
         let all: Vec<ListenerId> = (0..self.listeners.len())
             .filter(|id| self.listeners[*id].open && self.listeners[*id].address == to)
@@ -470,6 +531,8 @@ impl Network {
         let accepted = self.add_socket(server, State::Open);
         self.sockets[accepted].peer = Some(socket);
         self.sockets[socket].peer = Some(accepted);
+        self.sockets[accepted].window = self.nodes[node].options.receive_buffer;
+        self.sockets[socket].window = self.nodes[server].options.receive_buffer;
         self.listeners[listener].queue.push_back(accepted);
         self.touch(server);
         self.send_event(accepted, node, 0, Event::SynAck { socket });
@@ -525,6 +588,9 @@ impl Network {
         if let Some(conn) = self.sockets[socket].conn.take() {
             self.nodes[node].slots[conn.slot()].socket = None;
             self.nodes[node].dead.push(conn.slot() as u32);
+        }
+        if let Some(route) = self.sockets[socket].route {
+            self.routes.remove(&route);
         }
     }
 
@@ -587,7 +653,7 @@ impl Network {
         let Some(socket) = self.usable(node, conn) else { return };
         let one = &mut self.sockets[socket];
         // Linux resets a connection that is closed with bytes that nobody has read.
-        if !one.received.is_empty() {
+        if !one.received.is_empty() && one.queue.is_empty() {
             return self.abort(node, conn);
         }
         let is_gone = one.state == State::Open && one.peer.is_none();
@@ -648,13 +714,11 @@ impl Network {
         let most = self.nodes[one.node].options.send_buffer;
         let to = self.sockets[peer].node;
         let split = self.link(one.node, to).split;
-        let window = self.nodes[to].options.receive_buffer;
         loop {
             let one = &mut self.sockets[socket];
             let room = most.saturating_sub(one.taken.len() + one.under_way).min(one.queue.len());
-            one.taken.extend(one.queue.drain(..room));
-            let free = window.saturating_sub(self.sockets[peer].received.len() + self.sockets[socket].under_way);
-            let ready = self.sockets[socket].taken.len().min(free).min(SEGMENT);
+            one.taken.extend(take(&mut one.queue, room));
+            let ready = one.taken.len().min(one.window).min(SEGMENT);
             if ready == 0 {
                 break;
             }
@@ -668,8 +732,9 @@ impl Network {
                 }
             };
             let one = &mut self.sockets[socket];
-            let bytes: Vec<u8> = one.taken.drain(..length).collect();
+            let bytes = take(&mut one.taken, length);
             one.under_way += length;
+            one.window -= length;
             self.send_event(socket, to, length, Event::Segment { to: peer, bytes });
         }
         self.after_transmit(socket, peer, to);
@@ -678,7 +743,14 @@ impl Network {
     fn after_transmit(&mut self, socket: SocketId, peer: SocketId, to: NodeId) {
         let one = &mut self.sockets[socket];
         if !one.queue.is_empty() {
+            if one.state == State::Closing {
+                self.discard(socket);
+            }
             return;
+        }
+        if one.state == State::Closing && !one.received.is_empty() {
+            self.reset_peer(socket);
+            return self.forget(socket);
         }
         if one.want_sent && one.state == State::Open {
             (one.want_sent, one.sent) = (false, true);
@@ -691,6 +763,28 @@ impl Network {
         }
         if self.sockets[socket].state == State::Closing {
             self.give_slot(socket);
+        }
+    }
+
+    /// The program has closed it and does not look at what comes, but its driver reads it until all is sent.
+    fn discard(&mut self, socket: SocketId) {
+        let one = &mut self.sockets[socket];
+        let count = std::mem::take(&mut one.received).len();
+        one.segments.clear();
+        self.free(socket, count);
+    }
+
+    /// So many bytes were read. As in TCP the peer hears of it when they are half of the buffer, or else it would send tiny segments.
+    fn free(&mut self, socket: SocketId, count: usize) {
+        let one = &mut self.sockets[socket];
+        one.freed += count;
+        let node = one.node;
+        if let Some(peer) = one.peer
+            && one.freed >= self.nodes[node].options.receive_buffer.div_ceil(2).min(SEGMENT)
+        {
+            let bytes = std::mem::take(&mut one.freed);
+            let link = self.link(node, self.sockets[peer].node);
+            self.schedule(self.now + link.latency, Event::Room { socket: peer, bytes });
         }
     }
 
@@ -708,6 +802,10 @@ impl Network {
                 if let Some(from) = self.sockets[to].peer {
                     self.transmit(from);
                 }
+            }
+            State::Closing if !one.queue.is_empty() => {
+                one.received.extend(bytes);
+                self.discard(to);
             }
             // Bytes for a connection that its program has closed are answered with a reset.
             State::Closing | State::Gone => {
@@ -846,11 +944,8 @@ impl Network {
             length = skipped;
         }
         one.skip = one.skip.saturating_sub(length as u64);
-        let bytes: Vec<u8> = one.received.drain(..length).collect();
-        if let Some(peer) = one.peer {
-            let link = self.link(node, from);
-            self.schedule(self.now + link.latency, Event::Room { socket: peer });
-        }
+        let bytes = take(&mut one.received, length);
+        self.free(socket, length);
         if skipped > 0 { Notice::Skipped(skipped) } else { Notice::Data(bytes) }
     }
 

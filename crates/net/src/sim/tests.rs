@@ -1,12 +1,15 @@
-//! The world by itself: time, order and what a link does. The cases of `tests/drivers.rs` show that it behaves as the kernel's drivers do.
+//! The world by itself: time, order and what a link does. The cases of `tests/it` show that it behaves as the kernel's drivers do.
 
 use super::*;
 use crate::{Conn, Driver, Event as DriverEvent, Handler, Io};
 
+/// When how much came.
+type Times = Arc<Mutex<Vec<(u64, usize)>>>;
+
 /// Sends back what comes, and notes when.
 #[derive(Default)]
 struct Echo {
-    times: Arc<Mutex<Vec<(u64, usize)>>>,
+    times: Times,
 }
 
 impl Handler for Echo {
@@ -52,7 +55,7 @@ impl Handler for Count {
 }
 
 /// A world with an echo server, its address, its task, and the times at which it received.
-fn echo_world(seed: u64) -> (World, Address, usize, Arc<Mutex<Vec<(u64, usize)>>>) {
+fn echo_world(seed: u64) -> (World, Address, usize, Times) {
     let world = World::new(seed);
     let mut driver = world.driver("server");
     let listener = world.listen(Address::Tcp("127.0.0.1:0".parse().unwrap()), 16, false).unwrap();
@@ -180,4 +183,27 @@ fn descriptors_and_queues_run_full() {
         client.poll(&mut connected, Some(2_000_000_000)).unwrap();
     }
     assert_eq!(connected.events, 2);
+}
+
+#[test]
+fn ports_to_one_destination_run_short() {
+    let world = World::new(1);
+    let listen = || world.listen(Address::Tcp("127.0.0.1:0".parse().unwrap()), 16, false).unwrap();
+    let (one, other) = (listen(), listen());
+    let mut client = world.driver_with("client", NodeOptions { ports: 2, ..NodeOptions::default() });
+    let mut count = Count::default();
+    let conns = [(); 3].map(|()| client.connect(one.address(), None).unwrap());
+    client.connect(other.address(), None).unwrap();
+    client.connect(one.address(), Some("127.0.0.2".parse().unwrap())).unwrap();
+    while count.events < 5 {
+        client.poll(&mut count, None).unwrap();
+    }
+    assert_eq!(count.failed, [(0, "Cannot assign requested address (os error 99)".into())]);
+    assert_eq!(client.peer_address(conns[0]), one.address().tcp());
+    // A port is free again when its connection is closed.
+    client.close(conns[1]);
+    client.flush();
+    client.connect(one.address(), None).unwrap();
+    client.poll(&mut count, Some(1)).unwrap();
+    assert_eq!((count.failed.len(), count.events), (1, 6));
 }

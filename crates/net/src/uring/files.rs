@@ -221,19 +221,14 @@ mod tests {
     #[test]
     fn a_connection_enters_the_table_with_its_second_send() {
         let mut driver = UringDriver::new().unwrap();
-        let has_table = driver.table > 0;
-        if !has_table {
-            eprintln!("THE TABLE IS NOT TESTED: this kernel has none worth having");
-        }
-        assert_eq!(echoes(&mut driver), [false, has_table, has_table, has_table, has_table]);
+        assert!(driver.table > 0, "this kernel has none worth having");
+        assert_eq!(echoes(&mut driver), [false, true, true, true, true]);
     }
 
     #[test]
     fn a_table_that_refuses_costs_no_byte_and_no_connection() {
         let mut driver = UringDriver::new().unwrap();
-        if driver.table > 0 {
-            driver.ring.ring().submitter().unregister_files().unwrap();
-        }
+        driver.ring.ring().submitter().unregister_files().unwrap();
         driver.table = 100;
         assert_eq!(echoes(&mut driver), [false; 5]);
         assert_eq!(driver.table, 0, "it is not asked again");

@@ -1,12 +1,8 @@
 //! What is dropped on request: how much, in which order beside the rest, and how connections end meanwhile.
 
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
-use std::thread;
+use weir_net::{Address, Conn, Driver, Event, Handler, Io};
 
-use weir_net::{Conn, Driver, Event, Handler, Io};
-
-use crate::common::{LONG, Record, Seen, listener, pattern, peer, poll, reset, run_out, run_until};
+use crate::common::{Act, Network, Peer, Place, Record, Seen, pattern, poll, run_out, run_until};
 
 /// Reads messages: a length of four bytes, and then so many, which are not looked at where they are many. Answers each with a byte.
 #[derive(Debug, Default)]
@@ -75,33 +71,22 @@ fn message(length: usize) -> Vec<u8> {
     message
 }
 
-pub fn large_messages_are_dropped_and_small_ones_come<
-    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
->(
-    make: fn() -> io::Result<D>,
-) {
-    let (listener, addr) = listener();
-    let mut driver = make().unwrap();
-    driver.listen(listener).unwrap();
+pub fn large_messages_are_dropped_and_small_ones_come<N: Network>(net: &N) {
+    let (mut driver, address) = net.listening(Place::Tcp);
     // Large and small; the largest is more than one operation drops. Of the first large one after a small one much may be on its way
     // already, of those behind it only the beginning.
     let lengths = [200_000, 165_854, 50_000, 50_000, 3_000_000, 10, 100, 400_000, 19_000, 1];
-    let peers: Vec<_> = (0..4)
-        .map(|nth| {
-            thread::spawn(move || {
-                let mut peer = peer(addr);
-                // One after the other, and two at a time: the head of the second comes with the end of the first.
-                for pair in lengths.chunks(1 + nth % 2) {
-                    let bytes = pair.iter().flat_map(|length| message(*length)).collect::<Vec<u8>>();
-                    peer.write_all(&bytes).unwrap();
-                    peer.read_exact(&mut vec![0; pair.len()]).unwrap();
-                }
-            })
-        })
-        .collect();
+    let peers = [0, 1, 2, 3].map(|nth| {
+        // One after the other, and two at a time: the head of the second comes with the end of the first.
+        let acts = lengths.chunks(1 + nth % 2).flat_map(|pair| {
+            let messages: Vec<_> = pair.iter().map(|length| message(*length)).collect();
+            [Act::Write(messages.concat()), Act::Read(pair.len())]
+        });
+        net.play(net.connect(&address), acts.chain([Act::Close]).collect())
+    });
     let mut all = Each::default();
     run_until(&mut driver, &mut all, |all, _| all.0.len() == 4 && all.0.iter().all(|(_, one)| one.ended));
-    peers.into_iter().for_each(|peer| peer.join().unwrap());
+    peers.into_iter().for_each(|peer| assert!(net.join(peer).error.is_none()));
     let sum: usize = lengths.iter().sum();
     for (_, one) in &all.0 {
         assert_eq!((one.came + one.dropped, one.whole), (sum, lengths.len()));
@@ -146,108 +131,66 @@ impl Handler for Closes {
     }
 }
 
-pub fn closing_in_the_event_of_what_was_dropped_is_allowed<
-    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
->(
-    make: fn() -> io::Result<D>,
-) {
+pub fn closing_in_the_event_of_what_was_dropped_is_allowed<N: Network>(net: &N) {
     // The last one is dropped; or it comes as data, behind one that was dropped.
     for (after, lengths) in [(3, [100_000; 3]), (3, [100_000, 100_000, 500]), (1, [100_000; 3])] {
         for abort in [false, true] {
-            let (listener, addr) = listener();
-            let mut driver = make().unwrap();
-            driver.listen(listener).unwrap();
+            let (mut driver, address) = net.listening(Place::Tcp);
             let mut handler = Closes { after, abort, own: Messages::default(), closed: 0 };
             // Each gets the slot of the one before.
-            for nth in 1..=20 {
-                let sender = thread::spawn(move || {
-                    let mut peer = peer(addr);
-                    for length in lengths {
-                        let sent = peer.write_all(&message(length));
-                        if sent.is_err() || peer.read_exact(&mut [0]).is_err() {
-                            return;
-                        }
-                    }
-                });
+            for nth in 1..=8 {
+                let acts = lengths.iter().flat_map(|length| [Act::Write(message(*length)), Act::Read(1)]);
+                let sender = net.play(net.connect(&address), acts.collect());
                 run_until(&mut driver, &mut handler, |handler, driver| handler.closed == nth && driver.open() == 0);
-                sender.join().unwrap();
+                net.join(sender);
             }
         }
     }
 }
 
 /// A driver with a connection that drops what comes, and its peer.
-fn dropping<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) -> (D, Record, Conn, TcpStream) {
-    let (listener, addr) = listener();
-    let mut driver = make().unwrap();
-    driver.listen(listener).unwrap();
-    let mut peer = peer(addr);
-    peer.write_all(b"a").unwrap();
+fn dropping<N: Network>(net: &N) -> (N::Driver, Record, Conn, N::Peer, Address) {
+    let (mut driver, address) = net.listening(Place::Tcp);
+    let mut peer = net.connect(&address);
+    peer.write(b"a");
     let mut record = Record::default();
     run_until(&mut driver, &mut record, |record, _| record.data() == b"a");
     let conn = record.conn();
     driver.skip(conn, 1 << 40);
-    peer.write_all(&pattern(300_000)).unwrap();
-    let came = |record: &Record| {
-        let of = |seen: &Seen| match seen {
-            Seen::Data(bytes) => bytes.len(),
-            Seen::Skipped(count) => *count,
-            _ => 0,
-        };
-        record.seen.iter().map(|(_, seen)| of(seen)).sum::<usize>()
-    };
+    peer.write(&pattern(300_000));
     // An operation that waits for more has told of nothing yet.
     for _ in 0..20 {
-        if came(&record) > 300_000 {
+        if record.received() > 300_000 {
             break;
         }
         poll(&mut driver, &mut record);
     }
-    (driver, record, conn, peer)
+    (driver, record, conn, peer, address)
 }
 
-pub fn an_end_in_what_is_dropped_is_reported<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
-    let (mut driver, mut record, conn, mut peer) = dropping(make);
-    peer.shutdown(Shutdown::Write).unwrap();
+pub fn an_end_in_what_is_dropped_is_reported<N: Network>(net: &N) {
+    let (mut driver, mut record, conn, mut peer, _) = dropping(net);
+    peer.shut_down();
     run_until(&mut driver, &mut record, |record, _| record.count(|seen| *seen == Seen::Eof) == 1);
     let dropped = |seen: &Seen| matches!(seen, Seen::Skipped(_));
-    let counts = record.seen.iter().map(|(_, seen)| match seen {
-        Seen::Data(bytes) => bytes.len(),
-        Seen::Skipped(count) => *count,
-        _ => 0,
-    });
-    assert_eq!(counts.sum::<usize>(), 300_001);
+    assert_eq!(record.received(), 300_001);
     assert!(record.count(dropped) > 0);
     driver.send(conn, b"still there");
     driver.close(conn);
     run_out(&mut driver, &mut record);
-    let mut text = String::new();
-    peer.set_read_timeout(Some(LONG)).unwrap();
-    peer.read_to_string(&mut text).unwrap();
-    assert_eq!(text, "still there");
+    assert_eq!(peer.read_to_end().unwrap(), b"still there");
 }
 
-pub fn a_reset_in_what_is_dropped_is_a_failure<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
-    make: fn() -> io::Result<D>,
-) {
-    let (mut driver, mut record, _, peer) = dropping(make);
-    reset(peer);
+pub fn a_reset_in_what_is_dropped_is_a_failure<N: Network>(net: &N) {
+    let (mut driver, mut record, _, peer, _) = dropping(net);
+    peer.reset();
     run_out(&mut driver, &mut record);
     assert_eq!(record.count(|seen| matches!(seen, Seen::Failed(_))), 1, "{:?}", record.seen.last());
 }
 
-pub fn a_connection_that_drops_can_be_closed_and_its_successor_gets_all<
-    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
->(
-    make: fn() -> io::Result<D>,
-) {
+pub fn a_connection_that_drops_can_be_closed_and_its_successor_gets_all<N: Network>(net: &N) {
     for abort in [false, true] {
-        let (mut driver, mut record, conn, mut first) = dropping(make);
-        let addr = first.peer_addr().unwrap();
+        let (mut driver, mut record, conn, mut first, address) = dropping(net);
         if abort {
             driver.abort(conn)
         } else {
@@ -256,12 +199,11 @@ pub fn a_connection_that_drops_can_be_closed_and_its_successor_gets_all<
         let before = record.seen.len();
         run_out(&mut driver, &mut record);
         assert_eq!(record.seen.len(), before, "no event follows");
-        let ended = first.read(&mut [0; 10]);
-        assert!(matches!(ended, Ok(0)) || ended.is_err(), "{ended:?}");
+        assert!(first.read_to_end().unwrap_or_default().is_empty());
         let mut record = Record::default();
-        let mut second = peer(addr);
-        second.write_all(&pattern(50_000)).unwrap();
-        run_until(&mut driver, &mut record, |record, _| record.data().len() == 50_000);
+        let mut second = net.connect(&address);
+        second.write(&pattern(50_000));
+        run_until(&mut driver, &mut record, |record, _| record.received() == 50_000);
         assert_eq!(record.data(), pattern(50_000));
     }
 }

@@ -1,14 +1,27 @@
-//! More connections than descriptors. This test is alone in its process, because it lowers the limit of the process.
+//! Drivers whose process is short of descriptors. These tests have a process of their own, because they lower its limit and take all that
+//! there are; they run one after the other.
 
+use std::fs::File;
 use std::io;
-use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Mutex;
 
-use weir_net::{Conn, DescriptorKind, Driver, DriverKind, Event, Handler, Io, UringDriver, capacity, listen_socket};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use weir_net::{
+    Conn, DescriptorKind, Driver, DriverKind, EpollDriver, Event, Handler, Io, UringDriver, capacity, listen_socket,
+};
 
 const MANY: usize = 3_000;
-const DESCRIPTORS: u64 = 256;
-const LONG: Duration = Duration::from_secs(120);
+
+/// Nanoseconds; only a hang reaches it.
+const LONG: u64 = 120_000_000_000;
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn limit_descriptors(most: u64) {
+    let limit = Rlimit { current: Some(most), maximum: getrlimit(Resource::Nofile).maximum };
+    setrlimit(Resource::Nofile, limit).unwrap();
+}
 
 struct Echo;
 
@@ -26,6 +39,7 @@ impl Handler for Echo {
 #[derive(Default)]
 struct Client {
     conns: Vec<Conn>,
+    accepted: usize,
     echoed: usize,
     failed: usize,
 }
@@ -42,7 +56,8 @@ impl Handler for Client {
                 self.echoed += 1;
             }
             Event::Failed { .. } => self.failed += 1,
-            Event::Accepted(_) | Event::Skipped(_) | Event::Sent | Event::Eof => {}
+            Event::Accepted(_) => self.accepted += 1,
+            Event::Skipped(_) | Event::Sent | Event::Eof => {}
         }
     }
 }
@@ -52,14 +67,14 @@ struct Pair {
     server: UringDriver,
     client: UringDriver,
     handler: Client,
-    end: Instant,
+    end: u64,
 }
 
 impl Pair {
     fn turn_until(&mut self, what: &str, done: impl Fn(&Pair) -> bool) {
         while !done(self) {
-            assert!(Instant::now() < self.end, "{what}: {} of {MANY}", self.handler.echoed);
-            let soon = Some(Instant::now() + Duration::from_millis(1));
+            assert!(self.client.now() < self.end, "{what}: {} of {MANY}", self.handler.echoed);
+            let soon = Some(self.client.now() + 1_000_000);
             self.client.poll(&mut self.handler, soon).unwrap();
             self.server.poll(&mut Echo, soon).unwrap();
         }
@@ -84,22 +99,19 @@ fn descriptors() -> usize {
 
 #[test]
 fn three_thousand_connections_with_two_hundred_and_fifty_six_descriptors() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let _alone = ALONE.lock();
     let capacity = capacity(DriverKind::Uring);
-    if capacity.per_ring == 0 {
-        eprintln!("NOT TESTED: this kernel cannot hold sockets in a ring's table alone; it takes Linux 6.13");
-        return;
-    }
+    assert!(capacity.per_ring > 0, "a ring's table alone holds no sockets here; it takes Linux 6.13");
     assert!(capacity.per_ring as usize >= MANY, "the hard limit of descriptors is too low: {capacity:?}");
     let make = || UringDriver::with_descriptors(DescriptorKind::Direct).unwrap();
     let (server, client) = (make(), make());
     // A table keeps the size it was made with.
-    let maximum = getrlimit(Resource::Nofile).maximum;
-    setrlimit(Resource::Nofile, Rlimit { current: Some(DESCRIPTORS), maximum }).unwrap();
+    limit_descriptors(256);
 
     let listener = listen_socket("127.0.0.1:0".parse().unwrap(), 4096, false).unwrap();
     let addr = listener.local_addr().unwrap();
-    let mut pair = Pair { server, client, handler: Client::default(), end: Instant::now() + LONG };
+    let end = client.now() + LONG;
+    let mut pair = Pair { server, client, handler: Client::default(), end };
     pair.server.listen(listener).unwrap();
     let before = descriptors();
 
@@ -134,4 +146,55 @@ fn three_thousand_connections_with_two_hundred_and_fifty_six_descriptors() {
     let mut got = Vec::new();
     let error = io::Read::read_to_end(&mut accepted, &mut got).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+}
+
+/// Opens files until no more can be opened.
+fn take_all_descriptors() -> Vec<File> {
+    let mut all = Vec::new();
+    while let Ok(file) = File::open("/dev/null") {
+        all.push(file);
+    }
+    all
+}
+
+fn accepting_pauses_and_goes_on<D: Driver<Listener = weir_net::Listener>>(make: fn() -> io::Result<D>) {
+    let listener = listen_socket("127.0.0.1:0".parse().unwrap(), 64, false).unwrap();
+    let addr = listener.local_addr().unwrap();
+    let mut driver = make().unwrap();
+    driver.listen(listener).unwrap();
+    let mut client = Client::default();
+
+    let mut all = take_all_descriptors();
+    all.pop();
+    let _peer = TcpStream::connect(addr).unwrap();
+    // The peer has the last descriptor.
+    let mut turns = 0;
+    let end = driver.now() + 100_000_000;
+    while driver.now() < end {
+        driver.poll(&mut client, Some(end)).unwrap();
+        turns += 1;
+    }
+    assert_eq!(client.accepted, 0);
+    assert!(turns < 100, "{} spins: {turns} turns", driver.name());
+
+    drop(all);
+    let end = driver.now() + LONG;
+    while client.accepted == 0 {
+        assert!(driver.now() < end, "{} accepts no more", driver.name());
+        driver.poll(&mut client, Some(end)).unwrap();
+    }
+    // No other connection is kept waiting.
+    let _more = TcpStream::connect(addr).unwrap();
+    while client.accepted == 1 {
+        assert!(driver.now() < end, "{} accepts no more", driver.name());
+        driver.poll(&mut client, Some(end)).unwrap();
+    }
+}
+
+#[test]
+fn accepting_pauses_without_descriptors_and_goes_on_with_them() {
+    let _alone = ALONE.lock();
+    limit_descriptors(100);
+    accepting_pauses_and_goes_on(EpollDriver::new);
+    accepting_pauses_and_goes_on(UringDriver::new);
 }
