@@ -67,7 +67,11 @@ impl Handler for Client {
     }
 }
 
-fn serve<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>, listener: std::net::TcpListener, stop: &AtomicBool) -> Done {
+fn serve<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+    listener: std::net::TcpListener,
+    stop: &AtomicBool,
+) -> Done {
     let mut driver = make().expect("a driver");
     driver.listen(listener).expect("listening");
     let start = thread_cpu();

@@ -28,7 +28,9 @@ fn take_all_descriptors() -> Vec<File> {
     all
 }
 
-fn accepting_pauses_and_goes_on<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+fn accepting_pauses_and_goes_on<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let listener = listen_socket("127.0.0.1:0".parse().unwrap(), 64, false).unwrap();
     let addr = listener.local_addr().unwrap();
     let mut driver = make().unwrap();

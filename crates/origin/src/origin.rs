@@ -335,7 +335,11 @@ impl<S: Session> Serving<'_, S> {
     ///
     /// # Errors
     /// When the driver rejects the listener. Later errors are stored as the origin's failure.
-    pub(crate) fn run<D: Driver<Listener = Listener, Waker = Waker>>(self, mut driver: D, kind: DriverKind) -> Result<(), OriginError> {
+    pub(crate) fn run<D: Driver<Listener = Listener, Waker = Waker>>(
+        self,
+        mut driver: D,
+        kind: DriverKind,
+    ) -> Result<(), OriginError> {
         for listener in self.listeners {
             driver.listen(listener).map_err(|source| OriginError::Driver { driver: kind, source })?;
         }

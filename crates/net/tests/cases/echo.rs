@@ -9,7 +9,9 @@ use weir_net::Driver;
 
 use crate::common::{Echo, Server, pattern, peer, small_peer};
 
-pub fn one_byte_comes_back<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(make: fn() -> io::Result<D>) {
+pub fn one_byte_comes_back<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(
+    make: fn() -> io::Result<D>,
+) {
     let server = Server::start(make, || Echo);
     let mut peer = peer(server.addr);
     for byte in 0..100u8 {
@@ -20,7 +22,9 @@ pub fn one_byte_comes_back<D: Driver<Listener = weir_net::Listener, Waker = weir
     }
 }
 
-pub fn every_length_comes_back<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(make: fn() -> io::Result<D>) {
+pub fn every_length_comes_back<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(
+    make: fn() -> io::Result<D>,
+) {
     let server = Server::start(make, || Echo);
     for len in [2, 127, 128, 4095, 4096, 4097, 16_384, 65_536, 65_537, 1 << 20] {
         let back = there_and_back(peer(server.addr), pattern(len), Duration::ZERO);
@@ -28,7 +32,11 @@ pub fn every_length_comes_back<D: Driver<Listener = weir_net::Listener, Waker = 
     }
 }
 
-pub fn a_mebibyte_comes_back_to_a_slow_reader<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(make: fn() -> io::Result<D>) {
+pub fn a_mebibyte_comes_back_to_a_slow_reader<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static,
+>(
+    make: fn() -> io::Result<D>,
+) {
     let server = Server::start(make, || Echo);
     let sent = pattern(1 << 20);
     let back = there_and_back(small_peer(server.addr), sent.clone(), Duration::from_micros(200));
@@ -60,7 +68,9 @@ fn there_and_back(mut peer: TcpStream, sent: Vec<u8>, pause: Duration) -> Vec<u8
     back
 }
 
-pub fn two_thousand_connections<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(make: fn() -> io::Result<D>) {
+pub fn two_thousand_connections<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(
+    make: fn() -> io::Result<D>,
+) {
     let server = Server::start(make, || Echo);
     let mut peers: Vec<TcpStream> = (0..2_000).map(|_| peer(server.addr)).collect();
     for round in 0..3u32 {
@@ -78,7 +88,9 @@ pub fn two_thousand_connections<D: Driver<Listener = weir_net::Listener, Waker =
 }
 
 /// Sends more at once than all receive buffers of a driver hold.
-pub fn many_large_messages_at_once<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(make: fn() -> io::Result<D>) {
+pub fn many_large_messages_at_once<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(
+    make: fn() -> io::Result<D>,
+) {
     let server = Server::start(make, || Echo);
     let peers: Vec<TcpStream> = (0..64).map(|_| peer(server.addr)).collect();
     let threads: Vec<_> = peers
@@ -107,7 +119,11 @@ enum Step {
     Reset(usize),
 }
 
-pub fn random_interleavings_lose_nothing<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(make: fn() -> io::Result<D>) {
+pub fn random_interleavings_lose_nothing<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static,
+>(
+    make: fn() -> io::Result<D>,
+) {
     let step = prop_oneof![
         5 => (0..4usize, 1..20_000usize).prop_map(|(peer, len)| Step::Write(peer, len)),
         3 => (0..4usize, 1..20_000usize).prop_map(|(peer, len)| Step::Read(peer, len)),

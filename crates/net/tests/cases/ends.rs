@@ -29,7 +29,9 @@ fn is_failure(seen: &Seen) -> bool {
     matches!(seen, Seen::Failed(_))
 }
 
-pub fn abort_resets_the_peer<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn abort_resets_the_peer<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
     driver.send(conn, b"never sent");
     driver.abort(conn);
@@ -41,7 +43,9 @@ pub fn abort_resets_the_peer<D: Driver<Listener = weir_net::Listener, Waker = we
     assert_eq!(record.seen.len(), 1, "no event follows an abort");
 }
 
-pub fn abort_while_blocked_resets_the_peer<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn abort_while_blocked_resets_the_peer<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (mut driver, mut record, conn, mut peer) = accepted(make, small_peer);
     for _ in 0..100 {
         driver.send_with(conn, b"", &BODY);
@@ -58,7 +62,9 @@ pub fn abort_while_blocked_resets_the_peer<D: Driver<Listener = weir_net::Listen
     assert_eq!(record.seen.len(), 1, "no event follows an abort");
 }
 
-pub fn abort_ends_a_close_that_cannot_send<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn abort_ends_a_close_that_cannot_send<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (mut driver, mut record, conn, mut peer) = accepted(make, small_peer);
     for _ in 0..100 {
         driver.send_with(conn, b"", &BODY);
@@ -75,7 +81,9 @@ pub fn abort_ends_a_close_that_cannot_send<D: Driver<Listener = weir_net::Listen
     assert_eq!(record.seen.len(), 1, "no event follows a close");
 }
 
-pub fn refused_connect_fails_once<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn refused_connect_fails_once<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     // A port that was free a moment ago.
     let addr = peer_listener().1;
     let mut driver = make().unwrap();
@@ -91,7 +99,9 @@ pub fn refused_connect_fails_once<D: Driver<Listener = weir_net::Listener, Waker
     assert_eq!(driver.open(), 0);
 }
 
-pub fn a_reset_in_mid_data_fails_once<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn a_reset_in_mid_data_fails_once<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (mut driver, mut record, conn, mut peer) = accepted(make, small_peer);
     for _ in 0..50 {
         driver.send_with(conn, b"", &BODY);
@@ -118,7 +128,9 @@ impl Handler for FailureRecord {
     }
 }
 
-pub fn a_failure_reports_the_unsent_bytes<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn a_failure_reports_the_unsent_bytes<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let mut driver = make().unwrap();
     let mut losses = FailureRecord::default();
     // Never connected: nothing was.
@@ -147,7 +159,11 @@ pub fn a_failure_reports_the_unsent_bytes<D: Driver<Listener = weir_net::Listene
     assert!(losses.0[1] >= 4 && losses.0[1] <= left + 4, "{} of {left}", losses.0[1]);
 }
 
-pub fn data_before_a_reset_is_delivered_before_the_failure<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn data_before_a_reset_is_delivered_before_the_failure<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
+>(
+    make: fn() -> io::Result<D>,
+) {
     let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
     peer.write_all(b"last words").unwrap();
     // Unread bytes make the peer's close a reset, after its data has arrived.
@@ -167,7 +183,11 @@ pub fn data_before_a_reset_is_delivered_before_the_failure<D: Driver<Listener = 
 }
 
 /// A multishot receive of Linux up to 6.18 may never see a reset that came at once with data.
-pub fn a_reset_at_once_with_data_is_noticed_by_what_is_sent<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn a_reset_at_once_with_data_is_noticed_by_what_is_sent<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
+>(
+    make: fn() -> io::Result<D>,
+) {
     let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
     // The kernel waits for data.
     poll(&mut driver, &mut record);
@@ -180,7 +200,9 @@ pub fn a_reset_at_once_with_data_is_noticed_by_what_is_sent<D: Driver<Listener =
     assert!(is_failure(&record.seen[2].1) && record.seen.len() == 3, "{:?}", record.seen);
 }
 
-pub fn after_eof_the_connection_can_still_send<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn after_eof_the_connection_can_still_send<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (mut driver, mut record, conn, mut peer) = accepted(make, peer);
     peer.write_all(b"question").unwrap();
     peer.shutdown(Shutdown::Write).unwrap();
@@ -202,7 +224,9 @@ pub fn after_eof_the_connection_can_still_send<D: Driver<Listener = weir_net::Li
     assert_eq!(record.count(is_failure), 0);
 }
 
-pub fn close_before_connected_emits_no_event<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn close_before_connected_emits_no_event<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (_listener, addr) = peer_listener();
     let refusing = peer_listener().1;
     let mut driver = make().unwrap();
@@ -218,7 +242,11 @@ pub fn close_before_connected_emits_no_event<D: Driver<Listener = weir_net::List
     assert!(record.seen.is_empty(), "{:?}", record.seen);
 }
 
-pub fn a_stale_connection_does_not_affect_its_successor<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn a_stale_connection_does_not_affect_its_successor<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
+>(
+    make: fn() -> io::Result<D>,
+) {
     let (listener, addr) = listener();
     let mut driver = make().unwrap();
     driver.listen(listener).unwrap();
@@ -268,7 +296,9 @@ impl Handler for CloseInside {
     }
 }
 
-pub fn closing_inside_any_event_is_allowed<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn closing_inside_any_event_is_allowed<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let events: [fn(&Event<'_>) -> bool; 5] = [
         |event| matches!(event, Event::Accepted(_)),
         |event| matches!(event, Event::Connected),
@@ -332,7 +362,11 @@ impl Handler for Multiplier {
     }
 }
 
-pub fn connecting_inside_events_is_allowed<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(make: fn() -> io::Result<D>) {
+pub fn connecting_inside_events_is_allowed<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static,
+>(
+    make: fn() -> io::Result<D>,
+) {
     let server = Server::start(make, || Echo);
     let mut driver = make().unwrap();
     let mut handler = Multiplier { addr: server.addr, refusing: peer_listener().1, left: 500, echoed: 0 };
@@ -354,7 +388,9 @@ fn sockets_on(port: u16) -> usize {
         .count()
 }
 
-pub fn sockets_do_not_leak<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn sockets_do_not_leak<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (ours, addr) = listener();
     let mut driver = make().unwrap();
     driver.listen(ours).unwrap();
@@ -398,7 +434,9 @@ pub fn sockets_do_not_leak<D: Driver<Listener = weir_net::Listener, Waker = weir
     }
 }
 
-pub fn stop_listening_refuses_new_peers<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn stop_listening_refuses_new_peers<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (ours, addr) = listener();
     let mut driver = make().unwrap();
     driver.listen(ours).unwrap();

@@ -88,7 +88,9 @@ const PEERS: [Peer; 9] = [
     },
 ];
 
-pub fn no_peer_leaves_a_connection_behind<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn no_peer_leaves_a_connection_behind<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (listener, addr) = listener();
     let mut driver = make().unwrap();
     driver.listen(listener).unwrap();
@@ -141,7 +143,11 @@ impl Handler for ConnectsAgain {
     }
 }
 
-pub fn a_server_that_resets_leaves_no_connection_behind<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn a_server_that_resets_leaves_no_connection_behind<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
+>(
+    make: fn() -> io::Result<D>,
+) {
     let (listener, addr) = peer_listener();
     let mut driver = make().unwrap();
     let mut handler = ConnectsAgain::default();
@@ -194,7 +200,9 @@ impl Handler for ClosesAtFirstByte {
     }
 }
 
-pub fn floods_end_when_they_are_closed<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn floods_end_when_they_are_closed<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (listener, addr) = listener();
     let mut driver = make().unwrap();
     driver.listen(listener).unwrap();

@@ -45,7 +45,11 @@ fn read_bodies(peer: &mut impl Read, count: usize, pause: Duration) {
     }
 }
 
-pub fn static_bodies_come_whole_to_fast_and_slow_readers<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(make: fn() -> io::Result<D>) {
+pub fn static_bodies_come_whole_to_fast_and_slow_readers<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static,
+>(
+    make: fn() -> io::Result<D>,
+) {
     let server = Server::start(make, || Bodies { close_after: false });
     let mut fast = peer(server.addr);
     let mut slow = small_peer(server.addr);
@@ -77,7 +81,11 @@ impl Handler for Mixed {
     }
 }
 
-pub fn bodies_and_bytes_keep_their_order<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(make: fn() -> io::Result<D>) {
+pub fn bodies_and_bytes_keep_their_order<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static,
+>(
+    make: fn() -> io::Result<D>,
+) {
     let mut expected = Vec::new();
     for size in SIZES {
         expected.extend_from_slice(&size.to_le_bytes());
@@ -92,7 +100,9 @@ pub fn bodies_and_bytes_keep_their_order<D: Driver<Listener = weir_net::Listener
     }
 }
 
-pub fn close_while_sending_flushes_all<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(make: fn() -> io::Result<D>) {
+pub fn close_while_sending_flushes_all<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(
+    make: fn() -> io::Result<D>,
+) {
     let server = Server::start(make, || Bodies { close_after: true });
     for mut peer in [peer(server.addr), small_peer(server.addr)] {
         peer.write_all(&[1; 30]).unwrap();
@@ -107,7 +117,9 @@ pub fn close_while_sending_flushes_all<D: Driver<Listener = weir_net::Listener, 
     }
 }
 
-pub fn what_is_sent_before_connected_arrives<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn what_is_sent_before_connected_arrives<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (listener, addr) = peer_listener();
     let mut driver = make().unwrap();
     let mut record = Record::default();
@@ -141,7 +153,9 @@ fn connected<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
     (record.conn(), peer)
 }
 
-pub fn sent_comes_once_when_the_queue_is_empty<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn sent_comes_once_when_the_queue_is_empty<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let mut driver = make().unwrap();
     let mut record = Record::default();
     let (conn, mut peer) = connected(&mut driver, &mut record, small_peer);
@@ -181,7 +195,9 @@ pub fn sent_comes_once_when_the_queue_is_empty<D: Driver<Listener = weir_net::Li
     assert_eq!(sents(&record), 2);
 }
 
-pub fn unsent_counts_down_to_zero<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn unsent_counts_down_to_zero<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let mut driver = make().unwrap();
     let mut record = Record::default();
     let (conn, mut peer) = connected(&mut driver, &mut record, small_peer);

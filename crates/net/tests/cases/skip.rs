@@ -75,7 +75,11 @@ fn message(length: usize) -> Vec<u8> {
     message
 }
 
-pub fn large_messages_are_dropped_and_small_ones_come<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn large_messages_are_dropped_and_small_ones_come<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
+>(
+    make: fn() -> io::Result<D>,
+) {
     let (listener, addr) = listener();
     let mut driver = make().unwrap();
     driver.listen(listener).unwrap();
@@ -142,7 +146,11 @@ impl Handler for Closes {
     }
 }
 
-pub fn closing_in_the_event_of_what_was_dropped_is_allowed<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn closing_in_the_event_of_what_was_dropped_is_allowed<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
+>(
+    make: fn() -> io::Result<D>,
+) {
     // The last one is dropped; or it comes as data, behind one that was dropped.
     for (after, lengths) in [(3, [100_000; 3]), (3, [100_000, 100_000, 500]), (1, [100_000; 3])] {
         for abort in [false, true] {
@@ -169,7 +177,9 @@ pub fn closing_in_the_event_of_what_was_dropped_is_allowed<D: Driver<Listener = 
 }
 
 /// A driver with a connection that drops what comes, and its peer.
-fn dropping<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) -> (D, Record, Conn, TcpStream) {
+fn dropping<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) -> (D, Record, Conn, TcpStream) {
     let (listener, addr) = listener();
     let mut driver = make().unwrap();
     driver.listen(listener).unwrap();
@@ -198,7 +208,9 @@ fn dropping<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(m
     (driver, record, conn, peer)
 }
 
-pub fn an_end_in_what_is_dropped_is_reported<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn an_end_in_what_is_dropped_is_reported<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (mut driver, mut record, conn, mut peer) = dropping(make);
     peer.shutdown(Shutdown::Write).unwrap();
     run_until(&mut driver, &mut record, |record, _| record.count(|seen| *seen == Seen::Eof) == 1);
@@ -219,14 +231,20 @@ pub fn an_end_in_what_is_dropped_is_reported<D: Driver<Listener = weir_net::List
     assert_eq!(text, "still there");
 }
 
-pub fn a_reset_in_what_is_dropped_is_a_failure<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn a_reset_in_what_is_dropped_is_a_failure<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (mut driver, mut record, _, peer) = dropping(make);
     reset(peer);
     run_out(&mut driver, &mut record);
     assert_eq!(record.count(|seen| matches!(seen, Seen::Failed(_))), 1, "{:?}", record.seen.last());
 }
 
-pub fn a_connection_that_drops_can_be_closed_and_its_successor_gets_all<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn a_connection_that_drops_can_be_closed_and_its_successor_gets_all<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
+>(
+    make: fn() -> io::Result<D>,
+) {
     for abort in [false, true] {
         let (mut driver, mut record, conn, mut first) = dropping(make);
         let addr = first.peer_addr().unwrap();

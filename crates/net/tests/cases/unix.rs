@@ -26,7 +26,9 @@ impl Drop for Place {
     }
 }
 
-pub fn both_ends_of_a_unix_socket_are_drivers<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn both_ends_of_a_unix_socket_are_drivers<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let place = Place::new();
     let socket = listen_unix(&place.0, 16).unwrap();
     let (mut server, mut client) = (make().unwrap(), make().unwrap());
@@ -51,7 +53,11 @@ pub fn both_ends_of_a_unix_socket_are_drivers<D: Driver<Listener = weir_net::Lis
     assert_eq!(record.seen.last().unwrap().1, Seen::Failed(ErrorKind::NotFound));
 }
 
-pub fn a_full_queue_of_a_unix_socket_is_waited_for<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn a_full_queue_of_a_unix_socket_is_waited_for<
+    D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>,
+>(
+    make: fn() -> io::Result<D>,
+) {
     let place = Place::new();
     let socket = listen_unix(&place.0, 1).unwrap();
     let listener: UnixListener = socket.listener().unwrap();
@@ -84,7 +90,9 @@ pub fn a_full_queue_of_a_unix_socket_is_waited_for<D: Driver<Listener = weir_net
     });
 }
 
-pub fn unix_peers_are_echoed_and_closed<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(make: fn() -> io::Result<D>) {
+pub fn unix_peers_are_echoed_and_closed<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker> + 'static>(
+    make: fn() -> io::Result<D>,
+) {
     let place = Place::new();
     let socket = listen_unix(&place.0, 16).unwrap();
     let mut driver = make().unwrap();
@@ -109,7 +117,9 @@ pub fn unix_peers_are_echoed_and_closed<D: Driver<Listener = weir_net::Listener,
     assert_eq!(peer.read(&mut [0; 10]).unwrap_or(0), 0);
 }
 
-pub fn only_paths_of_dead_servers_are_taken_over<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn only_paths_of_dead_servers_are_taken_over<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let place = Place::new();
     // A dead server leaves its file.
     drop(UnixListener::bind(&place.0).unwrap());

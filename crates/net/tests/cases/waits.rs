@@ -8,7 +8,9 @@ use weir_net::Driver;
 
 use crate::common::{LONG, Record, Seen, peer_listener, poll, run_until};
 
-pub fn a_wait_is_not_early<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn a_wait_is_not_early<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let mut driver = make().unwrap();
     let mut record = Record::default();
     for nanos in [1, 999, 50_000, 999_999, 1_000_001, 7_654_321, 30_000_000] {
@@ -23,7 +25,9 @@ pub fn a_wait_is_not_early<D: Driver<Listener = weir_net::Listener, Waker = weir
     assert!(record.seen.is_empty());
 }
 
-pub fn until_in_the_past_returns_at_once<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn until_in_the_past_returns_at_once<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let mut driver = make().unwrap();
     let mut record = Record::default();
     let start = Instant::now();
@@ -40,7 +44,9 @@ pub fn until_in_the_past_returns_at_once<D: Driver<Listener = weir_net::Listener
     }
 }
 
-pub fn the_waker_ends_a_wait<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn the_waker_ends_a_wait<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let mut driver = make().unwrap();
     let mut record = Record::default();
     for _ in 0..3 {
@@ -64,7 +70,9 @@ pub fn the_waker_ends_a_wait<D: Driver<Listener = weir_net::Listener, Waker = we
     }
 }
 
-pub fn source_addresses_are_bound<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn source_addresses_are_bound<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     let (listener, addr) = peer_listener();
     let mut driver = make().unwrap();
     let mut record = Record::default();
@@ -83,7 +91,9 @@ pub fn source_addresses_are_bound<D: Driver<Listener = weir_net::Listener, Waker
     assert_eq!(driver.open(), 10, "no slot is taken for it");
 }
 
-pub fn ports_are_tried_alike_on_request<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn ports_are_tried_alike_on_request<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     const CONNECTIONS: usize = 40;
     let (listener, addr) = peer_listener();
     let odd_ports = |from| {
@@ -109,7 +119,9 @@ fn kernel() -> Vec<u32> {
     release.split(['.', '-']).map_while(|part| part.parse().ok()).take(2).collect()
 }
 
-pub fn a_wait_goes_on_for_what_is_gathered<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(make: fn() -> io::Result<D>) {
+pub fn a_wait_goes_on_for_what_is_gathered<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>>(
+    make: fn() -> io::Result<D>,
+) {
     const WITHIN: Duration = Duration::from_millis(200);
     let (listener, addr) = peer_listener();
     let mut driver = make().unwrap();

@@ -67,7 +67,11 @@ pub fn reset(peer: TcpStream) {
 }
 
 /// Runs turns until `done` returns true.
-pub fn run_until<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>, H: Handler>(driver: &mut D, handler: &mut H, mut done: impl FnMut(&mut H, &mut D) -> bool) {
+pub fn run_until<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>, H: Handler>(
+    driver: &mut D,
+    handler: &mut H,
+    mut done: impl FnMut(&mut H, &mut D) -> bool,
+) {
     let end = Instant::now() + LONG;
     while !done(handler, driver) {
         assert!(Instant::now() < end, "it hangs");
@@ -76,12 +80,18 @@ pub fn run_until<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Wake
 }
 
 /// One turn of at most 20 ms.
-pub fn poll<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>, H: Handler>(driver: &mut D, handler: &mut H) {
+pub fn poll<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>, H: Handler>(
+    driver: &mut D,
+    handler: &mut H,
+) {
     driver.poll(handler, Some(Instant::now() + Duration::from_millis(20))).unwrap();
 }
 
 /// Runs turns until no connection is left.
-pub fn run_out<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>, H: Handler>(driver: &mut D, handler: &mut H) {
+pub fn run_out<D: Driver<Listener = weir_net::Listener, Waker = weir_net::Waker>, H: Handler>(
+    driver: &mut D,
+    handler: &mut H,
+) {
     run_until(driver, handler, |_, driver| driver.open() == 0);
 }
 
