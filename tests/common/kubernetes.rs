@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{home, not_shown, run_within, scratch, wait_within};
+use crate::common::{binary, home, not_shown, run_within, scratch, wait_within};
 
 /// weir's image on the nodes. It also has kubectl, `/bin/busybox` and nginx.
 pub const IMAGE: &str = "weir.test/weir:1";
@@ -119,7 +119,7 @@ fn write_images(folder: &Path, kubernetes: &Path, [weir, product]: &[PathBuf; 2]
         assert!(ended.status.success(), "{ended:#?}");
         ended.stdout
     };
-    done(Command::new("strip").arg("-o").arg(&stripped).arg(env!("CARGO_BIN_EXE_weir")));
+    done(Command::new("strip").arg("-o").arg(&stripped).arg(binary()));
     let image = |file: &Path, name: &str, contents: &[String], entrypoint: &str| {
         let mut command = Command::new(scripts().join("../../deploy/kubernetes/image"));
         // The user that nginx asks for.

@@ -53,7 +53,7 @@ pub fn home() -> PathBuf {
 }
 
 /// Cargo tells it to tests, and not to an example, which uses a part of this.
-fn binary() -> &'static Path {
+pub fn binary() -> &'static Path {
     option_env!("CARGO_BIN_EXE_weir").map_or_else(|| unreachable!("this is a test"), Path::new)
 }
 

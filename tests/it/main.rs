@@ -21,4 +21,5 @@ mod load_shown;
 mod published_suites;
 mod quick;
 mod terraform;
+mod tidy;
 mod words;

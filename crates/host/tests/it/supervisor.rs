@@ -570,14 +570,17 @@ impl Closed {
     }
 }
 
+/// Weir can give products an account.
+fn as_root() {
+    account_possible().unwrap_or_else(|why| panic!("NOT SHOWN: {why}"));
+}
+
 const RIGHTS: &str = "grep -E '^(Uid|Groups|CapEff|CapPrm|CapAmb|NoNewPrivs)' /proc/self/status";
 
 #[test]
+#[ignore = "needs root: make check PART=root"]
 fn a_product_of_root_has_an_account_without_rights_and_sees_only_what_is_its_own() {
-    if let Err(why) = account_possible() {
-        eprintln!("THE ACCOUNT OF PRODUCTS IS NOT TESTED: {why}");
-        return;
-    }
+    as_root();
     let root = closed(RIGHTS, &[]);
     let said = root.said(&ProgramSpec { confined: None, ..root.spec.clone() });
     assert!(said.contains("Uid:\t0") && said.contains("NoNewPrivs:\t0"), "a build stays who weir is: {said}");
@@ -614,11 +617,9 @@ fn a_product_of_root_has_an_account_without_rights_and_sees_only_what_is_its_own
 }
 
 #[test]
+#[ignore = "needs root: make check PART=root"]
 fn a_product_has_the_capabilities_that_it_asks_for_and_no_others() {
-    if let Err(why) = account_possible() {
-        eprintln!("CAPABILITIES OF PRODUCTS ARE NOT TESTED: {why}");
-        return;
-    }
+    as_root();
     let product = closed(RIGHTS, &[Capability::NetBindService, Capability::NetAdmin]);
     let said = product.said(&product.spec);
     for set in ["CapPrm", "CapEff", "CapAmb"] {
@@ -628,11 +629,9 @@ fn a_product_has_the_capabilities_that_it_asks_for_and_no_others() {
 
 /// Root's umask may be closed to all others: folders that are only on the way to what a product needs are not.
 #[test]
+#[ignore = "needs root: make check PART=root"]
 fn a_product_reaches_what_it_needs_whatever_the_umask_is() {
-    if account_possible().is_err() {
-        eprintln!("THE ACCOUNT OF PRODUCTS IS NOT TESTED BELOW ANOTHER UMASK");
-        return;
-    }
+    as_root();
     let mut product = closed("id -u; cat key.pem", &[]);
     let deep = product.scratch.0.path().join("a/b/own");
     std::fs::create_dir_all(&deep).expect("made");
@@ -662,11 +661,9 @@ fn without_an_account_a_product_gains_no_rights_either() {
 
 /// A product's folder is the product's: what weir writes there goes to no file of others.
 #[test]
+#[ignore = "needs root: make check PART=root"]
 fn links_that_a_product_makes_are_not_followed() {
-    if account_possible().is_err() {
-        eprintln!("LINKS OF PRODUCTS ARE NOT TESTED");
-        return;
-    }
+    as_root();
     let product = closed("ln -s ../others/file link; rm output.log; ln -s ../others/file output.log; sleep 0.4", &[]);
     let mut supervised = Supervised::start(&supervisor(), &product.spec).expect("it starts");
     supervised.wait(LONG).expect("it ends");

@@ -1,4 +1,4 @@
-//! Against OpenSSL, which is neither ours nor rustls: its `s_server` and `s_client`, where they are installed.
+//! Against OpenSSL, which is neither ours nor rustls: its `s_server` and `s_client`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,16 +12,6 @@ use weir_wire::tls::{ClientAuth, ClientConfig, ServerConfig, ServerName, Session
 use super::pair::{End, client, p256, rsa, server};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Whether OpenSSL is here; says loudly what is not tested if it is not. (Not by `eprintln`, which a test that passes
-/// swallows.)
-fn here(what: &str) -> bool {
-    let found = Command::new("openssl").arg("version").output().is_ok_and(|output| output.status.success());
-    if !found {
-        let _ = writeln!(std::io::stderr(), "NOT TESTED, there is no openssl here: {what}");
-    }
-    found
-}
 
 /// An `openssl` at work; ended when dropped.
 struct Program {
@@ -40,7 +30,7 @@ impl Program {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("openssl starts");
+            .expect("openssl starts, of the package openssl");
         let (sender, lines) = mpsc::channel();
         let outputs: [Box<dyn Read + Send>; 2] =
             [Box::new(child.stdout.take().expect("piped")), Box::new(child.stderr.take().expect("piped"))];
@@ -174,9 +164,6 @@ fn wanting(suite: &str, version: Version, group: Option<&str>) -> ClientConfig {
 
 #[test]
 fn our_client_talks_to_its_server() {
-    if !here("our client against s_server") {
-        return;
-    }
     let folder = folder();
     let (_server, port) =
         Program::server(folder.path(), &["-dcert", "rsa.pem", "-dkey", "rsa.key", "-rev", "-alpn", "h2,http/1.1"]);
@@ -207,9 +194,6 @@ fn our_client_talks_to_its_server() {
 
 #[test]
 fn our_client_takes_large_answers() {
-    if !here("our client against s_server, a file") {
-        return;
-    }
     let folder = folder();
     let body: Vec<u8> = (0..1_000_000_u32).map(|i| (i * 7 + (i >> 9)) as u8).collect();
     std::fs::write(folder.path().join("file"), &body).unwrap();
@@ -224,9 +208,6 @@ fn our_client_takes_large_answers() {
 
 #[test]
 fn its_server_checks_our_client() {
-    if !here("s_server that asks for a certificate") {
-        return;
-    }
     let folder = folder();
     // The certificate signs for itself; OpenSSL takes it as an authority because it is told to.
     let arguments = ["-Verify", "1", "-CAfile", "rsa.pem", "-verify_return_error", "-partial_chain", "-rev"];
@@ -258,9 +239,6 @@ fn updates(program: &mut Program, line: &mut Line, done: impl Fn(&Program, &mut 
 
 #[test]
 fn keys_are_updated_either_way() {
-    if !here("key updates of s_server and s_client") {
-        return;
-    }
     let folder = folder();
     let (mut program, port) = Program::server(folder.path(), &["-tls1_3"]);
     let mut line = Line::connect(&client(|_| ()), port);
@@ -279,9 +257,6 @@ fn keys_are_updated_either_way() {
 
 #[test]
 fn its_client_talks_to_our_server() {
-    if !here("s_client against our server") {
-        return;
-    }
     let folder = folder();
     let config = server(|_| ());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -327,9 +302,6 @@ fn openssl_name(suite: &str) -> String {
 
 #[test]
 fn its_client_is_checked_by_our_server() {
-    if !here("s_client with a certificate against our server") {
-        return;
-    }
     let folder = folder();
     let config = server(|o| o.clients = ClientAuth::Required(rsa().chain));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
