@@ -70,7 +70,7 @@ fn sigkill_of_all_of_weir_at_once_leaves_no_process_and_no_port() {
     for round in 0..6 {
         let scratch = scratch();
         let (out, suite) = (scratch.path().join("run"), scratch.path().join("killed.toml"));
-        std::fs::write(&suite, common::suite(&HEAD.replace(r#""direct", "nginx", "haproxy""#, r#""nginx""#), &load))
+        std::fs::write(&suite, common::suite(&HEAD.replace(r#""direct", "nginx""#, r#""nginx""#), &load))
             .expect("written");
         let mut child = start(&out, &suite);
         let nginx = || nginx_of(&out);
@@ -177,7 +177,7 @@ fn what_a_kill_of_all_of_weir_leaves_without_root_is_ended_by_the_next_start() {
     let (out, suite) = (home.join("run"), scratch.path().join("killed.toml"));
     std::fs::copy(WEIR, &binary).expect("copied");
     std::fs::create_dir(&home).expect("made");
-    let head = HEAD.replace(r#""direct", "nginx", "haproxy""#, r#""nginx""#);
+    let head = HEAD.replace(r#""direct", "nginx""#, r#""nginx""#);
     std::fs::write(&suite, common::suite(&head, &LOAD.replace("1s", "20s"))).expect("written");
     for path in [scratch.path(), &home, &binary] {
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("open to all");

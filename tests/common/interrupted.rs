@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::common::{csv_rows, measurements, nothing_left, processes_touching, run_within, until, weir};
 
 pub const HEAD: &str = r#"title = "To be killed"
-blocks = 2
-products = ["direct", "nginx", "haproxy"]
+blocks = 3
+products = ["direct", "nginx"]
 profile = "tuned""#;
 
 pub const LOAD: &str = r#"name = "capacity"
@@ -46,7 +46,7 @@ pub fn until_in_mid_trial(out: &Path) {
             && measurements(out).len() >= 2
             && processes_touching(&out.join("trials"))
                 .iter()
-                .any(|(_, args)| (args.contains("nginx") || args.contains("haproxy")) && !args.contains("weir"))
+                .any(|(_, args)| args.contains("nginx") && !args.contains("weir"))
     });
 }
 

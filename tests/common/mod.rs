@@ -6,6 +6,7 @@ pub mod interrupted;
 pub mod kubernetes;
 pub mod library;
 pub mod machines;
+pub mod recorded;
 pub mod records;
 pub mod shop;
 

@@ -86,7 +86,10 @@ fn every_module_of_check_is_in_one_part() {
     let parts: toml::Table = read("tests/parts.toml").parse().expect("TOML");
     let mut named: Vec<String> = Vec::new();
     for (name, part) in &parts {
-        assert!(part["about"].is_str() && part["seconds"].is_integer(), "{name} says what it shows and how long it takes");
+        assert!(
+            part["about"].is_str() && part["seconds"].is_integer(),
+            "{name} says what it shows and how long it takes"
+        );
         let words = |key: &str| part.get(key).and_then(|value| value.as_array()).cloned().unwrap_or_default();
         assert!(!words("tests").is_empty() || !words("run").is_empty(), "{name} does something");
         named.extend(words("covers").iter().map(|module| module.as_str().expect("a name").to_owned()));

@@ -1,12 +1,11 @@
-//! `weir compare` of real runs: what a program reads of it, with which status it ends, and what it refuses.
+//! `weir compare` of recorded runs: what a program reads of it, with which status it ends, and what it refuses.
 
 use crate::common;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use std::time::Duration;
 
-use crate::common::{Ended, run, run_within, scratch, weir};
+use crate::common::{Ended, recorded, run, scratch};
 use serde_json::Value;
 
 /// Two runs of the same, in the target folder: a static is never dropped.
@@ -14,9 +13,7 @@ static RUNS: LazyLock<[PathBuf; 2]> = LazyLock::new(|| {
     ["before", "after"].map(|name| {
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compare").join(name);
         let _ = fs::remove_dir_all(&out);
-        let args = ["run", "quick", "--scale", "smoke", "--products", "direct,nginx", "--blocks", "3", "--yes", "-q"];
-        let only = ["--only", "workload=tiny", "--only", "load=capacity", "--out", text(&out)];
-        run_within(&mut weir(&[args.as_slice(), &only].concat()), Duration::from_secs(300)).expect(0);
+        recorded::write(&out, 3);
         out
     })
 });
@@ -56,39 +53,6 @@ fn steady(measurement: &mut Value, speed: f64) {
     let speed = if measurement["case"]["product"] == "direct" { 2.0 } else { speed };
     measurement["load"]["rate"] = (10_000.0 * speed * (1.0 + 0.01 * ((block * 7.0) % 3.0))).into();
     common::balance(measurement);
-}
-
-#[test]
-fn two_real_runs_are_compared() {
-    let scratch = scratch();
-    let [before, after] = ["before", "after"].map(|name| scratch.path().join(name));
-    copy(&RUNS[0], &before, undisturbed);
-    copy(&RUNS[1], &after, undisturbed);
-    let ended = compare(&before, &after, &["--json"]);
-    ended.expect(0);
-    let json = ended.json();
-    assert_eq!(json["schema"], 1);
-    assert_eq!(json["level"], 0.95);
-    let cases = json["cases"].as_array().expect("cases");
-    assert_eq!(cases.len(), 2, "{json:#}");
-    let nginx = cases.iter().find(|case| case["product"] == "nginx").expect("nginx");
-    let metrics: Vec<&str> =
-        nginx["changes"].as_array().expect("changes").iter().filter_map(|change| change["metric"].as_str()).collect();
-    assert_eq!(metrics, ["capacity", "p50", "p99", "cpu", "memory"]);
-    let capacity = &nginx["changes"][0];
-    assert_eq!((&capacity["divided"], &capacity["ratio"]["n"]), (&Value::Bool(true), &3.into()), "{capacity:#}");
-    let ratio = |key: &str| capacity["ratio"][key].as_f64().expect("a number");
-    assert!(ratio("low") <= ratio("value") && ratio("value") <= ratio("high"), "{capacity:#}");
-    // The same weir, nginx and machine: nothing of that is said to differ.
-    for one in json["differences"].as_array().expect("differences") {
-        assert_eq!(one["what"], "the doctor's findings", "{one}");
-    }
-    let shown = compare(&before, &after, &[]);
-    shown.expect(0);
-    assert!(shown.stdout.contains("nginx tuned") && shown.stdout.contains("capacity"), "{}", shown.stdout);
-    assert!(!shown.stdout.contains('\u{1b}'), "colour, and no terminal");
-    let page = compare(&before, &after, &["--markdown"]).stdout;
-    assert!(page.starts_with("### ") && page.contains("| nginx tuned | tiny |"), "{page}");
 }
 
 #[test]
@@ -181,7 +145,7 @@ fn files_of_other_tools_stand_beside_weirs() {
     let scratch = scratch();
     let url = origin.url("/bytes/128");
     let load = |name: &str, more: &[&str]| {
-        let ended = run(&[&["load", "-q", &url, "-c", "4", "-d", "2s"], more].concat());
+        let ended = run(&[&["load", "-q", &url, "-c", "4", "-n", "400"], more].concat());
         ended.expect(0);
         let file = scratch.path().join(name);
         fs::write(&file, &ended.stdout).expect("written");
@@ -213,7 +177,7 @@ fn files_of_other_tools_stand_beside_weirs() {
     assert!(ended.expect(3).contains("could not be judged"), "{}", ended.stderr);
     // What weir writes as another tool, it reads as that tool's.
     for (format, more) in
-        [("wrk", [].as_slice()), ("hey", &[]), ("k6", &[]), ("vegeta", &[]), ("wrk2", &["--rate", "200"])]
+        [("wrk", [].as_slice()), ("hey", &[]), ("k6", &[]), ("vegeta", &[]), ("wrk2", &["--rate", "2000"])]
     {
         let file = load(&format!("{format}.out"), &[&["--format", format], more].concat());
         let ended = compare(&file, &own, &["--json"]);

@@ -1,4 +1,4 @@
-//! `deploy/kubernetes`: what its files say of each other and of weir. No builder is asked: the image of `tests/kubernetes.rs` is made
+//! `deploy/kubernetes`: what its files say of each other and of weir. No builder is asked: the image of `tests/check/kubernetes.rs` is made
 //! by `deploy/kubernetes/image`.
 
 use std::path::{Path, PathBuf};

@@ -1,22 +1,19 @@
-//! `weir history` of a real run and copies of it: what a program reads of it, with which status it ends, and what it refuses.
+//! `weir history` of copies of a recorded run: what a program reads of it, with which status it ends, and what it refuses.
 //! `scripts/history-real` makes many real runs.
 
 use crate::common;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use std::time::Duration;
 
-use crate::common::{Ended, run, run_within, scratch, weir};
+use crate::common::{Ended, recorded, run, scratch};
 use serde_json::Value;
 
 /// A run, in the target folder: a static is never dropped.
 static RUN: LazyLock<PathBuf> = LazyLock::new(|| {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("history");
     let _ = fs::remove_dir_all(&out);
-    let args = ["run", "quick", "--scale", "smoke", "--products", "direct,nginx", "--yes", "-q"];
-    let only = ["--only", "workload=tiny", "--only", "load=capacity", "--out", out.to_str().expect("UTF-8")];
-    run_within(&mut weir(&[args.as_slice(), &only].concat()), Duration::from_secs(300)).expect(0);
+    recorded::write(&out, 1);
     out
 });
 

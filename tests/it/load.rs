@@ -1,7 +1,7 @@
 //! `weir load` against `weir origin`: one count for each protocol, each wrong response by its kind, and requests from a file. The
 //! program `check` has every other kind of load.
 
-use crate::common::{OriginUnderTest, all_right, load_result, number, run, scratch};
+use crate::common::{OriginUnderTest, all_right, load_result, number, run, scratch, weir};
 use serde_json::Value;
 
 fn origin() -> OriginUnderTest {
@@ -114,4 +114,15 @@ fn a_unix_socket_is_as_good() {
     let _origin = OriginUnderTest::start(&["--unix", path]);
     let result = all_right(&["/bytes/128", "--unix", path, "-n", "200", "-c", "4"]);
     assert_eq!(number(&result, "/window/right"), 200.0);
+}
+
+/// Each operation of keys, checked by what was written last.
+#[test]
+fn key_value_protocols_count_what_was_asked() {
+    for scheme in ["redis", "memcached", "juno"] {
+        let listen = format!("{scheme}://127.0.0.1:0");
+        let origin = OriginUnderTest::started(weir(&["origin", "--listen", &listen, "--json"]));
+        let result = all_right(&[&format!("{scheme}://{}", origin.addr), "-n", "500", "-c", "4"]);
+        assert_eq!(number(&result, "/window/right"), 500.0, "{scheme}");
+    }
 }

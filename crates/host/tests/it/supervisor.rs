@@ -16,7 +16,7 @@ use weir_model::product::{Capability, Signal as ProductSignal};
 /// Far more than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
 
-/// The example `supervise`. It is built here, because `cargo test --test supervisor` alone does not build examples.
+/// The example `supervise`. It is built here, because `cargo test --test it` alone does not build examples.
 fn supervisor() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {

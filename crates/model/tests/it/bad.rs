@@ -1,6 +1,6 @@
 //! Every kind of mistake in a file, with the exact message it gets: `bad/<name>.toml` and `bad/<name>.txt`.
 //!
-//! `WEIR_BLESS=1 cargo test -p weir-model --test bad` writes the messages again; read the difference before you
+//! `WEIR_BLESS=1 cargo test -p weir-model --test it bad::` writes the messages again; read the difference before you
 //! commit it, for these texts are what users see.
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! rates that were recorded: right answers of nginx a tenth of a second, closed loads of 64 connections and an open one of 1,500/s, on a
 //! virtual machine of 2 CPUs beside compilers.
 //!
-//! `cargo test -p weir-stats --release --test change -- --ignored --nocapture` prints the tables of false alarms and of power.
+//! `cargo test -p weir-stats --release --test it change:: -- --ignored --nocapture` prints the tables of false alarms and of power.
 
 use crate::common::normals;
 use rand::{Rng, SeedableRng};
