@@ -7,7 +7,6 @@ mod account;
 mod agent_ssh;
 mod bad_products;
 mod ci;
-mod compare;
 mod conformance;
 mod connections;
 mod duet;

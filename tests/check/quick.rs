@@ -86,34 +86,6 @@ fn files_are_complete(out: &std::path::Path) {
     }
 }
 
-#[test]
-fn a_smoke_run_of_two_products_takes_seconds() {
-    on_a_shared_machine(|scratch| {
-        let out = scratch.join("run");
-        let begun = std::time::Instant::now();
-        let ended = run_within(
-            &mut weir(&[
-                "run",
-                "quick",
-                "--scale",
-                "smoke",
-                "--out",
-                out.to_str().expect("UTF-8"),
-                "--yes",
-                "--verbose",
-            ]),
-            Duration::from_secs(120),
-        );
-        ended.expect(0);
-        // The promise is "under 30 s"; a debug build on a busy machine gets twice that.
-        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
-        assert!(ended.stdout.contains("nginx"), "{}", ended.stdout);
-        assert!(ended.stdout.contains("report.html"), "{}", ended.stdout);
-        // --verbose: a line for each trial.
-        assert_eq!(ended.stderr.lines().filter(|line| line.starts_with('[') && line.contains("/8] ")).count(), 8);
-    });
-}
-
 /// As somebody sees it who sits before a terminal of 80 x 24.
 #[test]
 fn a_terminal_shows_the_order_so_far_and_then_the_answer() {

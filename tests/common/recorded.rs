@@ -1,5 +1,8 @@
 //! A run as it was recorded: a trial of nothing and one of nginx, in `tests/recorded`. They were measured once, so that what reads runs
-//! is tested on every machine in the same way; the part `compare` of `make check` reads what was measured just now.
+//! is tested on every machine in the same way.
+//!
+//! `weir run quick --scale smoke --products direct,nginx --only workload=tiny --only load=capacity` makes such a run anew; its findings,
+//! and what it says of the machine, were taken out.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -104,19 +104,3 @@ fn every_module_of_check_is_in_one_part() {
         main.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';')).filter(|name| *name != "common");
     assert_eq!(named, modules.collect::<Vec<_>>());
 }
-
-/// A test program without a budget would have no limit.
-#[test]
-fn every_test_program_has_a_budget() {
-    let budgets: toml::Table = read("tests/budgets.toml").parse().expect("TOML");
-    for entry in fs::read_dir(root().join("crates")).expect("crates").flatten() {
-        let name = entry.file_name().into_string().expect("a name");
-        let has = |program: &str| budgets.get(&name).is_some_and(|crate_| crate_.get(program).is_some());
-        if name != "cli" {
-            assert!(has("lib"), "tests/budgets.toml has no lib of {name}");
-        }
-        if entry.path().join("tests/it/main.rs").exists() {
-            assert!(has("it"), "tests/budgets.toml has no it of {name}");
-        }
-    }
-}

@@ -56,6 +56,39 @@ fn steady(measurement: &mut Value, speed: f64) {
 }
 
 #[test]
+fn two_runs_are_compared() {
+    let scratch = scratch();
+    let [before, after] = ["before", "after"].map(|name| scratch.path().join(name));
+    copy(&RUNS[0], &before, undisturbed);
+    copy(&RUNS[1], &after, undisturbed);
+    let ended = compare(&before, &after, &["--json"]);
+    ended.expect(0);
+    let json = ended.json();
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["level"], 0.95);
+    let cases = json["cases"].as_array().expect("cases");
+    assert_eq!(cases.len(), 2, "{json:#}");
+    let nginx = cases.iter().find(|case| case["product"] == "nginx").expect("nginx");
+    let metrics: Vec<&str> =
+        nginx["changes"].as_array().expect("changes").iter().filter_map(|change| change["metric"].as_str()).collect();
+    assert_eq!(metrics, ["capacity", "p50", "p99", "cpu", "memory"]);
+    let capacity = &nginx["changes"][0];
+    assert_eq!((&capacity["divided"], &capacity["ratio"]["n"]), (&Value::Bool(true), &3.into()), "{capacity:#}");
+    let ratio = |key: &str| capacity["ratio"][key].as_f64().expect("a number");
+    assert!(ratio("low") <= ratio("value") && ratio("value") <= ratio("high"), "{capacity:#}");
+    // The same weir, nginx and machine: nothing of that is said to differ.
+    for one in json["differences"].as_array().expect("differences") {
+        assert_eq!(one["what"], "the doctor's findings", "{one}");
+    }
+    let shown = compare(&before, &after, &[]);
+    shown.expect(0);
+    assert!(shown.stdout.contains("nginx tuned") && shown.stdout.contains("capacity"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains('\u{1b}'), "colour, and no terminal");
+    let page = compare(&before, &after, &["--markdown"]).stdout;
+    assert!(page.starts_with("### ") && page.contains("| nginx tuned | tiny |"), "{page}");
+}
+
+#[test]
 fn a_run_compared_with_itself_has_no_alarm() {
     let [run, _] = &*RUNS;
     let all = ["capacity -0%", "p50 +0%", "p99 +0%", "cpu +0%", "memory +0%"];
@@ -145,13 +178,13 @@ fn files_of_other_tools_stand_beside_weirs() {
     let scratch = scratch();
     let url = origin.url("/bytes/128");
     let load = |name: &str, more: &[&str]| {
-        let ended = run(&[&["load", "-q", &url, "-c", "4", "-n", "400"], more].concat());
+        let ended = run(&[&["load", "-q", &url, "-c", "4"], more].concat());
         ended.expect(0);
         let file = scratch.path().join(name);
         fs::write(&file, &ended.stdout).expect("written");
         file
     };
-    let own = load("weir.json", &["--json"]);
+    let own = load("weir.json", &["-n", "400", "--json"]);
     let recorded = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words/peers").join(name);
     for (name, tool, lack) in
         [("wrk.txt", "wrk", "coordinated omission"), ("hey.txt", "hey", "whole tenths of a millisecond")]
@@ -176,10 +209,9 @@ fn files_of_other_tools_stand_beside_weirs() {
     let ended = compare(&recorded("wrk.txt"), &own, &["--fail-if", "p99 +10%"]);
     assert!(ended.expect(3).contains("could not be judged"), "{}", ended.stderr);
     // What weir writes as another tool, it reads as that tool's.
-    for (format, more) in
-        [("wrk", [].as_slice()), ("hey", &[]), ("k6", &[]), ("vegeta", &[]), ("wrk2", &["--rate", "2000"])]
-    {
-        let file = load(&format!("{format}.out"), &[&["--format", format], more].concat());
+    for format in ["wrk", "hey", "k6", "vegeta", "wrk2"] {
+        let amount: &[&str] = if format == "wrk2" { &["-d", "1s", "--rate", "200"] } else { &["-n", "400"] };
+        let file = load(&format!("{format}.out"), &[&["--format", format], amount].concat());
         let ended = compare(&file, &own, &["--json"]);
         ended.expect(0);
         assert_eq!(ended.json()["before"]["tool"], format, "{}", ended.stdout);
