@@ -272,14 +272,14 @@ fn disturbed(folder: &Path) -> Option<String> {
             return entry.file_type().ok()?.is_dir().then(|| disturbed(&path))?;
         }
         let record: Value = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
-        Some(format!("{}: {}", record["case"], of_the_machine(&record)?))
+        Some(format!("{}: {}", record["case"], disturbance(&record)?["message"]))
     })
 }
 
-/// What a finding of a trial says, if it names the machine.
-fn of_the_machine(record: &Value) -> Option<&Value> {
+/// A finding of a trial that names the machine.
+pub fn disturbance(record: &Value) -> Option<&Value> {
     let findings = record["findings"].as_array()?;
-    Some(&findings.iter().find(|finding| DISTURBANCES.iter().any(|name| finding["check"] == *name))?["message"])
+    findings.iter().find(|finding| DISTURBANCES.iter().any(|name| finding["check"] == *name))
 }
 
 /// Makes the count of right answers that of the rate, as weir asks of every record.
