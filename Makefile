@@ -1,16 +1,17 @@
-# Two commands: `make demo` measures real products and writes a report; `make test` runs every test.
-# Both install what they need and say so first.
+# `make demo` measures real products and writes a report; `make test` runs the tests of every change, `make check` all others.
+# They install what they need and say so first.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 WEIR := target/release/weir
 MACHINE := $(shell uname -m)
-TEST_APT := nginx-light haproxy redis-server memcached nutcracker librocksdb-dev chromium chromium-driver python3-pip openssh-server iproute2 \
-	containerd runc containernetworking-plugins busybox-static curl git
+TEST_APT := nginx-light chromium chromium-driver openssl curl git
+CHECK_APT := $(TEST_APT) haproxy redis-server memcached nutcracker librocksdb-dev python3-pip openssh-server iproute2 \
+	containerd runc containernetworking-plugins busybox-static
 # A Node.js from elsewhere brings npm with it, and apt refuses Debian's beside it.
-TEST_APT += $(if $(shell command -v npm),,npm)
-# Packages and wheels only: minutes of building are no test's business.
+CHECK_APT += $(if $(shell command -v npm),,npm)
+# Packages and wheels only: minutes of building are no check's business.
 TEST_PRODUCTS := apache caddy envoy h2o haproxy nginx traefik trafficserver varnish varnish-cache \
 	redis redis-replicated memcached twemproxy valkey envoy-redis
 BENCH_APT := nginx-light wrk hey apache2-utils nghttp2-client nghttp2-server redis-tools redis-server
@@ -18,11 +19,12 @@ OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build dist release release-check release-test package elsewhere demo newcomer test test-setup kubernetes lint deny unit e2e faults products quorum fuzz sanitized nightly schema bench bench-many bench-profile bench-instructions
+.PHONY: help build dist release release-check release-test package elsewhere demo newcomer test check lint deny oracles faults products quorum fuzz kubernetes sanitized nightly schema bench bench-many bench-profile bench-instructions
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the answer (about 4 minutes)"
-	@echo "make test        format, lint, licences, and every test, against real products and a real browser"
+	@echo "make test        format, lints, unit tests, and a short part of everything real: at most 10 minutes, 5 when built"
+	@echo "make check       everything else, by part, with a table of what came of each (about an hour); PART=kubernetes for one"
 	@echo "make build       build target/release/weir"
 	@echo "make dist        build a weir that runs on any Linux of this kind of processor, for other machines"
 	@echo "make package     package the crates as for a registry, and install weir from the packages alone into an empty folder"
@@ -55,11 +57,11 @@ release:
 release-check:
 	@scripts/release --check
 
-# No part of `make test`: the program is built for another processor, with all that the release's has.
+# The program is built for another processor, with all that the release's has.
 release-test:
 	@scripts/apt-packages qemu-user-static
 	program=$$(scripts/release --program aarch64) && WEIR_EMULATOR=qemu-aarch64-static WEIR_EMULATED=$$program \
-		cargo test --locked -p weir --test emulated
+		cargo test --locked -p weir --test check -- --test-threads=1 emulated::
 
 package:
 	@scripts/install-packaged $(PACKAGE)
@@ -76,50 +78,57 @@ newcomer: dist
 
 # Nothing is built twice: what incremental builds keep would only fill the disk.
 test: export CARGO_INCREMENTAL = 0
-test: test-setup kubernetes lint deny unit e2e products sanitized
-
-test-setup:
+test:
 	@scripts/apt-packages $(TEST_APT)
+	@clippy-driver --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1 || rustup component add clippy rustfmt
+	cargo fmt --all --check
+	@scripts/tests
 
-# Kubernetes itself, for tests/kubernetes.rs: 5 1/2 minutes the first time, which it has, and more it has not.
+# The parts are in tests/parts.toml.
+check: export CARGO_INCREMENTAL = 0
+check:
+	@scripts/apt-packages $(CHECK_APT)
+	@scripts/check $(PART)
+
+# Kubernetes itself, for the part of that name, which calls it: 5 1/2 minutes the first time.
 kubernetes:
-	@timeout 900 tests/kubernetes/build target/kubernetes || echo "Kubernetes is not built; its test will be skipped, and say why"
+	@timeout 900 tests/kubernetes/build target/kubernetes || { echo "NOT SHOWN: Kubernetes is not built, as it says above"; exit 1; }
 
+# `make test` and `make check` lint what they build. This lints all of it, and builds nothing.
 lint:
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	@scripts/check-elsewhere --short x86_64-pc-windows-gnu
+	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+	cargo clippy --workspace --test check --test faults --test netns --all-features --locked -- -D warnings
 
-# What reads runs, for macOS and Windows, with its tests. A new checkout takes minutes: lint has the short half, for the stranger of both.
+# What reads runs, for macOS and Windows, with its tests.
 elsewhere:
 	@scripts/check-elsewhere x86_64-pc-windows-gnu aarch64-apple-darwin
 
 deny:
 	@scripts/cargo-deny $(CARGO_DENY_VERSION) $(STRICT)
 
-# Those of net, origin and load are run by `sanitized`, and not twice.
-unit:
-	@scripts/tests units --but net --but origin --but load
+oracles:
+	cargo test --locked -p weir-wire --features oracles --test http2_interop
 
-e2e:
-	@scripts/tests end-to-end
-
-# Those that hold buffers of the kernel's and of strangers, with the address sanitizer, and each fuzz target for 20 s, one on each CPU.
+# Those that hold buffers of the kernel's and of strangers, with the address sanitizer.
 sanitized:
 	@scripts/fuzz --tests weir-net weir-origin weir-load
-	@scripts/fuzz 20
 
-# Each fault with the finding that has to name it, and honest products without one. A short part of it is among the end-to-end tests.
+# What `scripts/tests` builds is not built again.
+products faults: export RUSTC_WORKSPACE_WRAPPER = clippy-driver
+products faults: export CLIPPY_ARGS = -Dwarnings__CLIPPY_HACKERY__
+
+# Each fault with the finding that has to name it, and honest products without one.
 faults:
 	@scripts/apt-packages nginx-light
-	cargo test --locked -p weir --test faults -- --all
+	cargo test --workspace --locked --test faults
 
 # What every product does with what its protocols ask of it: a matrix, and a failure only for those that do not work at all.
 products:
-	cargo test -q --workspace --locked --no-run
+	cargo build --workspace --locked --bin weir
 	@scripts/test-products target/debug/weir $(TEST_PRODUCTS)
 
-# No part of `make test`: 100 s of CPU to build it the first time, then 25 s. A project of a product has its manifest under another
+# 100 s of CPU to build it the first time, then 25 s. A project of a product has its manifest under another
 # name, because `cargo package` leaves out folders with a Cargo.toml: it is tested in a copy, as weir builds it in one.
 quorum: QUORUM := target/quorum/project
 quorum:

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{home, run_within, scratch, wait_within};
+use crate::common::{binary, home, not_shown, run_within, scratch, wait_within};
 
 /// weir's image on the nodes. It also has kubectl, `/bin/busybox` and nginx.
 pub const IMAGE: &str = "weir.test/weir:1";
@@ -28,15 +28,10 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts it. `None`, with the reason printed, where this cannot be done.
-    pub fn start() -> Option<Cluster> {
-        match program() {
-            Ok(program) => Some(Cluster::with(&program)),
-            Err(why) => {
-                eprintln!("SKIPPED: a real Kubernetes: {why}");
-                None
-            }
-        }
+    /// Starts it.
+    pub fn start() -> Cluster {
+        program()
+            .map_or_else(|why| not_shown(format_args!("a real Kubernetes: {why}")), |program| Cluster::with(&program))
     }
 
     fn with(program: &Path) -> Cluster {
@@ -107,7 +102,7 @@ fn program() -> Result<PathBuf, String> {
     let built = run_within(&mut build, WARM * 2);
     match built.code() {
         Some(0) => Ok(PathBuf::from(built.stdout.trim())),
-        Some(124) => Err(format!("no time: it is not built, and not within {WARM:?}; `make kubernetes` builds it")),
+        Some(124) => Err(format!("it is not built, and not within {WARM:?}; `make kubernetes` builds it")),
         _ => Err(format!("it cannot be built: {}", built.stderr.lines().last().unwrap_or_default())),
     }
 }
@@ -124,7 +119,7 @@ fn write_images(folder: &Path, kubernetes: &Path, [weir, product]: &[PathBuf; 2]
         assert!(ended.status.success(), "{ended:#?}");
         ended.stdout
     };
-    done(Command::new("strip").arg("-o").arg(&stripped).arg(env!("CARGO_BIN_EXE_weir")));
+    done(Command::new("strip").arg("-o").arg(&stripped).arg(binary()));
     let image = |file: &Path, name: &str, contents: &[String], entrypoint: &str| {
         let mut command = Command::new(scripts().join("../../deploy/kubernetes/image"));
         // The user that nginx asks for.

@@ -3,8 +3,6 @@
 //! The disk is shared, except for `/run` and, where asked for, the home. weir runs in one more namespace, `control`, in which
 //! `ssh m1` finds its configuration. Everything ends with [`Machines`], and also when the test is killed.
 
-#![allow(dead_code)] // Every test file uses its own part of this.
-
 use std::fs;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpStream};
@@ -17,7 +15,7 @@ use std::time::Duration;
 use weir_host::netns::{Namespace, Network};
 use weir_model::units::CpuList;
 
-use crate::common::{processes_touching, scratch, until, weir};
+use crate::common::{needs_root, processes_touching, scratch, until, weir};
 
 /// How a machine differs from this one.
 #[derive(Debug, Default, Clone)]
@@ -53,17 +51,14 @@ pub struct Machines {
 }
 
 impl Machines {
-    /// Starts three alike. `None`, with the reason printed, where this cannot be done.
-    pub fn three() -> Option<Machines> {
+    /// Starts three alike.
+    pub fn three() -> Machines {
         Machines::start(&[const { Setup { home_bytes: 0, clock_ahead_s: 0, weir_home: None } }; 3])
     }
 
-    /// Starts a machine for each setup, and waits until they answer. `None`, with the reason printed, where this cannot be done.
-    pub fn start(setups: &[Setup]) -> Option<Machines> {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("SKIPPED: machines in namespaces can be started by root only");
-            return None;
-        }
+    /// Starts a machine for each setup, and waits until they answer.
+    pub fn start(setups: &[Setup]) -> Machines {
+        needs_root("start machines in namespaces");
         assert!(Path::new("/usr/sbin/sshd").exists(), "the tests need the package openssh-server");
         let folder = scratch();
         let names: Vec<String> = (1..=setups.len()).map(|number| format!("m{number}")).collect();
@@ -81,7 +76,7 @@ impl Machines {
         for machine in &started.machines {
             until(&format!("sshd of {}", machine.name), Duration::from_secs(20), || started.answers(machine));
         }
-        Some(started)
+        started
     }
 
     /// One of them; the first is 0.

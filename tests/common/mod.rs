@@ -1,8 +1,16 @@
 //! What the end-to-end tests share: weir run as a user runs it, folders that vanish, and a look for what stayed behind.
 
-#![allow(dead_code)] // Every test file uses its own part of this.
+#![allow(dead_code)] // Each test program uses its own part of this.
 
-use std::io::{Read, Write};
+pub mod interrupted;
+pub mod kubernetes;
+pub mod library;
+pub mod machines;
+pub mod recorded;
+pub mod records;
+pub mod shop;
+
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -46,7 +54,7 @@ pub fn home() -> PathBuf {
 }
 
 /// Cargo tells it to tests, and not to an example, which uses a part of this.
-fn binary() -> &'static Path {
+pub fn binary() -> &'static Path {
     option_env!("CARGO_BIN_EXE_weir").map_or_else(|| unreachable!("this is a test"), Path::new)
 }
 
@@ -232,22 +240,27 @@ pub fn measurements(run: &Path) -> Vec<(PathBuf, Value)> {
 /// Findings that name the machine, and neither a product nor weir: it stood still, or something else used its CPUs.
 const DISTURBANCES: [&str; 4] = ["other-processes", "stalls", "steal", "vitals-late"];
 
-/// How often a test is tried whose trials the machine spoils.
-const ATTEMPTS: u32 = 4;
-
 /// A test of what real runs measure, in a folder of its own. When it fails and weir found in the records below that folder that the
-/// machine disturbed a trial, the test is tried again, and says so even when it passes then. A run that nothing disturbed has one try.
-pub fn on_a_shared_machine(test: impl Fn(&Path)) {
-    for attempt in 1.. {
-        let scratch = scratch();
-        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(scratch.path())));
-        let Err(why) = ended else { return };
-        match disturbed(scratch.path()).filter(|_| attempt < ATTEMPTS) {
-            // Past the harness, which shows what a test says only when it fails.
-            Some(trial) => writeln!(std::io::stderr(), "ATTEMPT {attempt} FAILED, and the machine disturbed {trial}")
-                .expect("said"),
-            None => std::panic::resume_unwind(why),
-        }
+/// machine disturbed a trial, it says so: by that line `make check` knows that the test has shown nothing.
+pub fn on_a_shared_machine(test: impl FnOnce(&Path)) {
+    let scratch = scratch();
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(scratch.path())));
+    let Err(why) = ended else { return };
+    if let Some(trial) = disturbed(scratch.path()) {
+        eprintln!("DISTURBED: {trial}");
+    }
+    std::panic::resume_unwind(why);
+}
+
+/// Ends a test that this machine cannot carry out. It fails: `make test` skips nothing, and `make check` reads why nothing was shown.
+pub fn not_shown(why: impl std::fmt::Display) -> ! {
+    panic!("NOT SHOWN: {why}");
+}
+
+/// Only root can do `what`.
+pub fn needs_root(what: &str) {
+    if !rustix::process::geteuid().is_root() {
+        not_shown(format_args!("only root can {what}"));
     }
 }
 
@@ -259,25 +272,14 @@ fn disturbed(folder: &Path) -> Option<String> {
             return entry.file_type().ok()?.is_dir().then(|| disturbed(&path))?;
         }
         let record: Value = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
-        Some(format!("{}: {}", record["case"], of_the_machine(&record)?))
+        Some(format!("{}: {}", record["case"], disturbance(&record)?["message"]))
     })
 }
 
-/// What a finding of a trial says, if it names the machine.
-fn of_the_machine(record: &Value) -> Option<&Value> {
+/// A finding of a trial that names the machine.
+pub fn disturbance(record: &Value) -> Option<&Value> {
     let findings = record["findings"].as_array()?;
-    Some(&findings.iter().find(|finding| DISTURBANCES.iter().any(|name| finding["check"] == *name))?["message"])
-}
-
-/// Whether a trial has an error because a rate is a share of one that the machine let nobody measure. It is said.
-pub fn lacks_its_rate(record: &Value, all: &[(PathBuf, Value)]) -> bool {
-    let same = |one: &&Value| one["case"]["workload"] == record["case"]["workload"] && one["verdict"] == "invalid";
-    let disturbed = all.iter().map(|(_, one)| one).filter(same).find_map(of_the_machine);
-    let lacks = disturbed.filter(|_| record["error"]["stage"] == "rate");
-    if let Some(why) = lacks {
-        writeln!(std::io::stderr(), "NOT MEASURED: {}, because {why}", record["case"]).expect("said");
-    }
-    lacks.is_some()
+    findings.iter().find(|finding| DISTURBANCES.iter().any(|name| finding["check"] == *name))
 }
 
 /// Makes the count of right answers that of the rate, as weir asks of every record.

@@ -1,8 +1,6 @@
 //! A library folder with one made-up product, a home of weir's with nothing in it, tools that are scripts, and a server
 //! on this machine: what tests of installing need.
 
-#![allow(dead_code)] // Every test file uses its own part of this.
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -120,6 +118,28 @@ about = "as it is"
     pub fn kept(&self) -> Vec<String> {
         names(&self.path("home/products/thing"))
     }
+}
+
+/// SHA-256 of [`THING`].
+pub fn thing_sha256() -> String {
+    sha256(THING.as_bytes())
+}
+
+/// As sha256sum prints it.
+pub fn sha256(bytes: &[u8]) -> String {
+    let file = tempfile::NamedTempFile::new().expect("made");
+    std::fs::write(file.path(), bytes).expect("written");
+    let out = Command::new("sha256sum").arg(file.path()).output().expect("sha256sum runs");
+    String::from_utf8_lossy(&out.stdout)[..64].to_owned()
+}
+
+/// A way to be installed: from this address, with this hash.
+pub fn release(url: &str, sha256: &str) -> String {
+    let arch = std::env::consts::ARCH;
+    format!(
+        "[[install]]\nmethod = \"release\"\nversion = \"1.2.3\"\nbinary = \"thing\"\n\
+         url = {{ {arch} = \"{url}\" }}\nsha256 = {{ {arch} = \"{sha256}\" }}\n"
+    )
 }
 
 /// Names in a folder, sorted; none when it is not there.

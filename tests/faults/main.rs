@@ -1,5 +1,5 @@
 //! Faults that are injected on purpose into real runs: each with the finding that has to name it, and the verdict. `make faults` runs
-//! all of them and prints the matrix; without `--all` the short ones run, as a test. It ends with 1 when a fault is missed or called by
+//! all of them and prints the matrix. It ends with 1 when a fault is missed or called by
 //! a wrong name, or when an honest product is blamed.
 //!
 //! The same program is also the faulty proxy, what takes over its work, and the neighbour that uses a CPU, each started by its first
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         _ if words.contains(&"--list") => Ok(()),
         _ => {
             let names = words.iter().filter(|word| !word.starts_with('-') && word.parse::<u32>().is_err());
-            return matrix::run(words.contains(&"--all"), &names.copied().collect::<Vec<_>>());
+            return matrix::run(&names.copied().collect::<Vec<_>>());
         }
     };
     match done {

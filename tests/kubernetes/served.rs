@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::common::kubernetes::{Cluster, IMAGE};
 use crate::common::{Ended, measurements, run_within, scratch, until, weir};
-use crate::kubernetes::{Cluster, IMAGE};
 
 const PORT: u16 = 8080;
 

@@ -12,14 +12,12 @@
 
 #[path = "../../../tests/common/mod.rs"]
 mod common;
-#[path = "../../../tests/common/machines.rs"]
-mod machines;
 
 use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use machines::{Machines, Setup};
+use common::machines::{Machines, Setup};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use weir_host::placement::allowed_cpus;
 use weir_install::home::Home;
@@ -39,7 +37,7 @@ fn main() -> ExitCode {
     }
     let products = Home::from_env().expect("a folder").path().to_owned();
     let setup = Setup { weir_home: Some(products), ..Setup::default() };
-    let Some(machines) = Machines::start(&vec![setup; count]) else { return ExitCode::FAILURE };
+    let machines = Machines::start(&vec![setup; count]);
 
     let cpus = Placement::automatic(&allowed_cpus());
     let first = [("client", &*cpus.client), ("proxy", &*cpus.proxy), ("origin", &*cpus.origin)];

@@ -44,11 +44,11 @@ pub struct Stretch {
 ///
 /// **False alarms.** The score has to be 6 + 20/n. Of 3,000 series of normal noise of 5 % each, with `matters` of 5 % and 2 %, at most
 /// 0.7 % alarm (n = 20) and 0.1 % (50 and 200), where each value carries up to half of the one before; where it carries 0.7, 2.9 %
-/// (n = 20), 0.7 % and 1.3 %. Of recorded rates a tenth of a second, cut into seconds and shuffled, at most 2 % (`tests/change.rs`, which
+/// (n = 20), 0.7 % and 1.3 %. Of recorded rates a tenth of a second, cut into seconds and shuffled, at most 2 % (`tests/it/change.rs`, which
 /// also has the power).
 ///
 /// **Power**, in per cent of 300 series made of recorded noise: steps of -20 % and -50 % at a tenth, a half and nine tenths of the
-/// window, and ramps of 20 %, for noise of 5 % and of 20 % a value (the ignored test of `tests/change.rs` prints all):
+/// window, and ramps of 20 %, for noise of 5 % and of 20 % a value (the ignored test of `tests/it/change.rs` prints all):
 ///
 /// | values | -20 %, 5 % | -50 %, 5 % | ramp, 5 % | -20 %, 20 % | -50 %, 20 % | ramp, 20 % |
 /// |---|---|---|---|---|---|---|

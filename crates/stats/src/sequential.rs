@@ -19,7 +19,7 @@ const PRIOR: f64 = 1.0;
 /// the true mean is at most `1 - level`, however long one looks. Rejected: group sequential tests at fixed looks (Lan and DeMets
 /// 1983), which need the number of values in advance, and asymptotic confidence sequences (Waudby-Smith and others 2024), which
 /// promise nothing for the first dozens of values. Wild values widen it: they cost time, and no false claims
-/// (`tests/sequential.rs` shows both).
+/// (`tests/it/sequential.rs` shows both).
 ///
 /// Below two values, and where so few cannot carry `level` (up to 5 at 95 %), the interval is everything: 0 to infinity. Values that
 /// are not finite are left out. `None` when none remains, or `level` is not between 0 and 1 (both excluded).

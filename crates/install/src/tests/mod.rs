@@ -1,5 +1,5 @@
 //! Looking and installing with made-up products: a shell script for a binary, wheels and releases made on the spot, no
-//! network. Building is tested from outside (tests/install_build.rs), where there is a supervisor.
+//! network. Building is tested from outside (tests/it/install_build.rs), where there is a supervisor.
 
 mod children;
 mod choosing;

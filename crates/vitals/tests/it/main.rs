@@ -1,0 +1,3 @@
+//! All tests of the crate from outside but one, in one program: what is linked once is tested sooner.
+
+mod watch;

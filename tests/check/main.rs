@@ -1,0 +1,38 @@
+//! The end-to-end tests of `make check`, a module each, one test at a time: they measure. `tests/parts.toml` names the parts.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod account;
+mod agent_ssh;
+mod bad_products;
+mod ci;
+mod conformance;
+mod connections;
+mod duet;
+mod emulated;
+mod freeze;
+mod hosts;
+mod install;
+mod install_newest;
+mod kept;
+mod keyvalue;
+mod killed;
+mod kubernetes;
+mod load;
+mod machines;
+mod newcomer;
+mod other_origin;
+mod other_processes;
+mod packages;
+mod parts;
+mod pool;
+mod protocols;
+mod proxy_protocol;
+mod published_suites;
+mod quick;
+mod series;
+mod served;
+mod telemetry;
+mod terraform;
+mod topologies;

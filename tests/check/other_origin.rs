@@ -1,0 +1,70 @@
+//! A product as the origin, as benchmarks were published with: it serves what weir's own would have, has no counters, and
+//! what it cannot serve is said.
+
+use std::time::Duration;
+
+use crate::common::{run, run_suite, scratch};
+
+const SUITE: &str = r#"
+[suite]
+title = "Behind a web server"
+question = "Which?"
+products = ["direct", "haproxy"]
+profile = "tuned"
+origin = "nginx"
+blocks = 1
+
+[[workload]]
+name = "tiny"
+path = "/bytes/128"
+expect = { status = 200, size = 128 }
+
+[[workload]]
+name = "late"
+path = "/bytes/128?delay=1ms"
+
+[[load]]
+name = "capacity"
+kind = "closed"
+connections = 8
+warmup = "200ms"
+duration = "500ms"
+"#;
+
+#[test]
+fn a_web_server_stands_in_for_the_origin_where_it_can() {
+    let scratch = scratch();
+    // The late one has its row, and the run its status.
+    let measured = run_suite(scratch.path(), SUITE, 1, Duration::from_secs(120));
+    assert_eq!(measured.len(), 4);
+    for (folder, m) in &measured {
+        let at = folder.display();
+        if m["case"]["workload"] == "late" {
+            let message = m["error"]["message"].as_str().expect("an error");
+            assert!(message.contains("cannot be served from a file"), "{at}: {message}");
+            continue;
+        }
+        assert!(m["error"].is_null(), "{at}: {}", m["error"]);
+        assert!(m["origin"].is_null(), "{at}: it has no counters");
+        let findings = m["findings"].as_array().expect("findings");
+        assert!(findings.iter().any(|f| f["check"] == "no-counters"), "{at}: {findings:?}");
+        assert_eq!(m["load"]["window"]["errors"], serde_json::json!({}), "{at}");
+        let served = std::fs::read(folder.join("origin/files/bytes/128")).expect("the file it served");
+        assert_eq!(served.len(), 128);
+        let order: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(folder.join("load-order.json")).expect("read")).expect("JSON");
+        let hash = order["requests"][0]["expect"]["hash"].as_str();
+        assert_eq!(hash.map(str::len), Some(16), "{at}: every body is held to the file's");
+    }
+    let out = scratch.path().join("run");
+    let report = std::fs::read_to_string(out.join("report/report.md")).expect("a report");
+    assert!(report.contains("no-counters"), "{report}");
+    run(&["run", out.join("run.toml").to_str().expect("UTF-8"), "--dry-run"]).expect(0);
+}
+
+#[test]
+fn a_product_that_cannot_be_the_origin_is_refused_before_anything_starts() {
+    let ended = run(&["run", "quick", "--origin", "ngnix"]);
+    ended.expect(2);
+    assert!(ended.stderr.contains("did you mean \"nginx\"?"), "{}", ended.stderr);
+}

@@ -1,0 +1,128 @@
+//! `weir load` against `weir origin`: one count for each protocol, each wrong response by its kind, and requests from a file. The
+//! program `check` has every other kind of load.
+
+use crate::common::{OriginUnderTest, all_right, load_result, number, run, scratch, weir};
+use serde_json::Value;
+
+fn origin() -> OriginUnderTest {
+    OriginUnderTest::start(&[])
+}
+
+fn secure_origin() -> OriginUnderTest {
+    OriginUnderTest::start(&["--tls"])
+}
+
+#[test]
+fn https_agrees_on_what_was_asked_for() {
+    let origin = secure_origin();
+    let url = origin.https("/bytes/128");
+    for (version, name) in [("1.2", "TLS 1.2"), ("1.3", "TLS 1.3")] {
+        let result = all_right(&[&url, "-n", "200", "-c", "4", "--tls-version", version]);
+        assert_eq!(number(&result, "/tls/handshakes"), 4.0);
+        assert_eq!(result["tls"]["versions"][name], 4, "{result:#}");
+        assert_eq!(number(&result, "/handshake/count"), 4.0);
+    }
+    let suite = "TLS_AES_256_GCM_SHA384";
+    let result = all_right(&[
+        &url,
+        "-n",
+        "20",
+        "-c",
+        "2",
+        "--tls-suite",
+        suite,
+        "--tls-version",
+        "1.3",
+        "--tls-group",
+        "X25519",
+    ]);
+    assert_eq!((&result["tls"]["suites"][suite], &result["tls"]["groups"]["X25519"]), (&2.into(), &2.into()));
+}
+
+#[test]
+fn plain_http_counts_what_was_asked() {
+    let origin = origin();
+    let result = all_right(&[&origin.url("/bytes/128"), "-n", "500", "-c", "4"]);
+    assert_eq!(number(&result, "/window/right"), 500.0);
+    assert_eq!(number(&result, "/window/body_bytes"), 500.0 * 128.0);
+    assert_eq!(
+        (&result["protocol"], &result["streams"], &result["tls"]),
+        (&"http/1.1".into(), &1.into(), &Value::Null)
+    );
+    assert_eq!(result["schema"], 3);
+}
+
+#[test]
+fn http2_has_streams_with_and_without_tls() {
+    let plain = origin();
+    let result = all_right(&[&plain.url("/bytes/128"), "--http", "2", "--streams", "16", "-n", "1000", "-c", "2"]);
+    assert_eq!((&result["protocol"], &result["streams"]), (&"h2".into(), &16.into()));
+    assert_eq!(number(&result, "/total/connections"), 2.0);
+    let secure = secure_origin();
+    let result = all_right(&[&secure.https("/bytes/128"), "--http", "2", "--streams", "4", "-n", "400", "-c", "2"]);
+    assert_eq!((&result["protocol"], number(&result, "/tls/handshakes")), (&"h2".into(), 2.0));
+}
+
+#[test]
+fn what_is_expected_is_checked_on_every_answer() {
+    let origin = origin();
+    let url = origin.url("/bytes/100");
+    let kinds = |flags: &[&str]| {
+        let result = load_result(1, &[&[url.as_str(), "-n", "20", "-c", "2"], flags].concat());
+        assert_eq!(number(&result, "/window/right"), 0.0, "{result:#}");
+        result["window"]["errors"].clone()
+    };
+    assert_eq!(kinds(&["--expect-status", "201"])["bad_status"], 20);
+    assert_eq!(kinds(&["--expect-size", "99"])["wrong_body"], 20);
+    assert_eq!(kinds(&["--expect-hash", "0123456789abcdef"])["wrong_body"], 20);
+    assert_eq!(kinds(&["--expect-header", "x-cache: HIT"])["wrong_header"], 20);
+    all_right(&[
+        &url,
+        "-n",
+        "20",
+        "-c",
+        "2",
+        "--expect-header",
+        "content-length: 100",
+        "--expect-header",
+        "Content-Length",
+    ]);
+}
+
+#[test]
+fn urls_come_from_a_file() {
+    let origin = origin();
+    let scratch = scratch();
+    let file = scratch.path().join("mix.txt");
+    let text = format!("# a mix\nGET {} 3\npost {} # with the body\n", origin.url("/bytes/10"), origin.url("/echo"));
+    std::fs::write(&file, text).expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let result = all_right(&["--urls", file, "-b", "hello", "-n", "400", "-c", "2"]);
+    let names: Vec<&str> =
+        result["by_request"].as_array().expect("kinds").iter().filter_map(|kind| kind["name"].as_str()).collect();
+    assert_eq!(names, ["GET /bytes/10", "POST /echo"]);
+    std::fs::write(file, format!("{}\nGET\n", origin.url("/"))).expect("written");
+    let ended = run(&["load", "--urls", file, "-n", "1"]);
+    assert!(ended.expect(2).contains(&format!("{file}:2: \"GET\" is not a URL")), "{}", ended.stderr);
+}
+
+#[test]
+fn a_unix_socket_is_as_good() {
+    let scratch = scratch();
+    let path = scratch.path().join("origin.sock");
+    let path = path.to_str().expect("UTF-8");
+    let _origin = OriginUnderTest::start(&["--unix", path]);
+    let result = all_right(&["/bytes/128", "--unix", path, "-n", "200", "-c", "4"]);
+    assert_eq!(number(&result, "/window/right"), 200.0);
+}
+
+/// Each operation of keys, checked by what was written last.
+#[test]
+fn key_value_protocols_count_what_was_asked() {
+    for scheme in ["redis", "memcached", "juno"] {
+        let listen = format!("{scheme}://127.0.0.1:0");
+        let origin = OriginUnderTest::started(weir(&["origin", "--listen", &listen, "--json"]));
+        let result = all_right(&[&format!("{scheme}://{}", origin.addr), "-n", "500", "-c", "4"]);
+        assert_eq!(number(&result, "/window/right"), 500.0, "{scheme}");
+    }
+}
