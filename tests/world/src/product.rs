@@ -49,6 +49,8 @@ pub struct Spent {
     pub may_use: Option<u32>,
     /// See `may_use`.
     pub runs_on: Option<u32>,
+    /// Another process does its work, and has its connections.
+    pub is_handed_over: bool,
 }
 
 /// A product's counters, shared with whoever reads its vitals.
@@ -110,6 +112,7 @@ impl Product {
         let workers = vec![0; options.workers.max(1)];
         {
             let mut spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
+            spent.is_handed_over = matches!(options.fault, Fault::HandOver(_));
             (spent.may_use, spent.runs_on) = match options.fault {
                 Fault::Elsewhere(cpu) => (Some(cpu as u32), Some(cpu as u32)),
                 Fault::Anywhere => (Some(0), None),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use weir_host::Sampler;
 use weir_model::At;
-use weir_model::owners::{CpuUse, OtherProcess, Owners, RoleCpus, Strays};
+use weir_model::owners::{CpuUse, Holder, OtherProcess, Owners, RoleCpus, Strays};
 use weir_model::record::{ResourceSecond, Role, RoleUsage};
 use weir_net::sim::World;
 use weir_vitals::{Plan, Watched, Window};
@@ -272,7 +272,10 @@ impl SimSampler {
                 ..CpuUse::default()
             }
         };
-        Owners { cpus: cpus.into_iter().map(cpu_use).collect(), roles, others, ..Owners::default() }
+        let is_handed_over = last.spent.iter().any(|spent| spent.is_handed_over);
+        let holder = Holder { name: "take-over".to_owned(), pid: 80_000, connections: 16, of: 16, used: None };
+        let holders = is_handed_over.then_some(holder).into_iter().collect();
+        Owners { cpus: cpus.into_iter().map(cpu_use).collect(), roles, others, holders, ..Owners::default() }
     }
 }
 
