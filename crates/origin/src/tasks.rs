@@ -50,7 +50,9 @@ impl<S: Session> Common<S> {
 }
 
 /// Makes what the sessions of a worker share, by the worker's number.
-pub(crate) struct MakeShared<S: Session>(Arc<dyn Fn(usize, &Clock) -> S::Shared + Send + Sync>);
+pub(crate) struct MakeShared<S: Session>(Arc<SharedMaker<S::Shared>>);
+
+type SharedMaker<T> = dyn Fn(usize, &Clock) -> T + Send + Sync;
 
 impl<S: Session> MakeShared<S> {
     pub(crate) fn new(make: impl Fn(usize, &Clock) -> S::Shared + Send + Sync + 'static) -> MakeShared<S> {
