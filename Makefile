@@ -19,7 +19,7 @@ OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
 CARGO_DENY_VERSION := 0.20.2
 
-.PHONY: help build dist release release-check release-test package elsewhere demo newcomer test check lint deny oracles faults products quorum fuzz kubernetes sanitized nightly schema bench bench-many bench-profile bench-instructions
+.PHONY: help build dist release release-check release-test package elsewhere demo newcomer test check lint deny oracles faults products quorum fuzz sim kubernetes sanitized nightly schema bench bench-many bench-profile bench-instructions
 
 help:
 	@echo "make demo        build weir, get the products, run the suite quick, print the answer (about 4 minutes)"
@@ -35,6 +35,7 @@ help:
 	@echo "make newcomer    take the steps of docs/first-steps.md in a minimal Debian, as root and as a user (3 minutes the first time)"
 	@echo "make faults      inject every fault into real runs, and print what weir calls it (about 8 minutes, quiet machine)"
 	@echo "make quorum      test the store in products/quorum/program: its parts are killed and frozen under a load (2 minutes the first time)"
+	@echo "make sim         random runs in the simulated world, SEEDS=1000 of them (2 minutes)"
 	@echo "make fuzz        run each fuzz target for two minutes, with the address sanitizer (25 minutes)"
 	@echo "make nightly     100 random kills, hours of fuzzing, 200,000 connections for 8 hours, Miri, advisories (about 14 hours; scripts/nightly --help)"
 	@echo "make bench       compare what weir costs with wrk, h2load, hey, ab, oha, fortio and nginx (about 25 minutes, quiet machine)"
@@ -135,6 +136,11 @@ quorum:
 	@scripts/apt-packages librocksdb-dev
 	rm -rf $(QUORUM) && mkdir -p target/quorum && cp -pr products/quorum/program $(QUORUM) && mv $(QUORUM)/Cargo.toml.in $(QUORUM)/Cargo.toml
 	cargo test --locked --manifest-path $(QUORUM)/Cargo.toml --target-dir target/quorum
+
+# Random runs in the simulated world; a seed that fails is printed with the command that shows it again.
+sim: SEEDS := 1000
+sim:
+	cargo run -p weir-world --locked --bin sim -- $(SEEDS)
 
 fuzz:
 	@scripts/fuzz 120

@@ -7,3 +7,4 @@ pub mod host;
 pub mod misbehaviour;
 pub mod product;
 pub mod scenario;
+pub mod seeds;

@@ -28,6 +28,10 @@ impl<P: Protocol> Worker<P> {
     pub(super) fn assign_next<I: Io>(&mut self, io: &mut I, id: SlotId, stream: StreamId, now: u64) {
         // Had another one been free, the request would have left with it.
         let waited = self.pool.none_free();
+        if waited && self.pacing.is_open() {
+            // What became due meanwhile waited for this stream, and not for the next look at the clock.
+            self.count_due(now);
+        }
         match self.next_request(now) {
             Some(due) => self.send_request(io, id, stream, due, now, waited),
             None => self.pool.release(id, stream),

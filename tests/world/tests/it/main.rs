@@ -2,3 +2,5 @@
 
 mod faults;
 mod omission;
+mod seeds;
+mod waits;
