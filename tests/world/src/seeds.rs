@@ -88,7 +88,11 @@ impl Case {
             "{kind}\nconnections = {connections}\nwarmup = \"{warmup}ms\"\nduration = \"{window}ms\"\ntimeout = \"1s\""
         );
         let blocks = random.random_range(1..=2);
-        let products = ["[\"direct\", \"simulated\"]", "[\"simulated\"]"].choose(random).expect("one");
+        // The simulated product speaks HTTP/1.1; what goes to the origin directly may be anything.
+        let (products, workload) =
+            *[("[\"direct\", \"simulated\"]", ""), ("[\"simulated\"]", ""), ("[\"direct\"]", "protocol = \"h2c\"")]
+                .choose(random)
+                .expect("one");
         let head =
             format!("title = \"A seed\"\nblocks = {blocks}\nseed = {seed}\nproducts = {products}\nprofile = \"tuned\"");
         let at = random.random_range(SECOND / 2..5 * SECOND);
@@ -107,7 +111,7 @@ impl Case {
         let latency = random.random_range(if kind.contains("closed") { 1_000_000..=3_000_000 } else { 0..=300_000 });
         Case {
             hosts: *[1, 3].choose(random).expect("one"),
-            suite: suite(&head, "", &load),
+            suite: suite(&head, workload, &load),
             fault: random.random_ratio(2, 5).then(|| *FAULTS.choose(random).expect("one")),
             service_us: random.random_range(10..=400),
             disturbance,
