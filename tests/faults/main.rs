@@ -13,7 +13,7 @@ mod proxy;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use proxy::Fault;
+use weir_world::misbehaviour::Fault;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

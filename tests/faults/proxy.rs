@@ -13,107 +13,15 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
 };
 use rustix::thread::CpuSet;
-
-/// What it does besides, or instead.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Fault {
-    /// Nothing.
-    Honest,
-    /// Answers all but the first from a cache.
-    Cache,
-    /// Answers from a cache, and asks the origin afterwards.
-    Revalidate,
-    /// Answers a tenth from a cache, and sends a tenth twice: the sums agree.
-    CacheAndTwice,
-    /// Asks once for several requests that wait at the same time.
-    Coalesce,
-    /// Answers from a cache, with the request's own name in the answer's.
-    Forge,
-    /// The same with the time of now, and asks the origin afterwards.
-    ForgeAll,
-    /// Takes the answer's name away.
-    Strip,
-    /// Sends every request to the origin once more, beside.
-    Mirror,
-    /// Sends one in so many again.
-    Retry(u64),
-    /// Changes a byte in the body of one in so many.
-    Corrupt(u64),
-    /// Refuses one in so many with 503.
-    Refuse(u64),
-    /// Resets the connection of one in so many.
-    Reset(u64),
-    /// From this second on each request takes 5 ms longer.
-    Step(u64),
-    /// Until this second each request takes 5 ms longer.
-    StepUp(u64),
-    /// Each request takes 0.5 ms longer for each second so far.
-    Ramp,
-    /// Does nothing for 200 ms of each second.
-    Stall,
-    /// Does nothing for one second, this one.
-    Pause(u64),
-    /// Answers nothing from this second on.
-    Freeze(u64),
-    /// Gives its listener to the process that waits at this path, which does the work.
-    HandOver(String),
-    /// Its threads run on this CPU.
-    Elsewhere(usize),
-    /// Its threads may run on every CPU.
-    Anywhere,
-    /// Uses 600 MB for 0.1 s.
-    Spike,
-    /// Writes a line for each request to a file.
-    Log,
-    /// From this second on answers have one more header.
-    Header(u64),
-    /// Compresses answers, where requests accept that.
-    Gzip,
-}
-
-impl Fault {
-    /// By its name, with a number or a path after `=` where it has one.
-    pub fn parse(text: &str) -> Option<Fault> {
-        let (name, value) = text.split_once('=').unwrap_or((text, ""));
-        let number = || value.parse().ok();
-        Some(match name {
-            "honest" => Fault::Honest,
-            "cache" => Fault::Cache,
-            "revalidate" => Fault::Revalidate,
-            "cache-and-twice" => Fault::CacheAndTwice,
-            "coalesce" => Fault::Coalesce,
-            "forge" => Fault::Forge,
-            "forge-all" => Fault::ForgeAll,
-            "strip" => Fault::Strip,
-            "mirror" => Fault::Mirror,
-            "retry" => Fault::Retry(number()?),
-            "corrupt" => Fault::Corrupt(number()?),
-            "refuse" => Fault::Refuse(number()?),
-            "reset" => Fault::Reset(number()?),
-            "step" => Fault::Step(number()?),
-            "step-up" => Fault::StepUp(number()?),
-            "ramp" => Fault::Ramp,
-            "stall" => Fault::Stall,
-            "pause" => Fault::Pause(number()?),
-            "freeze" => Fault::Freeze(number()?),
-            "hand-over" => Fault::HandOver(value.to_owned()),
-            "elsewhere" => Fault::Elsewhere(value.parse().ok()?),
-            "anywhere" => Fault::Anywhere,
-            "spike" => Fault::Spike,
-            "log" => Fault::Log,
-            "header" => Fault::Header(number()?),
-            "gzip" => Fault::Gzip,
-            _ => return None,
-        })
-    }
-}
+use weir_world::misbehaviour::{
+    ADDED_HEADER, Fault, REFUSAL, add_header, cache_key, compress, corrupt, forge_id, forge_time, message_length,
+    strip_id,
+};
 
 /// Requests until the load is taken to have begun: weir's own are fewer.
 const BEFORE_LOAD: u64 = 100;
@@ -188,12 +96,12 @@ impl Proxy {
             let one_in = |n: u64| in_load && number % n == n / 2;
             let answer = match &self.fault {
                 Fault::Cache => self.cached(request, &mut origin)?.0,
-                Fault::Forge => forged(self.cached(request, &mut origin)?.0, request),
+                Fault::Forge => forge_id(self.cached(request, &mut origin)?.0, request),
                 Fault::Revalidate | Fault::ForgeAll => {
                     let (mut answer, from_cache) = self.cached(request, &mut origin)?;
                     if from_cache {
                         if self.fault == Fault::ForgeAll {
-                            answer = written_now(forged(answer, request));
+                            answer = forge_time(forge_id(answer, request), now_us());
                         }
                         client.write_all(&answer)?;
                         ask(&mut origin, request)?;
@@ -208,7 +116,7 @@ impl Proxy {
                     ask(&mut origin, request)?
                 }
                 Fault::Coalesce if in_load => self.coalesced(request, &mut origin)?,
-                Fault::Strip => stripped(ask(&mut origin, request)?),
+                Fault::Strip => strip_id(ask(&mut origin, request)?),
                 Fault::Mirror => {
                     let second = match &mut second {
                         Some(second) => second,
@@ -224,26 +132,16 @@ impl Proxy {
                     ask(&mut origin, request)?;
                     ask(&mut origin, request)?
                 }
-                Fault::Corrupt(n) if one_in(*n) => {
-                    let mut answer = ask(&mut origin, request)?;
-                    if let Some(last) = answer.last_mut() {
-                        *last ^= 1;
-                    }
-                    answer
-                }
-                Fault::Refuse(n) if one_in(*n) => {
-                    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_vec()
-                }
+                Fault::Corrupt(n) if one_in(*n) => corrupt(ask(&mut origin, request)?),
+                Fault::Refuse(n) if one_in(*n) => REFUSAL.to_vec(),
                 Fault::Reset(n) if one_in(*n) => {
                     rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO))?;
                     return Ok(());
                 }
                 Fault::Header(second) if self.second() >= *second => {
-                    with_header(ask(&mut origin, request)?, b"X-Added: by the product\r\n")
+                    add_header(ask(&mut origin, request)?, ADDED_HEADER)
                 }
-                Fault::Gzip if value(request, "accept-encoding") == Some(b"gzip") => {
-                    compressed(&ask(&mut origin, request)?)?
-                }
+                Fault::Gzip => compress(ask(&mut origin, request)?, request)?,
                 _ => ask(&mut origin, request)?,
             };
             client.write_all(&answer)?;
@@ -293,12 +191,12 @@ impl Proxy {
 
     /// The answer, and whether it was there.
     fn cached(&self, request: &[u8], origin: &mut TcpStream) -> Result<(Vec<u8>, bool)> {
-        let key = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
-        if let Some(answer) = locked(&self.cache).get(key) {
+        let key = cache_key(request);
+        if let Some(answer) = locked(&self.cache).get(&key) {
             return Ok((answer.clone(), true));
         }
         let answer = ask(origin, request)?;
-        locked(&self.cache).insert(key.to_vec(), answer.clone());
+        locked(&self.cache).insert(key, answer.clone());
         Ok((answer, false))
     }
 
@@ -343,11 +241,8 @@ fn ask(origin: &mut TcpStream, request: &[u8]) -> Result<Vec<u8>> {
 fn message(from: &mut TcpStream, input: &mut Vec<u8>) -> Result<Option<usize>> {
     let mut buffer = [0u8; 16 * 1024];
     loop {
-        if let Some(head) = memmem(input, b"\r\n\r\n").map(|at| at + 4) {
-            let length = head + content_length(&input[..head]);
-            if input.len() >= length {
-                return Ok(Some(length));
-            }
+        if let Some(length) = message_length(input) {
+            return Ok(Some(length));
         }
         match from.read(&mut buffer)? {
             0 => return Ok(None),
@@ -356,83 +251,10 @@ fn message(from: &mut TcpStream, input: &mut Vec<u8>) -> Result<Option<usize>> {
     }
 }
 
-fn memmem(text: &[u8], what: &[u8]) -> Option<usize> {
-    text.windows(what.len()).position(|part| part == what)
-}
-
-fn content_length(head: &[u8]) -> usize {
-    value(head, "content-length").and_then(|value| std::str::from_utf8(value).ok()?.parse().ok()).unwrap_or(0)
-}
-
-/// The value of a header.
-fn value<'h>(head: &'h [u8], name: &str) -> Option<&'h [u8]> {
-    head.split(|byte| *byte == b'\n').find_map(|line| {
-        let (found, rest) = line.split_at_checked(name.len())?;
-        let rest = found.eq_ignore_ascii_case(name.as_bytes()).then(|| rest.strip_prefix(b":"))??;
-        Some(rest.trim_ascii())
-    })
-}
-
-/// An answer with one more header.
-fn with_header(mut answer: Vec<u8>, line: &[u8]) -> Vec<u8> {
-    if let Some(at) = memmem(&answer, b"\r\n\r\n") {
-        answer.splice(at + 2..at + 2, line.iter().copied());
-    }
-    answer
-}
-
-/// An answer with its body in gzip.
-fn compressed(answer: &[u8]) -> Result<Vec<u8>> {
-    let head = memmem(answer, b"\r\n\r\n").map_or(answer.len(), |at| at + 4);
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(&answer[head..])?;
-    let body = encoder.finish()?;
-    let is_length = |line: &&[u8]| line.to_ascii_lowercase().starts_with(b"content-length:");
-    let lines = answer[..head - 2].split_inclusive(|byte| *byte == b'\n').filter(|line| !is_length(line));
-    let mut coded: Vec<u8> = lines.flatten().copied().collect();
-    coded.extend(format!("Content-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes());
-    coded.extend(body);
-    Ok(coded)
-}
-
-/// The header by which the origin says which request it answered, and the one with the request's name.
-const ANSWER: &str = "x-weir-answer";
-const REQUEST: &str = "x-weir-name";
-
-/// An answer without its name.
-fn stripped(answer: Vec<u8>) -> Vec<u8> {
-    let Some(head) = memmem(&answer, b"\r\n\r\n").map(|at| at + 4) else { return answer };
-    let is_name =
-        |line: &&[u8]| line.get(..ANSWER.len()).is_some_and(|name| name.eq_ignore_ascii_case(ANSWER.as_bytes()));
-    let mut kept: Vec<u8> = answer[..head]
-        .split_inclusive(|byte| *byte == b'\n')
-        .filter(|line| !is_name(line))
-        .flatten()
-        .copied()
-        .collect();
-    kept.extend_from_slice(&answer[head..]);
-    kept
-}
-
-/// An older answer with the name of this request where that of another stood.
-fn forged(mut answer: Vec<u8>, request: &[u8]) -> Vec<u8> {
-    let Some(name) = value(request, REQUEST) else { return answer };
-    let Some(given) = value(&answer, ANSWER).map(<[u8]>::to_vec) else { return answer };
-    if let (Some(at), true) = (memmem(&answer, &given), given.len() >= name.len()) {
-        answer[at..at + name.len()].copy_from_slice(name);
-    }
-    answer
-}
-
-/// An answer with the time of now in the header of its name: microseconds of the monotonic clock, after the name and the worker.
-fn written_now(mut answer: Vec<u8>) -> Vec<u8> {
-    let Some(given) = value(&answer, ANSWER).map(<[u8]>::to_vec) else { return answer };
+/// Microseconds of the monotonic clock.
+fn now_us() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let at_us = format!("{:016x}", now.tv_sec * 1_000_000 + now.tv_nsec / 1_000);
-    if let Some(at) = memmem(&answer, &given).map(|at| at + 22).filter(|at| at + at_us.len() <= answer.len()) {
-        answer[at..at + at_us.len()].copy_from_slice(at_us.as_bytes());
-    }
-    answer
+    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000
 }
 
 /// Gives the listener away, with the origin's address.
