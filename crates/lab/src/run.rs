@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use weir_host::Host;
 use weir_host::files::pretty;
 use weir_model::Placement;
-use weir_model::load::DriverChoice;
+use weir_model::load::{DriverChoice, LoadNumbers};
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Skipped, TrialError, Verdict};
 use weir_model::suite::{Load, LoadKind, RateSpec, Suite};
@@ -346,6 +346,7 @@ pub(crate) fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>)
     let launcher =
         |host: &Arc<dyn Host>, installed| Launcher { host: Arc::clone(host), tls: setup.tls.clone(), installed };
     let answer_key = [(); 2].map(|()| setup.hosts.proxy.random());
+    let load_numbers = LoadNumbers::new(setup.hosts.proxy.random() as u16);
     let context = TrialContext {
         origin: setup.suite.origin,
         origin_launcher: launcher(setup.hosts.origin(), setup.origin_installed),
@@ -356,6 +357,7 @@ pub(crate) fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>)
         products: setup.products,
         seed,
         answer_key,
+        load_numbers,
         speeds: Mutex::default(),
     };
     (context, setup.reach)

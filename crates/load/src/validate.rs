@@ -344,14 +344,14 @@ mod tests {
             (|s| s.requests_per_connection = Some(0), "0 requests a connection"),
             (
                 |s| {
-                    s.names = Some(Names::new("x-id".into(), true));
+                    s.names = Some(Names::new("x-id".into(), 1, true));
                     s.requests[0].request.headers = vec![("X-Id".into(), "1".into())];
                 },
                 "a header x-id already",
             ),
             (
                 |s| {
-                    s.names = Some(Names::new("x-id".into(), true));
+                    s.names = Some(Names::new("x-id".into(), 1, true));
                     s.protocol = LoadProtocol::Redis { pipeline: 1 };
                 },
                 "redis has no headers",

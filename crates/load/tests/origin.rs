@@ -255,7 +255,7 @@ fn every_answer_has_the_name_of_its_request() {
             let mut spec = LoadSpec {
                 protocol,
                 tls: tls.then(TlsSpec::default),
-                names: Some(Names::new("x-id".into(), true)),
+                names: Some(Names::new("x-id".into(), 1, true)),
                 ..order(&origin, kind)
             };
             if body > 0 {

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_model::Placement;
-use weir_model::load::DriverChoice;
+use weir_model::load::{DriverChoice, LoadNumbers};
 use weir_model::product::Product;
 use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError, Verdict};
 use weir_model::speed::{self, BlockSpeeds};
@@ -74,6 +74,8 @@ pub struct TrialContext {
     pub seed: u64,
     /// The key with which origins tag their answers, which products do not know.
     pub answer_key: [u64; 2],
+    /// Numbers its loads.
+    pub load_numbers: LoadNumbers,
     /// How fast the CPUs were, block after block.
     pub speeds: Mutex<BlockSpeeds>,
 }

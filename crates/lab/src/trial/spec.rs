@@ -61,7 +61,10 @@ pub fn load_spec(
 /// The names of the requests: only weir's own origin answers them.
 fn names(context: &TrialContext, trial: &TrialSpec<'_>) -> Option<Names> {
     let header = trial.workload.name_header().filter(|_| context.origin.is_none() && !trial.workload.by_product)?;
-    Some(Names { key: context.answer_key, ..Names::new(header, context.hosts.one_clock()) })
+    Some(Names {
+        key: context.answer_key,
+        ..Names::new(header, context.load_numbers.next(), context.hosts.one_clock())
+    })
 }
 
 /// Requests a second of each of the client's CPUs up to which its thread sleeps between requests: it wakes 50 us before each is due. Beyond

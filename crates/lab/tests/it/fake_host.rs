@@ -20,7 +20,7 @@ use weir_lab::plan::Planned;
 use weir_lab::trial::{self, TrialContext, TrialSpec};
 use weir_load::{Outputs, StopFlag};
 use weir_model::Placement;
-use weir_model::load::{Counts, DriverChoice, LoadResult, LoadSpec, Part, Target};
+use weir_model::load::{Counts, DriverChoice, LoadNumbers, LoadResult, LoadSpec, Part, Target};
 use weir_model::origin::OriginSpec;
 use weir_model::product::Product;
 use weir_model::record::{CaseId, Measurement, Verdict};
@@ -134,6 +134,7 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
         origin: None,
         seed: 1,
         answer_key: [0; 2],
+        load_numbers: LoadNumbers::new(1),
     };
     let case =
         CaseId { product: "echo".into(), profile: "stock".into(), workload: "get".into(), load: "closed".into() };

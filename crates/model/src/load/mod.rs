@@ -18,8 +18,8 @@ mod spec;
 
 pub use feed::{Feed, FeedOrder};
 pub use names::{
-    ANSWER_HEADER, CONNECTION_HEADERS, DATE, DATE_NOW, MOST_ORIGIN_HEADERS, NAME_HEADER, NameCounts, Names,
-    name_header, origin_header,
+    ANSWER_HEADER, CONNECTION_HEADERS, DATE, DATE_NOW, LoadNumbers, MOST_ORIGIN_HEADERS, NAME_HEADER, NameCounts,
+    Names, name_header, origin_header,
 };
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};

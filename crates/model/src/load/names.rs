@@ -1,8 +1,6 @@
 //! Names of a load's requests: where they stand, and what became of them by the answers. `weir-load` counts; the audit judges.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,16 +32,25 @@ pub struct Names {
 const EACH: u16 = 64;
 
 impl Names {
-    /// Names in this header, of a load that no other of this process has, nor, probably, one of another process.
-    pub fn new(header: String, one_clock: bool) -> Names {
-        static LOADS: AtomicU16 = AtomicU16::new(0);
-        static FIRST: OnceLock<u16> = OnceLock::new();
-        let first = *FIRST.get_or_init(|| {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            (now.as_micros() & u128::from(u16::MAX)) as u16
-        });
-        let load = first.wrapping_add(LOADS.fetch_add(1, Ordering::Relaxed).wrapping_mul(EACH)).max(1);
+    /// Names in this header, of the load with this number ([`LoadNumbers`]).
+    pub fn new(header: String, load: u16, one_clock: bool) -> Names {
         Names { header, load, one_clock, key: [0; 2] }
+    }
+}
+
+/// Gives each load of a run a number that no other has.
+#[derive(Debug)]
+pub struct LoadNumbers(AtomicU16);
+
+impl LoadNumbers {
+    /// The first number is to be drawn at random: then no other run has it, probably.
+    pub fn new(first: u16) -> LoadNumbers {
+        LoadNumbers(AtomicU16::new(first))
+    }
+
+    /// The next one; those up to the following are a search's.
+    pub fn next(&self) -> u16 {
+        self.0.fetch_add(EACH, Ordering::Relaxed).max(1)
     }
 }
 

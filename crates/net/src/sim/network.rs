@@ -986,13 +986,16 @@ impl Network {
         };
         hash.write(word.as_bytes());
         if let Some(lines) = &mut self.trace.lines {
-            let length = match notice {
-                Notice::Data(bytes) => bytes.len(),
-                Notice::Skipped(length) => *length,
-                _ => 0,
+            let detail = match notice {
+                Notice::Data(bytes) => {
+                    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(400)]).into_owned();
+                    format!("{} {start:?}", bytes.len())
+                }
+                Notice::Skipped(length) => length.to_string(),
+                _ => String::new(),
             };
             let name = &self.nodes[node].name;
-            lines.push(format!("{:>14} ns  {name} {}: {word} {length}", self.now, conn.slot()));
+            lines.push(format!("{:>14} ns  {name} {}: {word} {detail}", self.now, conn.slot()));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Turns the flags of `weir load` into a load specification, and rejects flags that do not go together. Called by
 //! `verbs::load`.
 
-use weir_model::load::{Endpoint, LoadProtocol, LoadSpec, Names, OfferedRate, RequestSpec, Target};
+use weir_model::load::{Endpoint, LoadNumbers, LoadProtocol, LoadSpec, Names, OfferedRate, RequestSpec, Target};
 use weir_model::protocol::Application;
 use weir_model::suite::LoadKind;
 
@@ -59,7 +59,9 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
         let found = format!("{} connections for {} servers", args.load.connections, targets.len());
         return Err(Failure::wrong("-c", found, "at least one for each"));
     }
-    let names = args.request.names.clone().map(|header| Names::new(header, targets.iter().all(is_here)));
+    // Another load that the same origin sees has another number, probably.
+    let number = LoadNumbers::new((weir_net::unix_ns() / 1_000) as u16).next();
+    let names = args.request.names.clone().map(|header| Names::new(header, number, targets.iter().all(is_here)));
     let spec = LoadSpec {
         targets,
         requests,

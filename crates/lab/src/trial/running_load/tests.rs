@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_host::fake::{FakeHost, FakeRole};
-use weir_model::load::{Counts, LoadResult, LoadSecond, ProbeKind, Target};
+use weir_model::load::{Counts, LoadNumbers, LoadResult, LoadSecond, ProbeKind, Target};
 use weir_model::suite::{Expect, Request, Tls};
 use weir_product::launch::Launcher;
 use weir_product::tls::RunTls;
@@ -67,6 +67,7 @@ impl Bench {
             origin: None,
             seed: 1,
             answer_key: [0; 2],
+            load_numbers: LoadNumbers::new(1),
             speeds: Default::default(),
         };
         Bench { context, clock, reports, folder: tempfile::tempdir().expect("a temporary folder") }
