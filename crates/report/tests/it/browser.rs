@@ -278,6 +278,7 @@ fn everything_is_drawn_when_seen(browser: &Browser) {
 }
 
 #[test]
+#[ignore = "make check PART=browser: make test opens one page"]
 fn a_page_prints_well() {
     let folder = tempfile::tempdir().unwrap();
     common::write_curves(folder.path());
@@ -333,6 +334,7 @@ fn a_page_prints_well() {
 /// How long opening takes is said and not asserted, on a shared machine; what it takes is: few elements, and a page that
 /// answers before anything far below is built.
 #[test]
+#[ignore = "make check PART=browser: make test opens one page"]
 fn a_page_of_ten_thousand_trials_opens() {
     let folder = tempfile::tempdir().unwrap();
     let wanted = std::env::var("WEIR_LARGE").is_ok();

@@ -61,6 +61,7 @@ fn screen(browser: &Browser, width: u32) {
 }
 
 #[test]
+#[ignore = "make check PART=browser: make test opens one page"]
 fn every_page_works_for_everybody() {
     let axe = axe();
     let folder = tempfile::tempdir().unwrap();
@@ -106,6 +107,7 @@ fn every_page_works_for_everybody() {
 
 /// axe-core sees what is wrong: otherwise its silence would say nothing.
 #[test]
+#[ignore = "make check PART=browser: make test opens one page"]
 fn axe_sees_what_is_wrong() {
     let axe = axe();
     let folder = tempfile::tempdir().unwrap();
