@@ -34,7 +34,7 @@ const PER_SOURCE: u32 = 10_000;
 /// Source addresses for a load on loopback that makes a new connection for every request.
 const SOURCES_FOR_CLOSE: u32 = 16;
 
-/// What a host has for a load.
+/// The resources of a host for a load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resources {
     pub driver: DriverKind,

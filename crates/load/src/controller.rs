@@ -1,4 +1,4 @@
-//! The course of a load, from the first connection to the result, as a state machine: it tells the workers when to begin and end, merges
+//! The course of a load, from the first connection to the result, as a state machine. It tells the workers when to begin and end, merges
 //! their intervals and reports progress. `threads` turns it on the calling thread; a simulated world turns it as it likes.
 //!
 //! It reads no clock and waits for nothing: the time is an argument, and messages are taken as they are there.
@@ -47,7 +47,7 @@ enum Stage {
     WarmingUp(Span),
     /// Requests are measured.
     Window(Span),
-    /// What is in flight is waited for.
+    /// The load waits for requests in flight.
     Draining(Span),
     /// All workers have reported.
     Done(Span),
@@ -73,7 +73,7 @@ pub struct Controller {
     stage: Stage,
 }
 
-/// What one worker of a load is made from.
+/// The parts of one worker of a load.
 #[derive(Debug)]
 pub(crate) struct WorkerParts<P> {
     pub plan: Arc<Plan>,
@@ -91,7 +91,7 @@ impl<P: Protocol> WorkerParts<P> {
     }
 }
 
-/// What a load is made from.
+/// The parts of a load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoadOptions<'a> {
     pub spec: &'a LoadSpec,
@@ -99,7 +99,7 @@ pub(crate) struct LoadOptions<'a> {
     pub resources: &'a Resources,
     /// It waits for [`Controller::start_at`] when its connections are up.
     pub gated: bool,
-    /// What differs from load to load.
+    /// A number that differs from load to load.
     pub nonce: u64,
     /// For how long keys were written before it.
     pub preloaded: Option<Duration>,
@@ -387,7 +387,7 @@ impl Controller {
             Some((Phase::Connect | Phase::Drain, _)) | None => {}
         }
         interval.clear();
-        // A worker that is done takes no more spares.
+        // A finished worker takes no spares.
         let _ = self.spares[worker as usize].send(interval);
     }
 

@@ -1,4 +1,4 @@
-//! What a load reports while it runs. `controller` makes the reports; callers of [`crate::run()`] receive them.
+//! The reports of a running load. `controller` makes them; callers of [`crate::run()`] receive them.
 
 use weir_model::load::LoadSecond;
 

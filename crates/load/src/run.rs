@@ -83,7 +83,7 @@ pub(crate) struct Job<'a> {
     pub outputs: &'a Outputs,
     pub gate: Option<&'a Gate>,
     pub stop: &'a StopFlag,
-    /// What the host has; tests make ports run short.
+    /// The host's resources; tests make ports run short.
     pub resources: &'a Resources,
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn sleep(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// What differs from load to load.
+/// A number that differs from load to load.
 fn nonce() -> u64 {
     unix_ns() ^ u64::from(std::process::id()).rotate_left(40)
 }

@@ -34,7 +34,7 @@ pub(crate) use redis::Redis;
 /// One load of all those that a server sees.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Instance {
-    /// What differs from load to load.
+    /// A number that differs from load to load.
     pub nonce: u64,
     /// When it was made, nanoseconds.
     pub now: u64,

@@ -29,7 +29,7 @@ impl<P: Protocol> Worker<P> {
         // Had another one been free, the request would have left with it.
         let waited = self.pool.none_free();
         if waited && self.pacing.is_open() {
-            // What became due meanwhile waited for this stream, and not for the next look at the clock.
+            // A request that became due meanwhile waited for this stream, and not for the next look at the clock.
             self.count_due(now);
         }
         match self.next_request(now) {

@@ -55,7 +55,7 @@ const SWEEP_INTERVAL: u64 = 10 * MILLI;
 /// or had no CPU. A time slice of a neighbour is shorter ([`weir_model::load::Stalls`]).
 const STALL: u64 = 20 * MILLI;
 
-/// What a worker is doing.
+/// The stage of a worker.
 #[derive(Debug, Clone, Copy)]
 enum Stage {
     /// Nothing yet.
