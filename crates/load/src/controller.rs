@@ -10,7 +10,7 @@ use std::time::Duration;
 use weir_model::At;
 use weir_model::load::{ErrorKind, LoadResult, LoadSpec};
 use weir_model::suite::LoadKind;
-use weir_net::{Driver, DriverKind, Next, Task};
+use weir_net::{Driver, DriverKind, MakeTask, Next, Task};
 
 use crate::aggregate::Aggregate;
 use crate::capacity::Resources;
@@ -426,9 +426,6 @@ impl<D: Driver> std::fmt::Debug for LoadTasks<D> {
         f.debug_struct("LoadTasks").field("controller", &self.controller).finish_non_exhaustive()
     }
 }
-
-/// Makes a task for a driver, on which it is to run.
-pub type MakeTask<D> = Box<dyn FnOnce(&D) -> Box<dyn Task<D>> + Send>;
 
 impl<D: Driver + 'static> LoadTasks<D> {
     pub(crate) fn new<P: Protocol>(options: LoadOptions<'_>) -> Result<LoadTasks<D>, LoadError> {

@@ -95,13 +95,14 @@ mod validate;
 mod worker;
 
 pub use capacity::threads_of_clients;
-pub use controller::{Controller, LoadTasks, MakeTask};
+pub use controller::{Controller, LoadTasks};
 pub use detail::{BUCKETS_S, Buckets, Detail, Distributions, buckets};
 pub use error::LoadError;
 pub use gate::Gate;
 pub use merge::{ClientOutput, merge};
 pub use output::Outputs;
+pub use preload::{add_preload, check_preload, preload_spec};
 pub use progress::Progress;
-pub use run::{load_tasks, preload_spec, run, run_gated};
+pub use run::{load_tasks, run, run_gated};
 pub use search::{SearchProgress, find_max, find_max_to};
 pub use stop::StopFlag;

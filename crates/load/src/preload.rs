@@ -10,8 +10,8 @@ use crate::validate::LONGEST_S;
 /// More connections write no faster, and might be more than a server takes in a closed load.
 const CONNECTIONS: u32 = 64;
 
-/// The load that writes the keys, if there are keys for this client to write. It sets each key once.
-pub(crate) fn spec(load: &LoadSpec) -> Option<LoadSpec> {
+/// The load that writes the keys with which a load begins, if there are keys for this client to write. It sets each key once.
+pub fn preload_spec(load: &LoadSpec) -> Option<LoadSpec> {
     let keyvalue = load.keyvalue.as_ref().filter(|keyvalue| keyvalue.preload > 0)?;
     let operations = Mix(vec![(Operation::Set, 1)]);
     let keys = keyvalue.preload;
@@ -46,8 +46,11 @@ pub(crate) fn spec(load: &LoadSpec) -> Option<LoadSpec> {
     })
 }
 
-/// Whether all keys were written.
-pub(crate) fn check(result: &LoadResult, of: u64) -> Result<(), LoadError> {
+/// Whether all keys were written, so many (`of`).
+///
+/// # Errors
+/// [`LoadError::Preload`], and [`LoadError::Stopped`] where it was stopped.
+pub fn check_preload(result: &LoadResult, of: u64) -> Result<(), LoadError> {
     let written = result.total.right;
     match written == of {
         true => Ok(()),
@@ -56,8 +59,8 @@ pub(crate) fn check(result: &LoadResult, of: u64) -> Result<(), LoadError> {
     }
 }
 
-/// Adds what the preload did to the life of the client.
-pub(crate) fn add(result: &mut LoadResult, mut preload: LoadResult) {
+/// Adds the counts of the preload to those of the client's whole life.
+pub fn add_preload(result: &mut LoadResult, mut preload: LoadResult) {
     // These two count the window only.
     (preload.total.right_in_window, preload.total.right_body_bytes_in_window) = (0, 0);
     result.total.add(&preload.total);

@@ -12,7 +12,7 @@ use crate::error::LoadError;
 use crate::gate::Gate;
 use crate::output::Outputs;
 use crate::plan::Plan;
-use crate::preload;
+use crate::preload::{add_preload, check_preload, preload_spec};
 use crate::progress::Progress;
 use crate::protocol::{Http1, Http2, Juno, Memcached, Protocol, Redis};
 use crate::stop::StopFlag;
@@ -49,7 +49,7 @@ pub fn run_gated(
 
 /// The same as tasks for drivers of the caller's, which is in charge of time. A gated load waits for
 /// [`Controller::start_at`](crate::Controller::start_at). Keys that the load begins with are written by the load of
-/// [`preload_spec`], for so long (`preloaded`). `nonce` is what differs from load to load; `now` is [`weir_net::Io::now`].
+/// [`preload_spec`](crate::preload_spec), for so long (`preloaded`). `nonce` is what differs from load to load; `now` is [`weir_net::Io::now`].
 ///
 /// # Errors
 /// A wrong specification, and an output file that cannot be written.
@@ -69,11 +69,6 @@ pub fn load_tasks<D: Driver + 'static>(
         LoadProtocol::Juno { .. } => LoadTasks::new::<Juno>(options),
         LoadProtocol::Memcached { .. } => LoadTasks::new::<Memcached>(options),
     }
-}
-
-/// The load that writes the keys with which a load begins; `None`: it begins with none.
-pub fn preload_spec(spec: &LoadSpec) -> Option<LoadSpec> {
-    preload::spec(spec)
 }
 
 /// What [`run`] is asked for.
@@ -100,7 +95,7 @@ impl Job<'_> {
 
     /// The same with a protocol of keys and values: those to preload are written first, by a load of their own.
     fn run_keyvalue<P: Protocol>(&self, progress: &mut dyn FnMut(Progress)) -> Result<LoadResult, LoadError> {
-        let Some(spec) = preload::spec(self.spec) else {
+        let Some(spec) = preload_spec(self.spec) else {
             return threads::run::<P>(self, None, progress);
         };
         // Nothing is written for a load that cannot be run.
@@ -116,10 +111,10 @@ impl Job<'_> {
                 progress(Progress::Preloading { written, of });
             }
         })?;
-        preload::check(&first, of)?;
+        check_preload(&first, of)?;
         let took = Duration::from_nanos(threads::now() - begun);
         let mut result = threads::run::<P>(self, Some(took), progress)?;
-        preload::add(&mut result, first);
+        add_preload(&mut result, first);
         Ok(result)
     }
 }

@@ -211,6 +211,9 @@ pub trait Task<D: Driver> {
     fn poll(&mut self, driver: &mut D, until: Option<u64>) -> io::Result<()>;
 }
 
+/// Makes a task for a driver, on which it is to run.
+pub type MakeTask<D> = Box<dyn FnOnce(&D) -> Box<dyn Task<D>> + Send>;
+
 /// What comes after a turn of a [`Task`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {

@@ -59,7 +59,7 @@ pub use held::MAX_HELD;
 pub use options::{Options, OriginError, ResponseOptions};
 pub use origin::Origin;
 pub use page::INDEX_PAGE;
-pub use tasks::{MakeTask, OriginHandle, OriginTasks};
+pub use tasks::{OriginHandle, OriginTasks};
 /// TLS, for [`Options::tls`].
 pub use weir_wire::tls;
 

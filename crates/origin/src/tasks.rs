@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir_model::counters::OriginCounters;
 use weir_model::protocol::Application;
-use weir_net::{Clock, Driver, Task};
+use weir_net::{Clock, Driver, MakeTask, Task};
 use weir_wire::tls::{ServerConfig, ServerOptions};
 
 use crate::counters::AllCounters;
@@ -195,9 +195,6 @@ impl<D: Driver> fmt::Debug for OriginTasks<D> {
         f.debug_struct("OriginTasks").field("handle", &self.handle).finish_non_exhaustive()
     }
 }
-
-/// Makes a task for a driver, on which it is to run.
-pub type MakeTask<D> = Box<dyn FnOnce(&D) -> Box<dyn Task<D>> + Send>;
 
 impl<D: Driver + 'static> OriginTasks<D> {
     /// The tasks of an origin with these options, at the addresses that they name. What the options say of threads, CPUs and drivers is

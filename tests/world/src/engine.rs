@@ -8,7 +8,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use weir_load::{Controller, LoadError, LoadTasks, Outputs, Progress, StopFlag, load_tasks, preload_spec};
+use weir_load::{
+    Controller, LoadError, LoadTasks, Outputs, Progress, StopFlag, add_preload, check_preload, load_tasks, preload_spec,
+};
 use weir_model::At;
 use weir_model::load::{LoadResult, LoadSpec};
 use weir_net::sim::{NodeOptions, SimDriver, SimWaker, World};
@@ -29,7 +31,6 @@ pub struct SimOrigin {
     pub tasks: Vec<usize>,
     /// The nodes of its workers.
     pub nodes: Vec<usize>,
-    wakers: Vec<SimWaker>,
 }
 
 impl SimOrigin {
@@ -48,7 +49,7 @@ impl SimOrigin {
         }
         let addresses = std::iter::once(options.listen).chain(options.also.iter().copied()).collect();
         let OriginTasks { handle, workers, stall_meter } = OriginTasks::<SimDriver>::new(options)?;
-        let mut origin = SimOrigin { addresses, handle, tasks: Vec::new(), nodes: Vec::new(), wakers: Vec::new() };
+        let mut origin = SimOrigin { addresses, handle, tasks: Vec::new(), nodes: Vec::new() };
         let several = workers.len() > 1;
         for (number, make) in workers.into_iter().enumerate() {
             let mut driver = world.driver_with(&format!("origin {number}"), node);
@@ -59,7 +60,6 @@ impl SimOrigin {
                 }
             }
             origin.nodes.push(driver.node());
-            origin.wakers.push(driver.waker());
             let task = make(&driver);
             origin.tasks.push(world.add_task(driver, task));
         }
@@ -67,24 +67,6 @@ impl SimOrigin {
         let task = stall_meter(&driver);
         origin.tasks.push(world.add_task(driver, task));
         Ok(origin)
-    }
-
-    /// Lets it do nothing for so long from now on, as if its process had been stopped.
-    pub fn freeze(&self, world: &World, length: Duration) {
-        for task in &self.tasks {
-            world.freeze(*task, world.now() + length.as_nanos() as u64);
-        }
-    }
-
-    /// Asks it to stop.
-    pub fn stop(&self) {
-        self.handle.stop();
-        self.wakers.iter().for_each(Wake::wake);
-    }
-
-    /// Ends it as SIGKILL ends a process.
-    pub fn kill(&self, world: &World) {
-        self.tasks.iter().for_each(|task| world.kill(*task));
     }
 }
 
@@ -174,20 +156,6 @@ impl SimLoad {
     pub fn tasks(&self) -> Vec<usize> {
         self.desk().tasks.clone()
     }
-
-    /// Lets its process do nothing for so long from now on.
-    pub fn freeze(&self, world: &World, length: Duration) {
-        for task in self.tasks().into_iter().chain([self.controller]) {
-            world.freeze(task, world.now() + length.as_nanos() as u64);
-        }
-    }
-
-    /// Ends it as SIGKILL ends a process.
-    pub fn kill(&self, world: &World) {
-        for task in self.tasks().into_iter().chain([self.controller]) {
-            world.kill(task);
-        }
-    }
 }
 
 fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
@@ -211,9 +179,17 @@ struct ControllerTask {
 #[derive(Debug)]
 enum Stage {
     New,
-    /// Keys are being written, since then.
-    Preloading(Box<Controller>, u64),
-    Loading(Box<Controller>),
+    /// So many keys are being written, since then.
+    Preloading {
+        controller: Box<Controller>,
+        begun: u64,
+        keys: u64,
+    },
+    /// The load runs; keys were written before it.
+    Loading {
+        controller: Box<Controller>,
+        preload: Option<LoadResult>,
+    },
 }
 
 impl ControllerTask {
@@ -245,37 +221,46 @@ impl ControllerTask {
         match std::mem::replace(&mut self.stage, Stage::New) {
             Stage::New => {
                 self.stage = match preload_spec(&self.spec) {
-                    Some(spec) => {
-                        let controller = self.begin(&spec, &Outputs::default(), false, None, now.mono_ns)?;
-                        Stage::Preloading(controller, now.mono_ns)
-                    }
-                    None => Stage::Loading(self.begin(&self.spec, &self.outputs, self.gated, None, now.mono_ns)?),
+                    Some(spec) => Stage::Preloading {
+                        controller: self.begin(&spec, &Outputs::default(), false, None, now.mono_ns)?,
+                        begun: now.mono_ns,
+                        keys: spec.keyvalue.and_then(|keyvalue| keyvalue.key_count).unwrap_or_default(),
+                    },
+                    None => Stage::Loading {
+                        controller: self.begin(&self.spec, &self.outputs, self.gated, None, now.mono_ns)?,
+                        preload: None,
+                    },
                 };
                 Ok(Err(Next::Poll(Some(now.mono_ns))))
             }
-            Stage::Preloading(mut controller, begun) => {
+            Stage::Preloading { mut controller, begun, keys } => {
                 let next = controller.turn(now, &self.stop, &mut |_| ())?;
                 if next != Next::Over {
-                    self.stage = Stage::Preloading(controller, begun);
+                    self.stage = Stage::Preloading { controller, begun, keys };
                     return Ok(Err(next));
                 }
-                controller.finish(&mut |_| ())?;
+                let preload = controller.finish(&mut |_| ())?;
+                check_preload(&preload, keys)?;
                 let took = Some(Duration::from_nanos(now.mono_ns - begun));
                 let controller = self.begin(&self.spec, &self.outputs, self.gated, took, now.mono_ns)?;
-                self.stage = Stage::Loading(controller);
+                self.stage = Stage::Loading { controller, preload: Some(preload) };
                 Ok(Err(Next::Poll(Some(now.mono_ns))))
             }
-            Stage::Loading(mut controller) => {
+            Stage::Loading { mut controller, preload } => {
                 let start = lock(&self.desk).start.take_if(|_| controller.is_ready());
                 if let Some(start) = start {
                     controller.start_at(start, now.mono_ns)?;
                 }
                 let next = controller.turn(now, &self.stop, &mut report)?;
-                if next == Next::Over {
-                    return controller.finish(&mut report).map(Ok);
+                if next != Next::Over {
+                    self.stage = Stage::Loading { controller, preload };
+                    return Ok(Err(next));
                 }
-                self.stage = Stage::Loading(controller);
-                Ok(Err(next))
+                let mut result = controller.finish(&mut report)?;
+                if let Some(preload) = preload {
+                    add_preload(&mut result, preload);
+                }
+                Ok(Ok(result))
             }
         }
     }

@@ -43,8 +43,6 @@ pub struct Spent {
     pub memory: u64,
     /// Bytes written to disk.
     pub written: u64,
-    /// Requests so far.
-    pub requests: u64,
     /// A CPU that is not its own on which its threads may run, and the one on which they do.
     pub may_use: Option<u32>,
     /// See `may_use`.
@@ -169,10 +167,7 @@ impl Product {
             self.began = Some(now);
         }
         let service = self.options.service;
-        self.spend(|spent| {
-            spent.cpu_ns += service;
-            spent.requests += 1;
-        });
+        self.spend(|spent| spent.cpu_ns += service);
         // The worker that is free first takes it.
         let free = self.workers.iter_mut().min().expect("there is one");
         let done = (*free).max(now) + service;

@@ -27,7 +27,7 @@ use crate::engine::{SimLoad, SimOrigin};
 use crate::misbehaviour::Fault;
 use crate::product::{Product, ProductOptions, SharedSpent, Spent};
 
-/// Threads of a product, as vitals show them.
+/// Memory of a product that does nothing special, bytes.
 const PRODUCT_MEMORY: u64 = 20_000_000;
 
 /// A process of the world.

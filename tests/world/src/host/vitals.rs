@@ -46,7 +46,7 @@ struct Sample {
     /// By the world's time.
     at: u64,
     unix_ms: u64,
-    /// What the product's misbehaviour says of where it runs.
+    /// By tree.
     spent: Vec<Spent>,
     connections: Vec<Option<u64>>,
 }

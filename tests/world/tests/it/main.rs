@@ -2,5 +2,6 @@
 
 mod faults;
 mod omission;
+mod preload;
 mod seeds;
 mod waits;
