@@ -188,7 +188,7 @@ enum Stage {
     /// The load runs; keys were written before it.
     Loading {
         controller: Box<Controller>,
-        preload: Option<LoadResult>,
+        preload: Option<Box<LoadResult>>,
     },
 }
 
@@ -243,7 +243,7 @@ impl ControllerTask {
                 check_preload(&preload, keys)?;
                 let took = Some(Duration::from_nanos(now.mono_ns - begun));
                 let controller = self.begin(&self.spec, &self.outputs, self.gated, took, now.mono_ns)?;
-                self.stage = Stage::Loading { controller, preload: Some(preload) };
+                self.stage = Stage::Loading { controller, preload: Some(Box::new(preload)) };
                 Ok(Err(Next::Poll(Some(now.mono_ns))))
             }
             Stage::Loading { mut controller, preload } => {
@@ -258,7 +258,7 @@ impl ControllerTask {
                 }
                 let mut result = controller.finish(&mut report)?;
                 if let Some(preload) = preload {
-                    add_preload(&mut result, preload);
+                    add_preload(&mut result, *preload);
                 }
                 Ok(Ok(result))
             }
