@@ -92,7 +92,8 @@ pub trait Connections: Send {
 
 #[derive(Debug)]
 enum Command {
-    Begin(At, Option<At>),
+    /// The sender is dropped once this is planned, and has begun where its time has come.
+    Begin(At, Option<At>, Sender<()>),
     End(Sender<io::Result<Window>>),
     Stop,
 }
@@ -117,13 +118,18 @@ impl Watch {
         Ok(Watch { commands, thread })
     }
 
-    /// Plans a window: samples everything at `from`, then each second, and at `to`, if it is given. Returns at once. A `from`
-    /// that has passed is now. A window that was open is dropped.
+    /// Plans a window: samples everything at `from`, then each second, and at `to`, if it is given. A `from` that has passed is
+    /// now: then the window has begun when this returns, so that it has all that the caller does next. A window that was open is
+    /// dropped.
     ///
     /// # Errors
     /// When the watching thread has ended. Whether the window can be sampled is told at its end.
     pub fn begin_window(&self, from: At, to: Option<At>) -> io::Result<()> {
-        self.send(Command::Begin(from, to))
+        let (planned, begun) = channel();
+        self.send(Command::Begin(from, to, planned))?;
+        // Nothing is ever sent: the end of the sender is the answer.
+        let _ = begun.recv();
+        Ok(())
     }
 
     /// Ends the window, now if it has not ended yet, and returns what was used in it.
@@ -231,12 +237,13 @@ impl Sampler {
         loop {
             // A dropped watch sends no more commands: that is a stop, too.
             match self.next_command(inbox) {
-                Ok(Command::Begin(from, to)) => self.state = State::Planned { from, to, prepared: None },
+                Ok(Command::Begin(from, to, _planned)) => {
+                    self.state = State::Planned { from, to, prepared: None };
+                    self.begin_if_due();
+                }
                 Ok(Command::End(sender)) => {
                     // A window whose time has come begins before it ends, also where this thread had no CPU until now.
-                    while matches!(self.state, State::Planned { .. }) && self.due_ns() <= Some(mono_ns()) {
-                        self.advance();
-                    }
+                    self.begin_if_due();
                     let _ = sender.send(self.end());
                 }
                 Err(RecvTimeoutError::Timeout) => self.advance(),
@@ -250,6 +257,13 @@ impl Sampler {
         match self.due_ns() {
             Some(due) => inbox.recv_timeout(Duration::from_nanos(due.saturating_sub(mono_ns()))),
             None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        }
+    }
+
+    /// Prepares and begins the planned window, as far as its time has come.
+    fn begin_if_due(&mut self) {
+        while matches!(self.state, State::Planned { .. }) && self.due_ns() <= Some(mono_ns()) {
+            self.advance();
         }
     }
 
