@@ -13,6 +13,7 @@ pub mod shop;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -58,8 +59,15 @@ pub fn binary() -> &'static Path {
     option_env!("CARGO_BIN_EXE_weir").map_or_else(|| unreachable!("this is a test"), Path::new)
 }
 
-/// Runs to the end, at most `within`.
+/// What a test holds while weir measures, or while an agent has the lease: a machine is one run's at a time, and weir refuses a second.
+pub fn machine() -> MutexGuard<'static, ()> {
+    static LEASE: Mutex<()> = Mutex::new(());
+    LEASE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs to the end, at most `within`. Runs wait for each other.
 pub fn run_within(command: &mut Command, within: Duration) -> Ended {
+    let _machine = command.get_args().any(|arg| arg == "run" || arg == "duet").then(machine);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
     let stdout = drain(child.stdout.take().expect("piped"));
     let stderr = drain(child.stderr.take().expect("piped"));

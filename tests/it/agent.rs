@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::common::{nothing_left, processes_touching, scratch, signal, until, wait_within, weir};
+use crate::common::{machine, nothing_left, processes_touching, scratch, signal, until, wait_within, weir};
 use rustix::process::Signal;
 use serde_json::json;
 use weir_host::agent::connect::{Agents, Connect};
@@ -186,6 +186,7 @@ fn nothing_that_is_printed_breaks_its_frames() {
 
 #[test]
 fn a_host_of_another_run_is_refused_and_what_a_killed_agent_left_is_removed() {
+    let _machine = machine();
     let lease = |run| Agents { lease: true, ..agents(run) };
     let local = Topology::local();
     let spec = &local.hosts()[0];

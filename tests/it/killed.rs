@@ -4,18 +4,20 @@
 use std::time::Duration;
 
 use crate::common::interrupted::{TRIALS, resume_and_check, start, suite, until_in_mid_trial, whole};
-use crate::common::{nothing_left, scratch, signal, wait_within};
+use crate::common::{machine, nothing_left, scratch, signal, wait_within};
 use rustix::process::Signal;
 
 #[test]
 fn sigkill_leaves_nothing_and_resume_completes() {
     let scratch = scratch();
     let out = scratch.path().join("run");
+    let machine = machine();
     let mut child = start(&out, &suite(scratch.path()));
     until_in_mid_trial(&out);
     signal(child.id(), Signal::KILL);
     wait_within(&mut child, Duration::from_secs(5));
     nothing_left(&out, Duration::from_secs(5));
+    drop(machine);
     let before = whole(&out);
     assert!((2..TRIALS).contains(&before.len()), "{} trials were finished", before.len());
     resume_and_check(&out, &before);

@@ -16,7 +16,8 @@ use weir_model::product::{Capability, Signal as ProductSignal};
 /// Far more than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
 
-/// The example `supervise`. It is built here, because `cargo test --test it` alone does not build examples.
+/// The example `supervise`. It is built here, because `cargo test --test it` alone does not build examples; with the features that it
+/// has in the whole workspace, so that nothing is built twice where all tests are.
 fn supervisor() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
@@ -25,8 +26,8 @@ fn supervisor() -> PathBuf {
         let profile = this.ancestors().nth(2).expect("a profile's folder");
         let mut cargo = Command::new(env!("CARGO"));
         cargo
-            .args(["build", "--quiet", "--example", "supervise", "--manifest-path"])
-            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+            .args(["build", "--quiet", "--workspace", "--example", "supervise", "--manifest-path"])
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
         cargo.arg("--target-dir").arg(profile.parent().expect("the target folder"));
         if profile.ends_with("release") {
             cargo.arg("--release");

@@ -4,6 +4,10 @@
 //! `x-weir-wanted` says in words what is expected, and `x-weir-control` what is instead of control characters; of the keys in `x-weir-one-of` a table has one at most. The module
 //! does not know suites or products.
 
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use regex::Regex;
 use serde_json::{Map, Value as Json, json};
 use toml::de::{DeInteger, DeTable, DeValue};
 
@@ -266,9 +270,7 @@ fn leaf(value: &DeValue<'_>, schema: &Json) -> Result<Json, UnitError> {
             wrong("the text is empty".to_owned())
         }
         (DeValue::String(text), "string") => {
-            // Our own patterns, which the schema's test compiles; one that did not would refuse everything.
-            let fits = |pattern: &str| regex::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text));
-            match schema["pattern"].as_str().is_none_or(fits) {
+            match schema["pattern"].as_str().is_none_or(|pattern| fits(pattern, text)) {
                 true => Ok(text.as_ref().into()),
                 false => wrong(format!("found {}", quoted(text))),
             }
@@ -285,6 +287,17 @@ fn leaf(value: &DeValue<'_>, schema: &Json) -> Result<Json, UnitError> {
         },
         _ => wrong(format!("found {}", in_words(value))),
     }
+}
+
+/// Whether a text fits one of the schema's own patterns. Each is compiled once: that takes far longer than a match. The schema's test
+/// compiles them all; one that did not compile would refuse everything.
+fn fits(pattern: &str, text: &str) -> bool {
+    static COMPILED: LazyLock<Mutex<HashMap<String, Option<Regex>>>> = LazyLock::new(Mutex::default);
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !compiled.contains_key(pattern) {
+        compiled.insert(pattern.to_owned(), Regex::new(pattern).ok());
+    }
+    compiled[pattern].as_ref().is_some_and(|pattern| pattern.is_match(text))
 }
 
 /// The number, if 64 bits hold it, signed or not.
