@@ -280,9 +280,8 @@ impl<P: Protocol> Worker<P> {
 
     /// Makes more connections for waiting requests, if none are being made for them and the load allows it.
     pub(super) fn grow(&mut self) {
-        let most = self.share.connections + self.share.more;
         let streams = u64::from(self.plan.streams);
-        while self.pool.len() < most && self.pacing.waiting() > self.connector.under_way() * streams {
+        while self.may_grow() && self.pacing.waiting() > self.connector.under_way() * streams {
             let id = self.add_slot();
             self.enqueue(id);
         }
