@@ -44,16 +44,18 @@ fn a_counted_load_ends_at_its_bound_if_that_comes_first() {
 fn a_closed_load_balances_with_the_server() {
     let world = world();
     let server = http(&world, |_| ok("0123456789"));
-    let spec = LoadSpec { threads: 2, warmup_s: 0.5, duration_s: 1.5, ..order(server.addr, LoadKind::Closed) };
+    let spec = LoadSpec { threads: 2, warmup_s: 0.507, duration_s: 1.5, ..order(server.addr, LoadKind::Closed) };
     let mut seen = Vec::new();
-    let result = load_with(&world, &spec, &Outputs::default(), &StopFlag::new(), &mut |p| seen.push(p)).unwrap();
-    assert_eq!([result.window.sent, result.window.right_in_window, result.total.sent], [6_000, 6_000, 8_000]);
-    assert_eq!([server.requests(), result.total.right], [8_000; 2]);
+    let result =
+        load_with(&world, &spec, &Outputs::default(), &StopFlag::new(), &mut |p| seen.push((world.now() / MS, p)))
+            .unwrap();
+    assert_eq!([result.window.sent, result.window.right_in_window, result.total.sent], [6_000, 6_000, 8_028]);
+    assert_eq!([server.requests(), result.total.right], [8_028; 2]);
     assert_eq!(result.window.statuses.iter().collect::<Vec<_>>(), [(&200, &6_000)]);
     assert_eq!((result.lag.max_us, result.rate, result.body_bytes_per_s), (0.0, 4_000.0, 40_000.0));
     times(&result.latency, ROUND_TRIP, ROUND_TRIP, ROUND_TRIP);
     times(&result.connect, ROUND_TRIP, ROUND_TRIP, ROUND_TRIP);
-    let length = |text: Vec<u8>| text.len() as u64 * 8_000;
+    let length = |text: Vec<u8>| text.len() as u64 * 8_028;
     assert_eq!(result.total.bytes_out, length(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec()));
     assert_eq!([result.total.bytes_in, result.total.plaintext_in], [length(response(200, "0123456789")); 2]);
     let rows: Vec<(f64, u64)> = result.series.iter().map(|row| (row.length_s, row.right)).collect();
@@ -62,17 +64,19 @@ fn a_closed_load_balances_with_the_server() {
     // To send, to hand over and to receive take a microsecond each.
     assert_eq!(result.cpu_us.0 + result.cpu_us.1, 3 * 6_000);
     assert_eq!(result.thread_busy, [0.006; 2]);
-    let name = |news: &Progress| match news {
-        Progress::Connecting { open, of: 4 } => format!("{open} open"),
-        Progress::Warmup { second, row } => format!("warm-up {second} {}", row.right),
-        Progress::WindowStart { unix_ms } if *unix_ms == result.window_start_ms => "start".into(),
-        Progress::Second(row) => format!("second {} {}", row.second, row.right),
-        Progress::WindowEnd => "end".into(),
-        _ => String::new(),
+    let name = |(ms, news): &(u64, Progress)| match news {
+        Progress::Connecting { open, of: 4 } => Some(format!("{ms} open {open}")),
+        Progress::Warmup { second, row } => Some(format!("{ms} warm-up {second} {}", row.right)),
+        Progress::WindowStart { unix_ms } if *unix_ms == result.window_start_ms => Some(format!("{ms} start")),
+        Progress::Second(row) => Some(format!("{ms} second {} {}", row.second, row.right)),
+        Progress::WindowEnd => Some(format!("{ms} end")),
+        _ => None,
     };
-    // What comes at a mark counts behind it.
-    let news: Vec<String> = seen.iter().map(name).filter(|name| !name.is_empty()).collect();
-    assert_eq!(news, ["0 open", "4 open", "start", "warm-up 0 1996", "second 0 4000", "end", "second 1 2000"]);
+    // Marks are on time; what comes at one counts behind it.
+    let news: Vec<String> = seen.iter().filter_map(name).collect();
+    let begun = ["0 open 0", "50 open 4", "607 start", "607 warm-up 0 2024"];
+    assert_eq!(news[..4], begun);
+    assert_eq!(news[4..], ["1607 second 0 4000", "2107 end", "2107 second 1 2000"]);
 }
 
 #[test]

@@ -2,12 +2,14 @@
 //! outlives the load. One case is one way to misbehave.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use weir_load::LoadError;
 use weir_model::load::ErrorKind::{self, *};
 use weir_model::load::{LoadProtocol, LoadSpec, TlsSpec};
 use weir_model::suite::LoadKind;
 use weir_net::sim::World;
+use weir_wire::tls::{ServerConfig, Session};
 
 use crate::script::{Do, Reader, Server, tls};
 use crate::world::*;
@@ -30,18 +32,15 @@ use When::{Asked, AtOnce, Preface, Settings, Streams};
 
 const STREAM: When = When::Stream(&[]);
 
-/// A case: its name, the harm on a stream, and the kinds of error that are seen.
-type Case = (&'static str, When, fn(u32) -> Vec<Do>, &'static [ErrorKind]);
-
 /// Nothing goes on for longer than this in a case: far more than the timeouts, far less than for ever.
 const LONGEST: u64 = 20 * SECOND;
 
 /// Connections that a case may make: a client that tries again and again without a pause makes thousands.
 const MOST_CONNECTIONS: u64 = 400;
 
-fn villain(world: &World, tls: Option<weir_wire::tls::ServerConfig>, when: When, harm: fn(u32) -> Vec<Do>) -> Server {
+fn villain(world: &World, tls: Option<ServerConfig>, when: When, harm: Rc<dyn Fn(u32) -> Vec<Do>>) -> Server {
     Server::start(world, "127.0.0.1:0", tls, move |_, _| -> Reader {
-        let (mut greeted, mut done) = (false, false);
+        let (harm, mut greeted, mut done) = (harm.clone(), false, false);
         Box::new(move |input, _| {
             if done && when != Streams {
                 return None;
@@ -81,14 +80,26 @@ fn greet(input: &mut Vec<u8>, greeted: &mut bool, settings: &[u8]) -> Option<Vec
     Some(vec![Do::Send([settings, &frame(SETTINGS, ACK, 0, &[])].concat())])
 }
 
-/// Runs the cases, each as a closed and as an open load of half a second with a timeout of 0.8 s.
-fn suffer(cases: &[Case], secure: bool, change: fn(&mut LoadSpec)) {
-    for (name, when, harm, kinds) in cases {
+/// When harm is done, and the kinds of error that are seen.
+struct Harm(When, &'static [ErrorKind]);
+
+impl Harm {
+    fn by(&self, name: &str, harm: impl Fn(u32) -> Vec<Do> + 'static) {
+        self.suffer(name, false, Rc::new(harm), |_| ());
+    }
+
+    fn by_tls(&self, name: &str, harm: impl Fn(u32) -> Vec<Do> + 'static) {
+        self.suffer(name, true, Rc::new(harm), |_| ());
+    }
+
+    /// Runs a closed and an open load of half a second, changed, with a timeout of 0.8 s.
+    fn suffer(&self, name: &str, secure: bool, harm: Rc<dyn Fn(u32) -> Vec<Do>>, change: fn(&mut LoadSpec)) {
+        let Harm(when, kinds) = *self;
         for kind in [LoadKind::Closed, constant(100.0)] {
-            let name = format!("{name} ({kind:?})");
-            let world = world();
+            let (name, world) = (format!("{name} ({kind:?})"), world());
             // What is not TLS from its first byte on has none.
-            let server = villain(&world, (secure && *when != AtOnce).then(|| tls(&["http/1.1"])), *when, *harm);
+            let tls = (secure && when != AtOnce).then(|| tls(&["http/1.1"]));
+            let server = villain(&world, tls, when, harm.clone());
             let spec = order(server.addr, kind);
             let mut spec = LoadSpec { connections: 3, duration_s: 0.5, timeout_s: 0.8, ..spec };
             spec.tls = secure.then(TlsSpec::default);
@@ -109,11 +120,8 @@ fn suffer(cases: &[Case], secure: bool, change: fn(&mut LoadSpec)) {
             let given_up: BTreeSet<_> = seen.iter().copied().filter(|kind| *kind != Timeout).collect();
             assert!(seen == expected || spec.kind.is_open() && given_up == expected, "{name}: {seen:?}");
             assert!(world.now() < LONGEST, "{name}: it took {} ns", world.now());
-            assert!(
-                (1..=MOST_CONNECTIONS).contains(&server.connections()),
-                "{name}: {} connections",
-                server.connections()
-            );
+            let connections = server.connections();
+            assert!((1..=MOST_CONNECTIONS).contains(&connections), "{name}: {connections} connections");
             assert_eq!(server.seen().open, 0, "{name}: a connection outlives the load");
         }
     }
@@ -121,6 +129,11 @@ fn suffer(cases: &[Case], secure: bool, change: fn(&mut LoadSpec)) {
 
 fn say(bytes: &[u8]) -> Vec<Do> {
     vec![Do::Send(bytes.to_vec())]
+}
+
+/// A response of HTTP/1.1.
+fn answer(rest: &str) -> Vec<Do> {
+    say(format!("HTTP/1.1 200 OK\r\n{rest}").as_bytes())
 }
 
 /// The same piece again and again, as long as the client takes it.
@@ -141,91 +154,39 @@ fn and(bytes: &[u8], end: Do) -> Vec<Do> {
 
 #[test]
 fn nothing_that_calls_itself_http_1_is_too_much() {
-    let cases: &[Case] = &[
-        (
-            "headers without end",
-            Asked,
-            |_| flood(b"HTTP/1.1 200 OK\r\n", b"X-Filler: aaaaaaaaaaaaaaaaaaaaaa\r\n"),
-            &[Protocol],
-        ),
-        ("a header without end", Asked, |_| flood(b"HTTP/1.1 200 OK\r\nX-Filler: ", b"a"), &[Protocol]),
-        ("a status line without end", Asked, |_| flood(b"", b"H"), &[Protocol]),
-        ("a head that drips", Asked, |_| drip(b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n"), &[Timeout]),
-        (
-            "a body that drips",
-            Asked,
-            |_| drip(b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n", &[b'x'; 100]),
-            &[Timeout],
-        ),
-        ("a negative length", Asked, |_| say(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), &[Protocol]),
-        (
-            "a length beyond all numbers",
-            Asked,
-            |_| say(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n"),
-            &[Protocol],
-        ),
-        (
-            "two lengths",
-            Asked,
-            |_| say(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
-            &[Protocol],
-        ),
-        (
-            "a length and chunks",
-            Asked,
-            |_| say(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-            &[Protocol],
-        ),
-        (
-            "a chunk beyond all numbers",
-            Asked,
-            |_| say(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n"),
-            &[Protocol],
-        ),
-        (
-            "a chunk size without end",
-            Asked,
-            |_| flood(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0"),
-            &[Protocol],
-        ),
-        (
-            "trailers without end",
-            Asked,
-            |_| flood(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"X-Filler: a\r\n"),
-            &[Protocol],
-        ),
-        (
-            "informational answers without end",
-            Asked,
-            |_| flood(b"", &[b"HTTP/1.1 100 Continue\r\nX-Filler: ", &[b'a'; 2_000][..], b"\r\n\r\n"].concat()),
-            &[Timeout],
-        ),
-        (
-            "more body than was announced",
-            Asked,
-            |_| say(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc"),
-            &[Protocol],
-        ),
-        ("noise", Asked, |_| flood(b"", b"\x00\xff\x17\x03\x03\r\n\r\n\x80"), &[Protocol]),
-        ("a reset in the head", Asked, |_| and(b"HTTP/1.1 200", Do::Reset), &[Reset]),
-        (
-            "a reset in the body",
-            Asked,
-            |_| and(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", Do::Reset),
-            &[Reset],
-        ),
-        ("a reset at once", AtOnce, |_| vec![Do::Reset], &[Reset]),
-        ("an end at once", AtOnce, |_| vec![Do::Close], &[ClosedEarly]),
-        ("silence", Asked, |_| vec![], &[Timeout]),
-    ];
-    suffer(cases, false, |_| ());
+    let wrong = Harm(Asked, &[Protocol]);
+    wrong.by("headers without end", |_| flood(b"HTTP/1.1 200 OK\r\n", b"X-Filler: aaaaaaaaaaaaaaaaaaaaaa\r\n"));
+    wrong.by("a header without end", |_| flood(b"HTTP/1.1 200 OK\r\nX-Filler: ", b"a"));
+    wrong.by("a status line without end", |_| flood(b"", b"H"));
+    wrong.by("noise", |_| flood(b"", b"\x00\xff\x17\x03\x03\r\n\r\n\x80"));
+    wrong.by("a negative length", |_| answer("Content-Length: -1\r\n\r\n"));
+    wrong.by("a length beyond all numbers", |_| answer("Content-Length: 99999999999999999999999\r\n\r\n"));
+    wrong.by("two lengths", |_| answer("Content-Length: 1\r\nContent-Length: 2\r\n\r\nab"));
+    wrong.by("more body than was announced", |_| answer("Content-Length: 1\r\n\r\nabc"));
+    const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    wrong.by("a length and chunks", |_| answer("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
+    wrong.by("a chunk beyond all numbers", |_| say(&[CHUNKED, b"fffffffffffffffff\r\n"].concat()));
+    wrong.by("a chunk size without end", |_| flood(CHUNKED, b"0"));
+    wrong.by("trailers without end", |_| flood(&[CHUNKED, b"0\r\n"].concat(), b"X-Filler: a\r\n"));
+    let slow = Harm(Asked, &[Timeout]);
+    slow.by("silence", |_| vec![]);
+    slow.by("a head that drips", |_| drip(b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n"));
+    slow.by("a body that drips", |_| drip(b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n", &[b'x'; 100]));
+    slow.by("informational answers without end", |_| {
+        flood(b"", &[b"HTTP/1.1 100 Continue\r\nX-Filler: ", &[b'a'; 2_000][..], b"\r\n\r\n"].concat())
+    });
+    let cut = Harm(Asked, &[Reset]);
+    cut.by("a reset in the head", |_| and(b"HTTP/1.1 200", Do::Reset));
+    cut.by("a reset in the body", |_| and(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", Do::Reset));
+    Harm(AtOnce, &[Reset]).by("a reset at once", |_| vec![Do::Reset]);
+    Harm(AtOnce, &[ClosedEarly]).by("an end at once", |_| vec![Do::Close]);
 }
 
 /// What comes to a request that was not made yet cannot be right.
 #[test]
 fn answers_that_nobody_asked_for_are_no_answers() {
     let world = world();
-    let server = villain(&world, None, AtOnce, |_| say(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    let server = villain(&world, None, AtOnce, Rc::new(|_| answer("Content-Length: 0\r\n\r\n")));
     let mut spec = LoadSpec { connections: 3, duration_s: 0.5, timeout_s: 0.8, ..order(server.addr, constant(100.0)) };
     // Connections are up and idle for a while before the first request, so that the answer comes to nothing.
     spec.connect_rate = Some(20.0);
@@ -238,7 +199,7 @@ fn a_server_that_never_reads_does_not_fill_the_client() {
     // An open load makes its connections again, and these are given up at its end.
     for (kind, timeouts) in [(LoadKind::Closed, 3), (constant(100.0), 6)] {
         let world = world();
-        let server = villain(&world, None, Asked, |_| vec![]);
+        let server = villain(&world, None, Asked, Rc::new(|_| vec![]));
         world.freeze(server.task, LONGEST);
         let mut spec = LoadSpec { connections: 3, duration_s: 0.5, timeout_s: 0.8, ..order(server.addr, kind) };
         spec.requests[0].request.method = "POST".into();
@@ -275,102 +236,52 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [length, &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// An entry of 3,000 bytes, put into the table once and named 10,000 times.
-fn unfolding() -> Vec<u8> {
-    [OK, b"\x40\x01a\x7f\xb9\x16", &[b'v'; 3_000], &[0xbe; 10_000]].concat()
+/// The head of a response.
+fn head(stream: u32, block: &[u8]) -> Vec<u8> {
+    frame(HEADERS, END_HEADERS, stream, block)
 }
 
-/// An error of a stream leaves its connection, whose other streams wait for ever.
 #[test]
 fn nothing_that_calls_itself_http_2_is_too_much() {
-    let cases: &[Case] = &[
-        ("noise", Preface, |_| say(&[0xa5; 100]), &[Protocol]),
-        ("HTTP/1.1", Preface, |_| say(b"HTTP/1.1 400 Bad Request\r\n\r\n"), &[Protocol]),
-        ("settings never", Preface, |_| vec![Do::Silence], &[ConnectTimeout]),
-        ("settings that cannot be", Preface, |_| say(&frame(SETTINGS, 0, 0, &[0, 4, 255, 255, 255, 255])), &[Protocol]),
-        ("no stream allowed", Settings(NO_STREAM), |_| vec![], &[ConnectTimeout]),
-        ("settings without end", STREAM, |_| flood(b"", &frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100])), &[Protocol]),
-        ("pings without end", STREAM, |_| flood(b"", &frame(PING, 0, 0, &[0; 8])), &[Protocol]),
-        (
-            "empty data without end",
-            STREAM,
-            |s| flood(&frame(HEADERS, END_HEADERS, s, OK), &frame(DATA, 0, s, &[])),
-            &[Protocol],
-        ),
-        (
-            "continuations without end",
-            STREAM,
-            |s| flood(&frame(HEADERS, 0, s, OK), &frame(CONTINUATION, 0, s, &[])),
-            &[Protocol],
-        ),
-        (
-            "headers without end",
-            STREAM,
-            |s| flood(&frame(HEADERS, 0, s, OK), &frame(CONTINUATION, 0, s, &b"\x00\x01a\x01b".repeat(1_000))),
-            &[Protocol],
-        ),
-        (
-            "a header that unfolds a thousandfold",
-            STREAM,
-            |s| say(&frame(HEADERS, END_HEADERS, s, &unfolding())),
-            &[Protocol, Timeout],
-        ),
-        (
-            "a header block that cannot be read",
-            STREAM,
-            |s| say(&frame(HEADERS, END_HEADERS, s, &[0xff; 40])),
-            &[Protocol],
-        ),
-        ("a push", STREAM, |s| say(&frame(PUSH_PROMISE, END_HEADERS, s, &[&[0, 0, 0, 2], OK].concat())), &[Protocol]),
-        ("a frame larger than allowed", STREAM, |s| say(&frame(DATA, 0, s, &vec![0; 1 << 20])), &[Protocol]),
-        ("data before headers", STREAM, |s| say(&frame(DATA, END_STREAM, s, b"x")), &[Protocol, Timeout]),
-        ("data on a stream that nobody opened", STREAM, |s| say(&frame(DATA, 0, s + 1_000, b"x")), &[Protocol]),
-        ("headers on a stream of the server's own", STREAM, |_| say(&frame(HEADERS, END_HEADERS, 2, OK)), &[Protocol]),
-        ("headers twice", STREAM, |s| say(&frame(HEADERS, END_HEADERS, s, OK).repeat(2)), &[Protocol, Timeout]),
-        (
-            "windows beyond all numbers",
-            STREAM,
-            |_| say(&frame(WINDOW_UPDATE, 0, 0, &0x7fff_ffff_u32.to_be_bytes()).repeat(2)),
-            &[Protocol],
-        ),
-        ("a window of nothing", STREAM, |_| say(&frame(WINDOW_UPDATE, 0, 0, &[0; 4])), &[Protocol]),
-        (
-            "it takes back every request",
-            Streams,
-            |s| say(&frame(RST_STREAM, 0, s, &7_u32.to_be_bytes())),
-            &[StreamReset],
-        ),
-        (
-            "it ends what nobody opened, without end",
-            STREAM,
-            |s| flood(b"", &frame(RST_STREAM, 0, s + 1_000, &[0; 4])),
-            &[Protocol],
-        ),
-        ("it goes away at once", Settings(&[]), |_| say(&frame(GOAWAY, 0, 0, &[0; 8])), &[ClosedEarly]),
-        ("it goes away before what was asked", STREAM, |_| say(&frame(GOAWAY, 0, 0, &[0; 8])), &[ClosedEarly]),
-        ("half a frame, and silence", STREAM, |s| say(&frame(HEADERS, END_HEADERS, s, &[0x88; 50])[..20]), &[Timeout]),
-        ("half an answer, and the end", STREAM, |s| and(&frame(HEADERS, END_HEADERS, s, OK), Do::End), &[ClosedEarly]),
-        // content-length: 10, then one byte and the end.
-        (
-            "less body than was announced",
-            STREAM,
-            |s| {
-                say(&[
-                    frame(HEADERS, END_HEADERS, s, &[OK, b"\x0f\x0d\x0210"].concat()),
-                    frame(DATA, END_STREAM, s, b"x"),
-                ]
-                .concat())
-            },
-            &[Protocol, Timeout],
-        ),
-    ];
-    suffer(cases, false, |_| ());
-}
-
-/// A body for which there is never any room waits for its timeout, and no longer.
-#[test]
-fn a_window_that_never_opens_is_a_timeout() {
-    suffer(&[("no window", When::Stream(NO_WINDOW), |_| vec![], &[Timeout])], false, |spec| {
+    let preface = Harm(Preface, &[Protocol]);
+    preface.by("noise", |_| say(&[0xa5; 100]));
+    preface.by("HTTP/1.1", |_| say(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
+    preface.by("settings that cannot be", |_| say(&frame(SETTINGS, 0, 0, &[0, 4, 255, 255, 255, 255])));
+    Harm(Preface, &[ConnectTimeout]).by("settings never", |_| vec![Do::Silence]);
+    Harm(Settings(NO_STREAM), &[ConnectTimeout]).by("no stream allowed", |_| vec![]);
+    let wrong = Harm(STREAM, &[Protocol]);
+    wrong.by("settings without end", |_| flood(b"", &frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100])));
+    wrong.by("pings without end", |_| flood(b"", &frame(PING, 0, 0, &[0; 8])));
+    wrong.by("empty data without end", |s| flood(&head(s, OK), &frame(DATA, 0, s, &[])));
+    wrong.by("continuations without end", |s| flood(&frame(HEADERS, 0, s, OK), &frame(CONTINUATION, 0, s, &[])));
+    let fields = b"\x00\x01a\x01b".repeat(1_000);
+    wrong.by("headers without end", move |s| flood(&frame(HEADERS, 0, s, OK), &frame(CONTINUATION, 0, s, &fields)));
+    wrong.by("a header block that cannot be read", |s| say(&head(s, &[0xff; 40])));
+    wrong.by("a push", |s| say(&frame(PUSH_PROMISE, END_HEADERS, s, &[&[0, 0, 0, 2], OK].concat())));
+    wrong.by("a frame larger than allowed", |s| say(&frame(DATA, 0, s, &vec![0; 1 << 20])));
+    wrong.by("data on a stream that nobody opened", |s| say(&frame(DATA, 0, s + 1_000, b"x")));
+    wrong.by("headers on a stream of the server's own", |_| say(&head(2, OK)));
+    wrong.by("windows beyond all numbers", |_| say(&frame(WINDOW_UPDATE, 0, 0, &[0x7f, 255, 255, 255]).repeat(2)));
+    wrong.by("a window of nothing", |_| say(&frame(WINDOW_UPDATE, 0, 0, &[0; 4])));
+    wrong.by("it ends what nobody opened", |s| flood(b"", &frame(RST_STREAM, 0, s + 1_000, &[0; 4])));
+    // An error of a stream leaves its connection, whose other streams wait for ever.
+    let wrong = Harm(STREAM, &[Protocol, Timeout]);
+    // An entry of 3,000 bytes, put into the table once and named 10,000 times.
+    let unfolding = [OK, b"\x40\x01a\x7f\xb9\x16", &[b'v'; 3_000], &[0xbe; 10_000]].concat();
+    wrong.by("a header that unfolds a thousandfold", move |s| say(&head(s, &unfolding)));
+    wrong.by("data before headers", |s| say(&frame(DATA, END_STREAM, s, b"x")));
+    wrong.by("headers twice", |s| say(&head(s, OK).repeat(2)));
+    // content-length: 10.
+    let ten = [OK, b"\x0f\x0d\x0210"].concat();
+    wrong.by("less body than was announced", move |s| say(&[head(s, &ten), frame(DATA, END_STREAM, s, b"x")].concat()));
+    Harm(Streams, &[StreamReset]).by("it takes back every request", |s| say(&frame(RST_STREAM, 0, s, &[0, 0, 0, 7])));
+    Harm(Settings(&[]), &[ClosedEarly]).by("it goes away at once", |_| say(&frame(GOAWAY, 0, 0, &[0; 8])));
+    let ends = Harm(STREAM, &[ClosedEarly]);
+    ends.by("it goes away before what was asked", |_| say(&frame(GOAWAY, 0, 0, &[0; 8])));
+    ends.by("half an answer, and the end", |s| and(&head(s, OK), Do::End));
+    Harm(STREAM, &[Timeout]).by("half a frame, and silence", |s| say(&head(s, &[0x88; 50])[..20]));
+    // A body for which there is never any room waits for its timeout, and no longer.
+    Harm(When::Stream(NO_WINDOW), &[Timeout]).suffer("no window", false, Rc::new(|_| vec![]), |spec| {
         spec.requests[0].request.method = "POST".into();
         spec.requests[0].request.body = vec![7; 100_000];
     });
@@ -388,60 +299,29 @@ fn in_the_clear(bytes: &[u8]) -> Vec<Do> {
 
 #[test]
 fn nothing_that_calls_itself_tls_is_too_much() {
-    let cases: &[Case] = &[
-        ("noise", AtOnce, |_| say(&[0x55; 64]), &[Tls]),
-        ("an end at once", AtOnce, |_| vec![Do::Close], &[Tls]),
-        ("silence", AtOnce, |_| vec![], &[ConnectTimeout]),
-        ("an alert at once", AtOnce, |_| say(&record(21, 2, &[2, 40])), &[Tls]),
-        ("a record too large", AtOnce, |_| say(&record(22, 0xffff, &vec![0; 0xffff])), &[Tls]),
-        // A ServerHello that says it has 16 MiB, in one record after another.
-        (
-            "a handshake message without end",
-            AtOnce,
-            |_| flood(&record(22, 4, &[2, 0xff, 0xff, 0xff]), &record(22, 16_384, &vec![0; 16_384])),
-            &[Tls],
-        ),
-        (
-            "garbage after the handshake",
-            Asked,
-            |_| in_the_clear(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
-            &[Tls],
-        ),
-        ("a record that nobody sealed", Asked, |_| in_the_clear(&record(23, 200, &[0x11; 200])), &[Tls]),
-        ("half a record, and silence", Asked, |_| in_the_clear(&record(23, 200, &[0x11; 50])), &[Timeout]),
-        (
-            "an end in the answer",
-            Asked,
-            |_| {
-                [
-                    say(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"),
-                    vec![Do::Seal(|session, out| session.close(out))],
-                ]
-                .into_iter()
-                .flatten()
-                .collect()
-            },
-            &[ClosedEarly],
-        ),
-        // KeyUpdate that requests for one in return (RFC 8446 section 4.6.3).
-        (
-            "new keys without end",
-            Asked,
-            |_| vec![Do::Seal(|session, out| (0..10_000).for_each(|_| session.write_any(22, &[24, 0, 0, 1, 1], out)))],
-            &[Tls],
-        ),
-        (
-            "a new handshake",
-            Asked,
-            |_| vec![Do::Seal(|session, out| session.write_any(22, &[0, 0, 0, 0], out))],
-            &[Tls],
-        ),
-        (
-            "empty records without end",
-            Asked,
-            |_| vec![Do::Seal(|session, out| (0..10_000).for_each(|_| session.write_any(23, &[], out)))],
-            &[Tls],
-        ),
-    ];
-    suffer(cases, true, |_| ());
+    let wrong = Harm(AtOnce, &[Tls]);
+    wrong.by_tls("noise", |_| say(&[0x55; 64]));
+    wrong.by_tls("an end at once", |_| vec![Do::Close]);
+    wrong.by_tls("an alert at once", |_| say(&record(21, 2, &[2, 40])));
+    wrong.by_tls("a record too large", |_| say(&record(22, 0xffff, &vec![0; 0xffff])));
+    // A ServerHello that says it has 16 MiB, in one record after another.
+    let piece = record(22, 16_384, &vec![0; 16_384]);
+    wrong.by_tls("a message without end", move |_| flood(&record(22, 4, &[2, 0xff, 0xff, 0xff]), &piece));
+    Harm(AtOnce, &[ConnectTimeout]).by_tls("silence", |_| vec![]);
+    let wrong = Harm(Asked, &[Tls]);
+    wrong.by_tls("no TLS after the handshake", |_| in_the_clear(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    wrong.by_tls("a record that nobody sealed", |_| in_the_clear(&record(23, 200, &[0x11; 200])));
+    // KeyUpdate that requests for one in return (RFC 8446 section 4.6.3).
+    wrong.by_tls("new keys without end", |_| vec![Do::Seal(|s, out| seal(s, 22, &[24, 0, 0, 1, 1], 10_000, out))]);
+    wrong.by_tls("empty records without end", |_| vec![Do::Seal(|s, out| seal(s, 23, &[], 10_000, out))]);
+    wrong.by_tls("a new handshake", |_| vec![Do::Seal(|s, out| seal(s, 22, &[0; 4], 1, out))]);
+    Harm(Asked, &[Timeout]).by_tls("half a record", |_| in_the_clear(&record(23, 200, &[0x11; 50])));
+    Harm(Asked, &[ClosedEarly]).by_tls("an end in the answer", |_| {
+        answer("Content-Length: 10\r\n\r\nabc").into_iter().chain([Do::Seal(|s, out| s.close(out))]).collect()
+    });
+}
+
+/// So many records of a kind.
+fn seal(session: &mut Session, kind: u8, content: &[u8], times: u32, out: &mut Vec<u8>) {
+    (0..times).for_each(|_| session.write_any(kind, content, out));
 }
