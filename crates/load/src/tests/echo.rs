@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use weir_model::load::{Counts, LoadResult, LoadSpec, OfferedRate, Target, TlsSpec};
+use weir_model::load::{ErrorKind, LoadResult, LoadSpec, OfferedRate, Target, TlsSpec};
 use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 use weir_net::sim::{Link, World};
 
@@ -110,10 +110,6 @@ fn load(secure: bool, kind: LoadKind<OfferedRate>, answer: fn(&str) -> String) -
     drive(&world, LoadTasks::new::<Echo>(options).unwrap()).unwrap()
 }
 
-fn errors(counts: &Counts) -> Vec<(&'static str, u64)> {
-    counts.errors.iter().map(|(kind, n)| (kind.as_str(), *n)).collect()
-}
-
 #[test]
 fn another_protocol_is_driven_with_and_without_tls() {
     for tls in [false, true] {
@@ -130,11 +126,11 @@ fn another_protocol_is_driven_with_and_without_tls() {
 #[test]
 fn another_protocol_has_its_own_validation_and_errors() {
     for (tls, requests, answer, kind) in [
-        (false, 10, (|_| "hullo\n".to_owned()) as fn(&str) -> String, "wrong_body"),
-        (true, 10, |_| "x".repeat(101), "protocol"),
-        (false, 4, |_| String::new(), "timeout"),
+        (false, 10, (|_| "hullo\n".to_owned()) as fn(&str) -> String, ErrorKind::WrongBody),
+        (true, 10, |_| "x".repeat(101), ErrorKind::Protocol),
+        (false, 4, |_| String::new(), ErrorKind::Timeout),
     ] {
         let result = load(tls, LoadKind::Count { requests }, answer);
-        assert_eq!(errors(&result.total), [(kind, requests)]);
+        assert_eq!(result.total.errors.iter().collect::<Vec<_>>(), [(&kind, &requests)]);
     }
 }

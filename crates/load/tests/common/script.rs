@@ -172,10 +172,9 @@ impl Task<SimDriver> for Script {
                 self.seen.borrow_mut().peers[line.number] = peer;
             }
             let goes_on = line.go_on(driver, *conn);
-            if goes_on && line.until > driver.now() {
-                next = Some(next.map_or(line.until, |next: u64| next.min(line.until)));
-            }
-            if !goes_on {
+            if goes_on {
+                next = next.into_iter().chain(Some(line.until).filter(|until| *until > driver.now())).min();
+            } else {
                 self.forget(slot);
             }
         }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use weir_load::{Outputs, Progress, StopFlag};
 use weir_model::load::{LoadResult, LoadSecond, LoadSpec, OfferedRate};
-use weir_model::suite::{Arrivals, LoadKind};
+use weir_model::suite::{Arrivals, Expect, LoadKind};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::script::Do;
@@ -183,20 +183,22 @@ fn an_idle_connection_that_the_peer_closes_is_made_again() {
 }
 
 #[test]
-fn bodies_and_statuses_are_checked() {
+fn bodies_statuses_and_headers_are_checked() {
     let world = world();
-    let server = http(&world, |asked| match asked.number % 4 {
-        0 => ok("right"),
-        1 => ok("wrong"),
-        2 => ok("too long"),
+    let server = http(&world, |asked| match asked.number % 5 {
+        0 => vec![Do::Send(b"HTTP/1.1 200 OK\r\nX-Cache: HIT\r\nContent-Length: 5\r\n\r\nright".to_vec())],
+        1 => vec![Do::Send(b"HTTP/1.1 200 OK\r\nX-Cache: HIT\r\nContent-Length: 5\r\n\r\nwrong".to_vec())],
+        2 => vec![Do::Send(b"HTTP/1.1 200 OK\r\nX-Cache: HIT\r\nContent-Length: 8\r\n\r\ntoo long".to_vec())],
+        3 => vec![Do::Send(b"HTTP/1.1 200 OK\r\nX-Cache: MISS\r\nContent-Length: 5\r\n\r\nright".to_vec())],
         _ => vec![Do::Send(response(503, "right"))],
     });
-    let mut spec = LoadSpec { connections: 1, ..order(server.addr, counted(80)) };
-    (spec.requests[0].expect.size, spec.requests[0].expect.hash) = (Some(5), Some(xxh3_64(b"right")));
+    let mut spec = LoadSpec { connections: 1, ..order(server.addr, counted(100)) };
+    let headers = vec![("x-cache".into(), Some("HIT".into()))];
+    spec.requests[0].expect = Expect { size: Some(5), hash: Some(xxh3_64(b"right")), headers, ..Expect::default() };
     let result = load(&world, &spec).unwrap();
-    assert_eq!(errors(&result.total), [("bad_status", 20), ("wrong_body", 40)]);
-    assert_eq!(result.total.statuses.iter().collect::<Vec<_>>(), [(&200, &60), (&503, &20)]);
-    assert_eq!((result.total.right, result.total.body_bytes), (20, 20 * (5 + 5 + 8 + 5)));
+    assert_eq!(errors(&result.total), [("bad_status", 20), ("wrong_body", 40), ("wrong_header", 20)]);
+    assert_eq!(result.total.statuses.iter().collect::<Vec<_>>(), [(&200, &80), (&503, &20)]);
+    assert_eq!((result.total.right, result.total.body_bytes), (20, 20 * (5 + 5 + 8 + 5 + 5)));
     // A wrong answer is no reason to leave the connection.
     assert_eq!((result.total.right_body_bytes_in_window, result.total.connections), (20 * 5, 1));
 }

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::rc::Rc;
 
 use weir_model::load::{Bursts, LoadSpec, OfferedRate, RandomDuration, RecordedDue, Step, Target};
@@ -146,30 +145,6 @@ fn connections_are_made_at_the_rate_that_was_ordered() {
     assert_eq!((result.total.connections, result.total.right), (20, 20));
     // Ten a thread, 50 ms apart: the last are up at 451 ms, which is seen at 500 ms, and the load begins 50 ms later.
     assert_eq!(server.seen().asked[0].1, 550 * MS + ROUND_TRIP / 2);
-}
-
-#[test]
-fn given_source_addresses_are_used_in_turn() {
-    let world = world();
-    let server = http(&world, |_| ok("ok"));
-    let mut spec = order(server.addr, counted(8));
-    spec.sources = ["127.0.0.7", "127.0.0.9"].map(|ip| ip.parse().unwrap()).to_vec();
-    assert_eq!(load(&world, &spec).unwrap().total.right, 8);
-    let from: Vec<IpAddr> = server.seen().peers.iter().map(std::net::SocketAddr::ip).collect();
-    assert_eq!(from, [spec.sources[0], spec.sources[1], spec.sources[0], spec.sources[1]]);
-}
-
-#[test]
-fn headers_are_checked_when_asked_for() {
-    let world = world();
-    let server = http(&world, |asked| {
-        let cache = if asked.number % 2 == 0 { "HIT" } else { "MISS" };
-        vec![Do::Send(format!("HTTP/1.1 200 OK\r\nX-Cache: {cache}\r\nContent-Length: 2\r\n\r\nok").into_bytes())]
-    });
-    let mut spec = LoadSpec { connections: 1, ..order(server.addr, counted(20)) };
-    spec.requests[0].expect.headers = vec![("x-cache".into(), Some("HIT".into()))];
-    let result = load(&world, &spec).unwrap();
-    assert_eq!((result.total.right, errors(&result.total)), (10, vec![("wrong_header", 10)]));
 }
 
 #[test]

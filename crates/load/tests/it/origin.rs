@@ -24,13 +24,11 @@ fn kinds() -> [LoadKind<OfferedRate>; 3] {
     [LoadKind::Closed, counted(300), LoadKind::open(2_000.0, Arrivals::Poisson)]
 }
 
+/// What both sides say.
+type Ran = (LoadResult, OriginCounters);
+
 /// An origin, perhaps with TLS, and a load of 16 connections in 2 threads that ask it for 11,268 bytes, changed.
-fn go(
-    tls: bool,
-    options: Options,
-    kind: LoadKind<OfferedRate>,
-    change: impl FnOnce(&mut LoadSpec),
-) -> (LoadResult, OriginCounters) {
+fn go(tls: bool, options: Options, kind: LoadKind<OfferedRate>, change: impl FnOnce(&mut LoadSpec)) -> Ran {
     let identities = || vec![Identity::generated(KeyKind::P256).unwrap()];
     let server = tls.then(|| ServerOptions { identities: identities(), ..ServerOptions::default() });
     let world = world();
@@ -246,12 +244,7 @@ fn mixed() -> KeyValue {
 }
 
 /// The same with keys and values, 8 connections with 4 requests in flight, and faults of the origin's.
-fn store(
-    protocol: Protocol,
-    faults: &str,
-    keyvalue: KeyValue,
-    kind: LoadKind<OfferedRate>,
-) -> (LoadResult, OriginCounters) {
+fn store(protocol: Protocol, faults: &str, keyvalue: KeyValue, kind: LoadKind<OfferedRate>) -> Ran {
     let responses = ResponseOptions { faults: faults.parse().unwrap(), ..ResponseOptions::default() };
     go(protocol.is_tls(), Options { protocol, responses, ..Options::default() }, kind, |spec| {
         spec.requests = RequestSpec::operations(&keyvalue.operations);

@@ -34,7 +34,7 @@ fn turn_all(world: &World, clients: &mut [Client], ready: bool) {
 /// A part of a load, gated.
 fn client(world: &World, spec: &LoadSpec, outputs: &Outputs, preloaded: Option<Duration>) -> Client {
     let now = world.now();
-    Client::with(world, load_tasks(spec, outputs, true, preloaded, now, now).unwrap()).unwrap()
+    Client::with(world, load_tasks(spec, outputs, true, preloaded, now, now).unwrap())
 }
 
 /// Runs clients with so many threads each, lets all begin when all are ready, and merges what they found.

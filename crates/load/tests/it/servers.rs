@@ -108,67 +108,48 @@ pub enum Reply {
 pub fn http2(world: &World, max_streams: u32, reply: impl FnMut(&Asked) -> Reply + 'static) -> Server {
     let reply = Rc::new(RefCell::new(reply));
     Server::start(world, "127.0.0.1:0", None, move |connection, seen| -> Reader {
-        let (seen, reply, mut nth) = (seen.clone(), reply.clone(), 0);
+        let (seen, reply, mut nth, mut greeted) = (seen.clone(), reply.clone(), 0, false);
         let mut server = http2::Server::new(&http2::Options { max_streams, ..http2::Options::server() });
-        let mut hello = Vec::new();
-        server.start(&mut hello);
-        let mut hello = Some(hello);
         Box::new(move |input, now| {
-            if let Some(hello) = hello.take() {
-                return Some(vec![Do::Send(hello)]);
-            }
             let (mut rest, mut out) = (&input[..], Vec::new());
-            let event = server.next(&mut rest, &mut out).ok()?;
-            let mut steps = Vec::new();
-            let ended = match event {
-                Some(ServerEvent::End { stream }) => Some(stream),
-                Some(ServerEvent::Reset { .. }) => {
-                    seen.borrow_mut().cancelled += 1;
-                    None
-                }
-                Some(_) => None,
-                None if out.is_empty() => {
-                    let left = rest.len();
-                    input.drain(..input.len() - left);
-                    return None;
-                }
-                None => None,
-            };
-            if let Some(stream) = ended {
-                let asked = asked(&seen, connection, &mut nth, now, String::new(), Vec::new());
-                let reply = (reply.borrow_mut())(&asked);
-                if matches!(reply, Reply::Hello | Reply::Slowly(_) | Reply::GoAway) {
-                    let headers: [(&str, &[u8]); 1] = [("x-test", b"yes")];
-                    server.respond_with(stream, 200, &headers, Body::Static(b"hello"), &mut out).unwrap();
-                }
-                match reply {
-                    Reply::Slowly(time) => {
-                        let second = out.split_off(out.len() - 2);
-                        steps.extend([Do::Send(std::mem::replace(&mut out, second)), Do::Wait(time)]);
-                    }
-                    Reply::Reset => server.reset(stream, Code::INTERNAL_ERROR, &mut out),
-                    Reply::GoAway => server.go_away(&mut out),
-                    Reply::TurnAway => {
-                        // GOAWAY with the last stream that was looked at: the one before this.
-                        out.extend_from_slice(&[0, 0, 8, 7, 0, 0, 0, 0, 0]);
-                        out.extend_from_slice(&stream.id().saturating_sub(2).to_be_bytes());
-                        out.extend_from_slice(&[0; 4]);
-                    }
-                    Reply::Nonsense => out.extend_from_slice(b"HTTP/1.1 200 OK\r\n\r\n"),
-                    Reply::Hello | Reply::Nothing | Reply::End => {}
-                }
-                steps.push(Do::Send(out));
-                match reply {
-                    Reply::TurnAway => steps.push(Do::Silence),
-                    Reply::End => steps.push(Do::End),
-                    _ => {}
-                }
-            } else {
-                steps.push(Do::Send(out));
+            if !std::mem::replace(&mut greeted, true) {
+                server.start(&mut out);
+                return Some(vec![Do::Send(out)]);
+            }
+            let (mut ended, mut more) = (None, true);
+            match server.next(&mut rest, &mut out).ok()? {
+                Some(ServerEvent::End { stream }) => ended = Some(stream),
+                Some(ServerEvent::Reset { .. }) => seen.borrow_mut().cancelled += 1,
+                Some(_) => {}
+                None => more = !out.is_empty(),
             }
             let left = rest.len();
             input.drain(..input.len() - left);
-            Some(steps)
+            let Some(stream) = ended else { return more.then(|| vec![Do::Send(out)]) };
+            let asked = asked(&seen, connection, &mut nth, now, String::new(), Vec::new());
+            let reply = (reply.borrow_mut())(&asked);
+            if matches!(reply, Reply::Hello | Reply::Slowly(_) | Reply::GoAway) {
+                let headers: [(&str, &[u8]); 1] = [("x-test", b"yes")];
+                server.respond_with(stream, 200, &headers, Body::Static(b"hello"), &mut out).unwrap();
+            }
+            match reply {
+                Reply::Hello | Reply::Nothing => {}
+                Reply::Slowly(time) => {
+                    let second = out.split_off(out.len() - 2);
+                    return Some(vec![Do::Send(out), Do::Wait(time), Do::Send(second)]);
+                }
+                Reply::Reset => server.reset(stream, Code::INTERNAL_ERROR, &mut out),
+                Reply::GoAway => server.go_away(&mut out),
+                Reply::TurnAway => {
+                    // GOAWAY with the last stream that was looked at: the one before this.
+                    let last = stream.id().saturating_sub(2).to_be_bytes();
+                    out.extend([&[0, 0, 8, 7, 0, 0, 0, 0, 0][..], &last, &[0; 4]].concat());
+                    return Some(vec![Do::Send(out), Do::Silence]);
+                }
+                Reply::Nonsense => out.extend_from_slice(b"HTTP/1.1 200 OK\r\n\r\n"),
+                Reply::End => return Some(vec![Do::Send(out), Do::End]),
+            }
+            Some(vec![Do::Send(out)])
         })
     })
 }

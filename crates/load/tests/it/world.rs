@@ -38,6 +38,9 @@ pub fn counted(requests: u64) -> LoadKind<OfferedRate> {
     LoadKind::Count { requests }
 }
 
+/// Receives the reports of a load.
+pub type See<'s> = &'s mut dyn FnMut(Progress);
+
 /// Runs a load to its end, and sees that it balances.
 pub fn load(world: &World, spec: &LoadSpec) -> Result<LoadResult, LoadError> {
     load_with(world, spec, &Outputs::default(), &StopFlag::new(), &mut |_| ())
@@ -49,7 +52,7 @@ pub fn load_with(
     spec: &LoadSpec,
     outputs: &Outputs,
     stop: &StopFlag,
-    progress: &mut dyn FnMut(Progress),
+    progress: See<'_>,
 ) -> Result<LoadResult, LoadError> {
     let begun = world.now();
     let preload = preload(world, spec)?;
@@ -83,25 +86,21 @@ pub struct Client {
 impl Client {
     /// A load that begins when its connections are up.
     pub fn new(world: &World, spec: &LoadSpec, out: &Outputs, preloaded: Option<Duration>) -> Result<Self, LoadError> {
-        Client::with(world, load_tasks(spec, out, false, preloaded, world.now(), world.now())?)
+        let now = world.now();
+        Ok(Client::with(world, load_tasks(spec, out, false, preloaded, now, now)?))
     }
 
-    pub fn with(world: &World, load: LoadTasks<SimDriver>) -> Result<Client, LoadError> {
+    pub fn with(world: &World, load: LoadTasks<SimDriver>) -> Client {
         let add = |make: weir_net::MakeTask<SimDriver>| {
             let driver = world.driver("client");
             let task = make(&driver);
             world.add_task(driver, task)
         };
-        Ok(Client { controller: load.controller, tasks: load.workers.into_iter().map(add).collect() })
+        Client { controller: load.controller, tasks: load.workers.into_iter().map(add).collect() }
     }
 
     /// One turn. Returns when the next has to be; the load is over without one.
-    pub fn turn(
-        &mut self,
-        world: &World,
-        stop: &StopFlag,
-        see: &mut dyn FnMut(Progress),
-    ) -> Result<Option<u64>, LoadError> {
+    pub fn turn(&mut self, world: &World, stop: &StopFlag, see: See<'_>) -> Result<Option<u64>, LoadError> {
         let now = At { mono_ns: world.now(), unix_ns: world.unix_now() };
         match self.controller.turn(now, stop, see) {
             Ok(Next::Poll(until)) => Ok(until),
@@ -115,12 +114,7 @@ impl Client {
         }
     }
 
-    pub fn run(
-        mut self,
-        world: &World,
-        stop: &StopFlag,
-        see: &mut dyn FnMut(Progress),
-    ) -> Result<LoadResult, LoadError> {
+    pub fn run(mut self, world: &World, stop: &StopFlag, see: See<'_>) -> Result<LoadResult, LoadError> {
         while let Some(until) = self.turn(world, stop, see)? {
             world.run_to(until);
         }
@@ -192,15 +186,19 @@ pub fn errors(counts: &Counts) -> Vec<(&'static str, u64)> {
     counts.errors.iter().map(name).collect()
 }
 
-/// The largest of times that a histogram does not tell from this one, nanoseconds: microseconds as results have them.
-pub fn us(nanos: u64) -> f64 {
+/// The least and the largest of times that a histogram does not tell from this one, nanoseconds: microseconds as results have them.
+fn same(nanos: u64) -> [f64; 2] {
     let step = 512_u64 << (64 - nanos.leading_zeros()).saturating_sub(20);
-    (nanos - nanos % step + step - 1) as f64 / 1e3
+    let least = nanos - nanos % step;
+    [least, least + step - 1].map(|nanos| nanos as f64 / 1e3)
+}
+
+/// The time of a percentile that is so many nanoseconds.
+pub fn us(nanos: u64) -> f64 {
+    same(nanos)[1]
 }
 
 /// Whether the least, the middle and the longest of these times are those, nanoseconds.
 pub fn times(of: &Quantiles, least: u64, middle: u64, longest: u64) {
-    let step = |nanos: u64| 512_u64 << (64 - nanos.leading_zeros()).saturating_sub(20);
-    let floor = if least < 512 { 0 } else { least - least % step(least) };
-    assert_eq!([of.min_us, of.p50_us, of.max_us], [floor as f64 / 1e3, us(middle), us(longest)], "{of:?}");
+    assert_eq!([of.min_us, of.p50_us, of.max_us], [same(least)[0], us(middle), us(longest)], "{of:?}");
 }
