@@ -257,7 +257,7 @@ fn store(protocol: Protocol, faults: &str, keyvalue: KeyValue, kind: LoadKind<Of
 fn both_sides_of_a_store_count_the_same_and_nothing_is_wrong() {
     for protocol in Protocol::measured().filter(|protocol| protocol.is_keyvalue()) {
         let known = KeyValue { keys: KeyChoice::Zipf(0.99), key_count: Some(900), preload: 500, ..mixed() };
-        for (keyvalue, kind) in [(mixed(), counted(3_000)), (known, LoadKind::open(1_000.0, Arrivals::Poisson))] {
+        for (keyvalue, kind) in [(mixed(), counted(2_000)), (known, LoadKind::open(1_000.0, Arrivals::Poisson))] {
             let (result, counters) = store(protocol, "none", keyvalue, kind);
             agree(&result, &counters, &format!("{protocol:?}"));
             let operations: u64 = counters.operations.values().sum();
@@ -275,7 +275,7 @@ fn a_store_that_loses_or_lies_is_caught() {
             ("stale=1%", &[Lost, Stale, Resurrected]),
             ("busy=1%", &[Busy]),
         ] {
-            let (result, counters) = store(protocol, faults, mixed(), counted(6_000));
+            let (result, counters) = store(protocol, faults, mixed(), counted(3_000));
             let errors = &result.total.errors;
             let name = format!("{protocol:?} {faults}: {errors:?}, {:?}", counters.faults);
             assert!(kinds.iter().any(|kind| errors.contains_key(kind)), "{name}");
