@@ -121,12 +121,12 @@ fn given_source_addresses_are_bound() {
     }
 }
 
-/// 10,000 a second are due, each with up to 50 us awake before it.
+/// So few are due that a busy machine keeps up with them, each with up to 50 us awake before it.
 #[test]
 fn what_is_spent_awake_and_waiting_is_told_apart_from_work() {
     for driver in DRIVERS {
         let origin = origin(driver, Protocol::Http11, None);
-        let mut spec = LoadSpec { driver, duration_s: 0.5, ..order(origin.addr(), constant(10_000.0)) };
+        let mut spec = LoadSpec { driver, ..order(origin.addr(), constant(200.0)) };
         let open = load(&spec).unwrap();
         let cpu_us = open.cpu_us.0 + open.cpu_us.1;
         assert!(open.busy_poll_us > 0 && open.busy_poll_us <= cpu_us, "{} of {cpu_us} us", open.busy_poll_us);
