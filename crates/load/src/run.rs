@@ -78,7 +78,7 @@ pub(crate) struct Job<'a> {
     pub outputs: &'a Outputs,
     pub gate: Option<&'a Gate>,
     pub stop: &'a StopFlag,
-    /// The host's resources; tests make ports run short.
+    /// The host's.
     pub resources: &'a Resources,
 }
 

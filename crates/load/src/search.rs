@@ -85,22 +85,22 @@ pub fn find_max_to(
     stop: &StopFlag,
     progress: &mut dyn FnMut(SearchProgress),
 ) -> Result<SearchResult, LoadError> {
-    let none = Outputs::default();
-    let mut run = |spec: &LoadSpec, kind: ProbeKind, progress: &mut dyn FnMut(SearchProgress)| {
-        let outputs = if kind == ProbeKind::Confirm { outputs } else { &none };
+    let mut run = |spec: &LoadSpec, outputs: &Outputs, progress: &mut dyn FnMut(SearchProgress)| {
         run::run_gated(spec, outputs, gate, stop, &mut |news| progress(SearchProgress::Load(news)))
     };
-    Search::new(spec, conditions, options)?.carry_out(stop, progress, &mut run)
+    Search::new(spec, conditions, options, outputs)?.carry_out(stop, progress, &mut run)
 }
 
 /// Runs a load. Tests replace it.
-type Run<'a> = dyn FnMut(&LoadSpec, ProbeKind, &mut dyn FnMut(SearchProgress)) -> Result<LoadResult, LoadError> + 'a;
+type Run<'a> = dyn FnMut(&LoadSpec, &Outputs, &mut dyn FnMut(SearchProgress)) -> Result<LoadResult, LoadError> + 'a;
 
 /// A running search.
 struct Search<'a> {
     spec: &'a LoadSpec,
     conditions: &'a [Condition],
     options: &'a SearchOptions,
+    /// Of the trial of full length.
+    outputs: &'a Outputs,
     strategy: Strategy,
     begun: u64,
     probes: Vec<Probe>,
@@ -112,7 +112,12 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(spec: &'a LoadSpec, conditions: &'a [Condition], options: &'a SearchOptions) -> Result<Self, LoadError> {
+    fn new(
+        spec: &'a LoadSpec,
+        conditions: &'a [Condition],
+        options: &'a SearchOptions,
+        outputs: &'a Outputs,
+    ) -> Result<Self, LoadError> {
         check(conditions, options).map_err(LoadError::Order)?;
         if spec.part.is_some() {
             let why =
@@ -123,6 +128,7 @@ impl<'a> Search<'a> {
             spec,
             conditions,
             options,
+            outputs,
             strategy: Strategy::new(options, spec.duration_s, judge::samples(conditions)),
             begun: threads::now(),
             probes: Vec::new(),
@@ -138,6 +144,7 @@ impl<'a> Search<'a> {
         progress: &mut dyn FnMut(SearchProgress),
         run: &mut Run<'_>,
     ) -> Result<SearchResult, LoadError> {
+        let none = Outputs::default();
         loop {
             let next = self.strategy.next();
             let (kind, rate, window_s) = match next {
@@ -147,11 +154,12 @@ impl<'a> Search<'a> {
             };
             progress(SearchProgress::Begins { number: self.probes.len(), kind, rate, window_s });
             let at_s = span_s(self.begun, threads::now());
-            let mut result = run(&self.order(rate, window_s), kind, progress);
+            let outputs = if kind == ProbeKind::Confirm { self.outputs } else { &none };
+            let mut result = run(&self.order(rate, window_s), outputs, progress);
             if matches!(result, Err(LoadError::NoConnection { .. })) && !self.probes.is_empty() {
                 // The target worked before. It may need a moment to recover from the last trial.
                 threads::sleep(self.recovery);
-                result = run(&self.order(rate, window_s), kind, progress);
+                result = run(&self.order(rate, window_s), outputs, progress);
             }
             let result = match result {
                 Ok(result) if !result.cut_short => result,

@@ -1,7 +1,11 @@
 use weir_model::load::{Counts, OfferedRate, Quantiles, Target};
 use weir_model::suite::{Expect, Request};
+use weir_net::sim::{Link, World};
 
 use super::*;
+use crate::load_tasks;
+use crate::tests::drive;
+use crate::tests::script::{Do, Server};
 
 fn order() -> LoadSpec {
     let request = Request { method: "GET".into(), path: "/".into(), headers: vec![], body: vec![] };
@@ -46,8 +50,8 @@ fn search(
     run: &mut Run<'_>,
 ) -> (Result<SearchResult, LoadError>, Vec<SearchProgress>) {
     let conditions = Condition::list("p99<5ms, errors<0.1%").unwrap();
-    let mut news = Vec::new();
-    let result = Search::new(spec, &conditions, options).and_then(|mut search| {
+    let (mut news, outputs) = (Vec::new(), Outputs::default());
+    let result = Search::new(spec, &conditions, options, &outputs).and_then(|mut search| {
         search.recovery = Duration::ZERO;
         search.carry_out(&StopFlag::new(), &mut |one| news.push(one), run)
     });
@@ -184,7 +188,47 @@ fn orders_that_make_no_search_are_refused() {
         (&conditions[..], SearchOptions { ceiling: Some(0.0), ..plain() }, "ceiling of 0 requests"),
         (&conditions[..], SearchOptions { guess: Some(f64::NAN), ..plain() }, "first guess of NaN"),
     ] {
-        let error = Search::new(&spec, conditions, &options).err().unwrap().to_string();
+        let error = Search::new(&spec, conditions, &options, &Outputs::default()).err().unwrap().to_string();
         assert!(error.contains(text), "{error}");
     }
+}
+
+/// A target that takes 9 ms and a round trip of one for a response carries 400 requests a second over four connections.
+#[test]
+fn the_limit_of_a_target_that_takes_its_time_is_found() {
+    let world = World::new(1);
+    world.set_default_link(Link { latency: 500_000, ..Link::default() });
+    let server = Server::start(&world, "127.0.0.1:0", None, |_, _| {
+        Box::new(|input, _| {
+            let end = input.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+            input.drain(..end);
+            let response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
+            Some(vec![Do::Wait(9_000_000), Do::Send(response)])
+        })
+    });
+    let spec = LoadSpec::new(Target::tcp(server.addr, "target.test"), Request::get("/"), Expect::default());
+    let spec = LoadSpec { connections: 4, warmup_s: 0.1, duration_s: 0.5, timeout_s: 2.0, ..spec };
+    // Above the limit requests wait for a connection, longer from one to the next.
+    let conditions = Condition::list("p90<50ms, errors<1%").unwrap();
+    let options = SearchOptions { tolerance: 0.1, budget_s: 60.0, ..SearchOptions::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| Some(folder.path().join(name));
+    let outputs = Outputs { hlog: path("latency.hlog"), series: path("load.csv") };
+    let mut run = |spec: &LoadSpec, outputs: &Outputs, _: &mut dyn FnMut(SearchProgress)| {
+        drive(&world, load_tasks(spec, outputs, false, None, 1, world.now())?)
+    };
+    let search = Search::new(&spec, &conditions, &options, &outputs).unwrap();
+    let found = search.carry_out(&StopFlag::new(), &mut |_| (), &mut run).unwrap();
+    assert_eq!((found.probes[0].kind, found.probes[0].carried), (ProbeKind::Guess, 400.0));
+    // Half a second over the limit by a tenth makes the last wait for 50 ms.
+    let rate = found.rate.unwrap_or_else(|| panic!("{found:?}"));
+    assert!((400.0..440.0).contains(&rate), "{found:?}");
+    assert_eq!((found.end, found.limit), (SearchEnd::Found, Some(SearchLimit::Target)), "{found:?}");
+    assert!(found.met_up_to <= found.rate && found.rate < found.failed_from, "{found:?}");
+    // The files are those of the last trial of full length: half a second is one row.
+    let rows = std::fs::read_to_string(folder.path().join("load.csv")).unwrap();
+    let confirmation = found.confirmation.unwrap();
+    let due = rows.lines().nth(1).unwrap().split(',').nth(2).unwrap();
+    assert_eq!((rows.lines().count(), due), (2, confirmation.series[0].due.to_string().as_str()), "{rows}");
+    assert!(folder.path().join("latency.hlog").metadata().unwrap().len() > 0);
 }

@@ -18,6 +18,9 @@ use super::pool::{SlotId, SlotState, StreamState};
 use crate::protocol::Protocol;
 use crate::recorder::Phase;
 
+/// What a peer does that takes no more requests.
+const GOES_AWAY: &str = "the peer goes away (GOAWAY)";
+
 impl<P: Protocol> Worker<P> {
     /// A slot waits for its turn to connect.
     pub(super) fn enqueue(&mut self, id: SlotId) {
@@ -117,9 +120,7 @@ impl<P: Protocol> Worker<P> {
     /// An attempt failed; the socket is gone.
     fn connect_failed(&mut self, id: SlotId, kind: ErrorKind, detail: String, now: u64) {
         self.recorder.counts().connect_failures += 1;
-        if self.recorder.phase() == Phase::Connect {
-            self.connector.note_failure(kind, detail);
-        }
+        self.note_failure(kind, || detail);
         self.disconnect(id);
         let slot = self.pool.slot(id);
         slot.fails = slot.fails.saturating_add(1);
@@ -136,6 +137,19 @@ impl<P: Protocol> Worker<P> {
         {
             self.recorder.failed_unsent(due, kind, now);
         }
+    }
+
+    /// Makes a note of why a connection could not be made before the start, or ended again.
+    fn note_failure(&mut self, kind: ErrorKind, detail: impl FnOnce() -> String) {
+        if self.recorder.phase() == Phase::Connect {
+            self.connector.note_failure(kind, detail());
+        }
+    }
+
+    /// The peer ended a connection on which nothing was in flight.
+    pub(super) fn ended_by_peer(&mut self, kind: ErrorKind, detail: impl FnOnce() -> String) {
+        self.recorder.counts().closed_by_peer += 1;
+        self.note_failure(kind, || format!("{} on a connection without a request", detail()));
     }
 
     /// Closes a connection in an orderly way.
@@ -200,10 +214,12 @@ impl<P: Protocol> Worker<P> {
     pub(super) fn finish_if_unused<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
         let slot = self.pool.slot(id);
         match slot.state {
-            SlotState::Up if slot.in_flight == 0 => self.finish(io, id, now),
+            SlotState::Up if slot.in_flight == 0 => {
+                self.note_failure(ErrorKind::ClosedEarly, || GOES_AWAY.to_owned());
+                self.finish(io, id, now);
+            }
             SlotState::Handshaking => {
-                let detail = "the peer goes away (GOAWAY)".to_owned();
-                self.handshake_failed(io, id, ErrorKind::ClosedEarly, detail, now);
+                self.handshake_failed(io, id, ErrorKind::ClosedEarly, GOES_AWAY.to_owned(), now);
             }
             _ => {}
         }
@@ -280,9 +296,8 @@ impl<P: Protocol> Worker<P> {
 
     /// Makes more connections for waiting requests, if none are being made for them and the load allows it.
     pub(super) fn grow(&mut self) {
-        let most = self.share.connections + self.share.more;
         let streams = u64::from(self.plan.streams);
-        while self.pool.len() < most && self.pacing.waiting() > self.connector.under_way() * streams {
+        while self.may_grow() && self.pacing.waiting() > self.connector.under_way() * streams {
             let id = self.add_slot();
             self.enqueue(id);
         }
@@ -303,7 +318,7 @@ impl<P: Protocol> Worker<P> {
             }
             SlotState::Up => {
                 if slot.in_flight == 0 {
-                    self.recorder.counts().closed_by_peer += 1;
+                    self.ended_by_peer(ErrorKind::Reset, || error.to_string());
                 }
                 self.fail_streams(id, ErrorKind::Reset, now);
                 self.lost(io, id, now);
@@ -321,7 +336,7 @@ impl<P: Protocol> Worker<P> {
             let detail = format!("the peer closed the connection {when}");
             self.handshake_failed(io, id, kind.unwrap_or(ErrorKind::ClosedEarly), detail, now);
         } else if slot.in_flight == 0 {
-            self.recorder.counts().closed_by_peer += 1;
+            self.ended_by_peer(ErrorKind::ClosedEarly, || "the peer's end".to_owned());
             self.close(io, id);
             self.lost(io, id, now);
         } else if let Some(stream) = self.protocol.end_of_input(&mut slot.session) {

@@ -243,7 +243,7 @@ impl<P: Protocol> Worker<P> {
         }
         if slot.in_flight == 0 {
             // Between responses some servers say why they close, with a response to no request (408).
-            self.recorder.counts().closed_by_peer += 1;
+            self.ended_by_peer(ErrorKind::Protocol, || error.to_string());
         }
         self.cut(io, id, ErrorKind::Protocol, now);
     }

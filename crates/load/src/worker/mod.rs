@@ -282,9 +282,14 @@ impl<P: Protocol> Worker<P> {
         self.next_due().min(self.recorder.interval_end()).min(self.next_sweep)
     }
 
-    /// When the next request falls due that could be sent then; [`NEVER`] when there is none.
+    /// When the next request falls due that could be sent then, or for which a connection would be made; [`NEVER`] when there is none.
     fn next_due(&self) -> u64 {
-        self.pacing.next_due(!self.pool.none_free())
+        self.pacing.next_due(!self.pool.none_free() || self.may_grow())
+    }
+
+    /// Whether the load allows more connections.
+    fn may_grow(&self) -> bool {
+        self.pool.len() < self.share.connections + self.share.more
     }
 
     /// The load is over and nothing is left to wait for.

@@ -212,7 +212,7 @@ impl Pacing {
     }
 
     /// The due time of the next request that could be sent then; [`NEVER`] when there is none. `free`: a stream is
-    /// free.
+    /// free, or may be made.
     #[inline]
     pub(super) fn next_due(&self, free: bool) -> u64 {
         match &self.source {

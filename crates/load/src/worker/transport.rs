@@ -265,7 +265,7 @@ impl<P: Protocol> Worker<P> {
             return;
         }
         if slot.in_flight == 0 {
-            self.recorder.counts().closed_by_peer += 1;
+            self.ended_by_peer(ErrorKind::Tls, || error.to_string());
         }
         self.cut(io, id, ErrorKind::Tls, now);
     }

@@ -1,0 +1,21 @@
+//! Loads: almost all in a simulated world, against scripted servers or weir's own origin, and those on real sockets that only a kernel
+//! shows (`real`).
+
+mod corpora;
+mod counts;
+mod failures;
+mod hostile;
+mod http2;
+mod keyvalue;
+mod options;
+mod origin;
+mod parts;
+mod real;
+#[path = "../common/script.rs"]
+mod script;
+mod servers;
+mod stopping;
+mod store;
+mod streams;
+mod tls;
+mod world;
