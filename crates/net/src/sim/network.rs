@@ -868,7 +868,7 @@ impl Network {
     /// When the node has something to handle: now, later because it gathers, or not until something happens.
     pub(super) fn ready_at(&self, id: NodeId) -> Option<u64> {
         let node = &self.nodes[id];
-        if node.woken {
+        if node.woken || self.has_lost_all(id) {
             return Some(self.now);
         }
         let (within, events) = node.gather;
