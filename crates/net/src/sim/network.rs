@@ -228,10 +228,13 @@ mod fnv {
         }
 
         fn write(&mut self, bytes: &[u8]) {
-            for chunk in bytes.chunks(8) {
+            let mut mix = |word| self.0 = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3);
+            let (words, rest) = bytes.as_chunks();
+            words.iter().for_each(|word| mix(*word));
+            if !rest.is_empty() {
                 let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                self.0 = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3);
+                word[..rest.len()].copy_from_slice(rest);
+                mix(word);
             }
         }
     }
