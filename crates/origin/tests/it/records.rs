@@ -5,7 +5,7 @@ use weir_model::counters::OriginCounters;
 
 #[test]
 fn every_key_of_the_counters_is_on_the_page() {
-    let page = include_str!("../../../docs/records.md");
+    let page = include_str!("../../../../docs/records.md");
     let (_, page) = page.split_once("## The origin's counters").expect("the chapter");
     let page = page.split("\n## ").next().unwrap_or_default();
     let counters = serde_json::to_value(OriginCounters::default()).expect("counters are JSON");
