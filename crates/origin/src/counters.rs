@@ -401,32 +401,6 @@ mod tests {
     }
 
     #[test]
-    fn the_most_open_is_over_all_workers() {
-        let all_counters = AllCounters::of_workers(2);
-        all_counters.opened(0);
-        all_counters.opened(1);
-        all_counters.closed(false);
-        all_counters.opened(1);
-        let counters = all_counters.counters();
-        assert_eq!(
-            (counters.connections_accepted, counters.connections_open, counters.max_connections_open),
-            (3, 2, 2)
-        );
-    }
-
-    #[test]
-    fn connections_of_readers_are_counted_separately() {
-        let all_counters = AllCounters::of_workers(1);
-        (0..3).for_each(|_| all_counters.opened(0));
-        all_counters.has_reader();
-        assert_eq!((all_counters.open(), all_counters.open_to_others()), (3, 2));
-        all_counters.closed(false);
-        assert_eq!((all_counters.open(), all_counters.open_to_others()), (2, 1));
-        all_counters.closed(true);
-        assert_eq!((all_counters.open(), all_counters.open_to_others()), (1, 1));
-    }
-
-    #[test]
     fn no_snapshot_has_more_answers_than_requests() {
         let all_counters = AllCounters::of_workers(1);
         std::thread::scope(|scope| {

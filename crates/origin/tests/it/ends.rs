@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weir_origin::{Options, payload};
 
-use crate::sim::{LATENCY, MS, ROUND_TRIP, S, SMALL, Scene, get, post};
+use crate::sim::{LATENCY, MS, ROUND_TRIP, S, Scene, get, post, small};
 
 /// How long a connection whose peer broke the protocol stays open, so that the peer gets to read why.
 const LINGER: u64 = 100 * MS;
@@ -105,8 +105,8 @@ fn several_workers_share_the_address() {
 
 #[test]
 fn resets_in_and_after_an_answer() {
-    let scene = Scene::with(Options::default(), SMALL);
-    let machine = scene.machine(SMALL);
+    let scene = Scene::with(Options::default(), small());
+    let machine = scene.machine(small());
     let client = scene.client_of(&machine, 0);
     client.send(get("/bytes/8MiB"));
     machine.freeze();
@@ -172,8 +172,8 @@ fn a_stop_waits_for_a_while_and_not_for_what_stalls() {
 #[test]
 fn idle_connections_are_closed_where_that_is_asked() {
     let idle = Some(Duration::from_millis(400));
-    let scene = Scene::with(Options { idle, ..Options::default() }, SMALL);
-    let machine = scene.machine(SMALL);
+    let scene = Scene::with(Options { idle, ..Options::default() }, small());
+    let machine = scene.machine(small());
     let (mut used, mut silent, mut begun) = (scene.client(), scene.client(), scene.client());
     let deaf = scene.client_of(&machine, 0);
     begun.send("GET /bytes/1 HTTP/1.1\r\nHo");

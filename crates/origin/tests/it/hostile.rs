@@ -9,7 +9,7 @@ use weir_wire::http2::{self, PREFACE};
 
 use crate::common::server_options;
 use crate::h2::Http2;
-use crate::sim::{LATENCY, MS, NodeOptions, ROUND_TRIP, S, SMALL, Scene, client_config, get};
+use crate::sim::{LATENCY, MS, NodeOptions, ROUND_TRIP, S, Scene, client_config, get, small};
 
 struct Counting;
 
@@ -93,8 +93,8 @@ fn heads_that_never_end() {
 
 #[test]
 fn heads_beyond_all_bounds() {
-    let scene = Scene::with(Options::default(), SMALL);
-    let machine = scene.machine(SMALL);
+    let scene = Scene::with(Options::default(), small());
+    let machine = scene.machine(small());
     attack(&scene, 2 << 10, || {
         for _ in 0..20 {
             let client = scene.client_of(&machine, 0);
@@ -142,7 +142,7 @@ fn a_flood_of_resets() {
 #[test]
 fn pipelines_that_nobody_reads() {
     let scene = Scene::new();
-    let machine = scene.machine(SMALL);
+    let machine = scene.machine(small());
     let greedy = scene.client_of(&machine, 0);
     payload(1 << 20);
     attack(&scene, 8 << 10, || {
@@ -220,7 +220,7 @@ fn empty_frames() {
 #[test]
 fn settings_and_pings_nobody_reads_the_answers_of() {
     let scene = Scene::new();
-    let machine = scene.machine(SMALL);
+    let machine = scene.machine(small());
     attack(&scene, 8 << 10, || {
         for kind in [frame(6, 0, 0, &[7; 8]), frame(4, 0, 0, &[0, 4, 0, 1, 0, 0])] {
             let client = scene.client_of(&machine, 0);
@@ -238,7 +238,7 @@ fn settings_and_pings_nobody_reads_the_answers_of() {
 #[test]
 fn windows_opened_wide_and_nothing_read() {
     let scene = Scene::of(Options { tls: Some(server_options()), ..Options::default() });
-    let machine = scene.machine(NodeOptions { send_buffer: 1 << 20, receive_buffer: 1 << 20, ..SMALL });
+    let machine = scene.machine(NodeOptions { send_buffer: 1 << 20, receive_buffer: 1 << 20, ..small() });
     let wide = http2::Options {
         max_streams: 500,
         stream_window: (1 << 31) - 1,
@@ -262,7 +262,7 @@ fn windows_opened_wide_and_nothing_read() {
 #[test]
 fn windows_never_opened() {
     let scene = Scene::of(Options { tls: Some(server_options()), ..Options::default() });
-    let machine = scene.machine(SMALL);
+    let machine = scene.machine(small());
     let client = scene.tls_client_of(&machine, &client_config(Some("h2"))).expect("a handshake");
     attack(&scene, 80 << 10, || {
         client.send([PREFACE.as_slice(), &frame(4, 0, 0, &[0, 4, 0, 0, 0, 0])].concat());

@@ -7,7 +7,7 @@ use weir_wire::http2::{self, Code, ResetCause};
 
 use crate::common::server_options;
 use crate::h2::Http2;
-use crate::sim::{Client, LATENCY, MS, NodeOptions, ROUND_TRIP, S, SMALL, Scene, client_config};
+use crate::sim::{Client, LATENCY, MS, NodeOptions, ROUND_TRIP, S, Scene, client_config, small};
 
 /// Runs each test plain and with TLS.
 macro_rules! on_each_transport {
@@ -296,8 +296,8 @@ fn too_large_to_echo(way: &Way) {
 #[test]
 fn a_late_event_is_not_the_last_and_requests_that_wait_for_room_go_on() {
     // One answer goes over the limit, another waits.
-    let scene = Scene::with(Options::default(), NodeOptions { receive_buffer: 100_000, ..SMALL });
-    let machine = scene.machine(SMALL);
+    let scene = Scene::with(Options::default(), NodeOptions { receive_buffer: 100_000, ..small() });
+    let machine = scene.machine(small());
     let wide =
         http2::Options { stream_window: (1 << 31) - 1, connection_window: (1 << 31) - 1, ..http2::Options::client() };
     let mut client = Http2::with(scene.client_of(&machine, 0), &wide);

@@ -5,7 +5,7 @@ use weir_model::counters::OriginCounters;
 use weir_net::sim::Split;
 use weir_origin::{Options, payload};
 
-use crate::sim::{Client, End, LATENCY, MS, Machine, NodeOptions, ROUND_TRIP, S, SMALL, Scene, get, post};
+use crate::sim::{Client, End, LATENCY, MS, Machine, NodeOptions, ROUND_TRIP, S, Scene, get, post, small};
 
 /// Of the timers, nanoseconds.
 const TICK: u64 = 1 << 15;
@@ -81,8 +81,8 @@ fn a_peer_that_sends_no_more_gets_its_answers() {
 
 #[test]
 fn a_peer_that_does_not_read_holds_up_its_answers_and_gets_all_of_them() {
-    let scene = Scene::with(Options::default(), SMALL);
-    let machine = scene.machine(SMALL);
+    let scene = Scene::with(Options::default(), small());
+    let machine = scene.machine(small());
     let mut client = scene.client_of(&machine, 0);
     client.send(get("/bytes/10000").repeat(1000));
     machine.freeze();
@@ -106,7 +106,7 @@ fn a_peer_that_does_not_read_holds_up_its_answers_and_gets_all_of_them() {
 
 /// A connection whose client does not read, an origin whose kernel takes `taken` bytes, and what the client has asked for.
 fn unread(taken: usize, requests: impl AsRef<[u8]>) -> (Scene, Machine, Client) {
-    let half = |bytes| NodeOptions { send_buffer: taken / 2, receive_buffer: bytes, ..SMALL };
+    let half = |bytes| NodeOptions { send_buffer: taken / 2, receive_buffer: bytes, ..small() };
     let scene = Scene::with(Options::default(), half(100_000));
     let machine = scene.machine(NodeOptions { send_buffer: 100_000, ..half(taken - taken / 2) });
     let client = scene.client_of(&machine, 0);
@@ -199,7 +199,7 @@ fn too_many_waiting_answers_are_refused_in_their_turn() {
     // Together they are more than fits in a buffer.
     assert_eq!((refused.status, refused.at - begun), (400, 60 * S + 2 * ROUND_TRIP));
     // The same for what they hold: the first is being written, and the third is one too many.
-    let machine = scene.machine(NodeOptions { send_buffer: 1 << 20, ..SMALL });
+    let machine = scene.machine(NodeOptions { send_buffer: 1 << 20, ..small() });
     let mut client = scene.client_of(&machine, 0);
     let body = vec![b'x'; 40 << 20];
     (0..3).for_each(|_| client.send(post("/echo", &body)));
@@ -252,7 +252,7 @@ fn mixed_requests() -> Vec<u8> {
 #[test]
 fn responses_and_counters_do_not_depend_on_how_bytes_are_split() {
     let exchange = |seed: Option<u64>| {
-        let node = if seed.is_some_and(|seed| seed % 2 == 0) { SMALL } else { NodeOptions::default() };
+        let node = if seed.is_some_and(|seed| seed % 2 == 0) { small() } else { NodeOptions::default() };
         let split = if seed.is_some() { Split::Random } else { Split::Whole };
         let scene = Scene::seeded(seed.unwrap_or_default(), split, Options::default(), node);
         let mut client = scene.client();

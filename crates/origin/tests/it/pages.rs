@@ -4,7 +4,7 @@ use weir_model::counters::{NameCounters, OriginCounters};
 use weir_origin::{MAX_HELD, Options, ResponseOptions, payload};
 use weir_wire::names::{AnswerKey, Answered, Name};
 
-use crate::sim::{LATENCY, MS, NodeOptions, ROUND_TRIP, S, SMALL, Scene, get, post};
+use crate::sim::{LATENCY, MS, NodeOptions, ROUND_TRIP, S, Scene, get, post, small};
 
 #[test]
 fn every_path_answers() {
@@ -61,10 +61,16 @@ fn headers_are_those_that_were_asked_for() {
         assert_eq!(reply.header("server"), Some("other/1"), "{target}: {}", reply.head);
         assert_eq!(reply.header("content-type"), Some("text/html"), "{target}: {}", reply.head);
         assert_eq!(reply.header("etag"), Some("\"1\""), "{target}: {}", reply.head);
-        assert!(reply.header("date").is_some_and(|date| date.ends_with(" GMT")), "{target}: {}", reply.head);
+        assert_eq!(reply.header("date"), Some("Thu, 01 Jan 2026 00:00:00 GMT"), "{target}: {}", reply.head);
     }
     let own = client.get("/_weir/ready");
     assert_eq!((own.header("server"), own.header("date")), (Some("weir-origin"), None), "{}", own.head);
+    // The date is that of the response.
+    for (at, second) in [(S - LATENCY - 1, "00"), (S - LATENCY, "01"), (100 * S, "40")] {
+        scene.world.run_to(at);
+        let reply = client.get("/bytes/128");
+        assert!(reply.header("date").is_some_and(|date| date.ends_with(&format!(":{second} GMT"))), "{}", reply.head);
+    }
 }
 
 #[test]
@@ -97,16 +103,8 @@ fn wrong_targets_are_explained() {
 fn head_is_the_head_of_get() {
     let scene = Scene::new();
     let mut client = scene.client();
-    for target in [
-        "/",
-        "/bytes/128",
-        "/bytes/11268",
-        "/bytes/11268?chunked=1",
-        "/status/204",
-        "/status/404",
-        "/nowhere",
-        "/delay/1ms",
-    ] {
+    let targets = "/ /bytes/128 /bytes/11268 /bytes/11268?chunked=1 /status/204 /status/404 /nowhere /delay/1ms";
+    for target in targets.split(' ') {
         let whole = client.get(target);
         client.send(format!("HEAD {target} HTTP/1.1\r\nHost: o\r\n\r\n"));
         let head = client.reply_to(true);
@@ -162,8 +160,8 @@ fn echo_refuses_what_is_too_large() {
 /// Clients that send large bodies and read no answer: as many as there is room for are held, and the next is refused until they are gone.
 #[test]
 fn echo_holds_a_limited_number_of_bytes() {
-    let scene = Scene::with(Options::default(), NodeOptions { receive_buffer: 8 << 20, ..SMALL });
-    let deaf = scene.machine(NodeOptions { send_buffer: 8 << 20, ..SMALL });
+    let scene = Scene::with(Options::default(), NodeOptions { receive_buffer: 8 << 20, ..small() });
+    let deaf = scene.machine(NodeOptions { send_buffer: 8 << 20, ..small() });
     let body = vec![b'x'; 60 << 20];
     let held: Vec<_> = (0..MAX_HELD / body.len()).map(|_| scene.client_of(&deaf, 0)).collect();
     held.iter().for_each(|client| client.send(post("/echo", &body)));
@@ -263,21 +261,9 @@ fn names_are_answered_and_counted() {
     let scene = Scene::new();
     let name = |number| Name::new(9, 1, number);
     let mut sent = 0;
-    let targets = [
-        "/bytes/128",
-        "/bytes/9000",
-        "/bytes/300000",
-        "/bytes/9?chunked=1",
-        "/echo",
-        "/headers",
-        "/status/204",
-        "/nowhere",
-        "/bytes/128?delay=1ms",
-        "/bytes/128?fault=status=503",
-        "/bytes/128?fault=drip=1MB/s",
-        "/bytes/128?close=1",
-    ];
-    for target in targets {
+    let targets = "/bytes/128 /bytes/9000 /bytes/300000 /bytes/9?chunked=1 /echo /headers /status/204 /nowhere \
+                   /bytes/128?delay=1ms /bytes/128?fault=status=503 /bytes/128?fault=drip=1MB/s /bytes/128?close=1";
+    for target in targets.split(' ') {
         for (method, version) in [("GET", "1.1"), ("HEAD", "1.1"), ("GET", "1.1"), ("GET", "1.0")] {
             sent += 1;
             let mut client = scene.client();

@@ -26,16 +26,10 @@ pub const ROUND_TRIP: u64 = 2 * LATENCY;
 /// How long anything may take before a test fails.
 const LIMIT: u64 = 100 * S;
 
-/// Clients beyond the first machine's have this buffer, and so has the origin if a test asks for it: what is not read is held up soon.
-pub const SMALL: NodeOptions = NodeOptions {
-    send_buffer: 10_000,
-    receive_buffer: 10_000,
-    descriptors: usize::MAX,
-    ports: 28_232,
-    cpu_per_event: 0,
-    wake_latency: 0,
-    clock_offset: 0,
-};
+/// Small buffers, which are full soon where nobody reads.
+pub fn small() -> NodeOptions {
+    NodeOptions { send_buffer: 10_000, receive_buffer: 10_000, ..NodeOptions::default() }
+}
 
 /// An origin and the machine of its clients.
 pub struct Scene {
@@ -165,7 +159,7 @@ pub fn client_config(alpn: Option<&str>) -> ClientConfig {
 /// What a client is told to do.
 #[derive(Debug)]
 enum Do {
-    Connect,
+    Connect(Address),
     Send(Vec<u8>),
     /// Sends bytes below TLS.
     SendBelow(Vec<u8>),
@@ -184,8 +178,8 @@ pub enum End {
 }
 
 /// One connection of a machine.
+#[derive(Default)]
 struct Desk {
-    to: Address,
     conn: Option<Conn>,
     tls: Option<(Session, Scratch)>,
     /// The kernel has not taken all that it sends.
@@ -214,15 +208,14 @@ struct State {
 impl State {
     fn carry_out(&mut self, driver: &mut SimDriver, number: usize, what: Do) {
         let desk = &mut self.desks[number];
-        if let Do::Connect = what {
-            let conn = driver.connect(&desk.to, None).expect("a socket");
+        if let Do::Connect(to) = &what {
+            let conn = driver.connect(to, None).expect("a socket");
             desk.conn = Some(conn);
             self.numbers.insert(conn, number);
-            return;
         }
         let Some(conn) = desk.conn else { return };
         match (what, &mut desk.tls) {
-            (Do::Connect, _) => {}
+            (Do::Connect(_), _) => {}
             (Do::SendBelow(bytes), _) | (Do::Send(bytes), None) => {
                 desk.is_behind = true;
                 driver.send(conn, &bytes);
@@ -345,19 +338,9 @@ impl Machine {
     pub fn connect(&self, to: SocketAddr, session: Option<Session>) -> Client {
         let mut state = lock(&self.state);
         let number = state.desks.len();
-        state.desks.push(Desk {
-            to: to.into(),
-            conn: None,
-            tls: session.map(|session| (session, Scratch::new())),
-            is_behind: false,
-            pending: Vec::new(),
-            is_ready: false,
-            chunks: VecDeque::new(),
-            is_closed_by_tls: false,
-            end: None,
-        });
+        state.desks.push(Desk { tls: session.map(|session| (session, Scratch::new())), ..Desk::default() });
         drop(state);
-        self.plan(self.world.now(), number, Do::Connect);
+        self.plan(self.world.now(), number, Do::Connect(to.into()));
         Client { machine: self.clone(), number, at: None, buffer: Vec::new() }
     }
 

@@ -1,11 +1,12 @@
 //! TLS: negotiation, client certificates, and peers that break the rules.
 
+use weir_model::protocol::Protocol;
 use weir_origin::{Options, Origin, payload, tls};
 use weir_wire::tls::{ClientConfig, ClientOptions};
 
 use crate::common::server_options;
 use crate::h2::Http2;
-use crate::sim::{Client, End, NodeOptions, SMALL, Scene, client_config};
+use crate::sim::{Client, End, NodeOptions, Scene, client_config, small};
 
 fn start(tls: tls::ServerOptions) -> Scene {
     Scene::of(Options { tls: Some(tls), ..Options::default() })
@@ -144,8 +145,8 @@ fn a_peer_that_never_finishes_the_handshake() {
 
 #[test]
 fn a_slow_reader_gets_everything() {
-    let scene = Scene::with(Options { tls: Some(server_options()), ..Options::default() }, SMALL);
-    let machine = scene.machine(NodeOptions { receive_buffer: 100_000, ..SMALL });
+    let scene = Scene::with(Options { tls: Some(server_options()), ..Options::default() }, small());
+    let machine = scene.machine(NodeOptions { receive_buffer: 100_000, ..small() });
     let mut client = scene.tls_client_of(&machine, &client_config(None)).expect("a handshake");
     client.send("GET /bytes/16MiB HTTP/1.1\r\nHost: o\r\n\r\nGET /bytes/7?close=1 HTTP/1.1\r\nHost: o\r\n\r\n");
     machine.freeze();
@@ -174,6 +175,18 @@ fn without_alpn_the_first_bytes_decide() {
     let scene = start(server_options());
     let mut client = Http2::new(scene.tls_client(&client_config(None)).expect("a handshake"));
     assert_eq!(client.get("/bytes/77").body, payload(77));
+}
+
+#[test]
+fn keys_and_values_are_served_over_it() {
+    let scene = Scene::of(Options { protocol: Protocol::Redis, tls: Some(server_options()), ..Options::default() });
+    let mut client = scene.tls_client(&client_config(None)).expect("a handshake");
+    client.send("SET a 1\r\nGET a\r\n");
+    client.expect("+OK\r\n$1\r\n1\r\n");
+    client.shut_down();
+    client.expect_closed();
+    let counters = scene.counters();
+    assert_eq!((counters.answered, counters.tls.handshakes, counters.connections_open), (2, 1, 0));
 }
 
 #[test]
