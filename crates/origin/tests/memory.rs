@@ -3,44 +3,17 @@
 
 mod common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use common::{Http2, Pipe, connect, server_options};
+use common::{ALL_LIVE, ALLOCATIONS, Http2, Pipe, connect, server_options};
 use weir_model::load::DriverChoice;
 use weir_model::protocol::Protocol;
 use weir_origin::{Options, Origin, payload};
 use weir_wire::juno::{Message, Meta, Opcode, Payload};
 use weir_wire::names::Name;
 use weir_wire::redis::encode;
-
-struct Counting;
-
-/// So far.
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-/// Bytes allocated and not freed.
-static LIVE: AtomicI64 = AtomicI64::new(0);
-
-// SAFETY: everything is passed on to the system's allocator, unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        LIVE.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::IoUring];
 
@@ -65,9 +38,9 @@ fn connections_cost_little_and_usual_requests_allocate_nothing() {
 fn each(name: &str, number: usize, most: f64, connect: impl Fn() -> TcpStream) -> Vec<TcpStream> {
     let _few: Vec<TcpStream> = (0..10).map(|_| connect()).collect();
     let mut all = Vec::with_capacity(number);
-    let before = LIVE.load(Ordering::Relaxed);
+    let before = ALL_LIVE.load(Ordering::Relaxed);
     all.extend((0..number).map(|_| connect()));
-    let each = (LIVE.load(Ordering::Relaxed) - before) as f64 / number as f64;
+    let each = (ALL_LIVE.load(Ordering::Relaxed) - before) as f64 / number as f64;
     println!("{name}: {each:.0} bytes a connection");
     assert!(each <= most, "{name}: {each} bytes a connection");
     all
@@ -123,9 +96,9 @@ fn a_connection_of_keys_and_values_costs_as_little_and_a_key_little_more_than_it
         let mut answer = vec![0; answer_length(&origin, &request(0), b"")];
         let name = format!("{protocol:?}");
         let mut all = each(&name, CONNECTIONS, 1024.0, || served(&origin, &request(0), &mut vec![0; answer.len()]));
-        let before = LIVE.load(Ordering::Relaxed);
+        let before = ALL_LIVE.load(Ordering::Relaxed);
         (0..20_000).for_each(|n| exchange(&mut all[0], &request(n), &mut answer));
-        let each = (LIVE.load(Ordering::Relaxed) - before) as f64 / 20_000.0;
+        let each = (ALL_LIVE.load(Ordering::Relaxed) - before) as f64 / 20_000.0;
         println!("{name}: {each:.0} bytes for a key of 16 bytes and a value of 100");
         assert!(each <= 450.0, "{name}: {each} bytes a key");
     }

