@@ -354,16 +354,9 @@ impl AllCounters {
 mod tests {
     use super::*;
 
-    impl AllCounters {
-        /// For workers that listen on one address.
-        pub(crate) fn of_workers(workers: usize) -> AllCounters {
-            AllCounters::new(workers, Vec::new(), &[])
-        }
-    }
-
     #[test]
     fn no_snapshot_has_more_answers_than_requests() {
-        let all_counters = AllCounters::of_workers(1);
+        let all_counters = AllCounters::new(1, Vec::new(), &[]);
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 for _ in 0..200_000 {

@@ -15,6 +15,10 @@ pub struct Http2 {
     out: Vec<u8>,
 }
 
+fn asked(answers: &mut BTreeMap<u32, Response>, tag: u32) -> &mut Response {
+    answers.get_mut(&tag).expect("asked for")
+}
+
 /// A response, as far as it has come.
 #[derive(Debug, Default)]
 pub struct Response {
@@ -75,28 +79,18 @@ impl Http2 {
         let Some((at, bytes)) = self.connection.receive() else { return false };
         let mut input = bytes.as_slice();
         while let Some(event) = self.client.next(&mut input, &mut self.out).expect("the origin speaks HTTP/2") {
-            let tag = match &event {
-                ClientEvent::Head { tag, .. }
-                | ClientEvent::Data { tag, .. }
-                | ClientEvent::End { tag }
-                | ClientEvent::Reset { tag, .. } => *tag,
-                ClientEvent::GoAway { code } => {
-                    self.went_away = Some(*code);
-                    continue;
-                }
-                ClientEvent::Settings | ClientEvent::Informational { .. } => continue,
-            };
-            let answer = self.answers.get_mut(&tag).expect("asked for");
             match event {
-                ClientEvent::Head { head, .. } => {
-                    (answer.status, answer.length) = (head.status, head.length);
+                ClientEvent::Head { tag, head } => {
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                    answer.headers = head.headers.iter().map(|(name, value)| (text(name), text(value))).collect();
+                    let headers = head.headers.iter().map(|(name, value)| (text(name), text(value))).collect();
+                    *asked(&mut self.answers, tag) =
+                        Response { status: head.status, length: head.length, headers, ..Response::default() };
                 }
-                ClientEvent::Data { bytes, .. } => answer.body.extend_from_slice(bytes),
-                ClientEvent::End { .. } => answer.ended = Some(at),
-                ClientEvent::Reset { cause, .. } => answer.reset = Some(cause),
-                _ => {}
+                ClientEvent::Data { tag, bytes } => asked(&mut self.answers, tag).body.extend_from_slice(bytes),
+                ClientEvent::End { tag } => asked(&mut self.answers, tag).ended = Some(at),
+                ClientEvent::Reset { tag, cause } => asked(&mut self.answers, tag).reset = Some(cause),
+                ClientEvent::GoAway { code } => self.went_away = Some(code),
+                ClientEvent::Settings | ClientEvent::Informational { .. } => {}
             }
         }
         self.flush();

@@ -229,13 +229,11 @@ fn each_answer_comes_when_it_is_due() {
     let begun = scene.world.now();
     let sent: Vec<u32> = (0..20).map(|n| client.send(message(Opcode::GET, &[n; 16], b"", ttl(0)))).collect();
     let mut times = Vec::new();
-    let mut received: Vec<u32> = (0..20)
-        .map(|_| {
-            let opaque = client.receive().opaque;
-            times.push(scene.world.now() - begun - ROUND_TRIP);
-            opaque
-        })
-        .collect();
+    let mut received = Vec::new();
+    for _ in 0..20 {
+        received.push(client.receive().opaque);
+        times.push(scene.world.now() - begun - ROUND_TRIP);
+    }
     assert_ne!(received, sent, "later ones overtake");
     received.sort_unstable();
     assert_eq!(received, sent);

@@ -51,13 +51,12 @@ fn delays_run_from_the_request_and_side_by_side() {
 
 #[test]
 fn ten_thousand_in_flight_have_the_requested_mean_delay() {
-    const N: usize = 10_000;
     let scene = Scene::new();
-    let mut clients: Vec<_> = (0..N).map(|_| scene.client()).collect();
+    let mut clients: Vec<_> = (0..10_000).map(|_| scene.client()).collect();
     let begun = scene.world.now();
     clients.iter().for_each(|client| client.send(get("/bytes/128?delay=exp:200ms")));
     let waits: Vec<u64> = clients.iter_mut().map(|client| client.reply().at - begun - ROUND_TRIP).collect();
-    let mean = waits.iter().sum::<u64>() / N as u64;
+    let mean = waits.iter().sum::<u64>() / 10_000;
     // The standard error of the mean is 1 %.
     assert!((190 * MS..210 * MS).contains(&mean), "{mean} ns");
     let below = waits.iter().filter(|wait| **wait < 138_629_436).count();
@@ -233,20 +232,21 @@ fn a_slot_used_again_starts_anew() {
 
 /// Requests of all kinds on one connection, the last of them invalid.
 fn mixed_requests() -> Vec<u8> {
+    let (get, text) = (|target| get(target).into_bytes(), |text: &str| text.as_bytes().to_vec());
     let parts = [
         get("/bytes/100"),
-        "POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: 11\r\n\r\nhello world".to_owned(),
+        post("/echo", "hello world"),
         get("/_weir/ready"),
-        "HEAD /bytes/5000?chunked=1 HTTP/1.1\r\nHost: o\r\nConnection: keep-alive\r\n\r\n".to_owned(),
-        "PUT /echo?chunked=1 HTTP/1.1\r\nHost: o\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0a\r\n0123456789\r\n0\r\n\r\n"
-            .to_owned(),
-        "POST /bytes/7 HTTP/1.1\r\nHost: o\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nbody".to_owned(),
+        text("HEAD /bytes/5000?chunked=1 HTTP/1.1\r\nHost: o\r\nConnection: keep-alive\r\n\r\n"),
+        text("PUT /echo?chunked=1 HTTP/1.1\r\nHost: o\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"),
+        text("0a\r\n0123456789\r\n0\r\n\r\n"),
+        text("POST /bytes/7 HTTP/1.1\r\nHost: o\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nbody"),
         get("/nowhere"),
         get("/bytes/20000"),
-        "GET /bytes/1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned(),
-        "POST /echo HTTP/1.1\r\nHost: o\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".to_owned(),
+        text("GET /bytes/1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"),
+        text("POST /echo HTTP/1.1\r\nHost: o\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
     ];
-    parts.concat().into_bytes()
+    parts.concat()
 }
 
 #[test]

@@ -183,33 +183,28 @@ fn continue_is_sent_before_the_body() {
 }
 
 #[test]
-fn http_1_0_is_closed_unless_asked() {
+fn connections_are_closed_as_version_and_header_say() {
     let scene = Scene::new();
-    let mut client = scene.client();
-    client.send("GET /bytes/5 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    let reply = client.reply();
-    assert_eq!((reply.body.as_slice(), reply.header("connection")), (payload(5), Some("keep-alive")));
-    client.send("GET /bytes/6 HTTP/1.0\r\n\r\n");
-    let reply = client.reply();
-    assert_eq!((reply.body.as_slice(), reply.header("connection")), (payload(6), Some("close")));
-    client.expect_closed();
+    for (rest, size, connection) in [
+        ("1.0\r\nConnection: keep-alive", 5, "keep-alive"),
+        ("1.0", 6, "close"),
+        ("1.1\r\nHost: o\r\nConnection: close", 0, "close"),
+        ("1.1\r\nHost: o\r\nConnection: close", 165_854, "close"),
+    ] {
+        let mut client = scene.client();
+        client.send(format!("GET /bytes/{size} HTTP/{rest}\r\n\r\n"));
+        let reply = client.reply();
+        assert_eq!((reply.body == payload(size), reply.header("connection")), (true, Some(connection)), "{rest}");
+        if connection == "close" {
+            client.expect_closed();
+        }
+    }
+    // HTTP/1.0 has no chunks: the end of the body is that of the connection.
     let mut client = scene.client();
     client.send("GET /bytes/50000?chunked=1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     let reply = client.reply();
     assert_eq!((reply.header("transfer-encoding"), reply.header("content-length")), (None, None));
     assert!(reply.body == payload(50_000));
-}
-
-#[test]
-fn close_is_honoured() {
-    let scene = Scene::new();
-    for size in [0, 128, 165_854] {
-        let mut client = scene.client();
-        client.send(format!("GET /bytes/{size} HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n"));
-        let reply = client.reply();
-        assert_eq!((reply.body.len(), reply.header("connection")), (size, Some("close")));
-        client.expect_closed();
-    }
 }
 
 #[test]
@@ -260,17 +255,14 @@ fn names_are_answered_and_counted() {
         }
     }
     let mut client = scene.client();
-    for text in ["", "1", "000900100000000G", "00090010000000000"] {
-        client.send(format!("GET /bytes/1 HTTP/1.1\r\nHost: o\r\nx-weir-name: {text}\r\n\r\n"));
-        assert_eq!(client.reply().header("x-weir-answer"), None, "{text}");
-    }
-    assert_eq!(client.get("/bytes/1").header("x-weir-answer"), None);
-    client.send("GET /_weir/ready HTTP/1.1\r\nHost: o\r\nx-weir-name: 0009001000000001\r\n\r\n");
-    assert_eq!(client.reply().header("x-weir-answer"), None, "the lab's own");
-    for _ in 0..2 {
-        client.send("GET /bytes/1 HTTP/1.1\r\nHost: o\r\nx-weir-name: 0009001000000001\r\n\r\n");
-        assert!(client.reply().header("x-weir-answer").is_some());
-    }
+    let mut has_answer = |target: &str, text: &str| {
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: o\r\nx-weir-name: {text}\r\n\r\n"));
+        client.reply().header("x-weir-answer").is_some()
+    };
+    assert!(["", "1", "000900100000000G", "00090010000000000"].iter().all(|text| !has_answer("/bytes/1", text)));
+    assert!(!has_answer("/_weir/ready", "0009001000000001"), "the lab's own");
+    assert!(has_answer("/bytes/1", "0009001000000001") && has_answer("/bytes/1", "0009001000000001"));
+    assert_eq!(scene.client().get("/bytes/1").header("x-weir-answer"), None);
     let names = scene.counters().names;
     let expected = NameCounters { named: sent + 2, distinct: sent, repeated: 1, malformed: 4, unremembered: 0 };
     assert_eq!((names, names.again()), (expected, 2));

@@ -29,7 +29,7 @@ on_each_driver!(
     a_delay_is_never_cut_short,
     a_frozen_origin_answers_afterwards_and_stops,
     several_threads_share_the_address_and_free_it,
-    a_taken_port_is_reported,
+    a_taken_port_and_a_missing_cpu_are_reported,
     a_unix_socket_serves_too_and_its_file_goes,
 );
 
@@ -197,7 +197,9 @@ fn several_threads_share_the_address_and_free_it(driver: DriverChoice) {
     }
 }
 
-fn a_taken_port_is_reported(driver: DriverChoice) {
+fn a_taken_port_and_a_missing_cpu_are_reported(driver: DriverChoice) {
+    let error = Origin::start(Options { threads: 2, cpus: vec![0, 1000], ..on(driver) }).expect_err("no such CPU");
+    assert!(error.to_string().contains("CPU 1000"), "{error}");
     for (first, second) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
         let origin = start(Options { threads: first, ..on(driver) });
         let options = Options { listen: origin.addr(), threads: second, ..on(driver) };
@@ -226,13 +228,6 @@ fn a_unix_socket_serves_too_and_its_file_goes(driver: DriverChoice) {
     assert_eq!(counters_when(&origin, |counters| counters.answered == 11).connections_used, 11);
     drop(origin);
     assert!(!path.exists());
-}
-
-#[test]
-fn a_missing_cpu_is_reported() {
-    let error = Origin::start(Options { threads: 2, cpus: vec![0, 1000], ..on(DriverChoice::Epoll) });
-    let error = error.expect_err("no such CPU");
-    assert!(error.to_string().contains("CPU 1000"), "{error}");
 }
 
 #[test]

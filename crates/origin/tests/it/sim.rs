@@ -40,8 +40,6 @@ pub struct Scene {
     pub tasks: Vec<usize>,
     wakers: Vec<SimWaker>,
     pub clients: Machine,
-    /// It has TLS.
-    pub tls: bool,
 }
 
 impl Scene {
@@ -72,7 +70,6 @@ impl Scene {
             *addr = listen(*addr).address().tcp().expect("of TCP");
         }
         let addresses: Vec<_> = std::iter::once(options.listen).chain(options.also.iter().copied()).collect();
-        let tls = options.tls.is_some();
         let OriginTasks { handle, workers, stall_meter } =
             OriginTasks::<SimDriver>::new(options).expect("options that can be used");
         let (mut tasks, mut wakers) = (Vec::new(), Vec::new());
@@ -89,7 +86,7 @@ impl Scene {
         let task = stall_meter(&driver);
         tasks.push(world.add_task(driver, task));
         let clients = Machine::new(&world, NodeOptions::default());
-        Scene { world, handle, addresses, tasks, wakers, clients, tls }
+        Scene { world, handle, addresses, tasks, wakers, clients }
     }
 
     /// A connection that the origin has accepted.
