@@ -14,3 +14,10 @@ fn only_what_the_peer_does_is_a_reset() {
     assert!([ConnectionReset, BrokenPipe, ConnectionAborted].into_iter().all(|kind| is_reset(&kind.into())));
     assert!(!is_reset(&TimedOut.into()));
 }
+
+#[test]
+fn a_former_connection_of_a_slot_is_not_found() {
+    let mut pages: Vec<Box<[Connection<HttpSession>]>> = vec![(0..PAGE).map(|_| Connection::new()).collect()];
+    pages[0][3].conn = Some(Conn::new(3, 2));
+    assert!(find(&mut pages, Conn::new(3, 2)).is_some() && find(&mut pages, Conn::new(3, 1)).is_none());
+}

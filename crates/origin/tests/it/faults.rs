@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use weir_origin::payload;
+use weir_origin::{Options, payload};
 
-use crate::sim::{End, MS, ROUND_TRIP, S, Scene, get};
+use crate::sim::{End, MS, ROUND_TRIP, S, Scene, get, responses};
 
 fn counted(kind: &str, n: u64) -> BTreeMap<String, u64> {
     BTreeMap::from([(kind.to_owned(), n)])
@@ -116,7 +116,7 @@ fn a_drip_keeps_its_rate_and_its_turn() {
 
 #[test]
 fn neither_the_labs_own_requests_nor_those_that_want_none_get_faults() {
-    let scene = Scene::responding(Some("30s"), "reset");
+    let scene = Scene::of(Options { responses: responses(Some("30s"), "reset"), ..Options::default() });
     let mut client = scene.client();
     let begun = scene.world.now();
     for n in 1..=20 {
@@ -134,7 +134,10 @@ fn neither_the_labs_own_requests_nor_those_that_want_none_get_faults() {
 #[test]
 fn faults_by_flag_have_their_probability_and_follow_from_the_seed() {
     let statuses = || {
-        let scene = Scene::responding(None, "status=500:20%,status=503:10%,close=0");
+        let scene = Scene::of(Options {
+            responses: responses(None, "status=500:20%,status=503:10%,close=0"),
+            ..Options::default()
+        });
         let mut client = scene.client();
         let all: Vec<u16> = (0..2000).map(|_| client.get("/bytes/10").status).collect();
         (all, scene.counters())

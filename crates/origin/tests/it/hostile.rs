@@ -120,8 +120,7 @@ fn rapid_reset() {
         for first in (0..40_000u32).step_by(100) {
             let ask = |stream| frame(1, 5, stream, &block("/bytes/165854?delay=10ms"));
             let both = |n| [ask(2 * n + 1), frame(3, 0, 2 * n + 1, &8u32.to_be_bytes())].concat();
-            client.pour(&(first..first + 100).flat_map(both).collect::<Vec<u8>>(), 1);
-            if client.is_over() {
+            if !client.pour(&(first..first + 100).flat_map(both).collect::<Vec<u8>>(), 1) {
                 break;
             }
         }

@@ -51,11 +51,6 @@ impl Scene {
         Scene::with(options, NodeOptions::default())
     }
 
-    /// An origin whose responses have this delay and these faults.
-    pub fn responding(delay: Option<&str>, faults: &str) -> Scene {
-        Scene::of(Options { responses: responses(delay, faults), ..Options::default() })
-    }
-
     /// `node`: what the kernel of the origin has.
     pub fn with(options: Options, node: NodeOptions) -> Scene {
         Scene::seeded(1, Split::Whole, options, node)
@@ -402,21 +397,17 @@ impl Client {
         self.plan(Do::SendBelow(bytes.as_ref().to_vec()));
     }
 
-    /// Sends this so many times, each when the kernel has taken the one before, until the origin reads no more or has ended.
-    pub fn pour(&self, bytes: &[u8], times: usize) {
-        for _ in 0..times {
+    /// Sends this so many times, each when the kernel has taken the one before, while the origin reads and has not ended. Returns
+    /// whether it was all.
+    pub fn pour(&self, bytes: &[u8], times: usize) -> bool {
+        (0..times).all(|_| {
             self.send(bytes);
-            let until = self.machine.world.now() + 10 * LATENCY;
-            let taken = || self.desk(|desk| !desk.is_behind && desk.conn.is_some());
+            // From now on it is behind.
             self.machine.world.run_to(self.machine.world.now());
-            if !self.machine.world.run_until(until, taken) || self.is_over() {
-                return;
-            }
-        }
-    }
-
-    pub fn is_over(&self) -> bool {
-        self.desk(|desk| desk.end.is_some())
+            let until = self.machine.world.now() + 10 * LATENCY;
+            let is_taken = self.machine.world.run_until(until, || self.desk(|desk| !desk.is_behind));
+            is_taken && self.desk(|desk| desk.end.is_none())
+        })
     }
 
     /// Ends the stream to the origin, and goes on reading.
