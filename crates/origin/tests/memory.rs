@@ -1,5 +1,5 @@
-//! What a connection costs, and that the usual request allocates nothing, on either driver. It counts every allocation of the process,
-//! threads of the origin included, so it has a program of its own, and this one test: the runner allocates when a test ends.
+//! What a connection costs, and that the usual request allocates nothing, on either driver. It counts what the whole process has
+//! allocated, threads of the origin included, so it has a program of its own, and in it one test.
 
 mod common;
 
@@ -8,6 +8,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::Ordering;
 
 use common::{ALL_LIVE, ALLOCATIONS, Http2, Pipe, connect, server_options};
+use rustix::thread::gettid;
 use weir_model::load::DriverChoice;
 use weir_model::protocol::Protocol;
 use weir_origin::{Options, Origin, payload};
@@ -128,15 +129,25 @@ fn with_tls_it_costs_a_few_kibibytes_and_http_2_little_more_than_http_1() {
     }
 }
 
-/// Checks what 1000 of these allocate, after a few to warm up. Requests that lie across two of io_uring's buffers (128 KiB) are put
-/// together in memory that is freed with them; by epoll each is read into the same buffer from its beginning.
+/// Checks what 1000 of these allocate in the threads that take part, after a few to warm up. Requests that lie across two of io_uring's
+/// buffers (128 KiB) are put together in memory that is freed with them; by epoll each is read into the same buffer from its beginning.
 fn allocate(name: &str, driver: DriverChoice, most: u64, mut exchange: impl FnMut()) {
     (0..200).for_each(|_| exchange());
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let own = gettid().as_raw_nonzero().get() as usize;
+    let tasks = std::fs::read_dir("/proc/self/task").expect("threads").map(|task| task.expect("a thread").file_name());
+    let numbers = tasks.map(|task| task.to_string_lossy().parse().expect("a number"));
+    let threads: Vec<usize> = numbers.filter(|number| *number == own || is_worker(*number)).collect();
+    assert_eq!(threads.len(), 2, "the origin's worker and this one");
+    let count = || threads.iter().map(|n| ALLOCATIONS[n % ALLOCATIONS.len()].load(Ordering::Relaxed)).sum::<u64>();
+    let before = count();
     (0..1000).for_each(|_| exchange());
-    let count = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let count = count() - before;
     let most = most + if driver == DriverChoice::Epoll { 0 } else { 20 };
     assert!(count <= most, "{driver:?} {name}: {count} in 1000 requests");
+}
+
+fn is_worker(thread: usize) -> bool {
+    std::fs::read_to_string(format!("/proc/self/task/{thread}/comm")).is_ok_and(|name| name.starts_with("weir-origin-"))
 }
 
 fn the_usual_request_allocates_nothing() {
