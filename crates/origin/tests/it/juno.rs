@@ -229,7 +229,7 @@ fn each_answer_comes_when_it_is_due() {
     let begun = scene.world.now();
     // Each comes by itself.
     let mut send = |n| client.send(message(Opcode::GET, &[n; 16], b"", ttl(0)));
-    let sent: Vec<u32> = (0..20).map(|n| send(n)).inspect(|_| scene.run(10_000)).collect();
+    let sent: Vec<u32> = (0..20).map(&mut send).inspect(|_| scene.run(10_000)).collect();
     let (mut times, mut received) = (Vec::new(), Vec::new());
     for _ in 0..20 {
         received.push(client.receive().opaque);
