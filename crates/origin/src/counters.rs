@@ -354,81 +354,9 @@ impl AllCounters {
 mod tests {
     use super::*;
 
-    impl AllCounters {
-        /// For workers that listen on one address.
-        pub(crate) fn of_workers(workers: usize) -> AllCounters {
-            AllCounters::new(workers, Vec::new(), &[])
-        }
-    }
-
-    #[test]
-    fn what_reaches_each_address_is_counted() {
-        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        let all_counters = AllCounters::new(2, vec![address(7), address(8)], &["get"]);
-        for (worker, requests) in [(0, 1), (1, 2), (2, 4), (3, 8)] {
-            all_counters.opened(worker);
-            (1..=requests).for_each(|number| all_counters.worker(worker).request(number, Application::Redis));
-            all_counters.worker(worker).operation(0);
-        }
-        let counters = all_counters.counters();
-        assert_eq!((counters.requests, &counters.operations["get"]), (15, &4));
-        let seen = counters.addresses.iter().map(|a| (a.address.as_str(), a.connections_used, a.requests));
-        assert_eq!(seen.collect::<Vec<_>>(), [("127.0.0.1:7", 2, 5), ("127.0.0.1:8", 2, 10)]);
-    }
-
-    #[test]
-    fn workers_add_up() {
-        let all_counters = AllCounters::of_workers(2);
-        for (worker, number, version, header) in [
-            (0, 1, Version::Http11, ConnectionHeader::None),
-            (0, 2, Version::Http11, ConnectionHeader::Close),
-            (1, 1, Version::Http10, ConnectionHeader::None),
-        ] {
-            all_counters.worker(worker).request(number, Application::Http1);
-            all_counters.worker(worker).request_http1(version, header);
-        }
-        all_counters.worker(0).max_in_flight.raise(3);
-        all_counters.worker(1).max_in_flight.raise(2);
-        all_counters.worker(1).bytes_in.add(5);
-        let counters = all_counters.counters();
-        assert_eq!((counters.schema, counters.requests, counters.bytes_in), (COUNTERS_SCHEMA, 3, 5));
-        assert_eq!(counters.max_in_flight_per_connection, 3);
-        assert_eq!(counters.connections_reaching, BTreeMap::from([(1, 2), (2, 1)]));
-        assert_eq!((counters.connections_used, counters.connections_by_protocol["http/1.1"]), (2, 2));
-        assert_eq!((counters.max_requests_per_connection, counters.least_requests_per_connection()), (2, 1));
-        assert_eq!(counters.versions, BTreeMap::from([("HTTP/1.0".into(), 1), ("HTTP/1.1".into(), 2)]));
-        assert_eq!(counters.connection_headers, BTreeMap::from([("(none)".into(), 2), ("close".into(), 1)]));
-    }
-
-    #[test]
-    fn the_most_open_is_over_all_workers() {
-        let all_counters = AllCounters::of_workers(2);
-        all_counters.opened(0);
-        all_counters.opened(1);
-        all_counters.closed(false);
-        all_counters.opened(1);
-        let counters = all_counters.counters();
-        assert_eq!(
-            (counters.connections_accepted, counters.connections_open, counters.max_connections_open),
-            (3, 2, 2)
-        );
-    }
-
-    #[test]
-    fn connections_of_readers_are_counted_separately() {
-        let all_counters = AllCounters::of_workers(1);
-        (0..3).for_each(|_| all_counters.opened(0));
-        all_counters.has_reader();
-        assert_eq!((all_counters.open(), all_counters.open_to_others()), (3, 2));
-        all_counters.closed(false);
-        assert_eq!((all_counters.open(), all_counters.open_to_others()), (2, 1));
-        all_counters.closed(true);
-        assert_eq!((all_counters.open(), all_counters.open_to_others()), (1, 1));
-    }
-
     #[test]
     fn no_snapshot_has_more_answers_than_requests() {
-        let all_counters = AllCounters::of_workers(1);
+        let all_counters = AllCounters::new(1, Vec::new(), &[]);
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 for _ in 0..200_000 {

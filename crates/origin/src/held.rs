@@ -28,16 +28,3 @@ impl Room {
         self.0.set(self.0.get() - bytes);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_room_has_a_limit_and_is_free_again() {
-        let room = Room::default();
-        assert!(room.take(MAX_HELD - 10) && room.take(10) && !room.take(1));
-        room.give_back(MAX_HELD - 10);
-        assert!(room.take(MAX_HELD - 10) && !room.take(1));
-    }
-}

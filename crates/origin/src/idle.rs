@@ -54,20 +54,3 @@ impl Looks {
         due
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_connection_ends_after_two_whole_times_between_looks() {
-        let mut age = Age::default();
-        assert!(age.look().is_none() && age.look().is_none());
-        assert!(matches!(age.look(), Some(SessionEvent::Stop)));
-        assert!((0..300).all(|_| matches!(age.look(), Some(SessionEvent::Abort))));
-        let mut looks = Looks::new(Duration::from_nanos(10), 100);
-        let first = looks.next();
-        assert!(!looks.due(first - 1) && looks.due(first) && !looks.due(first));
-        assert_eq!(looks.next() - first, 5);
-    }
-}

@@ -96,30 +96,6 @@ mod tests {
     }
 
     #[test]
-    fn byte_by_byte() {
-        let mut sends = InFlight::default();
-        sends.push(written(10, 5), Role::Counted);
-        sends.push(written(10, 0), Role::Counted);
-        assert_eq!(sends.account_sent(25), Progress::default());
-        assert_eq!(sends.account_sent(17), Progress { bytes: 8, body: 0, answered: 0 });
-        assert_eq!(sends.account_sent(13), Progress { bytes: 4, body: 2, answered: 0 });
-        assert_eq!(sends.account_sent(10), Progress { bytes: 3, body: 3, answered: 1 });
-        assert!(!sends.is_empty());
-        assert_eq!(sends.account_sent(0), Progress { bytes: 10, body: 0, answered: 1 });
-        assert!(sends.is_empty());
-        assert_eq!(sends.account_sent(0), Progress::default());
-    }
-
-    #[test]
-    fn only_counted_requests_are_answered_and_own_bytes_are_skipped() {
-        let mut sends = InFlight::default();
-        sends.push(written(25, 0), Role::Continue);
-        sends.push(written(100, 50), Role::Own);
-        sends.push(written(80, 20), Role::Malformed);
-        assert_eq!(sends.account_sent(0), Progress { bytes: 125, body: 20, answered: 0 });
-    }
-
-    #[test]
     fn chunk_framing_is_no_body_when_the_answer_is_complete() {
         let mut sends = InFlight::default();
         sends.push(Written { bytes: 130, body: 16, before_body: 100 }, Role::Counted);

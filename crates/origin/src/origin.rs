@@ -70,7 +70,7 @@ impl Origin {
     }
 
     /// As [`Origin::start`], with sessions of a protocol.
-    pub(crate) fn start_with<S: Session + 'static>(
+    fn start_with<S: Session + 'static>(
         options: Options,
         sessions: MakeShared<S>,
         keys: Option<KeyCount>,

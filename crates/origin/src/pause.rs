@@ -43,23 +43,3 @@ impl Pause {
         self.ordered.store(false, Ordering::Release);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn it_lasts_as_long_as_ordered_and_can_be_ended() {
-        let pause = Pause::default();
-        let begun = Instant::now();
-        pause.wait();
-        pause.order(Duration::from_millis(50));
-        pause.wait();
-        assert!(begun.elapsed() >= Duration::from_millis(50));
-        pause.order(Duration::from_secs(600));
-        std::thread::scope(|scope| {
-            scope.spawn(|| pause.wait());
-            pause.order(Duration::ZERO);
-        });
-    }
-}

@@ -222,13 +222,4 @@ mod tests {
             assert!(in_head <= in_body && in_body < (head + body) as usize);
         }
     }
-
-    #[test]
-    fn drips_have_their_rate() {
-        for rate in [1, 7, 99, 100, 1000, 1_000_000] {
-            let pace = Pace::new(rate, 0);
-            let per_second = pace.step() as f64 * 1e9 / pace.pause as f64;
-            assert!((per_second / f64::from(rate) - 1.0).abs() < 0.001, "{per_second} for {rate}");
-        }
-    }
 }

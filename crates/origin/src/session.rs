@@ -72,6 +72,3 @@ pub(crate) trait Session: Debug {
     /// Whether the connection has ended. It gets no more events.
     fn is_closed(&self) -> bool;
 }
-
-#[cfg(test)]
-mod tests;

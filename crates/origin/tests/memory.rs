@@ -1,170 +1,221 @@
-//! Measures the memory of a waiting connection. Alone in its file, because it counts every allocation of the process.
+//! What a connection costs, and that the usual request allocates nothing, on either driver. It counts what the whole process has
+//! allocated, threads of the origin included, so it has a program of its own, and in it one test.
 
 mod common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::Ordering;
 
-use common::http2::Http2;
-use common::pipe::{Pipe, client_config};
+use common::{ALL_LIVE, ALLOCATIONS, Http2, Pipe, connect, server_options};
+use rustix::thread::gettid;
 use weir_model::load::DriverChoice;
-use weir_model::suite::Protocol;
-use weir_origin::{Options, Origin, tls};
+use weir_model::protocol::Protocol;
+use weir_origin::{Options, Origin, payload};
 use weir_wire::juno::{Message, Meta, Opcode, Payload};
+use weir_wire::names::Name;
 use weir_wire::redis::encode;
 
-struct Counting;
-
-/// Bytes allocated and not freed.
-static LIVE: AtomicI64 = AtomicI64::new(0);
-
-/// Held by the test that counts.
-static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
-// SAFETY: everything is passed on to the system's allocator, unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::IoUring];
 
 /// More than a power of two, so that tables that double are at their worst.
 const CONNECTIONS: usize = 2_100;
 
-const REQUEST: &[u8] = b"GET /bytes/11268 HTTP/1.1\r\nHost: o\r\n\r\n";
+/// The first request's name.
+const NAME: &str = "0001000000000000";
 
 #[test]
-fn a_connection_that_waits_costs_less_than_a_kibibyte() {
-    let _alone = ALONE.lock();
+fn connections_cost_little_and_usual_requests_allocate_nothing() {
     weir_net::raise_descriptor_limit();
-    for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
+    a_connection_that_waits_costs_less_than_a_kibibyte();
+    a_connection_of_keys_and_values_costs_as_little_and_a_key_little_more_than_itself();
+    with_tls_it_costs_a_few_kibibytes_and_http_2_little_more_than_http_1();
+    the_usual_request_allocates_nothing();
+    http2_and_tls_allocate_nothing();
+    requests_of_keys_and_values_allocate_nothing_but_new_values();
+}
+
+/// Bytes that each of so many connections takes. A few come first, for allocations that are made once.
+fn each(name: &str, number: usize, most: f64, connect: impl Fn() -> TcpStream) -> Vec<TcpStream> {
+    let _few: Vec<TcpStream> = (0..10).map(|_| connect()).collect();
+    let mut all = Vec::with_capacity(number);
+    let before = ALL_LIVE.load(Ordering::Relaxed);
+    all.extend((0..number).map(|_| connect()));
+    let each = (ALL_LIVE.load(Ordering::Relaxed) - before) as f64 / number as f64;
+    println!("{name}: {each:.0} bytes a connection");
+    assert!(each <= most, "{name}: {each} bytes a connection");
+    all
+}
+
+/// The last request of a connection of HTTP/1, whose answer says that it is the last.
+const LAST: &[u8] = b"GET /bytes/1 HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n";
+
+/// How many bytes answer this, when it was asked before.
+fn answer_length(origin: &Origin, request: &[u8], last: &[u8]) -> usize {
+    let lengths = [1, 2, 3].map(|times| {
+        let (mut stream, mut answer) = (connect(origin.addr()), Vec::new());
+        stream.write_all(&[&request.repeat(times), last].concat()).expect("requests");
+        stream.shutdown(Shutdown::Write).expect("shut down");
+        stream.read_to_end(&mut answer).expect("answers")
+    });
+    lengths[2] - lengths[1]
+}
+
+fn exchange(stream: &mut TcpStream, request: &[u8], answer: &mut [u8]) {
+    stream.write_all(request).expect("a request");
+    stream.read_exact(answer).expect("an answer");
+}
+
+/// A connection that has had one answer.
+fn served(origin: &Origin, request: &[u8], answer: &mut [u8]) -> TcpStream {
+    let mut stream = connect(origin.addr());
+    exchange(&mut stream, request, answer);
+    stream
+}
+
+fn a_connection_that_waits_costs_less_than_a_kibibyte() {
+    for driver in DRIVERS {
         let origin = Origin::start(Options { driver, ..Options::default() }).expect("an origin");
-        // A few first, for allocations that are made once.
-        let few: Vec<TcpStream> = (0..10).map(|_| served(&origin)).collect();
-        let mut all = Vec::with_capacity(CONNECTIONS);
-        let before = LIVE.load(Ordering::Relaxed);
-        for _ in 0..CONNECTIONS {
-            all.push(served(&origin));
-        }
-        let each = (LIVE.load(Ordering::Relaxed) - before) as f64 / CONNECTIONS as f64;
-        println!("{driver:?}: {each:.0} bytes a connection");
-        assert!(each <= 1024.0, "{driver:?}: {each} bytes a connection");
-        assert_eq!(origin.counters().connections_open as usize, CONNECTIONS + few.len());
+        let request = b"GET /bytes/11268 HTTP/1.1\r\nHost: o\r\n\r\n";
+        let length = answer_length(&origin, request, LAST);
+        let all = each(&format!("{driver:?}"), CONNECTIONS, 1024.0, || served(&origin, request, &mut vec![0; length]));
+        assert!(origin.counters().connections_open as usize >= all.len());
     }
 }
 
-#[test]
-fn a_connection_of_a_key_value_protocol_costs_as_little_and_a_key_little_more_than_itself() {
-    let _alone = ALONE.lock();
-    weir_net::raise_descriptor_limit();
+fn a_connection_of_keys_and_values_costs_as_little_and_a_key_little_more_than_itself() {
     for protocol in [Protocol::Redis, Protocol::Juno] {
         let origin = Origin::start(Options { protocol, ..Options::default() }).expect("an origin");
-        let ask = |stream: &mut TcpStream, n: u32| {
+        let request = |n: u32| {
             let (mut bytes, key) = (Vec::new(), format!("{n:0>16}"));
             match protocol {
                 Protocol::Redis => encode::request(&mut bytes, &[b"SET", key.as_bytes(), &[7; 100]]),
-                _ => {
-                    let meta = Meta { request_id: Some(&[7; 16]), ..Meta::default() };
-                    let payload = Payload { kind: 0, data: &[7; 100] };
-                    let (opcode, key) = (Opcode::SET, key.as_bytes());
-                    let message = Message { opcode, meta, namespace: b"ns", key, payload, ..Message::default() };
-                    message.encode(&mut bytes).expect("encoded");
-                }
+                _ => bytes = juno(&[Opcode::SET], key.as_bytes(), &[7; 100]),
             }
-            stream.write_all(&bytes).expect("sent");
-            assert!(read(stream, &mut [0; 1024]) > 0);
+            bytes
         };
-        let connect = || {
-            let mut stream = TcpStream::connect(origin.addr()).expect("a connection");
-            ask(&mut stream, 0);
-            stream
-        };
-        let _few: Vec<TcpStream> = (0..10).map(|_| connect()).collect();
-        let before = LIVE.load(Ordering::Relaxed);
-        let mut all: Vec<TcpStream> = (0..CONNECTIONS).map(|_| connect()).collect();
-        let each = (LIVE.load(Ordering::Relaxed) - before) as f64 / CONNECTIONS as f64;
-        println!("{protocol:?}: {each:.0} bytes a connection");
-        assert!(each <= 1024.0, "{protocol:?}: {each} bytes a connection");
-        let before = LIVE.load(Ordering::Relaxed);
-        (0..20_000).for_each(|n| ask(&mut all[0], n));
-        let each = (LIVE.load(Ordering::Relaxed) - before) as f64 / 20_000.0;
-        println!("{protocol:?}: {each:.0} bytes for a key of 16 bytes and a value of 100");
-        assert!(each <= 450.0, "{protocol:?}: {each} bytes a key");
+        let mut answer = vec![0; answer_length(&origin, &request(0), b"")];
+        let name = format!("{protocol:?}");
+        let mut all = each(&name, CONNECTIONS, 1024.0, || served(&origin, &request(0), &mut vec![0; answer.len()]));
+        let before = ALL_LIVE.load(Ordering::Relaxed);
+        (0..20_000).for_each(|n| exchange(&mut all[0], &request(n), &mut answer));
+        let each = (ALL_LIVE.load(Ordering::Relaxed) - before) as f64 / 20_000.0;
+        println!("{name}: {each:.0} bytes for a key of 16 bytes and a value of 100");
+        assert!(each <= 450.0, "{name}: {each} bytes a key");
     }
 }
 
-#[test]
-fn with_tls_it_costs_less_than_24_kibibytes_and_http_2_little_more_than_http_1() {
-    let _alone = ALONE.lock();
-    let identity = tls::Identity::generated(tls::KeyKind::P256).expect("a certificate");
-    let server = tls::ServerOptions { identities: vec![identity], ..tls::ServerOptions::default() };
-    for driver in [DriverChoice::Epoll, DriverChoice::IoUring] {
+fn with_tls_it_costs_a_few_kibibytes_and_http_2_little_more_than_http_1() {
+    let server = server_options();
+    for driver in DRIVERS {
         for (tls, alpn, most) in [(true, "http/1.1", 4.0), (true, "h2", 12.0), (false, "h2", 10.0)] {
             let options = Options { driver, tls: tls.then(|| server.clone()), ..Options::default() };
             let origin = Origin::start(options).expect("an origin");
-            let _few: Vec<TcpStream> = (0..10).map(|_| served_by(&origin, tls, alpn)).collect();
-            let mut all = Vec::with_capacity(500);
-            let before = LIVE.load(Ordering::Relaxed);
-            for _ in 0..500 {
-                all.push(served_by(&origin, tls, alpn));
+            each(&format!("{driver:?}, TLS {tls}, {alpn}"), 500, most * 1024.0, || {
+                let mut pipe = if tls { Pipe::with_tls(origin.addr(), alpn) } else { Pipe::new(origin.addr()) };
+                if alpn == "h2" {
+                    let mut client = Http2::new(pipe, "/bytes/11268", &[]);
+                    assert_eq!(client.exchange(), 11_268);
+                    return client.pipe.stream;
+                }
+                pipe.send(b"GET /bytes/11268 HTTP/1.1\r\nHost: o\r\n\r\n");
+                let mut answer = Vec::new();
+                while !answer.ends_with(payload(11_268)) {
+                    pipe.receive(|bytes| answer.extend_from_slice(bytes)).expect("an answer");
+                }
+                pipe.stream
+            });
+        }
+    }
+}
+
+/// Checks what 1000 of these allocate in the threads that take part, after a few to warm up. Requests that lie across two of io_uring's
+/// buffers (128 KiB) are put together in memory that is freed with them; by epoll each is read into the same buffer from its beginning.
+fn allocate(name: &str, driver: DriverChoice, most: u64, mut exchange: impl FnMut()) {
+    (0..200).for_each(|_| exchange());
+    let own = gettid().as_raw_nonzero().get() as usize;
+    let tasks = std::fs::read_dir("/proc/self/task").expect("threads").map(|task| task.expect("a thread").file_name());
+    let numbers = tasks.map(|task| task.to_string_lossy().parse().expect("a number"));
+    let threads: Vec<usize> = numbers.filter(|number| *number == own || is_worker(*number)).collect();
+    assert_eq!(threads.len(), 2, "the origin's worker and this one");
+    let count = || threads.iter().map(|n| ALLOCATIONS[n % ALLOCATIONS.len()].load(Ordering::Relaxed)).sum::<u64>();
+    let before = count();
+    (0..1000).for_each(|_| exchange());
+    let count = count() - before;
+    let most = most + if driver == DriverChoice::Epoll { 0 } else { 20 };
+    assert!(count <= most, "{driver:?} {name}: {count} in 1000 requests");
+}
+
+fn is_worker(thread: usize) -> bool {
+    std::fs::read_to_string(format!("/proc/self/task/{thread}/comm")).is_ok_and(|name| name.starts_with("weir-origin-"))
+}
+
+fn the_usual_request_allocates_nothing() {
+    for driver in DRIVERS {
+        for target in ["/bytes/128", "/bytes/11268", "/echo", "/delay/1us"] {
+            let origin = Origin::start(Options { driver, ..Options::default() }).expect("an origin");
+            let head = format!("POST {target} HTTP/1.1\r\nHost: o\r\nx-weir-name: ");
+            let mut request = format!("{head}{NAME}\r\nContent-Length: 5\r\n\r\nhello").into_bytes();
+            let mut answer = vec![0; answer_length(&origin, &request, LAST)];
+            let (mut stream, mut number) = (connect(origin.addr()), 0);
+            allocate(target, driver, 0, || {
+                number += 1;
+                request[head.len()..][..NAME.len()].copy_from_slice(&Name::new(1, 0, number).text());
+                exchange(&mut stream, &request, &mut answer);
+            });
+        }
+    }
+}
+
+fn http2_and_tls_allocate_nothing() {
+    let server = server_options();
+    for driver in DRIVERS {
+        for tls in [false, true] {
+            for target in ["/bytes/128", "/bytes/11268", "/delay/1us"] {
+                let options = Options { driver, tls: tls.then(|| server.clone()), ..Options::default() };
+                let origin = Origin::start(options).expect("an origin");
+                let pipe = if tls { Pipe::with_tls(origin.addr(), "h2") } else { Pipe::new(origin.addr()) };
+                let mut client = Http2::new(pipe, target, &[("x-weir-name", NAME)]);
+                allocate(&format!("TLS {tls}, {target}"), driver, 0, || {
+                    client.exchange();
+                });
             }
-            let each = (LIVE.load(Ordering::Relaxed) - before) as f64 / 500.0 / 1024.0;
-            println!("{driver:?}, TLS {tls}, {alpn}: {each:.1} KiB a connection");
-            assert!(each <= most, "{driver:?}, TLS {tls}, {alpn}: {each} KiB a connection");
         }
     }
 }
 
-/// A connection that has had its response, of which the client keeps nothing but the socket.
-fn served_by(origin: &Origin, with_tls: bool, alpn: &str) -> TcpStream {
-    let mut pipe = match with_tls {
-        true => Pipe::with_tls(origin, &client_config(Some(alpn))).expect("a handshake"),
-        false => Pipe::plain(origin),
-    };
-    if alpn == "h2" {
-        let mut two = Http2::new(pipe);
-        assert_eq!(two.get("/bytes/11268").body.len(), 11_268);
-        return two.pipe.stream;
+/// Messages of Juno for one key.
+fn juno(opcodes: &[Opcode], key: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for &opcode in opcodes {
+        let meta = Meta { ttl: 100, created: 7, version: 1, request_id: Some(&[7; 16]), ..Meta::default() };
+        let data = if [Opcode::SET, Opcode::PREPARE_SET].contains(&opcode) { value } else { b"" };
+        let payload = Payload { kind: 0, data };
+        let message = Message { opcode, meta, namespace: b"ns", key, payload, ..Message::default() };
+        message.encode(&mut bytes).expect("encoded");
     }
-    pipe.send(REQUEST).expect("a request");
-    let mut answer = Vec::new();
-    while !answer.ends_with(weir_origin::payload(11_268)) {
-        pipe.receive(&mut answer).expect("an answer");
-    }
-    pipe.stream
+    bytes
 }
 
-/// Rings of this process interrupt the reads of its other threads, too.
-fn read(stream: &mut TcpStream, into: &mut [u8]) -> usize {
-    loop {
-        match stream.read(into) {
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            read => return read.expect("an answer"),
+fn requests_of_keys_and_values_allocate_nothing_but_new_values() {
+    let value = [b'v'; 200];
+    let mut redis = Vec::new();
+    encode::request(&mut redis, &[b"SET", b"key", &value, b"EX", b"100"]);
+    encode::request(&mut redis, &[b"GET", b"key"]);
+    let memcached = [b"set key 0 100 200\r\n", &value[..], b"\r\nget key\r\n"].concat();
+    let two_phases = juno(&[Opcode::PREPARE_SET, Opcode::ABORT, Opcode::READ], b"key", &value);
+    for driver in DRIVERS {
+        for (name, protocol, request, most) in [
+            ("set and get", Protocol::Redis, &redis, 0),
+            ("set and get", Protocol::Memcached, &memcached, 0),
+            ("set and get", Protocol::Juno, &juno(&[Opcode::SET, Opcode::GET], b"key", &value), 0),
+            // A lock has a key and a value, which it keeps until the commit.
+            ("two phases", Protocol::Juno, &two_phases, 2000),
+        ] {
+            let origin = Origin::start(Options { driver, protocol, ..Options::default() }).expect("an origin");
+            let mut answer = vec![0; answer_length(&origin, request, b"")];
+            let mut stream = connect(origin.addr());
+            allocate(&format!("{protocol:?} {name}"), driver, most, || exchange(&mut stream, request, &mut answer));
         }
     }
-}
-
-/// A connection that has had its response.
-fn served(origin: &Origin) -> TcpStream {
-    let mut stream = TcpStream::connect(origin.addr()).expect("a connection");
-    stream.write_all(REQUEST).expect("a request");
-    let mut answer = [0; 16 << 10];
-    let mut have = 0;
-    while have < 11_268 + 100 || !answer[..have].ends_with(&weir_origin::payload(11_268)[11_200..]) {
-        have += read(&mut stream, &mut answer[have..]);
-    }
-    stream
 }

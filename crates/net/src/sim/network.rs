@@ -228,10 +228,13 @@ mod fnv {
         }
 
         fn write(&mut self, bytes: &[u8]) {
-            for chunk in bytes.chunks(8) {
+            let mut mix = |word| self.0 = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3);
+            let (words, rest) = bytes.as_chunks();
+            words.iter().for_each(|word| mix(*word));
+            if !rest.is_empty() {
                 let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                self.0 = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3);
+                word[..rest.len()].copy_from_slice(rest);
+                mix(word);
             }
         }
     }
@@ -868,7 +871,7 @@ impl Network {
     /// When the node has something to handle: now, later because it gathers, or not until something happens.
     pub(super) fn ready_at(&self, id: NodeId) -> Option<u64> {
         let node = &self.nodes[id];
-        if node.woken {
+        if node.woken || self.has_lost_all(id) {
             return Some(self.now);
         }
         let (within, events) = node.gather;

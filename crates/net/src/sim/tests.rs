@@ -151,6 +151,35 @@ fn a_frozen_task_goes_on_when_it_thaws_and_a_killed_one_is_gone() {
     assert_eq!(count.failed, [(1_000_000, "Connection refused (os error 111)".into())]);
 }
 
+/// Closes its connection, and is over when that has gone. It listens nowhere.
+struct Last(Option<Conn>);
+
+impl Handler for Last {
+    fn on_event<I: Io>(&mut self, _: &mut I, _: Conn, _: DriverEvent<'_>) {}
+}
+
+impl Task<SimDriver> for Last {
+    fn turn(&mut self, driver: &mut SimDriver) -> std::io::Result<Next> {
+        self.0.take().into_iter().for_each(|conn| driver.close(conn));
+        Ok(if driver.open() > 0 { Next::Poll(Some(5_000_000_000)) } else { Next::Over })
+    }
+
+    fn poll(&mut self, driver: &mut SimDriver, until: Option<u64>) -> std::io::Result<()> {
+        driver.poll(self, until)
+    }
+}
+
+#[test]
+fn a_task_that_has_lost_its_last_connection_does_not_wait() {
+    let (world, address, _, _) = echo_world(1);
+    let mut client = world.driver("client");
+    let conn = client.connect(&address, None).unwrap();
+    client.poll(&mut Count::default(), None).unwrap();
+    let task = world.add_task(client, Box::new(Last(Some(conn))));
+    assert!(world.run_until(10_000_000_000, || world.is_over(task)));
+    assert_eq!(world.now(), 0);
+}
+
 #[test]
 fn a_wait_ends_on_time_in_the_clock_of_its_machine() {
     let world = World::new(1);

@@ -1,175 +1,184 @@
-//! A plain client for the origin's tests, and the macro that runs each test on each driver.
-#![allow(dead_code)] // each test file uses some of it
+//! An allocator that counts, and blocking clients on real sockets: bytes with TLS or without, and HTTP/2 above them. Once warm they
+//! allocate nothing.
 
-pub mod http2;
-pub mod pipe;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
-
-use weir_model::counters::OriginCounters;
-use weir_model::load::DriverChoice;
-use weir_origin::{Options, Origin, ResponseOptions};
+use rustix::thread::gettid;
+use weir_origin::tls;
+use weir_wire::http2::{self, Body, ClientEvent, Prepared, Request};
+use weir_wire::tls::{ClientConfig, ClientOptions, Scratch, ServerName, Session, TlsEvent};
 
 /// How long anything may take before a test fails.
-pub const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Runs each test on each driver. On a kernel without io_uring, half of the tests fail on purpose.
-#[macro_export]
-macro_rules! on_each_driver {
-    ($($name:ident),* $(,)?) => {
-        mod epoll { $( #[test] fn $name() { super::$name(weir_model::load::DriverChoice::Epoll) } )* }
-        mod io_uring { $( #[test] fn $name() { super::$name(weir_model::load::DriverChoice::IoUring) } )* }
-    };
+/// Counts for the process, and for each thread.
+struct Counting;
+
+/// Allocations so far, by the last digits of the thread's number.
+pub static ALLOCATIONS: [AtomicU64; 1 << 16] = [const { AtomicU64::new(0) }; 1 << 16];
+/// Bytes that the process has allocated and not freed.
+pub static ALL_LIVE: AtomicI64 = AtomicI64::new(0);
+
+thread_local! {
+    /// Bytes that the thread has allocated, without those that it has freed, and the maximum since a test set it.
+    pub static LIVE: Cell<i64> = const { Cell::new(0) };
+    pub static MOST: Cell<i64> = const { Cell::new(0) };
 }
 
-/// An origin with one thread on a free port.
-pub fn start(driver: DriverChoice) -> Origin {
-    start_with(driver, 1)
+fn account(bytes: i64) {
+    ALL_LIVE.fetch_add(bytes, Ordering::Relaxed);
+    LIVE.set(LIVE.get() + bytes);
+    MOST.set(MOST.get().max(LIVE.get()));
 }
 
-/// An origin on a free port.
-pub fn start_with(driver: DriverChoice, threads: u32) -> Origin {
-    Origin::start(Options { threads, driver, ..Options::default() }).expect("an origin on a free port")
+// SAFETY: everything is passed on to the system's allocator, unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS[gettid().as_raw_nonzero().get() as usize % ALLOCATIONS.len()].fetch_add(1, Ordering::Relaxed);
+        account(layout.size() as i64);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        account(-(layout.size() as i64));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
 }
 
-/// An origin whose responses have this delay and these faults by default.
-pub fn start_in(driver: DriverChoice, responses: ResponseOptions) -> Origin {
-    Origin::start(Options { driver, responses, ..Options::default() }).expect("an origin on a free port")
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A connection of TCP.
+pub fn connect(addr: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(addr).expect("the origin accepts");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
+    stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout");
+    stream.set_nodelay(true).expect("no delay");
+    stream
 }
 
-/// Waits until the counters satisfy `wanted`. Panics with the counters if they do not in time.
-pub fn counters_when(origin: &Origin, wanted: impl Fn(&OriginCounters) -> bool) -> OriginCounters {
-    let end = Instant::now() + TIMEOUT;
-    loop {
-        let counters = origin.counters();
-        if wanted(&counters) {
-            return counters;
+/// TLS options with a certificate made here.
+pub fn server_options() -> tls::ServerOptions {
+    let identity = tls::Identity::generated(tls::KeyKind::P256).expect("a certificate");
+    tls::ServerOptions { identities: vec![identity], ..tls::ServerOptions::default() }
+}
+
+/// A connection below HTTP.
+pub struct Pipe {
+    pub stream: TcpStream,
+    tls: Option<(Session, Scratch)>,
+    sealed: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+impl Pipe {
+    pub fn new(addr: SocketAddr) -> Pipe {
+        Pipe { stream: connect(addr), tls: None, sealed: Vec::with_capacity(1 << 16), buffer: vec![0; 1 << 16] }
+    }
+
+    /// With TLS and this protocol by ALPN, the handshake done.
+    pub fn with_tls(addr: SocketAddr, alpn: &str) -> Pipe {
+        let options = ClientOptions { alpn: Some(alpn.to_owned()), ..ClientOptions::default() };
+        let config = ClientConfig::new(&options).expect("options");
+        let name = ServerName::new("localhost").expect("a name");
+        let mut pipe = Pipe::new(addr);
+        let mut session = Session::client(&config, &name).expect("a session");
+        session.start(&mut pipe.sealed).expect("a hello");
+        pipe.tls = Some((session, Scratch::new()));
+        pipe.flush();
+        while pipe.tls.as_ref().is_some_and(|(session, _)| !session.ready()) {
+            assert!(pipe.receive(|_| {}).expect("a handshake") > 0, "the connection ended");
         }
-        assert!(Instant::now() < end, "the counters did not get there: {counters:#?}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// A response.
-#[derive(Debug)]
-pub struct Reply {
-    pub status: u16,
-    pub head: String,
-    pub body: Vec<u8>,
-}
-
-impl Reply {
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().skip(1).find_map(|transport| {
-            let (key, value) = transport.split_once(':')?;
-            key.eq_ignore_ascii_case(name).then_some(value.trim())
-        })
+        pipe
     }
 
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-}
-
-/// A connection.
-pub struct Client {
-    reader: BufReader<TcpStream>,
-}
-
-impl Client {
-    pub fn new(origin: &Origin) -> Client {
-        Client::to(origin.addr())
+    fn flush(&mut self) {
+        self.stream.write_all(&self.sealed).expect("sent");
+        self.sealed.clear();
     }
 
-    pub fn to(addr: SocketAddr) -> Client {
-        let stream = TcpStream::connect(addr).expect("the origin accepts");
-        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
-        stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout");
-        stream.set_nodelay(true).expect("no delay");
-        Client { reader: BufReader::new(stream) }
-    }
-
-    pub fn stream(&self) -> &TcpStream {
-        self.reader.get_ref()
-    }
-
-    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.reader.get_mut().write_all(bytes.as_ref()).expect("the origin reads");
-    }
-
-    pub fn get(&mut self, target: &str) -> Reply {
-        self.send(get(target));
-        self.reply()
-    }
-
-    pub fn half_close(&self) {
-        self.stream().shutdown(Shutdown::Write).expect("a shutdown");
-    }
-
-    pub fn reply(&mut self) -> Reply {
-        self.reply_to(false)
-    }
-
-    /// Reads everything that still comes. Returns it with the error that ended it, if any.
-    pub fn rest(&mut self) -> (Vec<u8>, Option<std::io::ErrorKind>) {
-        let mut rest = Vec::new();
-        let end = self.reader.read_to_end(&mut rest).err().map(|error| error.kind());
-        (rest, end)
-    }
-
-    /// Reads one response; that to HEAD has no body.
-    pub fn reply_to(&mut self, head: bool) -> Reply {
-        let mut reply = Reply { status: 0, head: String::new(), body: Vec::new() };
-        while !reply.head.ends_with("\r\n\r\n") {
-            let read = self.reader.read_line(&mut reply.head).expect("a line of a head");
-            assert!(read > 0, "the connection ended in a head: {:?}", reply.head);
+    pub fn send(&mut self, bytes: &[u8]) {
+        match &mut self.tls {
+            None => self.sealed.extend_from_slice(bytes),
+            Some((session, _)) => session.write(&[bytes], &mut self.sealed).expect("ready"),
         }
-        let status =
-            reply.head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).and_then(|code| code.parse().ok());
-        reply.status = status.unwrap_or_else(|| panic!("no status line: {:?}", reply.head));
-        if head || reply.status < 200 || matches!(reply.status, 204 | 304) {
-            return reply;
-        }
-        if reply.header("transfer-encoding") == Some("chunked") {
-            self.chunks(&mut reply.body);
-        } else if let Some(length) = reply.header("content-length") {
-            reply.body = vec![0; length.parse().expect("a length")];
-            self.reader.read_exact(&mut reply.body).expect("the whole body");
-        } else {
-            assert_eq!(reply.header("connection"), Some("close"), "{}", reply.head);
-            self.reader.read_to_end(&mut reply.body).expect("the body");
-        }
-        reply
+        self.flush();
     }
 
-    fn chunks(&mut self, body: &mut Vec<u8>) {
-        loop {
-            let mut line = String::new();
-            self.reader.read_line(&mut line).expect("a chunk line");
-            let size = usize::from_str_radix(line.trim_end(), 16).expect("a chunk size");
-            let start = body.len();
-            body.resize(start + size, 0);
-            self.reader.read_exact(&mut body[start..]).expect("a chunk");
-            let mut end = [0; 2];
-            self.reader.read_exact(&mut end).expect("a chunk's end");
-            assert_eq!(&end, b"\r\n");
-            if size == 0 {
-                return;
+    /// Waits for bytes, and passes the plaintext on. Returns how many came; none is the end.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn receive(&mut self, mut see: impl FnMut(&[u8])) -> io::Result<usize> {
+        let count = loop {
+            // Rings of this process interrupt the reads of its other threads, too.
+            match self.stream.read(&mut self.buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
+        let mut input = &self.buffer[..count];
+        match &mut self.tls {
+            None => see(input),
+            Some((session, scratch)) => {
+                while let Some(event) = session.next(&mut input, scratch, &mut self.sealed).expect("TLS") {
+                    if let TlsEvent::Plaintext(place) = event {
+                        see(&scratch[place]);
+                    }
+                }
             }
         }
-    }
-
-    /// Checks that the origin has closed properly and sent nothing more.
-    pub fn expect_closed(&mut self) {
-        let mut rest = Vec::new();
-        self.reader.read_to_end(&mut rest).expect("an end, not a reset");
-        assert!(rest.is_empty(), "{:?}", String::from_utf8_lossy(&rest));
+        self.flush();
+        Ok(count)
     }
 }
 
-/// A plain GET.
-pub fn get(target: &str) -> String {
-    format!("GET {target} HTTP/1.1\r\nHost: origin\r\n\r\n")
+/// A client of HTTP/2 that asks for one target again and again.
+pub struct Http2 {
+    pub pipe: Pipe,
+    client: http2::Client,
+    request: Prepared,
+    out: Vec<u8>,
+    back: Vec<u8>,
+}
+
+impl Http2 {
+    pub fn new(pipe: Pipe, path: &str, headers: &[(&str, &str)]) -> Http2 {
+        let request = Request { method: "GET", scheme: "http", authority: "o", path, headers };
+        let request = Prepared::request(&request).expect("a request");
+        let mut client = http2::Client::new(&http2::Options::client());
+        let (mut out, back) = (Vec::with_capacity(1 << 16), Vec::with_capacity(1 << 16));
+        client.start(&mut out);
+        Http2 { pipe, client, request, out, back }
+    }
+
+    /// One request. Returns how long the body is.
+    pub fn exchange(&mut self) -> usize {
+        let (mut length, mut done) = (0, false);
+        self.client.request(0, &self.request, Body::None, &mut self.out).expect("a stream");
+        while !done {
+            self.pipe.send(&self.out);
+            self.out.clear();
+            let came = self.pipe.receive(|bytes| {
+                let mut input = bytes;
+                while let Some(event) = self.client.next(&mut input, &mut self.back).expect("HTTP/2") {
+                    match event {
+                        ClientEvent::Data { bytes, .. } => length += bytes.len(),
+                        ClientEvent::End { .. } => done = true,
+                        _ => {}
+                    }
+                }
+            });
+            assert!(came.expect("an answer") > 0, "the connection ended");
+            self.out.append(&mut self.back);
+        }
+        length
+    }
 }

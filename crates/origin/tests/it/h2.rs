@@ -1,20 +1,22 @@
-//! A blocking client of HTTP/2.
+//! A client of HTTP/2 on a connection of the simulated world: what comes is fed to the load's own client, with its times.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use weir_wire::http2::{Body, Client, ClientEvent, Code, Options, Prepared, Request, ResetCause};
 
-use super::pipe::Pipe;
+use crate::sim;
 
 /// A connection.
 pub struct Http2 {
-    pub pipe: Pipe,
-    pub client: Client,
+    pub connection: sim::Client,
+    client: Client,
     pub answers: BTreeMap<u32, Response>,
     pub went_away: Option<Code>,
-    settled: bool,
     out: Vec<u8>,
+}
+
+fn asked(answers: &mut BTreeMap<u32, Response>, tag: u32) -> &mut Response {
+    answers.get_mut(&tag).expect("asked for")
 }
 
 /// A response, as far as it has come.
@@ -25,7 +27,7 @@ pub struct Response {
     pub headers: BTreeMap<String, String>,
     pub body: Vec<u8>,
     /// When it was complete.
-    pub ended: Option<Instant>,
+    pub ended: Option<u64>,
     pub reset: Option<ResetCause>,
 }
 
@@ -36,26 +38,25 @@ impl Response {
 }
 
 impl Http2 {
-    pub fn new(pipe: Pipe) -> Http2 {
-        Http2::with(pipe, &Options { max_streams: 1000, ..Options::client() })
+    pub fn new(connection: sim::Client) -> Http2 {
+        Http2::with(connection, &Options { max_streams: 1000, ..Options::client() })
     }
 
-    pub fn with(pipe: Pipe, options: &Options) -> Http2 {
+    /// The client of a connection, when the origin has said what it allows.
+    pub fn with(connection: sim::Client, options: &Options) -> Http2 {
         let mut client = Client::new(options);
         let mut out = Vec::new();
         client.start(&mut out);
-        let mut two = Http2 { pipe, client, answers: BTreeMap::new(), went_away: None, settled: false, out };
+        let mut two = Http2 { connection, client, answers: BTreeMap::new(), went_away: None, out };
         two.flush();
-        while !two.settled {
-            assert!(two.read(), "the origin says what it allows");
-        }
+        assert!(two.read(), "the origin says what it allows");
         two
     }
 
-    pub fn flush(&mut self) {
+    fn flush(&mut self) {
         let out = std::mem::take(&mut self.out);
         if !out.is_empty() {
-            self.pipe.send(&out).expect("the origin reads");
+            self.connection.send(out);
         }
     }
 
@@ -75,36 +76,24 @@ impl Http2 {
 
     /// Waits for more; false: the connection has ended.
     pub fn read(&mut self) -> bool {
-        let mut bytes = Vec::new();
-        if !matches!(self.pipe.receive(&mut bytes), Ok(1..)) {
-            return false;
-        }
+        let Some((at, bytes)) = self.connection.receive() else { return false };
         let mut input = bytes.as_slice();
         while let Some(event) = self.client.next(&mut input, &mut self.out).expect("the origin speaks HTTP/2") {
             match event {
                 ClientEvent::Head { tag, head } => {
-                    let answer = self.answers.get_mut(&tag).expect("asked for");
-                    (answer.status, answer.length) = (head.status, head.length);
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                    answer.headers = head.headers.iter().map(|(name, value)| (text(name), text(value))).collect();
+                    let headers = head.headers.iter().map(|(name, value)| (text(name), text(value))).collect();
+                    *asked(&mut self.answers, tag) =
+                        Response { status: head.status, length: head.length, headers, ..Response::default() };
                 }
-                ClientEvent::Data { tag, bytes } => {
-                    self.answers.get_mut(&tag).expect("asked for").body.extend_from_slice(bytes);
-                }
-                ClientEvent::End { tag } => {
-                    self.answers.get_mut(&tag).expect("asked for").ended = Some(Instant::now());
-                }
-                ClientEvent::Reset { tag, cause } => {
-                    self.answers.get_mut(&tag).expect("asked for").reset = Some(cause);
-                }
+                ClientEvent::Data { tag, bytes } => asked(&mut self.answers, tag).body.extend_from_slice(bytes),
+                ClientEvent::End { tag } => asked(&mut self.answers, tag).ended = Some(at),
+                ClientEvent::Reset { tag, cause } => asked(&mut self.answers, tag).reset = Some(cause),
                 ClientEvent::GoAway { code } => self.went_away = Some(code),
-                ClientEvent::Settings => self.settled = true,
-                ClientEvent::Informational { .. } => {}
+                ClientEvent::Settings | ClientEvent::Informational { .. } => {}
             }
         }
-        let out = std::mem::take(&mut self.out);
-        // The origin may have closed already.
-        let _ = self.pipe.send(&out);
+        self.flush();
         true
     }
 
