@@ -40,6 +40,33 @@ fn answer(spec: &LoadSpec, busy: f64) -> LoadResult {
     }
 }
 
+type Run<'a> = dyn FnMut(&LoadSpec, ProbeKind, &mut dyn FnMut(SearchProgress)) -> Result<LoadResult, LoadError> + 'a;
+
+/// Runs what the test says, on a clock that only waiting moves.
+struct Fake<'r, 'a> {
+    run: &'r mut Run<'a>,
+    now: u64,
+}
+
+impl SearchBench for Fake<'_, '_> {
+    fn run(
+        &mut self,
+        spec: &LoadSpec,
+        kind: ProbeKind,
+        progress: &mut dyn FnMut(SearchProgress),
+    ) -> Result<LoadResult, LoadError> {
+        (self.run)(spec, kind, progress)
+    }
+
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    fn sleep(&mut self, time: Duration) {
+        self.now += time.as_nanos() as u64;
+    }
+}
+
 fn search(
     spec: &LoadSpec,
     options: &SearchOptions,
@@ -47,10 +74,9 @@ fn search(
 ) -> (Result<SearchResult, LoadError>, Vec<SearchProgress>) {
     let conditions = Condition::list("p99<5ms, errors<0.1%").unwrap();
     let mut news = Vec::new();
-    let result = Search::new(spec, &conditions, options).and_then(|mut search| {
-        search.recovery = Duration::ZERO;
-        search.carry_out(&StopFlag::new(), &mut |one| news.push(one), run)
-    });
+    let stop = StopFlag::new();
+    let bench = &mut Fake { run, now: 0 };
+    let result = find_max_on(bench, spec, &conditions, options, &stop, &mut |one| news.push(one));
     (result, news)
 }
 
@@ -184,7 +210,7 @@ fn orders_that_make_no_search_are_refused() {
         (&conditions[..], SearchOptions { ceiling: Some(0.0), ..plain() }, "ceiling of 0 requests"),
         (&conditions[..], SearchOptions { guess: Some(f64::NAN), ..plain() }, "first guess of NaN"),
     ] {
-        let error = Search::new(&spec, conditions, &options).err().unwrap().to_string();
+        let error = Search::new(&spec, conditions, &options, 0).err().unwrap().to_string();
         assert!(error.contains(text), "{error}");
     }
 }
