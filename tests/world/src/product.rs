@@ -88,6 +88,8 @@ struct Client {
 
 #[derive(Debug, Default)]
 struct Upstream {
+    /// Which of them it goes to.
+    origin: usize,
     exchange: Option<Exchange>,
     input: Vec<u8>,
 }
@@ -238,6 +240,9 @@ impl Product {
                 self.clients.remove(&exchange.client);
                 return io.abort(exchange.client);
             }
+            Fault::Own if exchange.request.starts_with(misbehaviour::OWN_PATHS) => {
+                return self.respond(io, exchange.client, misbehaviour::OWN);
+            }
             Fault::Spike if number == BEFORE_LOAD + 3_000 => self.spend(|spent| spent.memory = 600_000_000),
             Fault::Log => {
                 let length = exchange.request.len() as u64;
@@ -250,20 +255,24 @@ impl Product {
 
     /// Sends a request to an origin, once there is a connection for it.
     fn ask<I: Io>(&mut self, io: &mut I, exchange: Exchange) {
-        let conn = match self.idle.pop() {
+        let origin = self.next_origin % self.options.origins.len();
+        self.next_origin += 1;
+        let to_origin = |conn: &Conn| self.upstreams.get(conn).is_some_and(|upstream| upstream.origin == origin);
+        let conn = match self.idle.iter().rposition(to_origin).map(|at| self.idle.remove(at)) {
             Some(conn) => conn,
             None if self.upstreams.len() < self.options.upstreams => {
-                let origin = &self.options.origins[self.next_origin % self.options.origins.len()];
-                self.next_origin += 1;
-                match io.connect(origin, None) {
+                match io.connect(&self.options.origins[origin], None) {
                     Ok(conn) => {
-                        self.upstreams.insert(conn, Upstream::default());
+                        self.upstreams.insert(conn, Upstream { origin, ..Upstream::default() });
                         conn
                     }
                     Err(_) => return self.refuse(io, &exchange),
                 }
             }
-            None => return self.waiting.push_back(exchange),
+            None => match self.idle.pop() {
+                Some(conn) => conn,
+                None => return self.waiting.push_back(exchange),
+            },
         };
         io.send(conn, &exchange.request);
         if let Some(upstream) = self.upstreams.get_mut(&conn) {

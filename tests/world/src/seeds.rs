@@ -224,7 +224,10 @@ fn disturb(scenario: &Scenario, disturbance: Disturbance) {
 }
 
 /// Continues a run that has ended, if it had begun, and sees that finished trials stay as they are.
-fn continue_run(scenario: &Scenario) -> Result<Option<weir_lab::run::Outcome>, String> {
+///
+/// # Errors
+/// What does not hold.
+pub fn continue_run(scenario: &Scenario) -> Result<Option<weir_lab::run::Outcome>, String> {
     if !scenario.run_folder().join("run.toml").is_file() {
         // It had not become a run: there is nothing to lose.
         return Ok(None);

@@ -1,7 +1,15 @@
 //! weir in a simulated world: exact numbers, on virtual time.
 
+mod crash;
+mod duet;
 mod faults;
+mod hosts;
+mod kept;
+mod load;
 mod omission;
 mod preload;
 mod seeds;
+mod series;
+mod served;
+mod stores;
 mod waits;
