@@ -1,4 +1,4 @@
-//! The product of the world: a proxy for HTTP/1.1 with workers, a service time and a pool of connections to its origins, honest or not.
+//! The product of the world, which `make faults` runs on a kernel's driver: a proxy for HTTP/1.1 with workers, a service time and a pool of connections to its origins, honest or not.
 //! It knows messages whose bodies have a length, which is what weir's origin sends.
 
 use std::cmp::Reverse;
@@ -6,7 +6,6 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_net::sim::SimDriver;
 use weir_net::{Address, Conn, Driver, Event, Handler, Io, Next, Task};
 
 use crate::misbehaviour::{self, Fault, message_length};
@@ -386,8 +385,8 @@ impl Handler for Product {
     }
 }
 
-impl Task<SimDriver> for Product {
-    fn turn(&mut self, driver: &mut SimDriver) -> io::Result<Next> {
+impl<D: Driver> Task<D> for Product {
+    fn turn(&mut self, driver: &mut D) -> io::Result<Next> {
         while let Some(Reverse((at, job))) = self.jobs.peek().copied()
             && at <= driver.now()
         {
@@ -399,7 +398,7 @@ impl Task<SimDriver> for Product {
         Ok(Next::Poll(self.jobs.peek().map(|Reverse((at, _))| *at)))
     }
 
-    fn poll(&mut self, driver: &mut SimDriver, until: Option<u64>) -> io::Result<()> {
+    fn poll(&mut self, driver: &mut D, until: Option<u64>) -> io::Result<()> {
         driver.poll(self, until)
     }
 }

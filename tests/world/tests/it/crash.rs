@@ -44,3 +44,25 @@ fn a_run_goes_on_after_a_crash_before_any_of_its_steps() {
         assert_eq!(rows.lines().count(), 4, "step {step}");
     }
 }
+
+#[test]
+fn a_trial_that_somebody_edited_is_measured_again_and_a_run_that_is_removed_takes_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let (scenario, text) = scenario(folder.path(), Disk::sound());
+    scenario.run(&text).unwrap();
+    let (run, before) = (scenario.run_folder(), scenario.measured());
+    let (trial, file) = ("trials/002-simulated-tuned-tiny-load", "measurement.json");
+    let written = std::fs::read_to_string(run.join(trial).join(file)).unwrap();
+    std::fs::write(run.join(trial).join(file), written.replacen("\"rate\": ", "\"rate\": 9", 1)).unwrap();
+    let outcome = scenario.resume().unwrap();
+    assert_eq!((outcome.finished, outcome.errors), (3, 0));
+    assert!(run.join(trial.replace("trials", "set-aside")).join(file).is_file(), "the old one is kept");
+    let after = scenario.measured();
+    assert_eq!((&after[0], &after[2]), (&before[0], &before[2]));
+    assert_ne!(after[1].started, before[1].started, "it was measured anew");
+
+    std::fs::remove_dir_all(&run).unwrap();
+    let removed = scenario.create(&text).unwrap();
+    std::fs::remove_dir_all(&run).unwrap();
+    assert!(removed.execute(&weir_host::stop::Stop::new(), &mut ()).is_err(), "no success without records");
+}

@@ -1,5 +1,6 @@
 //! weir in a simulated world: exact numbers, on virtual time.
 
+mod bad_products;
 mod crash;
 mod duet;
 mod faults;

@@ -91,7 +91,7 @@ fn every_point_of_a_series_is_whole_and_by_itself() {
     let (folder, [rounds, wide, curve]) = measure([
         "rounds kind = \"closed\"; rounds = 3; warmup = \"200ms\"",
         "wide kind = \"closed\"; connection_counts = [1, 8]; warmup = \"200ms\"",
-        "curve kind = \"open\"; rate = { share = 1.0, of = \"own\", load = \"rounds\" }; shares = [0.1, 4.0]; warmup = \"0s\"; timeout = \"9s\"",
+        "curve kind = \"open\"; rate = { share = 1.0, of = \"own\", load = \"rounds\" }; shares = [0.1, 2.0]; warmup = \"0s\"; timeout = \"9s\"",
     ]);
     assert_eq!((right(&rounds[0]), right(&wide[0])), (vec![4_000; 3], vec![500, 4_000]));
     for m in rounds.iter().chain(&wide).chain(&curve) {
@@ -107,9 +107,9 @@ fn every_point_of_a_series_is_whole_and_by_itself() {
         }
     }
     let offered: Vec<_> = curve[0].points.iter().map(|point| point.offered_rate.unwrap()).collect();
-    assert_eq!((offered, curve[0].points[0].load.window.right), (vec![400.0, 16_000.0], 400));
+    assert_eq!((offered, curve[0].points[0].load.window.right), (vec![400.0, 8_000.0], 400));
     for m in &curve {
-        let found = finding(&m.points[1].findings, "offered-load").expect("four times what it carries is not carried");
+        let found = finding(&m.points[1].findings, "offered-load").expect("twice what it carries is not carried");
         assert_eq!(found.severity, Severity::Note, "it is what was to be seen");
         assert_eq!(finding(&m.findings, "offered-load").unwrap().severity, Severity::Note, "told of the trial, too");
     }
