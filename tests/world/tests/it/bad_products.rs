@@ -9,7 +9,7 @@ const MILLI: u64 = 1_000_000;
 
 /// Measures a product and the direct path. At a time the origin is killed, ms.
 fn measure(folder: &Path, product: String, origin_ends: Option<u64>) -> Vec<Measurement> {
-    let head = "title = \"Bad\"\nblocks = 1\nseed = 1\nproducts = [\"bad\", \"direct\"]\nprofile = \"tuned\"";
+    let head = "title = \"Bad\"\nblocks = 1\nseed = 3\nproducts = [\"bad\", \"direct\"]\nprofile = \"tuned\"";
     let load = "kind = \"open\"\nrate = 100\nconnections = 4\nwarmup = \"100ms\"\nduration = \"2s\"";
     let scenario = Scenario::new(1, 1, folder, &[("bad", product)], Disk::sound());
     let realm = std::sync::Arc::downgrade(&scenario.realm);
@@ -27,6 +27,7 @@ fn measure(folder: &Path, product: String, origin_ends: Option<u64>) -> Vec<Meas
 fn what_fails_is_said_at_its_stage_and_the_next_trial_goes_well() {
     let deaf = || product("honest", 600_000_000, 1);
     let elsewhere = product("honest", 50, 1).replace("{{ listen_port }}", "9");
+    // By this seed the bad one is first.
     for (name, product, origin_ends, stage, words) in [
         ("takes no connections", elsewhere, None, "ready", "Simulated did not get ready within 5 s"),
         ("never answers", deaf(), None, "ready", "Simulated did not get ready within 5 s"),
