@@ -14,6 +14,7 @@ use weir_lab::run::{Outcome, Run, Setup};
 use weir_model::load::DriverChoice;
 use weir_model::product::Product;
 use weir_model::record::Measurement;
+use weir_net::sim::Link;
 use weir_product::catalogue::Catalogue;
 use weir_product::launch::Installed;
 use weir_product::tls::RunTls;
@@ -160,6 +161,38 @@ impl Scenario {
         write_library(folder, products);
         let products = products.iter().map(|(name, _)| (*name).to_owned()).collect();
         Scenario { realm, hosts, disk, folder: folder.to_owned(), products }
+    }
+
+    /// The same with ways that take so long, nanoseconds.
+    #[must_use]
+    pub fn with_latency(self, latency: u64) -> Scenario {
+        self.realm.world.set_default_link(Link { latency, ..Link::default() });
+        self
+    }
+
+    /// Kills the processes with this name at a time of the world.
+    pub fn kill_at(&self, name: &'static str, at: u64) {
+        let realm = Arc::downgrade(&self.realm);
+        self.realm.world.at(at, move |_| {
+            if let Some(realm) = realm.upgrade() {
+                realm.running(name).into_iter().for_each(|pid| realm.kill(pid));
+            }
+        });
+    }
+
+    /// The folder of a trial.
+    pub fn trial_folder(&self, m: &Measurement) -> PathBuf {
+        self.run_folder().join(format!("trials/{:03}-{}", m.trial, m.case.slug()))
+    }
+
+    /// Draws the report. Returns its folder.
+    ///
+    /// # Errors
+    /// Why it cannot be drawn.
+    pub fn draw(&self) -> Result<PathBuf, String> {
+        let options = weir_report::Options { png: false };
+        weir_report::make(&self.run_folder(), &options).map_err(|error| format!("the report: {error}"))?;
+        Ok(self.run_folder().join("report"))
     }
 
     /// The run's folder.

@@ -12,12 +12,8 @@ fn measure(folder: &Path, product: String, origin_ends: Option<u64>) -> Vec<Meas
     let head = "title = \"Bad\"\nblocks = 1\nseed = 3\nproducts = [\"bad\", \"direct\"]\nprofile = \"tuned\"";
     let load = "kind = \"open\"\nrate = 100\nconnections = 4\nwarmup = \"100ms\"\nduration = \"2s\"";
     let scenario = Scenario::new(1, 1, folder, &[("bad", product)], Disk::sound());
-    let realm = std::sync::Arc::downgrade(&scenario.realm);
     if let Some(at) = origin_ends {
-        scenario.realm.world.at(at * MILLI, move |_| {
-            let realm = realm.upgrade().unwrap();
-            realm.running("origin").into_iter().for_each(|pid| realm.kill(pid));
-        });
+        scenario.kill_at("origin", at * MILLI);
     }
     scenario.run(&suite(head, "", load)).unwrap();
     scenario.measured()

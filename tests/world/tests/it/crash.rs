@@ -1,18 +1,18 @@
 //! weir ends before each step that changes the folder of a run: finished trials stay as they are, byte for byte, and the run is finished when
 //! it goes on.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use weir_net::sim::Link;
 use weir_world::scenario::{Disk, Scenario, product, suite};
 use weir_world::seeds::continue_run;
 
 /// A run of three trials.
-fn scenario(folder: &std::path::Path, disk: Arc<Disk>) -> (Scenario, String) {
+fn scenario(folder: &Path, disk: Arc<Disk>) -> (Scenario, String) {
     let head = "title = \"Crashes\"\nblocks = 3\nseed = 3\nproducts = [\"simulated\"]\nprofile = \"tuned\"";
     let load = "kind = \"count\"\nrequests = 20\nconnections = 4\nduration = \"2s\"\nwarmup = \"0s\"";
-    let scenario = Scenario::new(1, 1, folder, &[("simulated", product("honest", 50, 1))], disk);
-    scenario.realm.world.set_default_link(Link { latency: 1_000_000, ..Link::default() });
+    let scenario =
+        Scenario::new(1, 1, folder, &[("simulated", product("honest", 50, 1))], disk).with_latency(1_000_000);
     (scenario, suite(head, "", load))
 }
 
@@ -51,12 +51,13 @@ fn a_trial_that_somebody_edited_is_measured_again_and_a_run_that_is_removed_take
     let (scenario, text) = scenario(folder.path(), Disk::sound());
     scenario.run(&text).unwrap();
     let (run, before) = (scenario.run_folder(), scenario.measured());
-    let (trial, file) = ("trials/002-simulated-tuned-tiny-load", "measurement.json");
-    let written = std::fs::read_to_string(run.join(trial).join(file)).unwrap();
-    std::fs::write(run.join(trial).join(file), written.replacen("\"rate\": ", "\"rate\": 9", 1)).unwrap();
+    let file = scenario.trial_folder(&before[1]).join("measurement.json");
+    let written = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, written.replacen("\"rate\": ", "\"rate\": 9", 1)).unwrap();
     let outcome = scenario.resume().unwrap();
     assert_eq!((outcome.finished, outcome.errors), (3, 0));
-    assert!(run.join(trial.replace("trials", "set-aside")).join(file).is_file(), "the old one is kept");
+    let kept = file.display().to_string().replace("/trials/", "/set-aside/");
+    assert!(Path::new(&kept).is_file(), "the old one is kept");
     let after = scenario.measured();
     assert_eq!((&after[0], &after[2]), (&before[0], &before[2]));
     assert_ne!(after[1].started, before[1].started, "it was measured anew");

@@ -6,18 +6,15 @@ use weir_host::stop::Stop;
 use weir_lab::duet::judged::Verdict;
 use weir_lab::duet::{Asked, DUET_SCHEMA, Duet, Ended, Outcome};
 use weir_model::metric::Metric;
-use weir_net::sim::Link;
 use weir_world::scenario::{Disk, Scenario, product, suite};
 
 /// Compares a product that takes 100 us for a request with one that takes so many. It is stopped at a time, s.
 fn duet(folder: &Path, other_us: u64, budget_s: f64, stop_at: Option<u64>) -> (Scenario, Outcome) {
     let products = [("first", product("honest", 100, 1)), ("second", product("honest", other_us, 1))];
-    let scenario = Scenario::new(1, 1, folder, &products, Disk::sound());
-    let world = &scenario.realm.world;
-    world.set_default_link(Link { latency: 1_000_000, ..Link::default() });
+    let scenario = Scenario::new(1, 1, folder, &products, Disk::sound()).with_latency(1_000_000);
     let stop = Stop::new();
     if let Some((second, stop)) = stop_at.zip(Some(stop.clone())) {
-        world.at(second * 1_000_000_000, move |_| stop.set());
+        scenario.realm.world.at(second * 1_000_000_000, move |_| stop.set());
     }
     let head = "title = \"In turn\"\nblocks = 1\nseed = 1\nproducts = [\"first\", \"second\"]\nprofile = \"tuned\"";
     let file = folder.join("duet.toml");
@@ -58,7 +55,7 @@ fn a_short_duet_ends_by_its_budget_and_says_so() {
     assert_eq!(change.ratio.high, f64::INFINITY, "too few starts for a claim");
     check_slices(&scenario, &outcome);
     // It is a run like any other.
-    weir_report::make(&scenario.run_folder(), &weir_report::Options { png: false }).unwrap();
+    scenario.draw().unwrap();
 }
 
 #[test]

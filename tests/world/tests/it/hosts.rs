@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use weir_model::record::{Measurement, Severity, Verdict};
-use weir_net::sim::Link;
+use weir_model::record::{Severity, Verdict};
 use weir_world::scenario::{Disk, Scenario, product, suite};
 
 const SECOND: u64 = 1_000_000_000;
@@ -17,18 +16,12 @@ const OPEN: &str =
     "kind = \"open\"\nrate = 1000\narrivals = \"constant\"\nconnections = 8\nwarmup = \"300ms\"\nduration = \"4s\"";
 
 fn scenario(folder: &Path, hosts: &[&str], product: String) -> Scenario {
-    let scenario = Scenario::on(1, hosts, folder, &[("simulated", product)], Disk::sound());
-    scenario.realm.world.set_default_link(Link { latency: 100_000, ..Link::default() });
-    scenario
+    Scenario::on(1, hosts, folder, &[("simulated", product)], Disk::sound()).with_latency(100_000)
 }
 
 fn text(products: &str, workload: &str) -> String {
     let head = format!("title = \"Hosts\"\nblocks = 1\nseed = 2\nproducts = [{products}]\nprofile = \"tuned\"");
     suite(&head, workload, OPEN)
-}
-
-fn trial(scenario: &Scenario, m: &Measurement) -> std::path::PathBuf {
-    scenario.run_folder().join(format!("trials/{:03}-{}", m.trial, m.case.slug()))
 }
 
 /// A file's column, row by row, of the rows that have this in another.
@@ -58,7 +51,7 @@ fn two_clients_with_other_clocks_are_one_load_on_one_time_axis() {
     // Two addresses on each of two hosts, in turn.
     assert_eq!(origin.addresses.iter().map(|one| one.requests).collect::<Vec<_>>(), [1_075; 4]);
 
-    let trial = trial(&scenario, &m);
+    let trial = scenario.trial_folder(&m);
     let files = ["", "clients/client-1", "clients/client-2"].map(|of| trial.join(of).join("load.csv"));
     for (name, expected) in [("due", "1000 500 500"), ("right", "1000 500 500"), ("length_s", "1.0 1.0 1.0")] {
         let [all, one, two] = files.each_ref().map(|file| column(file, name, None));
@@ -80,7 +73,7 @@ fn client_origin_and_proxy_have_the_connections_that_they_have_with_each_other()
     let scenario = scenario(folder.path(), &["client", "proxy", "origin"], product("honest", 50, 4));
     scenario.run(&text("\"direct\", \"simulated\"", "")).unwrap();
     for m in scenario.measured() {
-        let file = trial(&scenario, &m).join("resources.csv");
+        let file = scenario.trial_folder(&m).join("resources.csv");
         let open = |who: &str| -> Vec<Option<u64>> {
             column(&file, "connections_open", Some(("who", who))).iter().map(|open| open.parse().ok()).collect()
         };

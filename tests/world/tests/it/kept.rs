@@ -38,8 +38,7 @@ fn starts(scenario: &Scenario) -> Vec<(String, u32, u32, u32)> {
 }
 
 fn report(scenario: &Scenario) -> String {
-    weir_report::make(&scenario.run_folder(), &weir_report::Options { png: false }).unwrap();
-    std::fs::read_to_string(scenario.run_folder().join("report/report.html")).unwrap()
+    std::fs::read_to_string(scenario.draw().unwrap().join("report.html")).unwrap()
 }
 
 #[test]
@@ -55,7 +54,7 @@ fn one_start_is_for_all_workloads_that_its_origins_can_serve() {
     for m in &measured {
         let (load, origin) = (m.load.as_ref().unwrap(), m.origin.as_ref().unwrap());
         assert_eq!((m.error.as_ref(), load.window.right, origin.requests), (None, 200, 220), "{:?}", m.case);
-        let exit = scenario.run_folder().join(format!("trials/{:03}-{}/product/exit.json", m.trial, m.case.slug()));
+        let exit = scenario.trial_folder(m).join("product/exit.json");
         let started = m.case.product != "direct" && m.kept.is_none_or(|kept| kept.since == m.trial);
         assert_eq!(exit.is_file(), started, "{}: it was ended", exit.display());
     }
@@ -92,13 +91,7 @@ fn what_was_interrupted_goes_on_with_another_start_and_says_so() {
 #[test]
 fn what_dies_fails_the_rest_of_those_it_was_started_for() {
     let folder = tempfile::tempdir().unwrap();
-    let (scenario, outcome) = disturbed(folder.path(), |scenario, _| {
-        let realm = std::sync::Arc::downgrade(&scenario.realm);
-        scenario.realm.world.at(10 * SECOND, move |_| {
-            let realm = realm.upgrade().unwrap();
-            realm.running("product").into_iter().for_each(|pid| realm.kill(pid));
-        });
-    });
+    let (scenario, outcome) = disturbed(folder.path(), |scenario, _| scenario.kill_at("product", 10 * SECOND));
     let errors: Vec<_> =
         scenario.measured().into_iter().map(|m| m.error.map(|error| (error.stage, error.message))).collect();
     let stages: Vec<_> = errors.iter().map(|error| error.as_ref().map(|(stage, _)| stage.as_str())).collect();

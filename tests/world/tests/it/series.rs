@@ -4,18 +4,14 @@
 use std::path::Path;
 
 use weir_host::stop::Stop;
-use weir_lab::run::Outcome;
-use weir_model::record::{Finding, Measurement, Severity, Verdict};
-use weir_net::sim::Link;
+use weir_model::record::{Finding, Measurement, Point, Severity, Verdict};
 use weir_world::scenario::{Disk, Scenario, product, suite};
 
 const SECOND: u64 = 1_000_000_000;
 
 /// A world in which each way takes a millisecond, with a product that takes 50 us for a request.
 fn scenario(folder: &Path) -> Scenario {
-    let scenario = Scenario::new(1, 1, folder, &[("simulated", product("honest", 50, 2))], Disk::sound());
-    scenario.realm.world.set_default_link(Link { latency: 1_000_000, ..Link::default() });
-    scenario
+    Scenario::new(1, 1, folder, &[("simulated", product("honest", 50, 2))], Disk::sound()).with_latency(1_000_000)
 }
 
 fn head(products: &str) -> String {
@@ -23,7 +19,7 @@ fn head(products: &str) -> String {
 }
 
 /// Runs loads, `NAME` and their keys, with and without a product. Measurements by load: direct, and through the product.
-fn measure<const N: usize>(loads: [&str; N]) -> (tempfile::TempDir, [[Measurement; 2]; N]) {
+fn measure<const N: usize>(loads: [&str; N]) -> (tempfile::TempDir, Scenario, [[Measurement; 2]; N]) {
     let folder = tempfile::tempdir().unwrap();
     let scenario = scenario(folder.path());
     let keys = |load: &str| {
@@ -41,7 +37,7 @@ fn measure<const N: usize>(loads: [&str; N]) -> (tempfile::TempDir, [[Measuremen
         })
     });
     by_load.iter().flatten().for_each(balanced);
-    (folder, by_load)
+    (folder, scenario, by_load)
 }
 
 /// What the client sent reached the origin, all of it and nothing else, and every byte came back. The last point is the trial's own.
@@ -49,11 +45,8 @@ fn balanced(m: &Measurement) {
     assert_eq!(m.error, None);
     let own = (m.load.as_ref().unwrap(), m.origin.as_ref().unwrap());
     let points = m.points.iter().map(|point| (&point.load, point.origin.as_ref().unwrap()));
-    assert!(
-        m.points
-            .last()
-            .is_none_or(|last| (&last.load, last.origin.as_ref().unwrap(), &last.usage) == (own.0, own.1, &m.usage))
-    );
+    let is_own = |last: &Point| (&last.load, last.origin.as_ref().unwrap(), &last.usage) == (own.0, own.1, &m.usage);
+    assert!(m.points.last().is_none_or(is_own));
     for (load, origin) in points.chain([own]) {
         assert_eq!((load.total.sent, load.total.body_bytes), (origin.requests, origin.body_bytes_out), "{:?}", m.case);
         assert_eq!((load.total.right, load.window.connections), (load.total.sent, 0), "{:?}", m.case);
@@ -71,7 +64,7 @@ fn right(m: &Measurement) -> Vec<u64> {
 
 #[test]
 fn a_counted_load_ends_with_its_last_request_or_its_time() {
-    let (_folder, [counted, limited]) = measure([
+    let (_folder, _, [counted, limited]) = measure([
         "counted kind = \"count\"; requests = 500; warmup = \"0s\"",
         "limited kind = \"count\"; requests = 900000000; warmup = \"0s\"",
     ]);
@@ -88,7 +81,7 @@ fn a_counted_load_ends_with_its_last_request_or_its_time() {
 
 #[test]
 fn every_point_of_a_series_is_whole_and_by_itself() {
-    let (folder, [rounds, wide, curve]) = measure([
+    let (_folder, scenario, [rounds, wide, curve]) = measure([
         "rounds kind = \"closed\"; rounds = 3; warmup = \"200ms\"",
         "wide kind = \"closed\"; connection_counts = [1, 8]; warmup = \"200ms\"",
         "curve kind = \"open\"; rate = { share = 1.0, of = \"own\", load = \"rounds\" }; shares = [0.1, 2.0]; warmup = \"0s\"; timeout = \"9s\"",
@@ -99,7 +92,7 @@ fn every_point_of_a_series_is_whole_and_by_itself() {
         assert_eq!(m.points.iter().map(|point| point.point).collect::<Vec<_>>(), (1..=of).collect::<Vec<_>>());
         for point in &m.points {
             assert_eq!(point.load.most_open, point.connections);
-            let trial = folder.path().join(format!("run/trials/{:03}-{}", m.trial, m.case.slug()));
+            let trial = scenario.trial_folder(m);
             let of_point = if point.point == of { trial } else { trial.join(format!("point-{}", point.point)) };
             for file in ["latency.hlog", "load.csv", "resources.csv", "load-order.json", "observer.json"] {
                 assert!(of_point.join(file).metadata().is_ok_and(|f| f.len() > 0), "{}: {file}", of_point.display());
@@ -118,7 +111,7 @@ fn every_point_of_a_series_is_whole_and_by_itself() {
 /// Six seconds cannot show a level; twenty of a rate that does not change do.
 #[test]
 fn a_product_is_warmed_up_until_it_is_steady() {
-    let (_folder, [short, long]) = measure([
+    let (_folder, _, [short, long]) = measure([
         "short kind = \"closed\"; steady = \"6s\"; warmup = \"200ms\"",
         "long kind = \"open\"; rate = 100; steady = \"60s\"; warmup = \"200ms\"",
     ]);
@@ -134,24 +127,12 @@ fn a_product_is_warmed_up_until_it_is_steady() {
 
 const ROUNDS: &str = "kind = \"closed\"\nrounds = 3\nconnections = 4\nwarmup = \"100ms\"\nduration = \"1500ms\"";
 
-/// Runs three rounds of a product, of which something happens to the second.
-fn disturbed(scenario: &Scenario, happens: impl FnOnce(&Stop)) -> Outcome {
-    let stop = Stop::new();
-    happens(&stop);
-    scenario.create(&suite(&head("\"simulated\""), "", ROUNDS)).unwrap().execute(&stop, &mut ()).unwrap()
-}
-
 #[test]
 fn a_product_that_dies_in_the_second_round_leaves_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = scenario(folder.path());
-    let realm = std::sync::Arc::downgrade(&scenario.realm);
-    let outcome = disturbed(&scenario, |_| {
-        scenario.realm.world.at(3 * SECOND, move |_| {
-            let realm = realm.upgrade().unwrap();
-            realm.running("product").into_iter().for_each(|pid| realm.kill(pid));
-        });
-    });
+    scenario.kill_at("product", 3 * SECOND);
+    let outcome = scenario.run(&suite(&head("\"simulated\""), "", ROUNDS)).unwrap();
     let m = scenario.measured().remove(0);
     assert_eq!((outcome.errors, m.verdict, m.error.unwrap().stage.as_str()), (1, Verdict::Error, "load"));
     assert_eq!((m.points.len(), m.load), (1, None), "what was measured before stands");
@@ -160,11 +141,11 @@ fn a_product_that_dies_in_the_second_round_leaves_the_first() {
 #[test]
 fn a_stop_in_a_series_forgets_its_trial_and_resume_makes_it_again() {
     let folder = tempfile::tempdir().unwrap();
-    let scenario = scenario(folder.path());
-    let outcome = disturbed(&scenario, |stop| {
-        let stop = stop.clone();
-        scenario.realm.world.at(3 * SECOND, move |_| stop.set());
-    });
+    let (scenario, stop) = (scenario(folder.path()), Stop::new());
+    let stops = stop.clone();
+    scenario.realm.world.at(3 * SECOND, move |_| stops.set());
+    let run = scenario.create(&suite(&head("\"simulated\""), "", ROUNDS)).unwrap();
+    let outcome = run.execute(&stop, &mut ()).unwrap();
     assert_eq!((outcome.stopped, outcome.finished, scenario.measured()), (true, 0, Vec::new()));
     scenario.resume().unwrap();
     let m = scenario.measured().remove(0);

@@ -49,7 +49,7 @@ fn measure(folder: &Path, start: impl FnOnce(&World)) -> Vec<Measurement> {
     measured.retain(|m| m.case.product == "ours" || m.error.is_some());
     let gateway = weir_world::engine::address(GATEWAY);
     assert_eq!(scenario.realm.world.is_listening(&gateway), was_there, "it is left as it was");
-    weir_report::make(&scenario.run_folder(), &weir_report::Options { png: false }).unwrap();
+    scenario.draw().unwrap();
     measured
 }
 

@@ -5,13 +5,11 @@ use std::path::Path;
 use weir_model::fault::FaultKind;
 use weir_model::load::ErrorKind;
 use weir_model::record::{Measurement, Severity, Verdict};
-use weir_net::sim::Link;
 use weir_world::scenario::{Disk, Scenario, store};
 
 fn run(folder: &Path, products: &str, workloads: &str, load: &str) -> Vec<Measurement> {
     let stores = ["redis", "memcached", "juno"].map(|protocol| (protocol, store(protocol)));
-    let scenario = Scenario::new(1, 1, folder, &stores, Disk::sound());
-    scenario.realm.world.set_default_link(Link { latency: 1_000_000, ..Link::default() });
+    let scenario = Scenario::new(1, 1, folder, &stores, Disk::sound()).with_latency(1_000_000);
     let head = format!(
         "title = \"Stores\"\nquestion = \"?\"\nblocks = 1\nseed = 1\nproducts = [{products}]\nprofile = \"tuned\""
     );
