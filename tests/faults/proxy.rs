@@ -87,7 +87,10 @@ fn hand_over(path: &str, listener: &TcpListener, origin: &str) -> Result<()> {
 
 /// Waits for a listener at `path`, and serves it honestly.
 pub fn take_over(path: &str) -> Result<()> {
-    let (from, _) = UnixListener::bind(path)?.accept()?;
+    let listener = UnixListener::bind(path)?;
+    // Products have an account of their own.
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777))?;
+    let (from, _) = listener.accept()?;
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut text = [0u8; 64];
