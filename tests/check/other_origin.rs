@@ -1,6 +1,7 @@
 //! A product as the origin, as benchmarks were published with: it serves what weir's own would have, has no counters, and
 //! what it cannot serve is said.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::common::{run, run_suite, scratch};
@@ -48,6 +49,10 @@ fn a_web_server_stands_in_for_the_origin_where_it_can() {
         assert!(m["origin"].is_null(), "{at}: it has no counters");
         let findings = m["findings"].as_array().expect("findings");
         assert!(findings.iter().any(|f| f["check"] == "no-counters"), "{at}: {findings:?}");
+        let mut rows = csv::Reader::from_path(folder.join("resources.csv")).expect("rows");
+        let mut rows = rows.deserialize::<BTreeMap<String, String>>().map(|row| row.expect("a row"));
+        let nobody_says = rows.all(|row| row["who"] == "client" || row["connections_open"].is_empty());
+        assert!(nobody_says, "{at}: how many connections the origin has");
         assert_eq!(m["load"]["window"]["errors"], serde_json::json!({}), "{at}");
         let served = std::fs::read(folder.join("origin/files/bytes/128")).expect("the file it served");
         assert_eq!(served.len(), 128);

@@ -1,5 +1,5 @@
-//! Live metrics of real loads and runs: scraped while they go on, written to a file, and pushed to a collector. The numbers are those
-//! of the result.
+//! Live metrics of a real load and a real run: scraped while it goes on, written to a file, and pushed to a collector. The numbers are
+//! those of the result. What the texts look like is in `crates/cli/src/telemetry`.
 
 use crate::common;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{OriginUnderTest, number, run_within, scratch, until, wait_within, weir};
+use crate::common::{OriginUnderTest, number, run_within, scratch, until, weir};
 use serde_json::Value;
 
 /// The answer to a scrape: its head and its body.
@@ -21,56 +21,11 @@ fn scrape(address: &str) -> Option<(String, String)> {
     answer.split_once("\r\n\r\n").map(|(head, body)| (head.to_owned(), body.to_owned()))
 }
 
-/// Samples by name and labels. Asserts what OpenMetrics 1.0 asks of the whole text: each family's lines are together, after its type;
-/// units are in names; a sample's name is its family's, with the suffix of its type; buckets grow and end with the count; the text
-/// ends with `# EOF`.
+/// Samples by name and labels, of a whole text.
 fn samples(text: &str) -> BTreeMap<String, f64> {
-    assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1, "{text}");
-    let (mut kinds, mut samples) = (BTreeMap::new(), BTreeMap::new());
-    let (mut family, mut kind) = ("", "");
-    for line in text.lines().filter(|line| *line != "# EOF") {
-        if let Some(rest) = line.strip_prefix("# ") {
-            let words: Vec<&str> = rest.splitn(3, ' ').collect();
-            match words[0] {
-                "HELP" | "TYPE" | "UNIT" if words[1] != family => {
-                    family = words[1];
-                    assert!(kinds.insert(family, "unknown").is_none(), "{family} twice:\n{text}");
-                }
-                "HELP" | "TYPE" | "UNIT" => {}
-                other => panic!("{other} in {line}"),
-            }
-            match words[0] {
-                "TYPE" => {
-                    kind = words[2];
-                    kinds.insert(family, kind);
-                }
-                "UNIT" => assert!(family.ends_with(&format!("_{}", words[2])), "{line}"),
-                _ => {}
-            }
-            continue;
-        }
-        let (name, value) = line.rsplit_once(' ').expect("a name and a value");
-        let bare = name.split('{').next().unwrap_or_default();
-        let suffixes: &[&str] = match kind {
-            "counter" => &["_total"],
-            "gauge" => &[""],
-            "histogram" => &["_bucket", "_count", "_sum"],
-            other => panic!("type {other} of {line}"),
-        };
-        assert!(suffixes.iter().any(|suffix| bare == format!("{family}{suffix}")), "{line} in {family}, a {kind}");
-        let value: f64 = value.parse().unwrap_or_else(|e| panic!("{line}: {e}"));
-        assert!(samples.insert(name.to_owned(), value).is_none(), "{name} twice");
-    }
-    for (family, _) in kinds.iter().filter(|(_, kind)| **kind == "histogram") {
-        // As written: a map would sort them by their text.
-        let prefix = format!("{family}_bucket{{");
-        let buckets: Vec<&str> = text.lines().filter(|line| line.starts_with(&prefix)).collect();
-        let counts: Vec<f64> =
-            buckets.iter().map(|line| line.rsplit_once(' ').expect("a value").1.parse().expect("a number")).collect();
-        assert!(counts.is_sorted() && buckets.last().is_some_and(|last| last.contains("le=\"+Inf\"")), "{text}");
-        assert_eq!(counts.last(), find(&samples, &format!("{family}_count"), "").as_ref(), "{text}");
-    }
-    samples
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    let lines = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.rsplit_once(' '));
+    lines.map(|(name, value)| (name.to_owned(), value.parse().expect("a number"))).collect()
 }
 
 /// The value of the only sample of this name whose labels contain `label`; with an empty one, of that without `error_type`.
@@ -84,35 +39,14 @@ fn find(samples: &BTreeMap<String, f64>, name: &str, label: &str) -> Option<f64>
     found.first().map(|key| samples[*key])
 }
 
-/// A load in the background, whose metrics are served.
-struct Served {
-    child: Child,
-    address: String,
-}
-
-impl Served {
-    fn start(args: &[&str]) -> Served {
-        let args = [&["load", "-q", "--json", "--metrics", "0"], args].concat();
-        let mut child = weir(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
-        let mut line = String::new();
-        let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
-        stderr.read_line(&mut line).expect("a line");
-        let address = line.trim().strip_prefix("metrics: http://").and_then(|rest| rest.strip_suffix("/metrics"));
-        let address = address.unwrap_or_else(|| panic!("no address: {line}")).to_owned();
-        assert!(address.starts_with("127.0.0.1:"), "a port alone is of this machine: {address}");
-        Served { child, address }
-    }
-
-    fn result(mut self) -> Value {
-        let mut stdout = self.child.stdout.take().expect("piped");
-        let reader = std::thread::spawn(move || {
-            let mut text = String::new();
-            stdout.read_to_string(&mut text).map(|_| text)
-        });
-        wait_within(&mut self.child, Duration::from_secs(60));
-        let text = reader.join().expect("read").expect("UTF-8");
-        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
-    }
+/// The address at which a load that has just begun serves its metrics.
+fn served(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().expect("piped")).read_line(&mut line).expect("a line");
+    let address = line.trim().strip_prefix("metrics: http://").and_then(|rest| rest.strip_suffix("/metrics"));
+    let address = address.unwrap_or_else(|| panic!("no address: {line}")).to_owned();
+    assert!(address.starts_with("127.0.0.1:"), "a port alone is of this machine: {address}");
+    address
 }
 
 /// Three of four requests go where the answer is right.
@@ -123,50 +57,10 @@ fn urls(folder: &std::path::Path, origin: &OriginUnderTest) -> String {
     file.display().to_string()
 }
 
-#[test]
-fn scrapes_during_a_load_lead_up_to_its_result() {
-    let origin = OriginUnderTest::start(&[]);
-    let scratch = scratch();
-    let (urls, file) = (urls(scratch.path(), &origin), scratch.path().join("end.prom"));
-    let more = ["--metrics-file", file.to_str().expect("UTF-8")];
-    let load = Served::start(
-        &[&["--urls", &urls, "--rate", "200", "-d", "4s", "--warmup", "1s", "-c", "4"][..], &more].concat(),
-    );
-    let mut counts: Vec<f64> = Vec::new();
-    until("three seconds with requests", Duration::from_secs(30), || {
-        let Some((head, body)) = scrape(&load.address) else { return true };
-        let head = head.to_ascii_lowercase();
-        assert!(head.starts_with("http/1.1 200 ok"), "{head}");
-        assert!(head.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"), "{head}");
-        let samples = samples(&body);
-        let ended = find(&samples, "weir_client_requests_total", "");
-        counts.extend(ended.filter(|n| *n > 0.0 && counts.last() != Some(n)));
-        // Unknown until the first second of the window is over.
-        if ended > Some(0.0) {
-            assert_eq!(find(&samples, "weir_client_connections", ""), Some(4.0), "{body}");
-        }
-        counts.len() >= 3
-    });
-    assert!(counts.len() >= 3 && counts.is_sorted(), "once a second: {counts:?}");
-    let result = load.result();
-    let samples = samples(&std::fs::read_to_string(file).expect("written"));
-    let (right, due) = (number(&result, "/window/right"), number(&result, "/window/due"));
-    assert!(counts.iter().all(|count| *count < right), "{counts:?} before {right}");
-    assert_eq!(find(&samples, "weir_client_requests_total", ""), Some(right), "{samples:#?}");
-    let failed = number(&result, "/window/errors/bad_status");
-    assert_eq!(find(&samples, "weir_client_requests_total", "error_type=\"bad_status\""), Some(failed), "{samples:#?}");
-    assert_eq!(find(&samples, "http_client_request_duration_seconds_count", ""), Some(due), "{samples:#?}");
-    assert!(right + failed == due && failed > 0.0, "{result:#}");
-    let sum = find(&samples, "http_client_request_duration_seconds_sum", "").expect("a sum");
-    let mean_us = number(&result, "/latency/mean_us");
-    assert!((sum / due * 1e6 / mean_us - 1.0).abs() < 0.02, "{sum} s of {due} requests, and a mean of {mean_us} us");
-    assert_eq!(find(&samples, "http_client_active_requests", ""), Some(0.0));
-}
-
-/// Takes what is pushed, and keeps the requests' heads and bodies.
+/// Takes what is pushed, and keeps the requests' bodies.
 struct Collector {
     url: String,
-    got: Arc<Mutex<Vec<(String, Value)>>>,
+    got: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Collector {
@@ -185,7 +79,7 @@ impl Collector {
     }
 }
 
-fn take(mut connection: &TcpStream) -> Option<(String, Value)> {
+fn take(mut connection: &TcpStream) -> Option<Value> {
     let mut reader = BufReader::new(connection);
     let mut head = String::new();
     while reader.read_line(&mut head).ok()? > 2 {}
@@ -194,7 +88,7 @@ fn take(mut connection: &TcpStream) -> Option<(String, Value)> {
     let mut body = vec![0; length.trim().parse().ok()?];
     reader.read_exact(&mut body).ok()?;
     connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}").ok()?;
-    Some((head, serde_json::from_slice(&body).ok()?))
+    serde_json::from_slice(&body).ok()
 }
 
 /// The data points of a metric in what was pushed.
@@ -207,35 +101,69 @@ fn points<'v>(pushed: &'v Value, name: &str) -> Vec<&'v Value> {
 }
 
 #[test]
-fn a_collector_gets_pushes_that_end_with_the_result() {
-    let origin = OriginUnderTest::start(&[]);
-    let collector = Collector::start();
-    let url = origin.url("/bytes/128");
-    // The first push is after five seconds.
-    let result = common::all_right(&[&url, "--rate", "100", "-d", "6s", "-c", "2", "--otlp", &collector.url]);
-    let got = collector.got.lock().expect("whole").clone();
-    assert!(got.len() >= 2, "one after five seconds and one at the end: {got:#?}");
-    let total = |pushed: &Value| points(pushed, "weir.client.requests")[0]["asDouble"].as_f64().expect("a number");
-    let count = |pushed: &Value| {
-        let text = points(pushed, "http.client.request.duration")[0]["count"].as_str().expect("64 bits are a text");
-        text.parse::<f64>().expect("a number")
-    };
-    for (head, pushed) in &got {
+fn scrapes_pushes_and_the_file_lead_up_to_the_result() {
+    let (origin, scratch, collector) = (OriginUnderTest::start(&[]), scratch(), Collector::start());
+    let (urls, file) = (urls(scratch.path(), &origin), scratch.path().join("end.prom"));
+    let args = [
+        "load",
+        "-q",
+        "--json",
+        "--metrics",
+        "0",
+        "--rate",
+        "200",
+        "-d",
+        "6s",
+        "--warmup",
+        "1s",
+        "-c",
+        "4",
+        "--urls",
+        &urls,
+    ];
+    let mut command = weir(&args);
+    command.args(["--otlp", &collector.url, "--metrics-file"]).arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("weir starts");
+    let address = served(&mut child);
+    let mut counts: Vec<f64> = Vec::new();
+    until("two seconds with requests", Duration::from_secs(30), || {
+        let Some((head, body)) = scrape(&address) else { return true };
         assert!(
-            head.starts_with("post /v1/metrics http/1.1\r\n") && head.contains("content-type: application/json"),
+            head.to_ascii_lowercase().contains("content-type: application/openmetrics-text; version=1.0.0"),
             "{head}"
         );
-        let resource = pushed["resourceMetrics"][0]["resource"]["attributes"].as_array().expect("attributes");
-        assert!(resource.iter().any(|one| one["key"] == "service.name" && one["value"]["stringValue"] == "weir"));
-        let point = points(pushed, "http.client.request.duration")[0];
-        let nanos = |key: &str| point[key].as_str().and_then(|text| text.parse::<u128>().ok()).expect("nanoseconds");
-        assert!(nanos("startTimeUnixNano") < nanos("timeUnixNano"), "{point}");
-        let start = &points(&got[0].1, "http.client.request.duration")[0]["startTimeUnixNano"];
-        assert_eq!(&point["startTimeUnixNano"], start, "cumulative: all count from one time");
+        let samples = samples(&body);
+        let ended = find(&samples, "weir_client_requests_total", "").filter(|n| *n > 0.0 && counts.last() != Some(n));
+        // Unknown until the first second of the window is over.
+        assert!(ended.is_none() || find(&samples, "weir_client_connections", "") == Some(4.0), "{body}");
+        counts.extend(ended);
+        counts.len() >= 2
+    });
+    let ended = child.wait_with_output().expect("waited for");
+    let result: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    let (right, due) = (number(&result, "/window/right"), number(&result, "/window/due"));
+    let failed = number(&result, "/window/errors/bad_status");
+    assert!(right + failed == due && failed > 0.0, "{result:#}");
+    assert!(counts.len() >= 2 && counts.is_sorted() && counts.iter().all(|count| *count < right), "{counts:?} {right}");
+    let samples = samples(&std::fs::read_to_string(file).expect("written"));
+    for (name, label, expected) in [
+        ("weir_client_requests_total", "", right),
+        ("weir_client_requests_total", "error_type=\"bad_status\"", failed),
+        ("http_client_request_duration_seconds_count", "", due),
+        ("http_client_active_requests", "", 0.0),
+    ] {
+        assert_eq!(find(&samples, name, label), Some(expected), "{name}: {samples:#?}");
     }
-    assert!(got.iter().map(|(_, pushed)| total(pushed)).is_sorted());
-    let last = &got.last().expect("asserted").1;
-    assert_eq!((total(last), count(last)), (number(&result, "/window/right"), number(&result, "/window/due")));
+    let mean_us = find(&samples, "http_client_request_duration_seconds_sum", "").expect("a sum") / due * 1e6;
+    assert!((mean_us / number(&result, "/latency/mean_us") - 1.0).abs() < 0.02, "{mean_us}");
+    // The first push is after five seconds; all count from one time.
+    let got = collector.got.lock().expect("whole").clone();
+    let point = |pushed: &Value| points(pushed, "http.client.request.duration")[0].clone();
+    assert!(got.len() >= 2, "one after five seconds and one at the end: {got:#?}");
+    assert!(got.iter().all(|pushed| point(pushed)["startTimeUnixNano"] == point(&got[0])["startTimeUnixNano"]));
+    let last = got.last().expect("asserted");
+    assert_eq!(points(last, "weir.client.requests")[0]["asDouble"].as_f64(), Some(right));
+    assert_eq!(point(last)["count"].as_str(), Some(due.to_string().as_str()), "64 bits are a text");
 }
 
 #[test]

@@ -23,10 +23,18 @@ pub trait Storage: Debug + Send + Sync {
         Ok(bytes)
     }
 
-    /// Makes a folder and its parents.
+    /// Returns when a file or a folder is on the disk. A simulated machine loses no power, and need not wait.
     ///
     /// # Errors
     /// What the system said, as for all others.
+    fn sync(&self, file: &File) -> io::Result<()> {
+        file.sync_all()
+    }
+
+    /// Makes a folder and its parents.
+    ///
+    /// # Errors
+    /// What the system said.
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         self.admit(path, 0)?;
         fs::create_dir_all(path)
@@ -38,7 +46,7 @@ pub trait Storage: Debug + Send + Sync {
     /// The file may be there, with a part of the bytes.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let admitted = self.admit(path, bytes.len())?;
-        write_part(File::create(path)?, bytes, admitted)
+        write_part(self, File::create(path)?, bytes, admitted)
     }
 
     /// Adds to a file, which is made if it is missing. Returns when that is on the disk.
@@ -47,7 +55,7 @@ pub trait Storage: Debug + Send + Sync {
     /// A part of the bytes may be there.
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let admitted = self.admit(path, bytes.len())?;
-        write_part(OpenOptions::new().create(true).append(true).open(path)?, bytes, admitted)
+        write_part(self, OpenOptions::new().create(true).append(true).open(path)?, bytes, admitted)
     }
 
     /// Gives a file or folder another name of the same disk. Returns when that is on the disk.
@@ -57,7 +65,7 @@ pub trait Storage: Debug + Send + Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.admit(to, 0)?;
         fs::rename(from, to)?;
-        to.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+        to.parent().map_or(Ok(()), |folder| self.sync(&File::open(folder)?))
     }
 
     /// Removes a file, or a folder with its contents.
@@ -88,9 +96,9 @@ pub trait Storage: Debug + Send + Sync {
     }
 }
 
-fn write_part(mut file: File, bytes: &[u8], admitted: usize) -> io::Result<()> {
+fn write_part(storage: &(impl Storage + ?Sized), mut file: File, bytes: &[u8], admitted: usize) -> io::Result<()> {
     file.write_all(&bytes[..admitted.min(bytes.len())])?;
-    file.sync_all()?;
+    storage.sync(&file)?;
     if admitted < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
 }
 

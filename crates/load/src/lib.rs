@@ -104,5 +104,5 @@ pub use output::Outputs;
 pub use preload::{add_preload, check_preload, preload_spec};
 pub use progress::Progress;
 pub use run::{load_tasks, run, run_gated};
-pub use search::{SearchProgress, find_max, find_max_to};
+pub use search::{SearchBench, SearchProgress, find_max, find_max_on, find_max_to};
 pub use stop::StopFlag;

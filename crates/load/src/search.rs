@@ -85,30 +85,83 @@ pub fn find_max_to(
     stop: &StopFlag,
     progress: &mut dyn FnMut(SearchProgress),
 ) -> Result<SearchResult, LoadError> {
-    let mut run = |spec: &LoadSpec, outputs: &Outputs, progress: &mut dyn FnMut(SearchProgress)| {
-        run::run_gated(spec, outputs, gate, stop, &mut |news| progress(SearchProgress::Load(news)))
-    };
-    Search::new(spec, conditions, options, outputs)?.carry_out(stop, progress, &mut run)
+    find_max_on(&mut Machine { outputs, gate, stop }, spec, conditions, options, stop, progress)
 }
 
-/// Runs a load. Tests replace it.
-type Run<'a> = dyn FnMut(&LoadSpec, &Outputs, &mut dyn FnMut(SearchProgress)) -> Result<LoadResult, LoadError> + 'a;
+/// Like [`find_max`], on another bench than this machine.
+///
+/// # Errors
+/// As for [`find_max`].
+pub fn find_max_on(
+    bench: &mut dyn SearchBench,
+    spec: &LoadSpec,
+    conditions: &[Condition],
+    options: &SearchOptions,
+    stop: &StopFlag,
+    progress: &mut dyn FnMut(SearchProgress),
+) -> Result<SearchResult, LoadError> {
+    Search::new(spec, conditions, options, bench.now())?.carry_out(bench, stop, progress)
+}
+
+/// Where a search runs its loads, and the clock of that place.
+pub trait SearchBench {
+    /// Runs the load of a trial.
+    ///
+    /// # Errors
+    /// The error of the load.
+    fn run(
+        &mut self,
+        spec: &LoadSpec,
+        kind: ProbeKind,
+        progress: &mut dyn FnMut(SearchProgress),
+    ) -> Result<LoadResult, LoadError>;
+
+    /// The monotonic clock, nanoseconds.
+    fn now(&self) -> u64;
+
+    /// Waits.
+    fn sleep(&mut self, time: Duration);
+}
+
+/// This machine.
+struct Machine<'a> {
+    outputs: &'a Outputs,
+    gate: Option<&'a Gate>,
+    stop: &'a StopFlag,
+}
+
+impl SearchBench for Machine<'_> {
+    fn run(
+        &mut self,
+        spec: &LoadSpec,
+        kind: ProbeKind,
+        progress: &mut dyn FnMut(SearchProgress),
+    ) -> Result<LoadResult, LoadError> {
+        let none = Outputs::default();
+        let outputs = if kind == ProbeKind::Confirm { self.outputs } else { &none };
+        run::run_gated(spec, outputs, self.gate, self.stop, &mut |news| progress(SearchProgress::Load(news)))
+    }
+
+    fn now(&self) -> u64 {
+        threads::now()
+    }
+
+    fn sleep(&mut self, time: Duration) {
+        threads::sleep(time);
+    }
+}
 
 /// A running search.
 struct Search<'a> {
     spec: &'a LoadSpec,
     conditions: &'a [Condition],
     options: &'a SearchOptions,
-    /// Of the trial of full length.
-    outputs: &'a Outputs,
     strategy: Strategy,
     begun: u64,
     probes: Vec<Probe>,
     /// Loads that were begun.
     loads: u16,
     confirmation: Option<Box<LoadResult>>,
-    /// The pause before the retry of a target that refuses connections after a trial.
-    recovery: Duration,
 }
 
 impl<'a> Search<'a> {
@@ -116,7 +169,7 @@ impl<'a> Search<'a> {
         spec: &'a LoadSpec,
         conditions: &'a [Condition],
         options: &'a SearchOptions,
-        outputs: &'a Outputs,
+        begun: u64,
     ) -> Result<Self, LoadError> {
         check(conditions, options).map_err(LoadError::Order)?;
         if spec.part.is_some() {
@@ -128,38 +181,34 @@ impl<'a> Search<'a> {
             spec,
             conditions,
             options,
-            outputs,
             strategy: Strategy::new(options, spec.duration_s, judge::samples(conditions)),
-            begun: threads::now(),
+            begun,
             probes: Vec::new(),
             loads: 0,
             confirmation: None,
-            recovery: RECOVERY,
         })
     }
 
     fn carry_out(
         mut self,
+        bench: &mut dyn SearchBench,
         stop: &StopFlag,
         progress: &mut dyn FnMut(SearchProgress),
-        run: &mut Run<'_>,
     ) -> Result<SearchResult, LoadError> {
-        let none = Outputs::default();
         loop {
             let next = self.strategy.next();
             let (kind, rate, window_s) = match next {
-                Next::End(end) => return Ok(self.result(end)),
+                Next::End(end) => return Ok(self.result(end, bench.now())),
                 Next::Guess { window_s } => (ProbeKind::Guess, None, window_s),
                 Next::Try { kind, rate, window_s } => (kind, Some(rate), window_s),
             };
             progress(SearchProgress::Begins { number: self.probes.len(), kind, rate, window_s });
-            let at_s = span_s(self.begun, threads::now());
-            let outputs = if kind == ProbeKind::Confirm { self.outputs } else { &none };
-            let mut result = run(&self.order(rate, window_s), outputs, progress);
+            let at_s = span_s(self.begun, bench.now());
+            let mut result = bench.run(&self.order(rate, window_s), kind, progress);
             if matches!(result, Err(LoadError::NoConnection { .. })) && !self.probes.is_empty() {
                 // The target worked before. It may need a moment to recover from the last trial.
-                threads::sleep(self.recovery);
-                result = run(&self.order(rate, window_s), outputs, progress);
+                bench.sleep(RECOVERY);
+                result = bench.run(&self.order(rate, window_s), kind, progress);
             }
             let result = match result {
                 Ok(result) if !result.cut_short => result,
@@ -169,7 +218,7 @@ impl<'a> Search<'a> {
                 }
                 Err(error) => return Err(error),
             };
-            let seconds = span_s(self.begun, threads::now()) - at_s;
+            let seconds = span_s(self.begun, bench.now()) - at_s;
             let probe = self.take(kind, rate, at_s, seconds, result);
             progress(SearchProgress::Ends(probe.clone()));
             self.probes.push(probe);
@@ -233,7 +282,7 @@ impl<'a> Search<'a> {
         probe
     }
 
-    fn result(self, end: SearchEnd) -> SearchResult {
+    fn result(self, end: SearchEnd, now: u64) -> SearchResult {
         let failed_from = self.strategy.failed_from();
         SearchResult {
             schema: SEARCH_SCHEMA,
@@ -245,7 +294,7 @@ impl<'a> Search<'a> {
             met_up_to: self.strategy.met_up_to(),
             failed_from,
             limit: failed_from.map(|rate| limit(&self.probes, rate)),
-            seconds: span_s(self.begun, threads::now()),
+            seconds: span_s(self.begun, now),
             probes: self.probes,
             confirmation: self.confirmation,
         }

@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use weir_load::{
-    Controller, LoadError, LoadTasks, Outputs, Progress, StopFlag, add_preload, check_preload, load_tasks, preload_spec,
+    Controller, LoadError, LoadTasks, Outputs, Progress, SearchBench, SearchProgress, StopFlag, add_preload,
+    check_preload, load_tasks, preload_spec,
 };
 use weir_model::At;
-use weir_model::load::{LoadResult, LoadSpec};
+use weir_model::load::{LoadResult, LoadSpec, ProbeKind};
 use weir_net::sim::{NodeOptions, SimDriver, SimWaker, World};
 use weir_net::{Address, Driver, Io, Next, Task, Wake};
 use weir_origin::{Options, OriginError, OriginHandle, OriginTasks};
@@ -324,6 +325,29 @@ pub fn run_load(world: &World, spec: &LoadSpec) -> Result<LoadResult, LoadError>
     let day = world.now() + 86_400_000_000_000;
     assert!(world.run_until(day, || load.is_over()), "the load does not end");
     load.take_result().expect("it is over")
+}
+
+/// Where a search runs its loads in a world.
+#[derive(Debug)]
+pub struct SimBench<'w>(pub &'w World);
+
+impl SearchBench for SimBench<'_> {
+    fn run(
+        &mut self,
+        spec: &LoadSpec,
+        _kind: ProbeKind,
+        _progress: &mut dyn FnMut(SearchProgress),
+    ) -> Result<LoadResult, LoadError> {
+        run_load(self.0, spec)
+    }
+
+    fn now(&self) -> u64 {
+        self.0.now()
+    }
+
+    fn sleep(&mut self, time: Duration) {
+        self.0.run_to(self.0.now() + time.as_nanos() as u64);
+    }
 }
 
 /// An address of a world.

@@ -3,6 +3,7 @@
 //! [`product`] is the product, which is honest or misbehaves as [`misbehaviour`] says. This crate does not know real sockets, clocks or processes.
 
 pub mod engine;
+pub mod faults;
 pub mod host;
 pub mod misbehaviour;
 pub mod product;

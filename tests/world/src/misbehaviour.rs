@@ -59,6 +59,8 @@ pub enum Fault {
     Log,
     /// From this second on responses have one more header.
     Header(u64),
+    /// Responds to what is measured itself, with a body of its own.
+    Own,
     /// Compresses responses, where requests accept that.
     Gzip,
 }
@@ -94,6 +96,7 @@ impl Fault {
             "spike" => Fault::Spike,
             "log" => Fault::Log,
             "header" => Fault::Header(number()?),
+            "own" => Fault::Own,
             "gzip" => Fault::Gzip,
             _ => return None,
         })
@@ -102,6 +105,12 @@ impl Fault {
 
 /// The response of a product that refuses.
 pub const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+
+/// The response of a product that responds itself.
+pub const OWN: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello";
+
+/// How requests begin to which it does.
+pub const OWN_PATHS: &[u8] = b"GET /bytes";
 
 /// The line that [`Fault::Header`] adds.
 pub const ADDED_HEADER: &[u8] = b"X-Added: by the product\r\n";

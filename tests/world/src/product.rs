@@ -1,4 +1,4 @@
-//! The product of the world: a proxy for HTTP/1.1 with workers, a service time and a pool of connections to its origins, honest or not.
+//! The product of the world, which `make faults` runs on a kernel's driver: a proxy for HTTP/1.1 with workers, a service time and a pool of connections to its origins, honest or not.
 //! It knows messages whose bodies have a length, which is what weir's origin sends.
 
 use std::cmp::Reverse;
@@ -6,7 +6,6 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_net::sim::SimDriver;
 use weir_net::{Address, Conn, Driver, Event, Handler, Io, Next, Task};
 
 use crate::misbehaviour::{self, Fault, message_length};
@@ -88,6 +87,8 @@ struct Client {
 
 #[derive(Debug, Default)]
 struct Upstream {
+    /// Which of them it goes to.
+    origin: usize,
     exchange: Option<Exchange>,
     input: Vec<u8>,
 }
@@ -238,6 +239,9 @@ impl Product {
                 self.clients.remove(&exchange.client);
                 return io.abort(exchange.client);
             }
+            Fault::Own if exchange.request.starts_with(misbehaviour::OWN_PATHS) => {
+                return self.respond(io, exchange.client, misbehaviour::OWN);
+            }
             Fault::Spike if number == BEFORE_LOAD + 3_000 => self.spend(|spent| spent.memory = 600_000_000),
             Fault::Log => {
                 let length = exchange.request.len() as u64;
@@ -250,20 +254,24 @@ impl Product {
 
     /// Sends a request to an origin, once there is a connection for it.
     fn ask<I: Io>(&mut self, io: &mut I, exchange: Exchange) {
-        let conn = match self.idle.pop() {
+        let origin = self.next_origin % self.options.origins.len();
+        self.next_origin += 1;
+        let to_origin = |conn: &Conn| self.upstreams.get(conn).is_some_and(|upstream| upstream.origin == origin);
+        let conn = match self.idle.iter().rposition(to_origin).map(|at| self.idle.remove(at)) {
             Some(conn) => conn,
             None if self.upstreams.len() < self.options.upstreams => {
-                let origin = &self.options.origins[self.next_origin % self.options.origins.len()];
-                self.next_origin += 1;
-                match io.connect(origin, None) {
+                match io.connect(&self.options.origins[origin], None) {
                     Ok(conn) => {
-                        self.upstreams.insert(conn, Upstream::default());
+                        self.upstreams.insert(conn, Upstream { origin, ..Upstream::default() });
                         conn
                     }
                     Err(_) => return self.refuse(io, &exchange),
                 }
             }
-            None => return self.waiting.push_back(exchange),
+            None => match self.idle.pop() {
+                Some(conn) => conn,
+                None => return self.waiting.push_back(exchange),
+            },
         };
         io.send(conn, &exchange.request);
         if let Some(upstream) = self.upstreams.get_mut(&conn) {
@@ -377,8 +385,8 @@ impl Handler for Product {
     }
 }
 
-impl Task<SimDriver> for Product {
-    fn turn(&mut self, driver: &mut SimDriver) -> io::Result<Next> {
+impl<D: Driver> Task<D> for Product {
+    fn turn(&mut self, driver: &mut D) -> io::Result<Next> {
         while let Some(Reverse((at, job))) = self.jobs.peek().copied()
             && at <= driver.now()
         {
@@ -390,7 +398,7 @@ impl Task<SimDriver> for Product {
         Ok(Next::Poll(self.jobs.peek().map(|Reverse((at, _))| *at)))
     }
 
-    fn poll(&mut self, driver: &mut SimDriver, until: Option<u64>) -> io::Result<()> {
+    fn poll(&mut self, driver: &mut D, until: Option<u64>) -> io::Result<()> {
         driver.poll(self, until)
     }
 }

@@ -14,6 +14,7 @@ use weir_lab::run::{Outcome, Run, Setup};
 use weir_model::load::DriverChoice;
 use weir_model::product::Product;
 use weir_model::record::Measurement;
+use weir_net::sim::Link;
 use weir_product::catalogue::Catalogue;
 use weir_product::launch::Installed;
 use weir_product::tls::RunTls;
@@ -30,15 +31,26 @@ pub fn suite(head: &str, workload: &str, load: &str) -> String {
     )
 }
 
-/// A product of the world: its misbehaviour, the CPU time of a request in microseconds, and its workers.
+/// A product of the world: its misbehaviour, the CPU time of a request in microseconds, and its workers. It spreads over all origins.
 pub fn product(fault: &str, service_us: u64, workers: usize) -> String {
+    let origins = "{% for one in origins %}{{ one.host }}:{{ one.port }},{% endfor %}";
+    program(r#"speaks = ["http/1.1"]"#, &format!(r#""{origins}", "{fault}", "{service_us}", "{workers}""#))
+}
+
+/// A store of the world: it has the keys in its memory, and nothing else.
+pub fn store(protocol: &str) -> String {
+    program(&format!("speaks = [{protocol:?}]\nstore = true"), &format!("{protocol:?}"))
+}
+
+/// A program of the world with these keys of `[product]`, and these arguments after where it listens.
+fn program(keys: &str, arguments: &str) -> String {
     format!(
         r#"
 [product]
 title = "Simulated"
 about = "A product of the simulated world"
 home = "https://example.org/"
-speaks = ["http/1.1"]
+{keys}
 [[install]]
 method = "system"
 binary = "simulated"
@@ -46,7 +58,7 @@ binary = "simulated"
 command = ["{{{{ binary }}}}", "--version"]
 pattern = '(\d+)'
 [process]
-command = ["{{{{ binary }}}}", "{{{{ listen_host }}}}:{{{{ listen_port }}}}", "{{{{ origin_host }}}}:{{{{ origin_port }}}}", "{fault}", "{service_us}", "{workers}"]
+command = ["{{{{ binary }}}}", "{{{{ listen_host }}}}:{{{{ listen_port }}}}", {arguments}]
 ready_within = "5s"
 stop_within = "1s"
 [profile.tuned]
@@ -100,7 +112,7 @@ impl Disk {
 struct DiskStorage(Arc<Disk>);
 
 impl Storage for DiskStorage {
-    fn admit(&self, path: &Path, bytes: usize) -> io::Result<usize> {
+    fn admit(&self, _path: &Path, bytes: usize) -> io::Result<usize> {
         let step = self.0.steps.fetch_add(1, Ordering::Relaxed) + 1;
         let from = |at: &AtomicU64| Some(at.load(Ordering::Relaxed)).filter(|at| *at > 0 && step >= *at);
         if from(&self.0.crash_at).is_some() {
@@ -109,7 +121,11 @@ impl Storage for DiskStorage {
         if from(&self.0.full_at).is_some() {
             return Ok(bytes / 2);
         }
-        LocalStorage.admit(path, bytes)
+        Ok(bytes)
+    }
+
+    fn sync(&self, _: &std::fs::File) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -130,15 +146,53 @@ impl Scenario {
     /// A world with this seed and so many hosts: one for all roles, or one for each of client, product and origin, with clocks of their
     /// own. `products` are definitions by name.
     pub fn new(seed: u64, hosts: usize, folder: &Path, products: &[(&str, String)], disk: Arc<Disk>) -> Scenario {
+        let names: &[&str] = if hosts == 1 { &[] } else { &["client", "proxy", "origin"] };
+        Scenario::on(seed, names, folder, products, disk)
+    }
+
+    /// The same on hosts whose names begin with their role; without names on one for all roles.
+    pub fn on(seed: u64, names: &[&str], folder: &Path, products: &[(&str, String)], disk: Arc<Disk>) -> Scenario {
         let realm = Realm::new(seed, Arc::new(DiskStorage(Arc::clone(&disk))));
-        let names = ["client", "proxy", "origin"];
-        let hosts = match hosts {
-            1 => vec![SimHost::new(&realm, "here", 0)],
-            _ => names.iter().map(|name| SimHost::new(&realm, name, realm.world.random(1 << 40))).collect(),
-        };
+        let mut hosts: Vec<SimHost> =
+            names.iter().map(|name| SimHost::new(&realm, name, realm.world.random(1 << 40))).collect();
+        if hosts.is_empty() {
+            hosts.push(SimHost::new(&realm, "here", 0));
+        }
         write_library(folder, products);
         let products = products.iter().map(|(name, _)| (*name).to_owned()).collect();
         Scenario { realm, hosts, disk, folder: folder.to_owned(), products }
+    }
+
+    /// The same with ways that take so long, nanoseconds.
+    #[must_use]
+    pub fn with_latency(self, latency: u64) -> Scenario {
+        self.realm.world.set_default_link(Link { latency, ..Link::default() });
+        self
+    }
+
+    /// Kills the processes with this name at a time of the world.
+    pub fn kill_at(&self, name: &'static str, at: u64) {
+        let realm = Arc::downgrade(&self.realm);
+        self.realm.world.at(at, move |_| {
+            if let Some(realm) = realm.upgrade() {
+                realm.running(name).into_iter().for_each(|pid| realm.kill(pid));
+            }
+        });
+    }
+
+    /// The folder of a trial.
+    pub fn trial_folder(&self, m: &Measurement) -> PathBuf {
+        self.run_folder().join(format!("trials/{:03}-{}", m.trial, m.case.slug()))
+    }
+
+    /// Draws the report. Returns its folder.
+    ///
+    /// # Errors
+    /// Why it cannot be drawn.
+    pub fn draw(&self) -> Result<PathBuf, String> {
+        let options = weir_report::Options { png: false };
+        weir_report::make(&self.run_folder(), &options).map_err(|error| format!("the report: {error}"))?;
+        Ok(self.run_folder().join("report"))
     }
 
     /// The run's folder.
@@ -147,11 +201,19 @@ impl Scenario {
     }
 
     fn hosts(&self) -> Hosts {
-        let shared = |nth: usize| -> Arc<dyn Host> { Arc::new(self.hosts[nth % self.hosts.len()].clone()) };
-        Hosts { clients: vec![shared(0)], proxy: shared(1), origins: vec![shared(2)] }
+        let has = |host: &&SimHost, role: &str| host.facts().name.starts_with(role) || self.hosts.len() == 1;
+        let of = |role: &str| -> Vec<Arc<dyn Host>> {
+            self.hosts
+                .iter()
+                .filter(|host| has(host, role))
+                .map(|host| Arc::new(host.clone()) as Arc<dyn Host>)
+                .collect()
+        };
+        Hosts { clients: of("client"), proxy: of("proxy").remove(0), origins: of("origin") }
     }
 
-    fn setup(&self, suite: &Path) -> Setup {
+    /// What a run of the suite in a file needs.
+    pub fn setup(&self, suite: &Path) -> Setup {
         let mut catalogue = Catalogue::default();
         catalogue.overlay(&self.folder.join("library")).unwrap_or_else(|error| panic!("{error}"));
         catalogue.agree(|_| true);
@@ -227,7 +289,7 @@ fn write_library(folder: &Path, products: &[(&str, String)]) {
         let folder = folder.join("library/products").join(name);
         std::fs::create_dir_all(&folder).expect("made");
         std::fs::write(folder.join("product.toml"), text).expect("written");
-        if *name != "direct" {
+        if text.contains("none.j2") {
             std::fs::write(folder.join("none.j2"), "").expect("written");
         }
     }

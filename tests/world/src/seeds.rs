@@ -199,7 +199,7 @@ pub fn run_seed(seed: u64, folder: &Path, trace: bool) -> Result<u64, String> {
         check(&case, one).map_err(|why| format!("trial {} ({}): {why}", one.trial, one.case.product))?;
     }
     check_rows(&scenario, &measured)?;
-    draw(&scenario)?;
+    scenario.draw()?;
     Ok(scenario.realm.world.trace_hash())
 }
 
@@ -210,11 +210,7 @@ fn disturb(scenario: &Scenario, disturbance: Disturbance) {
         Disturbance::Nothing | Disturbance::Crash(_) | Disturbance::FullDisk(_) => {}
         Disturbance::LostHost(number, at) => scenario.hosts[number % scenario.hosts.len()].lose_at(at),
         Disturbance::ClockStep(at, by) => world.at(at, move |world| world.step_wall_clock(by)),
-        Disturbance::Killed(name, at) => world.at(at, move |_| {
-            if let Some(realm) = realm.upgrade() {
-                realm.running(name).into_iter().for_each(|pid| realm.kill(pid));
-            }
-        }),
+        Disturbance::Killed(name, at) => scenario.kill_at(name, at),
         Disturbance::Frozen(name, at, length) => world.at(at, move |_| {
             if let Some(realm) = realm.upgrade() {
                 realm.running(name).into_iter().for_each(|pid| realm.freeze(pid, length));
@@ -224,7 +220,10 @@ fn disturb(scenario: &Scenario, disturbance: Disturbance) {
 }
 
 /// Continues a run that has ended, if it had begun, and sees that finished trials stay as they are.
-fn continue_run(scenario: &Scenario) -> Result<Option<weir_lab::run::Outcome>, String> {
+///
+/// # Errors
+/// What does not hold.
+pub fn continue_run(scenario: &Scenario) -> Result<Option<weir_lab::run::Outcome>, String> {
     if !scenario.run_folder().join("run.toml").is_file() {
         // It had not become a run: there is nothing to lose.
         return Ok(None);
@@ -327,11 +326,4 @@ fn check_rows(scenario: &Scenario, measured: &[Measurement]) -> Result<(), Strin
     let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
     let rows = text.lines().count().saturating_sub(1);
     if rows == measured.len() { Ok(()) } else { Err(format!("{rows} rows for {} trials", measured.len())) }
-}
-
-/// The report can be drawn.
-fn draw(scenario: &Scenario) -> Result<(), String> {
-    let options = weir_report::Options { png: false };
-    weir_report::make(&scenario.run_folder(), &options).map_err(|error| format!("the report: {error}"))?;
-    Ok(())
 }

@@ -44,17 +44,43 @@ fn answer(spec: &LoadSpec, busy: f64) -> LoadResult {
     }
 }
 
+type Run<'a> = dyn FnMut(&LoadSpec, ProbeKind, &mut dyn FnMut(SearchProgress)) -> Result<LoadResult, LoadError> + 'a;
+
+/// Runs what the test says, on a clock that only waiting moves.
+struct Fake<'r, 'a> {
+    run: &'r mut Run<'a>,
+    now: u64,
+}
+
+impl SearchBench for Fake<'_, '_> {
+    fn run(
+        &mut self,
+        spec: &LoadSpec,
+        kind: ProbeKind,
+        progress: &mut dyn FnMut(SearchProgress),
+    ) -> Result<LoadResult, LoadError> {
+        (self.run)(spec, kind, progress)
+    }
+
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    fn sleep(&mut self, time: Duration) {
+        self.now += time.as_nanos() as u64;
+    }
+}
+
 fn search(
     spec: &LoadSpec,
     options: &SearchOptions,
     run: &mut Run<'_>,
 ) -> (Result<SearchResult, LoadError>, Vec<SearchProgress>) {
     let conditions = Condition::list("p99<5ms, errors<0.1%").unwrap();
-    let (mut news, outputs) = (Vec::new(), Outputs::default());
-    let result = Search::new(spec, &conditions, options, &outputs).and_then(|mut search| {
-        search.recovery = Duration::ZERO;
-        search.carry_out(&StopFlag::new(), &mut |one| news.push(one), run)
-    });
+    let mut news = Vec::new();
+    let stop = StopFlag::new();
+    let bench = &mut Fake { run, now: 0 };
+    let result = find_max_on(bench, spec, &conditions, options, &stop, &mut |one| news.push(one));
     (result, news)
 }
 
@@ -188,7 +214,7 @@ fn orders_that_make_no_search_are_refused() {
         (&conditions[..], SearchOptions { ceiling: Some(0.0), ..plain() }, "ceiling of 0 requests"),
         (&conditions[..], SearchOptions { guess: Some(f64::NAN), ..plain() }, "first guess of NaN"),
     ] {
-        let error = Search::new(&spec, conditions, &options, &Outputs::default()).err().unwrap().to_string();
+        let error = Search::new(&spec, conditions, &options, 0).err().unwrap().to_string();
         assert!(error.contains(text), "{error}");
     }
 }
@@ -214,11 +240,13 @@ fn the_limit_of_a_target_that_takes_its_time_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| Some(folder.path().join(name));
     let outputs = Outputs { hlog: path("latency.hlog"), series: path("load.csv") };
-    let mut run = |spec: &LoadSpec, outputs: &Outputs, _: &mut dyn FnMut(SearchProgress)| {
+    let none = Outputs::default();
+    let mut run = |spec: &LoadSpec, kind: ProbeKind, _: &mut dyn FnMut(SearchProgress)| {
+        let outputs = if kind == ProbeKind::Confirm { &outputs } else { &none };
         drive(&world, load_tasks(spec, outputs, false, None, 1, world.now())?)
     };
-    let search = Search::new(&spec, &conditions, &options, &outputs).unwrap();
-    let found = search.carry_out(&StopFlag::new(), &mut |_| (), &mut run).unwrap();
+    let bench = &mut Fake { run: &mut run, now: 0 };
+    let found = find_max_on(bench, &spec, &conditions, &options, &StopFlag::new(), &mut |_| ()).unwrap();
     assert_eq!((found.probes[0].kind, found.probes[0].carried), (ProbeKind::Guess, 400.0));
     // Half a second over the limit by a tenth makes the last wait for 50 ms.
     let rate = found.rate.unwrap_or_else(|| panic!("{found:?}"));

@@ -17,6 +17,7 @@ use weir_load::Outputs;
 use weir_model::At;
 use weir_model::origin::OriginSpec;
 use weir_model::product::Signal;
+use weir_model::protocol::Protocol;
 use weir_net::Driver;
 use weir_origin::Options;
 use weir_product::requester::Answers;
@@ -46,7 +47,7 @@ enum Work {
     Origin(SimOrigin),
     Client(SimLoad),
     Requester,
-    Product { task: Option<usize>, node: usize, spent: SharedSpent },
+    Product { tasks: Vec<usize>, nodes: Vec<usize>, spent: SharedSpent },
 }
 
 impl Entry {
@@ -60,7 +61,7 @@ impl Entry {
         match &self.work {
             Work::Origin(origin) => origin.tasks.clone(),
             Work::Client(load) => load.tasks().into_iter().chain([load.controller()]).collect(),
-            Work::Product { task, .. } => task.iter().copied().collect(),
+            Work::Product { tasks, .. } => tasks.clone(),
             Work::Requester => Vec::new(),
         }
     }
@@ -72,13 +73,9 @@ impl Entry {
             Work::Origin(origin) => Spent { cpu_ns: of_nodes(&origin.nodes), memory: 10_000_000, ..Spent::default() },
             Work::Client(load) => Spent { cpu_ns: of_nodes(&load.nodes()), memory: 10_000_000, ..Spent::default() },
             Work::Requester => Spent::default(),
-            Work::Product { node, spent, .. } => {
+            Work::Product { nodes, spent, .. } => {
                 let spent = *locked(spent);
-                Spent {
-                    cpu_ns: spent.cpu_ns + realm.world.cpu_ns(*node),
-                    memory: spent.memory.max(PRODUCT_MEMORY),
-                    ..spent
-                }
+                Spent { cpu_ns: spent.cpu_ns + of_nodes(nodes), memory: spent.memory.max(PRODUCT_MEMORY), ..spent }
             }
         }
     }
@@ -246,77 +243,112 @@ impl Drop for SimRole {
     }
 }
 
-/// Starts a product: `BINARY LISTEN ORIGINS FAULT SERVICE_US WORKERS`, its origins with commas between them.
+/// What a product's process does.
+#[derive(Debug, Clone)]
+enum Service {
+    Proxy(ProductOptions),
+    /// It holds the keys itself, in memory.
+    Store(Protocol),
+}
+
+/// Starts a product: a proxy, `BINARY LISTEN ORIGINS FAULT SERVICE_US WORKERS`, its origins with commas between them; or a store, `BINARY
+/// LISTEN PROTOCOL`.
 pub(super) fn start_program(host: &SimHost, spec: &ProgramSpec) -> Result<Box<dyn Process>, StartError> {
     let realm = &host.realm;
     let failed = |why: &str| StartError::Program {
         program: spec.argv.first().cloned().unwrap_or_default(),
         why: why.to_owned(),
     };
-    let [_, listen, origins, fault, service, workers] = spec.argv.as_slice() else {
-        return Err(failed("it takes five arguments"));
-    };
     if host.is_lost() {
         return Err(failed("its host is lost"));
     }
-    let origins: Option<Vec<SocketAddr>> = origins.split(',').map(|addr| addr.parse().ok()).collect();
-    let options = ProductOptions {
-        service: service.parse::<u64>().map_err(|_| failed("no service time"))? * 1_000,
-        workers: workers.parse().map_err(|_| failed("no number of workers"))?,
-        upstreams: 1_000,
-        keep_alive: true,
-        origins: origins.ok_or_else(|| failed("no origins"))?.into_iter().map(Into::into).collect(),
-        fault: Fault::parse(fault).ok_or_else(|| failed("no such fault"))?,
+    let (listen, service) = match spec.argv.as_slice() {
+        [_, listen, protocol] => {
+            let spoken = Protocol::ALL.iter().find(|one| one.as_str() == protocol);
+            (listen, Service::Store(*spoken.ok_or_else(|| failed("no such protocol"))?))
+        }
+        [_, listen, origins, fault, service, workers] => {
+            let origins = origins.trim_end_matches(',').split(',').map(|addr| addr.parse::<SocketAddr>().ok());
+            let origins: Option<Vec<SocketAddr>> = origins.collect();
+            let options = ProductOptions {
+                service: service.parse::<u64>().map_err(|_| failed("no service time"))? * 1_000,
+                workers: workers.parse().map_err(|_| failed("no number of workers"))?,
+                upstreams: 1_000,
+                keep_alive: true,
+                origins: origins.ok_or_else(|| failed("no origins"))?.into_iter().map(Into::into).collect(),
+                fault: Fault::parse(fault).ok_or_else(|| failed("no such fault"))?,
+            };
+            (listen, Service::Proxy(options))
+        }
+        _ => return Err(failed("it takes two or five arguments")),
     };
     let listen: SocketAddr = listen.parse().map_err(|_| failed("no address"))?;
     let spent = SharedSpent::default();
-    let work = Work::Product { task: None, node: 0, spent: Arc::clone(&spent) };
+    let work = Work::Product { tasks: Vec::new(), nodes: Vec::new(), spent: Arc::clone(&spent) };
     let pid = realm.add(Entry::new(host, "product", vec![listen], work));
-    let product = SimProcess { host: host.clone(), pid, listen, options, spent, disturbed: Arc::default() };
-    product.begin();
-    Ok(Box::new(product))
+    let program = Program { host: host.clone(), pid, listen, service, spent, disturbed: Arc::default() };
+    program.begin();
+    Ok(Box::new(SimProcess(program)))
 }
 
-/// A product's process.
+/// A product's process, which ends with this.
 #[derive(Debug)]
-struct SimProcess {
+struct SimProcess(Program);
+
+impl Drop for SimProcess {
+    fn drop(&mut self) {
+        self.0.host.realm.kill(self.0.pid);
+    }
+}
+
+/// What a product's process is.
+#[derive(Debug, Clone)]
+struct Program {
     host: SimHost,
     pid: u32,
     listen: SocketAddr,
-    options: ProductOptions,
+    service: Service,
     spent: SharedSpent,
     disturbed: Arc<Mutex<Vec<(Disturbance, At)>>>,
 }
 
-impl SimProcess {
+impl Program {
+    /// Gives it its tasks. A port that is taken shows as a product that does not get ready.
     fn begin(&self) {
-        begin_product(&self.host, self.pid, self.listen, self.options.clone(), Arc::clone(&self.spent));
-    }
-}
-
-/// Gives a product's process its task.
-fn begin_product(host: &SimHost, pid: u32, listen: SocketAddr, options: ProductOptions, spent: SharedSpent) {
-    let world = &host.realm.world;
-    let mut driver = world.driver_with("product", host.node());
-    // A port that is taken shows as a product that does not get ready.
-    if let Ok(listener) = world.listen(listen, 65_535, false) {
-        let _ = driver.listen(listener);
-    }
-    let number = driver.node();
-    let began = world.add_task(driver, Box::new(Product::new(options, spent)));
-    if let Some(Entry { work: Work::Product { task, node, .. }, .. }) = host.realm.entries().get_mut(&pid) {
-        (*task, *node) = (Some(began), number);
+        let world = &self.host.realm.world;
+        let (began, numbers) = match &self.service {
+            Service::Proxy(options) => {
+                let mut driver = world.driver_with("product", self.host.node());
+                if let Ok(listener) = world.listen(self.listen, 65_535, false) {
+                    let _ = driver.listen(listener);
+                }
+                let node = driver.node();
+                let product = Product::new(options.clone(), Arc::clone(&self.spent));
+                (vec![world.add_task(driver, Box::new(product))], vec![node])
+            }
+            Service::Store(protocol) => {
+                let options = Options { listen: self.listen, protocol: *protocol, ..Options::default() };
+                let store = SimOrigin::start(world, options, self.host.node());
+                store.map_or_else(|_| Default::default(), |store| (store.tasks, store.nodes))
+            }
+        };
+        if let Some(Entry { work: Work::Product { tasks, nodes, .. }, .. }) =
+            self.host.realm.entries().get_mut(&self.pid)
+        {
+            *tasks = began;
+            nodes.extend(numbers);
+        }
     }
 }
 
 impl Process for SimProcess {
     fn root(&self) -> u32 {
-        self.pid
+        self.0.pid
     }
 
     fn wait(&mut self, within: Duration) -> Option<Ended> {
-        let realm = &self.host.realm;
-        let ended = || realm.entries().get(&self.pid).is_none_or(|entry| entry.ended);
+        let realm = &self.0.host.realm;
+        let ended = || realm.entries().get(&self.0.pid).is_none_or(|entry| entry.ended);
         realm.wait(within, ended).then_some(Ended::LOST)
     }
 
@@ -325,38 +357,30 @@ impl Process for SimProcess {
     }
 
     fn disturb(&mut self, what: Disturbance, at: Option<At>) -> io::Result<()> {
-        let world = &self.host.realm.world;
-        let due = at.map_or(world.now(), |at| self.host.world_time(at)).max(world.now());
-        let (host, pid, listen, disturbed) = (self.host.clone(), self.pid, self.listen, Arc::clone(&self.disturbed));
-        let (options, spent) = (self.options.clone(), Arc::clone(&self.spent));
+        let world = &self.0.host.realm.world;
+        let due = at.map_or(world.now(), |at| self.0.host.world_time(at)).max(world.now());
+        let own = self.0.clone();
         world.at(due, move |world| {
-            let now = At { mono_ns: world.now() + super::BOOTED + host.offset, unix_ns: world.unix_now() };
-            let realm = &host.realm;
-            let tasks = realm.entries().get(&pid).map(Entry::tasks).unwrap_or_default();
+            let now = At { mono_ns: world.now() + super::BOOTED + own.host.offset, unix_ns: world.unix_now() };
+            let tasks = own.host.realm.entries().get(&own.pid).map(Entry::tasks).unwrap_or_default();
             match what {
                 Disturbance::Kill => tasks.into_iter().for_each(|task| world.kill(task)),
-                Disturbance::Start => begin_product(&host, pid, listen, options, spent),
+                Disturbance::Start => own.begin(),
                 Disturbance::Freeze => tasks.into_iter().for_each(|task| world.freeze(task, u64::MAX)),
                 Disturbance::Thaw => tasks.into_iter().for_each(|task| world.freeze(task, 0)),
                 Disturbance::FillDisk | Disturbance::FreeDisk => {}
             }
-            locked(&disturbed).push((what, now));
+            locked(&own.disturbed).push((what, now));
         });
         Ok(())
     }
 
     fn disturbed(&mut self) -> Vec<(Disturbance, At)> {
-        locked(&self.disturbed).clone()
+        locked(&self.0.disturbed).clone()
     }
 
     fn stop(self: Box<Self>, _grace: Duration) -> Ended {
-        let gone = self.host.realm.entries().get(&self.pid).is_none_or(|entry| entry.ended);
+        let gone = self.0.host.realm.entries().get(&self.0.pid).is_none_or(|entry| entry.ended);
         if gone { Ended::LOST } else { Ended { code: Some(0), signal: None, forced: false, left_over: 0, lost: false } }
-    }
-}
-
-impl Drop for SimProcess {
-    fn drop(&mut self) {
-        self.host.realm.kill(self.pid);
     }
 }

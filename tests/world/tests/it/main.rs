@@ -1,7 +1,16 @@
 //! weir in a simulated world: exact numbers, on virtual time.
 
+mod bad_products;
+mod crash;
+mod duet;
 mod faults;
+mod hosts;
+mod kept;
+mod load;
 mod omission;
 mod preload;
 mod seeds;
+mod series;
+mod served;
+mod stores;
 mod waits;

@@ -1,0 +1,229 @@
+//! The faults of the audit's matrix: what is injected, under which load, and what weir has to call it. The world injects them all, and so
+//! does `make faults` into real runs. It does not know how anything is injected.
+
+use weir_model::record::{Finding, Measurement, Role, Severity, Verdict};
+
+/// The load of a case.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// Seconds of the window.
+    Closed(u32),
+    /// Requests a second, seconds of the window.
+    Open(u32, u32),
+}
+
+impl Load {
+    /// Its keys in a suite, over so many connections.
+    pub fn keys(self, connections: u32) -> String {
+        let (kind, seconds) = match self {
+            Load::Closed(seconds) => ("kind = \"closed\"".to_owned(), seconds),
+            Load::Open(rate, seconds) => (format!("kind = \"open\"\nrate = {rate}"), seconds),
+        };
+        format!("{kind}\nconnections = {connections}\nwarmup = \"500ms\"\nduration = \"{seconds}s\"")
+    }
+
+    /// Seconds of the window.
+    pub fn seconds(self) -> u32 {
+        match self {
+            Load::Closed(seconds) | Load::Open(_, seconds) => seconds,
+        }
+    }
+}
+
+/// Who is disturbed beside the product, or by whom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Beside {
+    /// Nobody.
+    Nobody,
+    /// A process uses so many per cent of this role's CPU, for so many seconds.
+    Burner(Role, u64, u64),
+    /// The same of the proxy's, by children that live for 20 ms each.
+    ShortLived(u64),
+    /// The processes of this role stand still for 200 ms of each second.
+    Stopped(Role),
+    /// What samples stands still for a second in which the window begins.
+    SamplersStopped,
+}
+
+/// What has to come of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Expected {
+    /// No finding.
+    Clean,
+    /// One of these findings, which has one of these words, with this verdict.
+    Found(&'static [&'static str], &'static [&'static str], Verdict),
+    /// A note with this word, and no verdict against the product.
+    Note(&'static str, &'static str),
+    /// The record has so many bytes of memory at least.
+    Memory(u64),
+}
+
+/// A fault.
+#[derive(Debug)]
+pub struct Case {
+    /// How it is called.
+    pub name: &'static str,
+    /// What the product does ([`crate::misbehaviour::Fault`]).
+    pub fault: &'static str,
+    /// Under which load.
+    pub load: Load,
+    /// Who is disturbed.
+    pub beside: Beside,
+    /// What has to come of it.
+    pub expected: Expected,
+}
+
+use Expected::{Clean, Found, Memory, Note};
+use Load::{Closed, Open};
+use Verdict::{Invalid, Suspect};
+
+/// Enough for what is counted, and little enough that nobody is hurried.
+const COUNTED: Load = Open(2_000, 3);
+
+const fn case(name: &'static str, fault: &'static str, load: Load, expected: Expected) -> Case {
+    Case { name, fault, load, beside: Beside::Nobody, expected }
+}
+
+const fn conserved(name: &'static str, words: &'static [&'static str], verdict: Verdict) -> Case {
+    case(name, name, COUNTED, Found(&["conservation-requests"], words, verdict))
+}
+
+const fn beside(
+    name: &'static str,
+    beside: Beside,
+    load: Load,
+    check: &'static [&'static str],
+    word: &'static [&'static str],
+    verdict: Verdict,
+) -> Case {
+    Case { name, fault: "honest", load, beside, expected: Found(check, word, verdict) }
+}
+
+const BURNER: (&[&str], &[&str]) = (&["other-processes"], &["burner"]);
+const DRIFT: Expected = Found(&["drift"], &[""], Suspect);
+const STILL: Expected = Found(&["pauses", "stalls"], &["product"], Suspect);
+
+/// All of them. The honest ones are those under whose load something else is injected.
+pub const CASES: &[Case] = &[
+    case("honest", "honest", COUNTED, Clean),
+    case("honest, open", "honest", Open(1_000, 5), Clean),
+    case("honest, 2 s", "honest", Closed(2), Clean),
+    case("honest, 3 s", "honest", Closed(3), Clean),
+    case("honest, 5 s", "honest", Closed(5), Clean),
+    case("honest, 12 s", "honest", Closed(12), Clean),
+    conserved("cache", &["cach"], Invalid),
+    conserved("revalidate", &["cach"], Invalid),
+    conserved("cache-and-twice", &["cach"], Invalid),
+    case("coalesce", "coalesce", Closed(3), Found(&["conservation-requests"], &["shared", "coalesc"], Invalid)),
+    conserved("forge", &["forg"], Invalid),
+    conserved("forge-all", &["forg"], Invalid),
+    conserved("strip", &["strip", "took", "without"], Suspect),
+    conserved("mirror", &["mirror", "twice", "more than once"], Invalid),
+    conserved("retry=20", &["retri", "twice", "more than once"], Invalid),
+    case("corrupt", "corrupt=2000", COUNTED, Found(&["wrong-answers"], &["body"], Invalid)),
+    case("corrupt once", "corrupt=20000", Open(4_000, 4), Found(&["wrong-answers"], &["body"], Suspect)),
+    case("refuse", "refuse=500", COUNTED, Found(&["refusals"], &["503"], Suspect)),
+    // Fewer than one of a thousand is no refusal worth a word.
+    case("refuse a few", "refuse=4500", COUNTED, Clean),
+    case("reset", "reset=500", COUNTED, Found(&["refusals"], &["reset"], Suspect)),
+    case("step-4", "step=4", Closed(12), DRIFT),
+    case("step-6", "step=6", Closed(12), DRIFT),
+    case("step-8", "step=8", Closed(12), DRIFT),
+    case("step-11", "step=11", Closed(12), DRIFT),
+    case("step-up-6", "step-up=6", Closed(12), DRIFT),
+    case("step-of-2", "step=1", Closed(2), DRIFT),
+    case("ramp", "ramp", Closed(12), DRIFT),
+    case("stall, closed", "stall", Closed(5), STILL),
+    case("stall, open", "stall", Open(1_000, 5), STILL),
+    case("pause", "pause=2", Closed(12), Found(&["pauses"], &["product"], Invalid)),
+    case("freeze", "freeze=1", Closed(2), Found(&["errors"], &["waited in vain"], Invalid)),
+    case("hand-over", "hand-over=SOCKET", COUNTED, Found(&["unexplained-work"], &["take-over", "faults"], Invalid)),
+    case("elsewhere", "elsewhere=CLIENT_CPU", COUNTED, Found(&["affinity"], &["cpu"], Invalid)),
+    case("anywhere", "anywhere", COUNTED, Found(&["affinity"], &["cpu"], Suspect)),
+    case("spike", "spike", COUNTED, Memory(600_000_000)),
+    case("log", "log", COUNTED, Found(&["disk-writes"], &[""], Suspect)),
+    case("header", "header=1", COUNTED, Found(&["headers"], &["x-added"], Suspect)),
+    case("gzip", "gzip", COUNTED, Note("compresses", "gzip")),
+    beside("30 % of the product's CPU", Beside::Burner(Role::Proxy, 30, 60), Closed(3), BURNER.0, BURNER.1, Suspect),
+    beside("60 % of it for a second", Beside::Burner(Role::Proxy, 60, 1), Closed(12), BURNER.0, BURNER.1, Suspect),
+    beside("30 % of it by short-lived children", Beside::ShortLived(30), Closed(3), BURNER.0, BURNER.1, Suspect),
+    beside("30 % of the client's CPU", Beside::Burner(Role::Client, 30, 60), Closed(3), BURNER.0, BURNER.1, Suspect),
+    beside("client stopped", Beside::Stopped(Role::Client), Closed(5), &["stalls"], &["the client stood"], Invalid),
+    beside(
+        "client stopped, open",
+        Beside::Stopped(Role::Client),
+        Open(1_000, 5),
+        &["stalls"],
+        &["the client stood"],
+        Invalid,
+    ),
+    beside("origin stopped", Beside::Stopped(Role::Origin), Closed(5), &["stalls"], &["the origin stood"], Invalid),
+    beside(
+        "origin stopped, open",
+        Beside::Stopped(Role::Origin),
+        Open(1_000, 5),
+        &["stalls"],
+        &["the origin stood"],
+        Invalid,
+    ),
+    beside("samples late", Beside::SamplersStopped, Open(1_000, 3), &["vitals-late"], &["late"], Invalid),
+];
+
+impl Case {
+    /// What is wrong with what was found; empty: nothing. Findings with the names in `beside_the_point` are not looked at, and are why a
+    /// verdict may be worse than expected.
+    pub fn judge(&self, found: &Measurement, beside_the_point: &[&str]) -> String {
+        if let Some(error) = &found.error {
+            return format!("an error: {}", error.message);
+        }
+        let blamed: Vec<&Finding> = found.findings.iter().filter(|one| one.severity != Severity::Note).collect();
+        let named: &[&str] = if let Found(names, ..) = self.expected { names } else { &[] };
+        let follows = |check: &str| match named {
+            // What is cached, shared or sent twice moves other bytes, and its work explains fewer requests.
+            ["conservation-requests"] => matches!(check, "conservation-bytes" | "unexplained-work"),
+            // While somebody stands still, or nobody responds, no responses come, and what was due waits.
+            ["stalls" | "errors"] => matches!(check, "pauses" | "offered-load"),
+            _ => false,
+        };
+        let is_named = |one: &&&Finding| named.contains(&one.check.as_str());
+        let is_other = |check: &&str| !named.contains(check) && !follows(check) && !beside_the_point.contains(check);
+        let others: Vec<&str> = blamed.iter().map(|one| one.check.as_str()).filter(is_other).collect();
+        if !others.is_empty() {
+            return format!(
+                "called {}: {:?}",
+                others.join(", "),
+                blamed.iter().map(|one| &one.message).collect::<Vec<_>>()
+            );
+        }
+        match self.expected {
+            Clean => String::new(),
+            Found(_, words, verdict) => {
+                let has_word = |text: &str| words.iter().any(|word| text.to_lowercase().contains(word));
+                let worse = found.verdict == Invalid && !beside_the_point.is_empty();
+                match blamed.iter().find(is_named) {
+                    None => "missed".to_owned(),
+                    Some(first)
+                        if !blamed
+                            .iter()
+                            .filter(is_named)
+                            .any(|one| has_word(&format!("{} {}", one.message, one.remedy))) =>
+                    {
+                        format!("found, by other words: {}", first.message)
+                    }
+                    Some(first) if found.verdict != verdict && !worse => {
+                        format!("found, and {:?}: {}", found.verdict, first.message)
+                    }
+                    Some(_) => String::new(),
+                }
+            }
+            Note(name, word) => {
+                let noted = found.findings.iter().any(|one| one.check == name && one.message.contains(word));
+                if noted { String::new() } else { "missed".to_owned() }
+            }
+            Memory(least) => {
+                let most = found.usage.iter().map(|usage| usage.rss_max_bytes).max().unwrap_or_default();
+                if most >= least { String::new() } else { format!("missed: {most} bytes") }
+            }
+        }
+    }
+}
