@@ -151,10 +151,12 @@ impl Process {
     }
 
     /// The largest resident set since the call before (at first: since its start), bytes, by the kernel's own mark, which is then
-    /// set back. `None` when the process is gone, or this may not be done. Costs two calls, whatever the size is.
+    /// set back. `None` when the process is gone, or this may not be done; 0 when it has no memory any more, because it is about to
+    /// end. Costs two calls, whatever the size is.
     pub fn take_peak_bytes(&self, reader: &mut Reader) -> Option<u64> {
         let file = OpenFile::open_at(&self.home, "status").ok()?;
-        let peak = crate::parse::keyed(reader.whole(&file).ok()?, b"VmHWM:")?.checked_mul(1024)?;
+        let Some(peak) = crate::parse::keyed(reader.whole(&file).ok()?, b"VmHWM:") else { return Some(0) };
+        let peak = peak.checked_mul(1024)?;
         let reset = openat(&self.home, "clear_refs", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
         rustix::io::write(&reset, RESET_PEAK).ok().map(|_| peak)
     }
