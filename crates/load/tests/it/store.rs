@@ -92,9 +92,9 @@ pub fn start(
     let server = Server::start(world, "127.0.0.1:0", None, move |connection, seen| -> Reader {
         let (seen, memory, behaviour) = (seen.clone(), memory.clone(), behaviour.clone());
         let (mut number, mut later) = (0, Vec::new());
-        let answer = move |now, said: &Said<'_>| {
-            let Said::Request(operation, key, value, encode) = said else {
-                let Said::Aside(bytes, ping) = said else { return Vec::new() };
+        let answer = move |now, said: &ReadCommand<'_>| {
+            let ReadCommand::Request(operation, key, value, encode) = said else {
+                let ReadCommand::Aside(bytes, ping) = said else { return Vec::new() };
                 memory.borrow_mut().pings += u64::from(*ping);
                 return vec![script::Do::Send(bytes.clone())];
             };
@@ -135,7 +135,7 @@ type Write<'m> = Box<dyn Fn(&Reply) -> Vec<u8> + 'm>;
 
 /// What a message says: an operation on a key, and how its reply is written; or what is answered beside the memory, and whether it is
 /// a client's first word.
-enum Said<'m> {
+enum ReadCommand<'m> {
     Request(Operation, &'m [u8], &'m [u8], Write<'m>),
     Aside(Vec<u8>, bool),
 }
@@ -143,8 +143,8 @@ enum Said<'m> {
 /// Answers each message.
 fn each<F: Frame<Error: std::fmt::Debug> + 'static>(
     frame: F,
-    mut answer: impl FnMut(u64, &Said<'_>) -> Vec<script::Do> + 'static,
-    read: impl for<'m> Fn(&'m [u8]) -> Said<'m> + 'static,
+    mut answer: impl FnMut(u64, &ReadCommand<'_>) -> Vec<script::Do> + 'static,
+    read: impl for<'m> Fn(&'m [u8]) -> ReadCommand<'m> + 'static,
 ) -> Reader {
     let mut messages = Messages::new(frame);
     Box::new(move |input, now| {
@@ -156,15 +156,15 @@ fn each<F: Frame<Error: std::fmt::Debug> + 'static>(
     })
 }
 
-fn redis(message: &[u8], replicas: i64) -> Said<'_> {
+fn redis(message: &[u8], replicas: i64) -> ReadCommand<'_> {
     let (operation, key, value) = match Command::parse(message).unwrap().unwrap() {
-        Command::Ping(_) => return Said::Aside(b"+PONG\r\n".to_vec(), true),
+        Command::Ping(_) => return ReadCommand::Aside(b"+PONG\r\n".to_vec(), true),
         Command::Auth(words) => {
             let right = words.map(Result::unwrap).eq([&b"me"[..], b"secret"]);
             let said: &[u8] = if right { b"+OK\r\n" } else { b"-WRONGPASS invalid username-password pair\r\n" };
-            return Said::Aside(said.to_vec(), false);
+            return ReadCommand::Aside(said.to_vec(), false);
         }
-        Command::Wait { .. } => return Said::Aside(format!(":{replicas}\r\n").into_bytes(), false),
+        Command::Wait { .. } => return ReadCommand::Aside(format!(":{replicas}\r\n").into_bytes(), false),
         Command::Get(key) => (Operation::Get, key, &[][..]),
         Command::Del(mut keys) => (Operation::Destroy, keys.next().unwrap().unwrap(), &[][..]),
         Command::Set { key, value, condition, .. } => match condition {
@@ -188,10 +188,10 @@ fn redis(message: &[u8], replicas: i64) -> Said<'_> {
         }
         out
     };
-    Said::Request(operation, key, value, Box::new(encode))
+    ReadCommand::Request(operation, key, value, Box::new(encode))
 }
 
-fn juno(message: &[u8]) -> Said<'_> {
+fn juno(message: &[u8]) -> ReadCommand<'_> {
     let request = Message::parse(message).unwrap();
     let encode = move |status, data: &[u8]| {
         let mut out = Vec::new();
@@ -200,7 +200,7 @@ fn juno(message: &[u8]) -> Said<'_> {
         out
     };
     let operation = match request.opcode {
-        Opcode::NOP => return Said::Aside(encode(Status::OK, &[]), true),
+        Opcode::NOP => return ReadCommand::Aside(encode(Status::OK, &[]), true),
         Opcode::CREATE => Operation::Create,
         Opcode::GET => Operation::Get,
         Opcode::UPDATE => Operation::Update,
@@ -218,13 +218,13 @@ fn juno(message: &[u8]) -> Said<'_> {
         Reply::Busy => encode(Status::RECORD_LOCKED, &[]),
         Reply::Refused | Reply::Redirected => encode(Status::NO_STORE, &[]),
     };
-    Said::Request(operation, request.key, request.payload.data, Box::new(encode))
+    ReadCommand::Request(operation, request.key, request.payload.data, Box::new(encode))
 }
 
-fn memcached(message: &[u8]) -> Said<'_> {
+fn memcached(message: &[u8]) -> ReadCommand<'_> {
     use memcached::{Command, Reply as Answer, Store};
     let (operation, key, value) = match Command::parse(message).unwrap() {
-        Command::Other(b"version") => return Said::Aside(b"VERSION 1.6\r\n".to_vec(), true),
+        Command::Other(b"version") => return ReadCommand::Aside(b"VERSION 1.6\r\n".to_vec(), true),
         Command::Get { mut keys, cas: false } => (Operation::Get, keys.next().unwrap(), &[][..]),
         Command::Delete { key, quiet: false } => (Operation::Destroy, key, &[][..]),
         Command::Store { how, key, flags: 0, data, quiet: false, .. } => match how {
@@ -253,7 +253,7 @@ fn memcached(message: &[u8]) -> Said<'_> {
         said.encode(&mut out).unwrap();
         out
     };
-    Said::Request(operation, key, value, Box::new(encode))
+    ReadCommand::Request(operation, key, value, Box::new(encode))
 }
 
 impl Memory {

@@ -92,7 +92,7 @@ impl Scene {
     /// One of a machine, to an address of the origin.
     pub fn client_of(&self, machine: &Machine, address: usize) -> Client {
         let client = machine.connect(self.addresses[address], None);
-        client.wait(|desk| desk.is_ready);
+        client.wait(|state| state.is_ready);
         client
     }
 
@@ -105,8 +105,8 @@ impl Scene {
         let name = ServerName::new("localhost").expect("a name");
         let session = Session::client(config, &name).expect("a session");
         let client = machine.connect(self.addresses[0], Some(session));
-        client.wait(|desk| desk.is_ready || desk.end.is_some());
-        let end = client.desk(|desk| desk.end.filter(|_| !desk.is_ready));
+        client.wait(|state| state.is_ready || state.end.is_some());
+        let end = client.state(|state| state.end.filter(|_| !state.is_ready));
         end.map_or(Ok(client), |(_, end)| Err(end))
     }
 
@@ -171,7 +171,7 @@ pub enum End {
 
 /// One connection of a machine.
 #[derive(Default)]
-struct Desk {
+struct ClientState {
     conn: Option<Conn>,
     tls: Option<(Session, Scratch)>,
     /// The kernel has not taken all that it sends.
@@ -189,7 +189,7 @@ struct Desk {
 
 #[derive(Default)]
 struct State {
-    desks: Vec<Desk>,
+    clients: Vec<ClientState>,
     /// By connection.
     numbers: HashMap<Conn, usize>,
     /// By time and then by age.
@@ -199,21 +199,21 @@ struct State {
 
 impl State {
     fn carry_out(&mut self, driver: &mut SimDriver, number: usize, what: Do) {
-        let desk = &mut self.desks[number];
+        let state = &mut self.clients[number];
         if let Do::Connect(to) = &what {
             let conn = driver.connect(to, None).expect("a socket");
-            desk.conn = Some(conn);
+            state.conn = Some(conn);
             self.numbers.insert(conn, number);
         }
-        let Some(conn) = desk.conn else { return };
-        match (what, &mut desk.tls) {
+        let Some(conn) = state.conn else { return };
+        match (what, &mut state.tls) {
             (Do::Connect(_), _) => {}
             (Do::SendBelow(bytes), _) | (Do::Send(bytes), None) => {
-                desk.is_behind = true;
+                state.is_behind = true;
                 driver.send(conn, &bytes);
                 driver.want_sent(conn);
             }
-            (Do::Send(bytes), Some(_)) if !desk.is_ready => desk.pending.extend(bytes),
+            (Do::Send(bytes), Some(_)) if !state.is_ready => state.pending.extend(bytes),
             (Do::Send(bytes), Some((session, _))) => {
                 let mut out = Vec::new();
                 session.write(&[&bytes], &mut out).expect("sealed");
@@ -226,7 +226,7 @@ impl State {
     }
 }
 
-impl Desk {
+impl ClientState {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         let now = io.now();
         match (event, &mut self.tls) {
@@ -274,7 +274,7 @@ impl Handler for ClientTask {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         let mut state = lock(&self.0);
         if let Some(number) = state.numbers.get(&conn).copied() {
-            state.desks[number].on_event(io, conn, event);
+            state.clients[number].on_event(io, conn, event);
         }
     }
 }
@@ -329,8 +329,8 @@ impl Machine {
     /// Begins a connection.
     pub fn connect(&self, to: SocketAddr, session: Option<Session>) -> Client {
         let mut state = lock(&self.state);
-        let number = state.desks.len();
-        state.desks.push(Desk { tls: session.map(|session| (session, Scratch::new())), ..Desk::default() });
+        let number = state.clients.len();
+        state.clients.push(ClientState { tls: session.map(|session| (session, Scratch::new())), ..ClientState::default() });
         drop(state);
         self.plan(self.world.now(), number, Do::Connect(to.into()));
         Client { machine: self.clone(), number, at: None, buffer: Vec::new() }
@@ -405,8 +405,8 @@ impl Client {
             // From now on it is behind.
             self.machine.world.run_to(self.machine.world.now());
             let until = self.machine.world.now() + 10 * LATENCY;
-            let is_taken = self.machine.world.run_until(until, || self.desk(|desk| !desk.is_behind));
-            is_taken && self.desk(|desk| desk.end.is_none())
+            let is_taken = self.machine.world.run_until(until, || self.state(|state| !state.is_behind));
+            is_taken && self.state(|state| state.end.is_none())
         })
     }
 
@@ -423,33 +423,33 @@ impl Client {
         self.plan(Do::Abort);
     }
 
-    fn desk<T>(&self, see: impl FnOnce(&mut Desk) -> T) -> T {
-        see(&mut lock(&self.machine.state).desks[self.number])
+    fn state<T>(&self, see: impl FnOnce(&mut ClientState) -> T) -> T {
+        see(&mut lock(&self.machine.state).clients[self.number])
     }
 
-    fn wait(&self, done: impl Fn(&Desk) -> bool) {
+    fn wait(&self, done: impl Fn(&ClientState) -> bool) {
         let until = self.machine.world.now() + LIMIT;
-        let came = self.machine.world.run_until(until, || self.desk(|desk| done(desk)));
+        let came = self.machine.world.run_until(until, || self.state(|state| done(state)));
         assert!(came, "it does not happen");
     }
 
     /// Waits for bytes. Returns them and when they came; `None`: nothing more comes.
     pub fn receive(&self) -> Option<(u64, Vec<u8>)> {
-        self.wait(|desk| !desk.chunks.is_empty() || desk.end.is_some());
-        self.desk(|desk| desk.chunks.pop_front())
+        self.wait(|state| !state.chunks.is_empty() || state.end.is_some());
+        self.state(|state| state.chunks.pop_front())
     }
 
     /// All that has come so far and was not looked at.
     pub fn received(&mut self) -> Vec<u8> {
         let mut all = std::mem::take(&mut self.buffer);
-        self.desk(|desk| desk.chunks.drain(..).for_each(|(_, bytes)| all.extend(bytes)));
+        self.state(|state| state.chunks.drain(..).for_each(|(_, bytes)| all.extend(bytes)));
         all
     }
 
     /// Waits for the end. Returns what came until then, when it came, and which it was.
     pub fn rest(&mut self) -> (Vec<u8>, u64, End) {
-        self.wait(|desk| desk.end.is_some());
-        let (at, end) = self.desk(|desk| desk.end).expect("it has ended");
+        self.wait(|state| state.end.is_some());
+        let (at, end) = self.state(|state| state.end).expect("it has ended");
         (self.received(), at, end)
     }
 
@@ -462,12 +462,12 @@ impl Client {
 
     /// Whether the end was signalled by TLS.
     pub fn is_closed_by_tls(&self) -> bool {
-        self.desk(|desk| desk.is_closed_by_tls)
+        self.state(|state| state.is_closed_by_tls)
     }
 
     /// What TLS has negotiated by ALPN.
     pub fn alpn(&self) -> Option<String> {
-        self.desk(|desk| Some(desk.tls.as_ref()?.0.negotiated()?.alpn.as_deref()?.to_owned()))
+        self.state(|state| Some(state.tls.as_ref()?.0.negotiated()?.alpn.as_deref()?.to_owned()))
     }
 
     /// Waits for exactly this. Returns when the last of it came.
