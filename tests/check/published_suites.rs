@@ -4,23 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use weir_model::suite::{LoadKind, Scale, Series};
-use weir_product::catalogue::Catalogue;
 
-use crate::common::{measurements, nothing_left, on_a_shared_machine, run, run_within, scratch, weir};
+use crate::common::{catalogue, measurements, nothing_left, on_a_shared_machine, run, run_within, scratch, weir};
 
 /// Those of proxies. The one of key-value stores, juno, has no product that every machine has.
 const SUITES: [&str; 4] = ["monolake", "easegress", "spring-cloud-gateway", "loggly"];
 
 /// Products that are had everywhere: from the system's packages and from wheels.
 const HAD: [&str; 6] = ["direct", "nginx", "haproxy", "caddy", "envoy", "traefik"];
-
-fn catalogue() -> Catalogue {
-    let mut catalogue = Catalogue::new(Default::default(), Default::default()).expect("empty is valid");
-    catalogue
-        .overlay(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .expect("products and suites of the repository are valid");
-    catalogue
-}
 
 /// Each suite in seconds, with the products that are had everywhere. What is not had is left out and said.
 #[test]

@@ -75,6 +75,34 @@ pub fn run_within(command: &mut Command, within: Duration) -> Ended {
     Ended { status, stdout: stdout.join().expect("read"), stderr: stderr.join().expect("read") }
 }
 
+/// The words of a command line.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// A path as a word of a command line.
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// Products and suites of the repository.
+pub fn catalogue() -> weir_product::catalogue::Catalogue {
+    let mut catalogue = weir_product::catalogue::Catalogue::default();
+    catalogue
+        .overlay(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .expect("products and suites of the repository are valid");
+    catalogue
+}
+
+/// Copies the files of a product of the repository.
+pub fn copy_product(name: &str, to: &Path) {
+    std::fs::create_dir_all(to).expect("made");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../products").join(name);
+    for entry in std::fs::read_dir(from).expect("its folder").flatten().filter(|entry| entry.path().is_file()) {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
+    }
+}
+
 /// Runs to the end, at most two minutes.
 pub fn run(args: &[&str]) -> Ended {
     run_within(&mut weir(args), Duration::from_secs(120))

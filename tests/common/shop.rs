@@ -16,6 +16,9 @@ use crate::common::{Ended, run_within, scratch, weir};
 /// A script that says it is version 1.2.3 of the thing.
 pub const THING: &str = "#!/bin/sh\necho thing 1.2.3\n";
 
+/// A way to be installed: by go, at a version.
+pub const GO: &str = "[[install]]\nmethod = \"go\"\npackage = \"example.org/thing/cmd/thing\"\nversion = \"v1.2.3\"\nbinary = \"bin/thing\"\n";
+
 pub struct Shop {
     pub scratch: tempfile::TempDir,
 }
@@ -139,6 +142,13 @@ pub fn release(url: &str, sha256: &str) -> String {
     format!(
         "[[install]]\nmethod = \"release\"\nversion = \"1.2.3\"\nbinary = \"thing\"\n\
          url = {{ {arch} = \"{url}\" }}\nsha256 = {{ {arch} = \"{sha256}\" }}\n"
+    )
+}
+
+/// The body of a tool: a program of this version at the path in the variable.
+pub fn makes(path: &str, version: &str) -> String {
+    format!(
+        r##"mkdir -p "$(dirname "{path}")"; printf "#!/bin/sh\necho thing {version}\n" > "{path}"; chmod +x "{path}""##
     )
 }
 

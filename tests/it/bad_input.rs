@@ -4,7 +4,7 @@
 use crate::common;
 use std::path::Path;
 
-use crate::common::{OriginUnderTest, run, run_within, scratch, weir};
+use crate::common::{OriginUnderTest, run, run_within, scratch, weir, words};
 
 /// Runs weir, expects bad input, and expects every word in the message.
 fn refused(args: &[&str], code: i32, words: &[&str]) {
@@ -84,16 +84,6 @@ fn a_taken_port_is_said_to_be_taken() {
 }
 
 #[test]
-fn load_refuses_what_it_cannot_do() {
-    refused(&["load", "ftp://127.0.0.1/"], 2, &["ftp://", "https://"]);
-    refused(&["load", "http://127.0.0.1:1/", "-H", "nonsense"], 2, &["nonsense", "name: value"]);
-    refused(&["load", "http://127.0.0.1:1/", "-d", "5"], 2, &["5", "s"]);
-    refused(&["load", "http://127.0.0.1:1/", "--rate", "0"], 2, &["rate"]);
-    refused(&["load", "http://127.0.0.1:1/", "-c", "0"], 2, &["0"]);
-    refused(&["load", "http://127.0.0.1:1/", "--body-file", "/no/such/file"], 2, &["/no/such/file"]);
-}
-
-#[test]
 fn a_target_that_refuses_connections_is_said_to() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
     let ended = run(&["load", &format!("http://{free}/"), "-d", "1s", "--timeout", "1s", "-q"]);
@@ -116,33 +106,16 @@ fn too_few_descriptors_are_seen_before_anything_starts() {
     let scratch = scratch();
     let out = scratch.path().join("run");
     let mut command = std::process::Command::new("prlimit");
-    command.args([
-        "--nofile=300:300",
-        env!("CARGO_BIN_EXE_weir"),
-        "run",
-        "quick",
-        "--scale",
-        "smoke",
-        "--yes",
-        "--out",
-    ]);
+    command.arg("--nofile=300:300").arg(env!("CARGO_BIN_EXE_weir"));
+    command.args(words("run quick --scale smoke --yes --out"));
     command.arg(&out).env("WEIR_HOME", common::home());
     let ended = run_within(&mut command, std::time::Duration::from_secs(30));
     let said = ended.expect(2);
     assert!(said.contains("descriptors") && said.contains("ulimit -Hn"), "{said}");
     assert!(!out.exists(), "nothing was started");
     command = std::process::Command::new("prlimit");
-    command.args([
-        "--nofile=100:100",
-        env!("CARGO_BIN_EXE_weir"),
-        "load",
-        "http://127.0.0.1:1/",
-        "-c",
-        "500",
-        "-q",
-        "--driver",
-        "epoll",
-    ]);
+    command.arg("--nofile=100:100").arg(env!("CARGO_BIN_EXE_weir"));
+    command.args(words("load http://127.0.0.1:1/ -c 500 -q --driver epoll"));
     let ended = run_within(&mut command, std::time::Duration::from_secs(30));
     assert!(ended.stderr.contains("500 connections need") && ended.stderr.contains("ulimit -Hn"), "{ended:?}");
     assert_ne!(ended.code(), Some(0));
@@ -154,26 +127,17 @@ fn folders_that_cannot_be_used_are_refused() {
     let full = scratch.path().join("full");
     std::fs::create_dir(&full).expect("made");
     std::fs::write(full.join("thesis.txt"), "mine").expect("written");
-    let args = |out: &Path| {
-        vec![
-            "run".to_owned(),
-            "quick".into(),
-            "--scale".into(),
-            "smoke".into(),
-            "--yes".into(),
-            "--products".into(),
-            "direct".into(),
-            "--out".into(),
-            out.display().to_string(),
-        ]
+    let into = |out: &Path| {
+        let mut command = weir(&words("run quick --scale smoke --yes --products direct --out"));
+        run_within(command.arg(out), std::time::Duration::from_secs(60))
     };
-    let ended = common::run_within(weir(&[]).args(args(&full)), std::time::Duration::from_secs(60));
+    let ended = into(&full);
     assert!(ended.expect(2).contains("not empty"), "{}", ended.stderr);
     assert_eq!(std::fs::read_to_string(full.join("thesis.txt")).expect("still there"), "mine");
-    let ended = common::run_within(weir(&[]).args(args(Path::new("/proc/weir"))), std::time::Duration::from_secs(60));
+    let ended = into(Path::new("/proc/weir"));
     assert!(ended.expect(3).contains("/proc"), "{}", ended.stderr);
     let odd = scratch.path().join("50%");
-    let ended = common::run_within(weir(&[]).args(args(&odd)), std::time::Duration::from_secs(60));
+    let ended = into(&odd);
     assert!(ended.expect(2).contains("has '%' in it"), "{}", ended.stderr);
     assert!(!odd.exists(), "nothing was started");
     refused(&["run", "--resume", scratch.path().to_str().expect("UTF-8")], 2, &["not a run folder"]);

@@ -392,18 +392,12 @@ pub(crate) mod fixture {
     fn usage(role: Role, cores_busy: f64) -> RoleUsage {
         RoleUsage {
             role,
-            cpu_user_us: 0,
             cpu_system_us: (cores_busy * 1e6) as u64,
             cores_busy,
-            rss_max_bytes: 0,
-            pss_max_bytes: None,
-            disk_read_bytes: None,
-            disk_written_bytes: None,
             threads_max: Some(1),
             processes_max: Some(1),
-            fds_max: None,
             switches: Some((0, 0)),
-            parts: Default::default(),
+            ..RoleUsage::default()
         }
     }
 

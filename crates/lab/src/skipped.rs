@@ -74,18 +74,7 @@ mod tests {
     use weir_model::suite::Protocol;
 
     fn product(name: &str, kind: ProductKind, speaks: &[Protocol], tuned: Option<&[Protocol]>) -> (String, Product) {
-        let profile = Profile {
-            name: "tuned".into(),
-            about: String::new(),
-            files: BTreeMap::new(),
-            reasons: Vec::new(),
-            speaks: tuned.map(<[_]>::to_vec),
-            nice: 0,
-            listeners: false,
-            codings: Vec::new(),
-            promise: None,
-            at_least: None,
-        };
+        let profile = Profile { name: "tuned".into(), speaks: tuned.map(<[_]>::to_vec), ..Profile::default() };
         let product = Product {
             name: name.into(),
             title: name.into(),

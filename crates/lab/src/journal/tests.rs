@@ -391,13 +391,10 @@ fn full() -> Measurement {
         cores_busy,
         rss_max_bytes: 4_096,
         pss_max_bytes: Some(2_048),
-        disk_read_bytes: None,
-        disk_written_bytes: None,
         threads_max: Some(1),
         processes_max: Some(1),
-        fds_max: None,
         switches: Some((0, 0)),
-        parts: Default::default(),
+        ..RoleUsage::default()
     };
     let finding = |check: &str| Finding {
         check: check.into(),

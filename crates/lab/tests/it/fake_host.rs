@@ -24,7 +24,7 @@ use weir_model::load::{Counts, DriverChoice, LoadNumbers, LoadResult, LoadSpec, 
 use weir_model::origin::OriginSpec;
 use weir_model::product::Product;
 use weir_model::record::{CaseId, Measurement, Verdict};
-use weir_model::suite::{Expect, Load, LoadKind, Protocol, Request, Series, Tls, Workload};
+use weir_model::suite::{Expect, Load, LoadKind, Protocol, Request, Tls, Workload};
 use weir_origin::{Options, Origin};
 use weir_product::catalogue::Catalogue;
 use weir_product::launch::{Installed, Launcher};
@@ -143,9 +143,6 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
         title: "GET".into(),
         protocol: Protocol::Http11,
         request: Request { method: "GET".into(), path: "/bytes/128".into(), headers: Vec::new(), body: Vec::new() },
-        expect: Expect::default(),
-        loads: None,
-        products: None,
         ..Workload::default()
     };
     let load = Load {
@@ -153,17 +150,10 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
         title: "closed".into(),
         kind: LoadKind::Closed,
         connections,
-        series: Series::Once,
         streams: 1,
-        steady: None,
-        close: false,
-        saturating: false,
-        keep: false,
-        least_cores: None,
-        warmup: Duration::ZERO,
         duration: Duration::from_secs(1),
         timeout: Duration::from_secs(2),
-        faults: Vec::new(),
+        ..Load::default()
     };
     let planned = Planned { trial: 1, block: 1, case };
     let spec = TrialSpec {
@@ -331,12 +321,8 @@ fn behind_an_agent(host: FakeHost) -> Arc<dyn Host> {
         run: "many".into(),
         who: "root@ctl".into(),
         name,
-        address: None,
-        cpus: Vec::new(),
-        rate: None,
-        own_cpus: Vec::new(),
         own_disk: true,
-        lease: false,
+        ..Hello::default()
     };
     let copy = |stream: &UnixStream| stream.try_clone().expect("another descriptor");
     let (weir, agent) = UnixStream::pair().expect("a socket pair");

@@ -164,16 +164,7 @@ fn point(of: &Measurement, nature: &Nature, offered: Option<f64>, connections: u
         role.cpu_system_us = (load.window.right_in_window as f64 * nature.cpu_us * 0.6) as u64;
         role.pss_max_bytes = Some(role.rss_max_bytes - 1_000_000);
     }
-    Point {
-        point: 0,
-        offered_rate: offered,
-        connections,
-        load,
-        origin: None,
-        usage,
-        owners: Vec::new(),
-        findings: Vec::new(),
-    }
+    Point { offered_rate: offered, connections, load, usage, ..Point::default() }
 }
 
 /// One product speaks HTTP/2 with the origin, the other HTTP/1.1.

@@ -21,9 +21,7 @@ pub fn suite() -> Suite {
         question: "Which of these proxies carries most, and at what latency?".to_string(),
         blocks: BLOCKS,
         seed: Some(7),
-        origin: None,
         entries: PRODUCTS.iter().map(entry).collect(),
-        tls: Tls::default(),
         workloads: vec![workload("plain", "Small answers", 64), workload("json", "JSON of 10 KiB", 10_240)],
         loads: vec![
             load("max", "As fast as they can", LoadKind::Closed, 100),
@@ -34,7 +32,7 @@ pub fn suite() -> Suite {
                 64,
             ),
         ],
-        scales: BTreeMap::new(),
+        ..Suite::default()
     }
 }
 
@@ -60,16 +58,10 @@ fn load(name: &str, title: &str, kind: LoadKind, connections: u32) -> Load {
         title: title.to_string(),
         kind,
         connections,
-        series: Series::Once,
         streams: 1,
-        steady: None,
-        close: false,
-        saturating: false,
-        keep: false,
-        least_cores: None,
         warmup: Duration::from_secs(2),
         duration: Duration::from_secs(u64::from(WINDOW_S)),
         timeout: Duration::from_secs(5),
-        faults: Vec::new(),
+        ..Load::default()
     }
 }
