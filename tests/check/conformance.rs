@@ -134,57 +134,9 @@ fn a_product_that_does_not_start_is_a_row_with_the_reason() {
 }
 
 /// A product that asks the origin for what it is asked for, and does not outlive HEAD.
-const STUB: &str = r#"
-import http.client, http.server, os
+const STUB: &str = include_str!("conformance/stub.py.j2");
 
-class Stub(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        origin = http.client.HTTPConnection("{{ origin_host }}", {{ origin_port }})
-        origin.request("GET", self.path)
-        answer = origin.getresponse()
-        body = answer.read()
-        self.send_response_only(answer.status)
-        if answer.status != 204:
-            self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_HEAD(self):
-        os._exit(3)
-
-    def log_message(self, *words):
-        pass
-
-http.server.ThreadingHTTPServer(("{{ listen_host }}", {{ listen_port }}), Stub).serve_forever()
-"#;
-
-const STUB_FILE: &str = r#"
-[product]
-title = "Stub"
-about = "A product for a test"
-home = "https://weir.test/"
-speaks = ["http/1.1"]
-
-[[install]]
-method = "system"
-binary = "python3"
-
-[version]
-command = ["{{ binary }}", "--version"]
-pattern = 'Python (\d+\.\d+)'
-
-[process]
-command = ["{{ binary }}", "{{ dir }}/stub.py"]
-reload = { command = ["{{ binary }}", "-c", "open('{{ dir }}/reloaded', 'a').write('again ')"] }
-ready_within = "20s"
-stop_within = "5s"
-
-[profile.tuned]
-about = "As it is"
-files = { "stub.py" = "stub.py.j2" }
-"#;
+const STUB_FILE: &str = include_str!("conformance/product.toml");
 
 #[test]
 fn a_product_that_dies_of_a_question_is_started_again_for_the_next() {

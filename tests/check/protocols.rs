@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::common::{copy_product, csv_rows, measurements, nothing_left, run_within, scratch, text, weir, words};
+use crate::common::{
+    copy_product, csv_rows, made_up, measurements, nothing_left, run_within, scratch, shop, text, weir, words,
+};
 use serde_json::Value;
 
 /// Workloads by protocol.
@@ -160,14 +162,7 @@ fn of_all_products_one_that_cannot_be_installed_is_skipped() {
     let broken = library.join("products/broken");
     std::fs::create_dir_all(&broken).expect("made");
     // Nothing listens on port 1.
-    let toml = format!(
-        "[product]\ntitle = \"Broken\"\nabout = \"x\"\nhome = \"https://example.com/\"\nspeaks = [\"http/1.1\"]\n[[install]]\n\
-         method = \"release\"\nversion = \"1.0\"\nbinary = \"x\"\nurl = {{ {arch} = \"http://127.0.0.1:1/x\" }}\n\
-         sha256 = {{ {arch} = \"{hash}\" }}\n[version]\ncommand = [\"{{{{ binary }}}}\"]\npattern = '(x)'\n[process]\n\
-         command = [\"{{{{ binary }}}}\"]\n[profile.tuned]\nabout = \"x\"\n",
-        arch = std::env::consts::ARCH,
-        hash = "0".repeat(64),
-    );
+    let toml = made_up("Broken", &shop::release("http://127.0.0.1:1/x", &"0".repeat(64)));
     std::fs::write(broken.join("product.toml"), toml).expect("written");
     let (library, out_text) = (library.to_str().expect("UTF-8"), out.to_str().expect("UTF-8"));
     let run = |products: &str| {

@@ -132,6 +132,16 @@ pub fn wait_within(child: &mut Child, within: Duration) -> ExitStatus {
     }
 }
 
+/// A program that ends with the test.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// What a child that has ended said on its standard error.
 pub fn said(child: &mut Child) -> String {
     let mut text = String::new();
@@ -194,6 +204,29 @@ expect = {{ status = 200, size = 128 }}
 {load}
 "#
     )
+}
+
+/// The file of a product that is never started, with these ways to be installed.
+pub fn made_up(title: &str, installs: &str) -> String {
+    let tables = format!(
+        r#"{installs}
+[version]
+command = ["{{{{ binary }}}}", "--version"]
+pattern = 'thing (\d+(?:\.\d+)*)'
+at_least = "1"
+[process]
+command = ["{{{{ binary }}}}"]
+[profile.tuned]
+about = "as it is"
+"#
+    );
+    product_file(title, &tables)
+}
+
+/// A product's file with these tables behind `[product]`.
+pub fn product_file(title: &str, tables: &str) -> String {
+    let about = "about = \"a thing\"\nhome = \"https://example.org/\"\nspeaks = [\"http/1.1\"]\n";
+    format!("[product]\ntitle = \"{title}\"\n{about}{tables}")
 }
 
 /// Adds a product with one template to the library folder `library` below `folder`.

@@ -4,7 +4,8 @@
 use crate::common;
 use std::path::Path;
 
-use crate::common::{OriginUnderTest, run, run_within, scratch, weir, words};
+use crate::common::shop::Shop;
+use crate::common::{OriginUnderTest, run, run_within, scratch, suite, text, weir, words};
 
 /// Runs weir, expects bad input, and expects every word in the message.
 fn refused(args: &[&str], code: i32, words: &[&str]) {
@@ -51,27 +52,11 @@ fn flags_of_pods_are_for_pods_and_need_kubectl() {
 fn a_wrong_suite_file_is_refused_with_line_and_key() {
     let scratch = scratch();
     let path = scratch.path().join("wrong.toml");
-    let text = r#"[suite]
-title = "Wrong"
-question = "Where?"
-blocks = 1
-products = ["direct"]
-profile = "tuned"
-
-[[workload]]
-name = "tiny"
-pth = "/bytes/128"
-
-[[load]]
-name = "capacity"
-kind = "closed"
-connections = 1
-warmup = "1 parsec"
-duration = "1s"
-"#;
-    std::fs::write(&path, text).expect("written");
+    let head = "title = \"Wrong\"\nblocks = 1\nproducts = [\"direct\"]\nprofile = \"tuned\"";
+    let load = "name = \"capacity\"\nkind = \"closed\"\nconnections = 1\nwarmup = \"1 parsec\"\nduration = \"1s\"";
+    std::fs::write(&path, suite(head, load).replace("path", "pth")).expect("written");
     let path = path.to_str().expect("UTF-8");
-    let (key, unit) = (format!("{path}:10"), format!("{path}:16"));
+    let (key, unit) = (format!("{path}:11"), format!("{path}:18"));
     refused(&["run", path], 2, &[&key, "pth", "did you mean \"path\"?", &unit, "warmup", "parsec", "ms"]);
     refused(&["run", "no-such.toml"], 2, &["no-such.toml"]);
 }
@@ -187,33 +172,19 @@ fn nix_fifo(path: &Path) {
     assert!(made.success(), "{}", path.display());
 }
 
-const OWN: &str = r#"[product]
-title = "Ours"
-about = "a product of our own"
-home = "https://example.org/"
-speaks = ["http/1.1"]
-[[install]]
+const OWN: &str = r#"[[install]]
 method = "own"
 where = "our build server, the newest job"
-about = "the file ours"
-[version]
-command = ["{{ binary }}", "--version"]
-pattern = '(\d+)'
-[process]
-command = ["{{ binary }}"]
-[profile.stock]
-about = "as it is"
-files = { "a" = "a.j2" }
-"#;
+about = "the file ours""#;
 
 /// `where` is for people. A product whose file is wrong stands in the way of nothing but itself.
 #[test]
 fn a_broken_product_breaks_itself_alone() {
-    let scratch = scratch();
-    common::add_product(scratch.path(), "ours", OWN, ("a.j2", ""));
-    common::add_product(scratch.path(), "broken", "[product]\ntitel = 1\n", ("a.j2", ""));
-    let library = scratch.path().join("library");
-    let library = library.to_str().expect("UTF-8");
+    let shop = Shop::with("");
+    shop.product("ours", OWN);
+    shop.file("library/products/broken/product.toml", "[product]\ntitel = 1\n");
+    let library = shop.path("library");
+    let library = text(&library);
     let ended = run(&["products", "show", "ours", "--library", library]);
     ended.expect(0);
     assert!(ended.stdout.contains("the file ours, from our build server, the newest job"), "{}", ended.stdout);

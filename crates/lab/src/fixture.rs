@@ -3,8 +3,20 @@
 use std::time::Duration;
 
 use weir_model::load::{Counts, LoadResult};
+use weir_model::product::Product;
 use weir_model::record::{CaseId, MEASUREMENT_SCHEMA, Measurement, TrialError, Verdict};
 use weir_model::suite::{Arrivals, Entry, Load, LoadKind, RateBase, RateSpec, Request, Suite, Workload};
+
+/// A case under the profile `tuned`.
+pub fn case(product: &str, workload: &str, load: &str) -> CaseId {
+    CaseId { product: product.into(), profile: "tuned".into(), workload: workload.into(), load: load.into() }
+}
+
+/// The direct path, as the repository has it.
+pub fn direct() -> Product {
+    let text = include_str!("../../../products/direct/product.toml");
+    Product::parse("direct", "product.toml", text, Default::default(), Default::default()).expect("valid")
+}
 
 /// Products `p0`.., workloads `w0`.., the closed load `capacity` and the open load `half`, 1 s each.
 pub fn suite(products: usize, workloads: usize, blocks: u32) -> Suite {
@@ -71,12 +83,7 @@ pub fn measured(trial: u32, product: &str, workload: &str, rate: f64) -> Measure
         schema: MEASUREMENT_SCHEMA,
         trial,
         block: 1,
-        case: CaseId {
-            product: product.into(),
-            profile: "tuned".into(),
-            workload: workload.into(),
-            load: "capacity".into(),
-        },
+        case: case(product, workload, "capacity"),
         started: "2026-01-02T10:15:00Z".into(),
         took_s: 2.0,
         product_version: Some("1.2.3".into()),

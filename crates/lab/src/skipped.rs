@@ -78,20 +78,10 @@ mod tests {
         let product = Product {
             name: name.into(),
             title: name.into(),
-            about: String::new(),
-            home: String::new(),
             speaks: speaks.to_vec(),
-            caches: false,
-            store: false,
-            replicates: false,
-            released: weir_model::release::Releases::default(),
-            image: None,
-            notes: Vec::new(),
             kind,
             profiles: [("tuned".to_owned(), profile)].into(),
-            templates: BTreeMap::new(),
-            files: BTreeMap::new(),
-            unagreed: None,
+            ..fixture::direct()
         };
         (name.to_owned(), product)
     }

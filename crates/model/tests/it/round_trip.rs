@@ -481,17 +481,10 @@ fn a_product_is_read_whole() {
 
 #[test]
 fn every_way_to_get_a_product_is_read() {
-    let files: BTreeMap<String, Vec<u8>> = [
-        "rust/Cargo.toml",
-        "rust/Cargo.lock",
-        "go/go.mod",
-        "java/pom.xml",
-        "java/src/main/java/Main.java",
-        "js/package.json",
-        "js/package-lock.json",
-    ]
-    .map(|path| (path.to_owned(), path.as_bytes().to_vec()))
-    .into();
+    let files = "rust/Cargo.toml rust/Cargo.lock go/go.mod java/pom.xml java/src/main/java/Main.java \
+        js/package.json js/package-lock.json";
+    let files: BTreeMap<String, Vec<u8>> =
+        files.split(' ').map(|path| (path.to_owned(), path.as_bytes().to_vec())).collect();
     let text = include_str!("../every-way.toml");
     let product = Product::parse("thing", "product.toml", text, BTreeMap::new(), files.clone())
         .unwrap_or_else(|errors| panic!("{}", errors.iter().map(|e| format!("{e}\n")).collect::<String>()));

@@ -94,7 +94,7 @@ fn c4_requests_with_huffman() {
 fn answers(blocks: [&str; 3]) {
     let answer = |status, date, more: &[Header]| {
         let head = [(":status", status), ("cache-control", "private"), ("date", date)];
-        [&head, &[("location", "https://www.example.com")], more].concat()
+        [&head, &[("location", "https://www.example.com")][..], more].concat()
     };
     let cookie = ("set-cookie", "foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1");
     let all = [
