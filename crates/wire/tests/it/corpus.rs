@@ -6,8 +6,10 @@ use crate::{
 use std::fs;
 use std::path::Path;
 
-/// Targets, the least number of files that their corpus has, and what holds of each file.
-const TARGETS: [(&str, usize, fn(&[u8])); 13] = [
+/// A target, the least number of files that its corpus has, and what holds of each file.
+type Target = (&'static str, usize, fn(&[u8]));
+
+const TARGETS: [Target; 13] = [
     ("http1_responses", 30, http1_oracle::responses),
     ("http1_requests", 30, http1_oracle::requests),
     ("http2_client", 30, http2_oracle::client),
