@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::common::{Ended, run_within, scratch};
+use crate::common::{Ended, copy_product, run_within, scratch};
 use serde_json::Value;
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
@@ -28,12 +28,8 @@ impl Repository {
         let repository = Repository { scratch: scratch(), base: String::new() };
         let (top, bin) = (repository.top(), repository.scratch.path().join("bin"));
         let product = top.join("ci/weir/products/gateway");
-        for folder in [&product, &bin] {
-            fs::create_dir_all(folder).expect("made");
-        }
-        for entry in fs::read_dir(Path::new(EXAMPLES).join("../products/nginx")).expect("its folder").flatten() {
-            fs::copy(entry.path(), product.join(entry.file_name())).expect("copied");
-        }
+        fs::create_dir_all(&bin).expect("made");
+        copy_product("nginx", &product);
         let gate = top.join("ci/weir-gate");
         fs::copy(Path::new(EXAMPLES).join("ci/weir-gate"), &gate).expect("copied");
         // A test need not be sure to a few per cent, and the machine is not quiet.

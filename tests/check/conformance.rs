@@ -4,7 +4,9 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::{add_product, nothing_left, run_within, scratch, signal, until, wait_within, weir};
+use crate::common::{
+    add_product, copy_product, nothing_left, run_within, scratch, signal, text, until, wait_within, weir, words,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -78,14 +80,8 @@ fn nginx_and_haproxy_answer_every_question() {
 #[test]
 fn a_store_and_a_proxy_before_three_origins_keep_keys_and_values() {
     let scratch = scratch();
-    let ended = run_within(
-        weir(&["products", "test", "redis", "redis-replicated", "memcached", "twemproxy"]).args([
-            "--install",
-            "--yes",
-            "--json",
-        ]),
-        LONG,
-    );
+    let line = "products test redis redis-replicated memcached twemproxy --install --yes --json";
+    let ended = run_within(&mut weir(&words(line)), LONG);
     ended.expect(0);
     nothing_left(scratch.path(), Duration::from_secs(5));
     let record = ended.json();
@@ -116,13 +112,12 @@ fn a_store_and_a_proxy_before_three_origins_keep_keys_and_values() {
 fn a_product_that_does_not_start_is_a_row_with_the_reason() {
     let scratch = scratch();
     let folder = scratch.path().join("products/nginx");
-    std::fs::create_dir_all(&folder).expect("made");
-    let real = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../products/nginx");
-    for entry in std::fs::read_dir(real).expect("nginx").flatten().filter(|entry| entry.path().is_file()) {
+    copy_product("nginx", &folder);
+    for entry in std::fs::read_dir(&folder).expect("nginx").flatten() {
         let text = std::fs::read_to_string(entry.path()).expect("text");
         // It listens, and asks an origin that nobody is.
         let text = text.replace("{{ origin_port }}", "1").replace("{{ origin.port }}", "1");
-        std::fs::write(folder.join(entry.file_name()), text).expect("written");
+        std::fs::write(entry.path(), text).expect("written");
     }
     let toml = folder.join("product.toml");
     let text = std::fs::read_to_string(&toml).expect("text").replace("ready_within = \"10s\"", "ready_within = \"1s\"");
@@ -139,57 +134,9 @@ fn a_product_that_does_not_start_is_a_row_with_the_reason() {
 }
 
 /// A product that asks the origin for what it is asked for, and does not outlive HEAD.
-const STUB: &str = r#"
-import http.client, http.server, os
+const STUB: &str = include_str!("conformance/stub.py.j2");
 
-class Stub(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        origin = http.client.HTTPConnection("{{ origin_host }}", {{ origin_port }})
-        origin.request("GET", self.path)
-        answer = origin.getresponse()
-        body = answer.read()
-        self.send_response_only(answer.status)
-        if answer.status != 204:
-            self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_HEAD(self):
-        os._exit(3)
-
-    def log_message(self, *words):
-        pass
-
-http.server.ThreadingHTTPServer(("{{ listen_host }}", {{ listen_port }}), Stub).serve_forever()
-"#;
-
-const STUB_FILE: &str = r#"
-[product]
-title = "Stub"
-about = "A product for a test"
-home = "https://weir.test/"
-speaks = ["http/1.1"]
-
-[[install]]
-method = "system"
-binary = "python3"
-
-[version]
-command = ["{{ binary }}", "--version"]
-pattern = 'Python (\d+\.\d+)'
-
-[process]
-command = ["{{ binary }}", "{{ dir }}/stub.py"]
-reload = { command = ["{{ binary }}", "-c", "open('{{ dir }}/reloaded', 'a').write('again ')"] }
-ready_within = "20s"
-stop_within = "5s"
-
-[profile.tuned]
-about = "As it is"
-files = { "stub.py" = "stub.py.j2" }
-"#;
+const STUB_FILE: &str = include_str!("conformance/product.toml");
 
 #[test]
 fn a_product_that_dies_of_a_question_is_started_again_for_the_next() {

@@ -6,17 +6,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{Ended, run_within, scratch, weir};
+use crate::common::{Ended, run_within, scratch, text, weir};
 use serde_json::Value;
 
 /// Runs a duet without progress. Whatever else this machine does meanwhile does not matter here.
 fn duet(out: &Path, args: &[&str]) -> Ended {
     let usual = ["--busy", "-q", "-y", "--out", text(out)];
     run_within(&mut weir(&[&["duet"], args, &usual].concat()), Duration::from_secs(240))
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("UTF-8")
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::common::machines::{Machine, Machines, Setup};
+use crate::common::machines::{Machine, Machines, Setup, namespaces};
 use crate::common::{Ended, needs_root, number, run_within, scratch, signal, until, wait_within, weir};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -30,14 +30,6 @@ fn check(topology: &str) -> Value {
 /// All was done. What the doctor thinks of this machine is not asked here.
 fn checked(code: Option<i32>) {
     assert!(matches!(code, Some(0 | 1)), "{code:?}");
-}
-
-fn namespaces() -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir("/run/netns") else { return Vec::new() };
-    let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
-    let mut names: Vec<String> = entries.flatten().map(name).filter(|name| name.starts_with("weir-")).collect();
-    names.sort();
-    names
 }
 
 /// The checks that found something, and what they say.

@@ -4,17 +4,8 @@
 use std::env::consts::ARCH;
 use std::process::Command;
 
-use crate::common::run_within;
-use crate::common::shop::{Server, Shop, names, says};
-
-const GO: &str = "[[install]]\nmethod = \"go\"\npackage = \"example.org/thing/cmd/thing\"\nversion = \"v1.2.3\"\nbinary = \"bin/thing\"\n";
-
-/// A script that makes a thing of this version at a path.
-fn makes(path: &str, version: &str) -> String {
-    format!(
-        r##"mkdir -p "$(dirname "{path}")"; printf "#!/bin/sh\necho thing {version}\n" > "{path}"; chmod +x "{path}""##
-    )
-}
+use crate::common::shop::{GO, Server, Shop, makes, names, says, sha256};
+use crate::common::{run_within, words};
 
 /// A source in an archive, which a script builds; its bytes and their SHA-256.
 fn source(shop: &Shop) -> (Vec<u8>, String) {
@@ -23,9 +14,9 @@ fn source(shop: &Shop) -> (Vec<u8>, String) {
     let mut tar = Command::new("tar");
     tar.arg("-czf").arg(&archive).args(["-C", "source", "thing-1.2.3"]).current_dir(shop.scratch.path());
     assert!(tar.status().expect("tar runs").success());
-    let sum = Command::new("sha256sum").arg(&archive).output().expect("sha256sum runs").stdout;
-    let sum = String::from_utf8(sum).expect("text").split(' ').next().expect("a hash").to_owned();
-    (std::fs::read(archive).expect("made"), sum)
+    let bytes = std::fs::read(archive).expect("made");
+    let sum = sha256(&bytes);
+    (bytes, sum)
 }
 
 fn release(url: &str, sha256: &str) -> String {
@@ -124,17 +115,7 @@ fn an_own_binary_of_the_published_version_fits_the_profile_as_published_alone() 
     };
     says(use_it("0.8").expect(2), &["is version 0.8; at least 0.9 is wanted"]);
     use_it("0.9.1").expect(0);
-    let ended = shop.run(&[
-        "run",
-        "quick",
-        "--products",
-        "thing:stock",
-        "--scale",
-        "smoke",
-        "--yes",
-        "--only",
-        "workload=*tiny",
-    ]);
+    let ended = shop.run(&words("run quick --products thing:stock --scale smoke --yes --only workload=*tiny"));
     let why =
         "thing:stock needs version 2 or later under this profile, and is 0.9.1 here, which is enough for as-published";
     says(ended.expect(3), &[why]);

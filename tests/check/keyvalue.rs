@@ -4,56 +4,23 @@
 use crate::common;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{run_suite, scratch, until};
+use crate::common::{Running, run_suite, scratch, until};
 use serde_json::Value;
 
 /// Installing may build a program.
 const WITHIN: Duration = Duration::from_secs(900);
 
-const FAULTS: &str = r#"
-[suite]
-title = "Faults"
-question = "What is lost?"
-products = ["quorum"]
-profile = "tuned"
-blocks = 1
-
-[[workload]]
-name = "juno"
-protocol = "juno"
-keyvalue = { operations = "C:2,G:6,D:1", value = 200, ttl = "30m" }
-"#;
-
-const LIGHT: &str = r#"
-[[load]]
-kind = "open"
-rate = 200
-connections = 10
-warmup = "500ms"
-duration = "8s"
-timeout = "1s"
-"#;
-
 #[test]
 fn a_log_keeps_what_is_killed_frozen_and_out_of_room() {
-    let loads = [
-        ("all-killed", r#"{ what = "kill", part = "all", at = "2s", for = "1s" }"#),
-        (
-            "store-killed",
-            r#"{ what = "kill", part = "first", at = "2s", for = "1s" }, { what = "freeze", part = "store-2", at = "5s", for = "1s" }"#,
-        ),
-        ("disks-full", r#"{ what = "disk-full", part = "all", at = "2s", for = "2s", disk = "128MiB" }"#),
-    ];
-    let light = |(name, faults)| format!("{LIGHT}name = {name:?}\nfault = [{faults}]\n");
-    let suite = format!("{FAULTS}{}", loads.map(light).concat());
-    let measured: Vec<(PathBuf, Value)> = run_suite(scratch().path(), &suite, 0, WITHIN);
+    let suite = include_str!("keyvalue/faults.toml");
+    let measured: Vec<(PathBuf, Value)> = run_suite(scratch().path(), suite, 0, WITHIN);
     assert_eq!(measured.len(), 3);
     let of = |load: &str| &measured.iter().find(|(_, m)| m["case"]["load"] == load).expect("measured").1;
     let errors = |m: &Value, kind: &str| m["load"]["window"]["errors"][kind].as_u64().unwrap_or(0);
-    for (load, _) in loads {
+    for load in ["all-killed", "store-killed", "disks-full"] {
         let quorum = of(load);
         for kind in ["lost", "stale", "wrong_value", "resurrected"] {
             assert_eq!(errors(quorum, kind), 0, "{load}: {}", quorum["load"]["window"]);
@@ -79,21 +46,12 @@ fn a_log_keeps_what_is_killed_frozen_and_out_of_room() {
     assert!(!seconds.contains_key("6") && !seconds.contains_key("7"), "{seconds:?}");
 }
 
-struct Redis(Child);
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_login_is_taken_from_the_url_and_its_password_is_printed_nowhere() {
     let scratch = scratch();
     let socket = scratch.path().join("redis.sock");
     let path = socket.to_str().expect("UTF-8");
-    let _redis = Redis(
+    let _redis = Running(
         Command::new("redis-server")
             .args(["--port", "0", "--unixsocket", path, "--save", "", "--requirepass", "se@cret"])
             .current_dir(scratch.path())

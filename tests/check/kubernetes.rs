@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use crate::common::kubernetes::{Cluster, IMAGE, PRODUCT, STATIC};
 use crate::common::{
-    measurements, nothing_left, number, processes_touching, run_within, scratch, signal, suite, until, wait_within,
-    weir,
+    copy_product, measurements, nothing_left, number, processes_touching, run_within, scratch, signal, suite, until,
+    wait_within, weir,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -335,11 +335,7 @@ fn what_is_lost_costs_its_trial_and_is_made_anew(cluster: &Cluster) {
 
 /// nginx as a product that comes in an image of its own.
 fn boxed_nginx(folder: &Path) {
-    std::fs::create_dir_all(folder).expect("made");
-    let nginx = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../products/nginx");
-    for entry in std::fs::read_dir(nginx).expect("read").flatten().filter(|entry| entry.path().is_file()) {
-        std::fs::copy(entry.path(), folder.join(entry.file_name())).expect("copied");
-    }
+    copy_product("nginx", folder);
     let file = folder.join("product.toml");
     let text = std::fs::read_to_string(&file).expect("read");
     let boxed = text.replacen("[product]\n", &format!("[product]\nimage = \"{PRODUCT}\"\n"), 1);

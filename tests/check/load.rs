@@ -3,14 +3,10 @@
 
 use crate::common::{OriginUnderTest, all_right, load_result, number, run, scratch};
 
-fn origin() -> OriginUnderTest {
-    OriginUnderTest::start(&[])
-}
-
 /// Nobody reads these bodies, so they may be dropped in the kernel; with a hash they are read. Both are counted to the last byte.
 #[test]
 fn large_bodies_are_counted_whether_they_are_read_or_not() {
-    let origin = origin();
+    let origin = OriginUnderTest::start(&[]);
     let file = scratch().path().with_extension("body");
     for driver in ["io_uring", "epoll"] {
         for size in [40_000, 165_854, 3_000_000] {
@@ -35,7 +31,7 @@ fn large_bodies_are_counted_whether_they_are_read_or_not() {
 
 #[test]
 fn loads_come_from_the_addresses_given() {
-    let origin = origin();
+    let origin = OriginUnderTest::start(&[]);
     all_right(&[&origin.url("/bytes/1"), "-n", "20", "-c", "4", "--source", "127.0.0.2,127.0.0.3"]);
     // An address that is nobody's here cannot be connected from.
     let ended =
@@ -45,7 +41,7 @@ fn loads_come_from_the_addresses_given() {
 
 #[test]
 fn conditions_decide_how_it_ends() {
-    let origin = origin();
+    let origin = OriginUnderTest::start(&[]);
     let (fine, wrong) = (origin.url("/bytes/1"), origin.url("/status/503"));
     let ends = |url: &str, conditions: &[&str]| {
         let flags: Vec<&str> = conditions.iter().flat_map(|c| ["--fail-if", c]).collect();

@@ -4,39 +4,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::common::{run, run_suite, scratch};
+use crate::common::{run, run_suite, scratch, suite};
 
-const SUITE: &str = r#"
-[suite]
-title = "Behind a web server"
-question = "Which?"
-products = ["direct", "haproxy"]
-profile = "tuned"
-origin = "nginx"
-blocks = 1
+const HEAD: &str = "title = \"Behind a web server\"\nproducts = [\"direct\", \"haproxy\"]\nprofile = \"tuned\"\norigin = \"nginx\"\nblocks = 1";
 
-[[workload]]
-name = "tiny"
-path = "/bytes/128"
-expect = { status = 200, size = 128 }
+const LOAD: &str = "name = \"capacity\"\nkind = \"closed\"\nconnections = 8\nwarmup = \"200ms\"\nduration = \"500ms\"";
 
-[[workload]]
-name = "late"
-path = "/bytes/128?delay=1ms"
-
-[[load]]
-name = "capacity"
-kind = "closed"
-connections = 8
-warmup = "200ms"
-duration = "500ms"
-"#;
+const LATE: &str = "[[workload]]\nname = \"late\"\npath = \"/bytes/128?delay=1ms\"\n";
 
 #[test]
 fn a_web_server_stands_in_for_the_origin_where_it_can() {
     let scratch = scratch();
     // The late one has its row, and the run its status.
-    let measured = run_suite(scratch.path(), SUITE, 1, Duration::from_secs(120));
+    let measured = run_suite(scratch.path(), &format!("{}{LATE}", suite(HEAD, LOAD)), 1, Duration::from_secs(120));
     assert_eq!(measured.len(), 4);
     for (folder, m) in &measured {
         let at = folder.display();

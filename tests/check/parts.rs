@@ -9,80 +9,9 @@ use crate::common::{add_product, run_suite, scratch, suite};
 use serde_json::Value;
 
 /// Passes TCP connections on, and writes its name down when it is asked to end. Without a port it only waits.
-const RELAY: &str = r#"
-import os, signal, socket, sys, threading, time
+const RELAY: &str = include_str!("parts/relay.py.j2");
 
-name, dir = sys.argv[1:3]
-
-def end(*_):
-    open(dir + "/ends", "a").write(name + "\n")
-    os._exit(0)
-
-def copy(source, target):
-    while data := source.recv(65536):
-        target.sendall(data)
-    target.shutdown(socket.SHUT_WR)
-
-signal.signal(signal.SIGTERM, end)
-print(name, "is up", flush=True)
-if len(sys.argv) == 3:
-    while True:
-        time.sleep(1)
-host, port, to_host, to_port = sys.argv[3:]
-# Where it passes on to is there already: parts start in order.
-socket.create_connection((to_host, int(to_port))).close()
-listener = socket.create_server((host, int(port)), backlog=128)
-while True:
-    client, _ = listener.accept()
-    server = socket.create_connection((to_host, int(to_port)))
-    for both in (client, server):
-        both.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    threading.Thread(target=copy, args=(client, server), daemon=True).start()
-    threading.Thread(target=copy, args=(server, client), daemon=True).start()
-"#;
-
-const PRODUCT: &str = r#"
-[product]
-title = "Chain"
-about = "A product of three parts, for a test"
-home = "https://weir.test/"
-speaks = ["http/1.1"]
-
-[[install]]
-method = "system"
-binary = "python3"
-
-[version]
-command = ["{{ binary }}", "--version"]
-pattern = 'Python (\d+\.\d+)'
-
-[[part]]
-name = "relay"
-ports = ["relay"]
-[part.process]
-command = ["{{ binary }}", "{{ dir }}/relay.py", "relay", "{{ dir }}",
-           "127.0.0.1", "RELAY", "{{ origin_host }}", "{{ origin_port }}"]
-ready_within = "20s"
-stop_within = "5s"
-
-[[part]]
-name = "side-car"
-cpus = 0.25
-[part.process]
-command = ["{{ binary }}", "{{ dir }}/relay.py", "side-car", "{{ dir }}"]
-
-[[part]]
-name = "front"
-[part.process]
-command = ["{{ binary }}", "{{ dir }}/relay.py", "front", "{{ dir }}",
-           "{{ listen_host }}", "{{ listen_port }}", "127.0.0.1", "{{ ports.relay }}"]
-ready_within = "20s"
-stop_within = "5s"
-
-[profile.tuned]
-about = "As it is"
-files = { "relay.py" = "relay.py.j2" }
-"#;
+const PRODUCT: &str = include_str!("parts/product.toml");
 
 const HEAD: &str = r#"title = "Parts"
 products = ["chain"]

@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::common::{csv_rows, measurements, nothing_left, run_within, scratch, weir};
+use crate::common::{
+    copy_product, csv_rows, made_up, measurements, nothing_left, run_within, scratch, shop, text, weir, words,
+};
 use serde_json::Value;
 
 /// Workloads by protocol.
@@ -16,12 +18,8 @@ const WORKLOADS: [(&str, &str); 4] =
 /// A library with a suite of one small answer in every protocol, and a proxy that is said to speak HTTP/1.1 alone.
 fn library(folder: &Path) -> PathBuf {
     let library = folder.join("library");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let modest = library.join("products/modest");
-    std::fs::create_dir_all(&modest).expect("made");
-    for file in std::fs::read_dir(root.join("products/haproxy")).expect("there").flatten() {
-        std::fs::copy(file.path(), modest.join(file.file_name())).expect("copied");
-    }
+    copy_product("haproxy", &modest);
     let toml = std::fs::read_to_string(modest.join("product.toml")).expect("copied");
     let spoken = toml.lines().find(|line| line.starts_with("speaks = ")).expect("it says what it speaks");
     // Of the product alone; a profile may speak less.
@@ -48,11 +46,8 @@ fn library(folder: &Path) -> PathBuf {
 fn the_accounts_agree_in_every_protocol() {
     let scratch = scratch();
     let (library, out) = (library(scratch.path()), scratch.path().join("run"));
-    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
-    let ended = run_within(
-        &mut weir(&["run", "protocols", "--library", &text(&library), "--out", &text(&out), "--yes", "--seed", "3"]),
-        Duration::from_secs(300),
-    );
+    let mut run = weir(&words("run protocols --yes --seed 3"));
+    let ended = run_within(run.arg("--library").arg(&library).arg("--out").arg(&out), Duration::from_secs(300));
     let said = ended.expect(0);
     assert!(said.contains("modest (tuned) does not speak h2: left out of two-secure"), "{said}");
     nothing_left(&out, Duration::from_secs(2));
@@ -131,10 +126,8 @@ fn report_says_what_was_spoken(out: &Path) {
 fn nothing_that_is_spoken_is_an_error_before_anything_starts() {
     let scratch = scratch();
     let (library, out) = (library(scratch.path()), scratch.path().join("run"));
-    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
-    let (library, folder) = (text(&library), text(&out));
-    let only = ["--products", "modest", "--only", "workload=two,two-secure"];
-    let ended = common::run(&[&["run", "protocols", "--library", &library, "--out", &folder], &only[..]].concat());
+    let line = "run protocols --products modest --only workload=two,two-secure --library";
+    let ended = common::run(&[&words(line)[..], &[text(&library), "--out", text(&out)]].concat());
     let said = ended.expect(2);
     assert!(said.contains("nothing is left to run: modest (tuned) does not speak h2c: left out of two;"), "{said}");
     assert!(!out.exists(), "nothing was started");
@@ -169,14 +162,7 @@ fn of_all_products_one_that_cannot_be_installed_is_skipped() {
     let broken = library.join("products/broken");
     std::fs::create_dir_all(&broken).expect("made");
     // Nothing listens on port 1.
-    let toml = format!(
-        "[product]\ntitle = \"Broken\"\nabout = \"x\"\nhome = \"https://example.com/\"\nspeaks = [\"http/1.1\"]\n[[install]]\n\
-         method = \"release\"\nversion = \"1.0\"\nbinary = \"x\"\nurl = {{ {arch} = \"http://127.0.0.1:1/x\" }}\n\
-         sha256 = {{ {arch} = \"{hash}\" }}\n[version]\ncommand = [\"{{{{ binary }}}}\"]\npattern = '(x)'\n[process]\n\
-         command = [\"{{{{ binary }}}}\"]\n[profile.tuned]\nabout = \"x\"\n",
-        arch = std::env::consts::ARCH,
-        hash = "0".repeat(64),
-    );
+    let toml = made_up("Broken", &shop::release("http://127.0.0.1:1/x", &"0".repeat(64)));
     std::fs::write(broken.join("product.toml"), toml).expect("written");
     let (library, out_text) = (library.to_str().expect("UTF-8"), out.to_str().expect("UTF-8"));
     let run = |products: &str| {

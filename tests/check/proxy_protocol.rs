@@ -1,10 +1,10 @@
 //! The PROXY protocol on both ends, alone and through HAProxy: it takes the client's header, believes it, and sends one of its own,
 //! which the origin requires.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{OriginUnderTest, all_right, number, run, scratch};
+use crate::common::{OriginUnderTest, Running, all_right, number, run, scratch};
 use serde_json::Value;
 
 /// The origin's counters; they are asked for over a connection that begins with a header, too.
@@ -44,16 +44,6 @@ fn below_tls_there_is_a_header_too() {
     }
 }
 
-/// HAProxy in the foreground, ended with the test.
-struct HaProxy(Child);
-
-impl Drop for HaProxy {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn haproxy_believes_the_clients_header_and_sends_its_own() {
     let origin = OriginUnderTest::start(&["--proxy-protocol"]);
@@ -70,7 +60,7 @@ fn haproxy_believes_the_clients_header_and_sends_its_own() {
         std::fs::write(&config, text).expect("written");
         let mut command = Command::new("haproxy");
         command.arg("-db").arg("-f").arg(&config).stdout(Stdio::null()).stderr(Stdio::null());
-        let _haproxy = HaProxy(command.spawn().expect("haproxy is installed"));
+        let _haproxy = Running(command.spawn().expect("haproxy is installed"));
         let until = Instant::now() + Duration::from_secs(20);
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(Instant::now() < until, "haproxy does not listen");

@@ -4,23 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use weir_model::suite::{LoadKind, Scale, Series};
-use weir_product::catalogue::Catalogue;
 
-use crate::common::{measurements, nothing_left, on_a_shared_machine, run, run_within, scratch, weir};
+use crate::common::{
+    catalogue, made_up, measurements, nothing_left, on_a_shared_machine, run, run_within, scratch, suite, weir,
+};
 
 /// Those of proxies. The one of key-value stores, juno, has no product that every machine has.
 const SUITES: [&str; 4] = ["monolake", "easegress", "spring-cloud-gateway", "loggly"];
 
 /// Products that are had everywhere: from the system's packages and from wheels.
 const HAD: [&str; 6] = ["direct", "nginx", "haproxy", "caddy", "envoy", "traefik"];
-
-fn catalogue() -> Catalogue {
-    let mut catalogue = Catalogue::new(Default::default(), Default::default()).expect("empty is valid");
-    catalogue
-        .overlay(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .expect("products and suites of the repository are valid");
-    catalogue
-}
 
 /// Each suite in seconds, with the products that are had everywhere. What is not had is left out and said.
 #[test]
@@ -74,20 +67,11 @@ fn what_a_machine_lacks_of_a_suite_is_skipped_and_said() {
     let (library, out) = (scratch.path().join("library"), scratch.path().join("run"));
     std::fs::create_dir_all(library.join("products/lacking")).expect("made");
     std::fs::create_dir_all(library.join("suites")).expect("made");
-    std::fs::write(
-        library.join("products/lacking/product.toml"),
-        "[product]\ntitle = \"Lacking\"\nabout = \"x\"\nhome = \"https://example.com/\"\nspeaks = [\"http/1.1\"]\n[[install]]\n\
-         method = \"own\"\nwhere = \"https://example.com/\"\nabout = \"x\"\n[version]\ncommand = [\"{{ binary }}\"]\n\
-         pattern = '(x)'\n[process]\ncommand = [\"{{ binary }}\"]\n[profile.tuned]\nabout = \"x\"\n",
-    )
-    .expect("written");
-    std::fs::write(
-        library.join("suites/small.toml"),
-        "[suite]\ntitle = \"t\"\nquestion = \"q?\"\nblocks = 1\nproducts = [\"direct\", \"nginx\", \"lacking\"]\nprofile = \"tuned\"\n\
-         [[workload]]\nname = \"tiny\"\npath = \"/bytes/128\"\n[[load]]\nname = \"capacity\"\nkind = \"closed\"\n\
-         connections = 2\nwarmup = \"100ms\"\nduration = \"200ms\"\n",
-    )
-    .expect("written");
+    let own = "[[install]]\nmethod = \"own\"\nwhere = \"https://example.com/\"\nabout = \"x\"\n";
+    std::fs::write(library.join("products/lacking/product.toml"), made_up("Lacking", own)).expect("written");
+    let head = "title = \"t\"\nblocks = 1\nproducts = [\"direct\", \"nginx\", \"lacking\"]\nprofile = \"tuned\"";
+    let load = "name = \"capacity\"\nkind = \"closed\"\nconnections = 2\nwarmup = \"100ms\"\nduration = \"200ms\"";
+    std::fs::write(library.join("suites/small.toml"), suite(head, load)).expect("written");
     let (library, out_text) = (library.to_str().expect("UTF-8"), out.to_str().expect("UTF-8"));
     let with = |more: &[&str]| run(&[&["run", "small", "--library", library, "--out", out_text], more].concat());
     run(&["products", "show", "lacking", "--library", library, "--yes"]).expect(0);

@@ -3,33 +3,18 @@
 use crate::common;
 use std::time::Duration;
 
-use crate::common::{csv_rows, measurements, nothing_left, on_a_shared_machine, records, run_within, weir};
+use crate::common::{
+    csv_rows, measurements, nothing_left, on_a_shared_machine, records, run_within, text, weir, words,
+};
 
 #[test]
 fn a_shortened_quick_measures_real_products() {
     on_a_shared_machine(|scratch| {
         let out = scratch.join("run");
-        let out_text = out.to_str().expect("UTF-8");
         let products = ["direct", "nginx", "haproxy", "caddy"];
-        let ended = run_within(
-            &mut weir(&[
-                "run",
-                "quick",
-                "--products",
-                &products.join(","),
-                "--scale",
-                "smoke",
-                "--blocks",
-                "2",
-                "--out",
-                out_text,
-                "--yes",
-                "--json",
-                "--seed",
-                "7",
-            ]),
-            Duration::from_secs(400),
-        );
+        let line =
+            format!("run quick --scale smoke --blocks 2 --yes --json --seed 7 --products {}", products.join(","));
+        let ended = run_within(weir(&words(&line)).arg("--out").arg(&out), Duration::from_secs(400));
         ended.expect(0);
         nothing_left(&out, Duration::from_secs(2));
 
@@ -91,14 +76,11 @@ fn files_are_complete(out: &std::path::Path) {
 fn a_terminal_shows_the_order_so_far_and_then_the_answer() {
     on_a_shared_machine(|scratch| {
         let out = scratch.join("run");
-        let out_text = out.to_str().expect("UTF-8");
-        let run =
-            ["run", "quick", "--products", "direct,nginx,haproxy", "--scale", "smoke", "--yes", "--out", out_text];
-        let weir_run = weir(&run);
-        let words = std::iter::once(weir_run.get_program()).chain(weir_run.get_args());
-        let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().expect("UTF-8"))).collect();
+        let weir_run = weir(&words("run quick --products direct,nginx,haproxy --scale smoke --yes --out"));
+        let line = std::iter::once(weir_run.get_program()).chain(weir_run.get_args()).chain([out.as_os_str()]);
+        let line: Vec<String> = line.map(|word| format!("'{}'", word.to_str().expect("UTF-8"))).collect();
         let mut terminal = std::process::Command::new("script");
-        terminal.args(["-qec", &format!("stty cols 80 rows 24; {}", words.join(" ")), "/dev/null"]);
+        terminal.args(["-qec", &format!("stty cols 80 rows 24; {}", line.join(" ")), "/dev/null"]);
         terminal.env("WEIR_HOME", common::home()).env("TERM", "xterm-256color").stdin(std::process::Stdio::null());
         let ended = run_within(&mut terminal, Duration::from_secs(120));
         ended.expect(0);
@@ -115,7 +97,7 @@ fn a_terminal_shows_the_order_so_far_and_then_the_answer() {
         let last = screen.screen().contents();
         assert!(bar && order, "a bar: {bar}, an order: {order}:\n{}", ended.stdout);
         assert!(!last.contains("Provisional"), "it vanishes:\n{last}");
-        let answer = common::run(&["report", out_text]);
+        let answer = common::run(&["report", text(&out)]);
         answer.expect(0);
         let mut rest = last.as_str();
         for line in answer.stdout.lines() {
@@ -131,13 +113,10 @@ fn run_toml_runs_again_in_the_same_order() {
     on_a_shared_machine(|scratch| {
         let first = scratch.join("first");
         let again = scratch.join("again");
-        let path = |p: &std::path::Path| p.to_str().expect("UTF-8").to_owned();
-        let args = ["run", "quick", "--scale", "smoke", "--only", "load=capacity", "--yes", "-q", "--out"];
-        run_within(weir(&args).arg(path(&first)), Duration::from_secs(120)).expect(0);
-        let toml = path(&first.join("run.toml"));
-        let ended =
-            run_within(&mut weir(&["run", &toml, "--yes", "-q", "--out", &path(&again)]), Duration::from_secs(120));
-        ended.expect(0);
+        let mut run = weir(&words("run quick --scale smoke --only load=capacity --yes -q --out"));
+        run_within(run.arg(&first), Duration::from_secs(120)).expect(0);
+        let mut run = weir(&["run", text(&first.join("run.toml")), "--yes", "-q", "--out", text(&again)]);
+        run_within(&mut run, Duration::from_secs(120)).expect(0);
         let plan = |p: &std::path::Path| std::fs::read_to_string(p.join("plan.json")).expect("plan.json");
         assert_eq!(plan(&first), plan(&again));
     });

@@ -4,13 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{run, run_within, scratch, suite, weir};
+use crate::common::{product_file, run, run_within, scratch, suite, weir};
 
 fn product(folder: &Path, address: &str) {
-    let toml = format!(
-        "[product]\ntitle = \"our gateway\"\nabout = \"What serves already.\"\nhome = \"https://example.org/\"\n\
-         speaks = [\"http/1.1\"]\n[served]\naddress = \"{address}\"\norigin_port = 18080\n[profile.stock]\nabout = \"As it stands.\"\n"
-    );
+    let served = format!("[served]\naddress = \"{address}\"\norigin_port = 18080\n");
+    let toml = product_file("our gateway", &(served + "[profile.stock]\nabout = \"As it stands.\"\n"));
     let of = folder.join("library/products/ours");
     std::fs::create_dir_all(&of).expect("made");
     std::fs::write(of.join("product.toml"), toml).expect("written");

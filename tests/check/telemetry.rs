@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{OriginUnderTest, number, run_within, scratch, until, weir};
+use crate::common::{OriginUnderTest, number, run_within, scratch, until, weir, words};
 use serde_json::Value;
 
 /// The answer to a scrape: its head and its body.
@@ -104,24 +104,9 @@ fn points<'v>(pushed: &'v Value, name: &str) -> Vec<&'v Value> {
 fn scrapes_pushes_and_the_file_lead_up_to_the_result() {
     let (origin, scratch, collector) = (OriginUnderTest::start(&[]), scratch(), Collector::start());
     let (urls, file) = (urls(scratch.path(), &origin), scratch.path().join("end.prom"));
-    let args = [
-        "load",
-        "-q",
-        "--json",
-        "--metrics",
-        "0",
-        "--rate",
-        "200",
-        "-d",
-        "6s",
-        "--warmup",
-        "1s",
-        "-c",
-        "4",
-        "--urls",
-        &urls,
-    ];
-    let mut command = weir(&args);
+    let line = "load -q --json --metrics 0 --rate 200 -d 6s --warmup 1s -c 4 --urls";
+    let mut command = weir(&words(line));
+    command.arg(&urls);
     command.args(["--otlp", &collector.url, "--metrics-file"]).arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("weir starts");
     let address = served(&mut child);

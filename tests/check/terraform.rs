@@ -9,7 +9,7 @@ use serde_json::Value;
 use weir_model::record::Role;
 use weir_model::topology::{Reach, Topology};
 
-use crate::common::{not_shown, run_within, scratch};
+use crate::common::{not_shown, run_within, scratch, words};
 
 fn read(file: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/terraform/aws").join(file))
@@ -72,15 +72,8 @@ locals {
         }
     }
     for (from, right) in [("0.0.0.0/0", false), ("here", false), ("203.0.113.7/32", true)] {
-        let ended = terraform(&[
-            "plan",
-            "-input=false",
-            "-no-color",
-            "-var",
-            "document=easegress",
-            "-var",
-            &format!("ssh_from={from}"),
-        ]);
+        let line = format!("plan -input=false -no-color -var document=easegress -var ssh_from={from}");
+        let ended = terraform(&words(&line));
         assert_eq!(ended.status.success(), right, "{from}: {ended:?}");
     }
 }

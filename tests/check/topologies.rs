@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::common::machines::{Machines, Setup};
+use crate::common::machines::{Machines, Setup, namespaces};
 use crate::common::{
     home, measurements, needs_root, nothing_left, number, on_a_shared_machine, run_within, scratch, signal, suite,
     until, until_in, wait_within, weir,
@@ -208,14 +208,6 @@ fn each_role_has_a_namespace_and_two_clients_make_one_load_on_a_pool_of_two_host
         assert_eq!(namespaces(), before, "a namespace is left");
         nothing_left(folder, Duration::from_secs(10));
     });
-}
-
-fn namespaces() -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir("/run/netns") else { return Vec::new() };
-    let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
-    let mut names: Vec<String> = entries.flatten().map(name).filter(|name| name.starts_with("weir-")).collect();
-    names.sort();
-    names
 }
 
 #[test]

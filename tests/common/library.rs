@@ -34,29 +34,7 @@ impl Library {
         let version = r#"if [ "$1" = --version ]; then echo "bad 1.2.3"; exit 0; fi"#;
         std::fs::write(&binary, format!("#!/bin/bash\n{version}\n{script}\n")).expect("written");
         std::fs::set_permissions(&binary, std::fs::Permissions::from_mode(0o755)).expect("executable");
-        let toml = format!(
-            r#"
-[product]
-title = "Bad {name}"
-about = "a product that fails"
-home = "https://example.org/"
-speaks = ["http/1.1"]
-[[install]]
-method = "system"
-binary = "bin-{name}"
-[version]
-command = ["{{{{ binary }}}}", "--version"]
-pattern = 'bad (\d+\.\d+\.\d+)'
-[process]
-command = ["{{{{ binary }}}}", "{{{{ listen_port }}}}", "{{{{ origin_port }}}}"]
-{check}
-ready_within = "1500ms"
-stop_within = "1s"
-[profile.stock]
-about = "as it is"
-files = {{ "bad.conf" = "bad.conf.j2" }}
-"#
-        );
+        let toml = include_str!("library.toml").replace("NAME", name).replace("CHECK", check);
         add_product(scratch.path(), name, &toml, ("bad.conf.j2", "port {{ listen_port }}\n"));
         let suite = suite(HEAD, LOAD).replace("PRODUCT", name).replace("DURATION", duration);
         std::fs::write(scratch.path().join("library/suites/bad.toml"), suite).expect("written");

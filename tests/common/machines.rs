@@ -15,6 +15,7 @@ use std::time::Duration;
 use weir_host::netns::{Namespace, Network};
 use weir_model::units::CpuList;
 
+use crate::common::shop::names;
 use crate::common::{needs_root, processes_touching, scratch, until, weir};
 
 /// How a machine differs from this one.
@@ -305,4 +306,11 @@ fn new_key(path: &Path) {
 
 fn ip(arguments: &[&str]) {
     assert!(Command::new("ip").args(arguments).status().expect("ip runs").success(), "ip {arguments:?}");
+}
+
+/// The network namespaces that weir has made.
+pub fn namespaces() -> Vec<String> {
+    let mut all = names(Path::new("/run/netns"));
+    all.retain(|name| name.starts_with("weir-"));
+    all
 }

@@ -75,6 +75,34 @@ pub fn run_within(command: &mut Command, within: Duration) -> Ended {
     Ended { status, stdout: stdout.join().expect("read"), stderr: stderr.join().expect("read") }
 }
 
+/// The words of a command line.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// A path as a word of a command line.
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// Products and suites of the repository.
+pub fn catalogue() -> weir_product::catalogue::Catalogue {
+    let mut catalogue = weir_product::catalogue::Catalogue::default();
+    catalogue
+        .overlay(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .expect("products and suites of the repository are valid");
+    catalogue
+}
+
+/// Copies the files of a product of the repository.
+pub fn copy_product(name: &str, to: &Path) {
+    std::fs::create_dir_all(to).expect("made");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../products").join(name);
+    for entry in std::fs::read_dir(from).expect("its folder").flatten().filter(|entry| entry.path().is_file()) {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
+    }
+}
+
 /// Runs to the end, at most two minutes.
 pub fn run(args: &[&str]) -> Ended {
     run_within(&mut weir(args), Duration::from_secs(120))
@@ -101,6 +129,16 @@ pub fn wait_within(child: &mut Child, within: Duration) -> ExitStatus {
             panic!("not done within {within:?}");
         }
         std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A program that ends with the test.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -166,6 +204,29 @@ expect = {{ status = 200, size = 128 }}
 {load}
 "#
     )
+}
+
+/// The file of a product that is never started, with these ways to be installed.
+pub fn made_up(title: &str, installs: &str) -> String {
+    let tables = format!(
+        r#"{installs}
+[version]
+command = ["{{{{ binary }}}}", "--version"]
+pattern = 'thing (\d+(?:\.\d+)*)'
+at_least = "1"
+[process]
+command = ["{{{{ binary }}}}"]
+[profile.tuned]
+about = "as it is"
+"#
+    );
+    product_file(title, &tables)
+}
+
+/// A product's file with these tables behind `[product]`.
+pub fn product_file(title: &str, tables: &str) -> String {
+    let about = "about = \"a thing\"\nhome = \"https://example.org/\"\nspeaks = [\"http/1.1\"]\n";
+    format!("[product]\ntitle = \"{title}\"\n{about}{tables}")
 }
 
 /// Adds a product with one template to the library folder `library` below `folder`.

@@ -11,10 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::common::{Ended, run_within, scratch, weir};
+use crate::common::{Ended, made_up, run_within, scratch, weir};
 
 /// A script that says it is version 1.2.3 of the thing.
 pub const THING: &str = "#!/bin/sh\necho thing 1.2.3\n";
+
+/// A way to be installed: by go, at a version.
+pub const GO: &str = "[[install]]\nmethod = \"go\"\npackage = \"example.org/thing/cmd/thing\"\nversion = \"v1.2.3\"\nbinary = \"bin/thing\"\n";
 
 pub struct Shop {
     pub scratch: tempfile::TempDir,
@@ -31,25 +34,7 @@ impl Shop {
 
     /// (Re)writes a product of the library.
     pub fn product(&self, name: &str, installs: &str) {
-        let toml = format!(
-            r#"
-[product]
-title = "Thing"
-about = "a thing"
-home = "https://example.org/"
-speaks = ["http/1.1"]
-{installs}
-[version]
-command = ["{{{{ binary }}}}", "--version"]
-pattern = 'thing (\d+(?:\.\d+)*)'
-at_least = "1"
-[process]
-command = ["{{{{ binary }}}}"]
-[profile.stock]
-about = "as it is"
-"#
-        );
-        self.file(&format!("library/products/{name}/product.toml"), &toml);
+        self.file(&format!("library/products/{name}/product.toml"), &made_up("Thing", installs));
     }
 
     /// A path below the scratch folder.
@@ -139,6 +124,13 @@ pub fn release(url: &str, sha256: &str) -> String {
     format!(
         "[[install]]\nmethod = \"release\"\nversion = \"1.2.3\"\nbinary = \"thing\"\n\
          url = {{ {arch} = \"{url}\" }}\nsha256 = {{ {arch} = \"{sha256}\" }}\n"
+    )
+}
+
+/// The body of a tool: a program of this version at the path in the variable.
+pub fn makes(path: &str, version: &str) -> String {
+    format!(
+        r##"mkdir -p "$(dirname "{path}")"; printf "#!/bin/sh\necho thing {version}\n" > "{path}"; chmod +x "{path}""##
     )
 }
 

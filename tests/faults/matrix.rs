@@ -12,23 +12,13 @@ use weir_model::Placement;
 use weir_model::record::{Measurement, Role, Severity};
 use weir_world::faults::{Beside, CASES, Case, Expected, Load};
 
-use crate::common::{add_product, disturbance, measurements, nothing_left, processes_touching, suite, weir};
+use crate::common::{
+    Running, add_product, disturbance, measurements, nothing_left, processes_touching, suite, weir, words,
+};
 
 /// What a machine explains that others use, too: no word about the product.
-const OF_THE_MACHINE: &[&str] = &[
-    "client-room",
-    "client-lag",
-    "other-processes",
-    "steal",
-    "cpu-speed",
-    "stalls",
-    "vitals-late",
-    "drift",
-    "pauses",
-    "offered-load",
-    "not-saturated",
-    "spread",
-];
+const OF_THE_MACHINE: &str = "client-room client-lag other-processes steal cpu-speed stalls vitals-late drift pauses \
+    offered-load not-saturated spread";
 
 /// A real product without a fault.
 const fn honest(load: Load) -> Case {
@@ -101,22 +91,13 @@ const PAST_THE_START: Duration = Duration::from_millis(400);
 
 /// Processes that end with this.
 #[derive(Default)]
-struct Helpers(Vec<Child>);
+struct Helpers(Vec<Running>);
 
 impl Helpers {
     fn start(&mut self, program: &Path, args: &[&str]) {
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        self.0.push(command.spawn().expect("it starts"));
-    }
-}
-
-impl Drop for Helpers {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.0.push(Running(command.spawn().expect("it starts")));
     }
 }
 
@@ -206,29 +187,7 @@ fn start(case: &Case, product: &str, folder: &Path, out: &Path) -> Child {
 
 /// The faulty proxy as a product.
 fn definition(fault: &str) -> String {
-    format!(
-        r#"
-[product]
-title = "Faulty"
-about = "A proxy with a fault"
-home = "https://example.org/"
-speaks = ["http/1.1"]
-[[install]]
-method = "system"
-binary = "faulty"
-[version]
-command = ["{{{{ binary }}}}", "proxy", "--version"]
-pattern = 'faulty (\d+\.\d+\.\d+)'
-[process]
-command = ["{{{{ binary }}}}", "proxy", "{{{{ listen_host }}}}:{{{{ listen_port }}}}", "{{{{ origin_host }}}}:{{{{ origin_port }}}}", "{fault}"]
-ready_within = "5s"
-stop_within = "1s"
-[profile.tuned]
-about = "With the fault"
-codings = ["gzip"]
-files = {{ "none" = "none.j2" }}
-"#
-    )
+    include_str!("faulty.toml").replace("FAULT", fault)
 }
 
 /// Waits for the load's client.
@@ -274,7 +233,7 @@ fn judged(case: &Case, record: &Value) -> Outcome {
     let blamed = found.findings.iter().filter(|one| one.severity != Severity::Note);
     let findings = blamed.map(|one| format!("{} ({})", one.check, shortened(&one.message))).collect();
     let disturbed = disturbance(record).is_some_and(|finding| !named.iter().any(|name| finding["check"] == **name));
-    let wrong = case.judge(&found, OF_THE_MACHINE);
+    let wrong = case.judge(&found, &words(OF_THE_MACHINE));
     Outcome { verdict: found.verdict.as_str().to_owned(), findings, wrong, disturbed }
 }
 

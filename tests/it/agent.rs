@@ -127,18 +127,7 @@ impl Speaker {
 
 fn hello(lease: bool) -> Hello {
     let (run, who) = ("by-hand".into(), "tester@here".into());
-    Hello {
-        version: VERSION.into(),
-        run,
-        who,
-        name: "m1".into(),
-        address: None,
-        cpus: Vec::new(),
-        rate: None,
-        own_cpus: Vec::new(),
-        own_disk: true,
-        lease,
-    }
+    Hello { version: VERSION.into(), run, who, name: "m1".into(), own_disk: true, lease, ..Hello::default() }
 }
 
 /// Neither side's pipe is closed, and nobody reads what it says: only its watchdog can end it.

@@ -4,7 +4,8 @@
 use crate::common;
 use std::path::Path;
 
-use crate::common::{OriginUnderTest, run, run_within, scratch, weir};
+use crate::common::shop::Shop;
+use crate::common::{OriginUnderTest, run, run_within, scratch, suite, text, weir, words};
 
 /// Runs weir, expects bad input, and expects every word in the message.
 fn refused(args: &[&str], code: i32, words: &[&str]) {
@@ -51,27 +52,11 @@ fn flags_of_pods_are_for_pods_and_need_kubectl() {
 fn a_wrong_suite_file_is_refused_with_line_and_key() {
     let scratch = scratch();
     let path = scratch.path().join("wrong.toml");
-    let text = r#"[suite]
-title = "Wrong"
-question = "Where?"
-blocks = 1
-products = ["direct"]
-profile = "tuned"
-
-[[workload]]
-name = "tiny"
-pth = "/bytes/128"
-
-[[load]]
-name = "capacity"
-kind = "closed"
-connections = 1
-warmup = "1 parsec"
-duration = "1s"
-"#;
-    std::fs::write(&path, text).expect("written");
+    let head = "title = \"Wrong\"\nblocks = 1\nproducts = [\"direct\"]\nprofile = \"tuned\"";
+    let load = "name = \"capacity\"\nkind = \"closed\"\nconnections = 1\nwarmup = \"1 parsec\"\nduration = \"1s\"";
+    std::fs::write(&path, suite(head, load).replace("path", "pth")).expect("written");
     let path = path.to_str().expect("UTF-8");
-    let (key, unit) = (format!("{path}:10"), format!("{path}:16"));
+    let (key, unit) = (format!("{path}:11"), format!("{path}:18"));
     refused(&["run", path], 2, &[&key, "pth", "did you mean \"path\"?", &unit, "warmup", "parsec", "ms"]);
     refused(&["run", "no-such.toml"], 2, &["no-such.toml"]);
 }
@@ -81,16 +66,6 @@ fn a_taken_port_is_said_to_be_taken() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let addr = taken.local_addr().expect("bound").to_string();
     refused(&["origin", "--listen", &addr], 3, &[&addr, "in use"]);
-}
-
-#[test]
-fn load_refuses_what_it_cannot_do() {
-    refused(&["load", "ftp://127.0.0.1/"], 2, &["ftp://", "https://"]);
-    refused(&["load", "http://127.0.0.1:1/", "-H", "nonsense"], 2, &["nonsense", "name: value"]);
-    refused(&["load", "http://127.0.0.1:1/", "-d", "5"], 2, &["5", "s"]);
-    refused(&["load", "http://127.0.0.1:1/", "--rate", "0"], 2, &["rate"]);
-    refused(&["load", "http://127.0.0.1:1/", "-c", "0"], 2, &["0"]);
-    refused(&["load", "http://127.0.0.1:1/", "--body-file", "/no/such/file"], 2, &["/no/such/file"]);
 }
 
 #[test]
@@ -116,33 +91,16 @@ fn too_few_descriptors_are_seen_before_anything_starts() {
     let scratch = scratch();
     let out = scratch.path().join("run");
     let mut command = std::process::Command::new("prlimit");
-    command.args([
-        "--nofile=300:300",
-        env!("CARGO_BIN_EXE_weir"),
-        "run",
-        "quick",
-        "--scale",
-        "smoke",
-        "--yes",
-        "--out",
-    ]);
+    command.arg("--nofile=300:300").arg(env!("CARGO_BIN_EXE_weir"));
+    command.args(words("run quick --scale smoke --yes --out"));
     command.arg(&out).env("WEIR_HOME", common::home());
     let ended = run_within(&mut command, std::time::Duration::from_secs(30));
     let said = ended.expect(2);
     assert!(said.contains("descriptors") && said.contains("ulimit -Hn"), "{said}");
     assert!(!out.exists(), "nothing was started");
     command = std::process::Command::new("prlimit");
-    command.args([
-        "--nofile=100:100",
-        env!("CARGO_BIN_EXE_weir"),
-        "load",
-        "http://127.0.0.1:1/",
-        "-c",
-        "500",
-        "-q",
-        "--driver",
-        "epoll",
-    ]);
+    command.arg("--nofile=100:100").arg(env!("CARGO_BIN_EXE_weir"));
+    command.args(words("load http://127.0.0.1:1/ -c 500 -q --driver epoll"));
     let ended = run_within(&mut command, std::time::Duration::from_secs(30));
     assert!(ended.stderr.contains("500 connections need") && ended.stderr.contains("ulimit -Hn"), "{ended:?}");
     assert_ne!(ended.code(), Some(0));
@@ -154,26 +112,17 @@ fn folders_that_cannot_be_used_are_refused() {
     let full = scratch.path().join("full");
     std::fs::create_dir(&full).expect("made");
     std::fs::write(full.join("thesis.txt"), "mine").expect("written");
-    let args = |out: &Path| {
-        vec![
-            "run".to_owned(),
-            "quick".into(),
-            "--scale".into(),
-            "smoke".into(),
-            "--yes".into(),
-            "--products".into(),
-            "direct".into(),
-            "--out".into(),
-            out.display().to_string(),
-        ]
+    let into = |out: &Path| {
+        let mut command = weir(&words("run quick --scale smoke --yes --products direct --out"));
+        run_within(command.arg(out), std::time::Duration::from_secs(60))
     };
-    let ended = common::run_within(weir(&[]).args(args(&full)), std::time::Duration::from_secs(60));
+    let ended = into(&full);
     assert!(ended.expect(2).contains("not empty"), "{}", ended.stderr);
     assert_eq!(std::fs::read_to_string(full.join("thesis.txt")).expect("still there"), "mine");
-    let ended = common::run_within(weir(&[]).args(args(Path::new("/proc/weir"))), std::time::Duration::from_secs(60));
+    let ended = into(Path::new("/proc/weir"));
     assert!(ended.expect(3).contains("/proc"), "{}", ended.stderr);
     let odd = scratch.path().join("50%");
-    let ended = common::run_within(weir(&[]).args(args(&odd)), std::time::Duration::from_secs(60));
+    let ended = into(&odd);
     assert!(ended.expect(2).contains("has '%' in it"), "{}", ended.stderr);
     assert!(!odd.exists(), "nothing was started");
     refused(&["run", "--resume", scratch.path().to_str().expect("UTF-8")], 2, &["not a run folder"]);
@@ -223,33 +172,19 @@ fn nix_fifo(path: &Path) {
     assert!(made.success(), "{}", path.display());
 }
 
-const OWN: &str = r#"[product]
-title = "Ours"
-about = "a product of our own"
-home = "https://example.org/"
-speaks = ["http/1.1"]
-[[install]]
+const OWN: &str = r#"[[install]]
 method = "own"
 where = "our build server, the newest job"
-about = "the file ours"
-[version]
-command = ["{{ binary }}", "--version"]
-pattern = '(\d+)'
-[process]
-command = ["{{ binary }}"]
-[profile.stock]
-about = "as it is"
-files = { "a" = "a.j2" }
-"#;
+about = "the file ours""#;
 
 /// `where` is for people. A product whose file is wrong stands in the way of nothing but itself.
 #[test]
 fn a_broken_product_breaks_itself_alone() {
-    let scratch = scratch();
-    common::add_product(scratch.path(), "ours", OWN, ("a.j2", ""));
-    common::add_product(scratch.path(), "broken", "[product]\ntitel = 1\n", ("a.j2", ""));
-    let library = scratch.path().join("library");
-    let library = library.to_str().expect("UTF-8");
+    let shop = Shop::with("");
+    shop.product("ours", OWN);
+    shop.file("library/products/broken/product.toml", "[product]\ntitel = 1\n");
+    let library = shop.path("library");
+    let library = text(&library);
     let ended = run(&["products", "show", "ours", "--library", library]);
     ended.expect(0);
     assert!(ended.stdout.contains("the file ours, from our build server, the newest job"), "{}", ended.stdout);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use crate::common::{Ended, recorded, run, scratch};
+use crate::common::{Ended, recorded, run, scratch, text};
 use serde_json::Value;
 
 /// Two runs of the same, in the target folder: a static is never dropped.
@@ -17,10 +17,6 @@ static RUNS: LazyLock<[PathBuf; 2]> = LazyLock::new(|| {
         out
     })
 });
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("UTF-8")
-}
 
 fn compare(before: &Path, after: &Path, more: &[&str]) -> Ended {
     run(&[&["compare", text(before), text(after)], more].concat())

@@ -6,12 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::shop::{Shop, names, says};
+use crate::common::shop::{GO, Shop, makes, names, says};
 use crate::common::{after_shell, nothing_left, processes_touching, run_within, signal, until};
 use rustix::process::Signal;
 
 const CRATE: &str = "[[install]]\nmethod = \"crate\"\nproject = \"program\"\nbinary = \"target/release/thing\"\n";
-const GO: &str = "[[install]]\nmethod = \"go\"\npackage = \"example.org/thing/cmd/thing\"\nversion = \"v1.2.3\"\nbinary = \"bin/thing\"\n";
 
 /// A program without dependencies, with its lock file.
 fn program(shop: &Shop, version: &str) {
@@ -33,13 +32,6 @@ fn tool(shop: &Shop, name: &str, body: &str) {
 
 fn note(shop: &Shop) -> String {
     std::fs::read_to_string(shop.path("note")).expect("it was called")
-}
-
-/// The body of a tool: a program of this version at the path in the variable.
-fn makes(path: &str, version: &str) -> String {
-    format!(
-        r##"mkdir -p "$(dirname "{path}")"; printf "#!/bin/sh\necho thing {version}\n" > "{path}"; chmod +x "{path}""##
-    )
 }
 
 #[test]

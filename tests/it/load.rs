@@ -1,20 +1,12 @@
 //! `weir load` against `weir origin`: one count for each protocol, each wrong response by its kind, and requests from a file. The
 //! program `check` has every other kind of load.
 
-use crate::common::{OriginUnderTest, all_right, load_result, number, run, scratch, weir};
+use crate::common::{OriginUnderTest, all_right, load_result, number, run, scratch, weir, words};
 use serde_json::Value;
-
-fn origin() -> OriginUnderTest {
-    OriginUnderTest::start(&[])
-}
-
-fn secure_origin() -> OriginUnderTest {
-    OriginUnderTest::start(&["--tls"])
-}
 
 #[test]
 fn https_agrees_on_what_was_asked_for() {
-    let origin = secure_origin();
+    let origin = OriginUnderTest::start(&["--tls"]);
     let url = origin.https("/bytes/128");
     for (version, name) in [("1.2", "TLS 1.2"), ("1.3", "TLS 1.3")] {
         let result = all_right(&[&url, "-n", "200", "-c", "4", "--tls-version", version]);
@@ -23,25 +15,14 @@ fn https_agrees_on_what_was_asked_for() {
         assert_eq!(number(&result, "/handshake/count"), 4.0);
     }
     let suite = "TLS_AES_256_GCM_SHA384";
-    let result = all_right(&[
-        &url,
-        "-n",
-        "20",
-        "-c",
-        "2",
-        "--tls-suite",
-        suite,
-        "--tls-version",
-        "1.3",
-        "--tls-group",
-        "X25519",
-    ]);
+    let line = format!("{url} -n 20 -c 2 --tls-suite {suite} --tls-version 1.3 --tls-group X25519");
+    let result = all_right(&words(&line));
     assert_eq!((&result["tls"]["suites"][suite], &result["tls"]["groups"]["X25519"]), (&2.into(), &2.into()));
 }
 
 #[test]
 fn plain_http_counts_what_was_asked() {
-    let origin = origin();
+    let origin = OriginUnderTest::start(&[]);
     let result = all_right(&[&origin.url("/bytes/128"), "-n", "500", "-c", "4"]);
     assert_eq!(number(&result, "/window/right"), 500.0);
     assert_eq!(number(&result, "/window/body_bytes"), 500.0 * 128.0);
@@ -54,18 +35,18 @@ fn plain_http_counts_what_was_asked() {
 
 #[test]
 fn http2_has_streams_with_and_without_tls() {
-    let plain = origin();
+    let plain = OriginUnderTest::start(&[]);
     let result = all_right(&[&plain.url("/bytes/128"), "--http", "2", "--streams", "16", "-n", "1000", "-c", "2"]);
     assert_eq!((&result["protocol"], &result["streams"]), (&"h2".into(), &16.into()));
     assert_eq!(number(&result, "/total/connections"), 2.0);
-    let secure = secure_origin();
+    let secure = OriginUnderTest::start(&["--tls"]);
     let result = all_right(&[&secure.https("/bytes/128"), "--http", "2", "--streams", "4", "-n", "400", "-c", "2"]);
     assert_eq!((&result["protocol"], number(&result, "/tls/handshakes")), (&"h2".into(), 2.0));
 }
 
 #[test]
 fn what_is_expected_is_checked_on_every_answer() {
-    let origin = origin();
+    let origin = OriginUnderTest::start(&[]);
     let url = origin.url("/bytes/100");
     let kinds = |flags: &[&str]| {
         let result = load_result(1, &[&[url.as_str(), "-n", "20", "-c", "2"], flags].concat());
@@ -76,22 +57,13 @@ fn what_is_expected_is_checked_on_every_answer() {
     assert_eq!(kinds(&["--expect-size", "99"])["wrong_body"], 20);
     assert_eq!(kinds(&["--expect-hash", "0123456789abcdef"])["wrong_body"], 20);
     assert_eq!(kinds(&["--expect-header", "x-cache: HIT"])["wrong_header"], 20);
-    all_right(&[
-        &url,
-        "-n",
-        "20",
-        "-c",
-        "2",
-        "--expect-header",
-        "content-length: 100",
-        "--expect-header",
-        "Content-Length",
-    ]);
+    let header = ["--expect-header", "content-length: 100", "--expect-header", "Content-Length"];
+    all_right(&[&[&url, "-n", "20", "-c", "2"], &header[..]].concat());
 }
 
 #[test]
 fn urls_come_from_a_file() {
-    let origin = origin();
+    let origin = OriginUnderTest::start(&[]);
     let scratch = scratch();
     let file = scratch.path().join("mix.txt");
     let text = format!("# a mix\nGET {} 3\npost {} # with the body\n", origin.url("/bytes/10"), origin.url("/echo"));

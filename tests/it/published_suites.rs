@@ -7,7 +7,7 @@
 use crate::common;
 use std::path::{Path, PathBuf};
 
-use crate::common::run;
+use crate::common::{catalogue, run};
 use weir_model::keyvalue::KeyValue;
 use weir_model::product::ProductKind;
 use weir_model::suite::{KeyType, Load, LoadKind, RateSpec, Scale, Series, Suite, Workload, table_rate};
@@ -18,12 +18,6 @@ const SUITES: [&str; 4] = ["monolake", "easegress", "spring-cloud-gateway", "log
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn catalogue() -> Catalogue {
-    let mut catalogue = Catalogue::new(Default::default(), Default::default()).expect("empty is valid");
-    catalogue.overlay(&root()).expect("products and suites of the repository are valid");
-    catalogue
 }
 
 /// One row of a file of published figures.

@@ -118,9 +118,10 @@ pub struct Evidence<'a> {
 }
 
 /// What an open load's rate is meant to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RateIntent {
     /// Carried: latencies are asked for.
+    #[default]
     Carried,
     /// Carried or not: it is a point of a curve.
     Either,
@@ -323,6 +324,7 @@ pub(crate) mod fixture {
         }
     }
 
+    #[derive(Default)]
     pub struct Trial {
         pub load: LoadResult,
         pub origin: OriginCounters,
@@ -392,18 +394,12 @@ pub(crate) mod fixture {
     fn usage(role: Role, cores_busy: f64) -> RoleUsage {
         RoleUsage {
             role,
-            cpu_user_us: 0,
             cpu_system_us: (cores_busy * 1e6) as u64,
             cores_busy,
-            rss_max_bytes: 0,
-            pss_max_bytes: None,
-            disk_read_bytes: None,
-            disk_written_bytes: None,
             threads_max: Some(1),
             processes_max: Some(1),
-            fds_max: None,
             switches: Some((0, 0)),
-            parts: Default::default(),
+            ..RoleUsage::default()
         }
     }
 
@@ -444,25 +440,12 @@ pub(crate) mod fixture {
             },
             usage: vec![usage(Role::Client, 0.3), usage(Role::Proxy, 0.98), usage(Role::Origin, 0.2)],
             series: vec![ResourceSecond { who: "host".into(), cpu_steal: Some(0.0), ..ResourceSecond::default() }],
-            owners: Vec::new(),
-            hosts: Vec::new(),
-            vitals_late_s: 0.0,
             placement: Placement { client: vec![0], proxy: vec![1], origin: vec![0], ..Placement::default() },
-            close: false,
-            requests: None,
-            rate_intent: RateIntent::Carried,
-            warming_round: false,
-            search: None,
             proxied: true,
             has_counters: true,
-            caches: false,
-            store: false,
-            replicates: false,
-            by_product: false,
-            protocol: Protocol::Http11,
-            tls: Tls::default(),
             levelled: true,
             errors_allowed: Share::THOUSANDTH,
+            ..Trial::default()
         }
     }
 

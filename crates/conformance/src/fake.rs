@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use weir_model::counters::OriginCounters;
-use weir_model::record::{Role, RoleUsage};
+use weir_model::record::RoleUsage;
 use weir_model::suite::Protocol;
 
 use super::testbed::{LoadSample, Testbed};
@@ -299,19 +299,12 @@ pub struct FakeTestbed {
 impl FakeTestbed {
     pub fn new(product: Fake) -> FakeTestbed {
         let usage = RoleUsage {
-            role: Role::Proxy,
-            cpu_user_us: 0,
-            cpu_system_us: 0,
-            cores_busy: 0.0,
             rss_max_bytes: 9 << 20,
             pss_max_bytes: Some(8 << 20),
-            disk_read_bytes: None,
-            disk_written_bytes: None,
             threads_max: Some(3),
             processes_max: Some(2),
-            fds_max: None,
             switches: Some((0, 0)),
-            parts: Default::default(),
+            ..RoleUsage::default()
         };
         FakeTestbed {
             product,

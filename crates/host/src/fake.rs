@@ -260,18 +260,10 @@ impl Sampler for FakeSampler {
     fn end_window(&self) -> std::io::Result<Window> {
         let usage = |watched: &Watched| RoleUsage {
             role: watched.role,
-            cpu_user_us: 0,
-            cpu_system_us: 0,
-            cores_busy: 0.0,
-            rss_max_bytes: 0,
-            pss_max_bytes: None,
-            disk_read_bytes: None,
-            disk_written_bytes: None,
             threads_max: Some(1),
             processes_max: Some(1),
-            fds_max: None,
             switches: Some((0, 0)),
-            parts: BTreeMap::new(),
+            ..RoleUsage::default()
         };
         let usage = self.0.iter().map(usage).collect();
         Ok(Window { usage, series: Vec::new(), owners: Vec::new(), length_s: 1.0, own_cpu_us: 0, late_s: 0.0 })

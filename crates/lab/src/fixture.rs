@@ -1,13 +1,22 @@
 //! Small suites and measurements for the tests of this crate. Each test changes what it needs.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weir_model::load::{Counts, LoadResult, Quantiles};
+use weir_model::load::{Counts, LoadResult};
+use weir_model::product::Product;
 use weir_model::record::{CaseId, MEASUREMENT_SCHEMA, Measurement, TrialError, Verdict};
-use weir_model::suite::{
-    Arrivals, Entry, Expect, Load, LoadKind, Protocol, RateBase, RateSpec, Request, Series, Suite, Tls, Workload,
-};
+use weir_model::suite::{Arrivals, Entry, Load, LoadKind, RateBase, RateSpec, Request, Suite, Workload};
+
+/// A case under the profile `tuned`.
+pub fn case(product: &str, workload: &str, load: &str) -> CaseId {
+    CaseId { product: product.into(), profile: "tuned".into(), workload: workload.into(), load: load.into() }
+}
+
+/// The direct path, as the repository has it.
+pub fn direct() -> Product {
+    let text = include_str!("../../../products/direct/product.toml");
+    Product::parse("direct", "product.toml", text, Default::default(), Default::default()).expect("valid")
+}
 
 /// Products `p0`.., workloads `w0`.., the closed load `capacity` and the open load `half`, 1 s each.
 pub fn suite(products: usize, workloads: usize, blocks: u32) -> Suite {
@@ -19,12 +28,10 @@ pub fn suite(products: usize, workloads: usize, blocks: u32) -> Suite {
         question: "Which?".into(),
         blocks,
         seed: Some(1),
-        origin: None,
         entries: (0..products).map(entry).collect(),
-        tls: Tls::default(),
         workloads: (0..workloads).map(|n| workload(&format!("w{n}"))).collect(),
         loads: vec![capacity, load_share("half", RateBase::Slowest, 0.5, "capacity")],
-        scales: BTreeMap::new(),
+        ..Suite::default()
     }
 }
 
@@ -32,9 +39,7 @@ fn workload(name: &str) -> Workload {
     Workload {
         name: name.into(),
         title: name.into(),
-        protocol: Protocol::default(),
         request: Request { method: "GET".into(), path: "/bytes/128".into(), headers: Vec::new(), body: Vec::new() },
-        expect: Expect::default(),
         ..Workload::default()
     }
 }
@@ -47,17 +52,11 @@ pub fn load_share(name: &str, of: RateBase, share: f64, load: &str) -> Load {
         title: name.into(),
         kind: LoadKind::Open { rate, arrivals: Arrivals::Constant },
         connections: 64,
-        series: Series::Once,
         streams: 1,
-        steady: None,
-        close: false,
-        saturating: false,
-        keep: false,
-        least_cores: None,
         warmup: Duration::from_millis(200),
         duration: Duration::from_millis(800),
         timeout: Duration::from_secs(2),
-        faults: Vec::new(),
+        ..Load::default()
     }
 }
 
@@ -69,22 +68,11 @@ pub fn load_result(rate: f64) -> LoadResult {
         schema: 1,
         driver: "epoll".into(),
         threads: 1,
-        window_start_ms: 0,
         window_s: 1.0,
-        offered_rate: None,
         window: counts.clone(),
         total: counts,
         rate,
-        body_bytes_per_s: 0.0,
-        latency: Quantiles::default(),
-        service: Quantiles::default(),
-        lag: Quantiles::default(),
-        connect: Quantiles::default(),
-        series: Vec::new(),
-        thread_busy: Vec::new(),
         cpu_us: (0, 0),
-        busy_poll_us: 0,
-        cut_short: false,
         ..LoadResult::default()
     }
 }
@@ -95,32 +83,13 @@ pub fn measured(trial: u32, product: &str, workload: &str, rate: f64) -> Measure
         schema: MEASUREMENT_SCHEMA,
         trial,
         block: 1,
-        case: CaseId {
-            product: product.into(),
-            profile: "tuned".into(),
-            workload: workload.into(),
-            load: "capacity".into(),
-        },
-        protocol: Protocol::default(),
+        case: case(product, workload, "capacity"),
         started: "2026-01-02T10:15:00Z".into(),
         took_s: 2.0,
-        verdict: Verdict::Valid,
-        error: None,
         product_version: Some("1.2.3".into()),
-        product_sha256: None,
         cores: 1,
         load: Some(load_result(rate)),
-        origin: None,
-        usage: Vec::new(),
-        owners: Vec::new(),
-        findings: Vec::new(),
-        points: Vec::new(),
-        warmup: None,
-        search: None,
-        faults: Vec::new(),
-        clocks: Vec::new(),
-        speed: Vec::new(),
-        kept: None,
+        ..Measurement::default()
     }
 }
 

@@ -360,10 +360,7 @@ mod tests {
     }
 
     fn product(image: Option<&str>) -> Product {
-        let text = "[product]\ntitle = \"x\"\nabout = \"x\"\nhome = \"https://x.test/\"\nspeaks = [\"http/1.1\"]\n\
-                    kind = \"direct\"\n[profile.stock]\nabout = \"x\"\n";
-        let product = Product::parse("x", "x", text, Default::default(), Default::default()).expect("valid");
-        Product { image: image.map(str::to_owned), ..product }
+        Product { image: image.map(str::to_owned), ..crate::fixture::direct() }
     }
 
     #[test]

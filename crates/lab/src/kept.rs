@@ -108,7 +108,7 @@ impl KeptProduct {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{failed, measured, suite};
+    use crate::fixture::{direct, failed, measured, suite};
     use crate::plan::plan;
     use weir_model::suite::Protocol;
 
@@ -127,10 +127,7 @@ mod tests {
             );
             Product::parse(name, name, &text, Default::default(), Default::default()).expect("valid")
         };
-        let direct = "[product]\ntitle = \"x\"\nabout = \"x\"\nhome = \"https://x.test/\"\nspeaks = [\"http/1.1\"]\n\
-                      kind = \"direct\"\n[profile.stock]\nabout = \"x\"\n";
-        let direct = Product::parse("p2", "p2", direct, Default::default(), Default::default()).expect("valid");
-        let products = [("p0", product("p0", "listeners = true")), ("p1", product("p1", "")), ("p2", direct)];
+        let products = [("p0", product("p0", "listeners = true")), ("p1", product("p1", "")), ("p2", direct())];
         let plan = plan(&suite, 5, &[]);
         (suite, products.map(|(name, product)| (name.to_owned(), product)).into(), plan)
     }

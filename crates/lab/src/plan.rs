@@ -74,23 +74,10 @@ mod tests {
     #[test]
     fn the_order_of_a_seed_is_what_it_was() {
         let order: Vec<String> = plan(&suite(3, 1, 2), 7, &[]).iter().map(Planned::folder).collect();
-        assert_eq!(
-            order,
-            [
-                "001-p0-tuned-w0-capacity",
-                "002-p2-tuned-w0-capacity",
-                "003-p1-tuned-w0-capacity",
-                "004-p1-tuned-w0-capacity",
-                "005-p2-tuned-w0-capacity",
-                "006-p0-tuned-w0-capacity",
-                "007-p0-tuned-w0-half",
-                "008-p2-tuned-w0-half",
-                "009-p1-tuned-w0-half",
-                "010-p0-tuned-w0-half",
-                "011-p1-tuned-w0-half",
-                "012-p2-tuned-w0-half",
-            ]
-        );
+        let wanted = "001-p0-tuned-w0-capacity 002-p2-tuned-w0-capacity 003-p1-tuned-w0-capacity 004-p1-tuned-w0-capacity \
+                      005-p2-tuned-w0-capacity 006-p0-tuned-w0-capacity 007-p0-tuned-w0-half 008-p2-tuned-w0-half \
+                      009-p1-tuned-w0-half 010-p0-tuned-w0-half 011-p1-tuned-w0-half 012-p2-tuned-w0-half";
+        assert_eq!(order.join(" "), wanted);
     }
 
     #[test]

@@ -115,15 +115,10 @@ mod tests {
         assert_eq!(three_digits(0.0), 0.0);
     }
 
-    use crate::fixture::{failed, load_share, measured, suite};
+    use crate::fixture::{case, failed, load_share, measured, suite};
 
     fn entry(product: &str) -> Entry {
         Entry { product: product.into(), profile: "tuned".into() }
-    }
-
-    fn case(product: &str, workload: &str) -> CaseId {
-        let name = |name: &str| name.to_owned();
-        CaseId { product: name(product), profile: name("tuned"), workload: name(workload), load: name("half") }
     }
 
     fn choose_for(of: RateBase, rows: &[Measurement]) -> Vec<ChosenRate> {
@@ -197,18 +192,18 @@ mod tests {
     fn the_rate_that_holds_is_that_of_load_workload_and_entry() {
         let slowest = load_share("half", RateBase::Slowest, 0.5, "capacity");
         let chosen = choose_for(RateBase::Slowest, &rows());
-        assert_eq!(rate_for(&chosen, &slowest, &case("p2", "w0")), Some(2_000.0));
-        assert_eq!(rate_for(&chosen, &slowest, &case("p2", "w1")), None);
+        assert_eq!(rate_for(&chosen, &slowest, &case("p2", "w0", "half")), Some(2_000.0));
+        assert_eq!(rate_for(&chosen, &slowest, &case("p2", "w1", "half")), None);
         let other = Load { name: "other".into(), ..slowest.clone() };
-        assert_eq!(rate_for(&chosen, &other, &case("p2", "w0")), None);
+        assert_eq!(rate_for(&chosen, &other, &case("p2", "w0", "half")), None);
         let own = choose_for(RateBase::Own, &rows());
-        assert_eq!(rate_for(&own, &slowest, &case("p2", "w0")), Some(2_500.0));
-        assert_eq!(rate_for(&own, &slowest, &case("p3", "w0")), None);
+        assert_eq!(rate_for(&own, &slowest, &case("p2", "w0", "half")), Some(2_500.0));
+        assert_eq!(rate_for(&own, &slowest, &case("p3", "w0", "half")), None);
         let closed = Load { kind: LoadKind::Closed, ..slowest.clone() };
-        assert_eq!(rate_for(&chosen, &closed, &case("p2", "w0")), None);
+        assert_eq!(rate_for(&chosen, &closed, &case("p2", "w0", "half")), None);
         let LoadKind::Open { arrivals, .. } = slowest.kind else { unreachable!("open by construction") };
         let fixed = Load { kind: LoadKind::Open { rate: RateSpec::Fixed(7.0), arrivals }, ..slowest };
-        assert_eq!(rate_for(&[], &fixed, &case("p9", "w9")), Some(7.0));
+        assert_eq!(rate_for(&[], &fixed, &case("p9", "w9", "half")), Some(7.0));
     }
 
     /// Never more than the rate, at most 1 % less, and never 0.

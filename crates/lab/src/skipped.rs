@@ -74,35 +74,14 @@ mod tests {
     use weir_model::suite::Protocol;
 
     fn product(name: &str, kind: ProductKind, speaks: &[Protocol], tuned: Option<&[Protocol]>) -> (String, Product) {
-        let profile = Profile {
-            name: "tuned".into(),
-            about: String::new(),
-            files: BTreeMap::new(),
-            reasons: Vec::new(),
-            speaks: tuned.map(<[_]>::to_vec),
-            nice: 0,
-            listeners: false,
-            codings: Vec::new(),
-            promise: None,
-            at_least: None,
-        };
+        let profile = Profile { name: "tuned".into(), speaks: tuned.map(<[_]>::to_vec), ..Profile::default() };
         let product = Product {
             name: name.into(),
             title: name.into(),
-            about: String::new(),
-            home: String::new(),
             speaks: speaks.to_vec(),
-            caches: false,
-            store: false,
-            replicates: false,
-            released: weir_model::release::Releases::default(),
-            image: None,
-            notes: Vec::new(),
             kind,
             profiles: [("tuned".to_owned(), profile)].into(),
-            templates: BTreeMap::new(),
-            files: BTreeMap::new(),
-            unagreed: None,
+            ..fixture::direct()
         };
         (name.to_owned(), product)
     }

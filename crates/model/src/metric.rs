@@ -610,16 +610,10 @@ mod tests {
             role,
             cpu_user_us: user,
             cpu_system_us: system,
-            cores_busy: 0.0,
-            rss_max_bytes: 0,
-            pss_max_bytes: None,
-            disk_read_bytes: None,
-            disk_written_bytes: None,
             threads_max: Some(0),
             processes_max: Some(0),
-            fds_max: None,
             switches: Some((0, 0)),
-            parts: Default::default(),
+            ..RoleUsage::default()
         }
     }
 

@@ -596,7 +596,7 @@ pub enum Reload {
 }
 
 /// A named configuration of a product.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 pub struct Profile {
     /// `stock`, `tuned` ...
     #[serde(skip)]

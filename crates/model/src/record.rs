@@ -30,7 +30,7 @@ pub const ANSWERS_ITSELF: &str = "answers-itself";
 pub const COMPRESSES: &str = "compresses";
 
 /// Which case of the suite a trial ran.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CaseId {
     /// Product name.
     pub product: String,
@@ -60,7 +60,7 @@ impl CaseId {
 }
 
 /// What one trial yielded. One file, `trials/<n>-<case>/measurement.json`, and one row of `measurements.csv`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// [`MEASUREMENT_SCHEMA`].
     pub schema: u32,
@@ -150,7 +150,7 @@ impl Measurement {
 }
 
 /// How a product was warmed up: until: the product was not restarted before it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// 1-based.
     pub point: u32,
@@ -181,11 +181,12 @@ pub struct Warmup {
 }
 
 /// `valid`, `suspect` or `invalid`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     /// No check found anything that matters.
+    #[default]
     Valid,
     /// Ranked, with a remark beside the number.
     Suspect,
@@ -217,7 +218,7 @@ pub struct TrialError {
 
 /// A place in the topology.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr,
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -225,6 +226,7 @@ pub enum Role {
     /// Makes the load.
     Client,
     /// Where the product runs.
+    #[default]
     Proxy,
     /// The server behind.
     Origin,
@@ -268,7 +270,7 @@ impl HostClock {
 }
 
 /// What one role's process tree used during the window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoleUsage {
     /// Which role.
     pub role: Role,

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use weir_compare::ComparedRun;
 use weir_model::load::{Counts, LoadResult, Quantiles};
-use weir_model::record::{
-    CaseId, Environment, MEASUREMENT_SCHEMA, Measurement, ProductFacts, Role, RoleUsage, Verdict,
-};
+use weir_model::record::{CaseId, Environment, MEASUREMENT_SCHEMA, Measurement, ProductFacts, Role, RoleUsage};
 use weir_model::suite::{Protocol, Suite};
 use weir_report::run::{Run, Trial};
 
@@ -179,14 +177,10 @@ fn trial(
         cpu_system_us: (cpu * answers * 0.6) as u64,
         cores_busy: 1.0,
         rss_max_bytes: about(14.0 * 1_048_576.0, 0.0, 0.01) as u64,
-        pss_max_bytes: None,
-        disk_read_bytes: None,
-        disk_written_bytes: None,
         threads_max: Some(2),
         processes_max: Some(1),
-        fds_max: None,
         switches: Some((0, 0)),
-        parts: Default::default(),
+        ..RoleUsage::default()
     };
     let window = Counts { due: 100_000, sent: 100_000, right: 100_000, right_in_window: 100_000, ..Counts::default() };
     let latency = Quantiles { p50_us: p50, p90_us: p99 / 1.5, p99_us: p99, p999_us: p99 * 2.0, ..Quantiles::default() };
@@ -201,26 +195,12 @@ fn trial(
         trial: number,
         block,
         protocol: Protocol::Http11,
-        started: String::new(),
         took_s: 1.0,
-        verdict: Verdict::Valid,
-        error: None,
-        product_version: None,
-        product_sha256: None,
         cores: 1,
         load: Some(LoadResult { rate, window, latency, window_s: 100_000.0 / rate, ..LoadResult::default() }),
-        origin: None,
         usage: vec![usage],
-        owners: Vec::new(),
-        findings: Vec::new(),
-        points: Vec::new(),
-        warmup: None,
-        search: None,
-        faults: Vec::new(),
-        clocks: Vec::new(),
-        speed: Vec::new(),
-        kept: None,
         case,
+        ..Measurement::default()
     };
     Trial { folder: format!("trials/{number}"), measurement }
 }

@@ -21,7 +21,7 @@ use crate::supervisor::StartError;
 pub(super) const PART: usize = 512 * 1024;
 
 /// The first message: who speaks, and what the agent is to be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// [`super::VERSION`] of the weir that speaks. Older ones say none.
     #[serde(default)]

@@ -63,11 +63,8 @@ fn hello() -> Hello {
         who: "root@ctl".into(),
         name: "m1".into(),
         address: Some(Ipv4Addr::LOCALHOST.into()),
-        cpus: Vec::new(),
-        rate: None,
-        own_cpus: Vec::new(),
         own_disk: true,
-        lease: false,
+        ..Hello::default()
     }
 }
 

@@ -115,15 +115,21 @@ fn exited(code: i32) -> Ended {
 }
 
 #[test]
-fn a_daemon_is_gone_after_stop() {
-    let scratch = Scratch::new();
-    let supervised = scratch.start(DAEMON);
-    let supervisor = supervised.root();
-    let pids = scratch.pids(3, supervisor);
-    let ended = Box::new(supervised).stop(LONG);
-    assert_eq!((ended.signal, ended.forced), (Some(Signal::TERM.as_raw()), false));
-    assert_eq!(ended.left_over, 2, "the child and the daemon");
-    assert!(pids.iter().chain([&supervisor]).all(|pid| gone(*pid)), "{pids:?}");
+fn a_daemon_is_gone_after_stop_and_after_drop() {
+    for stop in [true, false] {
+        let scratch = Scratch::new();
+        let supervised = scratch.start(DAEMON);
+        let supervisor = supervised.root();
+        let pids = scratch.pids(3, supervisor);
+        if stop {
+            let ended = Box::new(supervised).stop(LONG);
+            assert_eq!((ended.signal, ended.forced), (Some(Signal::TERM.as_raw()), false));
+            assert_eq!(ended.left_over, 2, "the child and the daemon");
+        } else {
+            drop(supervised);
+        }
+        assert!(pids.iter().chain([&supervisor]).all(|pid| gone(*pid)), "stopped: {stop}; {pids:?}");
+    }
 }
 
 #[test]
@@ -138,16 +144,6 @@ fn a_program_gets_its_niceness() {
         assert_eq!(scratch.lines(2), [expected.as_str(); 2]);
         Box::new(supervised).stop(LONG);
     }
-}
-
-#[test]
-fn a_daemon_is_gone_after_drop() {
-    let scratch = Scratch::new();
-    let supervised = scratch.start(DAEMON);
-    let supervisor = supervised.root();
-    let pids = scratch.pids(3, supervisor);
-    drop(supervised);
-    assert!(pids.iter().chain([&supervisor]).all(|pid| gone(*pid)), "{pids:?}");
 }
 
 /// Many processes die while the others are still being killed. The end of the main process must not get lost, or the
@@ -242,16 +238,21 @@ fn a_daemon_is_gone_after_its_supervisors_parent_was_killed() {
     }
 }
 
+/// A main process that holds much memory takes a while to die, and its children are zombies of its own meanwhile: they
+/// must be reaped when they come to the supervisor's parent.
 #[test]
-fn a_daemon_is_gone_after_its_supervisor_was_killed() {
-    for rights in all_rights() {
-        let scratch = Scratch::new();
-        let mut holder = Holder::new(&rights, &scratch.spec(DAEMON));
-        let supervisor = holder.supervisor(&rights);
-        let pids = scratch.pids(3, supervisor);
-        kill(supervisor);
-        assert_eq!(holder.line(), weir_host::Ended::LOST.to_string());
-        assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?}");
+fn all_is_gone_after_its_supervisor_was_killed_however_slowly_it_dies() {
+    let slow = "big=$(head -c 200000000 /dev/zero | tr '\\0' a); sleep 300 & echo $! ; echo $$ ; wait";
+    for (script, count) in [(DAEMON, 3), (slow, 2)] {
+        for rights in all_rights() {
+            let scratch = Scratch::new();
+            let mut holder = Holder::new(&rights, &scratch.spec(script));
+            let supervisor = holder.supervisor(&rights);
+            let pids = scratch.pids(count, supervisor);
+            kill(supervisor);
+            assert_eq!(holder.line(), weir_host::Ended::LOST.to_string());
+            assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?} of {script}");
+        }
     }
 }
 
@@ -300,23 +301,6 @@ fn a_daemon_that_was_left_behind_is_ended_by_the_next_weir_alone() {
         assert!(unmarked.try_wait().expect("it is there").is_none(), "what weir did not start stays");
         unmarked.kill().expect("killed");
         unmarked.wait().expect("reaped");
-    }
-}
-
-/// A main process that holds much memory takes a while to die, and its children are zombies of its own meanwhile: they
-/// must be reaped when they come to the supervisor's parent.
-#[test]
-fn children_that_die_before_a_slow_main_process_are_reaped() {
-    for rights in all_rights() {
-        let scratch = Scratch::new();
-        let memory = "big=$(head -c 200000000 /dev/zero | tr '\\0' a)";
-        let spec = scratch.spec(&format!("{memory}; sleep 300 & echo $! ; echo $$ ; wait"));
-        let mut holder = Holder::new(&rights, &spec);
-        let supervisor = holder.supervisor(&rights);
-        let pids = scratch.pids(2, supervisor);
-        kill(supervisor);
-        assert_eq!(holder.line(), weir_host::Ended::LOST.to_string());
-        assert!(pids.iter().all(|pid| gone(*pid)), "gone and reaped when it is said: {pids:?}");
     }
 }
 
@@ -413,29 +397,13 @@ fn a_program_that_cannot_be_started_yields_the_reason() {
 #[test]
 fn a_signal_that_weir_was_started_to_ignore_reaches_the_process() {
     let scratch = Scratch::new();
-    let spec = scratch.spec("trap 'exit 7' HUP; echo ready; while :; do sleep 0.05; done");
-    let script = "trap '' HUP; exec \"$0\" hold \"$1\"";
-    let mut holder = Command::new("bash")
-        .args(["-c", script])
-        .arg(supervisor())
-        .arg(serde_json::to_string(&spec).expect("JSON"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("bash starts");
-    let said = BufReader::new(holder.stdout.take().expect("piped"));
-    let mut holder = Holder { child: holder, said };
-    let _supervisor = holder.line();
-    scratch.lines(1);
-    let main = std::fs::read_dir("/proc").expect("/proc").flatten().find_map(|entry| {
-        let command = std::fs::read_to_string(entry.path().join("cmdline")).ok()?;
-        let here = std::fs::read_link(entry.path().join("cwd")).ok()?;
-        let pid = entry.file_name().to_str()?.parse::<i32>().ok()?;
-        (here == scratch.0.path() && command.starts_with("bash")).then_some(pid)
-    });
-    let main = Pid::from_raw(main.expect("the process runs")).expect("a pid");
-    kill_process(main, Signal::HUP).expect("signalled");
-    until("it has ended", || gone(main.as_raw_nonzero().get() as u32));
+    let spec = scratch.spec("trap 'exit 7' HUP; echo $$; while :; do sleep 0.05; done");
+    let before = &["bash", "-c", "trap '' HUP; exec \"$@\"", "bash"];
+    let mut holder = Holder::new(&Rights { before, namespaces: true }, &spec);
+    let supervisor: u32 = holder.line().parse().expect("a pid");
+    let main = scratch.pids(1, supervisor)[0];
+    kill_process(Pid::from_raw(main as i32).expect("a pid"), Signal::HUP).expect("signalled");
+    until("it has ended", || gone(main));
     assert_eq!(holder.line(), "exit status 7");
 }
 

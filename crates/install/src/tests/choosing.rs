@@ -1,8 +1,7 @@
 //! What the user chose: a binary of theirs, or the newest version.
 
 use super::*;
-use crate::home::Home;
-use crate::{Found, InstallError, find, plan, plan_latest, use_binary, use_no_binary, using};
+use crate::{plan, plan_latest, use_binary, use_no_binary, using};
 
 fn found(product: &Product, home: &Home) -> Found {
     find(product, home).unwrap()
@@ -15,13 +14,19 @@ fn why_not(product: &Product, home: &Home) -> String {
     }
 }
 
-#[test]
-fn a_binary_of_the_users_comes_first_until_it_is_undone() {
+/// A home, a binary of version 1.2.3, and one of version 9.9.
+fn two_binaries() -> (TempDir, Home, PathBuf, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let home = Home::at(dir.path().join("home"));
     let (theirs, mine) = (dir.path().join("theirs"), dir.path().join("mine"));
     script(&theirs, "echo thing 1.2.3");
     script(&mine, "echo thing 9.9");
+    (dir, home, theirs, mine)
+}
+
+#[test]
+fn a_binary_of_the_users_comes_first_until_it_is_undone() {
+    let (_dir, home, theirs, mine) = two_binaries();
     let product = product(vec![system(&theirs)]);
 
     let installed = use_binary(&product, &mine, &home).unwrap();
@@ -48,11 +53,7 @@ fn a_binary_of_the_users_comes_first_until_it_is_undone() {
 
 #[test]
 fn what_was_chosen_and_is_gone_is_not_replaced_by_something_else() {
-    let dir = tempfile::tempdir().unwrap();
-    let home = Home::at(dir.path().join("home"));
-    let (theirs, mine) = (dir.path().join("theirs"), dir.path().join("mine"));
-    script(&theirs, "echo thing 1.2.3");
-    script(&mine, "echo thing 9.9");
+    let (_dir, home, theirs, mine) = two_binaries();
     let product = product(vec![system(&theirs)]);
     use_binary(&product, &mine, &home).unwrap();
     fs::remove_file(&mine).unwrap();

@@ -12,11 +12,17 @@ mod wheels;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tempfile::TempDir;
 use weir_host::LocalHost;
+use weir_host::stop::Stop;
 use weir_model::product::{Install, Product, ProductKind, Program};
+
+use crate::download::{self, DownloadStep, Means};
+use crate::home::Home;
+use crate::{Found, InstallContext, InstallError, Latest, Progress, find};
 
 /// A product with these ways to be installed, that says `thing 1.2.3` to `--version`.
 fn product(installs: Vec<Install>) -> Product {
@@ -48,4 +54,44 @@ pub(super) fn script(path: &Path, body: &str) {
 /// A binary that is named by its path.
 fn system(binary: &Path) -> Install {
     Install::System { binary: binary.to_str().unwrap().to_owned() }
+}
+
+/// A home and nothing in it.
+struct InstallFolder {
+    dir: TempDir,
+    stop: Stop,
+}
+
+impl InstallFolder {
+    fn new() -> InstallFolder {
+        InstallFolder { dir: tempfile::tempdir().unwrap(), stop: Stop::new() }
+    }
+
+    fn home(&self) -> Home {
+        Home::at(self.dir.path().join("home"))
+    }
+
+    /// What weir says while it installs, and what came when that is the newest.
+    fn carry_out(&self, step: &DownloadStep, means: Means) -> Result<(Vec<String>, Option<Latest>), InstallError> {
+        let (home, host) = (self.home(), no_host());
+        let context = InstallContext { home: &home, host: &host, stop: &self.stop };
+        let mut lines = Vec::new();
+        let mut notify = |progress: Progress<'_>| match progress {
+            Progress::Action(line) => lines.push(line.to_owned()),
+            Progress::Bytes { done, of } if Some(done) == of => lines.push(format!("{done} bytes")),
+            _ => {}
+        };
+        let latest = download::install(step, means, context, &mut notify)?;
+        Ok((lines, latest))
+    }
+
+    fn found(&self, install: &Install) -> Found {
+        find(&product(vec![install.clone()]), &self.home()).unwrap()
+    }
+
+    /// What is in the product's folder of the home.
+    fn kept(&self) -> Vec<PathBuf> {
+        let folder = self.home().product("thing");
+        fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+    }
 }

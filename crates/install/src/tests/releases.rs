@@ -9,55 +9,23 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 use tar::{Builder, EntryType, Header};
-use tempfile::TempDir;
 
 use super::server::{Answer, Server};
 use super::*;
-use crate::download::{self, DownloadStep, Means};
 use crate::fetch::Route;
-use crate::home::Home;
-use crate::{Found, InstallContext, InstallError, Progress, find};
-use weir_host::stop::Stop;
 
 const SCRIPT: &str = "#!/bin/sh\necho thing 1.2.3\n";
 
-/// A home and nothing in it.
-struct InstallFolder {
-    dir: TempDir,
-    stop: Stop,
-}
-
 impl InstallFolder {
-    fn new() -> InstallFolder {
-        InstallFolder { dir: tempfile::tempdir().unwrap(), stop: Stop::new() }
-    }
-
-    fn home(&self) -> Home {
-        Home::at(self.dir.path().join("home"))
-    }
-
     fn install(&self, release: &Install) -> Result<Vec<String>, InstallError> {
         self.install_by(release, Route::from_env())
     }
 
     /// What weir says while it installs.
     fn install_by(&self, release: &Install, route: Route) -> Result<Vec<String>, InstallError> {
-        let home = self.home();
-        let step = DownloadStep::new(&product(vec![release.clone()]), release, &home, false).unwrap().unwrap();
-        let host = no_host();
-        let context = InstallContext { home: &home, host: &host, stop: &self.stop };
-        let mut lines = Vec::new();
-        let mut notify = |progress: Progress<'_>| match progress {
-            Progress::Action(line) => lines.push(line.to_owned()),
-            Progress::Bytes { done, of } if Some(done) == of => lines.push(format!("{done} bytes")),
-            _ => {}
-        };
-        download::install(&step, Means { pip_options: Vec::new(), index: String::new(), route }, context, &mut notify)?;
-        Ok(lines)
-    }
-
-    fn found(&self, release: &Install) -> Found {
-        find(&product(vec![release.clone()]), &self.home()).unwrap()
+        let of = product(vec![release.clone()]);
+        let step = DownloadStep::new(&of, release, &self.home(), false).unwrap().unwrap();
+        Ok(self.carry_out(&step, Means { pip_options: Vec::new(), index: String::new(), route })?.0)
     }
 
     /// Asserts that it is installed and works.
@@ -69,9 +37,7 @@ impl InstallFolder {
     /// Asserts that nothing stayed, and returns the message.
     fn refused(&self, release: &Install) -> String {
         let error = self.install(release).unwrap_err();
-        let folder = self.home().product("thing");
-        let left: Vec<_> = fs::read_dir(&folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
-        assert!(left.is_empty(), "{error}\nleft: {left:?}");
+        assert!(self.kept().is_empty(), "{error}\nleft: {:?}", self.kept());
         assert!(!self.dir.path().join("evil").exists() && !self.home().path().join("evil").exists());
         error.to_string()
     }

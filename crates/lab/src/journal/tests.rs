@@ -34,12 +34,7 @@ impl Scratch {
     }
 
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = std::fs::read_dir(self.dir())
-            .expect("a folder")
-            .map(|e| e.expect("an entry").file_name().into_string().expect("UTF-8"))
-            .collect();
-        names.sort();
-        names
+        names_in(&self.dir())
     }
 }
 
@@ -329,25 +324,11 @@ fn rows_look_as_reviewed() {
     finish(&journal, &full());
     finish(&journal, &failed(2, "b", "w", "start", "no \"binary\",\n  sorry"));
     let csv = scratch.csv();
-    let mut lines = csv.lines().map(|line| {
-        csv::ReaderBuilder::new()
-            .has_headers(false)
-            .from_reader(line.as_bytes())
-            .into_records()
-            .next()
-            .expect("a record")
-            .expect("CSV")
-            .iter()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    });
-    let mut next = || lines.next().expect("three lines");
-    let (header, full, error) = (next(), next(), next());
-    let table: String = header
-        .iter()
-        .zip(full.iter().zip(&error))
-        .map(|(name, (full, error))| format!("{name} = {full} | {error}\n"))
-        .collect();
+    let rows = csv::ReaderBuilder::new().has_headers(false).from_reader(csv.as_bytes()).into_deserialize();
+    let rows: Vec<Vec<String>> = rows.map(|row| row.expect("CSV")).collect();
+    let [header, full, error] = rows.as_slice() else { panic!("three lines: {csv}") };
+    let columns = header.iter().zip(full.iter().zip(error));
+    let table: String = columns.map(|(name, (full, error))| format!("{name} = {full} | {error}\n")).collect();
     assert_eq!(table, include_str!("../../tests/golden/journal/rows.txt"));
 }
 
@@ -391,13 +372,10 @@ fn full() -> Measurement {
         cores_busy,
         rss_max_bytes: 4_096,
         pss_max_bytes: Some(2_048),
-        disk_read_bytes: None,
-        disk_written_bytes: None,
         threads_max: Some(1),
         processes_max: Some(1),
-        fds_max: None,
         switches: Some((0, 0)),
-        parts: Default::default(),
+        ..RoleUsage::default()
     };
     let finding = |check: &str| Finding {
         check: check.into(),

@@ -68,19 +68,14 @@ fn failing<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{failed, load_share, measured};
-
-    fn case(product: &str, workload: &str) -> CaseId {
-        let name = |name: &str| name.to_owned();
-        CaseId { product: name(product), profile: name("tuned"), workload: name(workload), load: name("capacity") }
-    }
+    use crate::fixture::{case, failed, load_share, measured};
 
     fn closed() -> Load {
         Load { kind: LoadKind::Closed, ..load_share("capacity", RateBase::Own, 0.5, "") }
     }
 
     fn reason_for(rows: &[Measurement], product: &str, workload: &str) -> Option<TrialError> {
-        reason(rows, &case(product, workload), &closed(), None)
+        reason(rows, &case(product, workload, "capacity"), &closed(), None)
     }
 
     #[test]
@@ -125,12 +120,12 @@ mod tests {
     #[test]
     fn a_share_of_nothing_is_not_tried() {
         let own = load_share("half", RateBase::Own, 0.5, "capacity");
-        let said = reason(&[], &case("a", "w"), &own, None).expect("no rate");
+        let said = reason(&[], &case("a", "w", "capacity"), &own, None).expect("no rate");
         assert_eq!(said.stage, "rate");
         assert_eq!(said.message, "this product never carried the load capacity, of which this one's rate is a share");
         let slowest = load_share("half", RateBase::Slowest, 0.5, "capacity");
-        let said = reason(&[], &case("a", "w"), &slowest, None).expect("no rate");
+        let said = reason(&[], &case("a", "w", "capacity"), &slowest, None).expect("no rate");
         assert!(said.message.starts_with("no product carried"), "{}", said.message);
-        assert_eq!(reason(&[], &case("a", "w"), &slowest, Some(5.0)), None);
+        assert_eq!(reason(&[], &case("a", "w", "capacity"), &slowest, Some(5.0)), None);
     }
 }

@@ -127,25 +127,7 @@ mod tests {
 
     /// A product of one part without a scratch folder.
     fn product() -> Product {
-        let text = r#"
-            [product]
-            title = "Echo"
-            about = "answers"
-            home = "https://example.com/"
-            speaks = ["http/1.1"]
-            [[install]]
-            method = "system"
-            binary = "echo"
-            [version]
-            command = ["{{ binary }}", "--version"]
-            pattern = "([0-9.]+)"
-            [process]
-            command = ["{{ binary }}"]
-            [profile.stock]
-            about = "as it is"
-            [profile.tuned]
-            about = "as it should be"
-        "#;
+        let text = include_str!("../../tests/no-scratch.toml");
         Product::parse("echo", "product.toml", text, BTreeMap::new(), BTreeMap::new()).expect("a product")
     }
 

@@ -208,16 +208,7 @@ mod tests {
             })
             .collect();
         let load = load_result(1.0);
-        Point {
-            point,
-            offered_rate: None,
-            connections: 1,
-            load,
-            origin: None,
-            usage: Vec::new(),
-            owners: Vec::new(),
-            findings,
-        }
+        Point { point, connections: 1, load, findings, ..Point::default() }
     }
 
     fn reported(points: &[Point]) -> Vec<(Severity, String)> {

@@ -229,14 +229,11 @@ mod tests {
             cpu_system_us: 1,
             cores_busy: 0.5,
             rss_max_bytes: 10,
-            pss_max_bytes: None,
-            disk_read_bytes: None,
-            disk_written_bytes: None,
             threads_max: Some(2),
             processes_max: Some(1),
             fds_max: Some(3),
             switches: Some((1, 2)),
-            parts: Default::default(),
+            ..RoleUsage::default()
         };
         let cpu = CpuUse { cpu: role as u32, others: Some(0.1), ..CpuUse::default() };
         let owners = vec![Owners { cpus: vec![cpu], ..Owners::default() }];

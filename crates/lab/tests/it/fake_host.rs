@@ -24,7 +24,7 @@ use weir_model::load::{Counts, DriverChoice, LoadNumbers, LoadResult, LoadSpec, 
 use weir_model::origin::OriginSpec;
 use weir_model::product::Product;
 use weir_model::record::{CaseId, Measurement, Verdict};
-use weir_model::suite::{Expect, Load, LoadKind, Protocol, Request, Series, Tls, Workload};
+use weir_model::suite::{Expect, Load, LoadKind, Protocol, Request, Tls, Workload};
 use weir_origin::{Options, Origin};
 use weir_product::catalogue::Catalogue;
 use weir_product::launch::{Installed, Launcher};
@@ -68,30 +68,7 @@ fn product() -> Product {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let folder = dir.path().join("products/echo");
     std::fs::create_dir_all(&folder).expect("a folder");
-    let text = r#"
-[product]
-title = "Echo"
-about = "Answers by itself"
-home = "https://example.org/"
-speaks = ["http/1.1"]
-
-[[install]]
-method = "system"
-binary = "echo-proxy"
-
-[version]
-command = ["{{ binary }}", "--version"]
-pattern = '([0-9.]+)'
-
-[process]
-command = ["{{ binary }}", "{{ listen_host }}:{{ listen_port }}", "{{ dir }}/echo.conf"]
-ready_within = "200ms"
-stop_within = "1s"
-
-[profile.stock]
-about = "As it is"
-files = { "echo.conf" = "echo.conf.j2" }
-"#;
+    let text = include_str!("../echo.toml");
     std::fs::write(folder.join("product.toml"), text).expect("written");
     std::fs::write(folder.join("echo.conf.j2"), "upstream {{ origin_host }}:{{ origin_port }}\n").expect("written");
     let mut catalogue = Catalogue::default();
@@ -143,9 +120,6 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
         title: "GET".into(),
         protocol: Protocol::Http11,
         request: Request { method: "GET".into(), path: "/bytes/128".into(), headers: Vec::new(), body: Vec::new() },
-        expect: Expect::default(),
-        loads: None,
-        products: None,
         ..Workload::default()
     };
     let load = Load {
@@ -153,17 +127,10 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
         title: "closed".into(),
         kind: LoadKind::Closed,
         connections,
-        series: Series::Once,
         streams: 1,
-        steady: None,
-        close: false,
-        saturating: false,
-        keep: false,
-        least_cores: None,
-        warmup: Duration::ZERO,
         duration: Duration::from_secs(1),
         timeout: Duration::from_secs(2),
-        faults: Vec::new(),
+        ..Load::default()
     };
     let planned = Planned { trial: 1, block: 1, case };
     let spec = TrialSpec {
@@ -178,13 +145,13 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
     trial::run(&context, &spec, &mut None, &Stop::new(), &mut ()).expect("a measurement")
 }
 
-/// The calls, without the time of a start.
-fn calls(host: &FakeHost) -> Vec<String> {
+/// The calls in their order, without the time of a start.
+fn calls(host: &FakeHost) -> String {
     let untimed = |call: String| match call.starts_with("send client start ") {
         true => "send client start".to_owned(),
         false => call,
     };
-    host.calls().into_iter().map(untimed).collect()
+    host.calls().into_iter().map(untimed).collect::<Vec<_>>().join(", ")
 }
 
 fn serves(spec: &ProgramSpec) -> FakeProgram {
@@ -210,20 +177,10 @@ fn each_role_runs_on_its_own_host_and_its_files_come_back() {
     let measured = run_on(&hosts, &folder);
     assert!(measured.error.is_none() && measured.load.is_some(), "{:?}", measured.error);
     let fetched = |name: &str| format!("fetch /tmp/weir-{name}/001-echo {}", folder.display());
-    assert_eq!(
-        calls(&client),
-        [
-            "start requester",
-            "start client",
-            "watch client",
-            "send client start",
-            "end client",
-            "end requester",
-            &fetched("c")
-        ]
-    );
-    assert_eq!(calls(&proxy), ["start echo-proxy", "watch proxy", "end echo-proxy", &fetched("p")]);
-    assert_eq!(calls(&origin), ["start origin", "watch origin", "end origin", &fetched("o")]);
+    let of_client = "start requester, start client, watch client, send client start, end client, end requester, ";
+    assert_eq!(calls(&client), format!("{of_client}{}", fetched("c")));
+    assert_eq!(calls(&proxy), format!("start echo-proxy, watch proxy, end echo-proxy, {}", fetched("p")));
+    assert_eq!(calls(&origin), format!("start origin, watch origin, end origin, {}", fetched("o")));
     let told = client.calls().into_iter().find_map(|call| Some(call.strip_prefix("send client start ")?.to_owned()));
     let start: u64 = told.expect("a start").split(' ').next().and_then(|ns| ns.parse().ok()).expect("a time");
     let ahead = start - hour as u64 - before;
@@ -244,8 +201,8 @@ fn a_host_that_is_lost_fails_the_trial_and_no_other_waits_for_it() {
     assert_eq!(error.evidence, "ssh: Connection reset");
     let fetched =
         format!("fetch /tmp/weir-o/{} {}", scratch.path().file_name().unwrap().display(), scratch.path().display());
-    assert_eq!(calls(&origin), ["start origin", "watch origin", "end origin", &fetched]);
-    assert!(!calls(&client).contains(&"send client start".to_owned()), "it does not begin: {:?}", calls(&client));
+    assert_eq!(calls(&origin), format!("start origin, watch origin, end origin, {fetched}"));
+    assert!(!calls(&client).contains("send client start"), "it does not begin: {}", calls(&client));
 }
 
 #[test]
@@ -254,21 +211,9 @@ fn a_trial_starts_origin_product_and_client_in_this_order_and_ends_them() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let measured = run_trial(&host, folder.path());
     assert!(measured.error.is_none() && measured.load.is_some(), "{:?}", measured.error);
-    assert_eq!(
-        calls(&host),
-        [
-            "start requester",
-            "start origin",
-            "start echo-proxy",
-            "start client",
-            "watch client origin proxy",
-            "send client start",
-            "end client",
-            "end echo-proxy",
-            "end origin",
-            "end requester",
-        ]
-    );
+    let wanted = "start requester, start origin, start echo-proxy, start client, watch client origin proxy, \
+                  send client start, end client, end echo-proxy, end origin, end requester";
+    assert_eq!(calls(&host), wanted);
     let files = host.files();
     let named = |name: &str| files.iter().find(|(path, _)| path.ends_with(name)).map(|(_, bytes)| bytes.as_slice());
     assert!(named("product/echo.conf").expect("rendered").starts_with(b"upstream 127.0.0.1:"));
@@ -331,12 +276,8 @@ fn behind_an_agent(host: FakeHost) -> Arc<dyn Host> {
         run: "many".into(),
         who: "root@ctl".into(),
         name,
-        address: None,
-        cpus: Vec::new(),
-        rate: None,
-        own_cpus: Vec::new(),
         own_disk: true,
-        lease: false,
+        ..Hello::default()
     };
     let copy = |stream: &UnixStream| stream.try_clone().expect("another descriptor");
     let (weir, agent) = UnixStream::pair().expect("a socket pair");

@@ -98,26 +98,7 @@ pub(super) fn item(path: &str, index: usize) -> String {
 mod tests {
     use super::*;
 
-    const TEXT: &str = r#"# a comment
-[suite]
-title = "x"
-products = [
-  "direct",
-  "nginx",
-]
-
-[[load]]
-name = "one"
-
-[[load]]
-name = "two"
-rate = { share = 0.5 }
-[load.more]
-deep.deeper = 1
-
-[profile.stock.files]
-"nginx.conf" = "a"
-"#;
+    const TEXT: &str = include_str!("../../tests/lines.toml");
 
     #[test]
     fn every_key_has_its_line() {

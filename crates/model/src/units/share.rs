@@ -7,7 +7,7 @@ use super::number::{self, Scale};
 use super::{UnitError, serde_as_text};
 
 /// A part of a whole as people write it: `0.1 %`. At most 100 %, exact to a thousandth of a millionth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share(u32);
 
 /// One per cent, in thousandths of millionths.

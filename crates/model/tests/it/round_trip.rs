@@ -65,7 +65,8 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
 
 fn headers() -> impl Strategy<Value = Vec<(String, String)>> {
     // Names differ: a file cannot say that two headers of one name have another between them.
-    let names = proptest::collection::btree_set("[!#$%&'*+.^_`|~A-Za-z0-9-]{1,9}", 0..4).prop_shuffle_set();
+    let names = proptest::collection::btree_set("[!#$%&'*+.^_`|~A-Za-z0-9-]{1,9}", 0..4);
+    let names = names.prop_map(Vec::from_iter).prop_shuffle();
     (names, proptest::collection::vec("([!-~é]([ -~\t]{0,6}[!-~])?)?", 0..8)).prop_map(|(names, values)| {
         let mut values = values.into_iter().peekable();
         let mut flat = Vec::new();
@@ -77,16 +78,6 @@ fn headers() -> impl Strategy<Value = Vec<(String, String)>> {
         }
         flat
     })
-}
-
-trait ShuffledSet {
-    fn prop_shuffle_set(self) -> BoxedStrategy<Vec<String>>;
-}
-
-impl<S: Strategy<Value = std::collections::BTreeSet<String>> + 'static> ShuffledSet for S {
-    fn prop_shuffle_set(self) -> BoxedStrategy<Vec<String>> {
-        self.prop_map(|names| names.into_iter().collect::<Vec<_>>()).prop_shuffle().boxed()
-    }
 }
 
 prop_compose! {
@@ -121,14 +112,12 @@ prop_compose! {
             protocol,
             request: Request { method: method.to_owned(), path, headers, body },
             expect: Expect { status, size, hash, any_body: any_body && size.or(hash).is_none(), errors, headers: vec![] },
-            loads: None,
-            products: None,
             by_product,
             names,
             accept_encoding,
             origin_headers,
-            keyvalue: None,
             origins,
+            ..Workload::default()
         }
     }
 }
@@ -351,8 +340,8 @@ proptest! {
         with in "[ -~\\n]{0,12}",
     ) {
         for file in [shipped("suites/quick.toml"), include_str!("../product.toml").to_owned(), HOSTS.to_owned()] {
-            let start = file.floor_char_boundary_at(at.index(file.len()));
-            let end = file.floor_char_boundary_at((start + length).min(file.len()));
+            let start = boundary(&file, at.index(file.len()));
+            let end = boundary(&file, (start + length).min(file.len()));
             let text = format!("{}{with}{}", &file[..start], &file[end..]);
             let _ = Suite::parse("x.toml", &text, &Everything);
             let _ = Product::parse("x", "x.toml", &text, BTreeMap::new(), BTreeMap::new());
@@ -362,42 +351,7 @@ proptest! {
 }
 
 /// Every way to reach a host.
-const HOSTS: &str = r#"
-[[host]]
-name = "client-1"
-roles = ["client"]
-ssh = "bench@10.0.0.5"
-ssh_config = "bench.config"
-address = "10.0.1.5"
-cpus = "0-3, 8"
-rate = "10Gbit/s"
-
-[[host]]
-name = "client-2"
-roles = ["client", "origin"]
-local = true
-address = "10.0.1.6"
-
-[[host]]
-name = "proxy"
-roles = ["proxy"]
-pod = "bench/proxy-0"
-container = "product"
-context = "lab"
-address = "10.0.1.7"
-
-[[host]]
-name = "origin-1"
-roles = ["origin"]
-namespace = "weir.test_1"
-address = "10.0.1.8"
-
-[[host]]
-name = "origin-2"
-roles = ["origin"]
-command = ["srun", "-u", "-w", "node1"]
-address = "10.0.1.9"
-"#;
+const HOSTS: &str = include_str!("../hosts.toml");
 
 #[test]
 fn hosts_are_as_the_file_says() {
@@ -449,14 +403,9 @@ fn topology() -> impl Strategy<Value = Topology> {
     ]
 }
 
-trait CharBoundary {
-    fn floor_char_boundary_at(&self, at: usize) -> usize;
-}
-
-impl CharBoundary for str {
-    fn floor_char_boundary_at(&self, at: usize) -> usize {
-        (0..=at).rev().find(|at| self.is_char_boundary(*at)).unwrap_or(0)
-    }
+/// The last boundary between characters up to a place.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 fn shipped(path: &str) -> String {
@@ -532,17 +481,10 @@ fn a_product_is_read_whole() {
 
 #[test]
 fn every_way_to_get_a_product_is_read() {
-    let files: BTreeMap<String, Vec<u8>> = [
-        "rust/Cargo.toml",
-        "rust/Cargo.lock",
-        "go/go.mod",
-        "java/pom.xml",
-        "java/src/main/java/Main.java",
-        "js/package.json",
-        "js/package-lock.json",
-    ]
-    .map(|path| (path.to_owned(), path.as_bytes().to_vec()))
-    .into();
+    let files = "rust/Cargo.toml rust/Cargo.lock go/go.mod java/pom.xml java/src/main/java/Main.java \
+        js/package.json js/package-lock.json";
+    let files: BTreeMap<String, Vec<u8>> =
+        files.split(' ').map(|path| (path.to_owned(), path.as_bytes().to_vec())).collect();
     let text = include_str!("../every-way.toml");
     let product = Product::parse("thing", "product.toml", text, BTreeMap::new(), files.clone())
         .unwrap_or_else(|errors| panic!("{}", errors.iter().map(|e| format!("{e}\n")).collect::<String>()));

@@ -54,6 +54,14 @@ impl Handler for Count {
     }
 }
 
+impl Count {
+    fn wait_while(&mut self, client: &mut SimDriver, waits: impl Fn(&Count) -> bool) {
+        while waits(self) {
+            client.poll(self, None).unwrap();
+        }
+    }
+}
+
 /// A world with an echo server, its address, its task, and the times at which it received.
 fn echo_world(seed: u64) -> (World, Address, usize, Times) {
     let world = World::new(seed);
@@ -75,9 +83,7 @@ fn round_trip(seed: u64, link: Link) -> (u64, u64) {
     let mut count = Count::default();
     let conn = client.connect(&address, None).unwrap();
     client.send(conn, &[7; 10_000]);
-    while count.bytes < 10_000 {
-        client.poll(&mut count, None).unwrap();
-    }
+    count.wait_while(&mut client, |count| count.bytes < 10_000);
     (world.now(), world.trace_hash())
 }
 
@@ -108,23 +114,17 @@ fn a_link_that_is_down_delays_bytes_and_repeats_attempts_to_connect() {
     let conn = client.connect(&address, None).unwrap();
     client.send(conn, b"first");
     world.at(2_500_000_000, move |world| world.set_link(1, 0, Link::default()));
-    while count.bytes < 5 {
-        client.poll(&mut count, None).unwrap();
-    }
+    count.wait_while(&mut client, |count| count.bytes < 5);
     // The attempts are at 0, 1 and 3 s.
     assert_eq!(times.lock().unwrap().as_slice(), [(3_000_000_000, 5)]);
     world.set_link(client.node(), server, down);
     client.send(conn, b"second");
     world.at(9_000_000_000, move |world| world.set_link(1, 0, Link { latency: 10, ..Link::default() }));
-    while count.bytes < 11 {
-        client.poll(&mut count, None).unwrap();
-    }
+    count.wait_while(&mut client, |count| count.bytes < 11);
     assert_eq!(times.lock().unwrap()[1], (9_000_000_010, 6));
     world.set_link(client.node(), server, down);
     client.connect(&address, None).unwrap();
-    while count.failed.is_empty() {
-        client.poll(&mut count, None).unwrap();
-    }
+    count.wait_while(&mut client, |count| count.failed.is_empty());
     // 1 + 2 + 4 + .. + 64 s, as with tcp_syn_retries of 6.
     assert_eq!(count.failed, [(9_000_000_010 + 127_000_000_000, "Connection timed out (os error 110)".into())]);
 }
@@ -138,16 +138,12 @@ fn a_frozen_task_goes_on_when_it_thaws_and_a_killed_one_is_gone() {
     client.poll(&mut count, Some(0)).unwrap();
     world.freeze(task, 1_000_000);
     client.send(conn, b"waits");
-    while count.bytes < 5 {
-        client.poll(&mut count, None).unwrap();
-    }
+    count.wait_while(&mut client, |count| count.bytes < 5);
     assert_eq!((times.lock().unwrap().as_slice(), world.now()), ([(1_000_000, 5)].as_slice(), 1_000_000));
     world.kill(task);
     assert!(world.is_over(task) && !world.is_listening(&address));
     client.connect(&address, None).unwrap();
-    while count.failed.is_empty() {
-        client.poll(&mut count, None).unwrap();
-    }
+    count.wait_while(&mut client, |count| count.failed.is_empty());
     assert_eq!(count.failed, [(1_000_000, "Connection refused (os error 111)".into())]);
 }
 
@@ -224,9 +220,7 @@ fn ports_to_one_destination_run_short() {
     let conns = [(); 3].map(|()| client.connect(one.address(), None).unwrap());
     client.connect(other.address(), None).unwrap();
     client.connect(one.address(), Some("127.0.0.2".parse().unwrap())).unwrap();
-    while count.events < 5 {
-        client.poll(&mut count, None).unwrap();
-    }
+    count.wait_while(&mut client, |count| count.events < 5);
     assert_eq!(count.failed, [(0, "Cannot assign requested address (os error 99)".into())]);
     assert_eq!(client.peer_address(conns[0]), one.address().tcp());
     // A port is free again when its connection is closed.

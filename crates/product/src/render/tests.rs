@@ -20,18 +20,8 @@ fn strings(texts: &[&str]) -> Vec<String> {
 
 /// A product with one profile `p` that renders `text` into `file`.
 fn product(file: &str, text: &str, command: &[&str]) -> Product {
-    let profile = Profile {
-        name: "p".to_owned(),
-        about: String::new(),
-        files: [(file.to_owned(), "t.j2".to_owned())].into(),
-        reasons: Vec::new(),
-        speaks: None,
-        nice: 0,
-        listeners: false,
-        codings: Vec::new(),
-        promise: None,
-        at_least: None,
-    };
+    let profile =
+        Profile { name: "p".to_owned(), files: [(file.to_owned(), "t.j2".to_owned())].into(), ..Profile::default() };
     let mut product = thing();
     product.profiles = BTreeMap::from([("p".to_owned(), profile)]);
     product.templates = BTreeMap::from([("t.j2".to_owned(), text.to_owned())]);

@@ -3,78 +3,26 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use weir_model::condition::Condition;
 use weir_model::counters::OriginCounters;
 use weir_model::load::{SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 use weir_model::record::{Measurement, Point, Role, Warmup};
-use weir_model::suite::{Arrivals, Entry, Load, LoadKind, Protocol, RateBase, RateSpec, Series, Suite, Tls, Workload};
+use weir_model::suite::{Load, LoadKind, Series};
 
-use super::{Nature, environment, suite, write_json, write_trial};
-
-/// Shares of the capacity that the series over rates offers.
-pub const SHARES: [f64; 7] = [0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1];
+use super::{Nature, environment, parse, write_json, write_trial};
 
 /// Connections of the series over them.
 pub const CONNECTIONS: [u32; 6] = [1, 4, 16, 64, 256, 1024];
-
-/// Rounds of the series of them.
-pub const ROUNDS: u32 = 6;
 
 const DIRECT: Nature = Nature { rate: 60_000.0, p50_us: 200.0, spread: 0.2, cpu_us: 0.0, rss_mib: 0.0 };
 const ALDER: Nature = Nature { rate: 30_000.0, p50_us: 400.0, spread: 0.3, cpu_us: 30.0, rss_mib: 20.0 };
 const ALDER_SHIPPED: Nature = Nature { rate: 10_000.0, p50_us: 900.0, spread: 0.4, cpu_us: 90.0, rss_mib: 24.0 };
 const CEDAR: Nature = Nature { rate: 20_000.0, p50_us: 700.0, spread: 0.5, cpu_us: 45.0, rss_mib: 300.0 };
 
-/// The suite, of one workload.
-pub fn curves_suite() -> Suite {
-    let entry = |product: &str, profile: &str| Entry { product: product.to_string(), profile: profile.to_string() };
-    let objective: Vec<Condition> = Condition::list("p99<5ms, errors<0.1%").unwrap();
-    let open = |series| {
-        let rate = RateSpec::Share { share: 1.0, of: RateBase::Direct, load: "capacity".to_string() };
-        load("rates", "open, up to past saturation", LoadKind::Open { rate, arrivals: Arrivals::Poisson }, series)
-    };
-    Suite {
-        name: "curves".to_string(),
-        title: "Curves of two proxies".to_string(),
-        question: "Where do they bend?".to_string(),
-        blocks: 3,
-        entries: vec![
-            entry("direct", "stock"),
-            entry("alder", "as-published-trees"),
-            entry("alder", "tuned"),
-            entry("cedar", "tuned"),
-        ],
-        tls: Tls::default(),
-        workloads: vec![Workload { protocol: Protocol::H2c, ..suite().workloads[0].clone() }],
-        loads: vec![
-            load("capacity", "closed, 64 connections", LoadKind::Closed, Series::Once),
-            load("under-5ms", "the most under 5 ms", LoadKind::Search { objective }, Series::Once),
-            load("fixed", "10,000 requests", LoadKind::Count { requests: 10_000 }, Series::Once),
-            open(Series::Shares(SHARES.to_vec())),
-            load(
-                "connections",
-                "closed, ever more connections",
-                LoadKind::Closed,
-                Series::Connections(CONNECTIONS.to_vec()),
-            ),
-            load("rounds", "closed, again and again", LoadKind::Closed, Series::Rounds(ROUNDS)),
-        ],
-        ..suite()
-    }
-}
-
-fn load(name: &str, title: &str, kind: LoadKind, series: Series) -> Load {
-    let steady = (name == "capacity").then_some(Duration::from_secs(20));
-    let connections = if let Series::Connections(counts) = &series { counts[counts.len() - 1] } else { 64 };
-    let (name, title) = (name.to_string(), title.to_string());
-    Load { name, title, kind, series, connections, steady, ..suite().loads[0].clone() }
-}
-
 /// Writes the run.
 pub fn write_curves(run: &Path) {
-    let suite = curves_suite();
+    let suite = parse(include_str!("curves.toml"));
     std::fs::create_dir_all(run.join("trials")).unwrap();
     std::fs::write(run.join("run.toml"), suite.to_toml()).unwrap();
     write_json(&run.join("environment.json"), &environment());
@@ -164,16 +112,7 @@ fn point(of: &Measurement, nature: &Nature, offered: Option<f64>, connections: u
         role.cpu_system_us = (load.window.right_in_window as f64 * nature.cpu_us * 0.6) as u64;
         role.pss_max_bytes = Some(role.rss_max_bytes - 1_000_000);
     }
-    Point {
-        point: 0,
-        offered_rate: offered,
-        connections,
-        load,
-        origin: None,
-        usage,
-        owners: Vec::new(),
-        findings: Vec::new(),
-    }
+    Point { offered_rate: offered, connections, load, usage, ..Point::default() }
 }
 
 /// One product speaks HTTP/2 with the origin, the other HTTP/1.1.

@@ -10,22 +10,20 @@ mod hostile;
 mod large;
 mod random;
 mod site;
-mod suite;
 mod trial;
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Severity, TrialError, Verdict};
-use weir_model::release::Age;
+use weir_model::record::{Environment, Finding, Measurement, Severity, TrialError, Verdict};
 use weir_model::suite::Suite;
 
-pub use curves::{CONNECTIONS, ROUNDS, SHARES, write_curves};
+pub use curves::{CONNECTIONS, write_curves};
 pub use golden::golden;
 pub use hostile::write_hostile;
 pub use large::{Size, write_large};
 pub use site::{Copy, copy, write_base, write_several};
-pub use suite::suite;
 pub use trial::{Nature, write_trial};
 
 /// Products with what they are like: requests a second at most, median latency, CPU an answer.
@@ -128,60 +126,7 @@ fn spoil(measurement: &mut Measurement) {
 }
 
 fn environment() -> Environment {
-    let facts = |(name, title, _): &(&str, &str, Nature)| ProductFacts {
-        name: (*name).to_string(),
-        title: (*title).to_string(),
-        version: if *name == "direct" { String::new() } else { "2.4.1".to_string() },
-        binary: if *name == "direct" { String::new() } else { format!("/usr/sbin/{name}") },
-        sha256: if *name == "direct" { String::new() } else { "9f".repeat(32) },
-        from: if *name == "direct" { String::new() } else { "system".to_string() },
-        age: (*name == "cedar").then(|| Age {
-            released: Some("2022-10-19".to_string()),
-            newest: "2.9.0".to_string(),
-            newest_released: "2026-09-15".to_string(),
-            behind_days: Some(1427),
-        }),
-    };
-    Environment {
-        pid_namespaces: Some("yes".to_string()),
-        product_account: Some("user 65521, which nobody else is, without capabilities".to_string()),
-        product_env: Default::default(),
-        links: Vec::new(),
-        hosts: Vec::new(),
-        promises: Default::default(),
-        origin: None,
-        schema: 1,
-        weir_version: "0.1.0".to_string(),
-        weir_sha256: "ab".repeat(32),
-        started: "2026-01-02T03:04:05Z".to_string(),
-        host: "bench".to_string(),
-        kernel: "Linux 6.12.0".to_string(),
-        os: "Some Linux 12".to_string(),
-        arch: "x86_64".to_string(),
-        cpu_model: "Some CPU at 3.1 GHz".to_string(),
-        cpus: 8,
-        memory_bytes: 16 << 30,
-        virtualization: Some("kvm".to_string()),
-        governor: None,
-        descriptors: (1_024, 1_048_576),
-        sysctls: [("net.core.somaxconn".to_string(), "4096".to_string())].into(),
-        placement: weir_model::Placement {
-            client: vec![0, 1],
-            origin: vec![2, 3],
-            proxy: vec![4],
-            ..Default::default()
-        },
-        products: PRODUCTS.iter().map(facts).collect(),
-        seed: 7,
-        skipped: Vec::new(),
-        scaled: vec!["windows of 8 s instead of 60 s".to_string()],
-        doctor: vec![Finding {
-            check: "governor".to_string(),
-            severity: Severity::Note,
-            message: "the scaling governor cannot be read".to_string(),
-            remedy: "set it to performance on the host".to_string(),
-        }],
-    }
+    serde_json::from_str(include_str!("environment.json")).unwrap()
 }
 
 /// Writes a value as JSON.
@@ -191,10 +136,17 @@ pub fn write_json(file: &Path, value: &impl serde::Serialize) {
 
 /// The suite's file read back: what the fixture's `run.toml` must survive.
 pub fn parsed(run: &Path) -> Suite {
-    let text = fs::read_to_string(run.join("run.toml")).unwrap();
-    let catalogue: std::collections::BTreeMap<String, Vec<String>> = PRODUCTS
-        .iter()
-        .map(|(name, ..)| ((*name).to_string(), vec!["stock".to_string(), "tuned".to_string()]))
-        .collect();
-    Suite::parse("run.toml", &text, &catalogue).unwrap()
+    parse(&fs::read_to_string(run.join("run.toml")).unwrap())
+}
+
+fn parse(suite: &str) -> Suite {
+    let profiles = ["stock", "tuned", "as-published-trees"].map(str::to_string);
+    let catalogue: BTreeMap<String, Vec<String>> =
+        PRODUCTS.iter().map(|(name, ..)| ((*name).to_string(), profiles.to_vec())).collect();
+    Suite::parse("run.toml", suite, &catalogue).unwrap()
+}
+
+/// Two workloads, a closed and an open load.
+pub fn suite() -> Suite {
+    parse(include_str!("suite.toml"))
 }

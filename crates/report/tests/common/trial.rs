@@ -214,19 +214,14 @@ fn measurement(
     };
     let cpu = requests as f64 * nature.cpu_us;
     let usage = RoleUsage {
-        role: Role::Proxy,
         cpu_user_us: (cpu * 0.4) as u64,
         cpu_system_us: (cpu * 0.6) as u64,
         cores_busy: cpu / 1e6 / f64::from(WINDOW_S),
         rss_max_bytes: (nature.rss_mib * 1_048_576.0) as u64,
-        pss_max_bytes: None,
-        disk_read_bytes: None,
-        disk_written_bytes: None,
         threads_max: Some(2),
         processes_max: Some(1),
-        fds_max: None,
         switches: Some((1_000, 100)),
-        parts: Default::default(),
+        ..RoleUsage::default()
     };
     let proxied = case.product != "direct";
     Measurement {
@@ -236,8 +231,6 @@ fn measurement(
         protocol: Protocol::Http11,
         started: "2026-01-02T03:05:00Z".to_string(),
         took_s: 14.0,
-        verdict: Verdict::Valid,
-        error: None,
         product_version: proxied.then(|| "2.4.1".to_string()),
         product_sha256: proxied.then(|| "9f".repeat(32)),
         cores: 1,
@@ -254,27 +247,15 @@ fn measurement(
             body_bytes_per_s: rate * 64.0,
             latency: seconds.latency.clone(),
             service: seconds.latency.clone(),
-            lag: Quantiles::default(),
-            connect: Quantiles::default(),
             series: seconds.series.clone(),
             thread_busy: vec![0.4, 0.4],
             cpu_us: (1, 1),
-            busy_poll_us: 0,
-            cut_short: false,
             ..LoadResult::default()
         }),
-        origin: None,
         usage: if proxied { vec![usage] } else { Vec::new() },
-        owners: Vec::new(),
-        findings: Vec::new(),
-        points: Vec::new(),
-        warmup: None,
-        search: None,
-        faults: Vec::new(),
-        clocks: Vec::new(),
         speed: vec![vec![speed(block)]; 2],
-        kept: None,
         case,
+        ..Measurement::default()
     }
 }
 

@@ -30,19 +30,10 @@ impl Browser {
             });
         let port = port_of(&mut driver);
         let profile = tempfile::tempdir().unwrap();
-        let switches = [
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--disable-dev-shm-usage",
-            "--window-size=1280,1000",
-        ];
-        let mut switches: Vec<String> = switches.map(str::to_string).into();
+        let switches = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+            --disable-background-networking --disable-component-update --disable-sync \
+            --disable-dev-shm-usage --window-size=1280,1000";
+        let mut switches: Vec<String> = switches.split(' ').map(str::to_string).collect();
         switches.push(format!("--user-data-dir={}", profile.path().display()));
         let capabilities = json!({ "capabilities": { "alwaysMatch": {
             "browserName": "chrome",

@@ -8,6 +8,7 @@ mod webdriver;
 mod browser;
 mod hosts;
 mod machines;
+mod made;
 mod report;
 mod short;
 mod site;

@@ -3,23 +3,15 @@
 use crate::common;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 use crate::common::golden;
+use crate::made::{CURVES, RUN};
 use weir_model::metric::Metric;
 use weir_model::record::{COMPRESSES, Finding, Measurement, Role, RoleUsage, Severity};
 use weir_model::row;
 use weir_model::seal::{self, Seal};
 use weir_report::formats::{self, Better};
 use weir_report::{Options, ReportError, Run, full_answer, load_run, make, short_answer, summary, tables};
-
-/// The whole made-up run, written once for all tests that only read it. In the target folder: a static is never dropped.
-static RUN: LazyLock<PathBuf> = LazyLock::new(|| {
-    let run = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report/2026-01-02T03-04-05-trees");
-    let _ = fs::remove_dir_all(&run);
-    common::write_run(&run);
-    run
-});
 
 fn run() -> Run {
     load_run(&RUN).unwrap()
@@ -140,14 +132,6 @@ fn names(folder: &Path) -> Vec<String> {
     names.sort();
     names
 }
-
-/// A run of series, a search and a fixed number of requests.
-static CURVES: LazyLock<PathBuf> = LazyLock::new(|| {
-    let run = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report/2026-01-02T03-04-05-curves");
-    let _ = fs::remove_dir_all(&run);
-    common::write_curves(&run);
-    run
-});
 
 #[test]
 fn series_and_searches_read_as_reviewed() {

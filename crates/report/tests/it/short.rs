@@ -1,27 +1,13 @@
 //! What `weir run` shows of a run on one screen: the answer at its end, and the order of products while it goes on.
 
 use crate::common;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::path::Path;
 
 use crate::common::golden;
+use crate::made::{CURVES, RUN};
 use weir_model::metric::Metric;
 use weir_report::summary::{Provisional, provisional};
 use weir_report::{Part, Run, Summary, load_run, short_answer, summary};
-
-/// A made-up run, written once for all tests, which only read it. In the target folder: a static is never dropped.
-fn written(name: &str, write: fn(&Path)) -> PathBuf {
-    let run = Path::new(env!("CARGO_TARGET_TMPDIR")).join("short").join(name);
-    let _ = fs::remove_dir_all(&run);
-    write(&run);
-    run
-}
-
-static RUN: LazyLock<PathBuf> = LazyLock::new(|| written("2026-01-02T03-04-05-trees", common::write_run));
-
-/// A run of series, a search and a fixed number of requests.
-static CURVES: LazyLock<PathBuf> = LazyLock::new(|| written("2026-01-02T03-04-05-curves", common::write_curves));
 
 fn run() -> Run {
     load_run(&RUN).unwrap()

@@ -238,9 +238,7 @@ fn limits(options: u8) -> Limits {
 
 /// Checks the client half with an input.
 pub fn responses(data: &[u8]) {
-    let Some((heads, options, seed, bytes)) = parts(data) else {
-        return;
-    };
+    let Some((heads, options, seed, bytes)) = parts(data) else { return };
     let in_flight = [64, 1, 2, 0][usize::from(options >> 1 & 3)];
     let is_head = |n: u32| n < 8 && heads >> n & 1 == 1;
     let new = || {
@@ -269,9 +267,7 @@ pub fn responses(data: &[u8]) {
 
 /// Checks the server half with an input.
 pub fn requests(data: &[u8]) {
-    let Some((_, options, seed, bytes)) = parts(data) else {
-        return;
-    };
+    let Some((_, options, seed, bytes)) = parts(data) else { return };
     let new = || RequestParser::new(limits(options));
     let whole = read(&mut new(), [bytes]);
     let pieces = read(&mut new(), cut(bytes, seed));

@@ -301,9 +301,7 @@ pub fn hpack(data: &[u8]) {
     while let [length, after @ ..] = rest {
         let (block, after) = after.split_at(after.len().min(usize::from(*length)));
         rest = after;
-        let Some((headers, pure)) = ours.read(block) else {
-            return;
-        };
+        let Some((headers, pure)) = ours.read(block) else { return };
         if pure {
             assert_eq!(ours.read(block), Some((headers.clone(), true)), "a pure block says the same again");
         }

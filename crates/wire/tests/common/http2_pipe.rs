@@ -4,7 +4,8 @@
 use std::fmt;
 
 use weir_wire::http2::{
-    Client, ClientEvent, Code, ConnectionError, Headers, Options, ResetCause, Server, ServerEvent, Stream,
+    Body, Client, ClientEvent, Code, ConnectionError, Headers, Options, Prepared, ResetCause, Server, ServerEvent,
+    Stream,
 };
 
 /// What one of them saw.
@@ -143,6 +144,24 @@ impl Pipe {
             pieces: Vec::new(),
             turn: 0,
         }
+    }
+
+    /// Two that have sent and received their first bytes.
+    pub fn started(client: &Options, server: &Options) -> Pipe {
+        let mut pipe = Pipe::new(client, server);
+        pipe.start();
+        pipe
+    }
+
+    /// A request, carried to the server.
+    pub fn ask(&mut self, tag: u32, request: &Prepared, body: Body<'_>) -> Stream {
+        self.client.request(tag, request, body, &mut self.to_server).unwrap();
+        self.run().pop().unwrap()
+    }
+
+    /// What was seen since, each event as a text.
+    pub fn texts(&mut self) -> Vec<String> {
+        self.take().iter().map(Seen::to_string).collect()
     }
 
     /// Both send and receive their first bytes.

@@ -71,22 +71,14 @@ fn check(which: Which, input: &[u8]) {
 
 /// A session that has received nothing.
 fn fresh(which: Which, how: u8) -> Session {
-    match which {
-        Which::Client => {
-            let mut session = Session::client(&client_config(how), &name()).expect("a client");
-            session.start(&mut Vec::new()).expect("a hello");
-            session
-        }
-        Which::Server => Session::server(&server_config(how)).expect("a server"),
-    }
+    fresh_with_hello(which, how).0
 }
 
 /// The session under test and its peer, their handshake done.
 fn joined(which: Which, how: u8) -> (Session, Session) {
-    let mut client = Session::client(&client_config(how), &name()).expect("a client");
-    let mut server = Session::server(&server_config(how)).expect("a server");
-    let (mut there, mut back, mut scratch) = (Vec::new(), Vec::new(), Scratch::new());
-    client.start(&mut there).expect("a hello");
+    let (mut client, mut there) = fresh_with_hello(Which::Client, how);
+    let (mut server, mut back) = fresh_with_hello(Which::Server, how);
+    let mut scratch = Scratch::new();
     while !there.is_empty() {
         take(&mut server, &mut there, &mut scratch, &mut back);
         take(&mut client, &mut back, &mut scratch, &mut there);

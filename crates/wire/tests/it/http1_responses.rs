@@ -63,12 +63,11 @@ fn status_lines() {
         ("HTTP/1.1 200 O\rK\r\n\r\n", "BareCr"),
         ("HTTP/1.1 200 O\u{1b}K\r\n\r\n", "ControlByte"),
         ("HTTP/1.1 200 OK\n\r\n", "BareLf"),
+        // Other protocols are refused before the line ends.
+        ("\u{15}\u{3}\u{3}", "BadStartLine"),
+        ("HTTQ", "BadStartLine"),
+        ("HTTP", "eof TruncatedHead"),
     ]);
-}
-
-#[test]
-fn other_protocols_are_refused_before_the_line_ends() {
-    check(&[("\u{15}\u{3}\u{3}", "BadStartLine"), ("HTTQ", "BadStartLine"), ("HTTP", "eof TruncatedHead")]);
 }
 
 #[test]
@@ -248,7 +247,10 @@ fn pipelined_answers_go_to_their_requests() {
     assert_eq!(read(&[false; 2], &format!("{close}x{a}y")), "200 Length(1) | \"x\" | close | DataAfterClose");
     assert_eq!(read(&[false; 2], ""), "eof ClosedBeforeResponse");
     assert_eq!(read(&[false; 2], &format!("{a}x")), "200 Length(1) | \"x\" | keep | eof ClosedBeforeResponse");
-    // HEAD's answer ends with its head, so what follows is the next.
+    // Bytes that nobody asked for. HEAD's answer ends with its head, so what follows is the next.
+    for (bytes, wanted) in [("H", "Unsolicited"), ("\r\n", "Unsolicited"), ("", "idle")] {
+        assert_eq!(read(&[], bytes), wanted, "{bytes:?}");
+    }
     assert_eq!(read(&[true], &format!("{a}x")), "200 None | keep | Unsolicited");
 }
 
@@ -273,13 +275,6 @@ fn many_requests_in_flight_one_in_three_a_head() {
         assert_eq!(answers.in_flight(), sent - ended);
     }
     assert_eq!((sent, ended), (4850, 4753));
-}
-
-#[test]
-fn bytes_nobody_asked_for() {
-    assert_eq!(read(&[], "H"), "Unsolicited");
-    assert_eq!(read(&[], "\r\n"), "Unsolicited");
-    assert_eq!(read(&[], ""), "idle");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! HTTP/2's two halves against each other, over a pipe.
 
+use crate::http2_frames::{WINDOW_UPDATE, frame, frames, settings};
 use crate::pipe;
 use crate::pipe::{Pipe, Seen};
 use weir_wire::http2::{Body, Code, EncodeError, Options, Prepared, Request, ResetCause, SendError, SendStatus};
@@ -20,16 +21,14 @@ fn ok(length: u64) -> Prepared {
 
 #[test]
 fn a_request_and_its_answer() {
-    let mut pipe = Pipe::new(&Options::client(), &Options::server());
-    pipe.start();
+    let mut pipe = Pipe::started(&Options::client(), &Options::server());
     for round in 0..5 {
-        pipe.client.request(round, &get("/bytes/5"), Body::None, &mut pipe.to_server).unwrap();
-        let stream = pipe.run().pop().unwrap();
+        let stream = pipe.ask(round, &get("/bytes/5"), Body::None);
         assert_eq!(pipe.client.open(), 1);
         let answer = Body::Static(b"hello");
         assert_eq!(pipe.server.respond(stream, &ok(5), answer, &mut pipe.to_client), Ok(SendStatus::All));
         pipe.run();
-        let seen: Vec<_> = pipe.take().iter().map(Seen::to_string).collect();
+        let seen = pipe.texts();
         assert_eq!(
             seen,
             [
@@ -47,8 +46,7 @@ fn a_request_and_its_answer() {
 #[test]
 fn a_value_that_changes_is_read_anew_in_a_block_that_is_remembered() {
     for keep_headers in [true, false] {
-        let mut pipe = Pipe::new(&Options { keep_headers, ..Options::client() }, &Options::server());
-        pipe.start();
+        let mut pipe = Pipe::started(&Options { keep_headers, ..Options::client() }, &Options::server());
         let headers = [("x-a", "1"), ("x-name", ""), ("x-b", "2")];
         let request = Request { method: "GET", scheme: "http", authority: "a", path: "/", headers: &headers };
         let request = Prepared::template(&request, false, &[1]).unwrap();
@@ -62,7 +60,7 @@ fn a_value_that_changes_is_read_anew_in_a_block_that_is_remembered() {
             let values: [&[u8]; 1] = [name.as_bytes()];
             pipe.server.respond_filled(stream, &answer, &values, Body::None, &mut pipe.to_client).unwrap();
             pipe.run();
-            let seen: Vec<_> = pipe.take().iter().map(Seen::to_string).collect();
+            let seen = pipe.texts();
             let kept = if keep_headers { &format!(" server: weir, content-length: 0, x-answer: {name}") } else { "" };
             assert_eq!(
                 seen,
@@ -79,8 +77,7 @@ fn a_value_that_changes_is_read_anew_in_a_block_that_is_remembered() {
 
 #[test]
 fn later_requests_are_a_few_bytes() {
-    let mut pipe = Pipe::new(&Options::client(), &Options::server());
-    pipe.start();
+    let mut pipe = Pipe::started(&Options::client(), &Options::server());
     let (one, other) = (get("/bytes/1"), get("/bytes/22"));
     let mut sizes = Vec::new();
     for round in 0..8 {
@@ -101,11 +98,9 @@ fn later_requests_are_a_few_bytes() {
 fn bodies_leave_as_windows_allow() {
     let client = Options { stream_window: 1000, ..Options::client() };
     let server = Options { stream_window: 500, ..Options::server() };
-    let mut pipe = Pipe::new(&client, &server);
-    pipe.start();
+    let mut pipe = Pipe::started(&client, &server);
     static LONG: [u8; 100_000] = [7; 100_000];
-    pipe.client.request(0, &with_method("POST"), Body::Copied(&LONG), &mut pipe.to_server).unwrap();
-    let stream = pipe.run().pop().unwrap();
+    let stream = pipe.ask(0, &with_method("POST"), Body::Copied(&LONG));
     assert_eq!(
         pipe.server.respond(stream, &ok(100_000), Body::Static(&LONG), &mut pipe.to_client),
         Ok(SendStatus::Waiting)
@@ -119,8 +114,7 @@ fn bodies_leave_as_windows_allow() {
 
 #[test]
 fn answers_to_head_and_those_without_content_have_no_body() {
-    let mut pipe = Pipe::new(&Options::client(), &Options::server());
-    pipe.start();
+    let mut pipe = Pipe::started(&Options::client(), &Options::server());
     let not_modified = Prepared::response(304, &[], Some(9)).unwrap();
     let no_content = Prepared::response(204, &[], None).unwrap();
     for (method, answer, want) in [
@@ -128,19 +122,17 @@ fn answers_to_head_and_those_without_content_have_no_body() {
         ("GET", not_modified, "0: 304 length 9 content-length: 9"),
         ("GET", no_content, "0: 204"),
     ] {
-        pipe.client.request(0, &with_method(method), Body::None, &mut pipe.to_server).unwrap();
-        let stream = pipe.run().pop().unwrap();
+        let stream = pipe.ask(0, &with_method(method), Body::None);
         pipe.server.respond(stream, &answer, Body::Static(b"left out!"), &mut pipe.to_client).unwrap();
         pipe.run();
-        let seen: Vec<_> = pipe.take().iter().map(Seen::to_string).collect();
+        let seen = pipe.texts();
         assert_eq!(seen[2..], [want, "0: end"]);
     }
 }
 
 #[test]
 fn a_template_is_filled_in() {
-    let mut pipe = Pipe::new(&Options::client(), &Options::server());
-    pipe.start();
+    let mut pipe = Pipe::started(&Options::client(), &Options::server());
     let headers = [("x-seq", ""), ("accept", "*/*")];
     let request = Request { method: "PUT", scheme: "https", authority: "a:1", path: "", headers: &headers };
     let template = Prepared::template(&request, true, &[0]).unwrap();
@@ -204,10 +196,8 @@ fn the_server_limits_the_streams() {
 
 #[test]
 fn goaway_names_the_unprocessed_streams() {
-    let mut pipe = Pipe::new(&Options::client(), &Options::server());
-    pipe.start();
-    pipe.client.request(7, &get("/"), Body::None, &mut pipe.to_server).unwrap();
-    let stream = pipe.run().pop().unwrap();
+    let mut pipe = Pipe::started(&Options::client(), &Options::server());
+    let stream = pipe.ask(7, &get("/"), Body::None);
     pipe.take();
     pipe.server.go_away(&mut pipe.to_client);
     // Under way when the server sends GOAWAY.
@@ -226,8 +216,7 @@ fn goaway_names_the_unprocessed_streams() {
 
 #[test]
 fn a_cancelled_request_has_no_more_events() {
-    let mut pipe = Pipe::new(&Options::client(), &Options::server());
-    pipe.start();
+    let mut pipe = Pipe::started(&Options::client(), &Options::server());
     for tag in 0..2 {
         pipe.client.request(tag, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     }
@@ -238,20 +227,18 @@ fn a_cancelled_request_has_no_more_events() {
     pipe.client.cancel(0, &mut pipe.to_server);
     pipe.server.respond(streams[1], &ok(5), Body::Static(b"hello"), &mut pipe.to_client).unwrap();
     pipe.run();
-    let seen: Vec<_> = pipe.take().iter().map(Seen::to_string).collect();
+    let seen = pipe.texts();
     assert_eq!(seen[1..], ["1: \"hello\"", "1: end"]);
     assert_eq!((pipe.client.open(), pipe.server.open()), (0, 0));
 }
 
 #[test]
 fn interim_answers_come_before_the_final_one() {
-    let mut pipe = Pipe::new(&Options::client(), &Options::server());
-    pipe.start();
+    let mut pipe = Pipe::started(&Options::client(), &Options::server());
     let headers = [("expect", "100-continue")];
     let request = Request { method: "POST", scheme: "http", authority: "a", path: "/", headers: &headers };
     let request = Prepared::request(&request).unwrap();
-    pipe.client.request(0, &request, Body::Static(b"body"), &mut pipe.to_server).unwrap();
-    let stream = pipe.run().pop().unwrap();
+    let stream = pipe.ask(0, &request, Body::Static(b"body"));
     pipe.take();
     assert_eq!(pipe.server.interim(stream, 101, &mut pipe.to_client), Err(SendError::BadValue));
     pipe.server.interim(stream, 100, &mut pipe.to_client).unwrap();
@@ -259,17 +246,15 @@ fn interim_answers_come_before_the_final_one() {
     pipe.server.respond_with(stream, 299, &answer, Body::Copied(b"no"), &mut pipe.to_client).unwrap();
     assert_eq!(pipe.server.interim(stream, 100, &mut pipe.to_client), Err(SendError::NoStream));
     pipe.run();
-    let seen: Vec<_> = pipe.take().iter().map(Seen::to_string).collect();
+    let seen = pipe.texts();
     assert_eq!(seen, ["0: interim 100", "0: 299 length 2 x: \\xff, content-length: 2", "0: \"no\"", "0: end"]);
 }
 
 #[test]
 fn an_answer_in_pieces() {
     let server = Options::server();
-    let mut pipe = Pipe::new(&Options { stream_window: 3, ..Options::client() }, &server);
-    pipe.start();
-    pipe.client.request(0, &get("/"), Body::None, &mut pipe.to_server).unwrap();
-    let stream = pipe.run().pop().unwrap();
+    let mut pipe = Pipe::started(&Options { stream_window: 3, ..Options::client() }, &server);
+    let stream = pipe.ask(0, &get("/"), Body::None);
     let to = &mut pipe.to_client;
     assert_eq!(pipe.server.data(stream, Body::Static(b"x"), false, to), Err(SendError::NoStream));
     let head = Prepared::response(200, &[], None).unwrap();
@@ -305,8 +290,7 @@ fn invalid_parts_are_refused_by_name() {
 
 #[test]
 fn a_request_cancelled_in_the_middle_of_a_frame() {
-    let mut pipe = Pipe::new(&Options::client(), &Options::server());
-    pipe.start();
+    let mut pipe = Pipe::started(&Options::client(), &Options::server());
     for tag in 0..2 {
         pipe.client.request(tag, &get("/"), Body::None, &mut pipe.to_server).unwrap();
     }
@@ -333,8 +317,7 @@ fn a_request_cancelled_in_the_middle_of_a_frame() {
 #[test]
 fn an_answer_may_come_before_the_request_is_complete() {
     let server = Options { stream_window: 10, ..Options::server() };
-    let mut pipe = Pipe::new(&Options::client(), &server);
-    pipe.start();
+    let mut pipe = Pipe::started(&Options::client(), &server);
     pipe.client.request(0, &with_method("POST"), Body::Copied(&[0; 1000]), &mut pipe.to_server).unwrap();
     let bytes = std::mem::take(&mut pipe.to_server);
     let stream = pipe.feed_server(&bytes).pop().unwrap();
@@ -345,7 +328,7 @@ fn an_answer_may_come_before_the_request_is_complete() {
     let answer = std::mem::take(&mut pipe.to_client);
     pipe.take();
     pipe.feed_client(&answer);
-    let seen: Vec<_> = pipe.take().iter().map(|seen| seen.to_string()).collect();
+    let seen = pipe.texts();
     assert_eq!(seen[1..], ["0: \"no\"", "0: end"]);
     assert_eq!(pipe.client.open(), 0);
     pipe.feed_client(&late);
@@ -356,41 +339,30 @@ fn an_answer_may_come_before_the_request_is_complete() {
 
 #[test]
 fn a_window_may_shrink_below_nothing_and_grow_again() {
-    let settings = |window: u32| [&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4][..], &window.to_be_bytes()].concat();
+    let settings = |window| settings(&[(4, window)]);
     let options = Options { stream_window: 100, ..Options::client() };
-    let mut pipe = Pipe::new(&options, &Options::server());
-    pipe.start();
-    pipe.client.request(0, &get("/"), Body::None, &mut pipe.to_server).unwrap();
-    let stream = pipe.run().pop().unwrap();
+    let mut pipe = Pipe::started(&options, &Options::server());
+    let stream = pipe.ask(0, &get("/"), Body::None);
     assert_eq!(
         pipe.server.respond(stream, &ok(200), Body::Static(&[7; 200]), &mut pipe.to_client),
         Ok(SendStatus::Waiting)
     );
     let data = |out: &mut Vec<u8>| {
-        let bytes = std::mem::take(out);
-        let mut rest = &bytes[..];
-        let mut sizes = Vec::new();
-        while !rest.is_empty() {
-            let length = usize::from(rest[2]) | usize::from(rest[1]) << 8;
-            if rest[3] == 0 {
-                sizes.push(length);
-            }
-            rest = &rest[9 + length..];
-        }
-        sizes
+        let sent = frames(&std::mem::take(out)).into_iter();
+        sent.filter(|text| text.starts_with("data")).collect::<Vec<_>>()
     };
-    assert_eq!(data(&mut pipe.to_client), [100]);
+    assert_eq!(data(&mut pipe.to_client), ["data 1 100 flags 0"]);
     pipe.feed_server(&settings(30));
-    assert_eq!(data(&mut pipe.to_client), [0; 0], "70 below nothing");
+    assert_eq!(data(&mut pipe.to_client), [""; 0], "70 below nothing");
     pipe.feed_server(&settings(100));
-    assert_eq!(data(&mut pipe.to_client), [0; 0], "nothing");
+    assert_eq!(data(&mut pipe.to_client), [""; 0], "nothing");
     pipe.feed_server(&settings(130));
-    assert_eq!(data(&mut pipe.to_client), [30]);
+    assert_eq!(data(&mut pipe.to_client), ["data 1 30 flags 0"]);
     pipe.feed_server(&settings(0));
-    pipe.feed_server(&[0, 0, 4, 8, 0, 0, 0, 0, 1, 0, 0, 0, 130 + 10]);
-    assert_eq!(data(&mut pipe.to_client), [10]);
+    pipe.feed_server(&frame(WINDOW_UPDATE, 0, 1, &[0, 0, 0, 130 + 10]));
+    assert_eq!(data(&mut pipe.to_client), ["data 1 10 flags 0"]);
     pipe.feed_server(&settings(1000));
-    assert_eq!(data(&mut pipe.to_client), [60]);
+    assert_eq!(data(&mut pipe.to_client), ["data 1 60 flags 1"]);
     assert!(pipe.take().contains(&Seen::SendStatus));
     assert_eq!(pipe.server.open(), 0);
 }

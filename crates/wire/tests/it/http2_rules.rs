@@ -422,8 +422,7 @@ fn frames_that_make_progress_are_not_a_flood() {
     let limits = Limits { idle_frames: 10, resets: 5, ..Limits::default() };
     let server = Options { limits, ..Options::server() };
     // As many streams that end well as are reset.
-    let mut pipe = pipe::Pipe::new(&Options::client(), &server);
-    pipe.start();
+    let mut pipe = pipe::Pipe::started(&Options::client(), &server);
     let answer = weir_wire::http2::Prepared::response(200, &[], Some(30)).unwrap();
     for n in 0..20 {
         let stream = pipe.feed_server(&get(4 * n + 1)).pop().unwrap();

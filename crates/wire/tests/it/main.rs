@@ -43,4 +43,3 @@ mod proxy_protocol;
 mod redis_properties;
 mod redis_rules;
 mod tls;
-mod tls_corpus;

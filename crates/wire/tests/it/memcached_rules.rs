@@ -2,35 +2,36 @@
 
 use crate::messages;
 use weir_wire::memcached::{Command, EncodeError, ParseError, Reply, ReplyFrame, RequestFrame, Store, Words};
+use weir_wire::messages::Frame;
 
 const LIMIT: usize = 1 << 20;
 
-/// The only reply in `bytes`, however they are cut, or what is wrong with them. `None`: it goes on.
+/// The only message in `bytes`, however they are cut, or what is wrong with them. `None`: it goes on.
 #[track_caller]
-fn reply(bytes: &[u8]) -> Option<Result<Reply<'_>, ParseError>> {
-    let seen = messages::read_however_cut(|| ReplyFrame::new(LIMIT), LIMIT, bytes);
+fn only<'b, F: Frame<Error = ParseError>, M>(
+    new: impl Fn() -> F,
+    bytes: &'b [u8],
+    parse: fn(&'b [u8]) -> Result<M, ParseError>,
+) -> Option<Result<M, ParseError>> {
+    let seen = messages::read_however_cut(new, LIMIT, bytes);
     match seen.end {
         Ok(false) => None,
         Err(error) => Some(Err(error)),
         Ok(true) => {
             assert_eq!(seen.messages, [bytes]);
-            Some(Reply::parse(bytes))
+            Some(parse(bytes))
         }
     }
 }
 
-/// The only request in `bytes`, as [`reply`].
+#[track_caller]
+fn reply(bytes: &[u8]) -> Option<Result<Reply<'_>, ParseError>> {
+    only(|| ReplyFrame::new(LIMIT), bytes, Reply::parse)
+}
+
 #[track_caller]
 fn request(bytes: &[u8]) -> Option<Result<Command<'_>, ParseError>> {
-    let seen = messages::read_however_cut(|| RequestFrame::new(LIMIT), LIMIT, bytes);
-    match seen.end {
-        Ok(false) => None,
-        Err(error) => Some(Err(error)),
-        Ok(true) => {
-            assert_eq!(seen.messages, [bytes]);
-            Some(Command::parse(bytes))
-        }
-    }
+    only(|| RequestFrame::new(LIMIT), bytes, Command::parse)
 }
 
 fn words(text: &str) -> Words<'_> {

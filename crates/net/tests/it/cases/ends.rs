@@ -45,8 +45,7 @@ pub fn abort_while_blocked_resets_the_peer<N: Network>(net: &N) {
 pub fn refused_connect_fails_once<N: Network>(net: &N) {
     // A port that was free a moment ago.
     let address = net.refusing();
-    let mut driver = net.driver();
-    let mut record = Record::default();
+    let (mut driver, mut record) = net.recording();
     let conn = driver.connect(&address, None).unwrap();
     driver.send(conn, b"never sent");
     run_out(&mut driver, &mut record);
@@ -161,8 +160,7 @@ pub fn after_eof_the_connection_can_still_send<N: Network>(net: &N) {
 
 pub fn close_before_connected_emits_no_event<N: Network>(net: &N) {
     let (_listener, listening) = net.peer_listener(Place::Tcp);
-    let mut driver = net.driver();
-    let mut record = Record::default();
+    let (mut driver, mut record) = net.recording();
     for address in [listening, net.refusing()] {
         let closed = driver.connect(&address, None).unwrap();
         driver.close(closed);

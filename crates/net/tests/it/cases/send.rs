@@ -105,8 +105,7 @@ pub fn close_while_sending_flushes_all<N: Network>(net: &N) {
 
 pub fn what_is_sent_before_connected_arrives<N: Network>(net: &N) {
     let (listener, address) = net.peer_listener(Place::Tcp);
-    let mut driver = net.driver();
-    let mut record = Record::default();
+    let (mut driver, mut record) = net.recording();
     let conn = driver.connect(&address, None).unwrap();
     driver.send(conn, b"early");
     driver.send_with(conn, b" and ", &BODY);

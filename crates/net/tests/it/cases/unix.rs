@@ -33,8 +33,7 @@ pub fn both_ends_of_a_unix_socket_are_drivers<N: Network>(net: &N) {
 
 pub fn a_full_queue_of_a_unix_socket_is_waited_for<N: Network>(net: &N) {
     let (listener, to) = net.peer_listener(Place::Unix(1));
-    let mut driver = net.driver();
-    let mut record = Record::default();
+    let (mut driver, mut record) = net.recording();
     for _ in 0..20 {
         driver.connect(&to, None).unwrap();
     }

@@ -8,8 +8,7 @@ use weir_net::{Driver, Io, Wake};
 use crate::common::{Kernel, LONG, MICROSECOND, MILLISECOND, Network, Peer, Place, Record, Seen, poll, run_until};
 
 pub fn a_wait_is_not_early<N: Network>(net: &N) {
-    let mut driver = net.driver();
-    let mut record = Record::default();
+    let (mut driver, mut record) = net.recording();
     for nanos in [1, 999, 50_000, 999_999, 1_000_001, 7_654_321] {
         for _ in 0..5 {
             let until = driver.now() + nanos;
@@ -23,8 +22,7 @@ pub fn a_wait_is_not_early<N: Network>(net: &N) {
 }
 
 pub fn until_in_the_past_returns_at_once<N: Network>(net: &N) {
-    let mut driver = net.driver();
-    let mut record = Record::default();
+    let (mut driver, mut record) = net.recording();
     let start = driver.now();
     for _ in 0..100 {
         driver.poll(&mut record, Some(start)).unwrap();
@@ -41,8 +39,7 @@ pub fn until_in_the_past_returns_at_once<N: Network>(net: &N) {
 }
 
 pub fn the_waker_ends_a_wait<N: Network>(net: &N) {
-    let mut driver = net.driver();
-    let mut record = Record::default();
+    let (mut driver, mut record) = net.recording();
     for _ in 0..3 {
         let end = driver.now() + LONG;
         // From another thread, while it waits.
@@ -62,8 +59,7 @@ pub fn the_waker_ends_a_wait<N: Network>(net: &N) {
 
 pub fn source_addresses_are_bound<N: Network>(net: &N) {
     let (listener, address) = net.peer_listener(Place::Tcp);
-    let mut driver = net.driver();
-    let mut record = Record::default();
+    let (mut driver, mut record) = net.recording();
     for last in 2..12 {
         let from = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
         driver.connect(&address, Some(from)).unwrap();
@@ -103,8 +99,7 @@ where
 pub fn a_wait_goes_on_for_what_is_gathered<N: Network>(net: &N) {
     const WITHIN: u64 = 50 * MILLISECOND;
     let (listener, address) = net.peer_listener(Place::Tcp);
-    let mut driver = net.driver();
-    let mut record = Record::default();
+    let (mut driver, mut record) = net.recording();
     for _ in 0..2 {
         driver.connect(&address, None).unwrap();
     }

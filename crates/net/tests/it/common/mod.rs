@@ -123,6 +123,11 @@ pub trait Network {
         (driver, address)
     }
 
+    /// A driver, and what records its events.
+    fn recording(&self) -> (Self::Driver, Record) {
+        (self.driver(), Record::default())
+    }
+
     /// A driver that has accepted a peer.
     fn accepted(&self, connect: fn(&Self, &Address) -> Self::Peer) -> (Self::Driver, Record, Conn, Self::Peer) {
         let (mut driver, address) = self.listening(Place::Tcp);

@@ -1,6 +1,7 @@
 //! Each format as kept, beside what the tool itself printed, and read with the expressions that scripts use.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use clap::ValueEnum;
 use regex::Regex;
@@ -78,29 +79,21 @@ fn shapes(text: &str, from: &str) -> Vec<String> {
 #[test]
 fn every_line_has_the_shape_of_the_tools_own() {
     // Kept from real runs of each tool against `weir origin`.
-    for (format, from, real) in [
-        (FormatArg::Wrk, "Running", include_str!("../../../../../../tests/words/peers/wrk.txt")),
-        (FormatArg::Hey, "Summary:", include_str!("../../../../../../tests/words/peers/hey.txt")),
-        (FormatArg::Ab, "Server Hostname:", include_str!("../../../../../../tests/words/peers/ab.txt")),
+    let real = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words/peers");
+    for (tool, format, from) in [
+        ("wrk", FormatArg::Wrk, "Running"),
+        ("hey", FormatArg::Hey, "Summary:"),
+        ("ab", FormatArg::Ab, "Server Hostname:"),
     ] {
-        let ours = text(format, sample::plain().outcome());
-        assert_eq!(shapes(&ours, from), shapes(real, from), "{format:?}");
-    }
-    for (format, from, real) in [
-        (FormatArg::Wrk, "Running", include_str!("../../../../../../tests/words/peers/wrk-503.txt")),
-        (FormatArg::Hey, "Summary:", include_str!("../../../../../../tests/words/peers/hey-503.txt")),
-        (FormatArg::Ab, "Server Hostname:", include_str!("../../../../../../tests/words/peers/ab-503.txt")),
-    ] {
-        let Sample { mut spec, mut result, distributions } = sample::plain();
-        spec.requests[0].request.path = "/status/503".into();
-        result.window.statuses = [(503, 20_000)].into();
-        let outcome = Outcome {
-            title: "http://127.0.0.1:8080/status/503",
-            spec: &spec,
-            result: &result,
-            distributions: &distributions,
-        };
-        assert_eq!(shapes(&text(format, outcome), from), shapes(real, from), "{format:?}");
+        for (path, status, kept) in [("/bytes/128", 200, ""), ("/status/503", 503, "-503")] {
+            let Sample { mut spec, mut result, distributions } = sample::plain();
+            spec.requests[0].request.path = path.into();
+            result.window.statuses = [(status, 20_000)].into();
+            let title = format!("http://127.0.0.1:8080{path}");
+            let outcome = Outcome { title: &title, spec: &spec, result: &result, distributions: &distributions };
+            let real = std::fs::read_to_string(real.join(format!("{tool}{kept}.txt"))).expect("kept");
+            assert_eq!(shapes(&text(format, outcome), from), shapes(&real, from), "{format:?} {status}");
+        }
     }
 }
 
