@@ -65,6 +65,7 @@ impl<I: Io> Transport for PlainTransport<'_, I> {
         self.io.abort(self.conn);
     }
 
+    #[inline]
     fn unsent(&self) -> usize {
         self.io.unsent(self.conn)
     }

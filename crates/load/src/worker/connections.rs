@@ -140,6 +140,7 @@ impl<P: Protocol> Worker<P> {
     }
 
     /// Makes a note of why a connection could not be made before the start, or ended again.
+    #[cold]
     fn note_failure(&mut self, kind: ErrorKind, detail: impl FnOnce() -> String) {
         if self.recorder.phase() == Phase::Connect {
             self.connector.note_failure(kind, detail());
@@ -147,6 +148,7 @@ impl<P: Protocol> Worker<P> {
     }
 
     /// The peer ended a connection on which nothing was in flight.
+    #[cold]
     pub(super) fn ended_by_peer(&mut self, kind: ErrorKind, detail: impl FnOnce() -> String) {
         self.recorder.counts().closed_by_peer += 1;
         self.note_failure(kind, || format!("{} on a connection without a request", detail()));

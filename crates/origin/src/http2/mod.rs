@@ -355,6 +355,7 @@ impl Http2 {
     }
 
     /// A response has been written completely.
+    #[inline]
     fn finished(&mut self, state: &mut HttpState, request: Request) {
         if request.role == Role::Counted {
             self.written.answered += 1;
