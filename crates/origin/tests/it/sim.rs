@@ -330,7 +330,9 @@ impl Machine {
     pub fn connect(&self, to: SocketAddr, session: Option<Session>) -> Client {
         let mut state = lock(&self.state);
         let number = state.clients.len();
-        state.clients.push(ClientState { tls: session.map(|session| (session, Scratch::new())), ..ClientState::default() });
+        state
+            .clients
+            .push(ClientState { tls: session.map(|session| (session, Scratch::new())), ..ClientState::default() });
         drop(state);
         self.plan(self.world.now(), number, Do::Connect(to.into()));
         Client { machine: self.clone(), number, at: None, buffer: Vec::new() }
