@@ -162,7 +162,7 @@ fn of_all_products_one_that_cannot_be_installed_is_skipped() {
     let broken = library.join("products/broken");
     std::fs::create_dir_all(&broken).expect("made");
     // Nothing listens on port 1.
-    let toml = made_up("Broken", &shop::release("http://127.0.0.1:1/x", &"0".repeat(64)));
+    let toml = made_up("Broken", "tuned", &shop::release("http://127.0.0.1:1/x", &"0".repeat(64)));
     std::fs::write(broken.join("product.toml"), toml).expect("written");
     let (library, out_text) = (library.to_str().expect("UTF-8"), out.to_str().expect("UTF-8"));
     let run = |products: &str| {

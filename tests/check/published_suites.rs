@@ -68,7 +68,7 @@ fn what_a_machine_lacks_of_a_suite_is_skipped_and_said() {
     std::fs::create_dir_all(library.join("products/lacking")).expect("made");
     std::fs::create_dir_all(library.join("suites")).expect("made");
     let own = "[[install]]\nmethod = \"own\"\nwhere = \"https://example.com/\"\nabout = \"x\"\n";
-    std::fs::write(library.join("products/lacking/product.toml"), made_up("Lacking", own)).expect("written");
+    std::fs::write(library.join("products/lacking/product.toml"), made_up("Lacking", "tuned", own)).expect("written");
     let head = "title = \"t\"\nblocks = 1\nproducts = [\"direct\", \"nginx\", \"lacking\"]\nprofile = \"tuned\"";
     let load = "name = \"capacity\"\nkind = \"closed\"\nconnections = 2\nwarmup = \"100ms\"\nduration = \"200ms\"";
     std::fs::write(library.join("suites/small.toml"), suite(head, load)).expect("written");

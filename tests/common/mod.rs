@@ -206,8 +206,8 @@ expect = {{ status = 200, size = 128 }}
     )
 }
 
-/// The file of a product that is never started, with these ways to be installed.
-pub fn made_up(title: &str, installs: &str) -> String {
+/// The file of a product that is never started, with these ways to be installed and one profile.
+pub fn made_up(title: &str, profile: &str, installs: &str) -> String {
     let tables = format!(
         r#"{installs}
 [version]
@@ -216,7 +216,7 @@ pattern = 'thing (\d+(?:\.\d+)*)'
 at_least = "1"
 [process]
 command = ["{{{{ binary }}}}"]
-[profile.tuned]
+[profile.{profile}]
 about = "as it is"
 "#
     );

@@ -34,7 +34,7 @@ impl Shop {
 
     /// (Re)writes a product of the library.
     pub fn product(&self, name: &str, installs: &str) {
-        self.file(&format!("library/products/{name}/product.toml"), &made_up("Thing", installs));
+        self.file(&format!("library/products/{name}/product.toml"), &made_up("Thing", "stock", installs));
     }
 
     /// A path below the scratch folder.
