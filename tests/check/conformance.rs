@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use crate::common::{
-    add_product, copy_product, nothing_left, run_within, scratch, signal, text, until, wait_within, weir, words,
+    add_product, copy_product, nothing_left, run_within, scratch, signal, until, wait_within, weir, words,
 };
 use rustix::process::Signal;
 use serde_json::Value;

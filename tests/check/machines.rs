@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::common::machines::{Machines, Setup};
+use crate::common::machines::Machines;
 use crate::common::{Ended, processes_touching, run_within, signal, until};
 
 fn run(command: &mut Command) -> Ended {
