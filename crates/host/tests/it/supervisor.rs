@@ -16,8 +16,8 @@ use weir_model::product::{Capability, Signal as ProductSignal};
 /// Far more than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
 
-/// The example `supervise`. It is built here, because `cargo test --test it` alone does not build examples; with the features that it
-/// has in the whole workspace, so that nothing is built twice where all tests are.
+/// The example `supervise`. It is built here, because `cargo test --test it` alone does not build examples. It has the features of the
+/// whole workspace: with others, cargo would compile this crate a second time.
 fn supervisor() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {

@@ -317,7 +317,7 @@ proptest! {
     fn parser_properties_hold_for_pieces_of_http(
         control in "[0-7][0-7][0-?]",
         start in select(vec!["", "HTTP/1.1 200 OK\r\n", "POST / HTTP/1.1\r\nHost: h\r\n"]),
-        rest in vec(fragment(), 0..25),
+        rest in vec(select(FRAGMENTS), 0..25),
     ) {
         let data = control + start + &rest.concat();
         oracle::responses(data.as_bytes());
@@ -343,16 +343,31 @@ proptest! {
     }
 }
 
-/// Lines of messages, without their ends.
-const LINES: &str = "HTTP/1.1 200 OK|HTTP/1.0 204 |HTTP/1.1 100 Continue\r\n|GET / HTTP/1.1|Host: h|Content-Length: 5\
-    |Content-Length: 0|content-length: 5, 6|Transfer-Encoding: chunked|Connection: close\
-    |Connection: keep-alive|Expect: 100-continue|A: b|A : b| folded||\r\n|0\r\n|5\r\nhello|ffffffffffffffff\
-    |5;ext=1";
-
-/// Pieces that are no whole line.
-const PARTS: &[&str] = &["\r", "\n", "\0", "hello", "x"];
-
-fn fragment() -> impl Strategy<Value = String> {
-    let line = select(LINES.split('|').collect::<Vec<_>>()).prop_map(|line| format!("{line}\r\n"));
-    prop_oneof![4 => line, 1 => select(PARTS).prop_map(str::to_owned)]
-}
+const FRAGMENTS: &[&str] = &[
+    "HTTP/1.1 200 OK\r\n",
+    "HTTP/1.0 204 \r\n",
+    "HTTP/1.1 100 Continue\r\n\r\n",
+    "GET / HTTP/1.1\r\n",
+    "Host: h\r\n",
+    "Content-Length: 5\r\n",
+    "Content-Length: 0\r\n",
+    "content-length: 5, 6\r\n",
+    "Transfer-Encoding: chunked\r\n",
+    "Connection: close\r\n",
+    "Connection: keep-alive\r\n",
+    "Expect: 100-continue\r\n",
+    "A: b\r\n",
+    "A : b\r\n",
+    " folded\r\n",
+    "\r\n",
+    "\r\n\r\n",
+    "\r",
+    "\n",
+    "\0",
+    "0\r\n\r\n",
+    "5\r\nhello\r\n",
+    "ffffffffffffffff\r\n",
+    "5;ext=1\r\n",
+    "hello",
+    "x",
+];
