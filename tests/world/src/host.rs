@@ -53,6 +53,8 @@ pub struct Realm {
     neighbours: Mutex<Vec<Neighbour>>,
     /// Samplers do nothing until then.
     samplers_frozen_until: Mutex<u64>,
+    /// When loads started.
+    load_starts: Mutex<Vec<u64>>,
 }
 
 impl Realm {
@@ -65,7 +67,13 @@ impl Realm {
             storage,
             neighbours: Mutex::default(),
             samplers_frozen_until: Mutex::new(0),
+            load_starts: Mutex::default(),
         })
+    }
+
+    /// When the loads of this world started, in this order.
+    pub fn load_starts(&self) -> Vec<u64> {
+        locked(&self.load_starts).clone()
     }
 
     fn entries(&self) -> MutexGuard<'_, BTreeMap<u32, Entry>> {

@@ -7,5 +7,6 @@ pub mod faults;
 pub mod host;
 pub mod misbehaviour;
 pub mod product;
+pub mod quantiles;
 pub mod scenario;
 pub mod seeds;

@@ -17,6 +17,7 @@ use weir_model::load::Counts;
 use weir_model::record::{Measurement, Severity, Verdict};
 use weir_net::sim::{Link, Split};
 
+use crate::quantiles::{by_hand, numbers};
 use crate::scenario::{Disk, Scenario, product, suite};
 
 const SECOND: u64 = 1_000_000_000;
@@ -61,11 +62,21 @@ impl Disturbance {
     }
 }
 
+/// Requests that are due at equal distances: how many a second, and when those of the window are, since the load's start.
+#[derive(Debug, Clone, Copy)]
+struct EvenLoad {
+    rate: u64,
+    warmup: u64,
+    window: u64,
+}
+
 /// What a seed makes.
 #[derive(Debug)]
 struct Case {
     hosts: usize,
     suite: String,
+    /// Of an open load of HTTP/1.1 whose requests are due at equal distances.
+    even: Option<EvenLoad>,
     fault: Option<(&'static str, &'static str)>,
     service_us: u64,
     disturbance: Disturbance,
@@ -107,9 +118,13 @@ impl Case {
             _ => Disturbance::Nothing,
         };
         let split = *[Split::Whole, Split::Every(50), Split::Random].choose(random).expect("one");
-        // A closed load needs a way that takes time, or it sends for ever at one instant.
-        let latency = random.random_range(if kind.contains("closed") { 1_000_000..=3_000_000 } else { 0..=300_000 });
+        // A closed load needs a link that takes time, or it sends forever at one instant. A longer one leaves a single connection
+        // too few requests for a product that misbehaves only in the load, after its first hundred.
+        let latency = random.random_range(if kind.contains("closed") { 1_000_000..=1_500_000 } else { 0..=300_000 });
+        let is_even = kind.contains("open") && !kind.contains("poisson") && workload.is_empty();
+        let [warmup, window] = [warmup, window].map(|ms: u64| ms * SECOND / 1_000);
         Case {
+            even: is_even.then_some(EvenLoad { rate, warmup, window }),
             hosts: *[1, 3].choose(random).expect("one"),
             suite: suite(&head, workload, &load),
             fault: random.random_ratio(2, 5).then(|| *FAULTS.choose(random).expect("one")),
@@ -171,7 +186,9 @@ pub fn run_seed(seed: u64, folder: &Path, trace: bool) -> Result<u64, String> {
     };
     let simulated = product(case.fault.map_or("honest", |(fault, _)| fault), case.service_us, 2);
     let scenario = Scenario::new(seed, case.hosts, folder, &[("simulated", simulated)], disk);
-    if trace {
+    // Where nothing is lost and nothing begins anew, each latency can be computed from the trace.
+    let traced = case.even.filter(|_| case.fault.is_none() && matches!(case.disturbance, Disturbance::Nothing));
+    if trace || traced.is_some() {
         scenario.realm.world.keep_trace();
     }
     scenario.realm.world.set_default_link(case.link);
@@ -197,6 +214,9 @@ pub fn run_seed(seed: u64, folder: &Path, trace: bool) -> Result<u64, String> {
     let measured = scenario.measured();
     for one in &measured {
         check(&case, one).map_err(|why| format!("trial {} ({}): {why}", one.trial, one.case.product))?;
+    }
+    if let Some(load) = traced {
+        check_latencies(load, &scenario, &measured)?;
     }
     check_rows(&scenario, &measured)?;
     scenario.draw()?;
@@ -318,6 +338,65 @@ fn check_findings(case: &Case, measured: &Measurement, quiet: bool) -> Result<()
         }
         _ => Ok(()),
     }
+}
+
+/// Each latency is the one that the trace shows: from when the request was due until the last byte of its response came.
+fn check_latencies(even: EvenLoad, scenario: &Scenario, measured: &[Measurement]) -> Result<(), String> {
+    let (starts, trace) = (scenario.realm.load_starts(), scenario.realm.world.trace());
+    if starts.len() != measured.len() {
+        return Err(format!("{} loads started for {} trials", starts.len(), measured.len()));
+    }
+    let mut responses = traced_responses(&trace);
+    for (trial, one) in measured.iter().enumerate() {
+        let start = starts[trial];
+        let end = starts.get(trial + 1).copied().unwrap_or(u64::MAX);
+        let load = one.load.as_ref().ok_or("it has no load")?;
+        let of_trial = responses.extract_if(.., |response| response.at < end);
+        let latencies = of_trial.filter_map(|response| {
+            // Threads take turns in what is due.
+            let nth = response.number * u64::from(load.threads) + response.thread;
+            let due = (nth as f64 * 1e9 / even.rate as f64).round() as u64;
+            let measured = (even.warmup..even.warmup + even.window).contains(&due);
+            measured.then(|| response.at - start - due)
+        });
+        let (traced, recorded) = (by_hand(latencies), numbers(&load.latency));
+        if recorded != traced {
+            return Err(format!("trial {}: latencies {recorded:?}, and by the trace {traced:?}", one.trial));
+        }
+    }
+    Ok(())
+}
+
+/// A response in a trace.
+struct TracedResponse {
+    thread: u64,
+    /// Of the request, counted by its thread from the load's start.
+    number: u64,
+    /// When it was complete.
+    at: u64,
+}
+
+/// The complete responses that clients had.
+fn traced_responses(trace: &[String]) -> Vec<TracedResponse> {
+    const BODY: usize = 128;
+    let mut texts: BTreeMap<&str, String> = BTreeMap::new();
+    let mut responses = Vec::new();
+    for line in trace {
+        let Some((at, rest)) = line.split_once(" ns  client ") else { continue };
+        let Some((conn, data)) = rest.split_once(": data ") else { continue };
+        let text = texts.entry(conn).or_default();
+        let data = data.split_once(' ').map_or("", |(_, quoted)| quoted.trim_matches('"'));
+        text.push_str(&data.replace("\\r", "\r").replace("\\n", "\n"));
+        if text.find("\r\n\r\n").is_some_and(|head| text.len() == head + 4 + BODY) {
+            // The second half of a request ID counts the requests of a thread.
+            let digits = text.split_once("x-weir-answer: ").and_then(|(_, id)| id.get(8..16)).unwrap_or_default();
+            let number = u64::from_str_radix(digits, 16).expect("a request ID");
+            let thread = conn.split(' ').next().and_then(|thread| thread.parse().ok()).expect("a thread");
+            responses.push(TracedResponse { thread, number, at: at.trim().parse().expect("nanoseconds") });
+            text.clear();
+        }
+    }
+    responses
 }
 
 /// The table has one row for each trial.

@@ -180,7 +180,10 @@ impl RoleProcess for SimRole {
             _ if entry.ended => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
             Work::Client(load) => {
                 match ClientCommand::parse(line) {
-                    ClientCommand::Start(at) => load.start_at(at),
+                    ClientCommand::Start(at) => {
+                        locked(&realm.load_starts).push(at.mono_ns - super::BOOTED - self.host.offset);
+                        load.start_at(at);
+                    }
                     ClientCommand::End => load.stop(),
                     ClientCommand::Continue => {}
                 }
