@@ -35,8 +35,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn unpacked(into: &Path) -> Vec<PathBuf> {
     let target = into.join("target");
     let mut cargo = Command::new(env!("CARGO"));
-    let what = ["--workspace", "--exclude", "weir-bench", "--no-verify", "--allow-dirty", "--offline", "--quiet"];
-    run(cargo.arg("package").args(what).arg("--target-dir").arg(&target).current_dir(root()));
+    let what = "--workspace --exclude weir-bench --exclude weir-world --no-verify --allow-dirty --offline --quiet";
+    run(cargo.arg("package").args(what.split(' ')).arg("--target-dir").arg(&target).current_dir(root()));
     let folder = into.join("unpacked");
     fs::create_dir(&folder).expect("made");
     let all = fs::read_dir(target.join("package")).expect("packages").map(|entry| entry.expect("an entry").path());
