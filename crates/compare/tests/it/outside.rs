@@ -75,9 +75,9 @@ fn of_two_tables_the_corrected_one_counts() {
     let result = real("wrk2-u-latency.txt");
     let numbers = [Metric::P50, Metric::P99, Metric::Mean, Metric::Rate].map(|metric| result.numbers[&metric]);
     assert_eq!(numbers, [17e6, 25e6, 17e6, 250.0]);
-    let left_out =
+    let skips_second_table =
         |result: &ToolResult| result.lacks.iter().any(|lack| lack.contains("uncorrected latency is left out"));
-    assert!(left_out(&result) && !left_out(&real("wrk2.txt")));
+    assert!(skips_second_table(&result) && !skips_second_table(&real("wrk2.txt")));
     // In the other order, and where the corrected one is cut off.
     let text = std::fs::read_to_string(file("wrk2-u-latency.txt")).expect("recorded");
     let (head, tables) = text.split_once("  Latency Distribution").expect("a table");
@@ -87,7 +87,7 @@ fn of_two_tables_the_corrected_one_counts() {
     let turned = format!("{head}{table}{uncorrected}\n\n{table}{corrected}\n-----{end}");
     assert_eq!(parse("a", turned.as_bytes()).expect("a result").numbers, result.numbers);
     let alone = parse("a", format!("{head}{table}{uncorrected}\n-----{end}").as_bytes()).expect("a result");
-    assert!(!alone.numbers.contains_key(&Metric::P50) && left_out(&alone), "{alone:?}");
+    assert!(!alone.numbers.contains_key(&Metric::P50) && skips_second_table(&alone), "{alone:?}");
     let twice = format!("{head}{table}{corrected}\n\n{table}{corrected}\n-----{end}");
     let error = parse("a", twice.as_bytes()).expect_err("two tables").to_string();
     assert!(error.starts_with("a:13: a second result"), "{error}");
