@@ -40,8 +40,8 @@ pub struct Document<'t> {
     pub source: &'t str,
     /// The whole file.
     pub text: &'t str,
-    /// Where the result begins, bytes.
-    pub at: usize,
+    /// The first byte of the result.
+    pub start: usize,
     /// What is there, of a JSON format.
     pub value: Value,
 }
@@ -49,13 +49,13 @@ pub struct Document<'t> {
 impl<'t> Document<'t> {
     /// Its lines and all behind, with their 1-based numbers in the file.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &'t str)> + use<'t> {
-        (line_at(self.text, self.at)..).zip(self.text[self.at..].lines())
+        (line_at(self.text, self.start)..).zip(self.text[self.start..].lines())
     }
 }
 
 use Marks::{Keys, Lines};
 
-const fn unread(title: &'static str, marks: Marks, why: &'static str, instead: &'static str) -> Format {
+const fn unread_format(title: &'static str, marks: Marks, why: &'static str, instead: &'static str) -> Format {
     Format { title, marks, reader: Reader::None { why, instead } }
 }
 
@@ -86,31 +86,31 @@ static FORMATS: &[Format] = &[
         marks: Keys(&["latencies&status_codes"]),
         reader: Reader::Read(json::vegeta),
     },
-    unread("k6 --out json", Keys(&["metric&type&data"]), "a line for each sample", K6),
+    unread_format("k6 --out json", Keys(&["metric&type&data"]), "a line for each sample", K6),
     Format {
         title: "k6 --summary-export or handleSummary",
         marks: Keys(&["results.metrics", "metrics"]),
         reader: Reader::Read(json::k6),
     },
-    unread("weir load --find-max --json", Keys(&["probes"]), "a search, whose rate is not that of a load", WEIR),
-    unread("oha's text", Lines(&["Summary:|Success rate:"]), "rounded", OHA),
-    unread("oha --output-format csv", Lines(&["request-start,"]), "a row for each request", OHA),
-    unread("vegeta's text", Lines(&["Requests … [total, rate"]), "rounded", VEGETA),
-    unread("vegeta attack or encode", Keys(&["attack&seq&code"]), "a line for each request", VEGETA),
-    unread("k6's text", Lines(&["http_req_duration.… avg="]), "rounded", K6),
-    unread("k6 --out csv", Lines(&["metric_name,timestamp,"]), "a row for each sample", K6),
-    unread("ab's text", Lines(&["This is ApacheBench"]), NOT_READ, ""),
-    unread("h2load's text", Lines(&["finished in … req/s"]), NOT_READ, ""),
-    unread("fortio's text", Lines(&["Fortio … running at"]), NOT_READ, ""),
-    unread("fortio's JSON", Keys(&["DurationHistogram"]), NOT_READ, ""),
-    unread("memtier_benchmark's text", Lines(&["ALL STATS"]), NOT_READ, ""),
-    unread("memtier_benchmark's JSON", Keys(&["ALL STATS"]), NOT_READ, ""),
-    unread("redis-benchmark's text", Lines(&["Summary:|throughput summary:"]), NOT_READ, ""),
-    unread("redis-benchmark --csv", Lines(&["\"test\",\"rps\""]), NOT_READ, ""),
-    unread("bombardier's text", Lines(&["Bombarding … connection(s)"]), NOT_READ, ""),
-    unread("bombardier's JSON", Keys(&["spec&result"]), NOT_READ, ""),
-    unread("autocannon's JSON", Keys(&["latency.p99&requests"]), NOT_READ, ""),
-    unread("siege's text", Lines(&["Transactions:… hits"]), NOT_READ, ""),
+    unread_format("weir load --find-max --json", Keys(&["probes"]), "a search, whose rate is not that of a load", WEIR),
+    unread_format("oha's text", Lines(&["Summary:|Success rate:"]), "rounded", OHA),
+    unread_format("oha --output-format csv", Lines(&["request-start,"]), "a row for each request", OHA),
+    unread_format("vegeta's text", Lines(&["Requests … [total, rate"]), "rounded", VEGETA),
+    unread_format("vegeta attack or encode", Keys(&["attack&seq&code"]), "a line for each request", VEGETA),
+    unread_format("k6's text", Lines(&["http_req_duration.… avg="]), "rounded", K6),
+    unread_format("k6 --out csv", Lines(&["metric_name,timestamp,"]), "a row for each sample", K6),
+    unread_format("ab's text", Lines(&["This is ApacheBench"]), NOT_READ, ""),
+    unread_format("h2load's text", Lines(&["finished in … req/s"]), NOT_READ, ""),
+    unread_format("fortio's text", Lines(&["Fortio … running at"]), NOT_READ, ""),
+    unread_format("fortio's JSON", Keys(&["DurationHistogram"]), NOT_READ, ""),
+    unread_format("memtier_benchmark's text", Lines(&["ALL STATS"]), NOT_READ, ""),
+    unread_format("memtier_benchmark's JSON", Keys(&["ALL STATS"]), NOT_READ, ""),
+    unread_format("redis-benchmark's text", Lines(&["Summary:|throughput summary:"]), NOT_READ, ""),
+    unread_format("redis-benchmark --csv", Lines(&["\"test\",\"rps\""]), NOT_READ, ""),
+    unread_format("bombardier's text", Lines(&["Bombarding … connection(s)"]), NOT_READ, ""),
+    unread_format("bombardier's JSON", Keys(&["spec&result"]), NOT_READ, ""),
+    unread_format("autocannon's JSON", Keys(&["latency.p99&requests"]), NOT_READ, ""),
+    unread_format("siege's text", Lines(&["Transactions:… hits"]), NOT_READ, ""),
 ];
 
 const WEIR: &str = "weir load --json";
@@ -126,8 +126,8 @@ pub fn readable() -> impl Iterator<Item = &'static str> {
 /// A result in a file.
 struct Place {
     format: &'static Format,
-    /// Where it begins, bytes.
-    at: usize,
+    /// Its first byte.
+    start: usize,
     /// The document, of a JSON format.
     value: Value,
 }
@@ -139,21 +139,21 @@ struct Place {
 pub fn read(source: &str, text: &str) -> Result<Found, InputError> {
     let mut places = texts(text);
     places.extend(documents(text, places.first()));
-    places.sort_by_key(|place| place.at);
+    places.sort_by_key(|place| place.start);
     let mut places = places.into_iter();
-    let Some(Place { format, at, value }) = places.next() else { return Err(unknown(source, text)) };
+    let Some(Place { format, start, value }) = places.next() else { return Err(unknown(source, text)) };
     let read = match format.reader {
         Reader::Read(read) => read,
         Reader::None { why, instead } => {
-            let wrong = error(source, line_at(text, at), "", format!("this is {}: {why}", format.title));
+            let wrong = error(source, line_at(text, start), "", format!("this is {}: {why}", format.title));
             return Err(if instead.is_empty() { wrong } else { InputError { wanted: instead.to_owned(), ..wrong } });
         }
     };
     if let Some(second) = places.next() {
-        let wrong = error(source, line_at(text, second.at), "", "a second result begins here");
+        let wrong = error(source, line_at(text, second.start), "", "a second result begins here");
         return Err(InputError { wanted: "one result a file".to_owned(), ..wrong });
     }
-    read(&Document { source, text, at, value })
+    read(&Document { source, text, start, value })
 }
 
 /// The 1-based line of a byte.
@@ -186,18 +186,22 @@ fn texts(text: &str) -> Vec<Place> {
         let of = |mark: &&str| {
             let (mark, next) = mark.split_once('|').unwrap_or((mark, ""));
             let follows = |index: usize| lines.get(index + 1).is_some_and(|(_, line)| line.starts_with(next));
-            let is_here = |index: usize| begins(lines[index].1, mark) && (next.is_empty() || follows(index));
+            let is_here = |index: usize| matches_mark(lines[index].1, mark) && (next.is_empty() || follows(index));
             (0..lines.len()).filter(|index| is_here(*index)).map(|index| lines[index].0).take(2).collect()
         };
         let found: Vec<Vec<usize>> = marks.iter().map(of).collect();
         let nth = |nth: usize| found.iter().filter_map(|places| places.get(nth)).min();
-        places.extend([nth(0), nth(1)].into_iter().flatten().map(|at| Place { format, at: *at, value: Value::Null }));
+        places.extend([nth(0), nth(1)].into_iter().flatten().map(|start| Place {
+            format,
+            start: *start,
+            value: Value::Null,
+        }));
     }
     places
 }
 
-/// Whether a line begins so; `…` stands for anything.
-fn begins(line: &str, mark: &str) -> bool {
+/// Returns whether a line begins with a mark.
+fn matches_mark(line: &str, mark: &str) -> bool {
     match mark.split_once('…') {
         None => line.starts_with(mark),
         Some((begin, rest)) => line.strip_prefix(begin).is_some_and(|line| line.contains(rest)),
@@ -217,12 +221,12 @@ fn documents(text: &str, other: Option<&Place>) -> Vec<Place> {
             Some(Ok(value)) => {
                 let all = if let Value::Array(all) = value { all } else { vec![value] };
                 let known = all.into_iter().filter_map(|value| Some((format_of(&value)?, value)));
-                places.extend(known.take(2).map(|(format, value)| Place { format, at, value }));
+                places.extend(known.take(2).map(|(format, value)| Place { format, start: at, value }));
                 at += values.byte_offset();
             }
             Some(Err(wrong)) if wrong.is_eof() => {
                 let first = places.first().or(other).map(|place| place.format);
-                places.extend(first.map(|format| Place { format, at, value: Value::Null }));
+                places.extend(first.map(|format| Place { format, start: at, value: Value::Null }));
                 break;
             }
             _ => at += rest.find('\n').map_or(rest.len(), |end| end + 1),

@@ -43,7 +43,7 @@ impl Document<'_> {
 
     /// An error at the last key of a path, or at the innermost that is there.
     fn wrong(&self, path: &[&str], found: String, wanted: &str) -> InputError {
-        let (mut at, mut behind) = (self.at, self.at);
+        let (mut at, mut behind) = (self.start, self.start);
         for key in path.iter().map(|key| format!("\"{key}\"")) {
             let Some(found) = self.text[behind..].find(&key) else { break };
             at = behind + found;
@@ -70,14 +70,14 @@ fn plain(wrong: &serde_json::Error) -> String {
 
 /// `weir load --json`.
 pub fn weir(document: &Document<'_>) -> Result<Found, InputError> {
-    let mut documents = serde_json::Deserializer::from_str(&document.text[document.at..]).into_iter::<LoadResult>();
+    let mut documents = serde_json::Deserializer::from_str(&document.text[document.start..]).into_iter::<LoadResult>();
     let result = match documents.next() {
         Some(Ok(result)) => result,
         Some(Err(wrong)) => {
             // The parser's other messages name its own types.
             let found = Some(plain(&wrong)).filter(|found| found.starts_with("missing field"));
             let found = found.unwrap_or_else(|| "a value that this version of weir does not know".to_owned());
-            let line = line_at(document.text, document.at) + wrong.line().max(1) - 1;
+            let line = line_at(document.text, document.start) + wrong.line().max(1) - 1;
             return Err(error(document.source, line, "", format!("column {}: {found}", wrong.column())));
         }
         None => return Err(document.wrong(&[], "there is no result".to_owned(), "one")),
