@@ -25,7 +25,7 @@ enum Marks {
     Keys(&'static [&'static str]),
 }
 
-/// What is done with it.
+/// How it is read.
 enum Reader {
     Read(fn(&Document<'_>) -> Result<Found, InputError>),
     /// It is known and not read: why, and what is instead.
@@ -42,7 +42,7 @@ pub struct Document<'t> {
     pub text: &'t str,
     /// The first byte of the result.
     pub start: usize,
-    /// What is there, of a JSON format.
+    /// The document, of a JSON format.
     pub value: Value,
 }
 
@@ -62,7 +62,7 @@ const fn unread_format(title: &'static str, marks: Marks, why: &'static str, ins
 /// No output of the tool has a reader.
 const NOT_READ: &str = "weir does not read that";
 
-/// All. Of two that fit a JSON document the first counts.
+/// All. The first that fits a JSON document counts.
 static FORMATS: &[Format] = &[
     Format { title: "weir load --json", marks: Keys(&["window&thread_busy"]), reader: Reader::Read(json::weir) },
     Format {
@@ -118,7 +118,7 @@ const OHA: &str = "oha --output-format json";
 const VEGETA: &str = "vegeta report -type=json";
 const K6: &str = "k6 run --summary-export FILE";
 
-/// What can be read: each tool with how it is made to print it.
+/// The formats that can be read: each tool with how it is made to print it.
 pub fn readable() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().filter(|format| matches!(format.reader, Reader::Read(_))).map(|format| format.title)
 }
@@ -172,7 +172,7 @@ fn unknown(source: &str, text: &str) -> InputError {
     }
 }
 
-/// Where results in the form of text begin: each format at its first mark, and at the first that comes again.
+/// The beginnings of results in the form of text: each format at its first mark, and at the first that comes again.
 fn texts(text: &str) -> Vec<Place> {
     let lines = text.split_inclusive('\n').scan(0, |at, line| {
         let begin = *at;

@@ -19,7 +19,7 @@ const LARGEST_FEED: u64 = 256 << 20;
 pub struct Mix {
     pub targets: Vec<Target>,
     pub requests: Vec<RequestSpec>,
-    /// Of each target, which of `--connect-to` made it, where other hosts may share it.
+    /// The rule of `--connect-to` that made each target, where other hosts may share it.
     rules: Vec<Option<usize>>,
 }
 
