@@ -1,6 +1,9 @@
 //! `weir load` against `weir origin`: one count for each protocol, each wrong response by its kind, and requests from a file. The
 //! program `check` has every other kind of load.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+
 use crate::common::{OriginUnderTest, all_right, load_result, number, run, scratch, weir, words};
 use serde_json::Value;
 
@@ -83,9 +86,49 @@ fn a_unix_socket_is_as_good() {
     let scratch = scratch();
     let path = scratch.path().join("origin.sock");
     let path = path.to_str().expect("UTF-8");
-    let _origin = OriginUnderTest::start(&["--unix", path]);
-    let result = all_right(&["/bytes/128", "--unix", path, "-n", "200", "-c", "4"]);
-    assert_eq!(number(&result, "/window/right"), 200.0);
+    let name = format!("@weir-it-{}", std::process::id());
+    for socket in [path, &name] {
+        let _origin = OriginUnderTest::start(&["--unix", socket]);
+        let result = all_right(&["/bytes/128", "--unix", socket, "-n", "200", "-c", "4"]);
+        assert_eq!(number(&result, "/window/right"), 200.0);
+    }
+}
+
+/// A server of one connection, which returns the hosts of its requests.
+fn virtual_hosts() -> (std::net::SocketAddr, std::thread::JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let addr = listener.local_addr().expect("bound");
+    let serve = move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let lines = BufReader::new(stream.try_clone().expect("a descriptor")).lines().map_while(Result::ok);
+        let hosts = lines.filter_map(|line| Some(line.strip_prefix("Host: ")?.to_owned()));
+        hosts
+            .inspect(|_| stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").expect("it still listens"))
+            .collect()
+    };
+    (addr, std::thread::spawn(serve))
+}
+
+#[test]
+fn connections_go_where_they_are_sent_and_the_url_keeps_its_name() {
+    for (url, host, rule) in [
+        ("http://shop.invalid/x", "shop.invalid", ""),
+        ("http://shop.invalid:81/x", "shop.invalid:81", "shop.invalid:81:"),
+    ] {
+        let (addr, hosts) = virtual_hosts();
+        all_right(&[url, "--connect-to", &format!("{rule}{addr}"), "-n", "3", "-c", "1"]);
+        assert_eq!(hosts.join().expect("served"), [host; 3]);
+    }
+    // Many names at one address: of URLs, and of a template.
+    let (addr, hosts) = virtual_hosts();
+    let urls = ["http://a.invalid/", "http://b.invalid/", "--connect-to", &addr.to_string(), "-n", "50", "-c", "1"];
+    all_right(&urls);
+    let hosts = hosts.join().expect("served");
+    assert!(hosts.len() == 50 && ["a.invalid", "b.invalid"].iter().all(|host| hosts.iter().any(|one| one == host)));
+    let (addr, hosts) = virtual_hosts();
+    let template = ["--template", "-H", "Host: shop-{{seq:1}}.invalid"];
+    all_right(&[&[&format!("http://{addr}/"), "-n", "3", "-c", "1"][..], &template].concat());
+    assert_eq!(hosts.join().expect("served"), ["shop-1.invalid", "shop-2.invalid", "shop-3.invalid"]);
 }
 
 /// Each operation of keys, checked by what was written last.

@@ -14,7 +14,8 @@ use std::sync::Arc;
 pub enum Address {
     /// Host and port.
     Tcp(SocketAddr),
-    /// The path of a Unix stream socket: at most 107 bytes, which `connect` checks.
+    /// The path of a Unix stream socket: at most 107 bytes, which `connect` checks. One that begins with `@` is the name of an
+    /// abstract socket, which has no file (unix(7)).
     Unix(Arc<Path>),
 }
 
@@ -45,7 +46,7 @@ impl From<PathBuf> for Address {
     }
 }
 
-/// `127.0.0.1:8080`, or `unix:/run/it.sock`.
+/// `127.0.0.1:8080`, `unix:/run/it.sock` or `unix:@name`.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

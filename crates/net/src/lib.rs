@@ -29,7 +29,7 @@ pub use capacity::{Capacity, DescriptorKind, SocketPlan, capacity};
 pub use epoll::EpollDriver;
 pub use host::{Clock, CpuTime, monotonic_ns, pin_to_cpu, raise_descriptor_limit, real_time, unix_ns};
 pub use probe::{DriverKind, ProbeError, probe};
-pub use socket::listen_socket;
+pub use socket::{interface_index, listen_socket};
 pub use unix::{UnixError, UnixSocket, listen_unix};
 pub use uring::{BufferFill, UringDriver};
 

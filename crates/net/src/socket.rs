@@ -50,15 +50,20 @@ impl RawAddr {
 
     pub(crate) fn unix(path: &Path) -> io::Result<RawAddr> {
         let path = path.as_os_str().as_bytes();
+        let is_abstract = is_abstract(path);
         let mut unix = libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
-        // One byte is left for the terminating zero. An empty path would name no file.
-        if path.is_empty() || path.len() >= unix.sun_path.len() || path.contains(&0) {
+        // One byte is left for the terminating zero. An empty path would name no file, and an empty name any socket.
+        if path.len() <= usize::from(is_abstract) || path.len() >= unix.sun_path.len() || path.contains(&0) {
             return Err(io::Error::from(io::ErrorKind::InvalidFilename));
         }
         for (to, &from) in unix.sun_path.iter_mut().zip(path) {
             *to = from as libc::c_char;
         }
-        let len = std::mem::offset_of!(libc::sockaddr_un, sun_path) + path.len() + 1;
+        // A zero begins an abstract name, which ends with the length of the address.
+        if is_abstract {
+            unix.sun_path[0] = 0;
+        }
+        let len = std::mem::offset_of!(libc::sockaddr_un, sun_path) + path.len() + usize::from(!is_abstract);
         Ok(RawAddr { storage: Storage { unix }, len: len as libc::socklen_t })
     }
 
@@ -97,6 +102,18 @@ impl RawAddr {
     pub(crate) fn len(&self) -> libc::socklen_t {
         self.len
     }
+}
+
+/// Returns whether the path of a Unix socket is the name of an abstract one.
+pub(crate) fn is_abstract(path: &[u8]) -> bool {
+    path.starts_with(b"@")
+}
+
+/// The number of a network interface, which is the zone of an IPv6 address; `None` where there is no such interface.
+pub fn interface_index(name: &str) -> Option<u32> {
+    let name = std::ffi::CString::new(name).ok()?;
+    // SAFETY: the name lives during the call and ends with a zero.
+    Some(unsafe { libc::if_nametoindex(name.as_ptr()) }).filter(|index| *index != 0)
 }
 
 /// Turns a C return value into a result.

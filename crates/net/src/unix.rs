@@ -1,15 +1,16 @@
-//! Listens on a Unix stream socket, at a path that is free or was left behind by a dead server.
+//! Listens on a Unix stream socket: abstract, or at a path that is free or was left behind by a dead server.
 //!
 //! The origin calls it. It does not know drivers.
 
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use crate::socket::{RawAddr, check, stream_socket};
+use crate::socket::{RawAddr, check, is_abstract, stream_socket};
 
 /// Why a Unix socket cannot be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -39,8 +40,8 @@ pub enum UnixError {
 pub struct UnixSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and inode of the file, to recognise it.
-    file: (u64, u64),
+    /// Device and inode of the file, to recognise it; an abstract socket has none.
+    file: Option<(u64, u64)>,
 }
 
 impl UnixSocket {
@@ -60,22 +61,26 @@ impl UnixSocket {
 
 impl Drop for UnixSocket {
     fn drop(&mut self) {
-        if identity(&self.path).is_ok_and(|file| file == self.file) {
+        if self.file.is_some_and(|own| identity(&self.path).is_ok_and(|file| file == own)) {
             // It may be gone already.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Listens on the Unix stream socket `path`. A file left by a dead server is replaced. `backlog` is the requested
-/// length of the accept queue, in connections; the kernel caps it at `net.core.somaxconn`.
+/// Listens on the Unix stream socket `path`, or, where that begins with `@`, on the abstract socket of that name. A file left by a
+/// dead server is replaced. `backlog` is the requested length of the accept queue, in connections; the kernel caps it at
+/// `net.core.somaxconn`.
 ///
 /// # Errors
 /// When a server listens there, when the path is something other than a socket, and when the kernel refuses.
 pub fn listen_unix(path: &Path, backlog: u32) -> Result<UnixSocket, UnixError> {
     let failed = |source| UnixError::Io { path: path.to_owned(), source };
     let addr = RawAddr::unix(path).map_err(|_| UnixError::Path(path.to_owned()))?;
-    remove_stale(path)?;
+    let has_file = !is_abstract(path.as_os_str().as_bytes());
+    if has_file {
+        remove_stale(path)?;
+    }
     let fd = stream_socket(libc::AF_UNIX, true).map_err(failed)?;
     // SAFETY: the address lives during the call and its length is its own.
     check(unsafe { libc::bind(fd.as_raw_fd(), addr.as_ptr(), addr.len()) }).map_err(|error| match error.kind() {
@@ -83,7 +88,7 @@ pub fn listen_unix(path: &Path, backlog: u32) -> Result<UnixSocket, UnixError> {
         io::ErrorKind::AddrInUse => UnixError::Taken(path.to_owned()),
         _ => failed(error),
     })?;
-    let file = identity(path).map_err(failed)?;
+    let file = has_file.then(|| identity(path)).transpose().map_err(failed)?;
     // From here on the file is removed if anything fails.
     let socket = UnixSocket { listener: UnixListener::from(fd), path: path.to_owned(), file };
     // SAFETY: no pointers are passed.

@@ -14,7 +14,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use weir_wire::http2::{Body, Client, ClientEvent, Options, Prepared, Request, Server, ServerEvent};
+use weir_wire::http2::{Body, Client, ClientEvent, Options, Prepared, Request, Server, ServerEvent, Template, Values};
 
 const ROUNDS: usize = 15;
 const EXCHANGES: u32 = 100_000;
@@ -152,13 +152,15 @@ fn client(answers: &[Frames], keep_headers: bool) -> Exchange {
 
 fn template() -> Exchange {
     let (mut client, mut out) = new_client(false);
-    let template = Prepared::template(&get(""), true, &[]).expect("a template");
+    let template = Prepared::template(&get(""), Template { path: true, ..Template::default() }).expect("a template");
     let mut answer = frames(&indexed(b'0'));
     let mut stream = 1;
     Box::new(move |_| {
         out.clear();
         let path = black_box(b"/items/1234567");
-        client.request_filled(0, &template, path, &[], Body::None, &mut out).expect("a stream");
+        client
+            .request_filled(0, &template, Values { path, ..Values::default() }, Body::None, &mut out)
+            .expect("a stream");
         stream += 2;
         number(&mut answer, stream);
         read_answer(&mut client, &answer, &mut out);

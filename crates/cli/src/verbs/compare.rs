@@ -12,9 +12,9 @@ use crate::out;
 
 /// Flags of `weir compare`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = include_str!("../../help/compare.txt"))]
+#[command(after_help = after_help())]
 pub struct Args {
-    /// The folder of the run before, or a file with a result of weir load --json, wrk, wrk2, hey, k6, vegeta or oha.
+    /// The folder of the run before, or a file with one result of a load generator (see below).
     before: PathBuf,
     /// The folder of the run after, or such a file.
     after: PathBuf,
@@ -41,6 +41,12 @@ pub struct Args {
     /// Print markdown for a pull request on standard output.
     #[arg(long)]
     markdown: bool,
+}
+
+/// The examples, and the files that can be read.
+fn after_help() -> String {
+    let files: String = outside::readable().map(|title| format!("  {title}\n")).collect();
+    include_str!("../../help/compare.txt").replace("{files}\n", &files)
 }
 
 /// Runs it.

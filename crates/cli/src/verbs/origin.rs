@@ -23,7 +23,7 @@ pub struct Args {
     /// means a free one. Several make a pool. [default: 127.0.0.1:9000, with --unix a free port]
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen)]
     listen: Vec<Listen>,
-    /// Listen on a Unix socket as well.
+    /// Listen on a Unix socket as well; @NAME is an abstract one.
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
     /// Worker threads. [default: 1, or as many as --connections needs]

@@ -1,34 +1,87 @@
-//! Reads the JSON of k6, vegeta, oha and `weir load`. Called by `outside`. Fields that are not needed are passed over.
+//! Reads the JSON of k6, vegeta, oha and `weir load`. Called by `formats`. Fields that are not needed are passed over, and those that
+//! are `null` were not measured.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::Value;
 use weir_model::InputError;
 use weir_model::load::LoadResult;
-use weir_model::metric::{Metric, Window};
+use weir_model::metric::{Metric, Source, Window};
 
-use super::{Found, Tool, WANTED, error, percentile};
+use super::formats::{Document, line_at};
+use super::{Found, PERCENTILES, Tool, error};
 
-/// Reads whichever it is.
-pub fn read(source: &str, text: &str) -> Result<Found, InputError> {
-    let keys: BTreeMap<String, IgnoredAny> = parse(source, text)?;
-    let has = |key: &str| keys.contains_key(key);
-    match () {
-        () if has("metrics") => k6(source, parse(source, text)?),
-        () if has("latencies") && has("status_codes") => Ok(vegeta(&parse(source, text)?)),
-        () if has("latencyPercentiles") => Ok(oha(&parse(source, text)?)),
-        () if has("window") && has("thread_busy") => Ok(weir(&parse(source, text)?)),
-        () if has("probes") => Err(InputError::of(source, "this is a search of weir load --find-max", WANTED)),
-        () => Err(InputError::of(source, "this JSON is no result of a tool that weir knows", WANTED)),
+impl Document<'_> {
+    /// The value at a path of keys; `None` also where it is `null`.
+    fn get(&self, path: &[&str]) -> Option<&Value> {
+        path.iter().try_fold(&self.value, |value, key| value.get(key)).filter(|value| !value.is_null())
+    }
+
+    fn number(&self, path: &[&str]) -> Result<Option<f64>, InputError> {
+        self.number_of(self.get(path), path)
+    }
+
+    /// The number that a value is.
+    fn number_of(&self, value: Option<&Value>, path: &[&str]) -> Result<Option<f64>, InputError> {
+        let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
+        value.as_f64().map(Some).ok_or_else(|| self.wrong(path, format!("{value} is no number"), "a number"))
+    }
+
+    fn required(&self, path: &[&str]) -> Result<f64, InputError> {
+        self.number(path)?.ok_or_else(|| self.wrong(path, "there is none".to_owned(), "a number"))
+    }
+
+    fn count(&self, path: &[&str]) -> Result<u64, InputError> {
+        let number = self.required(path)?;
+        let wrong = || self.wrong(path, format!("{number} is no number of requests"), "a whole number of at least 0");
+        (number >= 0.0 && number.fract() == 0.0).then_some(number as u64).ok_or_else(wrong)
+    }
+
+    /// Counts by name.
+    fn counts(&self, key: &str) -> Result<Vec<(&str, u64)>, InputError> {
+        let all = self.get(&[key]).and_then(Value::as_object).into_iter().flatten();
+        all.map(|(name, _)| Ok((name.as_str(), self.count(&[key, name])?))).collect()
+    }
+
+    /// An error at the last key of a path, or at the innermost that is there.
+    fn wrong(&self, path: &[&str], found: String, wanted: &str) -> InputError {
+        let (mut at, mut behind) = (self.start, self.start);
+        for key in path.iter().map(|key| format!("\"{key}\"")) {
+            let Some(found) = self.text[behind..].find(&key) else { break };
+            at = behind + found;
+            behind = at + key.len();
+        }
+        let column = self.text[..at].chars().rev().take_while(|c| *c != '\n').count() + 1;
+        let found: String = found.chars().take(80).collect();
+        let wrong = error(self.source, line_at(self.text, at), &path.join("."), format!("column {column}: {found}"));
+        InputError { wanted: wanted.to_owned(), ..wrong }
     }
 }
 
-fn parse<'t, T: Deserialize<'t>>(source: &str, text: &'t str) -> Result<T, InputError> {
-    serde_json::from_str(text).map_err(|e| error(source, e.line().max(1), "", e.to_string()))
+/// An error of the JSON itself.
+pub fn syntax_error(source: &str, wrong: &serde_json::Error) -> InputError {
+    let found = if wrong.is_eof() { "the file is cut off".to_owned() } else { plain(wrong) };
+    error(source, wrong.line().max(1), "", format!("column {}: {found}", wrong.column()))
 }
 
-fn weir(result: &LoadResult) -> Found {
+/// The parser's message without the place, which stands before it.
+fn plain(wrong: &serde_json::Error) -> String {
+    let text = wrong.to_string();
+    text.split_once(" at line ").map_or(text.as_str(), |(found, _)| found).to_owned()
+}
+
+/// `weir load --json`.
+pub fn weir(document: &Document<'_>) -> Result<Found, InputError> {
+    let mut documents = serde_json::Deserializer::from_str(&document.text[document.start..]).into_iter::<LoadResult>();
+    let result = match documents.next() {
+        Some(Ok(result)) => result,
+        Some(Err(wrong)) => {
+            // The parser's other messages name its own types.
+            let found = Some(plain(&wrong)).filter(|found| found.starts_with("missing field"));
+            let found = found.unwrap_or_else(|| "a value that this version of weir does not know".to_owned());
+            let line = line_at(document.text, document.start) + wrong.line().max(1) - 1;
+            return Err(error(document.source, line, "", format!("column {}: {found}", wrong.column())));
+        }
+        None => return Err(document.wrong(&[], "there is no result".to_owned(), "one")),
+    };
     let window = &result.window;
     let mut found = Found::of(Tool::Weir, window.sent);
     found.window_s = Some(result.window_s);
@@ -41,157 +94,104 @@ fn weir(result: &LoadResult) -> Found {
     }
     for metric in wanted {
         let value = match metric.entry().source {
-            weir_model::metric::Source::Times(of) => Some(of(&result.latency)),
-            _ => metric.value(&Window::of_load(result)),
+            Source::Times(of) => Some(of(&result.latency)),
+            _ => metric.value(&Window::of_load(&result)),
         };
         found.set(metric, value);
     }
     if result.cut_short {
         found.lacks.push("It was cut short.".into());
     }
-    found
+    Ok(found)
 }
 
-/// k6's file: of `--summary-export`, or what `handleSummary` gets, where the numbers are below `values`.
-#[derive(Deserialize)]
-struct K6 {
-    metrics: BTreeMap<String, K6Metric>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum K6Metric {
-    Nested { values: BTreeMap<String, f64> },
-    Flat(BTreeMap<String, serde_json::Value>),
-}
-
-impl K6Metric {
-    fn number(&self, name: &str) -> Option<f64> {
-        match self {
-            K6Metric::Nested { values } => values.get(name).copied(),
-            K6Metric::Flat(values) => values.get(name)?.as_f64(),
-        }
-    }
-}
-
-fn k6(source: &str, file: K6) -> Result<Found, InputError> {
-    let number = |metric: &str, name: &str| file.metrics.get(metric)?.number(name);
-    let (Some(count), Some(rate)) = (number("http_reqs", "count"), number("http_reqs", "rate")) else {
-        return Err(InputError::of(source, "it has no http_reqs: the script sent no HTTP request", WANTED));
+/// k6 has three forms. `--summary-export` has the numbers of a metric below its name. The object that `handleSummary` gets has them
+/// below `values`. `--new-machine-readable-summary` has a list of metrics, and the duration apart.
+pub fn k6(document: &Document<'_>) -> Result<Found, InputError> {
+    let metrics = document.get(&["results", "metrics"]).or_else(|| document.get(&["metrics"]));
+    let number = |metric: &str, name: &str| {
+        let has_name = |value: &&Value| value.get("name").and_then(Value::as_str) == Some(metric);
+        let listed = metrics.and_then(Value::as_array).and_then(|list| list.iter().find(has_name));
+        let found = listed.or_else(|| metrics?.get(metric));
+        let value = found.and_then(|value| value.get("values").unwrap_or(value).get(name));
+        document.number_of(value, &["metrics", metric, name])
+    };
+    let Some(count) = number("http_reqs", "count")? else {
+        let wanted = "a script that sends HTTP requests";
+        return Err(document.wrong(&["metrics", "http_reqs"], "there is no http_reqs".to_owned(), wanted));
     };
     let mut found = Found::of(Tool::K6, count.max(0.0) as u64);
-    found.window_s = (rate > 0.0).then(|| count / rate);
-    match number("http_req_failed", "value").or_else(|| number("http_req_failed", "rate")) {
-        Some(failed) => {
-            found.set(Metric::Rate, Some(rate * (1.0 - failed)));
-            found.set(Metric::ErrorShare, Some(failed));
-        }
-        None => {
-            found.set(Metric::Rate, Some(rate));
-            found.lacks.push("It has no http_req_failed: its rate is that of all requests, wrong ones too.".into());
-        }
+    let run_ms = document.number(&["state", "testRunDurationMs"])?;
+    let duration = document.number(&["config", "duration"])?.or(run_ms.map(|ms| ms / 1e3)).filter(|s| *s > 0.0);
+    let rate = number("http_reqs", "rate")?.or(duration.map(|seconds| count / seconds));
+    found.window_s = rate.filter(|rate| *rate > 0.0).map(|rate| count / rate).or(duration);
+    let failed = number("http_req_failed", "value")?;
+    let failed = if failed.is_some() { failed } else { number("http_req_failed", "rate")? };
+    found.set(Metric::ErrorShare, failed);
+    found.set(Metric::Rate, rate.map(|rate| rate * (1.0 - failed.unwrap_or(0.0))));
+    if failed.is_none() {
+        found.lacks.push("It has no http_req_failed: its rate is that of all requests, wrong ones too.".into());
     }
-    let names = [("avg", Metric::Mean), ("med", Metric::P50), ("max", Metric::Max)];
-    let percentiles = ["50", "75", "90", "95", "99", "99.9", "99.99"].map(|percent| {
-        let metric = percent.parse().ok().and_then(percentile);
-        (format!("p({percent})"), metric)
-    });
-    let all = names.map(|(name, metric)| (name.to_owned(), Some(metric))).into_iter().chain(percentiles);
-    for (name, metric) in all {
-        let us = number("http_req_duration", &name).map(|ms| ms * 1e3);
-        found.numbers.extend(metric.zip(us));
+    let us = |name: &str| Ok::<_, InputError>(number("http_req_duration", name)?.map(|ms| ms * 1e3));
+    found.set(Metric::Mean, us("avg")?);
+    found.set(Metric::P50, us("med")?);
+    found.set(Metric::Max, us("max")?);
+    for (percent, metric) in PERCENTILES.into_iter().filter(|(percent, _)| *percent != "50") {
+        found.set(metric, us(&format!("p({percent})"))?);
     }
-    if let Some(dropped) = number("dropped_iterations", "count").filter(|dropped| *dropped > 0.0) {
+    if let Some(dropped) = number("dropped_iterations", "count")?.filter(|dropped| *dropped > 0.0) {
         let said = format!("It dropped {dropped} iterations that were due, of which no latency tells.");
         found.lacks.push(said);
     }
     Ok(found)
 }
 
-#[derive(Deserialize)]
-struct Vegeta {
-    latencies: VegetaLatencies,
-    #[serde(default)]
-    duration: f64,
-    requests: u64,
-    rate: f64,
-    /// Since vegeta 12.2.
-    throughput: Option<f64>,
-    success: f64,
-}
-
-/// Nanoseconds.
-#[derive(Deserialize)]
-struct VegetaLatencies {
-    mean: f64,
-    #[serde(rename = "50th")]
-    p50: f64,
-    #[serde(rename = "90th")]
-    p90: Option<f64>,
-    #[serde(rename = "95th")]
-    p95: f64,
-    #[serde(rename = "99th")]
-    p99: f64,
-    max: f64,
-}
-
-fn vegeta(file: &Vegeta) -> Found {
-    let mut found = Found::of(Tool::Vegeta, file.requests);
-    found.window_s = Some(file.duration / 1e9);
-    if file.requests > 0 {
-        found.set(Metric::Rate, Some(file.throughput.unwrap_or(file.rate * file.success)));
-        found.set(Metric::ErrorShare, Some((1.0 - file.success).max(0.0)));
-        let times = &file.latencies;
-        let of = [
-            (Metric::Mean, Some(times.mean)),
-            (Metric::P50, Some(times.p50)),
-            (Metric::P90, times.p90),
-            (Metric::P95, Some(times.p95)),
-            (Metric::P99, Some(times.p99)),
-            (Metric::Max, Some(times.max)),
-        ];
-        of.into_iter().for_each(|(metric, nanos)| found.set(metric, nanos.map(|nanos| nanos / 1e3)));
+/// vegeta: nanoseconds. It has `throughput` since 12.2.
+pub fn vegeta(document: &Document<'_>) -> Result<Found, InputError> {
+    let mut found = Found::of(Tool::Vegeta, document.count(&["requests"])?);
+    found.window_s = document.number(&["duration"])?.map(|nanos| nanos / 1e9);
+    let (rate, success) = (document.required(&["rate"])?, document.required(&["success"])?);
+    if found.requests > 0 {
+        found.set(Metric::Rate, Some(document.number(&["throughput"])?.unwrap_or(rate * success)));
+        found.set(Metric::ErrorShare, Some((1.0 - success).max(0.0)));
+        for (name, metric) in [
+            ("mean", Metric::Mean),
+            ("50th", Metric::P50),
+            ("90th", Metric::P90),
+            ("95th", Metric::P95),
+            ("99th", Metric::P99),
+            ("max", Metric::Max),
+        ] {
+            found.set(metric, document.number(&["latencies", name])?.map(|nanos| nanos / 1e3));
+        }
     }
     found.lacks.push("Its percentiles are estimates of a digest, not of all times.".into());
-    found
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Oha {
-    summary: OhaSummary,
-    latency_percentiles: BTreeMap<String, Option<f64>>,
-    status_code_distribution: BTreeMap<String, u64>,
-    error_distribution: BTreeMap<String, u64>,
-}
-
-/// Seconds; `null` where there was no answer.
-#[derive(Deserialize)]
-struct OhaSummary {
-    total: f64,
-    slowest: Option<f64>,
-    average: Option<f64>,
+    Ok(found)
 }
 
 /// oha's name of what was in flight when the time was over: no error of the target.
 const OHA_DEADLINE: &str = "aborted due to deadline";
 
-fn oha(file: &Oha) -> Found {
-    let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0u64, u64::saturating_add);
+/// oha: seconds.
+pub fn oha(document: &Document<'_>) -> Result<Found, InputError> {
     let is_right = |status: &str| status.parse().is_ok_and(|status: u16| (200..400).contains(&status));
-    let right = sum(&mut file.status_code_distribution.iter().filter(|(status, _)| is_right(status)).map(|(_, n)| *n));
-    let answered = sum(&mut file.status_code_distribution.values().copied());
-    let failed = file.error_distribution.iter().filter(|(name, _)| *name != OHA_DEADLINE);
-    let ended = answered.saturating_add(sum(&mut failed.map(|(_, n)| *n)));
-    let mut found = Found::of(Tool::Oha, ended);
-    found.window_s = Some(file.summary.total);
-    found.set_right(right, ended, file.summary.total);
-    let us = |seconds: Option<f64>| seconds.map(|seconds| seconds * 1e6);
-    found.set(Metric::Mean, us(file.summary.average));
-    found.set(Metric::Max, us(file.summary.slowest));
-    for (name, seconds) in &file.latency_percentiles {
-        let metric = name.strip_prefix('p').and_then(|percent| percent.parse().ok()).and_then(percentile);
-        found.numbers.extend(metric.zip(us(*seconds)));
+    let (mut right, mut ended) = (0u64, 0u64);
+    for (status, count) in document.counts("statusCodeDistribution")? {
+        ended = ended.saturating_add(count);
+        right = right.saturating_add(if is_right(status) { count } else { 0 });
     }
-    found
+    for (_, count) in document.counts("errorDistribution")?.iter().filter(|(name, _)| *name != OHA_DEADLINE) {
+        ended = ended.saturating_add(*count);
+    }
+    let seconds = document.required(&["summary", "total"])?;
+    let mut found = Found::of(Tool::Oha, ended);
+    found.window_s = Some(seconds);
+    found.set_right(right, ended, seconds);
+    let us = |path: &[&str]| Ok::<_, InputError>(document.number(path)?.map(|seconds| seconds * 1e6));
+    found.set(Metric::Mean, us(&["summary", "average"])?);
+    found.set(Metric::Max, us(&["summary", "slowest"])?);
+    for (percent, metric) in PERCENTILES {
+        found.set(metric, us(&["latencyPercentiles", &format!("p{percent}")])?);
+    }
+    Ok(found)
 }

@@ -1,14 +1,17 @@
 //! Reads results of other load generators, and of `weir load --json`, and lays two of them side by side. `weir compare` calls
 //! [`read`] and [`beside`] where it is given files instead of runs.
 //!
-//! Such a result is one sample: it has no blocks, so no interval, and nothing of it is ever called sure. What a tool does not
-//! measure, or measures otherwise than weir, stands beside its numbers.
+//! A file is recognised by what it contains (`formats`), and holds one result. Such a result is one sample: it has no blocks, so no
+//! interval, and nothing of it is ever called sure. What a tool does not measure, or measures otherwise than weir, stands beside its
+//! numbers.
 
 mod beside;
 mod csv;
+mod formats;
 mod json;
 mod text;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -17,13 +20,10 @@ use weir_model::InputError;
 use weir_model::metric::Metric;
 
 pub use beside::{Beside, Number, beside};
+pub use formats::readable;
 
 /// Larger files are not read: no tool's summary is this long, and a million lines of hey's CSV are less.
 const LARGEST: u64 = 256 << 20;
-
-/// What can be read.
-const WANTED: &str = "the output of wrk or wrk2 (with --latency), of hey (text, or -o csv), k6 --summary-export, \
-                      vegeta report -type=json, oha --output-format json or weir load --json";
 
 /// A tool whose results can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -68,8 +68,8 @@ impl Tool {
                  those that a stall kept from being sent (coordinated omission)"
             }
             Tool::Wrk2 => {
-                "counts latency from when a request was due, as weir does, unless it was started with -U; its first ten \
-                 seconds calibrate and are not measured"
+                "counts latency from when a request was due, as weir does; its first ten seconds calibrate and are not \
+                 measured"
             }
             Tool::K6 => {
                 "counts latency from when a request was sent: what a virtual user waited before that is not in it"
@@ -118,10 +118,11 @@ pub struct ToolResult {
 /// Reads a file.
 ///
 /// # Errors
-/// The file cannot be read, is no result of a tool that is known, or says what cannot be; with its name and the line.
+/// The file cannot be read, is no result of a tool that is known, has several results, or says what cannot be; with its name and
+/// the line.
 pub fn read(path: &Path) -> Result<ToolResult, InputError> {
     let source = path.display().to_string();
-    let wrong = |found: String| InputError::of(&source, found, WANTED);
+    let wrong = |found: String| InputError::of(&source, found, wanted());
     let size = std::fs::metadata(path).map_err(|e| wrong(e.to_string()))?.len();
     if size > LARGEST {
         return Err(wrong(format!("the file has {size} bytes")));
@@ -137,19 +138,35 @@ pub fn read(path: &Path) -> Result<ToolResult, InputError> {
 /// # Errors
 /// As [`read`].
 pub fn parse(source: &str, bytes: &[u8]) -> Result<ToolResult, InputError> {
-    let text = std::str::from_utf8(bytes).map_err(|e| {
-        let line = 1 + bytes[..e.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-        error(source, line, "", "this is no UTF-8")
-    })?;
-    // PowerShell writes a mark of the byte order before what a program prints.
-    let text = text.trim_start_matches('\u{feff}');
-    let found = match text.trim_start().as_bytes().first() {
-        None => return Err(InputError::of(source, "the file is empty", WANTED)),
-        Some(b'{') => json::read(source, text)?,
-        Some(_) if text.starts_with("response-time,") => csv::hey(source, text)?,
-        Some(_) => text::read(source, text)?,
+    let text = decode(source, bytes)?;
+    if text.trim().is_empty() {
+        return Err(InputError::of(source, "the file is empty", wanted()));
+    }
+    formats::read(source, &text)?.checked(source)
+}
+
+/// The text without a byte order mark. PowerShell writes what a program prints in UTF-16.
+fn decode<'b>(source: &str, bytes: &'b [u8]) -> Result<Cow<'b, str>, InputError> {
+    let wide = |unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+        String::from_utf16(&units).map(Cow::Owned).map_err(|_| error(source, 1, "", "this is no UTF-16"))
     };
-    found.checked(source)
+    match bytes {
+        [0xff, 0xfe, ..] => wide(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => wide(u16::from_be_bytes),
+        _ => {
+            let text = std::str::from_utf8(bytes).map_err(|e| {
+                let line = 1 + bytes[..e.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+                error(source, line, "", "this is no UTF-8")
+            })?;
+            Ok(Cow::Borrowed(text.trim_start_matches('\u{feff}')))
+        }
+    }
+}
+
+/// The formats that can be read, for messages.
+fn wanted() -> String {
+    format!("a result of one of: {}", readable().collect::<Vec<_>>().join("; "))
 }
 
 /// What a parser found in a text.
@@ -195,7 +212,7 @@ impl Found {
             }
         }
         if self.numbers.is_empty() {
-            return Err(InputError::of(source, "nothing was measured: no request ended", WANTED));
+            return Err(InputError::of(source, "nothing was measured: no request ended", wanted()));
         }
         let name = self.tool.as_str();
         let mut lacks: Vec<String> = [self.tool.latency(), self.tool.right()]
@@ -220,18 +237,20 @@ impl Found {
     }
 }
 
+/// The percentiles that weir has, as tools write them.
+const PERCENTILES: [(&str, Metric); 7] = [
+    ("50", Metric::P50),
+    ("75", Metric::P75),
+    ("90", Metric::P90),
+    ("95", Metric::P95),
+    ("99", Metric::P99),
+    ("99.9", Metric::P999),
+    ("99.99", Metric::P9999),
+];
+
 /// The metric of a percentile, such as 99.9.
 fn percentile(percent: f64) -> Option<Metric> {
-    let known = [
-        (50.0, Metric::P50),
-        (75.0, Metric::P75),
-        (90.0, Metric::P90),
-        (95.0, Metric::P95),
-        (99.0, Metric::P99),
-        (99.9, Metric::P999),
-        (99.99, Metric::P9999),
-    ];
-    known.into_iter().find(|(of, _)| *of == percent).map(|(_, metric)| metric)
+    PERCENTILES.into_iter().find(|(known, _)| known.parse() == Ok(percent)).map(|(_, metric)| metric)
 }
 
 /// A number as tools print it: digits and a point. Rust's own parser takes signs, exponents, `inf` and `nan` as well.
@@ -243,5 +262,5 @@ fn number(text: &str) -> Option<f64> {
 /// An error in a line, 1-based.
 fn error(source: &str, line: usize, key: &str, found: impl Into<String>) -> InputError {
     let key = (!key.is_empty()).then(|| key.to_owned());
-    InputError { line: Some(line), key, ..InputError::of(source, found, WANTED) }
+    InputError { line: Some(line), key, ..InputError::of(source, found, wanted()) }
 }

@@ -1,23 +1,11 @@
-//! Reads the texts that wrk, wrk2 and hey print. Called by `outside`. Other lines, such as those of a script around the tool, are
+//! Reads the texts that wrk, wrk2 and hey print. Called by `formats`. Other lines, such as those of a script around the tool, are
 //! passed over; a line that begins as one of the tool's and does not go on so is an error.
 
 use weir_model::InputError;
 use weir_model::metric::Metric;
 
-use super::{Found, Tool, WANTED, error, number, percentile};
-
-/// Reads either.
-pub fn read(source: &str, text: &str) -> Result<Found, InputError> {
-    let has = |start: &str| text.lines().any(|line| line.trim_start().starts_with(start));
-    match () {
-        () if has("Success rate:") => {
-            Err(InputError::of(source, "this is oha's text, which rounds its times", "oha --output-format json"))
-        }
-        () if has("Running ") && has("Requests/sec:") => wrk(source, text),
-        () if has("Summary:") && has("Requests/sec:") => hey(source, text),
-        () => Err(InputError::of(source, "this is no result of a tool that weir knows", WANTED)),
-    }
-}
+use super::formats::Document;
+use super::{Found, Tool, error, number, percentile};
 
 /// A line of the text, with what errors name.
 struct Line<'t> {
@@ -27,8 +15,8 @@ struct Line<'t> {
 }
 
 impl<'t> Line<'t> {
-    fn all(source: &'t str, text: &'t str) -> impl Iterator<Item = Line<'t>> {
-        text.lines().enumerate().map(move |(at, text)| Line { source, number: at + 1, text: text.trim() })
+    fn all(document: &'t Document<'_>) -> impl Iterator<Item = Line<'t>> {
+        document.lines().map(|(number, text)| Line { source: document.source, number, text: text.trim() })
     }
 
     /// What follows a label.
@@ -49,43 +37,85 @@ impl<'t> Line<'t> {
         text.parse().map_err(|_| self.wrong("a whole number"))
     }
 
-    /// A time of wrk in microseconds: `1.32ms`.
-    fn time_us(&self, text: &str) -> Result<f64, InputError> {
+    /// A time of wrk in microseconds: `1.32ms`; `None` where nothing was measured: `-nanus`.
+    fn time_us(&self, text: &str) -> Result<Option<f64>, InputError> {
         let units = [("us", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 60e6), ("h", 3_600e6)];
         let read = |(unit, us): (&str, f64)| Some(number(text.strip_suffix(unit)?)? * us);
-        units.into_iter().find_map(read).ok_or_else(|| self.wrong("a time such as 1.32ms"))
+        let time = units.into_iter().find_map(read);
+        (time.is_some() || is_nan(text)).then_some(time).ok_or_else(|| self.wrong("a time such as 1.32ms"))
     }
 
-    /// A number of hey in microseconds: `0.0017 secs`.
-    fn secs_us(&self, text: &str) -> Result<f64, InputError> {
-        Ok(self.secs(text)? * 1e6)
+    /// A time of hey in seconds: `0.0017 secs`; `None` where nothing was measured: `NaN secs`.
+    fn secs(&self, text: &str) -> Result<Option<f64>, InputError> {
+        let text = text.strip_suffix("secs").map_or("", str::trim);
+        let seconds = number(text);
+        (seconds.is_some() || is_nan(text)).then_some(seconds).ok_or_else(|| self.wrong("a time such as 0.0017 secs"))
     }
 
-    fn secs(&self, text: &str) -> Result<f64, InputError> {
-        let seconds = text.strip_suffix("secs").and_then(|text| number(text.trim()));
-        seconds.ok_or_else(|| self.wrong("a time such as 0.0017 secs"))
+    /// The same in microseconds.
+    fn secs_us(&self, text: &str) -> Result<Option<f64>, InputError> {
+        Ok(self.secs(text)?.map(|seconds| seconds * 1e6))
     }
 }
 
-/// wrk and wrk2.
-fn wrk(source: &str, text: &str) -> Result<Found, InputError> {
+/// The mean of no request.
+fn is_nan(text: &str) -> bool {
+    text.trim_start_matches('-').get(..3).is_some_and(|text| text.eq_ignore_ascii_case("nan"))
+}
+
+/// A table of percentiles.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Table {
+    /// The latency that counts.
+    Latency,
+    /// wrk2's second table, without the time that requests had to wait before they were sent.
+    Uncorrected,
+}
+
+/// wrk and wrk2. Lines behind the transfer rate are a script's.
+pub fn wrk(document: &Document<'_>) -> Result<Found, InputError> {
     let mut found = Found::of(Tool::Wrk, 0);
     let (mut bad, mut unanswered, mut seconds, mut per_second) = (0, 0, None, None);
-    let mut in_distribution = false;
-    for line in Line::all(source, text) {
+    let (mut columns, mut table, mut tables) = (Vec::new(), None, Vec::new());
+    for line in Line::all(document).take_while(|line| line.after("Transfer/sec:").is_none()) {
         let words: Vec<&str> = line.text.split_whitespace().collect();
-        if line.text.starts_with("Running ") && in_distribution {
-            return Err(line.wrong("one result in a file"));
-        } else if let Some(rest) = line.after("Latency Distribution") {
-            in_distribution = true;
+        if let Some(rest) = line.after("Latency Distribution") {
+            table = Some(if rest.contains("Uncorrected") { Table::Uncorrected } else { Table::Latency });
+            if tables.contains(&table) {
+                return Err(InputError {
+                    found: "a second result's table begins here".to_owned(),
+                    ..line.wrong("one result a file")
+                });
+            }
+            tables.push(table);
             if rest.contains("HdrHistogram") {
                 found.tool = Tool::Wrk2;
             }
-        } else if line.text.starts_with("Thread calibration:") {
+        } else if let (Some(_), [percent, time]) = (table, &words[..])
+            && let Some(percent) = percent.strip_suffix('%')
+        {
+            let metric = percentile(line.number(percent)?).filter(|_| table == Some(Table::Latency));
+            let time = line.time_us(time)?;
+            found.numbers.extend(metric.zip(time));
+        } else {
+            table = None;
+        }
+        if line.after("Thread calibration:").is_some() {
             found.tool = Tool::Wrk2;
-        } else if let ["Latency", mean, _, max, ..] = words[..] {
-            found.set(Metric::Mean, Some(line.time_us(mean)?));
-            found.set(Metric::Max, Some(line.time_us(max)?));
+        } else if let Some(names) = line.after("Thread Stats") {
+            columns = names.split_whitespace().collect();
+        } else if let ["Latency", times @ ..] = &words[..]
+            && table.is_none()
+        {
+            // Once, and where the names of the columns are known.
+            for (name, time) in std::mem::take(&mut columns).into_iter().zip(times) {
+                match name {
+                    "Avg" => found.set(Metric::Mean, line.time_us(time)?),
+                    "Max" => found.set(Metric::Max, line.time_us(time)?),
+                    "99%" => found.set(Metric::P99, line.time_us(time)?),
+                    _ => {}
+                }
+            }
         } else if let Some(rest) = line.after("Socket errors:") {
             for part in rest.split(',') {
                 let n = part.split_whitespace().nth(1).unwrap_or_default();
@@ -99,19 +129,16 @@ fn wrk(source: &str, text: &str) -> Result<Found, InputError> {
             found.connections = Some(line.count(connections)?);
         } else if let [requests, "requests", "in", time, ..] = words[..] {
             found.requests = line.count(requests)?;
-            seconds = Some(line.time_us(time.trim_end_matches(','))? / 1e6);
-        } else if let (true, [percent, time]) = (in_distribution, &words[..])
-            && let Some(percent) = percent.strip_suffix('%')
-        {
-            let metric = percentile(line.number(percent)?);
-            let time = line.time_us(time)?;
-            found.numbers.extend(metric.map(|metric| (metric, time)));
+            seconds = line.time_us(time.trim_end_matches(','))?.map(|us| us / 1e6);
         }
     }
-    let per_second = per_second.ok_or_else(|| InputError::of(source, "there is no Requests/sec", WANTED))?;
+    let cut_off =
+        || InputError::of(document.source, "there is no Requests/sec: the result is cut off", "all that wrk printed");
+    let per_second = per_second.ok_or_else(cut_off)?;
     found.window_s = seconds;
     if bad > found.requests {
-        return Err(InputError::of(source, format!("{bad} of {} responses are wrong", found.requests), WANTED));
+        let said = format!("{bad} of {} responses are wrong", found.requests);
+        return Err(InputError::of(document.source, said, "at most all of them"));
     }
     let right = found.requests - bad;
     // Without the number of requests it would not be known how many of them were right.
@@ -128,41 +155,56 @@ fn wrk(source: &str, text: &str) -> Result<Found, InputError> {
             .lacks
             .push("It counts errors of sockets, which may be more or fewer than requests without answer.".into());
     }
+    if tables.contains(&Some(Table::Uncorrected)) {
+        found.lacks.push("Its table of uncorrected latency is left out.".into());
+    }
     Ok(found)
 }
 
+/// A list of hey, which ends with an empty line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    Statuses,
+    Errors,
+}
+
 /// hey.
-fn hey(source: &str, text: &str) -> Result<Found, InputError> {
+pub fn hey(document: &Document<'_>) -> Result<Found, InputError> {
     let mut found = Found::of(Tool::Hey, 0);
-    let (mut right, mut seconds) = (0u64, None);
-    let (mut statuses, mut errors) = (false, false);
-    for line in Line::all(source, text) {
-        if let Some(rest) = line.after("Total:") {
-            seconds = Some(line.secs(rest)?);
+    let (mut right, mut seconds, mut list, mut has_statuses) = (0u64, None, None, false);
+    for line in Line::all(document) {
+        if let (None, Some(rest)) = (seconds, line.after("Total:")) {
+            seconds = line.secs(rest)?;
         } else if let Some(rest) = line.after("Slowest:") {
-            found.set(Metric::Max, Some(line.secs_us(rest)?));
+            found.set(Metric::Max, line.secs_us(rest)?);
         } else if let Some(rest) = line.after("Average:") {
-            found.set(Metric::Mean, Some(line.secs_us(rest)?));
+            found.set(Metric::Mean, line.secs_us(rest)?);
         } else if let Some((percent, time)) = line.text.split_once("% in ") {
             // Some versions write a second per cent sign.
             let metric = percentile(line.number(percent.trim_end_matches('%'))?);
             let time = line.secs_us(time)?;
-            found.numbers.extend(metric.map(|metric| (metric, time)));
+            found.numbers.extend(metric.zip(time));
         } else if line.text.starts_with("Status code distribution:") {
-            (statuses, errors) = (true, false);
+            (list, has_statuses) = (Some(List::Statuses), true);
         } else if line.text.starts_with("Error distribution:") {
-            (statuses, errors) = (false, true);
-        } else if let Some((key, rest)) = line.text.strip_prefix('[').and_then(|text| text.split_once(']')) {
-            if statuses {
-                let n = line.count(rest.trim().strip_suffix("responses").unwrap_or(rest).trim())?;
-                right += if (200..400).contains(&line.count(key)?) { n } else { 0 };
-                found.requests = found.requests.saturating_add(n);
-            } else if errors {
-                found.requests = found.requests.saturating_add(line.count(key)?);
-            }
+            list = Some(List::Errors);
+        } else if line.text.is_empty() {
+            list = None;
+        } else if let (Some(list), Some((key, rest))) =
+            (list, line.text.strip_prefix('[').and_then(|text| text.split_once(']')))
+        {
+            let key = line.count(key)?;
+            let count = match list {
+                List::Statuses => line.count(rest.trim().strip_suffix("responses").unwrap_or(rest).trim())?,
+                List::Errors => key,
+            };
+            let is_right = list == List::Statuses && (200..400).contains(&key);
+            right = right.saturating_add(if is_right { count } else { 0 });
+            found.requests = found.requests.saturating_add(count);
         }
     }
-    let seconds = seconds.ok_or_else(|| InputError::of(source, "there is no Total", WANTED))?;
+    let cut_off = || InputError::of(document.source, "the result is cut off", "all that hey printed, from Summary on");
+    let seconds = seconds.filter(|_| has_statuses).ok_or_else(cut_off)?;
     found.window_s = Some(seconds);
     found.set_right(right, found.requests, seconds);
     found.lacks.push("Its times are whole tenths of a millisecond.".into());

@@ -19,7 +19,7 @@ fn real(name: &str) -> ToolResult {
 }
 
 /// All recorded files.
-const FILES: [(&str, Tool); 9] = [
+const FILES: [(&str, Tool); 12] = [
     ("wrk.txt", Tool::Wrk),
     ("wrk-503.txt", Tool::Wrk),
     ("wrk2.txt", Tool::Wrk2),
@@ -29,6 +29,9 @@ const FILES: [(&str, Tool); 9] = [
     ("k6.json", Tool::K6),
     ("vegeta.json", Tool::Vegeta),
     ("weir.json", Tool::Weir),
+    ("wrk2-u-latency.txt", Tool::Wrk2),
+    ("oha-1.15.json", Tool::Oha),
+    ("k6-machine-readable.json", Tool::K6),
 ];
 
 #[test]
@@ -39,8 +42,9 @@ fn the_tool_follows_from_the_content() {
         assert!(result.requests > 0 && result.window_s > Some(0.0), "{name}: {result:?}");
         // Times are in order, whatever the tool's unit is.
         let of = |metric| result.numbers.get(&metric).copied().unwrap_or_else(|| panic!("{name} has no {metric:?}"));
-        let times = [of(Metric::P50), of(Metric::P90), of(Metric::Max)];
-        assert!(times.is_sorted() && (0.0..10e6).contains(&times[0]), "{name}: {times:?}");
+        let p90 = result.numbers.get(&Metric::P90).copied().unwrap_or(of(Metric::P50));
+        let times = [of(Metric::P50), p90, of(Metric::Max)];
+        assert!(times.is_sorted() && (0.0..20e6).contains(&times[0]), "{name}: {times:?}");
         assert!((0.0..=1.0).contains(&of(Metric::ErrorShare)), "{name}");
     }
 }
@@ -64,6 +68,150 @@ fn numbers_are_those_in_the_file() {
     let hey = real("hey.txt");
     assert_eq!(hey.numbers[&Metric::ErrorShare], 0.0);
     close(&hey, Metric::Rate, hey.requests as f64 / hey.window_s.expect("a length"));
+}
+
+#[test]
+fn of_two_tables_the_corrected_one_counts() {
+    let result = real("wrk2-u-latency.txt");
+    let numbers = [Metric::P50, Metric::P99, Metric::Mean, Metric::Rate].map(|metric| result.numbers[&metric]);
+    assert_eq!(numbers, [17e6, 25e6, 17e6, 250.0]);
+    let skips_second_table =
+        |result: &ToolResult| result.lacks.iter().any(|lack| lack.contains("uncorrected latency is left out"));
+    assert!(skips_second_table(&result) && !skips_second_table(&real("wrk2.txt")));
+    // In the other order, and where the corrected one is cut off.
+    let text = std::fs::read_to_string(file("wrk2-u-latency.txt")).expect("recorded");
+    let (head, tables) = text.split_once("  Latency Distribution").expect("a table");
+    let (corrected, rest) = tables.split_once("\n\n  Latency Distribution").expect("two tables");
+    let (uncorrected, end) = rest.split_once("\n-----").expect("its end");
+    let table = "  Latency Distribution";
+    let turned = format!("{head}{table}{uncorrected}\n\n{table}{corrected}\n-----{end}");
+    assert_eq!(parse("a", turned.as_bytes()).expect("a result").numbers, result.numbers);
+    let alone = parse("a", format!("{head}{table}{uncorrected}\n-----{end}").as_bytes()).expect("a result");
+    assert!(!alone.numbers.contains_key(&Metric::P50) && skips_second_table(&alone), "{alone:?}");
+    let twice = format!("{head}{table}{corrected}\n\n{table}{corrected}\n-----{end}");
+    let error = parse("a", twice.as_bytes()).expect_err("two tables").to_string();
+    assert!(error.starts_with("a:13: a second result"), "{error}");
+}
+
+#[test]
+fn a_json_document_is_known_by_what_it_has() {
+    let numbers = |result: &ToolResult, metrics: &[Metric]| {
+        metrics.iter().map(|metric| result.numbers[metric]).collect::<Vec<f64>>()
+    };
+    let oha = real("oha-1.15.json");
+    assert_eq!(numbers(&oha, &[Metric::Rate, Metric::P50, Metric::P99]), [1_000.0, 3_000.0, 20_000.0]);
+    let k6 = real("k6-machine-readable.json");
+    let metrics = [Metric::Rate, Metric::ErrorShare, Metric::Mean, Metric::P50, Metric::P90, Metric::P95, Metric::Max];
+    assert_eq!(numbers(&k6, &metrics), [495.0, 0.01, 2_000.0, 1_500.0, 3_000.0, 4_000.0, 20_000.0]);
+    assert_eq!((k6.requests, k6.window_s), (5_000, Some(10.0)));
+    // Whatever the order of the keys is, and with text of a script before and behind.
+    for (name, _) in FILES.iter().filter(|(name, _)| name.ends_with(".json")) {
+        let text = std::fs::read_to_string(file(name)).expect("recorded");
+        let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let mut keys: Vec<(String, serde_json::Value)> =
+            value.as_object().expect("an object").clone().into_iter().collect();
+        keys.reverse();
+        let turned = serde_json::Value::Object(keys.into_iter().collect());
+        let around = format!("{{\"level\": \"info\"}}\nstarting [1]\n{turned:#}\ndone {{}}\n");
+        assert_eq!(parse(name, around.as_bytes()).expect(name).numbers, real(name).numbers, "{name}");
+    }
+    // k6 without a rate and with the duration of `handleSummary`; oha with nothing but errors.
+    let k6 = r#"{"state":{"testRunDurationMs":5000.0},"metrics":{"http_reqs":{"values":{"count":100}},"http_req_duration":{"values":{"med":null,"max":7}}}}"#;
+    let result = parse("a", k6.as_bytes()).expect("a result");
+    assert_eq!((result.numbers[&Metric::Rate], result.numbers.get(&Metric::P50)), (20.0, None));
+    let oha = r#"{"latencyPercentiles":{"p50":null,"p99":null},"errorDistribution":{"connection refused":5},"statusCodeDistribution":{},
+        "summary":{"successRate":0.0,"total":1.5,"slowest":null,"average":null}}"#;
+    let result = parse("a", oha.as_bytes()).expect("a result");
+    assert_eq!((numbers(&result, &[Metric::Rate, Metric::ErrorShare]), result.requests), (vec![0.0, 1.0], 5));
+}
+
+#[test]
+fn a_file_has_one_result() {
+    for (name, line) in [("hey-three-results.txt", 17), ("wrk-two-results.txt", 10)] {
+        let error = read(&file(name)).expect_err(name).to_string();
+        assert!(
+            error.ends_with(&format!("{name}:{line}: a second result begins here\n  expected: one result a file")),
+            "{error}"
+        );
+    }
+    // Any two, of one tool or of two, whole or with the second cut off.
+    let text = |name: &str| std::fs::read_to_string(file(name)).expect("recorded");
+    for (first, _) in FILES {
+        for (second, _) in FILES {
+            let (one, two) = (text(first), text(second));
+            let line = one.lines().count() + 1 + two.lines().take_while(|line| line.is_empty()).count();
+            let cut: String = two.chars().take(two.chars().count() * 2 / 3).collect();
+            for two in [two, cut] {
+                let both = format!("{}\n{two}", one.strip_suffix('\n').unwrap_or(&one));
+                let error = parse("a", both.as_bytes()).expect_err(first).to_string();
+                assert!(error.starts_with(&format!("a:{line}: a second result")), "{first}, {second}: {error}");
+            }
+        }
+    }
+    let oha = text("oha-1.15.json");
+    for both in [format!("{oha}{oha}"), format!("[{oha},{oha}]"), format!("\u{feff}{oha}\u{feff}{oha}")] {
+        assert!(parse("a", both.as_bytes()).expect_err("two").to_string().contains("a second result"));
+    }
+}
+
+#[test]
+fn a_file_of_windows_is_read_like_any() {
+    for (name, _) in FILES {
+        let text = std::fs::read_to_string(file(name)).expect("recorded");
+        let lines = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+        assert_eq!(parse(name, lines.as_bytes()).expect(name).numbers, real(name).numbers);
+        for bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+            let wide: Vec<u8> = lines.encode_utf16().flat_map(bytes).collect();
+            assert_eq!(parse(name, &wide).expect(name).numbers, real(name).numbers);
+        }
+    }
+}
+
+#[test]
+fn what_a_script_prints_is_passed_over() {
+    let wrk = std::fs::read_to_string(file("wrk.txt")).expect("recorded");
+    let script = "Running benchmark of nginx\n====== 1 ======\nLatency of the first request\n";
+    let done =
+        "------\n50%,67\n90% 9000\nLatency 1 2 3 4\nthread 1 made 5 requests\n{\"p50\": 67}\nTotal: all\n[1]+ Done\n";
+    let result = parse("a", format!("{script}{wrk}{done}").as_bytes()).expect("a result");
+    assert_eq!(result.numbers, real("wrk.txt").numbers);
+    let hey = std::fs::read_to_string(file("hey.txt")).expect("recorded");
+    let result = parse("a", format!("Total: 1 run\n{hey}[1]+ Done hey\nTotal: all\n").as_bytes()).expect("a result");
+    assert_eq!(result.numbers, real("hey.txt").numbers);
+    // Nothing was measured, or in another column.
+    let none = wrk.replace("  231.94us  656.73us   6.51ms", "  -nanus  -nanus 0.00us");
+    assert!(!parse("a", none.as_bytes()).expect("a result").numbers.contains_key(&Metric::Mean));
+    let other = wrk.replace("Stdev     Max", "Stdev     99%").replace("    99%    3.65ms\n", "");
+    let result = parse("a", other.as_bytes()).expect("a result");
+    assert_eq!((result.numbers[&Metric::P99], result.numbers.get(&Metric::Max)), (6_510.0, None));
+}
+
+#[test]
+fn what_is_known_and_not_read_says_what_is() {
+    for (name, title, wanted) in [
+        ("ab.txt", "ab's text", "hey -o csv; "),
+        ("fortio.txt", "fortio's text", "hey -o csv; "),
+        ("h2load.txt", "h2load's text", "hey -o csv; "),
+        ("memtier.txt", "memtier_benchmark's text", "hey -o csv; "),
+        ("redis-benchmark.txt", "redis-benchmark's text", "hey -o csv; "),
+        ("oha.txt", "oha's text", "oha --output-format json"),
+    ] {
+        let error = read(&file(name)).expect_err(name).to_string();
+        assert!(error.contains(&format!("this is {title}: ")) && error.contains(wanted), "{error}");
+    }
+    for (text, title) in [
+        ("Requests      [total, rate, throughput]  1, 2, 3\n", "vegeta's text"),
+        (
+            "{\"attack\":\"\",\"seq\":0,\"code\":200}\n{\"attack\":\"\",\"seq\":1,\"code\":200}\n",
+            "vegeta attack or encode",
+        ),
+        ("     http_req_duration..............: avg=3.45ms min=1ms\n", "k6's text"),
+        ("{\"type\":\"Metric\",\"data\":{},\"metric\":\"http_reqs\"}\n", "k6 --out json"),
+        ("request-start,DNS,DNS+dialup\n0.1,0.2,0.3\n", "oha --output-format csv"),
+    ] {
+        let error = parse("a", text.as_bytes()).expect_err(text).to_string();
+        assert!(error.starts_with(&format!("a:1: this is {title}: ")), "{error}");
+    }
 }
 
 #[test]
@@ -114,22 +262,42 @@ fn what_differs_between_tools_stands_beside_and_nothing_is_sure() {
 fn errors_name_file_and_line() {
     for (text, said) in [
         ("", "a.txt: the file is empty"),
+        ("\u{feff} \r\n", "a.txt: the file is empty"),
         ("hello\n", "a.txt: this is no result of a tool that weir knows"),
-        ("{\n\"a\": \n}", "a.txt:3: expected value"),
+        ("{\n\"a\": \n}", "a.txt:3: column 1: expected value"),
+        ("{\n\"a\": [1, 2", "a.txt:2: column 10: the file is cut off"),
         ("{\"a\": 1}", "a.txt: this JSON is no result"),
-        ("{\"probes\": []}", "a.txt: this is a search of weir load --find-max"),
-        ("{\"metrics\": {}}", "a.txt: it has no http_reqs"),
-        ("{\"latencies\": {},\n\"status_codes\": {}}", "a.txt:1: missing field"),
-        ("Running 1s\nRequests/sec: many\n", "a.txt:2: \"Requests/sec: many\"\n  expected: a number"),
-        ("Running 1s\n  Latency 1 2 3\nRequests/sec: 1\n", "a.txt:2: \"Latency 1 2 3\"\n  expected: a time"),
-        ("Running 1s\nRequests/sec: 5\n", "a.txt: nothing was measured"),
-        ("Summary:\n  Success rate: 1\n Requests/sec: 1", "a.txt: this is oha's text"),
-        ("Summary:\nRequests/sec: 1\nTotal: soon", "a.txt:3: \"Total: soon\""),
+        ("[]", "a.txt: this JSON is no result"),
+        ("{\"probes\": []}", "a.txt:1: this is weir load --find-max --json: a search"),
+        ("{\"metrics\": {}}", "a.txt:1: metrics.http_reqs: column 2: there is no http_reqs"),
+        ("{\"latencies\": {},\n\"status_codes\": {}}", "a.txt:1: requests: column 1: there is none"),
+        (
+            "{\"latencies\": {\"50th\": 1,\n  \"99th\": \"soon\"}, \"status_codes\": {}, \"requests\": 1, \"rate\": 1, \"success\": 1}",
+            "a.txt:2: latencies.99th: column 3: \"soon\" is no number\n  expected: a number",
+        ),
+        (
+            "{\"summary\": {\"total\": 1},\n\"latencyPercentiles\": {},\n\"statusCodeDistribution\": {\"200\": 1.5}}",
+            "a.txt:3: statusCodeDistribution.200: column 28: 1.5 is no number of requests",
+        ),
+        ("{\"window\":\n 1, \"thread_busy\": true}", "a.txt:2: column"),
+        ("Running 1s test @ a\nRequests/sec: many\n", "a.txt:2: \"Requests/sec: many\"\n  expected: a number"),
+        (
+            "Running 1s test @ a\nThread Stats Avg Stdev Max\n  Latency 1 2 3\nRequests/sec: 1\n",
+            "a.txt:3: \"Latency 1 2 3\"\n  expected: a time",
+        ),
+        ("Running 1s test @ a\nRequests/sec: 5\n", "a.txt: nothing was measured"),
+        ("Running 1s test @ a\n", "a.txt: there is no Requests/sec: the result is cut off"),
+        ("Summary:\n  Success rate: 1\n Requests/sec: 1", "a.txt:1: this is oha's text"),
+        ("Summary:\nTotal: soon\nRequests/sec: 1", "a.txt:2: \"Total: soon\""),
+        ("Summary:\n  Total:\t2.0 secs\n", "a.txt: the result is cut off"),
         ("response-time,offset\n", "a.txt:1: there are no columns"),
         ("response-time,status-code,offset\n0.1,200,0\n0.1,-,0\n", "a.txt:3: status-code: \"-\" is no number"),
     ] {
         let error = parse("a.txt", text.as_bytes()).expect_err(text).to_string();
         assert!(error.starts_with(said), "{text:?}: {error}");
+        for rust in ["f64", "u64", "u32", "i64", "struct ", "enum ", "variant", "::", "map"] {
+            assert!(!error.contains(rust), "{text:?}: {error}");
+        }
     }
     assert!(parse("a.txt", b"a\n\xff").expect_err("no UTF-8").to_string().starts_with("a.txt:2: this is no UTF-8"));
     assert!(read(Path::new("/no/such/file")).expect_err("no file").to_string().starts_with("/no/such/file: "));

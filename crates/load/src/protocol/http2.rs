@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use weir_model::load::{ANSWER_HEADER, ErrorKind, LoadProtocol, LoadSpec, RequestSpec};
-use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared, ResetCause, SendError};
+use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared, ResetCause, SendError, Values};
 use weir_wire::names::Name;
 
 use super::http_template::{HttpTemplate, NO_NAME, header, headers_but};
@@ -31,7 +31,7 @@ pub(crate) struct Http2 {
 enum Request {
     /// Always the same.
     Fixed { head: Prepared, body: &'static [u8] },
-    /// With fields, in the path or body, and in the headers at these indices.
+    /// With fields, in the path or body, in the headers at these indices, and in the authority, which is the last header.
     Template { template: HttpTemplate, head: Prepared, changing: Vec<usize> },
 }
 
@@ -79,20 +79,18 @@ impl Protocol for Http2 {
                 let body = if body.is_empty() { Body::None } else { Body::Static(body) };
                 match &name {
                     None => client.request(stream, head, body, out),
-                    Some(name) => client.request_filled(stream, head, b"", &[name], body, out),
+                    Some(name) => {
+                        client.request_filled(stream, head, Values { headers: &[name], ..Values::default() }, body, out)
+                    }
                 }
             }
             Request::Template { template, head, changing } => {
                 let parts = template.render_parts(generator.next(kind));
                 let mut values: [&[u8]; MAX_CHANGING] = [&[]; MAX_CHANGING];
-                let mut changing = changing.iter().copied().peekable();
-                let mut filled = 0;
-                for (index, (_, value)) in parts.headers().enumerate() {
-                    if changing.next_if_eq(&index).is_some() {
-                        values[filled] = value;
-                        filled += 1;
-                    }
+                for (value, index) in values.iter_mut().zip(changing) {
+                    *value = parts.header(*index);
                 }
+                let mut filled = changing.len();
                 if let Some(name) = &name {
                     values[filled] = name;
                     filled += 1;
@@ -102,7 +100,8 @@ impl Protocol for Http2 {
                     Some([]) => Body::None,
                     Some(body) => Body::Static(body),
                 };
-                client.request_filled(stream, head, parts.path(), &values[..filled], body, out)
+                let values = Values { path: parts.path(), authority: parts.last_header(), headers: &values[..filled] };
+                client.request_filled(stream, head, values, body, out)
             }
         };
         match sent {
@@ -189,13 +188,12 @@ impl Request {
         };
         let wrong = |error: http2::EncodeError| format!("the request cannot be sent: {error}");
         if !request.template {
-            let head = Prepared::template(&parts, false, &(given..all.len()).collect::<Vec<_>>()).map_err(wrong)?;
+            let name: Vec<usize> = (given..all.len()).collect();
+            let head = Prepared::template(&parts, http2::Template { headers: &name, ..http2::Template::default() })
+                .map_err(wrong)?;
             return Ok(Request::Fixed { head, body: leak(request.request.body.clone()) });
         }
         let is_text = |text: &str| Template::parse(text.as_bytes()).is_ok_and(|template| template.is_text());
-        if !is_text(authority) {
-            return Err("the Host of a request of HTTP/2 cannot have fields".into());
-        }
         // A template is checked as one of HTTP/1.1, which has a Host. It is last, where it changes no header's index.
         let with_host: Vec<(&str, &str)> = all[..given].iter().copied().chain([("Host", authority)]).collect();
         let template = HttpTemplate::of(&request.request, &with_host, None, spec.feed.as_ref())?;
@@ -206,10 +204,22 @@ impl Request {
         // What stands where the fields are does not matter, but has to be sendable.
         let constant: Vec<(&str, &str)> =
             all.iter().map(|(name, value)| (*name, if is_text(value) { *value } else { "x" })).collect();
-        let path = if is_text(&request.request.path) { &request.request.path } else { "/" };
-        let constant = http2::Request { path, headers: &constant, ..parts };
+        let constant = http2::Request { headers: &constant, ..parts };
         let filled: Vec<usize> = changing.iter().copied().chain(given..all.len()).collect();
-        let head = Prepared::template(&constant, !is_text(&request.request.path), &filled).map_err(wrong)?;
+        let (path, authority_changes) = (!is_text(&request.request.path), !is_text(authority));
+        let prepare = |authority: &str, authority_changes| {
+            let template = http2::Template { path, authority: authority_changes, headers: &filled };
+            Prepared::template(&http2::Request { authority, ..constant }, template).map_err(wrong)
+        };
+        if authority_changes {
+            // HTTP/1.1 may have an empty Host, and HTTP/2 no empty authority.
+            let fields =
+                Template::parse_with(authority.as_bytes(), spec.feed.as_ref()).map_err(|error| error.to_string())?;
+            for sample in fields.samples() {
+                prepare(&String::from_utf8_lossy(&sample), false)?;
+            }
+        }
+        let head = prepare(authority, authority_changes)?;
         Ok(Request::Template { template, head, changing })
     }
 }
@@ -232,8 +242,16 @@ mod tests {
             Request::Template { changing, .. } => assert_eq!(changing, [1]),
             other @ Request::Fixed { .. } => panic!("{other:?}"),
         }
-        spec.requests[0].request.headers[1].1 = "{{seq}}.test".into();
-        let error = Http2::new(&spec, Instance::default()).unwrap_err();
-        assert!(error.contains("Host"), "{error}");
+        // The authority may have fields, if all that they can be is a host.
+        let request = |authority: &str| {
+            let mut spec = spec.clone();
+            spec.requests[0].request.headers[1].1 = authority.into();
+            Request::new(&spec, &spec.requests[0])
+        };
+        assert!(request("{{seq}}.test:{{random:1..9}}").is_ok());
+        for (authority, found) in [("{{pick:a|}}", "\"\""), ("{{pick:a.test|b/c}}", "b/c"), ("{{seqs}}", "{{seqs}}")] {
+            let error = request(authority).unwrap_err();
+            assert!(error.contains(found), "{authority}: {error}");
+        }
     }
 }

@@ -157,9 +157,14 @@ impl<'a> Parts<'a> {
         self.part(0)
     }
 
-    /// The headers, as they were given to [`HttpTemplate::of`].
-    pub(crate) fn headers(self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
-        (1..).zip(&self.template.headers).map(move |(index, (name, _))| (name.as_str(), self.part(index)))
+    /// The value of a header, by its index among those given to [`HttpTemplate::of`].
+    pub(crate) fn header(&self, index: usize) -> &'a [u8] {
+        self.part(1 + index)
+    }
+
+    /// The value of the last one; the path, where there is none.
+    pub(crate) fn last_header(&self) -> &'a [u8] {
+        self.part(self.template.headers.len())
     }
 
     fn part(&self, index: usize) -> &'a [u8] {
@@ -346,8 +351,8 @@ mod tests {
         let mut buffers = Buffers::new();
         let parts = template.render_parts(buffers.fields(9));
         assert_eq!(parts.path(), b"/9");
-        let headers: Vec<(&str, &[u8])> = parts.headers().collect();
-        assert_eq!(headers, [("Host", &b"origin.test"[..]), ("x-id", b"a9b"), ("x-more", b"c")]);
+        assert_eq!([0, 1, 2].map(|index| parts.header(index)), [&b"origin.test"[..], b"a9b", b"c"]);
+        assert_eq!(parts.last_header(), b"c");
         assert_eq!((parts.filled, parts.fixed), (&b"9!"[..], None));
     }
 

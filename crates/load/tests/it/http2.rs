@@ -1,5 +1,8 @@
 //! HTTP/2: streams, resets, goodbyes, and peers that do not speak it.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use weir_load::{LoadError, Outputs, Progress, StopFlag};
 use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec, OfferedRate};
 use weir_model::suite::LoadKind;
@@ -34,6 +37,31 @@ fn streams_carry_every_kind_of_load() {
         assert_eq!((server.connections(), result.connections_used), (2, 2));
         times(&result.latency, ROUND_TRIP, ROUND_TRIP, ROUND_TRIP);
     }
+}
+
+#[test]
+fn a_template_of_the_host_is_the_authority() {
+    let heads = |host: Option<&str>, template: bool| {
+        let world = world();
+        let heads = Rc::<RefCell<Vec<String>>>::default();
+        let log = heads.clone();
+        let server = http2(&world, 100, move |asked| {
+            log.borrow_mut().push(asked.head.clone());
+            Reply::Hello
+        });
+        let mut spec = LoadSpec { connections: 1, ..streams(&server, counted(4), 1) };
+        let request = &mut spec.requests[0];
+        (request.template, request.request.path) = (template, if template { "/{{seq}}" } else { "/" }.into());
+        request.request.headers = host.map(|host| ("Host".to_owned(), host.to_owned())).into_iter().collect();
+        assert_eq!(load(&world, &spec).unwrap().total.right, 4);
+        heads.take()
+    };
+    let numbered = |host: fn(u32) -> String| (0..4).map(|n| format!("GET /{n} {}", host(n))).collect::<Vec<_>>();
+    assert_eq!(heads(Some("shop-{{seq:1}}.test:8080"), true), numbered(|n| format!("shop-{}.test:8080", n + 1)));
+    // Without fields, and without a Host, it is always the same.
+    assert_eq!(heads(Some("shop.test"), true), numbered(|_| "shop.test".to_owned()));
+    assert_eq!(heads(None, true), numbered(|_| "localhost".to_owned()));
+    assert_eq!(heads(Some("shop.test"), false), ["GET / shop.test"; 4]);
 }
 
 #[test]

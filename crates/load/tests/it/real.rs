@@ -73,6 +73,25 @@ fn every_protocol_goes_by_either_driver() {
     }
 }
 
+/// By an abstract Unix socket, and to an address of a zone.
+#[test]
+fn other_addresses_are_reached_by_either_driver() {
+    let lo = weir_net::interface_index("lo").unwrap();
+    for driver in DRIVERS {
+        let name = format!("@weir-load-{}-{driver:?}", std::process::id());
+        let listen = "[::1]:0".parse().unwrap();
+        let options = Options { driver, listen, unix: Some(name.clone().into()), ..Options::default() };
+        let origin = Origin::start(options).unwrap();
+        let zoned = std::net::SocketAddrV6::new(std::net::Ipv6Addr::LOCALHOST, origin.addr().port(), 0, lo);
+        for address in [Endpoint::Unix(name.clone().into()), Endpoint::Tcp(zoned.into())] {
+            let mut spec = LoadSpec { driver, duration_s: 60.0, ..order(origin.addr(), counted(20)) };
+            spec.targets[0].address = address;
+            assert_eq!(load(&spec).unwrap().total.right, 20, "{driver:?} {:?}", spec.targets);
+        }
+        assert_eq!(origin.stop().requests, 40);
+    }
+}
+
 #[test]
 fn large_bodies_go_both_ways_by_either_driver() {
     let body: Vec<u8> = (0..700_000).map(|i| (i % 251) as u8).collect();

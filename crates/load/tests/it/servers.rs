@@ -17,7 +17,7 @@ pub struct Asked {
     /// The request's number over all connections, and on its own, 0-based.
     pub number: u64,
     pub nth: u64,
-    /// Empty with HTTP/2.
+    /// With HTTP/2 method, path and authority.
     pub head: String,
     pub body: Vec<u8>,
 }
@@ -109,6 +109,7 @@ pub fn http2(world: &World, max_streams: u32, reply: impl FnMut(&Asked) -> Reply
     let reply = Rc::new(RefCell::new(reply));
     Server::start(world, "127.0.0.1:0", None, move |connection, seen| -> Reader {
         let (seen, reply, mut nth, mut greeted) = (seen.clone(), reply.clone(), 0, false);
+        let mut last_head = String::new();
         let mut server = http2::Server::new(&http2::Options { max_streams, ..http2::Options::server() });
         Box::new(move |input, now| {
             let (mut rest, mut out) = (&input[..], Vec::new());
@@ -118,6 +119,10 @@ pub fn http2(world: &World, max_streams: u32, reply: impl FnMut(&Asked) -> Reply
             }
             let (mut ended, mut more) = (None, true);
             match server.next(&mut rest, &mut out).ok()? {
+                Some(ServerEvent::Request { head, .. }) => {
+                    let text = [head.method, head.path, head.authority].join(&b' ');
+                    last_head = String::from_utf8(text).unwrap();
+                }
                 Some(ServerEvent::End { stream }) => ended = Some(stream),
                 Some(ServerEvent::Reset { .. }) => seen.borrow_mut().cancelled += 1,
                 Some(_) => {}
@@ -126,7 +131,7 @@ pub fn http2(world: &World, max_streams: u32, reply: impl FnMut(&Asked) -> Reply
             let left = rest.len();
             input.drain(..input.len() - left);
             let Some(stream) = ended else { return more.then(|| vec![Do::Send(out)]) };
-            let asked = asked(&seen, connection, &mut nth, now, String::new(), Vec::new());
+            let asked = asked(&seen, connection, &mut nth, now, std::mem::take(&mut last_head), Vec::new());
             let reply = (reply.borrow_mut())(&asked);
             if matches!(reply, Reply::Hello | Reply::Slowly(_) | Reply::GoAway) {
                 let headers: [(&str, &[u8]); 1] = [("x-test", b"yes")];

@@ -9,7 +9,7 @@ use weir_net::sim::World;
 use weir_wire::tls::{Identity, KeyKind};
 
 use crate::script::{Do, Server, tls};
-use crate::servers::{http, ok};
+use crate::servers::{http, http_at, ok};
 use crate::world::*;
 
 /// A server that, once agreed, answers whatever comes with this below TLS; `alpn` is what it offers, `None` that it has no TLS.
@@ -54,6 +54,26 @@ fn a_connection_on_which_tls_fails_says_why() {
         let error = load(&world, &spec).unwrap_err();
         let LoadError::NoConnection { kind, detail, seconds: took, .. } = &error else { panic!("{error}") };
         assert_eq!((*kind, *took, detail.is_empty()), (expected, seconds, false), "{alpn:?} {protocol:?}: {error}");
+    }
+}
+
+/// Wherever the connection goes.
+#[test]
+fn a_certificate_is_checked_for_the_name_of_the_url() {
+    let dir = tempfile::tempdir().unwrap();
+    let own = dir.path().join("own.pem");
+    std::fs::write(&own, Identity::generated(KeyKind::P256).unwrap().chain).unwrap();
+    for (authority, is_right) in [("localhost", true), ("localhost:1", true), ("shop.example", false)] {
+        let world = world();
+        let server = http_at(&world, "127.0.0.7:0", Some(tls(&["http/1.1"])), |_| ok("ok"));
+        let mut spec = secure(&server, counted(3));
+        spec.tls = Some(TlsSpec { authorities: Some(own.clone()), ..TlsSpec::default() });
+        spec.targets[0].authority = authority.into();
+        match load(&world, &spec) {
+            Ok(result) => assert_eq!((result.total.right, is_right), (3, true), "{authority}"),
+            Err(LoadError::NoConnection { kind, .. }) => assert_eq!((kind, is_right), (ErrorKind::Tls, false)),
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 

@@ -229,13 +229,13 @@ impl Target {
     }
 }
 
-/// An address that a connection goes to. As text: `127.0.0.1:80`, `[::1]:80`, `unix:/path`.
+/// An address that a connection goes to. As text: `127.0.0.1:80`, `[::1]:80`, `[fe80::1%2]:80`, `unix:/path`, `unix:@name`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Endpoint {
     /// Address and port.
     Tcp(SocketAddr),
-    /// A unix stream socket, by its path.
+    /// A unix stream socket, by its path; by its name behind `@`, where it is abstract.
     Unix(PathBuf),
 }
 
@@ -619,7 +619,7 @@ mod tests {
 
     #[test]
     fn endpoints_are_written_as_they_are_read() {
-        for text in ["127.0.0.1:80", "[::1]:8443", "unix:/tmp/a b.sock"] {
+        for text in ["127.0.0.1:80", "[::1]:8443", "[fe80::1%2]:80", "unix:/tmp/a b.sock", "unix:@name"] {
             let endpoint: Endpoint = text.parse().unwrap();
             assert_eq!(endpoint.to_string(), text);
             let json = serde_json::to_string(&endpoint).unwrap();

@@ -60,6 +60,7 @@ macro_rules! on_every_driver {
             // It reads the kernel's table of sockets.
             ends::sockets_do_not_leak,
             // Simulated Unix sockets have no files.
+            unix::an_abstract_socket_has_a_name_and_no_file,
             unix::only_paths_of_dead_servers_are_taken_over,
             // A simulated port is the next free one.
             waits::ports_are_tried_alike_on_request,

@@ -1,9 +1,9 @@
 //! The client half of a connection. The load calls it.
 
 use super::conn::{Conn, Event};
-use super::hpack::{put_content_length, put_path_name, put_text};
+use super::hpack::put_content_length;
 use super::streams::{ANY, is};
-use super::{Body, Code, ConnectionError, Headers, Options, Output, Prepared, ResetCause, SendError};
+use super::{Body, Code, ConnectionError, Headers, Options, Output, Prepared, ResetCause, SendError, Values};
 
 /// An event of the client half. `tag` is the caller's number for the request.
 #[derive(Debug, PartialEq, Eq)]
@@ -116,11 +116,10 @@ impl Client {
         body: Body<'_>,
         out: &mut O,
     ) -> Result<(), SendError> {
-        self.request_filled(tag, request, b"", &[], body, out)
+        self.request_filled(tag, request, Values::default(), body, out)
     }
 
-    /// Sends a request made from a template: `path` if it changes (else it is ignored), and one of `values` for each
-    /// header that changes.
+    /// Sends a request made from a template.
     ///
     /// # Errors
     /// Why it cannot be sent now; nothing was written.
@@ -129,8 +128,7 @@ impl Client {
         &mut self,
         tag: u32,
         request: &Prepared,
-        path: &[u8],
-        values: &[&[u8]],
+        values: Values<'_>,
         body: Body<'_>,
         out: &mut O,
     ) -> Result<(), SendError> {
@@ -144,20 +142,15 @@ impl Client {
         if conn.streams.open() >= conn.own.max_streams.min(conn.peer.max_streams) {
             return Err(SendError::Full);
         }
-        if !request.takes(path, values) {
+        if !request.takes(values) {
             return Err(SendError::BadValue);
         }
         let id = if conn.last == 0 { 1 } else { conn.last + 2 };
         conn.last = id;
         let ends = body.is_empty();
         conn.put_block(id, ends, out.buffer(), |encoder, out| {
-            encoder.head(request, out, |out| {
-                if request.path_changes() {
-                    put_path_name(out);
-                    put_text(out, path);
-                }
-            });
-            request.put_changing(values, out);
+            encoder.head(request, out, |out| request.put_pseudo(values, out));
+            request.put_changing(values.headers, out);
             if !ends || request.says_empty() {
                 put_content_length(out, body.len() as u64);
             }

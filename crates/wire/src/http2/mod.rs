@@ -34,7 +34,7 @@ pub use body::{Body, Output};
 pub use client::{Client, ClientEvent, ResponseHead};
 pub use error::{Code, ConnectionError, EncodeError, ResetCause, SendError, StreamError, Violation};
 pub use fields::Headers;
-pub use prepared::{Prepared, Request};
+pub use prepared::{Prepared, Request, Template, Values};
 pub use server::{RequestHead, SendStatus, Server, ServerEvent, Stream};
 
 /// What a client sends first on a connection, before its SETTINGS (RFC 9113 section 3.4).

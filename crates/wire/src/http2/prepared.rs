@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::EncodeError;
 use super::class::{is_connection_header, is_name, is_value};
-use super::hpack::{Field, put_text};
+use super::hpack::{Field, put_authority_name, put_path_name, put_text};
 use crate::http1::chars::{is_host, is_token};
 
 /// The parts of a request to prepare.
@@ -23,6 +23,28 @@ pub struct Request<'a> {
     pub headers: &'a [(&'a str, &'a str)],
 }
 
+/// Which parts of a request are filled in when it is sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Template<'a> {
+    /// The path.
+    pub path: bool,
+    /// The authority.
+    pub authority: bool,
+    /// Ascending indexes into [`Request::headers`].
+    pub headers: &'a [usize],
+}
+
+/// What is filled in. A part that does not change is ignored.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Values<'a> {
+    /// The path.
+    pub path: &'a [u8],
+    /// The authority.
+    pub authority: &'a [u8],
+    /// One for each header that changes.
+    pub headers: &'a [&'a [u8]],
+}
+
 /// The head of a request or a response, checked and encoded in advance.
 ///
 /// On each connection the first use inserts it into the peer's table, and later uses cost a byte or two per header. It
@@ -35,6 +57,7 @@ pub struct Prepared {
     /// Names of the headers whose values are filled in later, encoded.
     changing: Box<[Box<[u8]>]>,
     path_changes: bool,
+    authority_changes: bool,
     /// The response has no body: to HEAD (a request), 204 or 304 (a response).
     bodiless: bool,
     /// A request without a body has `content-length: 0`.
@@ -50,16 +73,16 @@ impl Prepared {
     /// # Errors
     /// What cannot be sent.
     pub fn request(request: &Request<'_>) -> Result<Prepared, EncodeError> {
-        Self::template(request, false, &[])
+        Self::template(request, Template::default())
     }
 
-    /// A request of which some values are filled in when it is sent ([`super::Client::request_filled`]): the path, if
-    /// `path_changes`, and the headers at `changing` (ascending indexes into `request.headers`; their values there are ignored).
-    /// Headers that change are sent after the others.
+    /// A request of which some values are filled in when it is sent ([`super::Client::request_filled`]); those of `request` are
+    /// ignored. Headers that change are sent after the others.
     ///
     /// # Errors
     /// What cannot be sent.
-    pub fn template(request: &Request<'_>, path_changes: bool, changing: &[usize]) -> Result<Prepared, EncodeError> {
+    pub fn template(request: &Request<'_>, template: Template<'_>) -> Result<Prepared, EncodeError> {
+        let Template { path: path_changes, authority: authority_changes, headers: changing } = template;
         let &Request { method, scheme, authority, path, headers } = request;
         if !is_token(method.as_bytes()) || method == "CONNECT" {
             return Err(EncodeError::BadMethod(method.to_owned()));
@@ -67,7 +90,7 @@ impl Prepared {
         if !matches!(scheme, "http" | "https") {
             return Err(EncodeError::BadScheme(scheme.to_owned()));
         }
-        if authority.is_empty() || !is_host(authority.as_bytes()) {
+        if !authority_changes && !is_authority(authority.as_bytes()) {
             return Err(EncodeError::BadAuthority(authority.to_owned()));
         }
         if !path_changes && !is_path(path.as_bytes()) {
@@ -76,10 +99,9 @@ impl Prepared {
         if let Some(&place) = changing.iter().find(|&&place| place >= headers.len()) {
             return Err(EncodeError::NoSuchHeader(place));
         }
-        let mut pseudo = vec![(":method", method), (":scheme", scheme), (":authority", authority)];
-        if !path_changes {
-            pseudo.push((":path", path));
-        }
+        let mut pseudo = vec![(":method", method), (":scheme", scheme)];
+        pseudo.extend((!authority_changes).then_some((":authority", authority)));
+        pseudo.extend((!path_changes).then_some((":path", path)));
         let mut prepared = Prepared::new(&pseudo);
         let mut fixed = Vec::new();
         let mut names = Vec::new();
@@ -95,7 +117,7 @@ impl Prepared {
         }
         prepared.headers = fixed.into();
         prepared.changing = names.into();
-        prepared.path_changes = path_changes;
+        (prepared.path_changes, prepared.authority_changes) = (path_changes, authority_changes);
         prepared.bodiless = method == "HEAD";
         prepared.says_empty = matches!(method, "POST" | "PUT" | "PATCH");
         Ok(prepared)
@@ -153,6 +175,7 @@ impl Prepared {
             headers: Box::default(),
             changing: Box::default(),
             path_changes: false,
+            authority_changes: false,
             bodiless: false,
             says_empty: false,
             status: 0,
@@ -160,11 +183,12 @@ impl Prepared {
     }
 
     /// Whether this is the head of a request, and the filled-in values match it and can be sent.
-    pub(super) fn takes(&self, path: &[u8], values: &[&[u8]]) -> bool {
+    pub(super) fn takes(&self, values: Values<'_>) -> bool {
         self.status == 0
-            && (!self.path_changes || is_path(path))
-            && values.len() == self.changing.len()
-            && values.iter().all(|value| is_value(value))
+            && (!self.path_changes || is_path(values.path))
+            && (!self.authority_changes || is_authority(values.authority))
+            && values.headers.len() == self.changing.len()
+            && values.headers.iter().all(|value| is_value(value))
     }
 
     /// A unique number; clones share it.
@@ -188,9 +212,17 @@ impl Prepared {
         &self.headers
     }
 
-    /// Whether the path is filled in when the request is sent.
-    pub(super) fn path_changes(&self) -> bool {
-        self.path_changes
+    /// Appends the pseudo-headers that change.
+    #[inline]
+    pub(super) fn put_pseudo(&self, values: Values<'_>, out: &mut Vec<u8>) {
+        if self.authority_changes {
+            put_authority_name(out);
+            put_text(out, values.authority);
+        }
+        if self.path_changes {
+            put_path_name(out);
+            put_text(out, values.path);
+        }
     }
 
     /// Appends the headers that change.
@@ -216,6 +248,11 @@ fn encoded_name(name: &str) -> Box<[u8]> {
     let mut bytes = Vec::new();
     super::hpack::put_name(&mut bytes, name);
     bytes.into()
+}
+
+/// A host with an optional port; not empty.
+fn is_authority(authority: &[u8]) -> bool {
+    !authority.is_empty() && is_host(authority)
 }
 
 /// Origin form or `*` (RFC 9113 section 8.3.1).

@@ -3,7 +3,9 @@
 use crate::http2_frames::{WINDOW_UPDATE, frame, frames, settings};
 use crate::pipe;
 use crate::pipe::{Pipe, Seen};
-use weir_wire::http2::{Body, Code, EncodeError, Options, Prepared, Request, ResetCause, SendError, SendStatus};
+use weir_wire::http2::{
+    Body, Code, EncodeError, Options, Prepared, Request, ResetCause, SendError, SendStatus, Template, Values,
+};
 
 fn get(path: &str) -> Prepared {
     let headers = [("User-Agent", "weir"), ("accept", "*/*")];
@@ -49,12 +51,18 @@ fn a_value_that_changes_is_read_anew_in_a_block_that_is_remembered() {
         let mut pipe = Pipe::started(&Options { keep_headers, ..Options::client() }, &Options::server());
         let headers = [("x-a", "1"), ("x-name", ""), ("x-b", "2")];
         let request = Request { method: "GET", scheme: "http", authority: "a", path: "/", headers: &headers };
-        let request = Prepared::template(&request, false, &[1]).unwrap();
+        let request = Prepared::template(&request, Template { headers: &[1], ..Template::default() }).unwrap();
         let answer = Prepared::response_template(200, &[("server", "weir")], Some(0), &["x-answer"]).unwrap();
         // The first blocks insert into the table; later ones differ in the value alone, and once in its length.
         for (round, name) in (0..).zip(["aa", "bb", "cc", "cc", "dd", "eee", "fff", "gg"]) {
             pipe.client
-                .request_filled(round, &request, b"", &[name.as_bytes()], Body::None, &mut pipe.to_server)
+                .request_filled(
+                    round,
+                    &request,
+                    Values { headers: &[name.as_bytes()], ..Values::default() },
+                    Body::None,
+                    &mut pipe.to_server,
+                )
                 .unwrap();
             let stream = pipe.run().pop().unwrap();
             let values: [&[u8]; 1] = [name.as_bytes()];
@@ -134,38 +142,38 @@ fn answers_to_head_and_those_without_content_have_no_body() {
 fn a_template_is_filled_in() {
     let mut pipe = Pipe::started(&Options::client(), &Options::server());
     let headers = [("x-seq", ""), ("accept", "*/*")];
-    let request = Request { method: "PUT", scheme: "https", authority: "a:1", path: "", headers: &headers };
-    let template = Prepared::template(&request, true, &[0]).unwrap();
+    let request = Request { method: "PUT", scheme: "https", authority: "", path: "", headers: &headers };
+    let template = Prepared::template(&request, Template { path: true, authority: true, headers: &[0] }).unwrap();
     for n in 0..3 {
-        let (path, seq) = (format!("/item/{n}"), n.to_string());
-        let values = [seq.as_bytes()];
+        let (path, authority, seq) = (format!("/item/{n}"), format!("host-{n}.test:1"), n.to_string());
+        let values = Values { path: path.as_bytes(), authority: authority.as_bytes(), headers: &[seq.as_bytes()] };
         let body = Body::Copied(seq.as_bytes());
-        pipe.client.request_filled(n, &template, path.as_bytes(), &values, body, &mut pipe.to_server).unwrap();
+        pipe.client.request_filled(n, &template, values, body, &mut pipe.to_server).unwrap();
         let stream = pipe.run().pop().unwrap();
         assert_eq!(
             pipe.take()[0].to_string(),
-            format!("request PUT https a:1 /item/{n} accept: */*, x-seq: {n}, content-length: 1"),
+            format!("request PUT https host-{n}.test:1 /item/{n} accept: */*, x-seq: {n}, content-length: 1"),
         );
         pipe.server.reset(stream, Code::INTERNAL_ERROR, &mut pipe.to_client);
         pipe.run();
         let [Seen::Reset(tag, ResetCause::Peer(Code::INTERNAL_ERROR))] = pipe.take()[..] else { panic!() };
         assert_eq!(tag, n);
     }
-    for (path, value) in [("nope", "1"), ("/a b", "1"), ("/", " 1"), ("/", "a\nb")] {
-        let refused = pipe.client.request_filled(
-            9,
-            &template,
-            path.as_bytes(),
-            &[value.as_bytes()],
-            Body::None,
-            &mut pipe.to_server,
-        );
-        assert_eq!(refused, Err(SendError::BadValue));
+    for (path, authority, headers) in [
+        ("nope", "a", &["1"][..]),
+        ("/a b", "a", &["1"]),
+        ("/", "a", &[" 1"]),
+        ("/", "a", &["a\nb"]),
+        ("/", "a", &[]),
+        ("/", "", &["1"]),
+        ("/", "a/b", &["1"]),
+        ("/", "a:b", &["1"]),
+    ] {
+        let headers: Vec<&[u8]> = headers.iter().map(|value| value.as_bytes()).collect();
+        let values = Values { path: path.as_bytes(), authority: authority.as_bytes(), headers: &headers };
+        let refused = pipe.client.request_filled(9, &template, values, Body::None, &mut pipe.to_server);
+        assert_eq!(refused, Err(SendError::BadValue), "{values:?}");
     }
-    assert_eq!(
-        pipe.client.request_filled(9, &template, b"/", &[], Body::None, &mut pipe.to_server),
-        Err(SendError::BadValue)
-    );
     assert!(pipe.to_server.is_empty());
 }
 

@@ -2,7 +2,7 @@
 //! that waits is small.
 
 use crate::counting::{ALLOCATIONS, BYTES};
-use weir_wire::http2::{Body, Client, ClientEvent, Options, Prepared, Request, Server, ServerEvent};
+use weir_wire::http2::{Body, Client, ClientEvent, Options, Prepared, Request, Server, ServerEvent, Template, Values};
 
 static BODY: [u8; 128] = [b'x'; 128];
 
@@ -62,7 +62,8 @@ fn an_exchange_like_those_before_it_allocates_nothing() {
     for keep_headers in [true, false] {
         let mut both = Both::new(keep_headers);
         let requests = [Prepared::request(&request("/1")).unwrap(), Prepared::request(&request("/2")).unwrap()];
-        let template = Prepared::template(&request(""), true, &[1]).unwrap();
+        let template =
+            Prepared::template(&request(""), Template { path: true, authority: true, headers: &[1] }).unwrap();
         let mut before = 0;
         for round in 0..100u32 {
             if round == 10 {
@@ -76,7 +77,8 @@ fn an_exchange_like_those_before_it_allocates_nothing() {
             whole[..6].copy_from_slice(path[0]);
             whole[6..].copy_from_slice(path[1]);
             let body = Body::Copied(b"body");
-            both.client.request_filled(10, &template, &whole, &[b"text/html"], body, &mut both.to_server).unwrap();
+            let values = Values { path: &whole, authority: &whole[1..5], headers: &[b"text/html"] };
+            both.client.request_filled(10, &template, values, body, &mut both.to_server).unwrap();
             assert_eq!(both.carry(), 11);
         }
         assert_eq!(ALLOCATIONS.get() - before, 0, "headers kept: {keep_headers}");

@@ -7,7 +7,7 @@ use crate::pipe::{Pipe, Seen, joined};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_wire::http2::probe::Blocks;
-use weir_wire::http2::{Body, Options, Prepared, Request, Stream};
+use weir_wire::http2::{Body, Options, Prepared, Request, Stream, Template, Values};
 
 /// Bytes that bodies are cut out of.
 static TEXT: [u8; 60_000] = {
@@ -74,7 +74,7 @@ proptest! {
         pipe.start();
         let requests = requests();
         let template = Request { method: "PUT", scheme: "https", authority: "a", path: "", headers: &[("x-fill", "")] };
-        let template = Prepared::template(&template, true, &[0]).unwrap();
+        let template = Prepared::template(&template, Template { path: true, headers: &[0], ..Template::default() }).unwrap();
 
         let mut waiting: Vec<(u32, Stream)> = Vec::new();
         let mut next = 0;
@@ -87,7 +87,8 @@ proptest! {
                     None => pipe.client.request(next as u32, &requests[*request], sent, &mut pipe.to_server),
                     Some(path) => {
                         let path = path.as_bytes();
-                        pipe.client.request_filled(next as u32, &template, path, &[path], sent, &mut pipe.to_server)
+                        let values = Values { path, headers: &[path], ..Values::default() };
+                        pipe.client.request_filled(next as u32, &template, values, sent, &mut pipe.to_server)
                     }
                 }
                 .unwrap();

@@ -9,7 +9,8 @@ use weir_model::protocol::Application;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::exit::wrong_value;
+use super::urls::{self, Url};
+use crate::exit::{value_error, wrong_value};
 
 /// Content of generated bodies: lines of text, which servers can log.
 const FILLING: &[u8] = b"weir weir weir weir weir weir weir weir weir weir weir weir weir\n";
@@ -51,6 +52,51 @@ fn rate(text: &str) -> Result<f64, String> {
         "0" => Ok(0.0),
         _ => text.parse::<Rate>().map(Rate::per_second).map_err(|e| e.to_string()),
     }
+}
+
+/// A server that connections go to instead of to the servers of the URLs, or of some.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectTo {
+    /// The host and the port that it is for; `None`: any.
+    host: Option<String>,
+    port: Option<u16>,
+    /// The server.
+    pub to: Url,
+}
+
+impl ConnectTo {
+    /// Returns whether it is for this server.
+    pub fn is_for(&self, url: &Url) -> bool {
+        self.host.as_ref().is_none_or(|host| host.eq_ignore_ascii_case(&url.host))
+            && self.port.is_none_or(|port| port == url.port)
+    }
+}
+
+/// Reads `HOST:PORT`, or curl's `HOST1:PORT1:HOST2:PORT2`, of which the first two may be empty.
+pub fn connect_to(text: &str) -> Result<ConnectTo, String> {
+    let mut inside = false;
+    let colons: Vec<usize> = text
+        .char_indices()
+        .filter(|(_, c)| {
+            inside = (inside || *c == '[') && *c != ']';
+            *c == ':' && !inside
+        })
+        .map(|(at, _)| at)
+        .collect();
+    let (for_host, for_port, to) = match colons[..] {
+        [_] => ("", "", text),
+        [first, second, _] => (&text[..first], &text[first + 1..second], &text[second + 1..]),
+        _ => {
+            let found = format!("\"{text}\" is not where connections go");
+            return Err(wrong_value(found, "HOST:PORT, or HOST1:PORT1:HOST2:PORT2 as curl has it"));
+        }
+    };
+    let port = match for_port {
+        "" => None,
+        port => Some(port.parse().map_err(|_| wrong_value(format!("\"{port}\" is no port"), "1 to 65535"))?),
+    };
+    let host = Some(for_host.trim_matches(['[', ']'])).filter(|host| !host.is_empty());
+    Ok(ConnectTo { host: host.map(str::to_owned), port, to: urls::server(to).map_err(value_error)? })
 }
 
 /// How many times as fast as recorded.
@@ -185,6 +231,28 @@ mod tests {
         }
         for wrong in ["", "1000", "1000x", "1000x10", "x10s", "0x1s", "1000x0s", "1000x1s,"] {
             assert!(steps(wrong).expect_err(wrong).contains("expected: "), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn connections_go_where_curl_would_send_them() {
+        let url = |text: &str| urls::server(text).expect(text);
+        for (text, to, yes, no) in [
+            ("127.0.0.1:8443", "127.0.0.1:8443", "a.test:80", None),
+            ("[::1]:8443", "[::1]:8443", "[::2]:80", None),
+            ("::b.test:1", "b.test:1", "a.test:80", None),
+            ("a.test:80:127.0.0.1:1", "127.0.0.1:1", "A.test:80", Some("a.test:81")),
+            ("a.test::127.0.0.1:1", "127.0.0.1:1", "a.test:81", Some("b.test:80")),
+            (":80:[::1]:1", "[::1]:1", "b.test:80", Some("b.test:81")),
+            ("[::2]:80:[::1]:1", "[::1]:1", "[::2]:80", Some("[::3]:80")),
+        ] {
+            let rule = connect_to(text).expect(text);
+            assert_eq!(rule.to.authority, to);
+            assert!(rule.is_for(&url(yes)) && !no.is_some_and(|no| rule.is_for(&url(no))), "{text}");
+        }
+        for wrong in ["", "a.test", ":80", "a.test:", "a:b", "a:80:b", "a:x:b:80", "a:80:b:80:c:80", "a:80/", "u@a:80"]
+        {
+            assert!(connect_to(wrong).expect_err(wrong).contains("expected: "), "{wrong}");
         }
     }
 

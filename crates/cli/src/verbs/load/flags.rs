@@ -12,7 +12,7 @@ use weir_model::protocol::Application;
 use weir_model::suite::Arrivals;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 
-use super::flag_values::{self as parse, Speed};
+use super::flag_values::{self as parse, ConnectTo, Speed};
 use super::recorded::UrlsFormat;
 use super::request::FeedOrderArg;
 use crate::args::{choice, driver_values, parse_cpus, parse_header, parse_header_name};
@@ -255,9 +255,14 @@ pub struct ConnectionFlags {
     /// Open the first connections at this rate [default: as fast as possible].
     #[arg(long, value_name = "RATE", hide_short_help = true)]
     pub connect_rate: Option<Rate>,
-    /// Connect to a Unix socket; the URL gives only the path and host.
+    /// Connect to a Unix socket, or with @NAME to an abstract one; the URL gives only the path and host.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub unix: Option<PathBuf>,
+    /// Connect to this server; Host, the name sent in TLS (SNI) and that in the certificate are the URL's.
+    ///
+    /// HOST1:PORT1:HOST2:PORT2, as curl has it, is for URLs of the first host and port alone, which may be empty. May be repeated.
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "unix", value_parser = parse::connect_to, hide_short_help = true)]
+    pub connect_to: Vec<ConnectTo>,
     /// Begin each connection with a header of the PROXY protocol: v1 or v2. It names a client of its own for each connection.
     #[arg(long, value_name = "VERSION", value_parser = choice(&PROXY_VERSIONS), hide_short_help = true)]
     pub proxy_protocol: Option<ProxyVersion>,

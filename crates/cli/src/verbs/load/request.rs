@@ -6,6 +6,7 @@ use weir_load::template::Template;
 use weir_model::load::{Endpoint, Feed, FeedOrder, RequestSpec, Target};
 use weir_model::suite::{Expect, Request};
 
+use super::flag_values::ConnectTo;
 use super::flags::Args;
 use super::urls::{UrlLine, resolve};
 use crate::exit::Failure;
@@ -18,6 +19,8 @@ const LARGEST_FEED: u64 = 256 << 20;
 pub struct Mix {
     pub targets: Vec<Target>,
     pub requests: Vec<RequestSpec>,
+    /// The rule of `--connect-to` that made each target, where other hosts may share it.
+    rules: Vec<Option<usize>>,
 }
 
 /// Resolves each server once and makes the requests.
@@ -38,15 +41,25 @@ pub fn mix(args: &Args, lines: &[UrlLine], feed: Option<&Feed>) -> Result<Mix, F
     };
     let default = flags.method.as_deref().unwrap_or(if body.is_empty() { "GET" } else { "POST" });
     let default = default.to_ascii_uppercase();
-    let mut mix = Mix { targets: Vec::new(), requests: Vec::new() };
+    let mut mix = Mix { targets: Vec::new(), requests: Vec::new(), rules: Vec::new() };
+    let is_idle = |rule: &&ConnectTo| !lines.iter().any(|line| rule.is_for(&line.url));
+    if let Some(idle) = args.connections.connect_to.iter().find(is_idle) {
+        let found = format!("no URL is of the server whose connections are to go to {}", idle.to.authority);
+        return Err(Failure::wrong("--connect-to", found, "host and port of a URL, or HOST:PORT for all"));
+    }
     for line in lines {
         let target = mix.target(line, args)?;
         // GET and HEAD have no body, also in a mix.
         let without = matches!(line.method.as_deref(), Some("GET" | "HEAD"));
+        let mut headers = headers(&flags.header, &line.headers);
+        let has_host = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
+        if !has_host && mix.targets[target as usize].authority != line.url.authority {
+            headers.push(("Host".to_owned(), line.url.authority.clone()));
+        }
         let request = Request {
             method: line.method.clone().unwrap_or_else(|| default.clone()),
             path: line.url.path.clone(),
-            headers: headers(&flags.header, &line.headers),
+            headers,
             body: match &line.body {
                 Some(own) => own.clone(),
                 None if without => Vec::new(),
@@ -98,17 +111,25 @@ pub enum FeedOrderArg {
 }
 
 impl Mix {
-    /// The number of the line's server; a new one is looked up.
+    /// The number of the line's server; a new one is looked up. Without TLS, hosts whose connections go to one server share them.
     fn target(&mut self, line: &UrlLine, args: &Args) -> Result<u32, Failure> {
-        let known = self.targets.iter().position(|target| target.authority == line.url.authority);
-        if let Some(known) = known {
+        let rule = args.connections.connect_to.iter().position(|rule| rule.is_for(&line.url));
+        let shared = rule.filter(|_| !line.url.protocol.is_tls());
+        let is_known = |(target, rule): (&Target, &Option<usize>)| {
+            target.authority == line.url.authority || (shared.is_some() && shared == *rule)
+        };
+        if let Some(known) = self.targets.iter().zip(&self.rules).position(is_known) {
             return Ok(known as u32);
         }
         let address = match &args.connections.unix {
             Some(path) => Endpoint::Unix(path.clone()),
-            None => Endpoint::Tcp(resolve(&line.url, &line.place).map_err(Failure::input)?),
+            None => {
+                let server = rule.map_or(&line.url, |rule| &args.connections.connect_to[rule].to);
+                Endpoint::Tcp(resolve(server, &line.place).map_err(Failure::input)?)
+            }
         };
         self.targets.push(Target { address, authority: line.url.authority.clone() });
+        self.rules.push(shared);
         Ok((self.targets.len() - 1) as u32)
     }
 

@@ -51,7 +51,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
     let tls = tls::tls(args, spoken)?;
     let keyvalue = keyvalue::keyvalue(args, spoken)?;
     let feed = request::feed(args)?;
-    let Mix { targets, mut requests } = request::mix(args, &lines, feed.as_ref())?;
+    let Mix { targets, mut requests, .. } = request::mix(args, &lines, feed.as_ref())?;
     if let Some(keyvalue) = &keyvalue {
         requests = RequestSpec::operations(&keyvalue.operations);
     }
@@ -108,13 +108,16 @@ fn is_here(target: &Target) -> bool {
 
 /// What is requested, for the first line of every output: `http://h/a`, `http://h/a and 2 more`.
 pub fn title(args: &Args) -> String {
-    let unix = args.connections.unix.as_ref().map(|path| format!(" by {}", path.display())).unwrap_or_default();
+    let unix = args.connections.unix.iter().map(|path| path.display().to_string());
+    let to = args.connections.connect_to.iter().map(|rule| rule.to.authority.clone());
+    let by: Vec<String> = unix.chain(to).collect();
+    let by = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
     match (&args.request.urls, args.url.as_slice()) {
-        (Some(path), [server]) => format!("{}{unix}, requests of {}", urls::shown(server), path.display()),
-        (Some(path), _) => format!("URLs of {}{unix}", path.display()),
-        (None, [one]) => format!("{}{unix}", urls::shown(one)),
-        (None, [first, rest @ ..]) => format!("{} and {} more{unix}", urls::shown(first), rest.len()),
-        (None, []) => unix,
+        (Some(path), [server]) => format!("{}{by}, requests of {}", urls::shown(server), path.display()),
+        (Some(path), _) => format!("URLs of {}{by}", path.display()),
+        (None, [one]) => format!("{}{by}", urls::shown(one)),
+        (None, [first, rest @ ..]) => format!("{} and {} more{by}", urls::shown(first), rest.len()),
+        (None, []) => by,
     }
 }
 
@@ -364,6 +367,40 @@ mod tests {
         let spec = read("/x http://name/y --unix /run/a.sock").expect("right");
         assert!(spec.targets.iter().all(|target| target.address == Endpoint::Unix("/run/a.sock".into())));
         assert_eq!(spec.targets[1].authority, "name");
+    }
+
+    #[test]
+    fn connections_go_elsewhere_and_the_name_stays() {
+        let spec =
+            read("https://shop.invalid/x https://shop.invalid:8443/y -c 2 --connect-to 127.0.0.1:9443").expect("right");
+        let targets: Vec<_> =
+            spec.targets.iter().map(|target| (target.address.to_string(), target.authority.as_str())).collect();
+        let address = "127.0.0.1:9443".to_owned();
+        assert_eq!(targets, [(address.clone(), "shop.invalid"), (address, "shop.invalid:8443")]);
+        // In the clear, a connection may carry requests to several hosts.
+        let spec = read("http://a.invalid/ http://b.invalid/ http://a.invalid/x -c 1 --connect-to 127.0.0.1:9080")
+            .expect("right");
+        let hosts: Vec<_> = spec.requests.iter().map(|ask| (ask.target, ask.request.header("host"))).collect();
+        assert_eq!((spec.targets.len(), hosts), (1, vec![(0, None), (0, Some("b.invalid")), (0, None)]));
+        let spec = read("http://a.invalid/ http://127.0.0.1:7/ --connect-to a.invalid:80:[::1]:8080").expect("right");
+        let addresses: Vec<_> = spec.targets.iter().map(|target| target.address.to_string()).collect();
+        assert_eq!(addresses, ["[::1]:8080", "127.0.0.1:7"]);
+        let line = Line::try_parse_from(["load", "http://a.invalid/", "--connect-to", "127.0.0.1:1"]).expect("flags");
+        assert_eq!(title(&line.args), "http://a.invalid/ by 127.0.0.1:1");
+        for (line, word) in [
+            ("http://a.invalid/ --connect-to b.invalid:80:127.0.0.1:1", "no URL is of the server"),
+            ("http://a.invalid/ --connect-to 127.0.0.1", "HOST1:PORT1:HOST2:PORT2"),
+            ("http://a.invalid/ --connect-to 127.0.0.1:1 --unix /x", "cannot be used with"),
+        ] {
+            let said = read(line).expect_err(line);
+            assert!(said.contains(word), "{said}");
+        }
+    }
+
+    #[test]
+    fn an_abstract_unix_socket_has_a_name_instead_of_a_path() {
+        let spec = read("/x --unix @gateway").expect("right");
+        assert_eq!(spec.targets[0].address.to_string(), "unix:@gateway");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The URLs of a load, from the command line or a file, each with a method and a weight; and the address of a URL's host.
 //! Called by `verbs::load::recorded` and `verbs::load::request`.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use http::Uri;
@@ -54,11 +54,13 @@ impl Place {
 pub struct Url {
     /// The first protocol with its scheme.
     pub protocol: Protocol,
-    /// Host without brackets.
+    /// Host without brackets and zone.
     pub host: String,
+    /// The network interface that an IPv6 address is of.
+    pub zone: Option<u32>,
     /// Port, the scheme's own where none is written.
     pub port: u16,
-    /// Host and port as written: for `Host` and `:authority`.
+    /// Host and port as written, without the zone, which is this machine's alone (RFC 6874): for `Host` and `:authority`.
     pub authority: String,
     /// Path and query; empty for key-value servers.
     pub path: String,
@@ -178,6 +180,31 @@ pub fn shown(url: &str) -> String {
     format!("{}{user}***@{}", &bare[..start], &bare[start..])
 }
 
+/// A URL without the zone of its IPv6 address, and the zone: `http://[fe80::1%25eth0]/`.
+fn split_zone(url: &str) -> Option<(String, String)> {
+    let start = url.find("://")? + 3;
+    let (inside, rest) = url[start..].strip_prefix('[')?.split_once(']')?;
+    let (address, zone) = inside.split_once('%')?;
+    Some((format!("{}[{address}]{rest}", &url[..start]), zone.to_owned()))
+}
+
+/// The number of a zone, which is written as a number or as an interface's name, behind `%25`.
+fn zone_index(zone: &str) -> Option<u32> {
+    let name = percent_decode_str(zone.strip_prefix("25")?).decode_utf8().ok()?;
+    name.parse().ok().filter(|index| *index > 0).or_else(|| weir_net::interface_index(&name))
+}
+
+/// Reads `host:port`, where connections go to.
+///
+/// # Errors
+/// What was found and what would be right.
+pub fn server(text: &str) -> Result<Url, InputError> {
+    let place = Place { source: text.to_owned(), line: None };
+    let url = parse(&format!("http://{text}"), &place, false)?;
+    let is_whole = url.authority.ends_with(&format!(":{}", url.port)) && !text.contains(['/', '?', '#']);
+    is_whole.then_some(url).ok_or_else(|| place.wrong("this is no host with a port".to_owned(), "127.0.0.1:8443"))
+}
+
 /// Reads a login, `[user]:password` with percent-encoded characters.
 fn login_of(protocol: Protocol, text: &str) -> Result<Login, String> {
     if !protocol.has_login() {
@@ -209,6 +236,7 @@ fn parse(text: &str, place: &Place, unix: bool) -> Result<Url, InputError> {
     if !text.is_ascii() {
         return Err(not_a_url("characters other than ASCII have to be percent-encoded"));
     }
+    let (whole, zone) = split_zone(&whole).map_or((whole, None), |(url, zone)| (url, Some(zone)));
     let uri: Uri = whole.parse().map_err(|error: http::uri::InvalidUri| not_a_url(&error.to_string()))?;
     let scheme = uri.scheme_str().unwrap_or_default();
     let Some(protocol) = Protocol::of_scheme(scheme) else {
@@ -228,6 +256,12 @@ fn parse(text: &str, place: &Place, unix: bool) -> Result<Url, InputError> {
         }
         Some(port) => port,
     };
+    let host = authority.host().trim_matches(['[', ']']).to_owned();
+    let zone = zone.map(|zone| {
+        let index = zone_index(&zone).filter(|_| host.parse::<Ipv6Addr>().is_ok());
+        let wanted = "a network interface of this machine behind %25, such as http://[fe80::1%25eth0]:8080/";
+        index.ok_or_else(|| place.wrong(format!("\"{text}\" has no usable zone: %{zone}"), wanted))
+    });
     let path = uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
     if protocol.is_keyvalue() && path != "/" {
         let found = format!("\"{text}\" has a path, and {scheme}:// servers have none");
@@ -235,7 +269,8 @@ fn parse(text: &str, place: &Place, unix: bool) -> Result<Url, InputError> {
     }
     Ok(Url {
         protocol,
-        host: authority.host().trim_matches(['[', ']']).to_owned(),
+        host,
+        zone: zone.transpose()?,
         port,
         authority: authority.to_string(),
         path: if protocol.is_keyvalue() { String::new() } else { path },
@@ -248,6 +283,9 @@ fn parse(text: &str, place: &Place, unix: bool) -> Result<Url, InputError> {
 /// # Errors
 /// The resolver's error.
 pub fn resolve(url: &Url, place: &Place) -> Result<SocketAddr, InputError> {
+    if let (Some(zone), Ok(ip)) = (url.zone, url.host.parse()) {
+        return Ok(SocketAddrV6::new(ip, url.port, 0, zone).into());
+    }
     let addrs: Vec<SocketAddr> = (url.host.as_str(), url.port)
         .to_socket_addrs()
         .map_err(|e| place.wrong(format!("{} cannot be resolved: {e}", url.host), "a host that exists"))?
@@ -325,6 +363,24 @@ mod tests {
             .expect_err("there is none")
             .to_string();
         assert!(error.starts_with("urls.txt:7: no-such-host.invalid cannot be resolved"), "{error}");
+    }
+
+    #[test]
+    fn an_address_of_a_zone_is_reached_by_its_interface_and_named_without_it() {
+        let lo = weir_net::interface_index("lo").expect("every Linux has it");
+        for zone in ["lo", &lo.to_string(), "%6co"] {
+            let url = one(&format!("http://[::1%25{zone}]:8080/a?b=[%25x]")).expect("right");
+            assert_eq!(
+                (url.host.as_str(), url.authority.as_str(), url.path.as_str()),
+                ("::1", "[::1]:8080", "/a?b=[%25x]")
+            );
+            assert_eq!(resolve(&url, &ARGUMENT).expect("a number").to_string(), format!("[::1%{lo}]:8080"));
+        }
+        for wrong in ["[::1%lo]", "[::1%25]", "[::1%250]", "[::1%25none]", "[a%25lo]", "[127.0.0.1%25lo]"] {
+            let error = one(&format!("http://{wrong}/")).expect_err(wrong);
+            assert!(error.contains(wrong) && error.contains("expected: "), "{error}");
+        }
+        assert!(one("http://[::1%lo]/").expect_err("no %25").contains("http://[fe80::1%25eth0]:8080/"));
     }
 
     #[test]

@@ -76,6 +76,32 @@ pub fn unix_peers_are_echoed_and_closed<N: Network>(net: &N) {
     assert!(peer.read_to_end().unwrap_or_default().is_empty());
 }
 
+pub fn an_abstract_socket_has_a_name_and_no_file<D>(net: &Kernel<D>)
+where
+    Kernel<D>: Network,
+{
+    let name = PathBuf::from(format!("@{}", Kernel::<D>::path().display()));
+    let to = Address::unix(&name);
+    let (mut driver, mut record) = net.recording();
+    driver.connect(&to, None).unwrap();
+    run_out(&mut driver, &mut record);
+    assert_eq!(record.seen[0].1, Seen::Failed(ErrorKind::ConnectionRefused));
+    let socket = listen_unix(&name, 16).unwrap();
+    assert!(!name.exists() && matches!(listen_unix(&name, 16), Err(UnixError::Taken(_))));
+    driver.connect(&to, None).unwrap();
+    run_until(&mut driver, &mut record, |record, _| record.seen.len() == 2);
+    assert_eq!(record.seen[1].1, Seen::Connected);
+    socket.listener().unwrap().accept().unwrap();
+    // Its name is free once it is closed.
+    drop(socket);
+    drop(listen_unix(&name, 16).unwrap());
+    // The kernel would give an empty name another one.
+    for wrong in ["@".to_owned(), format!("@{}", "x".repeat(107))] {
+        assert!(matches!(listen_unix(&PathBuf::from(&wrong), 16), Err(UnixError::Path(_))));
+        assert!(driver.connect(&Address::unix(wrong), None).is_err());
+    }
+}
+
 pub fn only_paths_of_dead_servers_are_taken_over<D>(net: &Kernel<D>)
 where
     Kernel<D>: Network,

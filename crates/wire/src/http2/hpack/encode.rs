@@ -108,7 +108,7 @@ impl Encoder {
     }
 
     /// Appends the fixed part of a prepared head. `between` appends what comes between its pseudo-headers and its
-    /// headers (a path that changes).
+    /// headers (those of its pseudo-headers that change).
     #[inline]
     pub(in crate::http2) fn head(&mut self, head: &Prepared, out: &mut Vec<u8>, between: impl FnOnce(&mut Vec<u8>)) {
         let ready = &self.ready;
@@ -230,6 +230,13 @@ pub(in crate::http2) fn put_name(out: &mut Vec<u8>, name: &str) {
         }
         named => put_integer(out, 0x00, 4, usize::from(named)),
     }
+}
+
+/// Appends the beginning of a literal `:authority` header.
+#[inline]
+pub(in crate::http2) fn put_authority_name(out: &mut Vec<u8>) {
+    // Index 1 of the static table, in a prefix of 4 bits.
+    out.push(0x01);
 }
 
 /// Appends the beginning of a literal `:path` header.
