@@ -86,6 +86,7 @@ mod schedule;
 mod search;
 mod shared;
 mod stop;
+pub mod targets;
 pub mod template;
 #[cfg(test)]
 mod tests;

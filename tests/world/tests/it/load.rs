@@ -60,7 +60,7 @@ fn an_access_log_is_sent_at_its_times() {
         format!("192.0.2.7 - - [23/Nov/2026:20:00:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"x\"\n")
     };
     let text = [line(0, "/bytes/10"), line(2, "/bytes/20"), line(4, "/bytes/10")].concat();
-    let mut log = recorded::parse("x", &text, Format::of(&text).unwrap()).unwrap();
+    let mut log = recorded::parse("x", text.as_bytes(), Format::of(text.as_bytes()).unwrap()).unwrap();
     // Ten times as fast: 0 s, 0.2 s and 0.4 s.
     let times = log.timetable("x", 10.0).unwrap();
     let result = run("/bytes/10", |spec| {
