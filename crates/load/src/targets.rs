@@ -54,8 +54,8 @@ struct Object {
     body: Option<String>,
 }
 
-/// Recognises such a list. Its first line is an object with nothing but a target's keys; or a method and a URL, and another line is a
-/// header or the file of a body.
+/// Recognises such a list. Its first line is an object with nothing but a target's keys; or it is a method and a URL. In the latter case
+/// another line is a header or the file of a body.
 pub fn is_list(text: &str) -> bool {
     let mut lines = significant(text).map(|(_, line)| line).filter(|line| !line.is_empty());
     let Some(first) = lines.next() else { return false };
@@ -130,6 +130,9 @@ fn header(line: &str) -> Option<(&str, &str)> {
 
 fn object(line: usize, text: &str) -> Result<Target, String> {
     let object: Object = serde_json::from_str(text).map_err(|error| format!("it is no target: {error}"))?;
+    if object.method.is_empty() || object.url.contains(char::is_whitespace) {
+        return Err(format!("{:?} {:?} is no method and URL", object.method, object.url));
+    }
     let body = object.body.map(|body| STANDARD.decode(body)).transpose();
     let body = body.map_err(|error| format!("its body is no base64: {error}"))?;
     let mut target =
@@ -180,6 +183,7 @@ mod tests {
             ("GET http://h/\nnonsense\n", "list:2: \"nonsense\" is neither"),
             ("@x\n", "list:1: \"@x\" is neither"),
             ("{\"method\":\"GET\"}\n", "list:1: it is no target: missing field"),
+            ("{\"method\":\"\",\"url\":\"http://h/\"}\n", "list:1: \"\" \"http://h/\" is no method and URL"),
             ("{\"method\":\"GET\",\"url\":\"http://h/\",\"body\":\"?\"}", "list:1: its body is no base64"),
             ("# nothing\n", "list: it has no targets"),
         ] {

@@ -101,11 +101,10 @@ pub(super) fn entry(line: &str) -> Entry {
 fn request(object: &Object) -> Result<(String, String), Omission> {
     // An object with such a key is not the value, but may have it.
     let known = |keys: &[&str]| keys.iter().filter_map(|key| value(object, key)).find(|value| !value.is_object());
-    let whole = first_text(object, REQUEST);
     let missing = |key: &str| Omission::malformed(format!("it has no \"{key}\""));
-    let (verb, aim) = match (known(METHOD), known(TARGET), whole) {
+    let (verb, aim) = match (known(METHOD), known(TARGET), known(REQUEST)) {
         (Some(verb), Some(aim), _) => (verb, aim),
-        (_, _, Some(whole)) => return request_line(whole, true),
+        (_, _, Some(whole)) => return request_line(whole.as_str().unwrap_or_default(), true),
         (None, ..) => return Err(missing("method")),
         (_, None, _) => return Err(missing("path")),
     };

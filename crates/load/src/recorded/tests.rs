@@ -137,7 +137,7 @@ fn logs_of_proxies_have_time_method_path_and_host() {
     );
     assert_eq!(omitted(&haproxy, Reason::Malformed), Some((1, 1, "it is no entry of an HTTP log of HAProxy")));
     let (_, objects) = timed("objects-of-many.log");
-    assert_eq!(omitted(&objects, Reason::Unsendable), Some((1, 8, "it has no request")));
+    assert_eq!(omitted(&objects, Reason::Unsendable), Some((1, 8, "\"\" is no request")));
     assert!(objects.names_hosts && !read(kept("prefixed.log")).names_hosts);
 }
 

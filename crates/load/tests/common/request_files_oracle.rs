@@ -4,7 +4,6 @@
 use weir_load::recorded::{self, Format};
 use weir_load::template::Template;
 use weir_load::{feed, replay, targets};
-use weir_model::InputError;
 
 /// Checks one input.
 ///
@@ -18,25 +17,26 @@ pub fn request_files(input: &[u8]) {
     }
     let Ok(text) = std::str::from_utf8(input) else { return };
     if let Err(error) = replay::parse("file", text) {
-        says_what_is_right(&error, input);
+        check_error(&error.found, &error.wanted, error.line, input);
     }
-    let is_list = targets::is_list(text);
+    let _ = targets::is_list(text);
     match targets::parse("file", text) {
-        Ok(all) => assert!(all.iter().all(|target| !target.method.is_empty() && !target.url.contains(' ')) || !is_list),
-        Err(error) => says_what_is_right(&error, input),
+        Ok(all) => assert!(all.iter().all(|target| !target.method.is_empty() && !target.url.contains(' ')), "{all:?}"),
+        Err(error) => check_error(&error.found, &error.wanted, error.line, input),
     }
 }
 
-fn says_what_is_right(error: &InputError, input: &[u8]) {
-    assert!(!error.found.is_empty() && !error.wanted.is_empty(), "an error says what is right: {error}");
+/// An error says what is right, and its line is one of the file.
+fn check_error(found: &str, wanted: &str, line: Option<usize>, input: &[u8]) {
+    assert!(!found.is_empty() && !wanted.is_empty(), "{found:?}, {wanted:?}");
     let lines = input.split(|b| *b == b'\n').count();
-    assert!(error.line.is_none_or(|line| line <= lines), "a line of the file: {error}");
+    assert!(line.is_none_or(|line| line <= lines), "line {line:?} of {lines}: {found}");
 }
 
 fn recording(input: &[u8], format: Format) {
     let mut recording = match recorded::parse("file", input, format) {
         Ok(recording) => recording,
-        Err(error) => return says_what_is_right(&error, input),
+        Err(error) => return check_error(&error.found, &error.wanted, error.line, input),
     };
     assert!(
         recording.omitted.values().all(|omitted| omitted.count > 0 && omitted.place > 0 && !omitted.why.is_empty())
