@@ -306,9 +306,9 @@ fn note(name: &str, recording: &Recording, chosen: &Chosen) -> String {
     if chosen.unknown > 0 {
         omitted.push(format!("{} whose host it does not say", count(chosen.unknown)));
     }
-    for (reason, left_out) in &recording.omitted {
-        let (first, why) = (left_out.place, console::truncate_str(&left_out.why, LONGEST_WHY, "…"));
-        omitted.push(format!("{} {} ({} {first}: {why})", count(left_out.count), reason.title(), recording.unit()));
+    for (reason, omission) in &recording.omitted {
+        let (first, why) = (omission.place, console::truncate_str(&omission.why, LONGEST_WHY, "…"));
+        omitted.push(format!("{} {} ({} {first}: {why})", count(omission.count), reason.title(), recording.unit()));
     }
     let omitted = if omitted.is_empty() { String::new() } else { format!("; left out: {}", omitted.join("; ")) };
     let host = chosen.host.as_ref().map_or(String::new(), |host| format!(" to {host}"));
@@ -453,7 +453,7 @@ mod tests {
         let absolute =
             format!("{LOG}1.2.3.4 - - [23/Nov/2026:20:00:04 +0000] \"GET http://b.example/z HTTP/1.1\" 200 5\n");
         let flags = "http://127.0.0.1:1 --urls FILE";
-        for (text, host, expected, left_out) in [
+        for (text, host, expected, omission) in [
             (
                 vhosts.as_str(),
                 " --urls-host a.example",
@@ -477,7 +477,7 @@ mod tests {
             let source = read(text, &format!("{flags}{host}")).expect(expected);
             assert_eq!(sent(&source).join("|"), expected);
             assert!(
-                source.note.as_ref().is_some_and(|note| note.contains(&format!("left out: {left_out}"))),
+                source.note.as_ref().is_some_and(|note| note.contains(&format!("left out: {omission}"))),
                 "{:?}",
                 source.note
             );
