@@ -138,7 +138,8 @@ fn without_comment(text: &str) -> &str {
 }
 
 fn line(text: &str, place: Place, unix: bool, server: Option<&Url>) -> Result<UrlLine, InputError> {
-    let wrong = |found: String| place.wrong(found, "[METHOD] URL [WEIGHT], such as \"POST http://127.0.0.1:8080/x 3\"");
+    let wanted = "[METHOD] URL [WEIGHT], such as \"POST http://127.0.0.1:8080/x 3\"; or another format of weir help load request";
+    let wrong = |found: String| place.wrong(found, wanted);
     let mut words: Vec<&str> = text.split_whitespace().collect();
     let weight = match words.last() {
         Some(last) if words.len() > 1 && last.bytes().all(|b| b.is_ascii_digit()) => {
