@@ -1,4 +1,4 @@
-//! Any bytes into the parsers of files with requests: HAR files, access logs and CSV files; what must hold is in the oracle.
+//! Any bytes into the parsers of files with requests: HAR files, access logs, lists and CSV files; what must hold is in the oracle.
 #![no_main]
 
 #[path = "../../crates/load/tests/common/request_files_oracle.rs"]

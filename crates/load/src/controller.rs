@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use weir_model::At;
 use weir_model::load::{ErrorKind, LoadResult, LoadSpec};
-use weir_model::suite::LoadKind;
 use weir_net::{Driver, DriverKind, MakeTask, Next, Task};
 
 use crate::aggregate::Aggregate;
@@ -350,10 +349,10 @@ impl Controller {
         }
     }
 
-    /// A counted load ends with its last request.
+    /// A load of a fixed number of requests ends with its last response.
     fn end_with_the_last(&mut self) {
-        let is_counted = matches!(self.plan.spec.kind, LoadKind::Count { .. });
-        if let Some(last) = self.shared.all_finished().filter(|_| is_counted)
+        if self.plan.spec.kind.is_finite()
+            && let Some(last) = self.shared.all_finished()
             && let Some(span) = self.span()
         {
             span.end = span.end.min(last);

@@ -27,8 +27,9 @@
 //! # What counts where
 //!
 //! The load starts when all connections are up, or none has come up for a timeout. Then come the warm-up, the window
-//! `[start, start + duration)`, and a drain of at most the timeout, in which nothing new becomes due. With `leave_queue`, requests
-//! that wait for a connection at the end of the warm-up or window stay unsent.
+//! `[start, start + duration)`, and a drain of at most the timeout, in which nothing new becomes due. A load of a fixed number of
+//! requests (counted, replay) ends with its last response; for that a replay's window may last a timeout longer. With
+//! `leave_queue`, requests that wait for a connection at the end of the warm-up or window stay unsent.
 //!
 //! - *By due time*: a request belongs to the window in which it was due, whenever it ends. So go `due`, `sent`, `unsent`,
 //!   `right`, `errors`, `statuses` and `body_bytes` of the window's counts, the counts by request, and the histograms.
@@ -86,6 +87,7 @@ mod schedule;
 mod search;
 mod shared;
 mod stop;
+pub mod targets;
 pub mod template;
 #[cfg(test)]
 mod tests;

@@ -59,6 +59,7 @@ pub(crate) struct Plan {
     /// The time between one thread's attempts to connect, while the first connections are made.
     pub connect_gap: Option<f64>,
     pub warmup: u64,
+    /// The window at the longest.
     pub duration: u64,
     pub timeout: u64,
 }
@@ -120,7 +121,12 @@ impl Plan {
             shares = self::shares(spec, threads, Part { first_thread: 0, threads });
         }
         let warmup = if spec.kind.has_warmup() { from_secs(spec.warmup_s) } else { 0 };
-        let duration = from_secs(spec.duration_s);
+        let length = from_secs(spec.duration_s);
+        let duration = match spec.kind {
+            // The last request is due at its end, and may take as long as any other.
+            LoadKind::Open { .. } if spec.kind.is_finite() => length + from_secs(spec.timeout_s),
+            _ => length,
+        };
         Ok(Plan {
             targets: planned_targets(spec, connections(&shares), resources.ports)?,
             choices: Arc::new(Choices::new(&spec.requests, spec.targets.len())),
@@ -130,7 +136,7 @@ impl Plan {
                 .iter()
                 .map(|request| P::expectation(request).accepting(spec.accept_encoding))
                 .collect(),
-            timetable: Timetable::new(&spec.kind, warmup, duration),
+            timetable: Timetable::new(&spec.kind, warmup, length),
             bursts: spec.bursts.map(Bursts::from),
             streams: spec.protocol.streams(),
             requests_per_connection: match spec.connection_close {

@@ -6,12 +6,14 @@
 //! the file itself.
 
 use weir_model::InputError;
+use weir_model::text::without_mark;
 use weir_model::units::HumanDuration;
 
 /// A day: longer than any load.
 const LONGEST_S: f64 = 86_400.0;
 
-const WANTED: &str = "one time a line, in seconds (12.5) or with a unit (12500ms)";
+const WANTED: &str = "one time a line, in seconds (12.5) or with a unit (12500ms); or a recording, of which weir help load request lists \
+                      the formats";
 
 /// The times, seconds. `source` is what the file is called in errors.
 ///
@@ -21,7 +23,7 @@ pub fn parse(source: &str, text: &str) -> Result<Vec<f64>, InputError> {
     let error =
         |line: Option<usize>, found: String, wanted: &str| InputError { line, ..InputError::of(source, found, wanted) };
     let mut times: Vec<f64> = Vec::new();
-    for (line, written) in (1..).zip(text.lines()) {
+    for (line, written) in (1..).zip(without_mark(text).lines()) {
         let written = written.split('#').next().unwrap_or_default().trim();
         if written.is_empty() {
             continue;
@@ -64,6 +66,7 @@ mod tests {
     fn seconds_units_and_comments_are_read() {
         let text = "# recorded on a Monday\n0\n 0.25 # two at once\n250ms\n\n1e0\r\n1500 ms\n2m\n";
         assert_eq!(parse("times", text).unwrap(), [0.0, 0.25, 0.25, 1.0, 1.5, 120.0]);
+        assert_eq!(parse("times", "\u{feff}0\r\n0.1\r\n").unwrap(), [0.0, 0.1]);
     }
 
     #[test]

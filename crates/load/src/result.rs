@@ -9,7 +9,7 @@ use weir_model::load::{
 use weir_net::DriverKind;
 
 use crate::aggregate::Aggregate;
-use crate::clock::MILLI;
+use crate::clock::{MILLI, from_secs};
 use crate::counts::happened;
 use crate::headers::HeaderWatch;
 use crate::output::{LogInterval, span_s};
@@ -68,7 +68,10 @@ pub(crate) fn result(
         window_start_ms: span.unix_ns / MILLI,
         window_s,
         bursts: plan.spec.bursts,
-        offered_rate: plan.timetable.as_ref().map(|timetable| timetable.mean_rate(plan.warmup, plan.duration)),
+        offered_rate: plan
+            .timetable
+            .as_ref()
+            .map(|timetable| timetable.mean_rate(plan.warmup, from_secs(plan.spec.duration_s))),
         rate: each_second(aggregate.window.right),
         body_bytes_per_s: each_second(aggregate.window.right_body_bytes),
         window,

@@ -128,14 +128,15 @@ impl Timetable {
     }
 
     /// The mean rate in the window, requests a second; with Poisson arrivals, the expected one. Times are in
-    /// nanoseconds.
+    /// nanoseconds. The last request of a replay is due at its end.
     pub(crate) fn mean_rate(&self, warmup: u64, duration: u64) -> f64 {
         let end = warmup.saturating_add(duration);
         let count = match self {
             Timetable::Rate(rate, _) => return *rate,
             Timetable::Curve(segments, _) => curve::count(segments, end) - curve::count(segments, warmup),
-            Timetable::Replay(due) => due.partition_point(|due| *due < duration) as f64,
-            Timetable::Recorded(due) => due.partition_point(|(due, _)| *due < duration) as f64,
+            Timetable::Replay(due) => due.partition_point(|due| *due <= duration) as f64,
+            // Requests that are due together are nanoseconds apart.
+            Timetable::Recorded(due) => due.partition_point(|(due, _)| *due <= duration + MILLI) as f64,
         };
         if duration > 0 { count * 1e9 / duration as f64 } else { 0.0 }
     }

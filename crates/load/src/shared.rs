@@ -84,14 +84,14 @@ impl Shared {
         self.abandon.load(Ordering::Relaxed)
     }
 
-    /// A worker of a counted load has finished its share; its last response arrived at `last`.
+    /// A worker of a load of a fixed number of requests has finished its share; its last response arrived at `last`.
     pub(crate) fn finish(&self, last: u64) {
         self.last.fetch_max(last, Ordering::Relaxed);
         // A thread that sees the last worker finish must see the times of all.
         self.finished.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// When the last request of a counted load ended, once all have.
+    /// When the last request of such a load ended, once all have.
     pub(crate) fn all_finished(&self) -> Option<u64> {
         let all = self.finished.load(Ordering::Acquire) as usize == self.gauges.len();
         all.then(|| self.last.load(Ordering::Relaxed))

@@ -23,6 +23,11 @@ pub fn list<S: AsRef<str>>(names: &[S]) -> String {
     }
 }
 
+/// A text without the mark of byte order that some programs write first.
+pub fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// A text as a cell of CSV. A spreadsheet takes one that begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a formula, and a
 /// run's texts come from others: such a text gets a `'` before it. Numbers, negative ones too, stay as they are.
 pub fn csv_cell(text: &str) -> String {

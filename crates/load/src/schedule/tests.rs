@@ -187,7 +187,7 @@ fn the_mean_rate_is_of_the_window() {
         2 * SECOND,
     )
     .unwrap();
-    assert_eq!(mean(&replay, 0.0, 2.0), 1.0);
+    assert_eq!(mean(&replay, 0.0, 2.0), 1.5, "the last is due at the end");
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub(crate) struct Worker<P: Protocol> {
     next_sweep: u64,
     /// The thread's CPU time at the last sweep, nanoseconds.
     cpu_at_sweep: u64,
-    /// All of this worker's share of a counted load is done.
+    /// All of this worker's share of a load of a fixed number of requests is done.
     finished: bool,
 }
 
@@ -307,7 +307,7 @@ impl<P: Protocol> Worker<P> {
         self.pool.in_flight == 0 && self.pool.pending == 0 && self.pacing.is_done()
     }
 
-    /// Follows an end that has moved: the load was cut short, or a counted load is complete.
+    /// Follows an end that has moved: the load was cut short, or one of a fixed number of requests is complete.
     fn check_end(&mut self, now: u64) {
         if self.recorder.phase() == Phase::Drain {
             return;

@@ -30,6 +30,8 @@ pub(super) struct Pacing {
     returned: VecDeque<u64>,
     /// `None`: streams are never at rest.
     rest: Option<Rest>,
+    /// The number of requests is fixed.
+    is_finite: bool,
     /// From here on nothing becomes due; 0 before the start.
     end: u64,
     /// Waiting requests are not handed out any more.
@@ -97,7 +99,15 @@ impl Pacing {
             Rest { think, random, bursts, start: 0, until: TimerQueue::with_capacity(streams) }
         });
         let ready = Vec::with_capacity(if rest.is_some() { streams } else { 0 });
-        Pacing { source, returned: VecDeque::new(), rest, end: 0, stopped: false, ready }
+        Pacing {
+            source,
+            returned: VecDeque::new(),
+            rest,
+            is_finite: plan.spec.kind.is_finite(),
+            end: 0,
+            stopped: false,
+            ready,
+        }
     }
 
     /// The load starts, and ends.
@@ -130,9 +140,14 @@ impl Pacing {
         matches!(self.source, Source::Open(_))
     }
 
-    /// All requests of a counted load were handed out.
+    /// All requests of a load of a fixed number of them became due.
     pub(super) fn all_counted(&self) -> bool {
-        matches!(self.source, Source::Counted(0))
+        self.is_finite
+            && match &self.source {
+                Source::Counted(left) => *left == 0,
+                Source::Open(backlog) => backlog.next_due() == NEVER,
+                Source::Closed => false,
+            }
     }
 
     /// The next request for a stream that is free at `now`.

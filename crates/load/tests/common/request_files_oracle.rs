@@ -1,8 +1,9 @@
-//! What must hold for any file with requests or with values for them: recordings and feeds; shared by the fuzz target and the stable tests.
+//! Properties of the readers of files with requests: recordings, lists of targets and of times, and feeds. The fuzz target and the
+//! stable tests share them.
 
-use weir_load::feed;
 use weir_load::recorded::{self, Format};
 use weir_load::template::Template;
+use weir_load::{feed, replay, targets};
 
 /// Checks one input.
 ///
@@ -10,22 +11,36 @@ use weir_load::template::Template;
 /// When something does not hold.
 pub fn request_files(input: &[u8]) {
     rows(input);
+    let _ = Format::of(input);
+    for format in [Format::Har, Format::Combined, Format::Haproxy, Format::Envoy, Format::Elb, Format::Json] {
+        recording(input, format);
+    }
     let Ok(text) = std::str::from_utf8(input) else { return };
-    let _ = Format::of(text);
-    for format in [Format::Har, Format::Combined, Format::Json] {
-        recording(text, format);
+    if let Err(error) = replay::parse("file", text) {
+        check_error(&error.found, &error.wanted, error.line, input);
+    }
+    let _ = targets::is_list(text);
+    match targets::parse("file", text) {
+        Ok(all) => assert!(all.iter().all(|target| !target.method.is_empty() && !target.url.contains(' ')), "{all:?}"),
+        Err(error) => check_error(&error.found, &error.wanted, error.line, input),
     }
 }
 
-fn recording(text: &str, format: Format) {
-    let mut recording = match recorded::parse("file", text, format) {
+/// An error says what is right, and its line is one of the file.
+fn check_error(found: &str, wanted: &str, line: Option<usize>, input: &[u8]) {
+    assert!(!found.is_empty() && !wanted.is_empty(), "{found:?}, {wanted:?}");
+    let lines = input.split(|b| *b == b'\n').count();
+    assert!(line.is_none_or(|line| line <= lines), "line {line:?} of {lines}: {found}");
+}
+
+fn recording(input: &[u8], format: Format) {
+    let mut recording = match recorded::parse("file", input, format) {
         Ok(recording) => recording,
-        Err(error) => {
-            assert!(!error.found.is_empty() && !error.wanted.is_empty(), "an error says what is right: {error}");
-            assert!(error.line.is_none_or(|line| line <= text.split('\n').count()), "a line of the file: {error}");
-            return;
-        }
+        Err(error) => return check_error(&error.found, &error.wanted, error.line, input),
     };
+    assert!(
+        recording.omitted.values().all(|omitted| omitted.count > 0 && omitted.place > 0 && !omitted.why.is_empty())
+    );
     assert!(!recording.requests.is_empty());
     for request in &recording.requests {
         assert!(request.path.starts_with('/') && request.path.bytes().all(|b| b.is_ascii_graphic()), "{request:?}");

@@ -12,7 +12,7 @@ mod template_oracle;
 fn the_corpora_hold() {
     type Oracle = fn(&[u8]);
     let targets: [(&str, usize, Oracle); 2] =
-        [("template", 25, template_oracle::template), ("request_files", 6, request_files_oracle::request_files)];
+        [("template", 25, template_oracle::template), ("request_files", 30, request_files_oracle::request_files)];
     for (target, least, oracle) in targets {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
         let files = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));

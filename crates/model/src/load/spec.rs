@@ -84,7 +84,8 @@ pub struct LoadSpec {
     pub real_time: bool,
     /// Seconds not measured, before the window. An open load whose rate changes is constant at its first rate meanwhile.
     pub warmup_s: f64,
-    /// Seconds measured. For [`LoadKind::Count`] the upper bound.
+    /// Seconds measured. For [`LoadKind::Count`] the upper bound. For a replay the time of its last request: its window goes on until
+    /// the last response, by `timeout_s` at most.
     pub duration_s: f64,
     /// Seconds an answer, or a connection, may take.
     pub timeout_s: f64,
@@ -502,12 +503,17 @@ impl LoadKind<OfferedRate> {
         LoadKind::Open { rate: OfferedRate::Constant(rate), arrivals }
     }
 
-    /// Whether a warm-up can come before the window.
-    pub fn has_warmup(&self) -> bool {
-        !matches!(
+    /// Returns whether the number of its requests is fixed. The window of such a load ends with its last response.
+    pub fn is_finite(&self) -> bool {
+        matches!(
             self,
             LoadKind::Count { .. } | LoadKind::Open { rate: OfferedRate::Replay(_) | OfferedRate::Recorded(_), .. }
         )
+    }
+
+    /// Whether a warm-up can come before the window.
+    pub fn has_warmup(&self) -> bool {
+        !self.is_finite()
     }
 }
 

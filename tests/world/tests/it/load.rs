@@ -11,6 +11,19 @@ use weir_world::engine::{SimBench, SimOrigin, run_load};
 
 /// A load of one path on an origin that is 1 ms away. It takes a second.
 fn run(path: &str, change: impl FnOnce(&mut LoadSpec)) -> LoadResult {
+    let (result, counted) = run_counted(path, change);
+    let window = &result.window;
+    assert_eq!((window.due, window.error_count(), counted), (window.right, 0, result.total.sent), "{window:?}");
+    result
+}
+
+/// The same, whatever becomes of it.
+fn run_any(path: &str, change: impl FnOnce(&mut LoadSpec)) -> LoadResult {
+    run_counted(path, change).0
+}
+
+/// The result, and the requests that the origin counted.
+fn run_counted(path: &str, change: impl FnOnce(&mut LoadSpec)) -> (LoadResult, u64) {
     let world = World::new(1);
     world.set_default_link(Link { latency: 1_000_000, ..Link::default() });
     let origin = SimOrigin::start(&world, Options::default(), NodeOptions::default()).unwrap();
@@ -19,13 +32,7 @@ fn run(path: &str, change: impl FnOnce(&mut LoadSpec)) -> LoadResult {
     spec.connections = 8;
     change(&mut spec);
     let result = run_load(&world, &spec).unwrap();
-    let (window, counted) = (&result.window, origin.handle.counters());
-    assert_eq!(
-        (window.due, window.error_count(), counted.requests),
-        (window.right, 0, result.total.sent),
-        "{window:?}"
-    );
-    result
+    (result, origin.handle.counters().requests)
 }
 
 /// What is due in each second.
@@ -60,18 +67,41 @@ fn an_access_log_is_sent_at_its_times() {
         format!("192.0.2.7 - - [23/Nov/2026:20:00:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"x\"\n")
     };
     let text = [line(0, "/bytes/10"), line(2, "/bytes/20"), line(4, "/bytes/10")].concat();
-    let mut log = recorded::parse("x", &text, Format::of(&text).unwrap()).unwrap();
+    let mut log = recorded::parse("x", text.as_bytes(), Format::of(text.as_bytes()).unwrap()).unwrap();
     // Ten times as fast: 0 s, 0.2 s and 0.4 s.
     let times = log.timetable("x", 10.0).unwrap();
     let result = run("/bytes/10", |spec| {
         let second = RequestSpec { request: Request::get("/bytes/20"), ..spec.requests[0].clone() };
         spec.requests.push(second);
         let due = times.iter().zip([0, 1, 0]).map(|(at_s, request)| RecordedDue { at_s: *at_s, request });
-        (spec.kind, spec.duration_s) = (open(OfferedRate::Recorded(due.collect())), 0.401);
+        (spec.kind, spec.duration_s) = (open(OfferedRate::Recorded(due.collect())), 0.4);
     });
     let sent: Vec<u64> = result.by_request.iter().map(|kind| kind.sent).collect();
     assert_eq!((times, sent, result.window.body_bytes), (vec![0.0, 0.2, 0.4], vec![2, 1], 40));
-    assert_eq!(result.window_s, 0.401);
+    assert_eq!((result.window_s, result.offered_rate), (0.402, Some(7.5)), "it ends with its last response");
+}
+
+/// Five requests in 0.2 s to an origin that takes 200 ms.
+#[test]
+fn a_replay_ends_with_its_last_response() {
+    let replay = |timeout_s, connections| {
+        run_any("/bytes/1?delay=200ms", |spec| {
+            spec.kind = open(OfferedRate::Replay(vec![0.0, 0.05, 0.1, 0.15, 0.2]));
+            (spec.duration_s, spec.timeout_s, spec.connections) = (0.2, timeout_s, connections);
+        })
+    };
+    let result = replay(10.0, 8);
+    let window = &result.window;
+    assert_eq!((window.due, window.right, window.right_in_window, window.unsent), (5, 5, 5, 0));
+    assert_eq!((result.offered_rate, result.window_s, result.rate), (Some(25.0), 0.402, 5.0 / 0.402));
+    // One connection has a response each 202 ms, and the window waits a timeout for the last: for 0.2 s + 0.3 s.
+    let result = replay(0.3, 1);
+    let window = &result.window;
+    assert_eq!((window.due, window.right_in_window, result.window_s), (5, 2, 0.5), "{window:?}");
+    // Responses that never come do not hold it up.
+    let result = replay(0.1, 8);
+    assert_eq!((result.window.right, result.window.error_count(), result.total.due), (0, 5, 5));
+    assert!(result.window_s <= 0.31, "{}", result.window_s);
 }
 
 #[test]

@@ -119,14 +119,14 @@ pub struct RequestFlags {
     /// Generate a body of this size, such as 11268 or 16KiB.
     #[arg(long, value_name = "BYTES", group = "a_body", value_parser = parse::generated, hide_short_help = true)]
     pub body_size: Option<std::vec::Vec<u8>>,
-    /// Read URLs from a file, one a line: [METHOD] URL [WEIGHT]; # begins a comment. Or the requests of a HAR file or an access
-    /// log, as a mix, for the server of the URL.
+    /// Read URLs from a file, one a line: [METHOD] URL [WEIGHT]; # begins a comment. Or targets of Vegeta; or paths, a HAR file or
+    /// an access log, for the server of the URL.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub urls: Option<PathBuf>,
     /// Format of the file of --urls or --replay [default: by its content].
     #[arg(long, value_enum, value_name = "FORMAT", hide_short_help = true)]
     pub urls_format: Option<UrlsFormat>,
-    /// Of a recording, send the requests to this host [default: the URL's].
+    /// Send only the recorded requests to this host, with it as their Host [default: the URL's, or the only host recorded].
     #[arg(long, value_name = "HOST", hide_short_help = true)]
     pub urls_host: Option<String>,
     /// Relative frequency of each URL among those of its server, such as 9,1.

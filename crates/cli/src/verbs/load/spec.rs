@@ -21,8 +21,8 @@ const WARMUP_S: f64 = 1.0;
 /// Upper bound of a counted load, which ends with its count.
 const DAY_S: f64 = 86_400.0;
 
-/// Seconds measured after the last time of a replay, so that the last request is due inside the window.
-const AFTER_LAST_S: f64 = 0.001;
+/// The shortest window, s: that of a replay whose requests are all due at once.
+const SHORTEST_S: f64 = 0.001;
 
 /// What the flags ask for.
 #[derive(Debug)]
@@ -198,7 +198,7 @@ fn kind(args: &Args, replay: Option<OfferedRate>) -> Result<(LoadKind<OfferedRat
             OfferedRate::Replay(due_s) => due_s.last().copied(),
             _ => None,
         };
-        return Ok((open(replay), last.unwrap_or_default() + AFTER_LAST_S));
+        return Ok((open(replay), last.unwrap_or_default().max(SHORTEST_S)));
     }
     if load.find_max.is_some() {
         // The search sets the rate.

@@ -69,7 +69,7 @@ fn lines(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
         lines.push("stopped before anything was measured".to_owned());
         return lines;
     }
-    lines.extend(counts(result, spec.keyvalue.is_some(), tables));
+    lines.extend(counts(outcome, tables));
     lines.push(String::new());
     lines.extend(times(result, spec.kind.is_open(), spec.keyvalue.is_some()));
     if spec.keyvalue.is_none() {
@@ -103,8 +103,9 @@ fn joined(lines: &[String]) -> String {
 }
 
 /// Counts. Of key-value servers wrong data and failures to connect stand apart, and operations with their latencies.
-fn counts(result: &LoadResult, keyvalue: bool, tables: Tables) -> Vec<String> {
-    let window = &result.window;
+fn counts(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
+    let (result, spec) = (outcome.result, outcome.spec);
+    let (window, keyvalue) = (&result.window, spec.keyvalue.is_some());
     let mut lines = Vec::new();
     let line =
         |name: &str, figure: String, rest: String| format!("{name:<LABEL$}{figure:>13}  {rest}").trim_end().to_owned();
@@ -115,7 +116,9 @@ fn counts(result: &LoadResult, keyvalue: bool, tables: Tables) -> Vec<String> {
         format!("right answers in {}{cut}", human_us(result.window_s * 1e6)),
     ));
     if let Some(offered) = result.offered_rate {
-        let share = format!("{:.1} % of it got right answers in time", limit::carried(result) * 100.0);
+        // The window of a replay lasts until its last response.
+        let in_time = if spec.kind.is_finite() { "" } else { " in time" };
+        let share = format!("{:.1} % of it got right answers{in_time}", limit::carried(result) * 100.0);
         lines.push(line("offered", full_rate(offered), share));
     }
     lines.push(line("requests", count(window.due), requests(window)));

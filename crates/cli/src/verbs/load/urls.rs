@@ -2,17 +2,22 @@
 //! Called by `verbs::load::recorded` and `verbs::load::request`.
 
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs};
+use std::path::Path;
 use std::time::Duration;
 
 use http::Uri;
 use percent_encoding::percent_decode_str;
+use weir_load::targets::{Body, Target};
 use weir_model::InputError;
 use weir_model::load::Login;
 use weir_model::protocol::Protocol;
-use weir_model::text::counted;
+use weir_model::text::{counted, without_mark};
 
 /// Connect timeout for each address of a name.
 const TRIED: Duration = Duration::from_secs(1);
+
+/// Methods that lists have behind a URL.
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// One kind of request, as the user wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,20 +89,45 @@ pub fn from_arguments(urls: &[String], weights: &[u32], unix: bool) -> Result<Ve
 }
 
 /// URLs of a list: `[METHOD] URL [WEIGHT]` a line; empty lines and what follows a `#` at a line's beginning or behind a
-/// blank are skipped.
+/// blank are skipped. With a `server` they are paths of its.
 ///
 /// # Errors
 /// File and line, what was found and what would be right.
-pub fn from_text(source: &str, text: &str, unix: bool) -> Result<Vec<UrlLine>, InputError> {
+pub fn from_text(source: &str, text: &str, unix: bool, server: Option<&Url>) -> Result<Vec<UrlLine>, InputError> {
     let file = Place { source: source.to_owned(), line: None };
-    let numbered = (1..).zip(text.lines().map(without_comment)).filter(|(_, text)| !text.is_empty());
+    let numbered = (1..).zip(without_mark(text).lines().map(without_comment)).filter(|(_, text)| !text.is_empty());
     let lines: Vec<UrlLine> = numbered
-        .map(|(number, text)| line(text, Place { line: Some(number), ..file.clone() }, unix))
+        .map(|(number, text)| line(text, Place { line: Some(number), ..file.clone() }, unix, server))
         .collect::<Result<_, _>>()?;
     if lines.is_empty() {
         return Err(file.wrong("there is no URL in it".to_owned(), "lines of the form [METHOD] URL [WEIGHT]"));
     }
     Ok(lines)
+}
+
+/// URLs of a list of targets. Files of bodies lie where the list does.
+///
+/// # Errors
+/// File and line, what was found and what would be right.
+pub fn from_targets(source: &str, targets: Vec<Target>, unix: bool) -> Result<Vec<UrlLine>, InputError> {
+    let folder = Path::new(source).parent().unwrap_or(Path::new(""));
+    let line = |target: Target| {
+        let place = Place { source: source.to_owned(), line: Some(target.line) };
+        if !is_method(&target.method) {
+            return Err(place.wrong(format!("\"{}\" is not a method", target.method), "a method, such as GET"));
+        }
+        let body = match target.body {
+            None => None,
+            Some(Body::Bytes(bytes)) => Some(bytes),
+            Some(Body::File(name)) => Some(std::fs::read(folder.join(&name)).map_err(|error| {
+                place.wrong(format!("@{name}: {error}"), "a file with the body, by its path from the list's folder")
+            })?),
+        };
+        let url = parse(&target.url, &place, unix)?;
+        let method = Some(target.method.to_ascii_uppercase());
+        Ok(UrlLine { headers: target.headers, body, ..UrlLine::new(method, url, 1, place) })
+    };
+    targets.into_iter().map(line).collect()
 }
 
 /// A `#` inside a URL begins its fragment, which is not sent anyway.
@@ -109,8 +139,9 @@ fn without_comment(text: &str) -> &str {
     text[..end].trim()
 }
 
-fn line(text: &str, place: Place, unix: bool) -> Result<UrlLine, InputError> {
-    let wrong = |found: String| place.wrong(found, "[METHOD] URL [WEIGHT], such as \"POST http://127.0.0.1:8080/x 3\"");
+fn line(text: &str, place: Place, unix: bool, server: Option<&Url>) -> Result<UrlLine, InputError> {
+    let wanted = "[METHOD] URL [WEIGHT], such as \"POST http://127.0.0.1:8080/x 3\"; or another format of weir help load request";
+    let wrong = |found: String| place.wrong(found, wanted);
     let mut words: Vec<&str> = text.split_whitespace().collect();
     let weight = match words.last() {
         Some(last) if words.len() > 1 && last.bytes().all(|b| b.is_ascii_digit()) => {
@@ -122,20 +153,48 @@ fn line(text: &str, place: Place, unix: bool) -> Result<UrlLine, InputError> {
         _ => 1,
     };
     let (method, url) = match words.as_slice() {
-        [url] => (None, *url),
-        [method, url] if is_method(method) => (Some(method.to_ascii_uppercase()), *url),
-        [method, url] if is_url(url) => return Err(wrong(format!("\"{method}\" is not a method"))),
-        [_, last] => return Err(wrong(format!("\"{last}\" is neither a URL nor a weight"))),
-        more => return Err(wrong(format!("{} where at most three belong", counted(more.len() as u64, "word")))),
+        [url] if is_url(url) => (None, *url),
+        [method, url] if is_method(method) && is_url(url) => (Some(method.to_ascii_uppercase()), *url),
+        words => return Err(wrong(misplaced(words))),
     };
-    if !is_url(url) {
-        return Err(wrong(format!("\"{url}\" is not a URL")));
-    }
-    Ok(UrlLine::new(method, parse(url, &place, unix)?, weight, place))
+    let url = match server {
+        Some(server) if url.starts_with('/') => {
+            let path = url.split('#').next().unwrap_or(url);
+            Url { path: path.to_owned(), ..server.clone() }
+        }
+        Some(_) => {
+            let found = format!("a list of URLs, and a URL beside it: {} names its own server", shown(url));
+            return Err(place.wrong(found, "the list alone, or one of paths such as /a"));
+        }
+        None if url.starts_with('/') && !unix => {
+            let wanted = format!("the URL of the server: weir load http://127.0.0.1:8080 --urls {}", place.source);
+            return Err(place.wrong(format!("\"{url}\" is a path without a server"), &wanted));
+        }
+        None => parse(url, &place, unix)?,
+    };
+    Ok(UrlLine::new(method, url, weight, place))
 }
 
 fn is_method(word: &str) -> bool {
-    word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-')
+    !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-')
+}
+
+/// Which of the words of a line does not belong there, and why.
+fn misplaced(words: &[&str]) -> String {
+    let Some(at) = words.iter().position(|word| is_url(word)) else {
+        return format!(
+            "\"{}\" is not a URL: it has neither :// nor a / at its beginning",
+            words.last().unwrap_or(&"")
+        );
+    };
+    match (&words[..at], words.get(at + 1)) {
+        (_, Some(method)) if METHODS.contains(method) => format!(
+            "\"{method}\" comes after the URL, as in siege's lists: a method comes before it, and -b gives the body"
+        ),
+        (_, Some(other)) => format!("\"{other}\" is neither a URL nor a weight"),
+        ([method], None) => format!("\"{method}\" is not a method"),
+        (before, None) => format!("\"{}\" is one word too many before the URL", before.last().unwrap_or(&"")),
+    }
 }
 
 /// In a file a URL has its scheme, or begins with a path: a word alone is more likely a mistake.
@@ -406,12 +465,13 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Vec<UrlLine>, String> {
-        from_text("urls.txt", text, false).map_err(|e| e.to_string())
+        from_text("urls.txt", text, false, None).map_err(|e| e.to_string())
     }
 
     #[test]
     fn a_file_has_methods_weights_and_comments() {
-        let text = "# a mix\n\nhttp://127.0.0.1/a 9\npost http://127.0.0.1/b#x # seldom\n  GET\thttp://127.0.0.1/c\n";
+        let text =
+            "\u{feff}# a mix\n\nhttp://127.0.0.1/a 9\npost http://127.0.0.1/b#x # seldom\n  GET\thttp://127.0.0.1/c\n";
         let lines = read(text).expect("right");
         let short: Vec<_> =
             lines.iter().map(|l| (l.method.as_deref(), l.url.path.as_str(), l.weight, l.place.line)).collect();
@@ -422,16 +482,47 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_paths_is_of_one_server() {
+        let server = one("http://127.0.0.1:81/").expect("right");
+        let lines = from_text("urls.txt", "/a#x\r\nPOST /b 3\r\n", false, Some(&server)).expect("right");
+        let short: Vec<_> = lines.iter().map(|l| (l.url.authority.as_str(), l.url.path.as_str(), l.weight)).collect();
+        assert_eq!(short, [("127.0.0.1:81", "/a", 1), ("127.0.0.1:81", "/b", 3)]);
+        let said = from_text("urls.txt", "/a\nhttp://h/b\n", false, Some(&server)).expect_err("another").to_string();
+        assert!(said.starts_with("urls.txt:2: a list of URLs, and a URL beside it: http://h/b"), "{said}");
+    }
+
+    #[test]
+    fn bodies_of_targets_lie_beside_the_list() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("b.json"), "{}").expect("written");
+        let list = folder.path().join("list.txt").display().to_string();
+        let read = |text: &str| {
+            let targets = weir_load::targets::parse(&list, text).expect("a list");
+            from_targets(&list, targets, false).map_err(|e| e.to_string().replace(&list, "list"))
+        };
+        let lines = read("POST http://h/a\nX: 1\n@b.json\n\nGET http://h/b\n").expect("right");
+        assert_eq!((lines[0].body.as_deref(), lines[1].body.as_deref()), (Some(&b"{}"[..]), None));
+        assert_eq!((lines[0].headers.len(), lines[1].method.as_deref()), (1, Some("GET")));
+        let said = read("GET http://h/\n\nPOST http://h/a\n@c.json\n").expect_err("missing");
+        assert!(said.starts_with("list:3: @c.json: ") && said.contains("from the list's folder"), "{said}");
+    }
+
+    #[test]
     fn wrong_lines_are_named() {
         for (text, found) in [
             ("", "urls.txt: there is no URL in it"),
             ("# only\n\n", "urls.txt: there is no URL in it"),
             ("http://h/\n\nG=T http://h/", "urls.txt:3: \"G=T\" is not a method"),
             ("GET", "urls.txt:1: \"GET\" is not a URL"),
+            ("GET h/a", "urls.txt:1: \"h/a\" is not a URL"),
             ("http://h/ x", "urls.txt:1: \"x\" is neither a URL nor a weight"),
+            ("http://h/login POST user=a", "urls.txt:1: \"POST\" comes after the URL, as in siege's lists"),
+            ("http://h/ 3 x 4", "urls.txt:1: \"3\" is neither a URL nor a weight"),
+            ("a GET http://h/", "urls.txt:1: \"GET\" is one word too many before the URL"),
+            ("/a", "urls.txt:1: \"/a\" is a path without a server"),
             ("http://h/ 0", "urls.txt:1: \"0\" is not a weight"),
             ("http://h/ 99999999999", "urls.txt:1: \"99999999999\" is not a weight"),
-            ("GET http://h/ 3 4 5", "urls.txt:1: 4 words"),
+            ("GET http://h/ 3 4 5", "urls.txt:1: \"3\" is neither a URL nor a weight"),
             ("ftp://h/", "urls.txt:1: weir load does not speak ftp://"),
         ] {
             let said = read(text).expect_err(text);

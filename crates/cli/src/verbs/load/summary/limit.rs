@@ -40,7 +40,10 @@ pub fn limit(outcome: Outcome<'_>) -> Vec<String> {
             "more threads (-t) on more CPUs would show the target's limit".to_owned(),
         ];
     }
-    if open && carried(result) >= CARRIED {
+    // The window of a replay goes on until its last response, also where that took much longer than it should.
+    let outlasted = outcome.spec.kind.is_finite()
+        && result.window_s > outcome.spec.duration_s / CARRIED + result.service.max_us / 1e6;
+    if open && carried(result) >= CARRIED && !outlasted {
         return carried_but(result);
     }
     // Requests waited longer for a connection than on it.
@@ -101,6 +104,9 @@ pub fn busiest(result: &LoadResult) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use weir_model::load::OfferedRate;
+    use weir_model::suite::{Arrivals, LoadKind};
+
     use super::*;
     use crate::verbs::load::sample::{self, Sample};
 
@@ -129,6 +135,16 @@ mod tests {
         assert!(said(&sample).contains("some requests got no right answer in time"));
         sample.result.window.right_in_window = 20_000;
         assert_eq!(said(&sample), "none reached: the offered load was carried");
+        // A replay of 1 s whose responses took about that time, or twice as much.
+        let open = sample.spec.clone();
+        let due_s = OfferedRate::Replay(vec![0.0, 1.0]);
+        sample.spec.kind = LoadKind::Open { rate: due_s, arrivals: Arrivals::Constant };
+        sample.spec.duration_s = 1.0;
+        for (window_s, first) in [(1.01, "none reached"), (2.0, "some requests got no right answer in time")] {
+            sample.result.window_s = window_s;
+            assert!(said(&sample).starts_with(first), "{}", said(&sample));
+        }
+        (sample.spec, sample.result.window_s) = (open, 2.0);
         sample.result.lag.p99_us = 800.0;
         assert!(said(&sample).contains("lag p99 800 µs of a latency p99 of 1.04 ms"));
         sample.result.window.errors = [(ErrorKind::Lost, 1)].into();
