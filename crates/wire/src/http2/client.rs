@@ -207,6 +207,11 @@ impl Client {
         }
     }
 
+    /// Why the server accepts no more requests, if it does not.
+    pub fn goaway(&self) -> Option<Code> {
+        self.conn.goaway.map(|(_, code)| code)
+    }
+
     /// Announces that no more requests follow (GOAWAY). Responses under way still come.
     pub fn go_away<O: Output>(&mut self, out: &mut O) {
         self.conn.go_away(out.buffer());
