@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use weir_model::condition::Condition;
 use weir_model::load::{Step, TlsVersion};
 use weir_model::protocol::Application;
-use weir_model::units::{ByteCount, HumanDuration, Rate};
+use weir_model::units::{ByteCount, HumanDuration, Rate, UnitError};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::exit::wrong_value;
@@ -66,6 +66,18 @@ pub fn speed(text: &str) -> Result<Speed, String> {
     factor
         .map(Speed)
         .ok_or_else(|| wrong_value(format!("\"{text}\" is no speed"), "0.001x to 1000000x, such as 2x or 0.5x"))
+}
+
+/// Reads a length of time above 0, or a bare 0 for no end.
+pub fn duration(text: &str) -> Result<HumanDuration, String> {
+    let time: HumanDuration = text.parse().map_err(|error: UnitError| error.to_string())?;
+    if time.0.is_zero() && text.trim() != "0" {
+        return Err(wrong_value(
+            format!("\"{text}\" takes no time"),
+            "a time such as 30s or 1m30s, or 0 (until Ctrl-C)",
+        ));
+    }
+    Ok(time)
 }
 
 /// Reads one or several conditions.

@@ -53,12 +53,14 @@ pub struct LoadFlags {
     /// All are opened before the warm-up and the measurement begin, unless each carries one request.
     #[arg(long, short = 'c', value_name = "N", default_value_t = 64, value_parser = parse_count(1..=u32::MAX))]
     pub connections: u32,
-    /// How long to measure: 30s, 1m30s; 0 is until Ctrl-C [default: 10s].
+    /// How long to measure; 0 is no end [default: 10s].
     ///
-    /// With --steps and --replay the default is their length.
-    #[arg(long, short = 'd', value_name = "TIME")]
+    /// Such as 30s, 1m30s or 72h; a load without an end lasts until Ctrl-C. With --steps and --replay the default is their length.
+    #[arg(long, short = 'd', value_name = "TIME", value_parser = parse::duration)]
     pub duration: Option<HumanDuration>,
-    /// Number of requests, such as 20k or 1M, instead of a duration.
+    /// Number of requests, instead of a duration.
+    ///
+    /// Such as 20k or 1M.
     #[arg(long, short = 'n', value_name = "N", conflicts_with = "duration", group = "shape", value_parser = parse_count(1..=u64::MAX))]
     pub requests: Option<u64>,
     /// Open load: requests a second, such as 5000 or 20k.
@@ -110,7 +112,7 @@ pub struct RequestFlags {
     /// A header. May be repeated.
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = parse_header)]
     pub header: Vec<(String, String)>,
-    /// Body of every request: TEXT, @FILE, or @- for standard input.
+    /// Body of every request: TEXT, @FILE or @- (stdin).
     #[arg(long, short = 'b', value_name = "TEXT", group = "a_body", value_parser = parse::body)]
     pub body: Option<std::vec::Vec<u8>>,
     /// Body of every request, from a file.

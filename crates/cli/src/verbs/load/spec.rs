@@ -272,7 +272,7 @@ mod tests {
             ("-d 72h -R 10", 259_200.0, false),
             ("-d 3d", 259_200.0, false),
             ("-d 0", LONGEST_S, true),
-            ("-d 0s -R 10", LONGEST_S, true),
+            ("-d 0 -R 10", LONGEST_S, true),
         ] {
             let spec = of(flags).expect("right");
             assert_eq!((spec.duration_s, spec.is_endless()), (seconds, endless), "{flags}");
@@ -441,6 +441,7 @@ mod tests {
             ("-c 5000M", "is too many"),
             ("-n many", "no count"),
             ("-d 30", "has no unit"),
+            ("-d 0s", "takes no time"),
             ("-b @/no/such/file", "/no/such/file: No such file"),
             ("--template", "no field in GET /"),
             ("--template -b {{sec}}", "{{sec}}"),
