@@ -54,7 +54,7 @@ impl Reasons {
         known.window += u64::from(due >= self.window);
     }
 
-    /// Those of several workers, most frequent first.
+    /// The reasons of several workers, most frequent first.
     pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Reasons>) -> Vec<ErrorReason> {
         all.fold(Vec::new(), |mut sum, one| {
             ErrorReason::add(&mut sum, &one.known);

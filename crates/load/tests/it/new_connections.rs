@@ -54,8 +54,8 @@ fn single_use(
     result
 }
 
-/// Connecting takes a round trip, a handshake of TLS 1.3 another, one of TLS 1.2 two; then come SETTINGS of HTTP/2, or a PING of Redis, and
-/// then the request.
+/// Connecting takes a round trip, a handshake of TLS 1.3 another, one of TLS 1.2 two. SETTINGS of HTTP/2 and a PING of Redis take one
+/// each, and so does the request.
 #[test]
 fn a_connection_for_each_request_is_part_of_its_latency() {
     let (tls12, tls13) = (Some(TlsVersion::Tls12), Some(TlsVersion::Tls13));

@@ -75,7 +75,7 @@ fn a_stream_that_is_reset_says_why() {
     let protocol = LoadProtocol::Http2 { streams: 2 };
     let result = load(&world, &LoadSpec { protocol, ..order(server.addr, counted(20)) }).unwrap();
     assert_eq!(listed(&result), [("stream_reset", "reset by the peer: INTERNAL_ERROR", 1)]);
-    // What goes away with requests in flight may say why, too.
+    // A peer that stops speaking HTTP/2 fails all that is in flight.
     let server = http2(&world, 100, |_| Reply::Nonsense);
     let result = load(&world, &LoadSpec { protocol, ..order(server.addr, counted(4)) }).unwrap();
     let [("protocol", words, 4)] = listed(&result)[..] else { panic!("{:?}", result.reasons) };

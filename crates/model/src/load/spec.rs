@@ -57,7 +57,7 @@ pub struct LoadSpec {
     pub max_connections: Option<u32>,
     /// Attempts to connect a second, over all threads, while the first connections are made; `None`: as fast as it goes.
     pub connect_rate: Option<f64>,
-    /// A connection is closed by the client after so many answers, and made again when a request is due for it.
+    /// A connection is closed by the client after so many responses, and made again when a request is due for it.
     pub requests_per_connection: Option<u64>,
     /// A connection is closed by the client when it is so old, seconds, and what was in flight on it is answered; then it is made
     /// again at once.
@@ -141,12 +141,12 @@ impl LoadSpec {
 }
 
 impl LoadSpec {
-    /// Whether the load lasts until it is stopped.
+    /// The load lasts until it is stopped.
     pub fn is_endless(&self) -> bool {
         self.duration_s >= LONGEST_S && !matches!(self.kind, LoadKind::Count { .. })
     }
 
-    /// Whether each connection carries one request. None is then made before its request is due, so that connecting is part of every
+    /// Each connection carries one request. None is then made before its request is due, so that connecting is part of every
     /// latency.
     pub fn is_single_use(&self) -> bool {
         let asks = |request: &RequestSpec| {

@@ -78,7 +78,7 @@ impl fmt::Display for HumanDuration {
         if nanos == 0 {
             return f.write_str("0s");
         }
-        // Hours are told better than days.
+        // Hours are the largest unit that is written.
         for (name, unit) in UNITS.into_iter().skip(1) {
             let unit = u128::from(unit);
             if nanos.is_multiple_of(unit) {

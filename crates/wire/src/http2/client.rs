@@ -207,7 +207,7 @@ impl Client {
         }
     }
 
-    /// Why the server accepts no more requests, if it does not.
+    /// The code of the server's GOAWAY, if one has come.
     pub fn goaway(&self) -> Option<Code> {
         self.conn.goaway.map(|(_, code)| code)
     }

@@ -1,5 +1,5 @@
-//! Remarks on a load whose figures are right, and may mean something else than its user thinks: the target answered, and never with what
-//! was asked for. Called by `verbs::load` and `verbs::load::summary`.
+//! Remarks on a load whose figures are correct and may mean something else than its user thinks: every response was a redirect, an error
+//! that was expected, or empty. Called by `verbs::load` and `verbs::load::summary`.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub fn remarks(outcome: Outcome<'_>) -> Vec<String> {
     let (spec, result) = (outcome.spec, outcome.result);
     let statuses: Vec<u16> = result.window.statuses.keys().copied().collect();
     let all = |range: Range<u16>| statuses.iter().all(|status| range.contains(status));
-    // Where no response was right, the errors say it.
+    // If no response was successful, the errors say it.
     if spec.keyvalue.is_some() || result.window.right == 0 || statuses.is_empty() {
         return Vec::new();
     }
