@@ -65,6 +65,17 @@ fn what_is_expected_is_checked_on_every_answer() {
 }
 
 #[test]
+fn a_body_may_come_from_a_file_and_a_count_has_a_unit() {
+    let origin = OriginUnderTest::start(&[]);
+    let scratch = scratch();
+    let file = scratch.path().join("order.json");
+    std::fs::write(&file, "{\"id\": 1}").expect("written");
+    let body = format!("@{}", file.display());
+    let result = all_right(&[&origin.url("/echo"), "-b", &body, "-n", "0.1k", "-c", "2", "--expect-size", "9"]);
+    assert_eq!(number(&result, "/window/body_bytes"), 900.0);
+}
+
+#[test]
 fn urls_come_from_a_file() {
     let origin = OriginUnderTest::start(&[]);
     let scratch = scratch();

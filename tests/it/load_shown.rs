@@ -107,8 +107,8 @@ fn described(root: &Value, schema: &Value, value: &Value, at: &str) {
     }
 }
 
-/// Starts weir, interrupts it once it has shown these words on standard error, and returns the JSON that it then prints.
-fn interrupted_after(words: &str, args: &[&str]) -> Value {
+/// Starts weir, interrupts it once it has shown these words on standard error, and returns the JSON that it then prints before it ends so.
+fn interrupted_after(words: &str, args: &[&str], status: i32) -> Value {
     let mut child = weir(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts");
     let mut stderr = child.stderr.take().expect("piped");
     let (mut said, mut byte) = (Vec::new(), [0u8; 1]);
@@ -117,7 +117,7 @@ fn interrupted_after(words: &str, args: &[&str]) -> Value {
         said.push(byte[0]);
     }
     signal(child.id(), Signal::INT);
-    assert_eq!(wait_within(&mut child, Duration::from_secs(20)).code(), Some(130));
+    assert_eq!(wait_within(&mut child, Duration::from_secs(20)).code(), Some(status));
     let mut text = String::new();
     child.stdout.take().expect("piped").read_to_string(&mut text).expect("read");
     serde_json::from_str(&text).expect("JSON")
@@ -128,8 +128,12 @@ fn ctrl_c_keeps_what_was_measured() {
     let origin = OriginUnderTest::start(&[]);
     let url = origin.url("/bytes/1");
     // The first second is measured when its line is shown.
-    let result = interrupted_after("  p50 ", &["load", &url, "-c", "2", "-d", "60s", "--warmup", "0s", "--json"]);
+    let result = interrupted_after("  p50 ", &["load", &url, "-c", "2", "-d", "60s", "--warmup", "0s", "--json"], 130);
     assert_eq!(result["cut_short"], true);
+    assert!(number(&result, "/window/right") > 0.0 && number(&result, "/window_s") >= 0.9, "{result:#}");
+    // One without an end is stopped as ordered.
+    let result = interrupted_after("  p50 ", &["load", &url, "-c", "2", "-d", "0", "--warmup", "0", "--json"], 0);
+    assert_eq!(result["cut_short"], false);
     assert!(number(&result, "/window/right") > 0.0 && number(&result, "/window_s") >= 0.9, "{result:#}");
 }
 
@@ -138,7 +142,7 @@ fn ctrl_c_in_a_search_keeps_what_was_found() {
     let origin = OriginUnderTest::start(&[]);
     let url = origin.url("/delay/5ms");
     let args = ["load", &url, "-c", "2", "--find-max", "p50<1s", "--budget", "60s", "--warmup", "0s", "--json"];
-    let found = interrupted_after("  guess ", &args);
+    let found = interrupted_after("  guess ", &args, 130);
     assert_eq!(found["end"], "cut_short");
     assert!(found["probes"].as_array().is_some_and(|probes| !probes.is_empty()), "{found:#}");
 }
@@ -206,6 +210,11 @@ fn every_flag_refuses_what_is_wrong() {
     refused(&["-c", "0"], &["--connections"]);
     refused(&["-d", "5"], &["\"5\" has no unit"]);
     refused(&["-n", "0"], &["--requests"]);
+    refused(&["-n", "1m"], &["\"1m\" is no count", "such as 1000, 20k or 1.5M"]);
+    refused(&["-d", "30s1m"], &["--duration", "\"30s1m\" has m behind a unit"]);
+    refused(&["-d", "0", "--ramp", "1..5"], &["until Ctrl-C: a ramp has an end"]);
+    refused(&["-b", "@/no/such/file"], &["--body", "/no/such/file: No such file"]);
+    refused(&["-R", "1000M", "--arrivals", "poisson"], &["cannot be offered by 1 thread", "constant arrivals"]);
     refused(&["-R", "fast"], &["\"fast\" is not a rate"]);
     refused(&["--rate", "0"], &["rate"]);
     refused(&["--ramp", "5"], &["\"5\" has no \"..\"", "expected: two rates"]);

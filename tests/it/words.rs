@@ -130,6 +130,9 @@ fn a_load_is_summed_up_on_one_screen() {
     let wrong =
         summary("load-wrong", 1, &["load", &url("/status/404"), "-n", "50", "-c", "2", "-q", "--driver", "epoll"]);
     assert!(wrong.contains("no answer was right"), "{wrong}");
+    let args = ["-n", "50", "-c", "2", "-q", "--driver", "epoll"];
+    let redirects = summary("load-redirects", 0, &[["load", &url("/status/301")].as_slice(), &args].concat());
+    assert!(redirects.contains("every response was a redirect (301), which weir does not follow"), "{redirects}");
     // Ten a second on one connection that takes 300 ms each cannot be carried, on any machine.
     let args = ["--rate", "10", "-c", "1", "-d", "2s", "--warmup", "0s", "--timeout", "1s", "-q", "--driver", "epoll"];
     let slow = summary("load-too-much", 1, &[["load", &url("/delay/300ms")].as_slice(), &args].concat());

@@ -38,7 +38,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         s if s >= allowed => Severity::Warning,
         _ => Severity::Note,
     };
-    let mut kinds = ErrorKind::listed(&window.errors);
+    let mut kinds = e.load.list_errors(&window.errors);
     if vain >= allowed * 10.0 {
         kinds += &format!("; connections waited in vain for {vain:.0} % of their time");
     }

@@ -57,7 +57,7 @@ mod tests {
     fn changes_are_named_and_their_absence_is_silent() {
         let mut trial = good();
         assert_eq!(trial.check(super::check), None, "not looked at");
-        trial.load.headers = Some(HeaderSamples { sampled: 12, changes: Vec::new() });
+        trial.load.headers = Some(HeaderSamples { sampled: 12, ..HeaderSamples::default() });
         assert_eq!(trial.check(super::check), None);
         let change = |name: &str, was: Option<&str>, is: Option<&str>, at_s| HeaderChange {
             name: name.into(),
@@ -67,7 +67,7 @@ mod tests {
             samples: 4,
         };
         let changes = [change("x-cache", None, Some("HIT"), 1.0), change("via", Some("a"), None, -0.5)];
-        trial.load.headers = Some(HeaderSamples { sampled: 12, changes: changes.into() });
+        trial.load.headers = Some(HeaderSamples { sampled: 12, changes: changes.into(), ..HeaderSamples::default() });
         let message = trial.check(super::check).expect("fires").message;
         assert!(
             message.contains("x-cache came (\"HIT\") at 1.0 s, in 4 samples; via went before the window"),

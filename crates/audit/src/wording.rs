@@ -112,7 +112,7 @@ fn every_finding_says_what_was_reviewed() {
         ("a header that came", |t| {
             let (name, is) = ("x-cache".to_owned(), Some("HIT".to_owned()));
             let change = HeaderChange { name, was: None, is, at_s: 1.2, samples: 9 };
-            t.load.headers = Some(HeaderSamples { sampled: 20, changes: vec![change] });
+            t.load.headers = Some(HeaderSamples { sampled: 20, changes: vec![change], ..HeaderSamples::default() });
         }),
         ("an open load not carried", |t| {
             (t.load.offered_rate, t.load.window.right_in_window, t.load.window.unsent) = (Some(12_345.0), 9_000, 7);

@@ -31,7 +31,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     }
     let severity = if wrong.saturating_mul(INVALID) > total.sent { Severity::Fatal } else { Severity::Warning };
     let kinds = [ErrorKind::WrongBody, ErrorKind::WrongHeader, ErrorKind::BadStatus, ErrorKind::Protocol];
-    let kinds = ErrorKind::listed(total.errors.iter().filter(|(kind, n)| kinds.contains(kind) && **n > 0));
+    let kinds = e.load.list_errors(total.errors.iter().filter(|(kind, n)| kinds.contains(kind) && **n > 0));
     CHECK.finding(severity, format!("{wrong} of {} answers were wrong: {kinds}", total.sent))
 }
 

@@ -9,13 +9,16 @@ mod measuring;
 #[path = "args/elsewhere.rs"]
 mod elsewhere;
 
+use std::ops::RangeInclusive;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use weir_model::Filter;
+use weir_model::units::{Count, UnitError};
 
 pub use self::measuring::*;
-use crate::exit::{Exit, value_error};
+use crate::exit::{Exit, value_error, wrong_value};
 use crate::verbs;
 
 /// Benchmarks proxies, API gateways and load balancers, and checks that its numbers are true.
@@ -99,6 +102,25 @@ pub fn choice<T: Clone + Send + Sync + 'static>(
         let chosen = all.iter().find(|(name, ..)| *name == given);
         chosen.map(|(.., value)| value.clone()).ok_or("not one of the values")
     })
+}
+
+/// Reads a whole number from a range, such as 1000, 20k or 1.5M.
+pub fn parse_count<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
+where
+    T: TryFrom<u64> + Into<u64> + Copy,
+{
+    let (least, most): (u64, u64) = ((*range.start()).into(), (*range.end()).into());
+    move |text| {
+        let wanted = match most {
+            ..10_000 => format!("a whole number from {least} to {most}"),
+            10_000..=1_000_000 => format!("a whole number from {least} to {most}, such as 1000 or 2k"),
+            _ => format!("a whole number of at least {least}, such as 1000, 20k or 1.5M"),
+        };
+        let Count(count) = text.parse().map_err(|error: UnitError| wrong_value(error.found, &wanted))?;
+        let found = if count < least { "is too few" } else { "is too many" };
+        let fits = T::try_from(count).ok().filter(|_| (least..=most).contains(&count));
+        fits.ok_or_else(|| wrong_value(format!("{text:?} {found}"), &wanted))
+    }
 }
 
 /// The flags that select a part of a recorded run.

@@ -2,10 +2,14 @@
 //!
 //! A queue of due times would grow without bound while a product is overloaded, and growing it would stall the
 //! measuring thread. A schedule can be walked twice, so the queue is two walkers of one schedule and the distance
-//! between them: `ahead` has counted what is due, `behind` yields what is sent next.
+//! between them: `ahead` has counted what is due, `behind` yields what is sent next. Neither walks one by one through more requests
+//! than it has to: at a rate that nobody can offer they fall due faster than they can be counted.
 
 use crate::clock::NEVER;
 use crate::schedule::Schedule;
+
+/// So many are counted one by one, which is the cheapest for few.
+const FEW: u64 = 16;
 
 /// The queue of one thread. Times are of the run's clock.
 #[derive(Debug)]
@@ -54,8 +58,25 @@ impl Backlog {
         self.next
     }
 
+    /// Counts the requests that are due at or before `now`. Returns when the first is due, and how many they are.
+    #[inline]
+    pub(crate) fn count_due(&mut self, now: u64) -> Option<(u64, u64)> {
+        let first = self.count_one(now)?;
+        let mut n = 1;
+        while self.count_one(now).is_some() {
+            n += 1;
+            if n == FEW && self.next <= now {
+                // The next one has been taken from the schedule; those after it are passed over.
+                let more = self.ahead.skip_until(now.min(self.end - 1) - self.start, u64::MAX);
+                self.waiting += more;
+                n += more;
+            }
+        }
+        Some((first, n))
+    }
+
     /// Counts one request that is due at or before `now`, and returns its due time; `None` when there is none left.
-    pub(crate) fn count_one(&mut self, now: u64) -> Option<u64> {
+    fn count_one(&mut self, now: u64) -> Option<u64> {
         if self.next > now || self.next == NEVER {
             return None;
         }
@@ -73,6 +94,16 @@ impl Backlog {
         self.waiting -= 1;
         let due = self.first.take().unwrap_or_else(|| self.start.saturating_add(self.behind.next_due()));
         Some(due)
+    }
+
+    /// Takes the requests that wait and are due at or before `at`, where their schedule can pass over them. Returns how many they are.
+    pub(crate) fn pop_until(&mut self, at: u64) -> u64 {
+        if self.waiting == 0 || self.first.is_some() || at < self.start {
+            return 0;
+        }
+        let popped = self.behind.skip_until(at - self.start, self.waiting);
+        self.waiting -= popped;
+        popped
     }
 
     /// Which request is due then, of the run's clock; `None` where the time does not say.

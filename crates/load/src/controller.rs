@@ -221,7 +221,7 @@ impl Controller {
                 Message::Interval(..) | Message::Done(_) => {}
             }
         }
-        let of = self.plan.shares.iter().map(|share| share.connections).sum();
+        let of = self.plan.shares.iter().map(|share| self.plan.first_connections(share)).sum();
         let is_complete = ready.len() == self.plan.shares.len();
         let open = if is_complete { ready.iter().map(|one| one.open).sum() } else { self.shared.open() };
         progress(Progress::Connecting { open, of });

@@ -101,16 +101,15 @@ pub enum LoadError {
 
     /// Not all keys could be written that the load needs.
     #[error(
-        "{written} of {of} keys were written before the load ({}); expected: all, because the load's reads are held to them",
-        errors.iter().map(|(kind, n)| format!("{n} {}", kind.as_str())).collect::<Vec<_>>().join(", ")
+        "{written} of {of} keys were written before the load ({errors}); expected: all, because the load's reads are held to them"
     )]
     Preload {
         /// Keys written.
         written: u64,
         /// Keys to be written.
         of: u64,
-        /// Failures by kind.
-        errors: std::collections::BTreeMap<ErrorKind, u64>,
+        /// Failures by kind, with reasons.
+        errors: String,
     },
 
     /// The order to start came too late for a start at its time.

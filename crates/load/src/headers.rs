@@ -97,7 +97,8 @@ impl HeaderWatch {
         let mut samples = HeaderSamples::default();
         for watch in watches {
             let changes = watch.kinds.iter().flat_map(|kind| kind.changes(window)).collect();
-            samples.add(&HeaderSamples { sampled: watch.sampled, changes });
+            let location = watch.kinds.iter().find_map(Kind::location);
+            samples.add(&HeaderSamples { sampled: watch.sampled, changes, location });
         }
         samples
     }
@@ -138,6 +139,11 @@ impl Kind {
             let (name, value) = (name.to_ascii_lowercase(), value.to_vec());
             self.added.push(Added { name, value, first: now, samples: 1 });
         }
+    }
+
+    fn location(&self) -> Option<String> {
+        let location = self.usual.iter().find(|usual| usual.name == b"location")?;
+        Some(String::from_utf8_lossy(&location.value).into_owned())
     }
 
     fn changes(&self, window: u64) -> impl Iterator<Item = HeaderChange> + '_ {

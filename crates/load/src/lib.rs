@@ -14,10 +14,17 @@
 //! # When requests are due
 //!
 //! In *closed* and *counted* loads a stream's first request is due at the start, the next when the response has come and the
-//! think time is over. If the connection was lost or used up, it is due when the connection may be made again. In *open* loads
+//! think time is over. If the connection failed, it is due when the connection may be made again. In *open* loads
 //! requests are due at times fixed beforehand (constant, Poisson, ramp, steps, replay). A due request goes to the connection that
 //! has been free longest, or waits in order. A load may allow more connections than it begins with; one is made for each
 //! connection's worth of waiting requests.
+//!
+//! A connection that has carried a request and ended, whoever ended it, is made again when a request is due for it. The request is due
+//! first, then connecting begins, and it is sent when the connection is up.
+//!
+//! Three kinds of connections are made ahead of their requests. The first ones are made before the load begins, unless each connection
+//! carries one request. Recycled ones are replaced at once. One whose last attempt brought no response is tried again by itself:
+//! requests do not wait for it, because the target may take fewer connections.
 //!
 //! Every request has four times: due, sent, first byte, answered. Latency is due to answered, service time sent to answered, lag
 //! due to sent. *Sent* is when the worker hands the request to its driver, which passes it to the kernel in the same turn (of a
@@ -26,10 +33,10 @@
 //!
 //! # What counts where
 //!
-//! The load starts when all connections are up, or none has come up for a timeout. Then come the warm-up, the window
-//! `[start, start + duration)`, and a drain of at most the timeout, in which nothing new becomes due. A load of a fixed number of
-//! requests (counted, replay) ends with its last response; for that a replay's window may last a timeout longer. With
-//! `leave_queue`, requests that wait for a connection at the end of the warm-up or window stay unsent.
+//! The load starts when all connections are up (where each carries one request: one, which is closed again), or none has come up for a
+//! timeout. Then come the warm-up, the window `[start, start + duration)`, and a drain of at most the timeout, in which nothing new
+//! becomes due. A load of a fixed number of requests (counted, replay) ends with its last response; for that a replay's window may
+//! last a timeout longer. With `leave_queue`, requests that wait for a connection at the end of the warm-up or window stay unsent.
 //!
 //! - *By due time*: a request belongs to the window in which it was due, whenever it ends. So go `due`, `sent`, `unsent`,
 //!   `right`, `errors`, `statuses` and `body_bytes` of the window's counts, the counts by request, and the histograms.
@@ -78,6 +85,7 @@ mod plan;
 mod preload;
 mod progress;
 mod protocol;
+mod reasons;
 pub mod recorded;
 mod recorder;
 pub mod replay;

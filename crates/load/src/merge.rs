@@ -14,7 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogHistogram, IntervalLogIterator, LogEntry};
-use weir_model::load::{Bursts, ClientOfHost, LoadResult, LoadSecond, Quantiles};
+use weir_model::load::{Bursts, ClientOfHost, ErrorReason, LoadResult, LoadSecond, Quantiles};
 
 use crate::clock::MILLI;
 use crate::error::LoadError;
@@ -149,6 +149,7 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
     if let Some(preload) = &other.preload {
         sum.preload.get_or_insert_default().add(preload);
     }
+    ErrorReason::add(&mut sum.reasons, &other.reasons);
     for (second, errors) in &other.errors_by_second {
         let sum = sum.errors_by_second.entry(*second).or_default();
         errors.iter().for_each(|(kind, n)| *sum.entry(*kind).or_default() += n);

@@ -15,7 +15,7 @@ use crate::error::LoadError;
 use crate::generator::Choices;
 use crate::protocol::Protocol;
 use crate::recorder::Kinds;
-use crate::schedule::{Bursts, Timetable};
+use crate::schedule::{self, Bursts, Timetable};
 use crate::tls::TlsPlan;
 use crate::validate;
 
@@ -45,6 +45,8 @@ pub(crate) struct Plan {
     /// Requests that a connection may have in flight, and that it may carry in its life.
     pub streams: u32,
     pub requests_per_connection: u64,
+    /// Each connection carries one request, and is made when that is due.
+    pub single_use: bool,
     /// How old a connection may get.
     pub recycle: Option<u64>,
     /// This client's threads, and those of all clients that make the load.
@@ -110,8 +112,9 @@ impl Plan {
         };
         let whole = Part { first_thread: 0, threads: wished.min(spec.connections) };
         let mut shares = shares(spec, whole.threads, spec.part.unwrap_or(whole));
+        let single_use = spec.is_single_use();
         let (threads, descriptors) =
-            capacity::hold(resources.capacity, connections(&shares), shares.len() as u32, spec.connection_close)?;
+            capacity::hold(resources.capacity, connections(&shares), shares.len() as u32, single_use)?;
         let mut all_threads = whole.threads;
         if threads > shares.len() as u32 {
             if let Some(part) = spec.part {
@@ -120,6 +123,7 @@ impl Plan {
             all_threads = threads;
             shares = self::shares(spec, threads, Part { first_thread: 0, threads });
         }
+        schedule::check_arrivals(&spec.kind, all_threads).map_err(LoadError::Order)?;
         let warmup = if spec.kind.has_warmup() { from_secs(spec.warmup_s) } else { 0 };
         let length = from_secs(spec.duration_s);
         let duration = match spec.kind {
@@ -127,6 +131,7 @@ impl Plan {
             LoadKind::Open { .. } if spec.kind.is_finite() => length + from_secs(spec.timeout_s),
             _ => length,
         };
+        let requests_per_connection = if single_use { 1 } else { spec.requests_per_connection.unwrap_or(u64::MAX) };
         Ok(Plan {
             targets: planned_targets(spec, connections(&shares), resources.ports)?,
             choices: Arc::new(Choices::new(&spec.requests, spec.targets.len())),
@@ -138,11 +143,10 @@ impl Plan {
                 .collect(),
             timetable: Timetable::new(&spec.kind, warmup, length),
             bursts: spec.bursts.map(Bursts::from),
-            streams: spec.protocol.streams(),
-            requests_per_connection: match spec.connection_close {
-                true => 1,
-                false => spec.requests_per_connection.unwrap_or(u64::MAX),
-            },
+            // A connection never has more in flight than it carries in its life.
+            streams: spec.protocol.streams().min(u32::try_from(requests_per_connection).unwrap_or(u32::MAX)),
+            requests_per_connection,
+            single_use,
             recycle: spec.recycle_s.map(from_secs),
             threads,
             all_threads,
@@ -163,6 +167,11 @@ impl Plan {
         Kinds { requests: kinds.unwrap_or(0).min(MOST_KINDS), open: self.timetable.is_some() }
     }
 
+    /// Connections that a thread makes before the load begins. If each carries one request, it makes one, to see that there is a target.
+    pub(crate) fn first_connections(&self, share: &Share) -> u32 {
+        if self.single_use { share.connections.min(1) } else { share.connections }
+    }
+
     /// Where a connection goes, by its number among all.
     pub(crate) fn target(&self, connection: u32) -> &PlannedTarget {
         &self.targets[connection as usize % self.targets.len()]
@@ -173,7 +182,7 @@ impl Plan {
     pub(crate) fn source(&self, connection: u32, made: u64) -> Option<IpAddr> {
         let sources = &self.target(connection).sources;
         // The connections of each target are counted separately.
-        let nth = if self.spec.connection_close { made as usize } else { connection as usize / self.targets.len() };
+        let nth = if self.single_use { made as usize } else { connection as usize / self.targets.len() };
         sources[nth % sources.len()]
     }
 }
@@ -222,7 +231,7 @@ fn planned_targets(spec: &LoadSpec, most: u32, ports: (u16, u16)) -> Result<Vec<
     let planned = |endpoint: &Endpoint| match endpoint {
         Endpoint::Unix(path) => Ok(PlannedTarget { address: Address::unix(path), sources: vec![None] }),
         Endpoint::Tcp(target) => {
-            let sources = capacity::sources(*target, &spec.sources, each, spec.connection_close, ports)?;
+            let sources = capacity::sources(*target, &spec.sources, each, spec.is_single_use(), ports)?;
             Ok(PlannedTarget { address: (*target).into(), sources })
         }
     };

@@ -1,11 +1,10 @@
 //! Writes the keys that a key-value load begins with, by a counted load of its own. Called by `run`.
 
 use weir_model::keyvalue::{KeyChoice, KeyValue, Mix, Operation};
-use weir_model::load::{LoadResult, LoadSpec, RequestSpec, TlsResult};
+use weir_model::load::{LONGEST_S, LoadResult, LoadSpec, RequestSpec, TlsResult};
 use weir_model::suite::LoadKind;
 
 use crate::error::LoadError;
-use crate::validate::LONGEST_S;
 
 /// More connections write no faster, and might be more than a server takes in a closed load.
 const CONNECTIONS: u32 = 64;
@@ -55,7 +54,7 @@ pub fn check_preload(result: &LoadResult, of: u64) -> Result<(), LoadError> {
     match written == of {
         true => Ok(()),
         false if result.cut_short => Err(LoadError::Stopped),
-        false => Err(LoadError::Preload { written, of, errors: result.total.errors.clone() }),
+        false => Err(LoadError::Preload { written, of, errors: result.list_errors(&result.total.errors) }),
     }
 }
 

@@ -99,9 +99,9 @@ impl StatusLatency {
         StatusLatency { statuses, seen: 1, histos: (0..STATUSES).map(|_| histo()).collect() }
     }
 
-    /// A request ended; `None`: without an answer.
+    /// Requests ended, so many; `None`: without a response.
     #[inline(never)]
-    pub(crate) fn record(&mut self, status: Option<u16>, latency: u64) {
+    pub(crate) fn record(&mut self, status: Option<u16>, n: u64, latency: u64) {
         let status = status.unwrap_or(NO_ANSWER);
         let known = self.statuses[..self.seen].iter().position(|other| *other == status);
         let at = known.unwrap_or_else(|| {
@@ -113,7 +113,7 @@ impl StatusLatency {
                 STATUSES - 1
             }
         });
-        self.histos[at].saturating_record(latency);
+        self.histos[at].saturating_record_n(latency, n);
     }
 
     /// Those with samples, by the name of the status.
@@ -309,15 +309,20 @@ impl Interval {
         }
     }
 
-    /// Records one request that was never sent until `now`. It waited all its time to be sent: its latency equals its lag, and
-    /// it has no service time.
-    pub(crate) fn sample_unsent(&mut self, due: u64, now: u64) {
+    /// The least time that its histograms do not tell from this one.
+    pub(crate) fn least_alike(&self, nanos: u64) -> u64 {
+        self.latency.lowest_equivalent(nanos)
+    }
+
+    /// Records so many requests that were never sent until `now`. They waited all their time to be sent: their latency equals their
+    /// lag, and they have no service time.
+    pub(crate) fn sample_unsent(&mut self, due: u64, n: u64, now: u64) {
         let latency = now.saturating_sub(due);
-        self.latency.saturating_record(latency);
-        self.lag.saturating_record(latency);
+        self.latency.saturating_record_n(latency, n);
+        self.lag.saturating_record_n(latency, n);
         if let Some(waited) = &mut self.waited {
-            waited.lag.saturating_record(latency);
-            waited.latency.saturating_record(latency);
+            waited.lag.saturating_record_n(latency, n);
+            waited.latency.saturating_record_n(latency, n);
         }
     }
 
@@ -460,9 +465,9 @@ mod tests {
     fn statuses_have_their_latency_and_rare_ones_share_one() {
         let mut statuses = StatusLatency::new();
         for status in [404, 503, 404, 500, 501, 502, 504, 505, 301] {
-            statuses.record(Some(status), u64::from(status) * 1_000);
+            statuses.record(Some(status), 1, u64::from(status) * 1_000);
         }
-        statuses.record(None, 7_000_000);
+        statuses.record(None, 1, 7_000_000);
         let counted: Vec<(String, u64)> = statuses.by_name().map(|(name, histo)| (name, histo.len())).collect();
         let expected =
             [("none", 1), ("404", 2), ("503", 1), ("500", 1), ("501", 1), ("502", 1), ("504", 1), ("others", 2)];
@@ -486,7 +491,7 @@ mod tests {
         let mut interval = Interval::new(Kinds::default());
         interval.sample(0, 100, 100, 2_000_100, false);
         interval.sample(0, 0, 1_000_000, 3_000_000, false);
-        interval.sample_unsent(0, 5_000_000);
+        interval.sample_unsent(0, 1, 5_000_000);
         let mut merged = Merged::new();
         merged.take(&interval);
         assert_eq!(merged.latency.len(), 3);
@@ -569,7 +574,7 @@ mod tests {
         interval.sample(0, 0, 0, 2_000_000, false);
         interval.sample(0, 0, 1_000_000, 3_000_000, false);
         interval.sample(0, 0, 8_000_000, 10_000_000, true);
-        interval.sample_unsent(0, 20_000_000);
+        interval.sample_unsent(0, 1, 20_000_000);
         let mut own = Own::new();
         own.take(&interval);
         let Lateness { lag, latency, .. } = own.quantiles();

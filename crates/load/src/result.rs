@@ -14,6 +14,7 @@ use crate::counts::happened;
 use crate::headers::HeaderWatch;
 use crate::output::{LogInterval, span_s};
 use crate::plan::Plan;
+use crate::reasons::Reasons;
 use crate::recorder::{EventCounts, Histo, Merged, Own, StatusLatency, USUAL_STATUS, add, histo, quantiles};
 use crate::shared::WorkerResult;
 
@@ -90,6 +91,7 @@ pub(crate) fn result(
         connect: quantiles(&connects(outcomes)),
         series: aggregate.series,
         tenths: aggregate.tenths,
+        reasons: Reasons::sum(outcomes.iter().map(|o| &o.watches.reasons)),
         errors_by_second: aggregate.errors,
         thread_busy: outcomes.iter().map(|outcome| outcome.busy).collect(),
         cpu_us: (sum(|o| o.cpu_us.0), sum(|o| o.cpu_us.1)),

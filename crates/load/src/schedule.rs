@@ -35,7 +35,7 @@ mod curve;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use check::check;
+pub(crate) use check::{check, check_arrivals};
 
 /// When a load is on and off, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,12 @@ impl Bursts {
     /// When the load has been on for so long; both since its start.
     pub(crate) fn after(self, on_for: u64) -> u64 {
         on_for.saturating_add((on_for / self.on).saturating_mul(self.off))
+    }
+
+    /// How long the load has been on at this time, both since its start; where it is off, up to the burst's last nanosecond.
+    fn on_for(self, at: u64) -> u64 {
+        let (bursts, since) = (at / (self.on + self.off), at % (self.on + self.off));
+        bursts * self.on + since.min(self.on - 1)
     }
 
     /// When the next burst begins if the load is off at this time; both since its start.
@@ -173,9 +179,7 @@ impl Schedule {
     /// The same as if the load were always on.
     fn next_on(&mut self) -> u64 {
         match &mut self.kind {
-            // Rounded to the nearest nanosecond, so that a window of whole seconds holds exactly its share also for
-            // rates that a binary fraction cannot express.
-            Kind::Constant { rate, every } => (every.next() as f64 * 1e9 / *rate).round() as u64,
+            Kind::Constant { rate, every } => constant(every.next(), *rate),
             Kind::Poisson { gap, unit } => (unit.next() * *gap) as u64,
             Kind::Curve(curve, walk) => curve.due(match walk {
                 Walk::Even(every) => every.next() as f64,
@@ -183,6 +187,23 @@ impl Schedule {
             }),
             Kind::Replay { due, every } => every.of(due).copied().unwrap_or(NEVER),
             Kind::Recorded { due, every } => every.of(due).map_or(NEVER, |(due, _)| *due),
+        }
+    }
+
+    /// Passes over the next times up to `until`, at most so many, and returns how many they were. Only times that are spaced evenly by
+    /// the rate can be passed over; of others it passes over none.
+    pub(crate) fn skip_until(&mut self, until: u64, most: u64) -> u64 {
+        let until = self.bursts.map_or(until, |bursts| bursts.on_for(until));
+        match &mut self.kind {
+            Kind::Constant { rate, every } => {
+                let rate = *rate;
+                every.skip_while(until as f64 * rate / 1e9, most, |k| constant(k, rate) <= until)
+            }
+            Kind::Curve(curve, Walk::Even(every)) => {
+                let before = curve.count(until);
+                every.skip_while(before, most, |k| curve.clone().due(k as f64) <= until)
+            }
+            Kind::Poisson { .. } | Kind::Curve(_, Walk::Poisson(_)) | Kind::Replay { .. } | Kind::Recorded { .. } => 0,
         }
     }
 
@@ -200,6 +221,13 @@ impl Iterator for Schedule {
     fn next(&mut self) -> Option<u64> {
         Some(self.next_due()).filter(|due| *due != NEVER)
     }
+}
+
+/// When request k is due at a constant rate. Rounded to the nearest nanosecond, so that a window of whole seconds holds exactly its
+/// share also for rates that a binary fraction cannot express.
+#[inline]
+fn constant(k: u64, rate: f64) -> u64 {
+    (k as f64 * 1e9 / rate).round() as u64
 }
 
 /// The values of the rate's integral at which requests are due.
@@ -221,6 +249,20 @@ impl Every {
         let next = self.next;
         self.next += self.step;
         next
+    }
+
+    /// Passes over the next numbers as long as they are due, at most so many. `about`: the last that is, but for rounding.
+    fn skip_while(&mut self, about: f64, most: u64, due: impl Fn(u64) -> bool) -> u64 {
+        let nth = |n: u64| self.next + n * self.step;
+        let mut n = ((about as u64 + 1).saturating_sub(self.next).div_ceil(self.step)).min(most);
+        while n > 0 && !due(nth(n - 1)) {
+            n -= 1;
+        }
+        while n < most && due(nth(n)) {
+            n += 1;
+        }
+        self.next = nth(n);
+        n
     }
 
     /// The entry of the next number.

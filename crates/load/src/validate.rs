@@ -4,15 +4,12 @@
 use std::net::IpAddr;
 
 use weir_model::keyvalue::Operation;
-use weir_model::load::{Bursts, Endpoint, LoadProtocol, LoadSpec, OfferedRate, RandomDuration};
+use weir_model::load::{Bursts, Endpoint, LONGEST_S, LoadProtocol, LoadSpec, OfferedRate, RandomDuration};
 use weir_model::protocol::Protocol;
 use weir_model::suite::LoadKind;
 
 use crate::keyvalue::COUNT_BITS;
 use crate::schedule;
-
-/// A day: longer than any load, and short enough that sums of times cannot overflow.
-pub(crate) const LONGEST_S: f64 = 86_400.0;
 
 /// The least time after which connections are recycled, s; deadlines are kept to 10 ms.
 const LEAST_AGE_S: f64 = 0.01;

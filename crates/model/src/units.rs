@@ -1,10 +1,11 @@
-//! Durations, sizes, rates, shares and CPU lists as people write them (`10ms`, `1KiB`, `5000/s`, `0.1 %`, `0-3`). Suite files and flags
+//! Durations, counts, sizes, rates, shares and CPU lists as people write them (`10ms`, `20k`, `1KiB`, `5000/s`, `0.1 %`, `0-3`). Suite files and flags
 //! are parsed with these types. `FromStr` reads what `Display` writes as exactly the same value, and Serde uses the
 //! same text; rounded text for people is in [`text`](crate::text). The errors say what was found and what would be
 //! right. The caller adds the file, line and key.
 
 pub(crate) mod bits;
 pub(crate) mod bytes;
+mod count;
 mod cpus;
 pub(crate) mod duration;
 mod number;
@@ -13,6 +14,7 @@ pub(crate) mod share;
 
 pub use bits::BitRate;
 pub use bytes::ByteCount;
+pub use count::Count;
 pub use cpus::CpuList;
 pub use duration::HumanDuration;
 pub use rate::Rate;

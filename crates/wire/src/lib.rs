@@ -20,6 +20,13 @@
 //!
 //! The load and the origin call this crate. It does not know sockets, clocks or threads.
 
+/// The most headers that a message of HTTP may have, in every version.
+pub const MOST_HEADERS: u32 = 128;
+
+/// The largest head of a message of HTTP, in every version, bytes: of HTTP/1.1 as it comes, of HTTP/2 as RFC 9113 counts (section
+/// 6.5.2).
+pub const MOST_HEAD_BYTES: u32 = 64 * 1024;
+
 pub mod http1;
 pub mod http2;
 pub mod juno;

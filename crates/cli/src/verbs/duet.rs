@@ -25,7 +25,7 @@ use weir_model::units::HumanDuration;
 use weir_product::tls::RunTls;
 
 use crate::agree;
-use crate::args::{driver_values, stop_on_signal};
+use crate::args::{driver_values, parse_count, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, value_error, wrong_value};
 use crate::library::catalogue;
 use crate::out;
@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "LOAD", default_value = "capacity", value_parser = question::parse_load)]
     load: question::LoadChoice,
     /// Connections of the load.
-    #[arg(long, short = 'c', value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, short = 'c', value_name = "N", default_value_t = 64, value_parser = parse_count(1..=100_000u32))]
     connections: u32,
     /// The smallest difference that matters: the duet ends when it is sure of one, or sure that there is none so large.
     #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = parse_find)]

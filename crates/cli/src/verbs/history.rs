@@ -6,7 +6,7 @@ use weir_compare::history::{FailOn, History, HistoryError, Options, Order, histo
 use weir_model::metric::Metric;
 use weir_model::text::{one_of, suggestion};
 
-use crate::args::{PartArgs, choice};
+use crate::args::{PartArgs, choice, parse_count};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use crate::out;
 use crate::verbs::compare::level;
@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(long, value_name = "CHANGES", default_value = "worse", value_parser = choice(FAIL_ON))]
     fail_on: FailOn,
     /// So many runs at the end of a series are its newest.
-    #[arg(long, value_name = "RUNS", default_value = "10", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "RUNS", default_value = "10", value_parser = parse_count(1..=u32::MAX))]
     newest: u32,
     #[command(flatten)]
     part: PartArgs,

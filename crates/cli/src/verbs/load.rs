@@ -8,6 +8,7 @@ mod format;
 mod keyvalue;
 mod live;
 mod recorded;
+mod remarks;
 mod request;
 #[cfg(test)]
 pub mod sample;
@@ -78,7 +79,9 @@ fn carry_out(
         }
     });
     live.end();
-    let result = result.map_err(|error| failure(&error))?;
+    let mut result = result.map_err(|error| failure(&error))?;
+    // A load without an end is stopped as ordered.
+    result.cut_short &= !spec.is_endless();
     let distributions =
         distributions.ok_or_else(|| Failure::missing("the load ended without latency distributions"))?;
     Ok((result, distributions))
@@ -86,6 +89,9 @@ fn carry_out(
 
 /// Prints the result in the format asked for.
 fn show(args: &Args, outcome: Outcome<'_>) -> Result<(), Failure> {
+    if args.output.json || args.output.format.is_some() {
+        remarks::remarks(outcome).iter().for_each(|line| remark!("remark: {line}"));
+    }
     if args.output.json {
         return crate::out::json(outcome.result).map(drop);
     }
@@ -160,7 +166,7 @@ fn exit_status(fail_if: &[Condition], result: &LoadResult) -> VerbResult {
 fn reasons(fail_if: &[Condition], result: &LoadResult) -> Vec<String> {
     let total = &result.total;
     let nothing = (result.window.due == 0 && !result.cut_short).then(|| {
-        let errors = if total.errors.is_empty() { "none" } else { &ErrorKind::listed(&total.errors) };
+        let errors = if total.errors.is_empty() { "none" } else { &result.list_errors(&total.errors) };
         format!("no request was due in the window; {} before it, {} right; errors: {errors}", total.sent, total.right)
     });
     let judged = fail_if.iter().filter_map(|condition| match condition.value_of(result) {

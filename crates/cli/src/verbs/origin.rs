@@ -10,7 +10,7 @@ use weir_model::load::{DriverChoice, MOST_ORIGIN_HEADERS, NAME_HEADER, RandomDur
 use weir_model::protocol::Protocol;
 use weir_origin::{Faults, Options, Origin, ResponseOptions, tls};
 
-use crate::args::{choice, driver_values, parse_cpus, parse_header, parse_header_name, stop_on_signal};
+use crate::args::{choice, driver_values, parse_count, parse_cpus, parse_header, parse_header_name, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use weir_model::text::{count, counted};
 use weir_model::units::HumanDuration;
@@ -27,10 +27,10 @@ pub struct Args {
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
     /// Worker threads. [default: 1, or as many as --connections needs]
-    #[arg(long, short = 't', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short = 't', value_name = "N", value_parser = parse_count(1..=u32::MAX))]
     threads: Option<u32>,
     /// Number of connections to prepare for.
-    #[arg(long, short = 'c', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short = 'c', value_name = "N", value_parser = parse_count(1..=u32::MAX))]
     connections: Option<u32>,
     /// CPUs to pin the workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = parse_cpus)]

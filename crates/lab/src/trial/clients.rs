@@ -235,7 +235,7 @@ fn orders(context: &TrialContext, trial: &TrialSpec<'_>, spec: &ClientSpec) -> V
         return vec![Some(spec.clone())];
     }
     let cpus_of = |host: &Arc<dyn Host>| context.hosts.cpus(Role::Client, host, &context.placement);
-    let (connections, close) = (spec.spec.connections, spec.spec.connection_close);
+    let (connections, close) = (spec.spec.connections, spec.spec.is_single_use());
     let wish = |host| (cpus_of(host).len().max(1) as u32, host.facts().environment.descriptors.1);
     let wished = threads_of_clients(&hosts.iter().map(wish).collect::<Vec<_>>(), connections, close);
     let threads = wished.iter().sum::<u32>().min(connections);

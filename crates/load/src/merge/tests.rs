@@ -14,6 +14,7 @@ use crate::headers::HeaderWatch;
 use crate::plan::Plan;
 use crate::protocol::Http1;
 use crate::protocol::Watches;
+use crate::reasons::Reasons;
 use crate::recorder::{Interval, Kinds, Phase};
 use crate::result::{Span, for_the_merge, result};
 use crate::shared::WorkerResult;
@@ -80,7 +81,7 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
             used: 3,
             min_streams: 1,
             tls: None,
-            watches: Watches { headers: HeaderWatch::new(2), names: None, codings: None },
+            watches: Watches { headers: HeaderWatch::new(2), names: None, codings: None, reasons: Reasons::default() },
             cpu_us: (sent.len() as u64, 7),
             busy_poll_us: 2,
             real_time: true,

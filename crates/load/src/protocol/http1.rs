@@ -169,10 +169,13 @@ impl Protocol for Http1 {
         }
     }
 
-    fn end_of_input(&self, session: &mut Session) -> Option<u32> {
-        // A body that lasts until the peer closes.
-        let complete = session.parser.on_eof() == Ok(true);
-        complete.then(|| session.oldest())
+    fn end_of_input(&self, session: &mut Session) -> Result<u32, Option<ParseError>> {
+        match session.parser.on_eof() {
+            // A body that lasts until the peer closes.
+            Ok(true) => Ok(session.oldest()),
+            Ok(false) => Err(None),
+            Err(error) => Err(Some(error)),
+        }
     }
 }
 
@@ -276,7 +279,12 @@ mod tests {
         assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
         let expectations = [Http1::expectation(&spec().requests[0])];
         let mut streams = [Stream::default()];
-        let mut watches = Watches { headers: crate::headers::HeaderWatch::new(1), names: None, codings: None };
+        let mut watches = Watches {
+            headers: crate::headers::HeaderWatch::new(1),
+            names: None,
+            codings: None,
+            reasons: Reasons::default(),
+        };
         let mut generator = Generator::for_tests(&spec());
         let mut receive = |session: &mut Session, mut input: &[u8]| {
             let mut responses = Responses::new(&mut streams, &expectations, &mut watches, 5);
@@ -306,7 +314,12 @@ mod tests {
             assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
             let expectations = [Http1::expectation(&spec.requests[0])];
             let mut streams = [Stream::default()];
-            let mut watches = Watches { headers: crate::headers::HeaderWatch::new(1), names: None, codings: None };
+            let mut watches = Watches {
+                headers: crate::headers::HeaderWatch::new(1),
+                names: None,
+                codings: None,
+                reasons: Reasons::default(),
+            };
             protocol.encode(&mut session, 0, 0, None, &mut Generator::for_tests(&spec), &mut Vec::new()).unwrap();
             let mut responses = Responses::new(&mut streams, &expectations, &mut watches, 5);
             let mut input = &b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\nab"[..];
@@ -341,6 +354,7 @@ mod tests {
     }
 
     use crate::protocol::Watches;
+    use crate::reasons::Reasons;
     use crate::worker::Stream;
     use weir_model::load::Names;
 }

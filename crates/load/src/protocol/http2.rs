@@ -145,12 +145,17 @@ impl Protocol for Http2 {
             ClientEvent::Reset { tag, cause } => match cause {
                 // The peer never processed it, so that it can be sent elsewhere (RFC 9113 section 8.7).
                 ResetCause::GoneAway => Event::Unprocessed { stream: tag },
-                ResetCause::Peer(_) => Event::Failed { stream: tag, kind: ErrorKind::StreamReset },
-                ResetCause::Malformed(_) => Event::Failed { stream: tag, kind: ErrorKind::Protocol },
+                ResetCause::Peer(_) => failed(responses, tag, ErrorKind::StreamReset, cause),
+                ResetCause::Malformed(_) => failed(responses, tag, ErrorKind::Protocol, cause),
             },
             ClientEvent::Settings => Event::Streams(client.streams()),
             ClientEvent::GoAway { .. } => Event::GoAway,
         }))
+    }
+
+    fn end_of_input(&self, session: &mut Self::Session) -> Result<u32, Option<String>> {
+        let code = session.as_ref().and_then(|client| client.goaway());
+        Err(code.map(|code| format!("the peer went away (GOAWAY, {code})")))
     }
 
     fn cancel(&self, session: &mut Self::Session, stream: u32, out: &mut Vec<u8>) -> bool {
@@ -165,6 +170,12 @@ impl Protocol for Http2 {
             client.go_away(out);
         }
     }
+}
+
+/// A request that failed while its connection goes on.
+fn failed(responses: &mut Responses<'_>, stream: u32, kind: ErrorKind, cause: ResetCause) -> Event {
+    responses.of(stream).reason(kind, &cause);
+    Event::Failed { stream, kind }
 }
 
 impl Request {

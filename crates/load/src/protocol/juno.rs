@@ -253,6 +253,9 @@ impl Protocol for Juno {
             let mut partial = responses.of(stream);
             partial.whole(u16::from(status.0), response.payload.data.len() as u64);
             if let Err(kind) = self.answer((state, key), &response, status, now) {
+                if matches!(kind, ErrorKind::Busy | ErrorKind::Refused) {
+                    partial.reason(kind, &status.text());
+                }
                 partial.wrong(kind);
             }
             return Ok(Some(Event::Complete { stream, reusable: true }));

@@ -91,7 +91,11 @@ impl Memcached {
         let verdict = self.requests.finish(state, &sent.key, outcome, responses.now());
         let verdict = if outcome == Outcome::Failed { Err(error_kind(reply)) } else { verdict };
         if let Err(kind) = verdict {
-            responses.of(sent.stream).wrong(kind);
+            let mut response = responses.of(sent.stream);
+            if outcome == Outcome::Failed {
+                response.reason(kind, &error_text(reply));
+            }
+            response.wrong(kind);
         }
         Ok(true)
     }
@@ -104,6 +108,16 @@ fn name(number: u64) -> [u8; 21] {
     name[..PREFIX.len()].copy_from_slice(&PREFIX);
     name[PREFIX.len()..].copy_from_slice(&digits(number));
     name
+}
+
+/// An error of the server in its own words.
+#[cold]
+fn error_text(reply: &Reply<'_>) -> String {
+    match reply {
+        Reply::ClientError(text) => format!("CLIENT_ERROR {}", String::from_utf8_lossy(text)),
+        Reply::ServerError(text) => format!("SERVER_ERROR {}", String::from_utf8_lossy(text)),
+        _ => "ERROR".to_owned(),
+    }
 }
 
 /// What an error of the server means.

@@ -22,6 +22,7 @@ use crate::codings::CodingWatch;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
 use crate::names::NameWatch;
+use crate::reasons::Reasons;
 use crate::worker::Stream;
 use weir_wire::names::Name;
 
@@ -130,8 +131,11 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
     }
 
     /// The peer closed with requests in flight. Returns the stream whose response that completes.
-    fn end_of_input(&self, _session: &mut Self::Session) -> Option<u32> {
-        None
+    ///
+    /// # Errors
+    /// It completes none; and what was wrong then, where there is more to say than that the connection was closed early.
+    fn end_of_input(&self, _session: &mut Self::Session) -> Result<u32, Option<Self::Error>> {
+        Err(None)
     }
 
     /// Gives up a request. `false`: the protocol cannot, and the connection has to end.
@@ -207,6 +211,8 @@ pub(crate) struct Watches {
     pub names: Option<NameWatch>,
     /// Where requests accept a content coding.
     pub codings: Option<Box<CodingWatch>>,
+    /// Why requests failed.
+    pub reasons: Reasons,
 }
 
 /// A connection's responses in the making.
@@ -308,6 +314,11 @@ impl PartialResponse<'_> {
     #[inline]
     pub(crate) fn wrong(&mut self, kind: ErrorKind) {
         self.stream.response.wrong(kind);
+    }
+
+    /// Its request fails, or it is wrong, for a reason that the protocol knows.
+    pub(crate) fn reason(&mut self, kind: ErrorKind, reason: &dyn fmt::Display) {
+        self.watches.reasons.record(kind, reason, self.stream.due());
     }
 
     /// Whether nobody looks at what its body says.

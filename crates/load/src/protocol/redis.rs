@@ -15,7 +15,7 @@ use weir_model::load::{ErrorKind, LoadSpec, Login};
 use weir_wire::names::Name;
 use weir_wire::redis::{ErrorReply, ReplyFrame, ReplyReader, Value, encode};
 
-use super::{Alpn, Encoded, Event, Instance, Protocol, Refusal, Responses};
+use super::{Alpn, Encoded, Event, Instance, PartialResponse, Protocol, Refusal, Responses};
 use crate::generator::Generator;
 use crate::keyvalue::keys::{InFlight, Outcome};
 use crate::keyvalue::{Requests, Rules, State, digits, value};
@@ -139,11 +139,11 @@ impl Redis {
         let verdict = match sent.answered {
             None => {
                 let (status, outcome) = Redis::outcome(sent.key.operation, sent.key.number, reply)
-                    .ok_or_else(|| format!("{} was answered by {reply:?}", sent.key.operation.as_str()))?;
+                    .ok_or_else(|| format!("{} was answered by {}", sent.key.operation.as_str(), words(reply)))?;
                 let length = if let Value::Bulk(read) = reply { read.len() as u64 } else { 0 };
                 response.whole(status, length);
                 let verdict = self.requests.finish(state, &sent.key, outcome, now);
-                let verdict = if let Value::Error(text) = reply { Err(error_kind(text)) } else { verdict };
+                let verdict = if let Value::Error(text) = reply { Err(refused(&mut response, text)) } else { verdict };
                 if sent.waits {
                     sent.answered = Some(verdict);
                     return Ok(false);
@@ -153,8 +153,10 @@ impl Redis {
             Some(verdict) => verdict.and(match reply {
                 Value::Integer(have) if *have >= self.replicas => Ok(()),
                 Value::Integer(_) => Err(ErrorKind::NotReplicated),
-                Value::Error(text) => Err(error_kind(text)),
-                _ => return Err(format!("WAIT was answered by {reply:?}")),
+                Value::Error(text) if verdict.is_ok() => Err(refused(&mut response, text)),
+                // The request itself failed first.
+                Value::Error(_) => verdict,
+                _ => return Err(format!("WAIT was answered by {}", words(reply))),
             }),
         };
         if let Err(kind) = verdict {
@@ -164,8 +166,27 @@ impl Redis {
     }
 }
 
-/// What an error of the server means.
+/// A reply that is none to its request, for people.
 #[cold]
+fn words(reply: &Value<'_>) -> String {
+    match reply {
+        Value::Simple(text) | Value::Bulk(text) | Value::Error(text) => {
+            format!("\"{}\"", String::from_utf8_lossy(text))
+        }
+        Value::Integer(number) => number.to_string(),
+        Value::Null => "null".to_owned(),
+        _ => "a value of another type".to_owned(),
+    }
+}
+
+/// The kind of an error of the server, whose text is the reason.
+#[cold]
+fn refused(response: &mut PartialResponse<'_>, text: &[u8]) -> ErrorKind {
+    let kind = error_kind(text);
+    response.reason(kind, &String::from_utf8_lossy(text));
+    kind
+}
+
 fn error_kind(text: &[u8]) -> ErrorKind {
     let word = text.split(|byte| *byte == b' ').next().unwrap_or_default();
     match ErrorReply::of(text) {

@@ -1,10 +1,38 @@
 //! Checks the numbers of a load. Called by `validate` before a [`super::Timetable`] is made.
 
 use weir_model::load::OfferedRate;
-use weir_model::suite::LoadKind;
+use weir_model::suite::{Arrivals, LoadKind};
+use weir_model::text::{counted, full_rate};
 
 /// A rate above this is taken for a typing error.
 const HIGHEST: f64 = 1e9;
+
+/// Poisson arrivals are drawn one by one. One thread can draw more than this, and sends far less, requests a second.
+const MOST_DRAWN: f64 = 4e6;
+
+/// Checks whether so many threads can draw the arrivals of a load as fast as they are due.
+///
+/// # Errors
+/// The highest rate and what would be right, as text for people.
+pub(crate) fn check_arrivals(kind: &LoadKind<OfferedRate>, threads: u32) -> Result<(), String> {
+    let LoadKind::Open { rate, arrivals: Arrivals::Poisson } = kind else { return Ok(()) };
+    let highest = match rate {
+        OfferedRate::Constant(rate) => *rate,
+        OfferedRate::Ramp { from, to } => from.max(*to),
+        OfferedRate::Steps(steps) => steps.iter().fold(0.0, |highest, step| step.rate.max(highest)),
+        OfferedRate::Replay(_) | OfferedRate::Recorded(_) => 0.0,
+    };
+    if highest <= MOST_DRAWN * f64::from(threads) {
+        return Ok(());
+    }
+    Err(format!(
+        "{} with Poisson arrivals cannot be offered by {}; expected: at most {} for each thread, which none can send, or \
+         constant arrivals",
+        full_rate(highest),
+        counted(threads.into(), "thread"),
+        full_rate(MOST_DRAWN)
+    ))
+}
 
 /// Checks the numbers of a load.
 ///
@@ -75,7 +103,7 @@ fn replay(mut due_s: impl Iterator<Item = f64>) -> Result<(), String> {
 mod tests {
     use super::*;
     use weir_model::load::Step;
-    use weir_model::suite::Arrivals::Constant;
+    use weir_model::suite::Arrivals::{Constant, Poisson};
 
     #[test]
     fn wrong_shapes_say_what_would_be_right() {
@@ -104,6 +132,10 @@ mod tests {
             let error = check(&kind).unwrap_err();
             assert!(error.contains(text), "{kind:?}: {error}");
         }
+        let poisson = LoadKind::open(9e6, Poisson);
+        let error = check_arrivals(&poisson, 2).unwrap_err();
+        assert!(error.starts_with("9,000,000/s with Poisson arrivals cannot be offered by 2 threads"), "{error}");
+        assert_eq!((check_arrivals(&poisson, 3), check_arrivals(&LoadKind::open(1e9, Constant), 1)), (Ok(()), Ok(())));
         for right in [
             ramp(0.0, 5.0),
             ramp(5.0, 0.0),

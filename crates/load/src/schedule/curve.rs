@@ -67,6 +67,11 @@ impl Curve {
         Curve { now: segments.first().copied(), segments, next: 1 }
     }
 
+    /// The number of requests of the whole load that are due before a time.
+    pub(super) fn count(&self, at: u64) -> f64 {
+        count(&self.segments, at)
+    }
+
     /// The time when the integral of the rate reaches `count`, in nanoseconds since the start; [`NEVER`] if it does
     /// not. Counts must not decrease from call to call. Where the integral is constant, the result is the end of the
     /// pause.

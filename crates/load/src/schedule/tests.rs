@@ -35,6 +35,41 @@ fn integral(rate: impl Fn(f64) -> f64, from: f64, to: f64) -> f64 {
     (0..n).map(|i| rate(from + (f64::from(i) + 0.5) * step) * step).sum()
 }
 
+proptest! {
+    #[test]
+    fn passing_over_times_is_walking_through_them(
+        shape in 0..3,
+        rate in 1.0..3e6f64,
+        to in 0.0..3e6f64,
+        threads in 1u32..4,
+        on_ms in 0u64..5,
+        taken in 0usize..50,
+        until in 0u64..60_000_000,
+        most in 0u64..30_000,
+    ) {
+        let step = |rate, for_s| Step { rate, for_s };
+        let steps = OfferedRate::Steps(vec![step(rate, 0.01), step(0.0, 0.01), step(to.max(1.0), 0.01)]);
+        let timetable = match shape {
+            0 => Timetable::Rate(rate, Arrivals::Constant),
+            1 => ramp(0.01, rate, to, 0.03, Arrivals::Constant),
+            _ => Timetable::new(&LoadKind::Open { rate: steps, arrivals: Arrivals::Constant }, 0, SECOND).unwrap(),
+        };
+        let bursts = (on_ms > 0).then_some(Bursts { on: on_ms * MILLI, off: 2 * MILLI });
+        let mut walked = timetable.schedule(0, threads - 1, threads).in_bursts(bursts);
+        for _ in 0..taken {
+            walked.next_due();
+        }
+        let mut skipped = walked.clone();
+        let mut n = 0;
+        let mut ahead = walked.clone();
+        while n < most && ahead.next_due() <= until {
+            walked.next_due();
+            n += 1;
+        }
+        prop_assert_eq!((skipped.skip_until(until, most), skipped.next_due()), (n, walked.next_due()));
+    }
+}
+
 #[test]
 fn constant_does_not_drift_over_ten_million_events() {
     let mut schedule = Timetable::Rate(3_333.0, Arrivals::Constant).schedule(0, 0, 1);

@@ -1,9 +1,11 @@
 //! Makes connections, and makes them again when they are lost. An `impl` of `Worker`, called by `worker` on the
 //! driver's events and by `worker::exchange`.
 //!
-//! A connection that brought a response is made again at once. Otherwise a backoff comes first: 10 ms, doubled up to
-//! half a second with each connection in a row that brought none. In a closed load the stream's next request becomes
-//! due only after the backoff, so that weir's own waiting is not counted as the product's latency.
+//! A connection that brought a response is made again when a request is due for it, whoever ended it: so the request's
+//! latency has connecting in it. In a closed load that is at once. Before the load begins connections are made ahead of their requests,
+//! unless each carries one. In an open load so are those in place of recycled ones, and of those that brought no response. After one that
+//! brought none a backoff comes first: 10 ms, doubled up to half a second with each such connection in a row. In a closed load the
+//! stream's next request becomes due only after the backoff, so that weir's own waiting is not counted as the product's latency.
 //!
 //! A failed attempt ends the requests that were waiting for this connection. In an open load requests wait for any
 //! connection, so a failed attempt ends one only when no connection is up: the oldest.
@@ -19,7 +21,7 @@ use crate::protocol::Protocol;
 use crate::recorder::Phase;
 
 /// What a peer does that takes no more requests.
-const GOES_AWAY: &str = "the peer goes away (GOAWAY)";
+pub(super) const GOES_AWAY: &str = "the peer goes away (GOAWAY)";
 
 impl<P: Protocol> Worker<P> {
     /// A slot waits for its turn to connect.
@@ -48,6 +50,7 @@ impl<P: Protocol> Worker<P> {
         let number = self.share.number(id);
         let source = self.plan.source(number, self.connector.attempts);
         self.connector.attempt(now);
+        self.pool.slot(id).used = false;
         match io.connect(&self.plan.target(number).address, source) {
             Ok(conn) => {
                 self.pool.bind(id, conn);
@@ -63,7 +66,6 @@ impl<P: Protocol> Worker<P> {
     /// A socket is connected.
     pub(super) fn on_connected<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
         let slot = self.pool.slot(id);
-        slot.used = false;
         self.connector.times.saturating_record(now - slot.connecting_since);
         self.connector.open += 1;
         self.shared.opened();
@@ -120,7 +122,6 @@ impl<P: Protocol> Worker<P> {
     /// An attempt failed; the socket is gone.
     fn connect_failed(&mut self, id: SlotId, kind: ErrorKind, detail: String, now: u64) {
         self.recorder.counts().connect_failures += 1;
-        self.note_failure(kind, || detail);
         self.disconnect(id);
         let slot = self.pool.slot(id);
         slot.fails = slot.fails.saturating_add(1);
@@ -129,14 +130,24 @@ impl<P: Protocol> Worker<P> {
         if pending > 0 {
             for stream in self.pool.streams_of(id) {
                 if let Some(due) = self.pool.take_pending(id, stream) {
-                    self.recorder.failed_unsent(due, kind, now);
+                    self.fail_unsent(due, kind, &detail, now);
                 }
             }
         } else if self.connector.up == 0
             && let Some(due) = self.pacing.oldest()
         {
-            self.recorder.failed_unsent(due, kind, now);
+            self.fail_unsent(due, kind, &detail, now);
         }
+        self.note_failure(kind, || detail);
+    }
+
+    /// A request ended for want of a connection.
+    fn fail_unsent(&mut self, due: u64, kind: ErrorKind, detail: &str, now: u64) {
+        // The name of this kind says it all.
+        if kind != ErrorKind::ConnectRefused {
+            self.watches.reasons.record(kind, &detail, due);
+        }
+        self.recorder.failed_unsent(due, kind, now);
     }
 
     /// Makes a note of why a connection could not be made before the start, or ended again.
@@ -260,24 +271,45 @@ impl<P: Protocol> Worker<P> {
         self.lost(io, id, now);
     }
 
-    /// A slot without a connection may connect again.
+    /// A slot without a connection may connect again: ahead of its next request, or when that is due.
     pub(super) fn retry<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
-        let phase = self.recorder.phase();
-        // It connects for later requests, as long as there may be some.
-        let kept_up = match self.pacing.is_open() && !self.plan.spec.connection_close {
-            true => phase != Phase::Drain || self.pacing.waiting() > 0,
-            false => phase == Phase::Connect,
+        let ahead = match self.recorder.phase() {
+            Phase::Connect => true,
+            // As long as there may be later requests.
+            Phase::Drain => self.is_made_ahead(id) && self.pacing.waiting() > 0,
+            Phase::Warmup | Phase::Window => self.is_made_ahead(id),
         };
-        if !kept_up {
+        if !ahead {
             self.assign_pending(id, now);
         }
-        if kept_up || self.pool.slot(id).pending > 0 {
+        if ahead || self.pool.slot(id).pending > 0 {
             self.enqueue(id);
         } else {
             self.pool.slot(id).state = SlotState::OnDemand;
             self.pool.list_free(id);
         }
         self.connect_some(io);
+    }
+
+    /// A slot connects ahead of its next request while the load runs.
+    fn is_made_ahead(&self, id: SlotId) -> bool {
+        let replaced = self.plan.recycle.is_some() || !self.pool.slots[id as usize].used;
+        self.pacing.is_open() && !self.plan.single_use && replaced
+    }
+
+    /// The load begins, and each request is to have a connection of its own. The one that showed that there is a target is closed, and
+    /// all slots wait for a request.
+    pub(super) fn begin_on_demand<I: Io>(&mut self, io: &mut I) {
+        for id in 0..self.pool.len() {
+            if self.pool.slot(id).state == SlotState::Up {
+                self.close(io, id);
+                self.down(id);
+            }
+            if self.pool.slot(id).state == SlotState::Down {
+                self.pool.slot(id).state = SlotState::OnDemand;
+                self.pool.list_free(id);
+            }
+        }
     }
 
     /// Gives the streams of a slot without a connection the next requests, if there are any.
@@ -299,7 +331,9 @@ impl<P: Protocol> Worker<P> {
     /// Makes more connections for waiting requests, if none are being made for them and the load allows it.
     pub(super) fn grow(&mut self) {
         let streams = u64::from(self.plan.streams);
-        while self.may_grow() && self.pacing.waiting() > self.connector.under_way() * streams {
+        // Connections that are being made are for the requests that wait for them, and have room for others.
+        let waiting = self.pacing.waiting() + u64::from(self.pool.pending);
+        while self.may_grow() && waiting > self.connector.under_way() * streams {
             let id = self.add_slot();
             self.enqueue(id);
         }
@@ -341,10 +375,16 @@ impl<P: Protocol> Worker<P> {
             self.ended_by_peer(ErrorKind::ClosedEarly, || "the peer's end".to_owned());
             self.close(io, id);
             self.lost(io, id, now);
-        } else if let Some(stream) = self.protocol.end_of_input(&mut slot.session) {
-            self.complete(io, id, stream, false, now);
         } else {
-            self.cut(io, id, ErrorKind::ClosedEarly, now);
+            match self.protocol.end_of_input(&mut slot.session) {
+                Ok(stream) => self.complete(io, id, stream, false, now),
+                Err(reason) => {
+                    if let Some(reason) = reason {
+                        self.record_reason(id, ErrorKind::ClosedEarly, &reason);
+                    }
+                    self.cut(io, id, ErrorKind::ClosedEarly, now);
+                }
+            }
         }
     }
 

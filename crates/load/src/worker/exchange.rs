@@ -1,10 +1,13 @@
 //! Sends requests and handles responses: it connects pacing, pool, protocol and recorder. An `impl` of `Worker`, called
 //! by `worker` on the driver's events and by `worker::connections`.
 
+use std::fmt::Display;
+
 use weir_model::load::ErrorKind;
 use weir_net::{Conn, Io};
 
 use super::Worker;
+use super::connections::GOES_AWAY;
 use super::pool::{NO_SLOT, SlotId, SlotState, StreamId, StreamState};
 use crate::names::NameWatch;
 use crate::protocol::{Encoded, Event, Protocol, Refusal, Responses};
@@ -18,7 +21,7 @@ impl<P: Protocol> Worker<P> {
     pub(super) fn next_request(&mut self, now: u64) -> Option<u64> {
         let due = self.pacing.next(now)?;
         if due.new {
-            self.recorder.due(due.at);
+            self.recorder.due(due.at, 1);
         }
         Some(due.at)
     }
@@ -196,6 +199,8 @@ impl<P: Protocol> Worker<P> {
                     self.pacing.give_back(due);
                 } else {
                     // A peer of which no connection is of any use would be asked for ever.
+                    let due = self.pool.stream(first + stream).due;
+                    self.watches.reasons.record(ErrorKind::ClosedEarly, &GOES_AWAY, due);
                     self.fail(id, first + stream, ErrorKind::ClosedEarly, now);
                 }
                 self.stream_ended(io, id, first + stream, true, now);
@@ -245,6 +250,7 @@ impl<P: Protocol> Worker<P> {
             // Between responses some servers say why they close, with a response to no request (408).
             self.ended_by_peer(ErrorKind::Protocol, || error.to_string());
         }
+        self.record_reason(id, ErrorKind::Protocol, error);
         self.cut(io, id, ErrorKind::Protocol, now);
     }
 
@@ -279,7 +285,7 @@ impl<P: Protocol> Worker<P> {
         let slot = self.pool.slot(id);
         let exhausted = slot.remaining == 0;
         if !reusable || (exhausted && slot.in_flight == 0) {
-            if !reusable && !self.plan.spec.connection_close {
+            if !reusable && !self.plan.single_use {
                 self.recorder.counts().closed_by_peer += 1;
             }
             return self.finish(io, id, now);
@@ -299,6 +305,17 @@ impl<P: Protocol> Worker<P> {
             && self.pool.stream(next).state == StreamState::Idle
         {
             self.assign_next(io, id, next, now);
+        }
+    }
+
+    /// All that is in flight on a connection is about to fail for this reason.
+    #[cold]
+    pub(super) fn record_reason(&mut self, id: SlotId, kind: ErrorKind, reason: &dyn Display) {
+        for stream in self.pool.streams_of(id) {
+            let stream = self.pool.stream(stream);
+            if stream.state == StreamState::InFlight {
+                self.watches.reasons.record(kind, reason, stream.due);
+            }
         }
     }
 

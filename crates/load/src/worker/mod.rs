@@ -36,6 +36,7 @@ use crate::headers::HeaderWatch;
 use crate::names::NameWatch;
 use crate::plan::{Plan, Share};
 use crate::protocol::{Protocol, Watches};
+use crate::reasons::Reasons;
 use crate::recorder::{Interval, Phase};
 use crate::shared::{Message, Ready, Shared};
 use busy_poll::BusyPoll;
@@ -119,6 +120,7 @@ impl<P: Protocol> Worker<P> {
                 headers: HeaderWatch::new(plan.expectations.len()),
                 names: plan.spec.names.as_ref().map(|names| NameWatch::new(names, share.thread)),
                 codings: plan.spec.accept_encoding.map(|_| Box::default()),
+                reasons: Reasons::default(),
             },
             busy_poll: BusyPoll::new(share.real_time, driver.wake_latency()),
             gathering: Gathering::default(),
@@ -135,9 +137,9 @@ impl<P: Protocol> Worker<P> {
     /// Begins to make the connections.
     fn begin_connecting<D: Driver>(&mut self, driver: &mut D) -> Next {
         for _ in 0..self.share.connections {
-            let id = self.add_slot();
-            self.enqueue(id);
+            self.add_slot();
         }
+        (0..self.plan.first_connections(&self.share)).for_each(|id| self.enqueue(id));
         self.connect_some(driver);
         self.stage = Stage::Connecting { begun: driver.now(), reported: false };
         self.connect_turn(driver)
@@ -152,7 +154,7 @@ impl<P: Protocol> Worker<P> {
         let now = driver.now();
         self.sweep(driver, now);
         self.connect_some(driver);
-        if !reported && self.connector.is_ready(self.pool.len(), begun, now) {
+        if !reported && self.connector.is_ready(self.plan.first_connections(&self.share), begun, now) {
             self.stage = Stage::Connecting { begun, reported: true };
             let failure = self.connector.failure.take().or_else(|| self.unfinished_handshake());
             let attempts = self.recorder.counts().connect_failures;
@@ -197,8 +199,12 @@ impl<P: Protocol> Worker<P> {
     fn begin<I: Io>(&mut self, io: &mut I, start: u64) {
         let end = self.shared.end();
         self.recorder.begin(start, end);
+        self.watches.reasons.begin_window(self.recorder.window());
         self.pacing.begin(start, end);
         self.next_interval(io);
+        if self.plan.single_use {
+            self.begin_on_demand(io);
+        }
         if !self.pacing.is_open() {
             self.begin_closed(io, start);
         }
@@ -222,6 +228,9 @@ impl<P: Protocol> Worker<P> {
             }
         }
         for id in 0..slots {
+            if self.pool.slot(id).state == SlotState::OnDemand && self.pool.slot(id).pending > 0 {
+                self.enqueue(id);
+            }
             // What one connection gets leaves together.
             self.transport.gathering = id;
             self.send_pending(io, id);
@@ -330,8 +339,9 @@ impl<P: Protocol> Worker<P> {
     /// Counts what became due up to `now`.
     #[inline]
     fn count_due(&mut self, now: u64) {
-        while let Some(due) = self.pacing.count_due(now) {
-            self.recorder.due(due);
+        // Since intervals were ended up to `now`, all of them are of the one under way.
+        if let Some((first, n)) = self.pacing.count_due(now) {
+            self.recorder.due(first, n);
         }
         while let Some((due, stream)) = self.pacing.end_of_rest(now) {
             self.pool.stream(stream).state = pool::StreamState::Idle;

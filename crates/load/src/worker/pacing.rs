@@ -179,6 +179,14 @@ impl Pacing {
         }
     }
 
+    /// Takes those that wait for a stream and became due up to then, where that needs no walk through them; their number.
+    pub(super) fn pop_until(&mut self, at: u64) -> u64 {
+        match &mut self.source {
+            Source::Open(backlog) if self.returned.is_empty() => backlog.pop_until(at),
+            _ => 0,
+        }
+    }
+
     /// Which request is due then, in a replay of recorded requests; `None`: it is to be chosen.
     #[inline]
     pub(super) fn recorded(&self, due: u64) -> Option<u32> {
@@ -217,11 +225,11 @@ impl Pacing {
         self.returned.push_back(due);
     }
 
-    /// Counts a request of an open load that became due up to `now`.
+    /// Counts the requests of an open load that became due up to `now`: when the first did, and how many.
     #[inline]
-    pub(super) fn count_due(&mut self, now: u64) -> Option<u64> {
+    pub(super) fn count_due(&mut self, now: u64) -> Option<(u64, u64)> {
         match &mut self.source {
-            Source::Open(backlog) => backlog.count_one(now),
+            Source::Open(backlog) => backlog.count_due(now),
             Source::Closed | Source::Counted(_) => None,
         }
     }
@@ -299,9 +307,8 @@ mod tests {
         let mut pacing = pacing(LoadKind::open(10.0, Arrivals::Constant), None);
         assert_eq!((pacing.next_due(true), pacing.next_due(false)), (SECOND, NEVER));
         assert_eq!(pacing.next(SECOND), None, "not counted yet");
-        let due: Vec<u64> = std::iter::from_fn(|| pacing.count_due(SECOND + SECOND / 4)).collect();
-        assert_eq!((due.len(), pacing.waiting()), (3, 3));
-        assert_eq!(pacing.next(SECOND + SECOND / 4), Some(Due { at: due[0], new: false }));
+        assert_eq!((pacing.count_due(SECOND + SECOND / 4), pacing.waiting()), (Some((SECOND, 3)), 3));
+        assert_eq!(pacing.next(SECOND + SECOND / 4), Some(Due { at: SECOND, new: false }));
         assert_eq!(pacing.drop_waiting(), 2);
         pacing.stop();
         assert!(pacing.next(SECOND + SECOND / 4).is_none() && pacing.is_done());

@@ -61,7 +61,7 @@ pub(super) struct ConnSlot<S> {
     pub connected_at: u64,
     /// Requests that this connection may still send.
     pub remaining: u64,
-    /// This connection has brought a response.
+    /// Its connection, or the last one, has brought a response, and none has been tried since.
     pub used: bool,
     /// Streams that this connection has.
     pub streams: u32,
@@ -114,6 +114,11 @@ impl Stream {
     #[inline]
     pub(crate) fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// When its request became due.
+    pub(crate) fn due(&self) -> u64 {
+        self.due
     }
 }
 

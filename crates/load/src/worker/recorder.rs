@@ -178,11 +178,11 @@ impl Recorder {
         if due < self.window { &mut self.before } else { &mut self.inside }
     }
 
-    /// A request became due.
+    /// So many requests of one phase became due, the first of them then.
     #[inline]
-    pub(super) fn due(&mut self, due: u64) {
-        self.interval.counts.due += 1;
-        self.counts_of(due).due += 1;
+    pub(super) fn due(&mut self, first: u64, n: u64) {
+        self.interval.counts.due += n;
+        self.counts_of(first).due += n;
     }
 
     /// It was sent.
@@ -226,28 +226,39 @@ impl Recorder {
         let first = if stream.first == 0 { now } else { stream.first };
         self.sample(stream, first, now);
         if stream.response.status() != USUAL_STATUS {
-            self.unusual(Some(stream.response.status()), due, now);
+            self.unusual(Some(stream.response.status()), due, 1, now);
         }
     }
 
     /// It was sent and ended without a response.
     pub(super) fn failed(&mut self, stream: &Stream, kind: ErrorKind, now: u64) {
         self.sample(stream, stream.first, now);
-        self.unusual(None, stream.due, now);
+        self.unusual(None, stream.due, 1, now);
         self.count_error(stream.due, Some(stream.request), kind);
     }
 
     /// It ended before it could be sent, for want of a connection.
     pub(super) fn failed_unsent(&mut self, due: u64, kind: ErrorKind, now: u64) {
-        self.sample_unsent(due, now);
+        self.sample_unsent(due, 1, now);
         self.count_error(due, None, kind);
         self.last = now;
     }
 
-    /// It will never be sent.
-    pub(super) fn unsent(&mut self, due: u64, now: u64) {
-        self.sample_unsent(due, now);
-        self.counts_of(due).unsent += 1;
+    /// So many will never be sent, which became due then, or so little later that their samples are the same: [`Recorder::last_like`].
+    pub(super) fn unsent(&mut self, due: u64, n: u64, now: u64) {
+        self.sample_unsent(due, n, now);
+        self.counts_of(due).unsent += n;
+    }
+
+    /// The last due time of requests that are counted and recorded now as one that became due at `due`.
+    pub(super) fn last_like(&self, due: u64, now: u64) -> u64 {
+        let last = now - self.interval.least_alike(now.saturating_sub(due));
+        if due < self.window { last.min(self.window - 1) } else { last }
+    }
+
+    /// When the window begins.
+    pub(super) fn window(&self) -> u64 {
+        self.window
     }
 
     fn count_error(&mut self, due: u64, request: Option<u32>, kind: ErrorKind) {
@@ -273,19 +284,19 @@ impl Recorder {
         }
     }
 
-    fn sample_unsent(&mut self, due: u64, now: u64) {
+    fn sample_unsent(&mut self, due: u64, n: u64, now: u64) {
         if self.is_sampled(due) {
-            self.interval.sample_unsent(due, now);
+            self.interval.sample_unsent(due, n, now);
         }
-        self.unusual(None, due, now);
+        self.unusual(None, due, n, now);
     }
 
-    /// Records a request of the window that ended otherwise than with the usual status, if it is one of the window's samples.
+    /// Records requests of the window that ended otherwise than with the usual status, if they are of the window's samples.
     #[cold]
-    fn unusual(&mut self, status: Option<u16>, due: u64, now: u64) {
+    fn unusual(&mut self, status: Option<u16>, due: u64, n: u64, now: u64) {
         let measured = due >= self.window && self.phase() > Phase::Warmup;
         if let Some(by_status) = self.by_status.as_mut().filter(|_| measured) {
-            by_status.record(status, now.saturating_sub(due));
+            by_status.record(status, n, now.saturating_sub(due));
         }
     }
 }
@@ -315,7 +326,7 @@ mod tests {
             if phase == Phase::Window {
                 // One of the warm-up that took until now, and one of now.
                 recorder.response(&warm, Ok(()), 2 * SECOND + 5);
-                recorder.due(measured.due);
+                recorder.due(measured.due, 1);
                 recorder.sent(measured.due, 0);
                 recorder.failed(&measured, ErrorKind::Timeout, 2 * SECOND + 6);
             }

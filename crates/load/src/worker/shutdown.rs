@@ -34,12 +34,14 @@ impl<P: Protocol> Worker<P> {
             }
             for stream in self.pool.streams_of(id) {
                 if let Some(due) = self.pool.take_pending(id, stream) {
-                    self.recorder.unsent(due, now);
+                    self.recorder.unsent(due, 1, now);
                 }
             }
         }
         while let Some(due) = self.pacing.oldest() {
-            self.recorder.unsent(due, now);
+            // A queue may hold thousands of millions: those whose samples are alike are counted together.
+            let others = self.pacing.pop_until(self.recorder.last_like(due, now));
+            self.recorder.unsent(due, 1 + others, now);
         }
         // Its bytes are counted, too.
         self.say_goodbyes(driver);

@@ -267,6 +267,7 @@ impl<P: Protocol> Worker<P> {
         if slot.in_flight == 0 {
             self.ended_by_peer(ErrorKind::Tls, || error.to_string());
         }
+        self.record_reason(id, ErrorKind::Tls, error);
         self.cut(io, id, ErrorKind::Tls, now);
     }
 

@@ -7,7 +7,7 @@ use weir_model::load::{LoadResult, LoadSecond, LoadSpec, OfferedRate};
 use weir_model::suite::{Arrivals, Expect, LoadKind};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::script::Do;
+use crate::script::{Do, Server};
 use crate::servers::{Asked, closing, http, late, ok, response};
 use crate::world::*;
 
@@ -142,15 +142,16 @@ fn connection_close_opens_one_for_every_request() {
         });
         let result = load(&world, &LoadSpec { connection_close: true, ..order(server.addr, kind) }).unwrap();
         assert_eq!((result.total.right, server.requests()), (requests, requests));
-        // Those made before the start serve the first requests; all others are made when requests are due.
-        assert_eq!([result.total.connections, server.connections(), result.connect.count], [requests; 3]);
+        // One shows that there is a target; all others are made when requests are due.
+        let opened = requests + 1;
+        assert_eq!([result.total.connections, server.connections(), result.connect.count], [opened; 3]);
         assert_eq!((result.total.closed_by_peer, result.lag.max_us), (0, us(ROUND_TRIP)));
-        times(&result.latency, ROUND_TRIP, 2 * ROUND_TRIP, 2 * ROUND_TRIP);
+        times(&result.latency, 2 * ROUND_TRIP, 2 * ROUND_TRIP, 2 * ROUND_TRIP);
         // Ports in TIME_WAIT: they come from sixteen addresses in turn.
         let peers = &server.seen().peers;
         let is_from = |last: u8| move |peer: &&SocketAddr| peer.ip() == IpAddr::from([127, 0, 0, last]);
         let from = |last| peers.iter().filter(is_from(last)).count() as u64;
-        assert!((1..=16).all(|last| (requests / 16..=requests / 16 + 1).contains(&from(last))), "{peers:?}");
+        assert!((1..=16).all(|last| (opened / 16..=opened / 16 + 1).contains(&from(last))), "{peers:?}");
     }
 }
 
@@ -270,10 +271,24 @@ fn every_row_says_how_many_connections_are_open() {
         load(&world, spec).unwrap().series.iter().map(|row| row.connections_open).collect()
     };
     assert_eq!(open(&spec), [Some(3); 2]);
-    // Each thread has one request, in a second of its own, and its connection is closed after it.
+    // Each thread has one request, in a second of its own, with a connection that is closed after it.
     let rate = OfferedRate::Replay(vec![0.1, 1.1]);
     (spec.kind, spec.connection_close) = (LoadKind::Open { rate, arrivals: Arrivals::Constant }, true);
-    assert_eq!(open(&spec), [Some(2), Some(1)]);
+    assert_eq!(open(&spec), [Some(0), Some(0)]);
+}
+
+#[test]
+fn a_redirect_says_where_to() {
+    let world = world();
+    let redirect = b"HTTP/1.1 301 Moved\r\nLocation: https://shop.example/\r\nContent-Length: 0\r\n\r\n";
+    let server = http(&world, |_| vec![Do::Send(redirect.to_vec())]);
+    let location = |server: &Server| {
+        let result = load(&world, &order(server.addr, counted(20))).unwrap();
+        assert_eq!(result.total.right, 20);
+        result.headers.unwrap().location
+    };
+    assert_eq!(location(&server).as_deref(), Some("https://shop.example/"));
+    assert_eq!(location(&http(&world, |_| ok("ok"))), None);
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn a_preload_that_fails_ends_the_load_before_it_begins() {
         let (server, _) = start(&world, speaks, |asked| if asked.number == 50 { Do::Busy } else { Do::Right });
         let error = load(&world, &order(&server, speaks, KeyValue { preload: 1_000, ..mix(MIX) })).unwrap_err();
         let LoadError::Preload { written: 996, of: 1_000, errors } = &error else { panic!("{error}") };
-        assert_eq!(errors.iter().collect::<Vec<_>>(), [(&ErrorKind::Busy, &4)]);
+        assert!(errors.starts_with("busy 4 (") && errors.len() > "busy 4 ()".len(), "{errors}");
         assert_eq!(server.requests(), 1_000, "nothing else was asked");
     }
 }

@@ -7,10 +7,13 @@ mod failures;
 mod hostile;
 mod http2;
 mod keyvalue;
+mod new_connections;
 mod options;
 mod origin;
+mod overload;
 mod parts;
 mod real;
+mod reasons;
 #[path = "../common/script.rs"]
 mod script;
 mod servers;

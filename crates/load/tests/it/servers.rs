@@ -92,6 +92,8 @@ pub enum Reply {
     Hello,
     /// The same, the second half of its body so much later; meanwhile nothing else is done.
     Slowly(u64),
+    /// The same with so many more headers.
+    Headers(usize),
     Reset,
     /// Nothing; the stream stays open.
     Nothing,
@@ -133,12 +135,13 @@ pub fn http2(world: &World, max_streams: u32, reply: impl FnMut(&Asked) -> Reply
             let Some(stream) = ended else { return more.then(|| vec![Do::Send(out)]) };
             let asked = asked(&seen, connection, &mut nth, now, std::mem::take(&mut last_head), Vec::new());
             let reply = (reply.borrow_mut())(&asked);
-            if matches!(reply, Reply::Hello | Reply::Slowly(_) | Reply::GoAway) {
-                let headers: [(&str, &[u8]); 1] = [("x-test", b"yes")];
+            if matches!(reply, Reply::Hello | Reply::Headers(_) | Reply::Slowly(_) | Reply::GoAway) {
+                let more = if let Reply::Headers(more) = reply { more } else { 0 };
+                let headers: Vec<(&str, &[u8])> = vec![("x-test", b"yes"); 1 + more];
                 server.respond_with(stream, 200, &headers, Body::Static(b"hello"), &mut out).unwrap();
             }
             match reply {
-                Reply::Hello | Reply::Nothing => {}
+                Reply::Hello | Reply::Headers(_) | Reply::Nothing => {}
                 Reply::Slowly(time) => {
                     let second = out.split_off(out.len() - 2);
                     return Some(vec![Do::Send(out), Do::Wait(time), Do::Send(second)]);

@@ -8,7 +8,9 @@ use weir_load::{
 };
 use weir_model::At;
 use weir_model::counters::OriginCounters;
-use weir_model::load::{Counts, ErrorKind, LoadResult, LoadSecond, LoadSpec, OfferedRate, Quantiles, Target};
+use weir_model::load::{
+    Counts, ErrorKind, ErrorReason, LoadResult, LoadSecond, LoadSpec, OfferedRate, Quantiles, Target,
+};
 use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 use weir_net::sim::{Link, SimDriver, World};
 use weir_net::{Driver, Next};
@@ -162,6 +164,15 @@ pub fn balanced(result: &LoadResult) {
             counts.right + counts.error_count() + counts.unsent,
             "a due request ends once: {counts:?}"
         );
+    }
+    // Each violation of the protocol and each refusal has its reason.
+    use ErrorKind::{Busy, Protocol, Redirected, Refused, StreamReset};
+    for kind in [Protocol, StreamReset, Busy, Refused, Redirected] {
+        let of = |n: fn(&ErrorReason) -> u64| result.reasons.iter().filter(|r| r.kind == kind).map(n).sum::<u64>();
+        let errors = |counts: &Counts| counts.errors.get(&kind).copied().unwrap_or(0);
+        let all = [(of(|r| r.window), errors(&result.window)), (of(|r| r.total), errors(&result.total))];
+        let known = result.reasons.len() < ErrorReason::MOST;
+        assert!(!known || all.iter().all(|(reasons, errors)| reasons == errors), "{all:?} {:?}", result.reasons);
     }
     assert_eq!(result.latency.count, result.window.due, "nothing due is an absence");
     assert_eq!(result.lag.count, result.window.due);

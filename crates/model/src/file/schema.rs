@@ -115,7 +115,7 @@ impl JsonSchema for HumanDuration {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(ns|us|µs|μs|ms|s|m|h)\s*$",
+            "pattern": r"^\s*(0\s*|([0-9]+(\.[0-9]+)?\s*(ns|us|µs|μs|ms|s|m|h|d)\s*)+)$",
             "examples": ["10ms", "1.5s", "2m"],
             "x-weir-unit": "duration",
         })

@@ -24,8 +24,8 @@ pub use names::{
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
 pub use spec::{
-    Bursts, Endpoint, LoadProtocol, LoadSpec, Login, OfferedRate, Part, ProxyVersion, RandomDuration, RecordedDue,
-    RequestSpec, Step, Target, TlsSpec, TlsVersion,
+    Bursts, Endpoint, LONGEST_S, LoadProtocol, LoadSpec, Login, OfferedRate, Part, ProxyVersion, RandomDuration,
+    RecordedDue, RequestSpec, Step, Target, TlsSpec, TlsVersion,
 };
 
 /// Which I/O driver a client or an origin uses.
@@ -246,6 +246,10 @@ pub struct LoadResult {
     /// Right answers in each whole tenth of a second of the window. Older records do not have it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenths: Vec<u64>,
+    /// Why requests failed, in words, where there are words for it; most frequent first. Each client thread keeps the first 16 that
+    /// differ, and so does the result: of further ones `errors` has only the kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<ErrorReason>,
     /// The errors of each row of `series` that had any, by its second.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors_by_second: BTreeMap<u32, BTreeMap<ErrorKind, u64>>,
@@ -262,6 +266,49 @@ pub struct LoadResult {
     /// What tells the clients apart, where several made the load; empty for one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<ClientOfHost>,
+}
+
+impl LoadResult {
+    /// How many of these errors there are of each kind, and why most of them happened, where that is known: `timeout 12, protocol 3
+    /// (more than 128 headers)`.
+    pub fn list_errors<'a>(&self, errors: impl IntoIterator<Item = (&'a ErrorKind, &'a u64)>) -> String {
+        let reason = |kind| self.reasons.iter().find(|reason| reason.kind == kind);
+        let word = |(kind, n): (&ErrorKind, &u64)| match reason(*kind) {
+            Some(ErrorReason { reason, .. }) => format!("{} {n} ({reason})", kind.as_str()),
+            None => format!("{} {n}", kind.as_str()),
+        };
+        errors.into_iter().map(word).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Why requests failed: how they broke the protocol, or what the server said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorReason {
+    /// The kind under which they are counted.
+    pub kind: ErrorKind,
+    /// In words, at most 160 bytes.
+    pub reason: String,
+    /// Requests of the window that failed so.
+    pub window: u64,
+    /// Requests of the client's whole life that failed so.
+    pub total: u64,
+}
+
+impl ErrorReason {
+    /// Most of them in a result.
+    pub const MOST: usize = 16;
+
+    /// Adds those of another thread or client, and keeps the most frequent.
+    pub fn add(sum: &mut Vec<ErrorReason>, more: &[ErrorReason]) {
+        for reason in more {
+            match sum.iter_mut().find(|one| (one.kind, &one.reason) == (reason.kind, &reason.reason)) {
+                Some(one) => (one.window, one.total) = (one.window + reason.window, one.total + reason.total),
+                None => sum.push(reason.clone()),
+            }
+        }
+        sum.sort_by_key(|reason| std::cmp::Reverse((reason.window, reason.total)));
+        sum.truncate(ErrorReason::MOST);
+    }
 }
 
 /// Answers whose bodies came in one content coding. Of an answer that cannot be decoded, `decoded_bytes` has nothing.
@@ -291,12 +338,18 @@ pub struct HeaderSamples {
     pub sampled: u64,
     /// How they differed from the first.
     pub changes: Vec<HeaderChange>,
+    /// `Location` of the first response, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
 }
 
 impl HeaderSamples {
     /// Adds those of another thread or client.
     pub fn add(&mut self, other: &HeaderSamples) {
         self.sampled += other.sampled;
+        if self.location.is_none() {
+            self.location.clone_from(&other.location);
+        }
         for change in &other.changes {
             let same =
                 |one: &&mut HeaderChange| (&one.name, &one.was, &one.is) == (&change.name, &change.was, &change.is);

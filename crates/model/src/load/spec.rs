@@ -16,6 +16,9 @@ use crate::suite::{Arrivals, Expect, LoadKind, Request};
 use crate::text::human_us;
 use crate::units::HumanDuration;
 
+/// The longest window, seconds: thirty days. A load of this length that is not counted lasts until it is stopped.
+pub const LONGEST_S: f64 = 30.0 * 86_400.0;
+
 /// A request to the load generator. Complete but for the login: running the same again repeats the load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSpec {
@@ -47,16 +50,17 @@ pub struct LoadSpec {
     /// The load works and rests in turn; `None`: it does not rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
-    /// Connections in all, over all threads; all up before the clock starts.
+    /// Connections in all, over all threads; all up before the clock starts, unless each carries one request
+    /// ([`LoadSpec::is_single_use`]).
     pub connections: u32,
     /// An open load may make more connections, up to so many in all, when something is due and none is free.
     pub max_connections: Option<u32>,
     /// Attempts to connect a second, over all threads, while the first connections are made; `None`: as fast as it goes.
     pub connect_rate: Option<f64>,
-    /// A connection is closed by the client after so many answers, and made again.
+    /// A connection is closed by the client after so many responses, and made again when a request is due for it.
     pub requests_per_connection: Option<u64>,
     /// A connection is closed by the client when it is so old, seconds, and what was in flight on it is answered; then it is made
-    /// again.
+    /// again at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recycle_s: Option<f64>,
     /// Each request has a name of its own. HTTP only.
@@ -134,6 +138,24 @@ impl LoadSpec {
             seed: 1,
             driver: DriverChoice::Auto,
         }
+    }
+}
+
+impl LoadSpec {
+    /// The load lasts until it is stopped.
+    pub fn is_endless(&self) -> bool {
+        self.duration_s >= LONGEST_S && !matches!(self.kind, LoadKind::Count { .. })
+    }
+
+    /// Each connection carries one request. None is then made before its request is due, so that connecting is part of every
+    /// latency.
+    pub fn is_single_use(&self) -> bool {
+        let asks = |request: &RequestSpec| {
+            let options = request.request.header("connection").unwrap_or_default();
+            options.split(',').any(|option| option.trim().eq_ignore_ascii_case("close"))
+        };
+        let http1 = matches!(self.protocol, LoadProtocol::Http1 { .. });
+        self.connection_close || self.requests_per_connection == Some(1) || (http1 && self.requests.iter().all(asks))
     }
 }
 

@@ -4,7 +4,6 @@
 
 use askama::Template;
 use weir_model::condition::Condition;
-use weir_model::load::ErrorKind;
 
 use super::{Account, vegeta};
 use crate::summary::{Row, Summary};
@@ -59,7 +58,7 @@ pub fn junit(account: Account<'_>, fail_if: &[Condition]) -> String {
     ];
     if fail_if.is_empty() {
         let wrong = result.window.error_count() + result.window.unsent;
-        let listed = ErrorKind::listed(&result.window.errors);
+        let listed = result.list_errors(&result.window.errors);
         let message = format!("{wrong} of {} had none: {} unsent; {listed}", result.window.due, result.window.unsent);
         cases.push(case("every request got a right answer".into(), when(wrong > 0, Outcome::Failed, message)));
     }

@@ -95,7 +95,8 @@ impl Body {
                 }
                 Body::ChunkLine => {
                     let limit = bounds.chunk_line_bytes as usize;
-                    store.read_line(input, limit, ParseError::ChunkLineTooLong, chunk_size)?.map(|size| match size {
+                    let too_long = ParseError::ChunkLineTooLong(bounds.chunk_line_bytes);
+                    store.read_line(input, limit, too_long, chunk_size)?.map(|size| match size {
                         0 => Body::Trailers(0),
                         size => Body::ChunkData(size),
                     })
@@ -104,7 +105,8 @@ impl Body {
                 Body::ChunkLf => Some(expect(input, b'\n', Body::ChunkLine)?),
                 Body::Trailers(used) => {
                     let limit = (bounds.trailer_bytes - used) as usize;
-                    store.read_line(input, limit, ParseError::TrailersTooLarge, trailer)?.map(|size| match size {
+                    let too_long = ParseError::TrailersTooLarge(bounds.trailer_bytes);
+                    store.read_line(input, limit, too_long, trailer)?.map(|size| match size {
                         None => Body::Done,
                         // A line is within its limit, which is what is left of a u32.
                         Some(size) => Body::Trailers(used + size),

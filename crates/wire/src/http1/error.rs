@@ -27,11 +27,11 @@ pub enum ParseError {
     SwitchingProtocols,
 
     /// The head is larger than [`super::Limits::head_bytes`].
-    #[error("the head is larger than the limit")]
-    HeadTooLarge,
+    #[error("a head of more than {0} bytes")]
+    HeadTooLarge(u32),
     /// More headers than [`super::Limits::headers`].
-    #[error("the head has more headers than the limit")]
-    TooManyHeaders,
+    #[error("more than {0} headers")]
+    TooManyHeaders(u32),
     /// A line that ends in LF without CR (section 2.2).
     #[error("a line ends in LF without CR")]
     BareLf,
@@ -86,14 +86,14 @@ pub enum ParseError {
     #[error("a chunk's size is followed by something that is no extension")]
     BadChunkExtension,
     /// The line is longer than [`super::Limits::chunk_line_bytes`].
-    #[error("a chunk-size line is longer than the limit")]
-    ChunkLineTooLong,
+    #[error("a chunk-size line of more than {0} bytes")]
+    ChunkLineTooLong(u32),
     /// A chunk's data is not followed by CR LF (section 7.1).
     #[error("a chunk's data is not followed by a line end")]
     BadChunkEnd,
     /// The trailers are larger than [`super::Limits::trailer_bytes`].
-    #[error("the trailers are larger than the limit")]
-    TrailersTooLarge,
+    #[error("trailers of more than {0} bytes")]
+    TrailersTooLarge(u32),
 
     /// Bytes arrived although no request was waiting for a response.
     #[error("bytes came although no request was waiting for an answer")]
@@ -117,7 +117,7 @@ impl ParseError {
     /// and 15.6, RFC 6585 section 5).
     pub fn status(self) -> u16 {
         match self {
-            ParseError::HeadTooLarge | ParseError::TooManyHeaders | ParseError::TrailersTooLarge => 431,
+            ParseError::HeadTooLarge(_) | ParseError::TooManyHeaders(_) | ParseError::TrailersTooLarge(_) => 431,
             ParseError::UnsupportedVersion => 505,
             ParseError::BadTransferEncoding | ParseError::ConnectMethod => 501,
             _ => 400,

@@ -168,7 +168,7 @@ impl<S: StartLine> Store<S> {
         }
         lines.judge_part(&window[at..])?;
         if window.len() == limit {
-            return Err(ParseError::HeadTooLarge);
+            return Err(ParseError::HeadTooLarge(bounds.head_bytes));
         }
         let spill = self.open();
         spill.bytes.extend_from_slice(window);
@@ -196,7 +196,7 @@ impl<S: StartLine> Store<S> {
             } else {
                 spill.lines.judge_part(line)?;
                 if spill.bytes.len() == limit {
-                    return Err(ParseError::HeadTooLarge);
+                    return Err(ParseError::HeadTooLarge(bounds.head_bytes));
                 }
                 return Ok(None);
             }

@@ -75,7 +75,7 @@ impl Fields {
     pub(super) fn add(&mut self, line: &[u8], most: u32, request: bool) -> Result<(), ParseError> {
         self.count += 1;
         if self.count > most {
-            return Err(ParseError::TooManyHeaders);
+            return Err(ParseError::TooManyHeaders(most));
         }
         let (name, value) = split_field(line)?;
         let is = |known: &[u8]| name.eq_ignore_ascii_case(known);

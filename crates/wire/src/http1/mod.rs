@@ -37,9 +37,10 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 64 KiB of head, 128 headers, 256 bytes a chunk-size line, 8 KiB of trailers.
+    /// [`crate::MOST_HEAD_BYTES`] of head, [`crate::MOST_HEADERS`], 256 bytes a chunk-size line, 8 KiB of trailers.
     fn default() -> Limits {
-        Limits { head_bytes: 64 * 1024, headers: 128, chunk_line_bytes: 256, trailer_bytes: 8 * 1024 }
+        let (head_bytes, headers) = (crate::MOST_HEAD_BYTES as usize, crate::MOST_HEADERS as usize);
+        Limits { head_bytes, headers, chunk_line_bytes: 256, trailer_bytes: 8 * 1024 }
     }
 }
 

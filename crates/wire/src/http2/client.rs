@@ -200,6 +200,11 @@ impl Client {
         }
     }
 
+    /// The code of the server's GOAWAY, if one has come.
+    pub fn goaway(&self) -> Option<Code> {
+        self.conn.goaway.map(|(_, code)| code)
+    }
+
     /// Announces that no more requests follow (GOAWAY). Responses under way still come.
     pub fn go_away<O: Output>(&mut self, out: &mut O) {
         self.conn.go_away(out.buffer());

@@ -110,8 +110,8 @@ pub(super) struct Conn {
     pub(super) last: u32,
     /// Streams up to this number may be closed without the peer's knowledge: frames for them are dropped.
     pub(super) lenient: u32,
-    /// The last stream that the peer's GOAWAY accepts.
-    pub(super) goaway: Option<u32>,
+    /// The last stream that the peer's GOAWAY accepts, and why the peer goes.
+    pub(super) goaway: Option<(u32, Code)>,
     pub(super) idle_frames: u32,
     pub(super) resets: u32,
     pub(super) todo: u8,
@@ -143,7 +143,7 @@ impl Conn {
             table: Table::new(TABLE_SIZE),
             encoder: Encoder::new(),
             fields: Fields::new(own.keep_headers, limit),
-            message: Message::new(Kind::Trailers, limit),
+            message: Message::new(Kind::Trailers, own.limits),
             memo: Vec::new(),
             gap: Gap::default(),
             block: None,
@@ -277,7 +277,7 @@ impl Conn {
             }
         }
         if self.todo & todo::GONE != 0 {
-            let last = self.goaway.unwrap_or(u32::MAX);
+            let last = self.goaway.map_or(u32::MAX, |(last, _)| last);
             match self.streams.search(|stream| stream.id > last) {
                 Some(slot) => return Some(self.lose(slot, ResetCause::GoneAway)),
                 None => self.todo &= !todo::GONE,

@@ -30,14 +30,15 @@ impl Conn {
             kind::PING if !head.has(flag::ACK) => frame::put(out.buffer(), kind::PING, flag::ACK, 0, payload),
             kind::GOAWAY => {
                 let last = frame::number(payload) & MAX_WINDOW;
-                if self.goaway.is_some_and(|before| last > before) {
+                if self.goaway.is_some_and(|(before, _)| last > before) {
                     return Err(Violation::BadGoAway);
                 }
-                self.goaway = Some(last);
+                let code = Code(frame::number(&payload[4..]));
+                self.goaway = Some((last, code));
                 if !self.server {
                     self.todo |= todo::GONE;
                 }
-                return Ok(Some(Event::GoAway { code: Code(frame::number(&payload[4..])) }));
+                return Ok(Some(Event::GoAway { code }));
             }
             // PRIORITY has no meaning any more (section 5.3.2), and no response to a PING is awaited.
             _ => {}
@@ -100,8 +101,9 @@ impl Conn {
             return Err(Violation::Continuation);
         };
         block.bytes.extend_from_slice(payload);
-        if block.bytes.len() as u64 > 2 * u64::from(self.own.limits.header_list) {
-            return Err(Violation::BlockTooLarge);
+        let most = self.own.limits.header_list.saturating_mul(2);
+        if block.bytes.len() as u64 > u64::from(most) {
+            return Err(Violation::BlockTooLarge(most));
         }
         if head.has(flag::END_HEADERS) {
             return self.on_block(block.stream, block.ends, &block.bytes, out);

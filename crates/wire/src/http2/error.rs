@@ -106,8 +106,8 @@ pub enum Violation {
     #[error("a header block cannot be decoded")]
     Compression,
     /// A header block above the limits.
-    #[error("a header block is too large")]
-    BlockTooLarge,
+    #[error("a header block of more than {0} bytes")]
+    BlockTooLarge(u32),
     /// PUSH_PROMISE, which a client has switched off and a server never takes (section 8.4).
     #[error("the peer pushes")]
     Push,
@@ -130,7 +130,7 @@ impl Violation {
             Violation::StreamClosed => Code::STREAM_CLOSED,
             Violation::BadWindow | Violation::WindowExceeded => Code::FLOW_CONTROL_ERROR,
             Violation::Compression => Code::COMPRESSION_ERROR,
-            Violation::BlockTooLarge | Violation::Flood | Violation::ResetFlood => Code::ENHANCE_YOUR_CALM,
+            Violation::BlockTooLarge(_) | Violation::Flood | Violation::ResetFlood => Code::ENHANCE_YOUR_CALM,
             _ => Code::PROTOCOL_ERROR,
         }
     }
@@ -166,8 +166,11 @@ pub enum StreamError {
     #[error("header blocks and data come in a wrong order")]
     WrongOrder,
     /// Larger than [`super::Limits::header_list`].
-    #[error("the header list is too large")]
-    TooLarge,
+    #[error("a header list of more than {0} bytes")]
+    TooLarge(u32),
+    /// More headers than [`super::Limits::headers`].
+    #[error("more than {0} headers")]
+    TooManyHeaders(u32),
     /// CONNECT, which is not served.
     #[error("CONNECT is not served")]
     Connect,
@@ -187,7 +190,7 @@ impl StreamError {
     pub fn code(self) -> Code {
         match self {
             StreamError::WindowExceeded | StreamError::BadWindow => Code::FLOW_CONTROL_ERROR,
-            StreamError::TooLarge => Code::ENHANCE_YOUR_CALM,
+            StreamError::TooLarge(_) | StreamError::TooManyHeaders(_) => Code::ENHANCE_YOUR_CALM,
             StreamError::Connect => Code::CONNECT_ERROR,
             _ => Code::PROTOCOL_ERROR,
         }

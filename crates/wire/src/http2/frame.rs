@@ -156,7 +156,7 @@ impl Framer {
     fn check(&self, head: Head) -> Result<(), Violation> {
         head.check(self.max_frame)?;
         let stored = head.kind != kind::DATA && head.kind <= kind::CONTINUATION;
-        if stored && head.length > self.max_stored { Err(Violation::BlockTooLarge) } else { Ok(()) }
+        if stored && head.length > self.max_stored { Err(Violation::BlockTooLarge(self.max_stored)) } else { Ok(()) }
     }
 
     /// The next frame.

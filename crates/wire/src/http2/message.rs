@@ -1,12 +1,12 @@
 //! Interprets a header block as a request, a response or trailers, and checks it (RFC 9113 section 8).
 //! [`super::receive`] calls it.
 
-use super::StreamError;
 use super::class::Class;
 use super::fields::Fields;
 use super::hpack::Reader;
 use super::prepared::is_path;
 use super::streams::ANY;
+use super::{Limits, StreamError};
 use crate::http1::chars::{is_host, is_token};
 
 /// The kind of message that a block should be.
@@ -43,7 +43,9 @@ pub(super) struct Message {
     /// Where the first header begins that is no pseudo-header; `u32::MAX`: there is none.
     pub(super) headers: u32,
     size: u32,
-    limit: u32,
+    /// Headers that are no pseudo-headers.
+    count: u32,
+    limits: Limits,
     pub(super) status: u16,
     seen: u8,
     kind: Kind,
@@ -53,8 +55,8 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Before the first header. `limit`: largest header list.
-    pub(super) fn new(kind: Kind, limit: u32) -> Message {
+    /// Before the first header.
+    pub(super) fn new(kind: Kind, limits: Limits) -> Message {
         Message {
             length: ANY,
             method: (0, 0),
@@ -64,7 +66,8 @@ impl Message {
             host: None,
             headers: u32::MAX,
             size: 0,
-            limit,
+            count: 0,
+            limits,
             status: 0,
             seen: 0,
             kind,
@@ -124,8 +127,8 @@ impl Reader for Message {
     fn field(&mut self, class: Class, name: &[u8], value: &[u8], at: usize) {
         // Blocks are bounded far below 2^32 bytes, and so are these.
         self.size = self.size.saturating_add((name.len() + value.len() + 32) as u32);
-        if self.size > self.limit {
-            self.wrong(StreamError::TooLarge);
+        if self.size > self.limits.header_list {
+            self.wrong(StreamError::TooLarge(self.limits.header_list));
         }
         let range = (at as u32, value.len() as u32);
         match class {
@@ -152,6 +155,10 @@ impl Reader for Message {
                 self.pseudo(seen::STATUS, status.is_some());
             }
             _ => {
+                self.count += 1;
+                if self.count > self.limits.headers {
+                    self.wrong(StreamError::TooManyHeaders(self.limits.headers));
+                }
                 if self.headers == u32::MAX {
                     // Of no meaning where headers are not kept.
                     self.headers = at.wrapping_sub(name.len() + 8) as u32;

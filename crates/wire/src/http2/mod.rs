@@ -82,6 +82,8 @@ impl Options {
 pub struct Limits {
     /// Largest header list: names, values and 32 bytes for each header (RFC 9113 section 6.5.2), bytes.
     pub header_list: u32,
+    /// Most headers, without pseudo-headers.
+    pub headers: u32,
     /// The most frames in a row that make no progress (PING, SETTINGS, WINDOW_UPDATE, empty DATA, unknown ...).
     pub idle_frames: u32,
     /// The most streams that the peer may reset in addition to those that ended normally.
@@ -89,9 +91,10 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 64 KiB of headers, 10,000 idle frames, 10,000 resets.
+    /// [`crate::MOST_HEAD_BYTES`] of headers, [`crate::MOST_HEADERS`], 10,000 idle frames, 10,000 resets.
     fn default() -> Limits {
-        Limits { header_list: 64 * 1024, idle_frames: 10_000, resets: 10_000 }
+        let (header_list, headers) = (crate::MOST_HEAD_BYTES, crate::MOST_HEADERS);
+        Limits { header_list, headers, idle_frames: 10_000, resets: 10_000 }
     }
 }
 

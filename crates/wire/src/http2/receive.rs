@@ -73,7 +73,7 @@ impl Conn {
     fn read_new_block(&mut self, kind: Kind, block: &[u8]) -> Result<Result<(), StreamError>, Violation> {
         self.memo.clear();
         self.fields.clear();
-        self.message = Message::new(kind, self.own.limits.header_list);
+        self.message = Message::new(kind, self.own.limits);
         let Decoded { pure, gap } = hpack::decode(&mut self.table, block, &mut self.fields, &mut self.message)
             .map_err(|_| Violation::Compression)?;
         let judged = self.message.finish(&self.fields);

@@ -44,7 +44,7 @@ pub enum ParseError {
     #[error("a value is not followed by CR LF")]
     BadDataEnd,
     /// A line is longer than 64 KiB.
-    #[error("a line is longer than the limit")]
+    #[error("a line is longer than 64 KiB")]
     LineTooLong,
     /// A message is larger than the limit, or announces that it will be.
     #[error("a message is larger than the limit")]

@@ -50,7 +50,7 @@ pub enum ParseError {
     #[error("a string or an aggregate is streamed, which weir does not read")]
     Streamed,
     /// A line is longer than 64 KiB.
-    #[error("a line is longer than the limit")]
+    #[error("a line is longer than 64 KiB")]
     LineTooLong,
     /// A message is larger than the limit, or announces that it will be.
     #[error("a message is larger than the limit")]

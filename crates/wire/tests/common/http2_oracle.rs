@@ -70,7 +70,7 @@ fn pieces(bytes: &[u8], how: u8) -> Vec<&[u8]> {
 }
 
 fn tight() -> Limits {
-    Limits { header_list: 300, idle_frames: 20, resets: 3 }
+    Limits { header_list: 300, idle_frames: 20, resets: 3, ..Limits::default() }
 }
 
 /// Any bytes as what a server sends. Two bytes say how: [`client_options`], and how to cut.

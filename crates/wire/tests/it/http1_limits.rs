@@ -28,13 +28,15 @@ fn heads() {
     let bytes = "HTTP/1.1 204 X\r\nA: bc\r\n\r\n";
     for head_bytes in 0..bytes.len() + 3 {
         let limits = Limits { head_bytes, ..Limits::default() };
-        let wanted = if bytes.len() <= head_bytes { "204 None | keep | idle" } else { "HeadTooLarge" };
+        let too_large = format!("HeadTooLarge({head_bytes})");
+        let wanted = if bytes.len() <= head_bytes { "204 None | keep | idle" } else { &too_large };
         assert_eq!(answer(limits, bytes), wanted, "{head_bytes}");
     }
     let bytes = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
     for head_bytes in 0..bytes.len() + 3 {
         let limits = Limits { head_bytes, ..Limits::default() };
-        let wanted = if bytes.len() <= head_bytes { "GET / None | keep | idle" } else { "HeadTooLarge" };
+        let too_large = format!("HeadTooLarge({head_bytes})");
+        let wanted = if bytes.len() <= head_bytes { "GET / None | keep | idle" } else { &too_large };
         assert_eq!(request(limits, bytes), wanted, "{head_bytes}");
         // An empty line before it is no part of it.
         assert_eq!(request(limits, &format!("\r\n{bytes}")), wanted, "{head_bytes}");
@@ -44,13 +46,13 @@ fn heads() {
 #[test]
 fn heads_of_the_default_size() {
     let empty = "HTTP/1.1 204 X\r\nA: \r\n\r\n".len();
-    for (size, wanted) in [(65_536, "204 None | keep | idle"), (65_537, "HeadTooLarge")] {
+    for (size, wanted) in [(65_536, "204 None | keep | idle"), (65_537, "HeadTooLarge(65536)")] {
         let bytes = format!("HTTP/1.1 204 X\r\nA: {}\r\n\r\n", "b".repeat(size - empty));
         assert_eq!(bytes.len(), size);
         assert_eq!(answer(Limits::default(), &bytes), wanted);
     }
     // No need to wait for the rest.
-    assert_eq!(answer(Limits::default(), &("HTTP/1.1 204 ".to_owned() + &"x".repeat(65_600))), "HeadTooLarge");
+    assert_eq!(answer(Limits::default(), &("HTTP/1.1 204 ".to_owned() + &"x".repeat(65_600))), "HeadTooLarge(65536)");
 }
 
 #[test]
@@ -68,12 +70,13 @@ fn numbers_of_headers() {
     {
         let limits = Limits { headers: limit, ..Limits::default() };
         let bytes = format!("HTTP/1.1 204 X\r\n{}\r\n", "A: b\r\n".repeat(sent));
-        let wanted = if good { "204 None | keep | idle" } else { "TooManyHeaders" };
+        let too_many = format!("TooManyHeaders({limit})");
+        let wanted = if good { "204 None | keep | idle" } else { &too_many };
         assert_eq!(answer(limits, &bytes), wanted, "{sent} of {limit}");
     }
     let limits = Limits { headers: 1, ..Limits::default() };
     assert_eq!(request(limits, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"), "GET / None | keep | idle");
-    assert_eq!(request(limits, "GET / HTTP/1.1\r\nHost: h\r\nA: b\r\n\r\n"), "TooManyHeaders");
+    assert_eq!(request(limits, "GET / HTTP/1.1\r\nHost: h\r\nA: b\r\n\r\n"), "TooManyHeaders(1)");
 }
 
 #[test]
@@ -84,13 +87,13 @@ fn chunk_size_lines() {
     let good = "200 Chunked | \"a\" | keep | idle";
     assert_eq!(answer(limits, &format!("{head}000001\r\na\r\n0\r\n\r\n")), good);
     assert_eq!(answer(limits, &format!("{head}1;abcd\r\na\r\n0\r\n\r\n")), good);
-    assert_eq!(answer(limits, &format!("{head}0000001\r\na\r\n0\r\n\r\n")), "200 Chunked | ChunkLineTooLong");
-    assert_eq!(answer(limits, &format!("{head}1;abcde\r\n")), "200 Chunked | ChunkLineTooLong");
-    assert_eq!(answer(limits, &format!("{head}1;abcdef")), "200 Chunked | ChunkLineTooLong");
+    assert_eq!(answer(limits, &format!("{head}0000001\r\na\r\n0\r\n\r\n")), "200 Chunked | ChunkLineTooLong(8)");
+    assert_eq!(answer(limits, &format!("{head}1;abcde\r\n")), "200 Chunked | ChunkLineTooLong(8)");
+    assert_eq!(answer(limits, &format!("{head}1;abcdef")), "200 Chunked | ChunkLineTooLong(8)");
     assert_eq!(answer(limits, &format!("{head}1;abcde")), "200 Chunked | eof TruncatedBody");
     // The last chunk's line too.
     assert_eq!(answer(limits, &format!("{head}0;abcd\r\n\r\n")), "200 Chunked | keep | idle");
-    assert_eq!(answer(limits, &format!("{head}0;abcde\r\n\r\n")), "200 Chunked | ChunkLineTooLong");
+    assert_eq!(answer(limits, &format!("{head}0;abcde\r\n\r\n")), "200 Chunked | ChunkLineTooLong(8)");
 }
 
 #[test]
@@ -99,7 +102,8 @@ fn trailers() {
     // "A: b", "C: d" and the empty line, each with its line end, are 14 bytes.
     for trailer_bytes in 0..18 {
         let limits = Limits { trailer_bytes, ..Limits::default() };
-        let wanted = if trailer_bytes >= 14 { "200 Chunked | keep | idle" } else { "200 Chunked | TrailersTooLarge" };
+        let too_large = format!("200 Chunked | TrailersTooLarge({trailer_bytes})");
+        let wanted = if trailer_bytes >= 14 { "200 Chunked | keep | idle" } else { &too_large };
         assert_eq!(answer(limits, &format!("{head}A: b\r\nC: d\r\n\r\n")), wanted, "{trailer_bytes}");
     }
 }

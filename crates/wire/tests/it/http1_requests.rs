@@ -229,7 +229,7 @@ fn heads_give_their_parts_whole_or_cut() {
 
 #[test]
 fn errors_have_a_status_to_answer_with() {
-    assert_eq!(ParseError::HeadTooLarge.status(), 431);
+    assert_eq!(ParseError::HeadTooLarge(1).status(), 431);
     assert_eq!(ParseError::UnsupportedVersion.status(), 505);
     assert_eq!(ParseError::BadTransferEncoding.status(), 501);
     assert_eq!(ParseError::MissingHost.status(), 400);

@@ -444,7 +444,7 @@ fn frames_that_make_progress_are_not_a_flood() {
 
 #[test]
 fn floods_end_the_connection() {
-    let limits = Limits { idle_frames: 10, resets: 5, header_list: 1000 };
+    let limits = Limits { idle_frames: 10, resets: 5, header_list: 1000, ..Limits::default() };
     let server = Options { limits, ..Options::server() };
     let client = Options { limits, ..Options::client() };
     for idle in [
@@ -466,7 +466,7 @@ fn floods_end_the_connection() {
     let many = [vec![frame(HEADERS, 0, 1, b"")], vec![frame(CONTINUATION, 0, 1, b""); 11]].concat();
     assert_eq!(client_sees(&client, &["GET"], &many).0, "error Flood");
     let large = [vec![frame(HEADERS, 0, 1, b"")], vec![frame(CONTINUATION, 0, 1, &[0; 500]); 5]].concat();
-    assert_eq!(client_sees(&client, &["GET"], &large).0, "error BlockTooLarge");
+    assert_eq!(client_sees(&client, &["GET"], &large).0, "error BlockTooLarge(2000)");
 
     let resets: Vec<_> =
         (0..6).flat_map(|n| [get(2 * n + 1), frame(RST_STREAM, 0, 2 * n + 1, &[0, 0, 0, 8])]).collect();
@@ -486,8 +486,17 @@ fn header_lists_are_bounded_even_if_their_bytes_are_few() {
     bomb.extend([0xbe; 5]);
     let frames = [frame(HEADERS, ENDS, 1, &bomb), frame(HEADERS, ENDS, 3, b"\x88\xbe")];
     let (seen, sent) = client_sees(&options, &["GET", "GET"], &frames);
-    assert!(seen.starts_with("0: reset: Malformed(TooLarge) | 1: 200 ab: xxx"), "{seen}");
+    assert!(seen.starts_with("0: reset: Malformed(TooLarge(1000)) | 1: 200 ab: xxx"), "{seen}");
     assert_eq!(sent, ["reset 1 ENHANCE_YOUR_CALM"]);
+}
+
+#[test]
+fn headers_are_as_many_as_in_http_1() {
+    for (headers, expected) in [(128, "0: 200"), (129, "0: reset: Malformed(TooManyHeaders(128))")] {
+        let all: Vec<(&str, &str)> = [(":status", "200")].into_iter().chain(vec![("a", "b"); headers]).collect();
+        let (seen, _) = client_sees(&Options::client(), &["GET"], &[head(ENDS, &all)]);
+        assert!(seen.starts_with(expected), "{headers}: {seen}");
+    }
 }
 
 #[test]

@@ -155,7 +155,8 @@ fn connections_come_and_go_as_ordered() {
     };
     assert_eq!(opened(|_| {}), 2);
     assert_eq!(opened(|spec| spec.requests_per_connection = Some(10)), 10);
-    assert_eq!(opened(|spec| spec.connection_close = true), 100);
+    // One more shows that there is a target.
+    assert_eq!(opened(|spec| spec.connection_close = true), 101);
     // An answer takes 202 ms: of 20 a second four or five are under way.
     let result = run("/bytes/1?delay=200ms", |spec| {
         (spec.kind, spec.connections, spec.max_connections) = (open(OfferedRate::Constant(20.0)), 1, Some(16));
@@ -170,6 +171,47 @@ fn connections_come_and_go_as_ordered() {
         begun.window_start_ms
     });
     assert_eq!(in_turn - at_once, 450);
+}
+
+/// The target is 1 ms away: a request takes 2 ms, and 2 ms more where its connection is made for it.
+#[test]
+fn a_new_connection_is_part_of_the_latency_of_its_request() {
+    let each: [fn(&mut LoadSpec); 3] = [
+        |spec| spec.connection_close = true,
+        |spec| spec.requests_per_connection = Some(1),
+        |spec| spec.requests[0].request.headers = vec![("Connection".into(), "close".into())],
+    ];
+    for way in each {
+        for kind in [open(OfferedRate::Constant(100.0)), LoadKind::Count { requests: 100 }] {
+            let result = run("/bytes/1", |spec| {
+                spec.kind = kind;
+                way(spec);
+            });
+            assert_eq!((result.latency.min_us, result.latency.max_us), (3_999.744, 4_001.791));
+        }
+    }
+    let kept = run("/bytes/1", |spec| spec.kind = open(OfferedRate::Constant(100.0)));
+    assert_eq!(kept.latency.max_us, 2_000.895);
+}
+
+/// A thousand million requests a second, of which a connection carries five hundred: the load ends in time, and all are counted.
+#[test]
+fn a_rate_that_nobody_can_offer_ends_with_its_window() {
+    let world = World::new(1);
+    world.set_default_link(Link { latency: 1_000_000, ..Link::default() });
+    let origin = SimOrigin::start(&world, Options::default(), NodeOptions::default()).unwrap();
+    let target = Target::tcp(origin.addresses[0], "localhost");
+    let spec = LoadSpec {
+        kind: open(OfferedRate::Constant(1e9)),
+        timeout_s: 1.0,
+        ..LoadSpec::new(target, Request::get("/bytes/1"), Expect::default())
+    };
+    let result = run_load(&world, &spec).unwrap();
+    let window = &result.window;
+    // The thousand and first is under way when the drain ends.
+    assert_eq!((window.due, window.right, window.error_count()), (1_000_000_000, 1_000, 1));
+    assert_eq!(window.unsent, 1_000_000_000 - 1_001);
+    assert_eq!((result.window_s, world.now() / 1_000_000_000), (1.0, 2));
 }
 
 /// One connection with 18 ms an answer and 2 ms of way carries 50 a second. A rate above it has a queue that grows.

@@ -17,13 +17,12 @@ pub fn percentiles() -> [&'static str; 4] {
 /// How requests arrive, over what, and for how long.
 pub fn describe(spec: &LoadSpec) -> String {
     let seconds = |s: f64| human_us(s * 1e6);
+    let length = if spec.is_endless() { "until Ctrl-C".to_owned() } else { seconds(spec.duration_s) };
     let warmup = if spec.warmup_s > 0.0 { format!(" + {} warm-up", seconds(spec.warmup_s)) } else { String::new() };
     let (kind, length) = match &spec.kind {
-        LoadKind::Closed => ("closed load".to_owned(), format!(", {}{warmup}", seconds(spec.duration_s))),
+        LoadKind::Closed => ("closed load".to_owned(), format!(", {length}{warmup}")),
         LoadKind::Count { requests } => (counted(*requests, "request"), String::new()),
-        LoadKind::Open { rate, arrivals } => {
-            (offered(rate, spacing(*arrivals)), format!(", {}{warmup}", seconds(spec.duration_s)))
-        }
+        LoadKind::Open { rate, arrivals } => (offered(rate, spacing(*arrivals)), format!(", {length}{warmup}")),
         LoadKind::Search { .. } => ("search".to_owned(), String::new()),
     };
     let connections = match spec.max_connections {
@@ -51,14 +50,16 @@ pub fn threads(spec: &LoadSpec) -> u64 {
     wanted.min(spec.connections.into())
 }
 
-/// What else is unusual: protocol, TLS, several targets; `None` for plain HTTP/1.1.
-pub fn protocol(spec: &LoadSpec) -> Option<String> {
+/// Everything else that is unusual: protocol, TLS, several targets; `None` for plain HTTP/1.1. `streams` are those of HTTP/2 that there
+/// were: perhaps fewer than asked for.
+pub fn protocol(spec: &LoadSpec, streams: u32) -> Option<String> {
     let unix = matches!(spec.targets.first().map(|target| &target.address), Some(Endpoint::Unix(_)));
     let several = |n: usize, what: &str| (n > 1).then(|| counted(n as u64, what));
     let words: Vec<String> = [
         match spec.protocol {
-            LoadProtocol::Http2 { streams } => {
-                Some(format!("HTTP/2, {} per connection", counted(streams.into(), "stream")))
+            LoadProtocol::Http2 { streams: wanted } => {
+                let of = if streams < wanted { format!("{} of ", count(streams.into())) } else { String::new() };
+                Some(format!("HTTP/2, {of}{} per connection", counted(wanted.into(), "stream")))
             }
             LoadProtocol::Http1 { .. } => pipelined(spec),
             other => Some(format!("{}, {} in flight per connection", other.as_str(), other.streams())),
@@ -74,8 +75,8 @@ pub fn protocol(spec: &LoadSpec) -> Option<String> {
             .filter(|_| spec.keyvalue.is_none())
             .map(|kinds| format!("{kinds} of requests")),
         spec.accept_encoding.map(|coding| format!("accepts {}", coding.as_str())),
-        spec.connection_close.then(|| "a connection for every request".to_owned()),
-        spec.requests_per_connection.map(|n| format!("{} per connection", counted(n, "request"))),
+        spec.is_single_use().then(|| "a connection for every request".to_owned()),
+        spec.requests_per_connection.filter(|n| *n > 1).map(|n| format!("{} per connection", counted(n, "request"))),
         spec.recycle_s.map(|age| format!("connections of {}", human_us(age * 1e6))),
         spec.think.map(|think| format!("think time {think}")),
     ]
@@ -123,17 +124,26 @@ mod tests {
     fn what_is_out_of_the_ordinary_is_named() {
         let mut spec = sample::plain().spec;
         assert_eq!(
-            (describe(&spec), protocol(&spec)),
+            (describe(&spec), protocol(&spec, 1)),
             ("closed load, 8 connections, 1 thread, 2 s + 1 s warm-up".into(), None)
         );
         spec.protocol = LoadProtocol::Http1 { pipeline: 16 };
-        assert_eq!(protocol(&spec).as_deref(), Some("HTTP/1.1 pipelined, 16 deep"));
+        assert_eq!(protocol(&spec, 16).as_deref(), Some("HTTP/1.1 pipelined, 16 deep"));
         assert_eq!(keyvalue(&spec), None);
         let spec = sample::keyvalue().spec;
-        assert_eq!(protocol(&spec).as_deref(), Some("juno, 1 in flight per connection, TLS, connections of 9 s"));
+        assert_eq!(protocol(&spec, 1).as_deref(), Some("juno, 1 in flight per connection, TLS, connections of 9 s"));
         let words = "create:10,get:30,destroy:5 of 2000 B, fresh keys, TTL 30m, 1,000 preloaded";
         assert_eq!(keyvalue(&spec).as_deref(), Some(words));
         let spec = sample::everything().spec;
-        assert_eq!(protocol(&spec).as_deref(), Some("HTTP/2, 32 streams per connection, TLS"));
+        assert_eq!(protocol(&spec, 32).as_deref(), Some("HTTP/2, 32 streams per connection, TLS"));
+        assert_eq!(protocol(&spec, 8).as_deref(), Some("HTTP/2, 8 of 32 streams per connection, TLS"));
+        let mut spec = sample::plain().spec;
+        for close in [true, false] {
+            (spec.connection_close, spec.requests_per_connection) = (close, (!close).then_some(1));
+            assert_eq!(protocol(&spec, 1).as_deref(), Some("a connection for every request"));
+        }
+        (spec.requests_per_connection, spec.duration_s) = (Some(2), weir_model::load::LONGEST_S);
+        assert_eq!(protocol(&spec, 1).as_deref(), Some("2 requests per connection"));
+        assert_eq!(describe(&spec), "closed load, 8 connections, 1 thread, until Ctrl-C + 1 s warm-up");
     }
 }

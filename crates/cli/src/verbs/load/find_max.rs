@@ -62,7 +62,7 @@ impl Live {
         let status = Status::new(quiet, template("{wide_msg}"), None);
         status.line(title);
         status.line(&report::question(conditions));
-        let protocol = protocol(spec).map(|words| format!(", {words}")).unwrap_or_default();
+        let protocol = protocol(spec, spec.protocol.streams()).map(|words| format!(", {words}")).unwrap_or_default();
         status.line(&format!("{}{protocol}", report::with(spec)));
         status.line(report::HEADINGS);
         Live { status, begun: Instant::now(), budget_s: options.budget_s, trial: String::new() }

@@ -1,12 +1,13 @@
 //! Parsers of flag values with a notation of their own, and of files that flags name. Their errors say what was found and
 //! what would be right; clap names the flag. Used by `verbs::load::flags`.
 
+use std::io::Read;
 use std::path::PathBuf;
 
 use weir_model::condition::Condition;
 use weir_model::load::{Step, TlsVersion};
 use weir_model::protocol::Application;
-use weir_model::units::{ByteCount, HumanDuration, Rate};
+use weir_model::units::{ByteCount, HumanDuration, Rate, UnitError};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::urls::{self, Url};
@@ -113,15 +114,16 @@ pub fn speed(text: &str) -> Result<Speed, String> {
         .ok_or_else(|| wrong_value(format!("\"{text}\" is no speed"), "0.001x to 1000000x, such as 2x or 0.5x"))
 }
 
-/// Reads a whole number above 0: `1000`, `20k`, `1M`.
-pub fn number(text: &str) -> Result<u64, String> {
-    let units = [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
-    let unit = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)));
-    let (digits, unit) = unit.unwrap_or((text, 1));
-    // Rust's own parser takes signs as well.
-    let number = digits.parse().ok().filter(|_| !digits.starts_with('+')).and_then(|n: u64| n.checked_mul(unit));
-    let number = number.filter(|number| *number > 0);
-    number.ok_or_else(|| wrong_value(format!("\"{text}\" is no whole number above 0"), "1000, 20k or 1M"))
+/// Reads a length of time above 0, or a bare 0 for no end.
+pub fn duration(text: &str) -> Result<HumanDuration, String> {
+    let time: HumanDuration = text.parse().map_err(|error: UnitError| error.to_string())?;
+    if time.0.is_zero() && text.trim() != "0" {
+        return Err(wrong_value(
+            format!("\"{text}\" takes no time"),
+            "a time such as 30s or 1m30s, or 0 (until Ctrl-C)",
+        ));
+    }
+    Ok(time)
 }
 
 /// Reads one or several conditions.
@@ -142,9 +144,20 @@ pub fn expected_header(text: &str) -> Result<(String, Option<String>), String> {
     Ok((name.to_ascii_lowercase(), value))
 }
 
-/// The bytes of a text.
-pub fn bytes(text: &str) -> Result<Vec<u8>, String> {
-    Ok(text.as_bytes().to_vec())
+/// A body: a text, or what `@FILE` or, as `@-`, standard input has.
+pub fn body(text: &str) -> Result<Vec<u8>, String> {
+    let Some(path) = text.strip_prefix('@') else { return Ok(text.as_bytes().to_vec()) };
+    let mut body = Vec::new();
+    let read = match path {
+        "-" => std::io::stdin().read_to_end(&mut body).map(|_| body),
+        path => std::fs::read(path),
+    };
+    read.map_err(|e| {
+        wrong_value(
+            format!("{path}: {e}"),
+            "a file that can be read, or - (a text that begins with @ stands in a file)",
+        )
+    })
 }
 
 /// The content of a file.
@@ -257,12 +270,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_short_forms() {
-        for (text, right) in [("1", 1), ("20k", 20_000), ("1M", 1_000_000), ("3G", 3_000_000_000)] {
-            assert_eq!(number(text), Ok(right));
-        }
-        for wrong in ["", "0", "k", "1.5M", "+1", "-1", "1m", "99999999999999999999", "9999999999999999G"] {
-            assert!(number(wrong).expect_err(wrong).contains("20k"), "{wrong}");
+    fn a_body_is_a_text_or_a_file() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), b"{\"a\": 1}\n\xff").expect("written");
+        assert_eq!(body(&format!("@{}", file.path().display())), Ok(b"{\"a\": 1}\n\xff".to_vec()));
+        assert_eq!(body("a@b"), Ok(b"a@b".to_vec()));
+        for missing in ["@/no/such/file", "@"] {
+            assert!(body(missing).expect_err(missing).contains("No such file"), "{missing}");
         }
     }
 

@@ -15,7 +15,7 @@ use weir_model::units::{ByteCount, HumanDuration, Rate};
 use super::flag_values::{self as parse, ConnectTo, Speed};
 use super::recorded::UrlsFormat;
 use super::request::FeedOrderArg;
-use crate::args::{choice, driver_values, parse_cpus, parse_header, parse_header_name};
+use crate::args::{choice, driver_values, parse_count, parse_cpus, parse_header, parse_header_name};
 use crate::telemetry::TelemetryArgs;
 
 /// Flags of `weir load`.
@@ -50,16 +50,18 @@ pub struct Args {
 pub struct LoadFlags {
     /// Connections.
     ///
-    /// All are opened before the warm-up and the measurement begin.
-    #[arg(long, short = 'c', value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    /// All are opened before the warm-up and the measurement begin, unless each carries one request.
+    #[arg(long, short = 'c', value_name = "N", default_value_t = 64, value_parser = parse_count(1..=u32::MAX))]
     pub connections: u32,
-    /// How long to measure [default: 10s].
+    /// How long to measure; 0 is no end [default: 10s].
     ///
-    /// With --steps and --replay the default is their length.
-    #[arg(long, short = 'd', value_name = "TIME")]
+    /// Such as 30s, 1m30s or 72h; a load without an end lasts until Ctrl-C. With --steps and --replay the default is their length.
+    #[arg(long, short = 'd', value_name = "TIME", value_parser = parse::duration)]
     pub duration: Option<HumanDuration>,
     /// Number of requests, instead of a duration.
-    #[arg(long, short = 'n', value_name = "N", conflicts_with = "duration", group = "shape", value_parser = clap::value_parser!(u64).range(1..))]
+    ///
+    /// Such as 20k or 1M.
+    #[arg(long, short = 'n', value_name = "N", conflicts_with = "duration", group = "shape", value_parser = parse_count(1..=u64::MAX))]
     pub requests: Option<u64>,
     /// Open load: requests a second, such as 5000 or 20k.
     #[arg(long, short = 'R', value_name = "RATE", group = "shape", group = "spaced")]
@@ -110,8 +112,8 @@ pub struct RequestFlags {
     /// A header. May be repeated.
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = parse_header)]
     pub header: Vec<(String, String)>,
-    /// Body of every request.
-    #[arg(long, short = 'b', value_name = "TEXT", group = "a_body", value_parser = parse::bytes)]
+    /// Body of every request: TEXT, @FILE or @- (stdin).
+    #[arg(long, short = 'b', value_name = "TEXT", group = "a_body", value_parser = parse::body)]
     pub body: Option<std::vec::Vec<u8>>,
     /// Body of every request, from a file.
     #[arg(long, value_name = "FILE", group = "a_body", value_parser = parse::content, hide_short_help = true)]
@@ -130,7 +132,7 @@ pub struct RequestFlags {
     #[arg(long, value_name = "HOST", hide_short_help = true)]
     pub urls_host: Option<String>,
     /// Relative frequency of each URL among those of its server, such as 9,1.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "url", conflicts_with = "urls", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "url", conflicts_with = "urls", value_parser = parse_count(1..=u32::MAX), hide_short_help = true)]
     pub weight: Vec<u32>,
     /// Fill in fields such as {{seq}} in the path, header values and body, anew for each request.
     #[arg(long, hide_short_help = true)]
@@ -179,19 +181,19 @@ pub struct KeyValueFlags {
     #[arg(long, value_name = "CHOICE", hide_short_help = true)]
     pub keys: Option<KeyChoice>,
     /// Keys of the known set, such as 1M [default: as many as --preload].
-    #[arg(long, value_name = "N", value_parser = parse::number, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count(1..=u64::MAX), hide_short_help = true)]
     pub key_count: Option<u64>,
     /// Write this many keys before the load, such as 1M.
-    #[arg(long, value_name = "N", value_parser = parse::number, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count(1..=u64::MAX), hide_short_help = true)]
     pub preload: Option<u64>,
     /// All connections use all keys. Values that are read are then only checked for being whole.
     #[arg(long, hide_short_help = true)]
     pub share: bool,
     /// Replicas that must have a write before it counts as answered (WAIT).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count(1..=100u32), hide_short_help = true)]
     pub replicas: Option<u32>,
     /// Requests in flight on a connection [default: 1].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count(1..=10_000u32), hide_short_help = true)]
     pub in_flight: Option<u32>,
 }
 
@@ -235,22 +237,22 @@ pub struct ConnectionFlags {
     #[arg(long, value_name = "VERSION", value_parser = parse::http)]
     pub http: Option<Application>,
     /// Concurrent requests on an HTTP/2 connection.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count(1..=10_000u32), hide_short_help = true)]
     pub streams: Option<u32>,
     /// HTTP/1.1 requests that are pipelined on a connection; results say so.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000), hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count(1..=1_000u32), hide_short_help = true)]
     pub pipeline: Option<u32>,
-    /// Open a new connection for every request.
+    /// Open a new connection for every request, when it is due.
     #[arg(long, hide_short_help = true)]
     pub close: bool,
-    /// Open a new connection after this many answers.
-    #[arg(long, value_name = "N", conflicts_with = "close", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
+    /// Close a connection after this many responses, and open a new one when a request is due for it.
+    #[arg(long, value_name = "N", conflicts_with = "close", value_parser = parse_count(1..=u64::MAX), hide_short_help = true)]
     pub requests_per_connection: Option<u64>,
-    /// Close each connection after this time, once it is answered, and open a new one.
+    /// Close each connection after this time and its last response, and open a new one at once.
     #[arg(long, value_name = "TIME", conflicts_with = "close", hide_short_help = true)]
     pub recycle: Option<HumanDuration>,
     /// Let an open load open up to this many connections when a request is due and none is free.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = parse_count(1..=u32::MAX), hide_short_help = true)]
     pub max_connections: Option<u32>,
     /// Open the first connections at this rate [default: as fast as possible].
     #[arg(long, value_name = "RATE", hide_short_help = true)]
@@ -270,7 +272,7 @@ pub struct ConnectionFlags {
     #[arg(long, value_name = "IP,…", value_delimiter = ',', conflicts_with = "unix", hide_short_help = true)]
     pub source: Vec<IpAddr>,
     /// Worker threads [default: one for each of --cpus, else one; more if the connections need it].
-    #[arg(long, short = 't', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024), hide_short_help = true)]
+    #[arg(long, short = 't', value_name = "N", value_parser = parse_count(1..=1_024u32), hide_short_help = true)]
     pub threads: Option<u32>,
     /// CPUs to pin the workers to, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = parse_cpus, hide_short_help = true)]

@@ -36,7 +36,7 @@ impl Live {
             return Live::Screen(Box::new(View::new(spec, title)), Redraw::new(term));
         }
         remark!("{title}\n{}", describe(spec));
-        if let Some(protocol) = protocol(spec) {
+        if let Some(protocol) = protocol(spec, spec.protocol.streams()) {
             remark!("{protocol}");
         }
         Live::Lines

@@ -1,7 +1,9 @@
 //! Turns the flags of `weir load` into a load specification, and rejects flags that do not go together. Called by
 //! `verbs::load`.
 
-use weir_model::load::{Endpoint, LoadNumbers, LoadProtocol, LoadSpec, Names, OfferedRate, RequestSpec, Target};
+use weir_model::load::{
+    Endpoint, LONGEST_S, LoadNumbers, LoadProtocol, LoadSpec, Names, OfferedRate, RequestSpec, Target,
+};
 use weir_model::protocol::Application;
 use weir_model::suite::LoadKind;
 
@@ -17,9 +19,6 @@ const DURATION_S: f64 = 10.0;
 
 /// The warm-up, s, where none is given.
 const WARMUP_S: f64 = 1.0;
-
-/// Upper bound of a counted load, which ends with its count.
-const DAY_S: f64 = 86_400.0;
 
 /// The shortest window, s: that of a replay whose requests are all due at once.
 const SHORTEST_S: f64 = 0.001;
@@ -132,6 +131,12 @@ fn check(args: &Args, kind: &LoadKind<OfferedRate>) -> Result<(), Failure> {
         (http1 && streams, "--streams", only("HTTP/2"), "--http 2 with it"),
         (http1 && pipeline && flags.close, "--pipeline", only("keep-alive connections"), "without --close"),
         (!http1 && flags.pipeline.is_some(), "--pipeline", only("HTTP/1.1"), "--streams N with --http 2"),
+        (
+            flags.connect_rate.is_some() && (flags.close || flags.requests_per_connection == Some(1)),
+            "--connect-rate",
+            only("connections that are made before the load"),
+            "more than one request for each connection",
+        ),
         (!http1 && flags.close, "--close", only("HTTP/1.1"), "--requests-per-connection N with --http 2"),
         (
             most.is_some() && !kind.is_open(),
@@ -173,10 +178,15 @@ fn warmup(args: &Args, kind: &LoadKind<OfferedRate>) -> Result<f64, Failure> {
 fn kind(args: &Args, replay: Option<OfferedRate>) -> Result<(LoadKind<OfferedRate>, f64), Failure> {
     let load = &args.load;
     let given = load.duration.map(|time| time.0.as_secs_f64());
-    let duration_s = given.unwrap_or(DURATION_S);
+    let endless = given == Some(0.0);
+    if endless && (load.ramp.is_some() || load.find_max.is_some()) {
+        let what = if load.ramp.is_some() { "a ramp has an end" } else { "each trial of a search has an end" };
+        return Err(Failure::wrong("-d", format!("0, which is until Ctrl-C: {what}"), "a length, such as 30s"));
+    }
+    let duration_s = if endless { LONGEST_S } else { given.unwrap_or(DURATION_S) };
     let open = |rate| LoadKind::Open { rate, arrivals: load.arrivals };
     if let Some(requests) = load.requests {
-        return Ok((LoadKind::Count { requests }, DAY_S));
+        return Ok((LoadKind::Count { requests }, LONGEST_S));
     }
     if let Some(rate) = load.rate {
         return Ok((open(OfferedRate::Constant(rate.per_second())), duration_s));
@@ -252,6 +262,28 @@ mod tests {
         assert!(spec.think.is_some());
         let spec = read("http://127.0.0.1:1/ -n 7 --warmup 0s").expect("none is what it has");
         assert_eq!(spec.warmup_s, 0.0);
+        let spec = read("http://127.0.0.1:1/ -n 1.5M -c 1k --requests-per-connection 2k").expect("right");
+        assert_eq!(spec.kind, LoadKind::Count { requests: 1_500_000 });
+        assert_eq!((spec.connections, spec.requests_per_connection), (1_000, Some(2_000)));
+    }
+
+    #[test]
+    fn a_load_may_be_long_or_last_until_it_is_stopped() {
+        let of = |flags: &str| read(&format!("http://127.0.0.1:1/ {flags}"));
+        for (flags, seconds, endless) in [
+            ("-d 1m30s", 90.0, false),
+            ("-d 72h -R 10", 259_200.0, false),
+            ("-d 3d", 259_200.0, false),
+            ("-d 0", LONGEST_S, true),
+            ("-d 0 -R 10", LONGEST_S, true),
+        ] {
+            let spec = of(flags).expect("right");
+            assert_eq!((spec.duration_s, spec.is_endless()), (seconds, endless), "{flags}");
+        }
+        assert!(!of("-n 5").expect("right").is_endless());
+        for flags in ["-d 0 --ramp 1..2", "-d 0 --find-max p99<5ms"] {
+            assert!(of(flags).expect_err(flags).contains("until Ctrl-C"), "{flags}");
+        }
     }
 
     #[test]
@@ -441,6 +473,13 @@ mod tests {
             ("--expect-hash-of /no/such/file", "/no/such/file"),
             ("--body-size 2GiB", "at most 1GiB"),
             ("--close --requests-per-connection 2", "cannot be used with"),
+            ("--requests-per-connection 1 --connect-rate 5", "more than one request for each connection"),
+            ("-n 0", "is too few"),
+            ("-c 5000M", "is too many"),
+            ("-n many", "no count"),
+            ("-d 30", "has no unit"),
+            ("-d 0s", "takes no time"),
+            ("-b @/no/such/file", "/no/such/file: No such file"),
             ("--template", "no field in GET /"),
             ("--template -b {{sec}}", "{{sec}}"),
             ("--feed /no/such/file", "/no/such/file"),

@@ -7,11 +7,12 @@ mod limit;
 use std::collections::BTreeMap;
 
 use weir_model::coding::Coding;
-use weir_model::load::{CodedAnswers, Counts, ErrorKind, LoadResult, Quantiles, RequestResult, TlsResult};
+use weir_model::load::{CodedAnswers, Counts, ErrorKind, ErrorReason, LoadResult, Quantiles, RequestResult, TlsResult};
 use weir_model::text::{count, counted, fixed_us, full_rate, human_bytes, human_us, list};
 
 use super::describe::{describe, keyvalue, percentiles, protocol};
 use super::format::Outcome;
+use super::remarks::remarks;
 
 /// Rows of a terminal, less the one that the prompt needs.
 const ROWS: usize = 23;
@@ -27,6 +28,9 @@ const REST: usize = WIDTH - LABEL - 13 - 2;
 
 /// With more kinds of requests there is no table of them on the screen.
 const MOST_KINDS: usize = 10;
+
+/// More reasons of errors are in the JSON alone.
+const MOST_REASONS: usize = 3;
 
 /// Lines that are left out first where latency by operation or kind needs the room; the JSON has them.
 const SAY_LEAST: [&str; 4] = ["first byte", "service", "transfer", "handshake"];
@@ -62,7 +66,7 @@ impl Tables {
 fn lines(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
     let (result, spec) = (outcome.result, outcome.spec);
     let mut lines = vec![outcome.title.to_owned(), describe(spec)];
-    lines.extend(protocol(spec));
+    lines.extend(protocol(spec, result.streams));
     lines.extend(keyvalue(spec));
     lines.push(String::new());
     if result.cut_short && result.window_s <= 0.0 {
@@ -77,9 +81,15 @@ fn lines(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
     }
     lines.push(String::new());
     lines.push(format!("{:<LABEL$}{}", "client", client(result)));
-    let limit = limit::limit(outcome);
-    lines.extend(limit.iter().zip(["limit", ""]).map(|(line, name)| format!("{name:<LABEL$}{line}")));
+    lines.extend(labelled("remark", remarks(outcome)));
+    lines.extend(labelled("limit", limit::limit(outcome)));
     lines
+}
+
+/// Lines of text, of which the first has a label.
+fn labelled(label: &str, lines: Vec<String>) -> impl Iterator<Item = String> {
+    let labels = std::iter::once(label).chain(std::iter::repeat(""));
+    lines.into_iter().zip(labels).map(|(line, label)| format!("{label:<LABEL$}{line}"))
 }
 
 /// Removes empty lines where there are too many lines, then those that say least.
@@ -152,11 +162,22 @@ fn counts(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
             lines.push(line(name, String::new(), listed(kinds.into_iter())));
         }
     }
+    lines.extend(labelled("reasons", reasons(result)));
     if let Some(preload) = &result.preload {
         let errors = format!("keys written before, {} failed", count(preload.error_count()));
         lines.push(line("preload", count(preload.right), errors));
     }
     lines
+}
+
+/// Why requests failed, where that is known: the most frequent reasons.
+fn reasons(result: &LoadResult) -> Vec<String> {
+    let line = |reason: &ErrorReason| {
+        let (kind, n) = (reason.kind.as_str().replace('_', " "), format!(" ({})", count(reason.window)));
+        let room = (WIDTH - LABEL).saturating_sub(kind.len() + ": ".len() + n.len());
+        format!("{kind}: {}{n}", console::truncate_str(&reason.reason, room, "…"))
+    };
+    result.reasons.iter().filter(|reason| reason.window > 0).take(MOST_REASONS).map(line).collect()
 }
 
 /// Errors of these kinds, by name.
@@ -282,38 +303,52 @@ fn quantiles(q: &Quantiles) -> String {
 }
 
 fn client(result: &LoadResult) -> String {
-    let ended: u64 = result.series.iter().map(|row| row.right + row.errors).sum();
-    let each = match ended {
-        0 => String::new(),
-        n => {
-            // What it spends awake and waiting for due times is not the price of a request.
-            let work = (result.cpu_us.0 + result.cpu_us.1).saturating_sub(result.busy_poll_us);
-            format!(", {} of CPU a request", fixed_us(work as f64 / n as f64))
-        }
-    };
+    let each = limit::cpu_us_of_request(result).map(|us| format!(", {} of CPU a request", fixed_us(us)));
     let which = if result.threads == 1 { "" } else { "the busiest " };
     format!(
-        "{}, {}, {which}{:.0} % busy{each}",
+        "{}, {}, {which}{:.0} % busy{}",
         result.driver,
         counted(result.threads.into(), "thread"),
-        limit::busiest(result) * 100.0
+        limit::busiest(result) * 100.0,
+        each.unwrap_or_default()
     )
 }
 
 #[cfg(test)]
 mod tests {
+    use weir_model::load::{HeaderSamples, LoadProtocol};
+
     use super::*;
     use crate::verbs::load::sample::{self, kept};
 
     #[test]
     fn summaries_are_as_kept_and_fit_the_screen() {
         let mut pipelined = sample::plain();
-        pipelined.spec.protocol = weir_model::load::LoadProtocol::Http1 { pipeline: 16 };
+        pipelined.spec.protocol = LoadProtocol::Http1 { pipeline: 16 };
+        let mut redirects = sample::plain();
+        redirects.result.window.statuses = [(301, 20_000)].into();
+        let location = Some("https://shop.example/index.html".to_owned());
+        redirects.result.headers = Some(HeaderSamples { sampled: 20, location, ..HeaderSamples::default() });
+        let mut reasons = sample::failing();
+        reasons.spec.protocol = LoadProtocol::Http2 { streams: 500 };
+        reasons.result.streams = 128;
+        reasons.result.window.errors = [(ErrorKind::Protocol, 4), (ErrorKind::Refused, 896)].into();
+        let reason = |kind, reason: &str, window| ErrorReason { kind, reason: reason.into(), window, total: window };
+        reasons.result.reasons = vec![
+            reason(ErrorKind::Refused, "OOM command not allowed when used memory > 'maxmemory'. And more of it", 896),
+            reason(ErrorKind::Protocol, "more than 128 headers", 4),
+            reason(ErrorKind::Protocol, "of the warm-up alone", 0),
+        ];
+        let mut cannot = sample::everything();
+        cannot.result.offered_rate = Some(1e9);
         for (name, sample) in [
             ("plain", sample::plain()),
             ("failing", sample::failing()),
             ("everything", sample::everything()),
             ("pipelined", pipelined),
+            ("redirects", redirects),
+            ("reasons", reasons),
+            ("cannot", cannot),
             ("keyvalue", sample::keyvalue()),
             ("kinds", sample::kinds()),
         ] {

@@ -18,7 +18,7 @@ use weir_model::text::{one_of, suggestion};
 use weir_product::catalogue::Catalogue;
 
 use super::{available, budget};
-use crate::args::{Select, choice};
+use crate::args::{Select, choice, parse_count};
 use crate::exit::Failure;
 
 /// The flags that decide what is run.
@@ -34,7 +34,7 @@ pub struct SuiteRequest {
     #[arg(long, value_name = "CONDITIONS", value_parser = Condition::list)]
     pub objective: Option<std::vec::Vec<Condition>>,
     /// Number of times that each case is repeated [default: the suite's].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = parse_count(1..=1000u32))]
     pub blocks: Option<u32>,
     /// How much of the suite to run.
     #[arg(long, default_value = "fit", value_parser = choice(&SCALES))]

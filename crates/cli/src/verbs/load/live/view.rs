@@ -3,7 +3,7 @@
 
 use console::style;
 use weir_load::{Detail, Progress};
-use weir_model::load::{LoadSecond, LoadSpec, OfferedRate, Quantiles};
+use weir_model::load::{LONGEST_S, LoadSecond, LoadSpec, OfferedRate, Quantiles};
 use weir_model::suite::LoadKind;
 
 use crate::progress::minutes_s;
@@ -49,7 +49,7 @@ pub struct View {
 impl View {
     pub fn new(spec: &LoadSpec, title: &str) -> View {
         let mut head = vec![style(title).bold().for_stderr().to_string(), describe(spec)];
-        head.extend(protocol(spec));
+        head.extend(protocol(spec, spec.protocol.streams()));
         head.extend(keyvalue(spec));
         View {
             head,
@@ -126,6 +126,9 @@ impl View {
                     String::new()
                 };
                 (share, format!("{} of {}{left}", count(done), count(*requests)))
+            }
+            (Phase::Window, _) if self.window_s >= LONGEST_S => {
+                return format!("{:<LABEL$}{}", "measuring", minutes_s(self.elapsed()));
             }
             (Phase::Window, _) => {
                 let elapsed = self.elapsed();
@@ -312,6 +315,10 @@ mod tests {
         assert_eq!(line(&view), "warming up  1 s of 1s");
         view.update(&Progress::Draining { in_flight: 1 });
         assert_eq!(line(&view), "waiting for 1 answer; press Ctrl-C twice to give up");
+        let mut endless = View::new(&LoadSpec { duration_s: LONGEST_S, ..sample.spec.clone() }, sample::URL);
+        endless.update(&Progress::WindowStart { unix_ms: 0 });
+        endless.update(&Progress::Second(LoadSecond { second: 64, length_s: 1.0, ..LoadSecond::default() }));
+        assert_eq!(line(&endless), "measuring   1m05s");
         let spec = LoadSpec { kind: LoadKind::Count { requests: 1_000 }, ..sample.spec };
         let mut view = View::new(&spec, sample::URL);
         view.update(&Progress::WindowStart { unix_ms: 0 });

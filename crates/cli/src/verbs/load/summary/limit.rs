@@ -3,13 +3,16 @@
 use weir_model::load::{ErrorKind, LoadResult};
 
 use crate::verbs::load::format::Outcome;
-use weir_model::text::fixed_us;
+use weir_model::text::{fixed_us, full_rate};
 
 /// A worker that is busier than this was itself the limit: answers wait for the client.
 const BUSY: f64 = 0.9;
 
 /// An open load was carried when at least this share was answered in its window.
 const CARRIED: f64 = 0.99;
+
+/// A request costs at most so many times as much in a thread that has little to do.
+const AT_LEISURE: f64 = 10.0;
 
 /// A lag above this share of the latency distorts it.
 const LAG: f64 = 0.1;
@@ -31,6 +34,21 @@ pub fn limit(outcome: Outcome<'_>) -> Vec<String> {
             "the target answered what it cannot hold (WRONG DATA): no figure of",
             "it counts before that is explained",
         );
+    }
+    if let Some(most) = cannot_be_offered(result) {
+        let us = cpu_us_of_request(result).unwrap_or_default();
+        return vec![
+            format!("the rate cannot be offered: a request takes {} of CPU, so that", fixed_us(us)),
+            format!(
+                "{} at most {}; more CPUs (-t) send more",
+                if result.threads == 1 {
+                    "1 thread sends".to_owned()
+                } else {
+                    format!("{} threads send", result.threads)
+                },
+                full_rate(most)
+            ),
+        ];
     }
     let percent = busiest(result) * 100.0;
     if busiest(result) > BUSY {
@@ -81,7 +99,9 @@ pub fn limit(outcome: Outcome<'_>) -> Vec<String> {
 
 /// What was offered was carried; were the requests on time too?
 fn carried_but(result: &LoadResult) -> Vec<String> {
-    let (lag, latency) = (result.lag.p99_us, result.latency.p99_us);
+    // A request that waits for a connection is late because of the target.
+    let own = result.lateness.as_ref().map_or(&result.lag, |lateness| &lateness.lag);
+    let (lag, latency) = (own.p99_us, result.latency.p99_us);
     // Below the histogram's finest steps shares mean nothing.
     if lag > latency * LAG && lag > 10.0 {
         return vec![
@@ -95,6 +115,23 @@ fn carried_but(result: &LoadResult) -> Vec<String> {
 /// Share of what was due in the window that was answered rightly in it.
 pub fn carried(result: &LoadResult) -> f64 {
     if result.window.due == 0 { 1.0 } else { result.window.right_in_window as f64 / result.window.due as f64 }
+}
+
+/// The most that the threads could send, requests a second, where the offered rate is higher.
+fn cannot_be_offered(result: &LoadResult) -> Option<f64> {
+    let offered = result.offered_rate.filter(|_| carried(result) < CARRIED)?;
+    let most = f64::from(result.threads) * 1e6 / cpu_us_of_request(result)?;
+    // A thread that has time to spare could work at a lower price.
+    let least = if busiest(result) > BUSY { most } else { most * AT_LEISURE };
+    (offered > least).then_some(most)
+}
+
+/// CPU time that a request took of the client, µs; `None` where none ended.
+pub fn cpu_us_of_request(result: &LoadResult) -> Option<f64> {
+    let ended: u64 = result.series.iter().map(|row| row.right + row.errors).sum();
+    // The time awake and waiting for due times is not the price of a request.
+    let work = (result.cpu_us.0 + result.cpu_us.1).saturating_sub(result.busy_poll_us);
+    (ended > 0 && work > 0).then(|| work as f64 / ended as f64)
 }
 
 /// Share of its time that the busiest worker was at work.
@@ -124,6 +161,14 @@ mod tests {
         assert!(said(&sample).starts_with("weir, not the target: its thread was busy 98 %"));
         let mut sample = sample::everything();
         assert!(said(&sample).contains("every connection was busy"));
+        // At 4 µs of CPU a request.
+        for (busy, offered, said_so) in [(0.42, 2e6, false), (0.42, 3e6, true), (0.98, 2e5, false), (0.98, 3e5, true)] {
+            (sample.result.thread_busy, sample.result.offered_rate) = (vec![busy], Some(offered));
+            let said = said(&sample);
+            assert_eq!(said.starts_with("the rate cannot be offered"), said_so, "{busy} {offered}: {said}");
+            assert!(!said_so || said.ends_with("1 thread sends at most 250,000/s; more CPUs (-t) send more"), "{said}");
+        }
+        (sample.result.thread_busy, sample.result.offered_rate) = (vec![0.42], Some(10_000.0));
         sample.result.window.unsent = 0;
         sample.result.lag.p90_us = 2_000_000.0;
         assert!(said(&sample).contains("every connection was busy"));
