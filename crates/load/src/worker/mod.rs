@@ -266,7 +266,14 @@ impl<P: Protocol> Worker<P> {
         let was = self.recorder.phase();
         self.recorder.next_interval(io, self.connector.open, self.busy_poll.spent());
         let phase = self.recorder.phase();
-        if phase == was || !self.plan.spec.leave_queue {
+        if phase == was {
+            return;
+        }
+        // A load that is cut short in the warm-up has no window, and no changes in it.
+        if phase > Phase::Warmup && was <= Phase::Warmup {
+            self.watches.headers.begin_window();
+        }
+        if !self.plan.spec.leave_queue {
             return;
         }
         match phase {

@@ -284,12 +284,12 @@ impl CodedAnswers {
     }
 }
 
-/// Samples of the headers of right answers, over the client's whole life.
+/// Samples of the headers of successful responses in the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeaderSamples {
     /// How many answers were looked at.
     pub sampled: u64,
-    /// How they differed from the first.
+    /// How they differed from the window's first.
     pub changes: Vec<HeaderChange>,
 }
 
@@ -313,7 +313,7 @@ impl HeaderSamples {
 pub struct HeaderChange {
     /// Its name in lower case.
     pub name: String,
-    /// Its value in the first answer; `None`: it was not there.
+    /// Its value in the window's first response; `None`: it was not there.
     pub was: Option<String>,
     /// Its value later; `None`: it was not there.
     pub is: Option<String>,
