@@ -157,6 +157,11 @@ impl Plan {
         Kinds { requests: kinds.unwrap_or(0).min(MOST_KINDS), open: self.timetable.is_some() }
     }
 
+    /// True if any request has a body.
+    pub(crate) fn sends_bodies(&self) -> bool {
+        self.spec.requests.iter().any(|request| !request.request.body.is_empty())
+    }
+
     /// Where a connection goes, by its number among all.
     pub(crate) fn target(&self, connection: u32) -> &PlannedTarget {
         &self.targets[connection as usize % self.targets.len()]

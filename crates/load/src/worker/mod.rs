@@ -83,6 +83,8 @@ pub(crate) struct Worker<P: Protocol> {
     transport: Transport,
     /// Bytes that nobody looks at may be dropped by the driver: without TLS, on TCP.
     may_skip: bool,
+    /// Requests have bodies, and a response may come before all of its request has left.
+    sends_bodies: bool,
     recorder: Recorder,
     watches: Watches,
     busy_poll: BusyPoll,
@@ -113,6 +115,7 @@ impl<P: Protocol> Worker<P> {
             pool: Pool::new(share.connections + share.more, plan.streams, now),
             connector: Connector::new(&plan, &share, now),
             transport: Transport::new(&plan),
+            sends_bodies: P::SENDS_REQUESTS_ALONE && plan.sends_bodies(),
             may_skip: plan.tls.is_none() && plan.spec.targets.iter().all(Target::is_tcp),
             recorder: Recorder::new(&plan, share.local, now, messages, spares),
             watches: Watches {
