@@ -10,7 +10,7 @@ use serde_json::Value;
 use weir_host::placement::allowed_cpus;
 use weir_model::Placement;
 use weir_model::record::{Measurement, Role, Severity};
-use weir_world::faults::{Beside, CASES, Case, Expected, Load};
+use weir_world::faults::{Beside, CASES, Case, Expected, GET, Load};
 
 use crate::common::{
     Running, add_product, disturbance, measurements, nothing_left, processes_touching, suite, weir, words,
@@ -22,7 +22,7 @@ const OF_THE_MACHINE: &str = "client-room client-lag other-processes steal cpu-s
 
 /// A real product without a fault.
 const fn honest(load: Load) -> Case {
-    Case { name: "nginx", fault: "", load, beside: Beside::Nobody, expected: Expected::Clean }
+    Case { name: "nginx", fault: "", workload: GET, load, beside: Beside::Nobody, expected: Expected::Clean }
 }
 
 const NGINX: [Case; 2] = [honest(Load::Open(4_000, 3)), honest(Load::Closed(3))];
@@ -173,11 +173,7 @@ fn start(case: &Case, product: &str, folder: &Path, out: &Path) -> Child {
     let load = format!("name = \"load\"\n{}", case.load.keys(16));
     let head = format!("title = \"A fault\"\nblocks = 1\nseed = 1\nproducts = [\"{product}\"]\nprofile = \"tuned\"");
     let file = folder.join("fault.toml");
-    let mut text = suite(&head, &load);
-    if case.fault == "gzip" {
-        text = text.replace("[[workload]]", "[[workload]]\naccept_encoding = \"gzip\"");
-    }
-    std::fs::write(&file, text).expect("written");
+    std::fs::write(&file, case.suite(&suite(&head, &load))).expect("written");
     std::fs::create_dir_all(folder.join("library/products")).expect("made");
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
     let mut command = weir(&["run", "--scale", "full", "--yes", "-q", "--library"]);

@@ -8,14 +8,14 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Answers,
     names: &["headers"],
-    sees: "headers of right answers that came, went or changed during the load, in one answer of 1,000 and at least one a second of each \
-           thread, against its first. The product then does other work than at the start, or some answers come from elsewhere",
+    sees: "headers of right answers that came, went or changed in the window, in one answer of 1,000 and at least one a second of each \
+           thread, against its first in the window. The product then does other work than at the start, or some answers come from elsewhere",
     threshold: "a header that is there in some samples only; a value that changed once and stayed for three samples",
     source: "a product in one state sends the same headers. Those of the connection and of the moment are not looked at (Age, Connection, \
              Date, Keep-Alive, Transfer-Encoding, and that of names), nor numbers, nor values that go back and forth or take more \
              than two forms",
     remedy: "find in the product's configuration and output what sets the header; a cache, a limit and a fallback do",
-    blind: "headers that differ in fewer answers than are sampled; of HTTP/2, connections but each 64th; what is so from the first answer on",
+    blind: "headers that differ in fewer answers than are sampled; of HTTP/2, connections but each 64th; what is so from the window's first answer on",
     provoked: true,
     run: Some(check),
 };
@@ -31,7 +31,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         more => format!(", and {more} more"),
     };
     let message = format!(
-        "headers changed during the load: {}{more} ({} answers were looked at)",
+        "headers changed in the window: {}{more} ({} answers were looked at)",
         named.join("; "),
         headers.sampled
     );
@@ -44,8 +44,7 @@ fn words(change: &HeaderChange) -> String {
         (Some(was), Some(is)) => format!("changed from {was:?} to {is:?}"),
         (_, None) => "went".to_owned(),
     };
-    let when = if change.at_s < 0.0 { "before the window".to_owned() } else { format!("at {:.1} s", change.at_s) };
-    format!("{} {what} {when}, in {} samples", change.name, change.samples)
+    format!("{} {what} at {:.1} s, in {} samples", change.name, change.at_s, change.samples)
 }
 
 #[cfg(test)]
@@ -66,11 +65,11 @@ mod tests {
             at_s,
             samples: 4,
         };
-        let changes = [change("x-cache", None, Some("HIT"), 1.0), change("via", Some("a"), None, -0.5)];
+        let changes = [change("x-cache", None, Some("HIT"), 1.0), change("via", Some("a"), None, 0.5)];
         trial.load.headers = Some(HeaderSamples { sampled: 12, changes: changes.into(), ..HeaderSamples::default() });
         let message = trial.check(super::check).expect("fires").message;
         assert!(
-            message.contains("x-cache came (\"HIT\") at 1.0 s, in 4 samples; via went before the window"),
+            message.contains("x-cache came (\"HIT\") at 1.0 s, in 4 samples; via went at 0.5 s, in 4 samples"),
             "{message}"
         );
         if let Some(headers) = &mut trial.load.headers {

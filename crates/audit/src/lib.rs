@@ -7,6 +7,7 @@
 //! was measured, or how a finding is shown.
 
 mod affinity;
+mod altered_requests;
 mod answers;
 mod client_room;
 mod clocks;
@@ -229,6 +230,7 @@ pub const CHECKS: &[&Check] = &[
     &headers::CHECK,
     &answers::CHECK,
     &origin_requests::CHECK,
+    &altered_requests::CHECK,
     &origin_bytes::CHECK,
     &origin_connections::CHECK,
     &connections::CHECK,

@@ -13,8 +13,8 @@ pub const CHECK: Check = Check {
     threshold: "none: it is noted",
     source: "",
     remedy: "run it with weir's own origin too, without `--origin`",
-    blind: "everything that counters would show: caches, retries, changed bodies, connections to the origin that were \
-         not kept",
+    blind: "everything that counters would show: caches, retries, requests that are altered, connections to the origin that \
+         were not kept",
     provoked: true,
     run: Some(check),
 };
@@ -30,7 +30,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     }
     CHECK.finding(
         Severity::Note,
-        "the origin has no counters: caches, retries and lost keep-alive between proxy and origin would not be seen"
+        "the origin has no counters: caches, retries, altered requests and lost keep-alive between proxy and origin would not be seen"
             .to_owned(),
     )
 }

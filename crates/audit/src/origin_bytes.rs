@@ -1,4 +1,4 @@
-//! Conservation of bytes.
+//! Conservation of bytes, in both directions.
 
 use weir_model::record::{Finding, Severity};
 
@@ -7,20 +7,27 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Conservation,
     names: &["conservation-bytes"],
-    sees: "whether the client received the bodies that the origin sent: compression (where requests accept it, decoded bodies are \
-         compared), truncation, rewriting, and responses made by the product",
-    threshold: "any byte, where every request was answered rightly. With failures the sums cannot be compared; other \
-         checks report those",
+    sees: "whether the client received the bodies that the origin sent, and the origin those that the client sent: compression (where \
+         requests accept it, decoded bodies are compared), truncation, rewriting, and responses made by the product",
+    threshold: "any byte, where every request was answered rightly; of request bodies, where every request was answered and reached the \
+         origin once. With failures the sums cannot be compared; other checks report those",
     source: "",
     remedy: "turn off compression and rewriting in the product's configuration",
-    blind: "another body of the same length (the client's own check of bodies sees that)",
+    blind: "another body of the same length (the client's own check of bodies, and `altered-requests`, see that); request bodies whose \
+         length is drawn for each, where more kinds of requests than are counted have them",
     provoked: true,
     run: Some(check),
 };
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let origin = e.origin?;
-    let clean = e.load.total.error_count() == 0 && e.unanswered() == 0 && origin.requests == e.load.total.sent;
+    let all_reached = e.unanswered() == 0 && origin.requests == e.load.total.sent;
+    if let Some(sent) = e.load.request_body_bytes.filter(|sent| all_reached && *sent != origin.body_bytes_in) {
+        let message =
+            format!("the client sent {sent} bytes of request bodies, and {} reached the origin", origin.body_bytes_in);
+        return CHECK.finding(Severity::Fatal, message);
+    }
+    let clean = all_reached && e.load.total.error_count() == 0;
     let (received, sent) = (e.load.total.body_bytes, origin.body_bytes_out);
     let coded = e.load.codings.iter().flatten().map(|(_, coded)| coded);
     let decoded = coded.fold(received, |sum, coded| sum - coded.bytes + coded.decoded_bytes);
@@ -36,6 +43,26 @@ mod tests {
     use crate::fixture::good;
     use weir_model::coding::Coding;
     use weir_model::load::CodedAnswers;
+
+    #[test]
+    fn request_bodies_that_are_dropped_or_longer_are_seen() {
+        let mut trial = good();
+        (trial.load.request_body_bytes, trial.origin.body_bytes_in) = (Some(10_000), 10_000);
+        assert_eq!(trial.check(super::check), None);
+        for reached in [0, 9_999, 10_001] {
+            trial.origin.body_bytes_in = reached;
+            let message = trial.check(super::check).expect("fires").message;
+            assert!(
+                message.contains(&format!("sent 10000 bytes of request bodies, and {reached} reached")),
+                "{message}"
+            );
+        }
+        trial.load.request_body_bytes = None;
+        assert_eq!(trial.check(super::check), None, "their lengths are drawn");
+        trial.load.request_body_bytes = Some(10_000);
+        trial.load.total.statuses = [(200, 9_999)].into();
+        assert_eq!(trial.check(super::check), None, "one may not have reached the origin");
+    }
 
     #[test]
     fn compression_is_seen() {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use weir_model::counters::{AddressCounters, NameCounters};
+use weir_model::counters::{AddressCounters, ContentCounters, NameCounters};
 use weir_model::load::{
     ErrorKind, HeaderChange, HeaderSamples, Lateness, NameCounts, Quantiles, SearchEnd, SearchLimit, SearchResult,
     Stalls, TlsResult,
@@ -98,6 +98,24 @@ fn every_finding_says_what_was_reviewed() {
             t.origin.requests = 10_007;
         }),
         ("a stranger at the origin", |t| (t.proxied, t.origin.connections_used) = (false, 70)),
+        ("requests without their bodies, and some cut off", |t| {
+            t.origin.contents = ContentCounters { shortened: 9_990, unfinished: 7, ..ContentCounters::default() };
+        }),
+        ("requests with another body, another query, and without a cookie", |t| {
+            t.origin.contents = ContentCounters { target: 10_000, headers: 12, body: 3, ..ContentCounters::default() };
+        }),
+        ("longer bodies, and responses before them", |t| {
+            t.origin.contents = ContentCounters { lengthened: 2, ..ContentCounters::default() };
+            t.load.total.early = 400;
+        }),
+        ("a cache that asks otherwise", |t| {
+            t.caches = true;
+            t.origin.contents = ContentCounters { target: 50, ..ContentCounters::default() };
+        }),
+        ("names that are cut off", |t| {
+            t.origin.contents = ContentCounters { unchecked: 10_000, ..ContentCounters::default() };
+        }),
+        ("request bodies that are dropped, of a load without names", |t| t.load.request_body_bytes = Some(300_000)),
         ("compression", |t| t.load.total.body_bytes = 400_000),
         ("short connections downstream", |t| (t.load.total.connections, t.load.total.closed_by_peer) = (1_064, 990)),
         ("one error", |t| t.load.window.errors = [(ErrorKind::Reset, 1)].into()),
@@ -108,6 +126,7 @@ fn every_finding_says_what_was_reviewed() {
             t.load.window.statuses = [(200, 9_951), (429, 7), (503, 40)].into();
         }),
         ("a wrong answer", |t| t.load.total.errors = [(ErrorKind::WrongBody, 1)].into()),
+        ("half an answer", |t| t.load.total.errors = [(ErrorKind::Truncated, 5)].into()),
         ("wrong answers", |t| t.load.total.errors = [(ErrorKind::WrongBody, 6), (ErrorKind::BadStatus, 3)].into()),
         ("a header that came", |t| {
             let (name, is) = ("x-cache".to_owned(), Some("HIT".to_owned()));

@@ -8,8 +8,9 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Answers,
     names: &["wrong-answers"],
-    sees: "answers with a wrong body, header or status, or that break the protocol, in the client's whole life. What a \
-           product refuses (statuses 429 and 5xx, resets) is not among them: see `refusals`",
+    sees: "answers with a wrong body, header or status, that begin and do not end (`truncated`: the connection or the stream ended in \
+           the middle), or that break the protocol, in the client's whole life. What a product refuses (statuses 429 and 5xx, a \
+           connection that ends before the answer begins) is not among them: see `refusals`",
     threshold: "one is suspect, more than 1 in 10,000 are invalid",
     source: "a proxy that changes answers at times has a defect, and its rate is that of other work; transports do not \
              do it (the checksums of TCP and TLS, and the client compares a hash of every body). Where a proxy spoils \
@@ -30,8 +31,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let severity = if wrong.saturating_mul(INVALID) > total.sent { Severity::Fatal } else { Severity::Warning };
-    let kinds = [ErrorKind::WrongBody, ErrorKind::WrongHeader, ErrorKind::BadStatus, ErrorKind::Protocol];
-    let kinds = e.load.list_errors(total.errors.iter().filter(|(kind, n)| kinds.contains(kind) && **n > 0));
+    let kinds = e.load.list_errors(total.errors.iter().filter(|(kind, n)| ErrorKind::WRONG.contains(kind) && **n > 0));
     CHECK.finding(severity, format!("{wrong} of {} answers were wrong: {kinds}", total.sent))
 }
 
@@ -45,7 +45,7 @@ mod tests {
     fn one_is_suspect_and_more_than_one_in_ten_thousand_are_invalid() {
         let mut trial = good();
         assert_eq!(trial.check(super::check), None);
-        for kind in [ErrorKind::WrongBody, ErrorKind::WrongHeader, ErrorKind::BadStatus, ErrorKind::Protocol] {
+        for kind in ErrorKind::WRONG {
             for (n, severity) in [(1, Severity::Warning), (2, Severity::Fatal)] {
                 trial.load.total.errors = [(kind, n)].into();
                 assert_eq!(trial.check(super::check).expect("fires").severity, severity, "{kind:?} {n}");

@@ -127,6 +127,8 @@ pub(crate) struct Response {
     status: u16,
     /// What its protocol found wrong, such as a required header that is missing.
     wrong: Option<ErrorKind>,
+    /// It was complete before all of its request was sent.
+    early: bool,
     size: u64,
     /// The body's length if the head has it, to detect a body that arrives in one piece.
     length: Option<u64>,
@@ -159,6 +161,7 @@ impl Response {
     pub(crate) fn head(&mut self, status: u16, length: Option<u64>) {
         self.status = status;
         self.wrong = None;
+        self.early = false;
         self.size = 0;
         self.whole = None;
         self.length = length;
@@ -175,6 +178,17 @@ impl Response {
     #[inline]
     pub(crate) fn coded(&self) -> Option<(Coding, &[u8])> {
         Some((self.coding?, self.coded.as_ref()?))
+    }
+
+    /// It is complete, and a part of its request was not sent.
+    pub(crate) fn before_its_request(&mut self) {
+        self.early = true;
+    }
+
+    /// True if it was complete before all of its request was sent.
+    #[inline]
+    pub(crate) fn is_early(&self) -> bool {
+        self.early
     }
 
     /// Something is wrong with it.

@@ -29,6 +29,7 @@ pub(crate) struct RequestCounts {
     pub unsent: u64,
     pub right: u64,
     pub body_bytes: u64,
+    pub early: u64,
     errors: ErrorCounts,
     statuses: Box<[u64; STATUSES]>,
     /// The counts of each of the specification's requests; empty if there is only one. The last counts all further ones, too.
@@ -46,6 +47,7 @@ impl RequestCounts {
             unsent: 0,
             right: 0,
             body_bytes: 0,
+            early: 0,
             errors: ErrorCounts::default(),
             statuses: Box::new([0; STATUSES]),
             requests: vec![PerRequest::default(); requests].into(),
@@ -85,6 +87,7 @@ impl RequestCounts {
         counts.unsent += self.unsent;
         counts.right += self.right;
         counts.body_bytes += self.body_bytes;
+        counts.early += self.early;
         for (kind, n) in happened(&self.errors) {
             *counts.errors.entry(kind).or_default() += n;
         }

@@ -90,6 +90,7 @@ pub(crate) struct Generator {
     text: Vec<u8>,
     body: Vec<u8>,
     ends: Vec<usize>,
+    list: Vec<u8>,
     /// For each kind of request that never changes but for its name: the worker's own copy, once there is one.
     copies: Vec<Vec<u8>>,
 }
@@ -109,6 +110,7 @@ impl Generator {
             text: Vec::new(),
             body: Vec::new(),
             ends: Vec::new(),
+            list: Vec::new(),
             copies,
         }
     }
@@ -128,7 +130,8 @@ impl Generator {
         self.text.clear();
         self.body.clear();
         self.ends.clear();
-        Fields { number, random: &mut self.random, text: &mut self.text, body: &mut self.body, ends: &mut self.ends }
+        let Generator { random, text, body, ends, list, .. } = self;
+        Fields { number, random, text, body, ends, list }
     }
 
     /// A request of a kind that is always `bytes`, but for its name at this place.
@@ -159,6 +162,8 @@ pub(crate) struct Fields<'a> {
     pub text: &'a mut Vec<u8>,
     pub body: &'a mut Vec<u8>,
     pub ends: &'a mut Vec<usize>,
+    /// For the headers of which a digest is made.
+    pub list: &'a mut Vec<u8>,
 }
 
 #[cfg(test)]

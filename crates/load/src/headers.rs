@@ -1,7 +1,7 @@
 //! Samples the headers of right answers during a load, to see headers that come, go or change meanwhile. `worker` hands over one answer
 //! in a thousand and at least one a second; `result` reads what differed. It does not know what the headers mean.
 //!
-//! The first answer of each kind of request is what the others are compared with. Headers of the connection and of the moment
+//! Each kind of request has its own reference: the first response in the window. Changes during the warm-up are none of the window. Headers of the connection and of the moment
 //! ([`UNSEEN`]) are not looked at. A value that goes back and forth, or takes more than two forms, varies by nature (a time, an
 //! identifier), and so do numbers, such as how long the product took: they are no change. A sample that differs in nothing allocates nothing.
 
@@ -66,6 +66,11 @@ impl HeaderWatch {
     /// For so many kinds of requests.
     pub(crate) fn new(kinds: usize) -> HeaderWatch {
         HeaderWatch { left: 1, next: 0, sampled: 0, kinds: vec![Kind::default(); kinds].into() }
+    }
+
+    /// The window begins: forgets all samples of the warm-up.
+    pub(crate) fn begin_window(&mut self) {
+        *self = HeaderWatch::new(self.kinds.len());
     }
 
     /// A right answer's headers came: looks at them if it is time.
@@ -246,6 +251,25 @@ mod tests {
         );
         let twice: &[Header] = &[("Server", "a"), ("Server", "a"), ("Content-Type", "text/plain")];
         assert_eq!(changes(&[USUAL, twice]), [("server".to_owned(), None, text("a"), 0.0, 1)]);
+    }
+
+    #[test]
+    fn what_came_before_the_window_is_no_change_in_it() {
+        let mut watch = HeaderWatch::new(1);
+        let take = |watch: &mut HeaderWatch, second: u64, value: &'static str| {
+            watch.answer(0, second * SECOND, [(&b"set-cookie"[..], value.as_bytes())].into_iter());
+        };
+        ["first", "other", "other", "other"]
+            .iter()
+            .zip(0..)
+            .for_each(|(value, second)| take(&mut watch, second, value));
+        watch.begin_window();
+        (4..8).for_each(|second| take(&mut watch, second, "other"));
+        let result = HeaderWatch::result([&watch].into_iter(), 4 * SECOND);
+        assert_eq!((result.sampled, result.changes), (4, vec![]));
+        (8..11).for_each(|second| take(&mut watch, second, "third"));
+        let result = HeaderWatch::result([&watch].into_iter(), 4 * SECOND);
+        assert_eq!(result.changes.iter().map(|change| change.at_s).collect::<Vec<_>>(), [4.0]);
     }
 
     #[test]

@@ -50,8 +50,9 @@
 //! - A request that is never answered is an error (`timeout`, or how its connection ended); its latency is the time until it was
 //!   given up. One that is never sent is `unsent` with that time as latency and lag, except that it is an error of kind
 //!   `connect_...` or `tls` if its connection could not be made.
-//! - What ends a connection ends all that is in flight on it, by the same kind. With pipelining so does a timeout; HTTP/2 gives up
-//!   the stream and keeps the connection. A stream that the peer resets is `stream_reset`. One that its GOAWAY turns away counts
+//! - What ends a connection ends all that is in flight on it, by the same kind; but a response of HTTP that has begun is `truncated`. With
+//!   pipelining so does a timeout; HTTP/2 gives up the stream and keeps the connection. A stream that the peer resets is
+//!   `stream_reset`, or `truncated`. One that its GOAWAY turns away counts
 //!   as not sent and is sent elsewhere, unless the connection brought no response at all, when it is `closed_early`.
 //! - `connections` counts those made, before TLS and HTTP/2; one on which these fail is also among `connect_failures`.
 //!   `closed_by_peer` counts connections lost while no request was in flight, and those that the peer ended in its response or by

@@ -146,6 +146,7 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
     sum.window_s = sum.window_s.max(other.window_s);
     sum.window.add(&other.window);
     sum.total.add(&other.total);
+    sum.request_body_bytes = sum.request_body_bytes.zip(other.request_body_bytes).map(|(a, b)| a + b);
     if let Some(preload) = &other.preload {
         sum.preload.get_or_insert_default().add(preload);
     }

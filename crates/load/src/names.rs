@@ -3,7 +3,7 @@
 //! connections, nor what the counts mean for a product (the audit does).
 
 use weir_model::load::{ANSWER_HEADER, NameCounts, Names};
-use weir_wire::names::{ANSWER_LENGTH, AnswerKey, Answered, HeaderFinder, Name};
+use weir_wire::names::{AnswerKey, Answered, HeaderFinder, Name};
 
 /// The names of one worker.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub(crate) struct NameWatch {
 impl NameWatch {
     /// For the thread with this number of all.
     pub(crate) fn new(names: &Names, thread: u32) -> NameWatch {
-        let finder = HeaderFinder::new(ANSWER_HEADER, ANSWER_LENGTH);
+        let finder = HeaderFinder::new(ANSWER_HEADER);
         let (load, one_clock, key) = (names.load, names.one_clock, AnswerKey(names.key));
         NameWatch { load, thread, one_clock, key, next: 0, finder, counts: NameCounts::default() }
     }

@@ -172,6 +172,11 @@ impl Plan {
         if self.single_use { share.connections.min(1) } else { share.connections }
     }
 
+    /// True if any request has a body.
+    pub(crate) fn sends_bodies(&self) -> bool {
+        self.spec.requests.iter().any(|request| !request.request.body.is_empty())
+    }
+
     /// Where a connection goes, by its number among all.
     pub(crate) fn target(&self, connection: u32) -> &PlannedTarget {
         &self.targets[connection as usize % self.targets.len()]

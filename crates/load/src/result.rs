@@ -17,6 +17,7 @@ use crate::plan::Plan;
 use crate::reasons::Reasons;
 use crate::recorder::{EventCounts, Histo, Merged, Own, StatusLatency, USUAL_STATUS, add, histo, quantiles};
 use crate::shared::WorkerResult;
+use crate::template::Template;
 
 /// The time of the window.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +77,7 @@ pub(crate) fn result(
         rate: each_second(aggregate.window.right),
         body_bytes_per_s: each_second(aggregate.window.right_body_bytes),
         window,
+        request_body_bytes: request_body_bytes(plan, total.sent, outcomes),
         total,
         preload: None,
         latency: quantiles(&aggregate.samples.latency),
@@ -234,6 +236,37 @@ fn by_request(plan: &Plan, outcomes: &[WorkerResult], latency: &[Histo]) -> Vec<
         of_request.latency = quantiles(latency);
     }
     all
+}
+
+/// Body bytes of so many requests. `None` if that does not follow from the counts.
+fn request_body_bytes(plan: &Plan, sent: u64, outcomes: &[WorkerResult]) -> Option<u64> {
+    let requests = &plan.spec.requests;
+    if plan.spec.keyvalue.is_some() {
+        return None;
+    }
+    let lengths: Vec<u64> = requests.iter().map(|request| body_length(plan, request)).collect::<Option<_>>()?;
+    let first = *lengths.first()?;
+    if lengths.iter().all(|length| *length == first) {
+        return Some(sent * first);
+    }
+    // Further kinds are counted together.
+    if plan.recorded().requests < requests.len() {
+        return None;
+    }
+    let counts = outcomes.iter().flat_map(|outcome| [&outcome.before, &outcome.window]);
+    let bytes =
+        counts.map(|counts| counts.requests().zip(&lengths).map(|((one, _), length)| one.sent * length).sum::<u64>());
+    Some(bytes.sum())
+}
+
+/// The length of a request's bodies, if they all have the same.
+fn body_length(plan: &Plan, request: &RequestSpec) -> Option<u64> {
+    let body = &request.request.body;
+    if !request.template {
+        return Some(body.len() as u64);
+    }
+    let template = Template::parse_with(body, plan.spec.feed.as_ref()).ok()?;
+    template.fixed_len().map(|length| length as u64)
 }
 
 /// The counts that go by the moment; those that go by the request are added from the tallies.

@@ -43,6 +43,9 @@ pub struct OriginCounters {
     /// What the requests were named.
     #[serde(default, skip_serializing_if = "NameCounters::is_none")]
     pub names: NameCounters,
+    /// How requests with a name differ from what the client sent.
+    #[serde(default, skip_serializing_if = "ContentCounters::is_none")]
+    pub contents: ContentCounters,
     /// What reached each of several addresses; empty where the origin listens on one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressCounters>,
@@ -142,6 +145,45 @@ impl NameCounters {
     }
 }
 
+/// Requests with a name that differ from what the client sent, by what differs. A request is in several where several things do; those
+/// in none came as they were sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentCounters {
+    /// Another method, path or query.
+    pub target: u64,
+    /// Headers that the client sends are missing, or have other values.
+    pub headers: u64,
+    /// Another body of the same length.
+    pub body: u64,
+    /// A shorter body.
+    pub shortened: u64,
+    /// A longer body.
+    pub lengthened: u64,
+    /// The connection or the stream ended before the body was complete.
+    pub unfinished: u64,
+    /// The name came without the digest, so that nothing was compared.
+    pub unchecked: u64,
+}
+
+impl ContentCounters {
+    /// Whether there was none.
+    pub fn is_none(&self) -> bool {
+        *self == ContentCounters::default()
+    }
+
+    fn each(&self, other: &ContentCounters, with: fn(u64, u64) -> u64) -> ContentCounters {
+        ContentCounters {
+            target: with(self.target, other.target),
+            headers: with(self.headers, other.headers),
+            body: with(self.body, other.body),
+            shortened: with(self.shortened, other.shortened),
+            lengthened: with(self.lengthened, other.lengthened),
+            unfinished: with(self.unfinished, other.unfinished),
+            unchecked: with(self.unchecked, other.unchecked),
+        }
+    }
+}
+
 impl AddressCounters {
     /// What happened since an earlier snapshot of the same address.
     fn since(&self, earlier: &AddressCounters) -> AddressCounters {
@@ -224,6 +266,7 @@ impl OriginCounters {
             misses: self.misses.saturating_sub(earlier.misses),
             keys: self.keys,
             names: self.names.each(&earlier.names, u64::saturating_sub),
+            contents: self.contents.each(&earlier.contents, u64::saturating_sub),
             addresses: self.addresses_since(earlier),
             malformed: self.malformed.saturating_sub(earlier.malformed),
             body_bytes_in: self.body_bytes_in.saturating_sub(earlier.body_bytes_in),
@@ -271,6 +314,7 @@ impl OriginCounters {
             misses: self.misses + other.misses,
             keys: self.keys + other.keys,
             names: self.names.each(&other.names, u64::saturating_add),
+            contents: self.contents.each(&other.contents, u64::saturating_add),
             addresses: [self.addresses.as_slice(), &other.addresses].concat(),
             malformed: self.malformed + other.malformed,
             body_bytes_in: self.body_bytes_in + other.body_bytes_in,

@@ -22,6 +22,7 @@
 //!   cuts a response off, the bytes taken since the last event are unknown and not counted. Of a chunked response that
 //!   is cut off, chunk framing may count as body.
 //! - *names*: as the request with the name. Which names are different is found when the counters are read.
+//! - *contents*: an altered head as the request with the name; an altered body when it is complete, or its connection or stream ends.
 //! - *faults*: when the origin begins the fault.
 //! - *resets*: connections that failed with ECONNRESET, EPIPE or ECONNABORTED.
 //!
@@ -34,7 +35,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_model::counters::{
-    AddressCounters, COUNTERS_SCHEMA, NameCounters, OriginCounters, ProxyCounters, TlsCounters,
+    AddressCounters, COUNTERS_SCHEMA, ContentCounters, NameCounters, OriginCounters, ProxyCounters, TlsCounters,
 };
 use weir_model::load::Stalls;
 use weir_model::protocol::Application;
@@ -95,6 +96,13 @@ pub(crate) struct WorkerCounters {
     pub(crate) named: Counter,
     pub(crate) misnamed: Counter,
     pub(crate) unremembered: Counter,
+    pub(crate) altered_targets: Counter,
+    pub(crate) altered_headers: Counter,
+    pub(crate) altered_bodies: Counter,
+    pub(crate) shortened: Counter,
+    pub(crate) lengthened: Counter,
+    pub(crate) unfinished: Counter,
+    pub(crate) unchecked: Counter,
     operations: [Counter; OPERATIONS],
     pub(crate) hits: Counter,
     pub(crate) misses: Counter,
@@ -285,6 +293,15 @@ impl AllCounters {
         };
         OriginCounters {
             names: NameCounters { named: sum(|w| &w.named), ..names },
+            contents: ContentCounters {
+                target: sum(|w| &w.altered_targets),
+                headers: sum(|w| &w.altered_headers),
+                body: sum(|w| &w.altered_bodies),
+                shortened: sum(|w| &w.shortened),
+                lengthened: sum(|w| &w.lengthened),
+                unfinished: sum(|w| &w.unfinished),
+                unchecked: sum(|w| &w.unchecked),
+            },
             schema: COUNTERS_SCHEMA,
             answered,
             connections_used,

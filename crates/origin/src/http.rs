@@ -7,8 +7,9 @@
 use std::time::Duration;
 
 use weir_net::{Clock, Conn};
-use weir_wire::http2::{self, Detected, Headers};
-use weir_wire::names::{ANSWER_LENGTH, AnswerKey, HeaderFinder, NAME_LENGTH, Name};
+use weir_wire::http1::RequestHead;
+use weir_wire::http2::{self, Detected};
+use weir_wire::names::{ANSWER_LENGTH, AnswerKey, HeaderFinder, NAME_LENGTH, Name, OWN};
 
 use crate::fault::Fault;
 use crate::held::Room;
@@ -17,6 +18,7 @@ use crate::http2::Http2;
 use crate::named::NameMemory;
 use crate::options::ResponseOptions;
 use crate::random::Random;
+use crate::request_check::{BodyCheck, RequestCheck};
 use crate::resolve::{Cache, Resolved, Source};
 use crate::response::{Response, Role, Writer, Written, counters_page};
 use crate::response_faults::Rendered;
@@ -55,7 +57,18 @@ pub(crate) struct HttpShared {
     name_header: Box<str>,
     name_finder: HeaderFinder,
     names: NameMemory,
+    /// Compares them with what the client sent.
+    pub(crate) check: RequestCheck,
     worker: usize,
+}
+
+/// The name of a counted request, and the check of its body.
+#[derive(Debug, Default)]
+pub(crate) struct NamedRequest {
+    /// Its name, if it has one.
+    pub(crate) name: Option<Name>,
+    /// The check of its body, if it has one to compare.
+    pub(crate) check: Option<Box<BodyCheck>>,
 }
 
 impl HttpShared {
@@ -70,8 +83,9 @@ impl HttpShared {
     ) -> HttpShared {
         HttpShared {
             name_header: names.to_ascii_lowercase().into(),
-            name_finder: HeaderFinder::new(names, NAME_LENGTH),
+            name_finder: HeaderFinder::new(names),
             names: NameMemory::default(),
+            check: RequestCheck::new(answer_key.into()),
             worker,
             cache: Cache::new(&options.headers, clock.clone()),
             writer: Writer::new(worker as u16, answer_key, clock.clone()),
@@ -117,24 +131,53 @@ impl HttpState {
         self.shared.draw_delay_and_fault(&self.clock, resolved)
     }
 
-    /// The name of a counted request of HTTP/1.1, from its head.
+    /// The head of a counted request of HTTP/1.1 came: its name, and whether it is as the client sent it.
     #[inline]
-    pub(crate) fn name_in(&mut self, head: &[u8]) -> Option<Name> {
-        let value = self.shared.name_finder.find(head)?;
-        self.named(value)
+    pub(crate) fn named_http1(&mut self, head: &RequestHead<'_>) -> NamedRequest {
+        let Some(value) = self.shared.name_finder.find(head.raw) else { return NamedRequest::default() };
+        let Some(name) = self.name(value) else { return NamedRequest::default() };
+        if is_own(name) {
+            return NamedRequest { name: Some(name), check: None };
+        }
+        let (counters, shared) = self.counters_and_shared();
+        NamedRequest { name: Some(name), check: shared.check.head_http1(head, value, counters) }
     }
 
-    /// The name of a counted request of HTTP/2.
+    /// The same of HTTP/2.
     #[inline]
-    pub(crate) fn name_among(&mut self, headers: Headers<'_>) -> Option<Name> {
-        let value = headers.get(&self.shared.name_header)?;
-        self.named(value)
+    pub(crate) fn named_http2(&mut self, head: &http2::RequestHead<'_>) -> NamedRequest {
+        let Some(value) = head.headers.get(&self.shared.name_header) else { return NamedRequest::default() };
+        let Some(name) = self.name(value) else { return NamedRequest::default() };
+        if is_own(name) {
+            return NamedRequest { name: Some(name), check: None };
+        }
+        let (counters, shared) = self.counters_and_shared();
+        NamedRequest { name: Some(name), check: shared.check.head_http2(head, value, counters) }
     }
 
-    /// A counted request came with this value in the header of names.
+    /// A request is complete.
     #[inline]
-    fn named(&mut self, value: &[u8]) -> Option<Name> {
-        let Some(name) = Name::parse(value) else {
+    pub(crate) fn end_check(&mut self, check: Option<Box<BodyCheck>>) {
+        if let Some(check) = check {
+            let (counters, shared) = self.counters_and_shared();
+            shared.check.end(check, counters);
+        }
+    }
+
+    /// The rest of a request will not come.
+    pub(crate) fn give_up_check(&mut self, check: Option<Box<BodyCheck>>) {
+        if let Some(check) = check {
+            let (counters, shared) = self.counters_and_shared();
+            shared.check.give_up(check, counters);
+        }
+    }
+
+    /// A counted request came with this value in the header of names: the name, and behind it the digest.
+    #[inline]
+    fn name(&mut self, value: &[u8]) -> Option<Name> {
+        let parted =
+            value.split_at_checked(NAME_LENGTH).filter(|(_, rest)| rest.first().is_none_or(|byte| *byte == b'-'));
+        let Some(name) = parted.and_then(|(name, _)| Name::parse(name)) else {
             self.counters().misnamed.add(1);
             return None;
         };
@@ -188,6 +231,12 @@ impl HttpState {
             self.shared.spare.push(buffer);
         }
     }
+}
+
+/// A request of weir's own, which has no digest.
+#[inline]
+fn is_own(name: Name) -> bool {
+    name.load() == OWN.0
 }
 
 /// A connection that speaks HTTP/1 or HTTP/2.

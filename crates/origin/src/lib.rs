@@ -38,6 +38,7 @@ mod pause;
 mod payload;
 mod pipeline;
 mod random;
+mod request_check;
 mod resolve;
 mod response;
 mod response_faults;

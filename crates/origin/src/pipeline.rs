@@ -22,9 +22,10 @@ use weir_wire::http1::{self, Framing, RequestHead, Version};
 use weir_wire::names::Name;
 
 use crate::fault::Fault;
-use crate::http::HttpState;
+use crate::http::{HttpState, NamedRequest};
 use crate::in_flight::InFlight;
 use crate::payload::MAX_PAYLOAD;
+use crate::request_check::BodyCheck;
 use crate::resolve::{Resolved, Source};
 use crate::response::{Echoed, Response, Role, Written};
 use crate::response_faults::{self, Pace, PacedResponse};
@@ -103,7 +104,11 @@ struct Current {
     resolved: Rc<Resolved>,
     echoed: Echoed,
     role: Role,
-    name: Option<Name>,
+    /// Its name, if it has one: apart, which takes 8 bytes less of each connection than an `Option`.
+    name: Name,
+    has_name: bool,
+    /// The check of its body.
+    check: Option<Box<BodyCheck>>,
     version: Version,
     head_only: bool,
     /// Its body is too large to be echoed.
@@ -178,7 +183,8 @@ impl Pipeline {
         let role = if resolved.own { Role::Own } else { Role::Counted };
         let read = mem::take(&mut self.head_bytes) + read as u64;
         self.count(state, role, resolved.source, head, read);
-        let name = if role == Role::Counted { state.name_in(head.raw) } else { None };
+        let NamedRequest { name, check } =
+            if role == Role::Counted { state.named_http1(head) } else { NamedRequest::default() };
         let echoed = match resolved.source {
             Source::Echo => Echoed::begin(state.buffer(), http1::header(head.raw, "content-type").unwrap_or_default()),
             Source::Headers | Source::Request => {
@@ -191,10 +197,14 @@ impl Pipeline {
         let announced = matches!(head.framing, Framing::Length(length) if length > MAX_PAYLOAD as u64);
         let too_large = resolved.source.has_request_body() && announced;
         let (version, head_only) = (head.version, head.method == b"HEAD");
-        self.current = Some(Current { resolved, echoed, role, name, version, head_only, too_large });
+        let (has_name, name) = (name.is_some(), name.unwrap_or_default());
+        self.current = Some(Current { resolved, echoed, role, name, has_name, check, version, head_only, too_large });
         if head.expects_continue && head.framing != Framing::None {
             if too_large {
                 // The peer waits for permission to send the body. It is refused, and need not send it.
+                if let Some(check) = self.current.as_mut().and_then(|current| current.check.take()) {
+                    state.shared.check.give_back(check);
+                }
                 return self.on_end(transport, state, false);
             }
             self.enqueue(transport, state, Response::interim());
@@ -224,6 +234,9 @@ impl Pipeline {
         if current.role == Role::Counted {
             state.counters().body_bytes_in.add(piece.len() as u64);
         }
+        if let Some(check) = &mut current.check {
+            state.shared.check.piece(check, piece);
+        }
         if current.resolved.source.has_request_body() && !current.too_large {
             let fits = current.echoed.body().len() + piece.len() <= MAX_PAYLOAD;
             if !fits || !current.echoed.push(&state.shared.room, piece) {
@@ -239,7 +252,9 @@ impl Pipeline {
         let Some(current) = self.current.take() else {
             return;
         };
-        let Current { resolved, echoed, role, name, version, head_only, too_large } = current;
+        let Current { resolved, echoed, role, name, has_name, check, version, head_only, too_large } = current;
+        let name = has_name.then_some(name);
+        state.end_check(check);
         let resolved = if too_large { Rc::new(Resolved::too_large()) } else { resolved };
         let (due, fault) = state.delay_and_fault(&resolved, role);
         let plan = &resolved.plan;
@@ -269,10 +284,17 @@ impl Pipeline {
         let counters = state.counters();
         counters.malformed.add(1);
         counters.bytes_in.add(mem::take(&mut self.head_bytes));
-        if self.current.take().is_some_and(|current| current.role == Role::Counted) {
+        if self.give_up_current(state) == Some(Role::Counted) {
             self.in_flight -= 1;
         }
         self.enqueue(transport, state, Response::malformed(status, why));
+    }
+
+    /// The rest of the current request will not come, or is not read. Returns whose it was.
+    fn give_up_current(&mut self, state: &mut HttpState) -> Option<Role> {
+        let current = self.current.take()?;
+        state.give_up_check(current.check);
+        Some(current.role)
     }
 
     /// The peer has finished sending. It may still read.
@@ -286,7 +308,7 @@ impl Pipeline {
     /// Reads no more requests, answers the complete ones, and closes.
     pub(crate) fn stop<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
         state.counters().bytes_in.add(mem::take(&mut self.head_bytes));
-        self.current = None;
+        self.give_up_current(state);
         self.stalled = false;
         self.state = self.state.max(State::Draining);
         match (self.waiting.back_mut(), &mut self.paced) {
@@ -534,7 +556,7 @@ impl Pipeline {
             state.timers.cancel(timer);
         }
         self.state = State::Closed;
-        self.current = None;
+        self.give_up_current(state);
         self.paced = None;
         self.waiting.clear();
         self.waiting.shrink_to(64);

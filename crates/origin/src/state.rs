@@ -53,6 +53,12 @@ impl<S> WorkerState<S> {
         self.all_counters.worker(self.current)
     }
 
+    /// The same counters, and what the protocol adds.
+    #[inline]
+    pub(crate) fn counters_and_shared(&mut self) -> (&WorkerCounters, &mut S) {
+        (self.all_counters.worker(self.current), &mut self.shared)
+    }
+
     /// The counters of all workers.
     pub(crate) fn all_counters(&self) -> &AllCounters {
         &self.all_counters

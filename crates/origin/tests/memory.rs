@@ -12,8 +12,9 @@ use rustix::thread::gettid;
 use weir_model::load::DriverChoice;
 use weir_model::protocol::Protocol;
 use weir_origin::{Options, Origin, payload};
+use weir_wire::digest::{Digest, DigestKey};
 use weir_wire::juno::{Message, Meta, Opcode, Payload};
-use weir_wire::names::Name;
+use weir_wire::names::{AnswerKey, Name};
 use weir_wire::redis::encode;
 
 const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::IoUring];
@@ -155,7 +156,11 @@ fn the_usual_request_allocates_nothing() {
         for target in ["/bytes/128", "/bytes/11268", "/echo", "/delay/1us"] {
             let origin = Origin::start(Options { driver, ..Options::default() }).expect("an origin");
             let head = format!("POST {target} HTTP/1.1\r\nHost: o\r\nx-weir-name: ");
-            let mut request = format!("{head}{NAME}\r\nContent-Length: 5\r\n\r\nhello").into_bytes();
+            let key = DigestKey::from(AnswerKey::default());
+            let target_digest = key.target(b"POST", target.as_bytes());
+            let digest = Digest { target: target_digest, headers: 0, body: key.body(b"hello"), length: 5 }.text();
+            let digest = String::from_utf8_lossy(&digest);
+            let mut request = format!("{head}{NAME}{digest}\r\nContent-Length: 5\r\n\r\nhello").into_bytes();
             let mut answer = vec![0; answer_length(&origin, &request, LAST)];
             let (mut stream, mut number) = (connect(origin.addr()), 0);
             allocate(target, driver, 0, || {

@@ -12,7 +12,8 @@
 //! whole ([`messages`]): one that arrives in one piece is a slice of the caller's bytes, one that was split is copied into
 //! a bounded buffer.
 //!
-//! [`names`] are those of requests: what the client writes into a header, and what the origin answers.
+//! [`names`] are those of requests: the client writes them into a header, and the origin returns them. [`digest`] has the digests
+//! behind them, by which the origin sees what was altered on the way.
 //!
 //! [`proxy_protocol`] is the header with which a connection may begin, below TLS.
 //!
@@ -27,6 +28,7 @@ pub const MOST_HEADERS: u32 = 128;
 /// 6.5.2).
 pub const MOST_HEAD_BYTES: u32 = 64 * 1024;
 
+pub mod digest;
 pub mod http1;
 pub mod http2;
 pub mod juno;

@@ -2,9 +2,10 @@
 //! The load and the origin call it.
 //!
 //! A name says which load it is of, which of the client's threads sent it (numbered through over all clients), and the how many-th
-//! request of that thread it is. As text it always has the same length, so that it is written over the last one in place. The
-//! origin's answer repeats it, with the worker that answered and when, and a tag that only those can make who know the load's key: a product cannot
-//! write such a header itself. This module does not know who has seen which name.
+//! request of that thread it is. As text it always has the same length, so that it is written over the last one in place; behind it
+//! stands the request's digest ([`crate::digest`]). The origin's response repeats the name, with its worker, the time and a tag. The
+//! tag takes the load's key, so that a product cannot write such a header itself. This module does not know who
+//! has seen which name.
 
 use std::hash::Hasher;
 
@@ -138,7 +139,7 @@ impl Answered {
 #[derive(Debug, Clone)]
 pub struct HeaderFinder {
     name: Box<[u8]>,
-    /// Length of the values that are found quickly.
+    /// Length of the last value, and so of those that are found quickly.
     length: usize,
     /// The end of the line before the header, its name, and what is before its value, as they were last sent.
     line: Vec<u8>,
@@ -147,9 +148,9 @@ pub struct HeaderFinder {
 }
 
 impl HeaderFinder {
-    /// For a header whose values have this length if they are right.
-    pub fn new(name: &str, length: usize) -> HeaderFinder {
-        HeaderFinder { name: name.to_ascii_lowercase().into_bytes().into(), length, line: Vec::new(), at: 0 }
+    /// For a header with this name.
+    pub fn new(name: &str) -> HeaderFinder {
+        HeaderFinder { name: name.to_ascii_lowercase().into_bytes().into(), length: 0, line: Vec::new(), at: 0 }
     }
 
     /// The header's value in a whole head, without the white space around it. Of several one of them.
@@ -175,7 +176,7 @@ impl HeaderFinder {
             if line.get(self.name.len()) == Some(&b':') && line[..self.name.len()].eq_ignore_ascii_case(&self.name) {
                 // The first line of what begins before the header is not read.
                 let (_, value) = headers(&head[at..]).next()?;
-                self.at = at;
+                (self.at, self.length) = (at, value.len());
                 self.line.clear();
                 let before = value.as_ptr() as usize - head.as_ptr() as usize;
                 self.line.extend_from_slice(&head[at..before]);
@@ -202,7 +203,7 @@ fn digits16(number: u64) -> [u8; 16] {
 
 /// The eight digits of a number at once: each nibble becomes a byte.
 #[inline]
-fn digits8(number: u32) -> [u8; 8] {
+pub(crate) fn digits8(number: u32) -> [u8; 8] {
     let number = u64::from(number);
     let pairs = (number | (number << 16)) & 0x0000_ffff_0000_ffff;
     let bytes = (pairs | (pairs << 8)) & 0x00ff_00ff_00ff_00ff;
@@ -221,7 +222,7 @@ fn number16(digits: [u8; 16]) -> Option<u64> {
 
 /// The number that [`digits8`] writes so; what it does not write is none.
 #[inline]
-fn number8(digits: [u8; 8]) -> Option<u32> {
+pub(crate) fn number8(digits: [u8; 8]) -> Option<u32> {
     let bytes = u64::from_be_bytes(digits);
     let letters = (bytes >> 6) & 0x0101_0101_0101_0101;
     // Bytes that are no digits may carry into each other here; then they are not written so.
@@ -277,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_header_is_found_wherever_it_is_and_however_it_is_written() {
-        let mut finder = HeaderFinder::new("X-Weir-Name", 4);
+        let mut finder = HeaderFinder::new("X-Weir-Name");
         for (head, value) in [
             ("GET / HTTP/1.1\r\nx-weir-name: abcd\r\nHost: a\r\n\r\n", Some("abcd")),
             ("GET / HTTP/1.1\r\nx-weir-name: efgh\r\nHost: a\r\n\r\n", Some("efgh")),
@@ -326,7 +327,7 @@ mod tests {
         fn what_is_found_quickly_is_what_a_search_finds(
             heads in proptest::collection::vec("GET /[a-c]{0,3} HTTP/1.1\r\n((Host|x-n|X-N|y):? {0,2}[a-c]{0,4} {0,1}\r\n){0,4}\r\n", 1..8)
         ) {
-            let mut finder = HeaderFinder::new("x-n", 3);
+            let mut finder = HeaderFinder::new("x-n");
             for head in &heads {
                 let found = finder.find(head.as_bytes());
                 let all: Vec<&[u8]> =

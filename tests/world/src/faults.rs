@@ -65,6 +65,8 @@ pub struct Case {
     pub name: &'static str,
     /// What the product does ([`crate::misbehaviour::Fault`]).
     pub fault: &'static str,
+    /// The keys of its workload.
+    pub workload: &'static str,
     /// Under which load.
     pub load: Load,
     /// Who is disturbed.
@@ -80,8 +82,29 @@ use Verdict::{Invalid, Suspect};
 /// Enough for what is counted, and little enough that nobody is hurried.
 const COUNTED: Load = Open(2_000, 3);
 
+/// The keys in a suite's workload ([`crate::scenario::suite`]) that a case replaces with its own.
+pub const GET: &str = r#"path = "/bytes/128""#;
+
+/// The same with what a product may compress.
+const GZIP: &str = r#"path = "/bytes/128"
+accept_encoding = "gzip""#;
+
+/// Requests that have everything: a query, headers and a body.
+const POST: &str = r#"path = "/bytes/128?x=1"
+method = "POST"
+body_bytes = 2000
+headers = { Cookie = "a=1; B=2", Authorization = "Bearer Weir", X-Id = ["1", "2"] }"#;
+
 const fn case(name: &'static str, fault: &'static str, load: Load, expected: Expected) -> Case {
-    Case { name, fault, load, beside: Beside::Nobody, expected }
+    Case { name, fault, workload: GET, load, beside: Beside::Nobody, expected }
+}
+
+const fn post(name: &'static str, fault: &'static str, expected: Expected) -> Case {
+    Case { workload: POST, ..case(name, fault, COUNTED, expected) }
+}
+
+const fn altered(name: &'static str, fault: &'static str, words: &'static [&'static str]) -> Case {
+    post(name, fault, Found(&["altered-requests"], words, Invalid))
 }
 
 const fn conserved(name: &'static str, words: &'static [&'static str], verdict: Verdict) -> Case {
@@ -96,7 +119,7 @@ const fn beside(
     word: &'static [&'static str],
     verdict: Verdict,
 ) -> Case {
-    Case { name, fault: "honest", load, beside, expected: Found(check, word, verdict) }
+    Case { beside, ..case(name, "honest", load, Found(check, word, verdict)) }
 }
 
 const BURNER: (&[&str], &[&str]) = (&["other-processes"], &["burner"]);
@@ -126,6 +149,19 @@ pub const CASES: &[Case] = &[
     // Fewer than one of a thousand is no refusal worth a word.
     case("refuse a few", "refuse=4500", COUNTED, Clean),
     case("reset", "reset=500", COUNTED, Found(&["refusals"], &["reset"], Suspect)),
+    case("truncate", "truncate=2000", COUNTED, Found(&["wrong-answers"], &["truncated"], Invalid)),
+    case("truncate once", "truncate=20000", Open(4_000, 4), Found(&["wrong-answers"], &["truncated"], Suspect)),
+    post("honest, POST", "honest", Clean),
+    post("headers rewritten as RFC 9110 allows", "rewrite-headers", Clean),
+    altered("body dropped", "drop-body", &["a shorter body, or none"]),
+    altered("body shortened", "shorten-body", &["a shorter body, or none"]),
+    altered("body lengthened", "lengthen-body", &["a longer body"]),
+    altered("body corrupted", "corrupt-body=2000", &["another body of the same length"]),
+    altered("asked before the body came", "early", &["a shorter body, or none"]),
+    altered("Cookie stripped", "drop-header=cookie", &["headers"]),
+    altered("Authorization stripped", "drop-header=authorization", &["headers"]),
+    altered("method changed", "method=PUT", &["method"]),
+    altered("query stripped", "drop-query", &["query"]),
     case("step-4", "step=4", Closed(12), DRIFT),
     case("step-6", "step=6", Closed(12), DRIFT),
     case("step-8", "step=8", Closed(12), DRIFT),
@@ -143,7 +179,9 @@ pub const CASES: &[Case] = &[
     case("spike", "spike", COUNTED, Memory(600_000_000)),
     case("log", "log", COUNTED, Found(&["disk-writes"], &[""], Suspect)),
     case("header", "header=1", COUNTED, Found(&["headers"], &["x-added"], Suspect)),
-    case("gzip", "gzip", COUNTED, Note("compresses", "gzip")),
+    // A change before the window is none of the window.
+    case("header in the warm-up", "header=0", COUNTED, Clean),
+    Case { workload: GZIP, ..case("gzip", "gzip", COUNTED, Note("compresses", "gzip")) },
     beside("30 % of the product's CPU", Beside::Burner(Role::Proxy, 30, 60), Closed(3), BURNER.0, BURNER.1, Suspect),
     beside("60 % of it for a second", Beside::Burner(Role::Proxy, 60, 1), Closed(12), BURNER.0, BURNER.1, Suspect),
     beside("30 % of it by short-lived children", Beside::ShortLived(30), Closed(3), BURNER.0, BURNER.1, Suspect),
@@ -170,6 +208,11 @@ pub const CASES: &[Case] = &[
 ];
 
 impl Case {
+    /// A suite with its workload in the place of [`GET`].
+    pub fn suite(&self, suite: &str) -> String {
+        suite.replace(GET, self.workload)
+    }
+
     /// What is wrong with what was found; empty: nothing. Findings with the names in `beside_the_point` are not looked at, and are why a
     /// verdict may be worse than expected.
     pub fn judge(&self, found: &Measurement, beside_the_point: &[&str]) -> String {
@@ -181,6 +224,7 @@ impl Case {
         let follows = |check: &str| match named {
             // What is cached, shared or sent twice moves other bytes, and its work explains fewer requests.
             ["conservation-requests"] => matches!(check, "conservation-bytes" | "unexplained-work"),
+            ["altered-requests"] => check == "conservation-bytes",
             // While somebody stands still, or nobody responds, no responses come, and what was due waits.
             ["stalls" | "errors"] => matches!(check, "pauses" | "offered-load"),
             _ => false,

@@ -35,6 +35,26 @@ pub enum Fault {
     Refuse(u64),
     /// Resets the connection of one in so many.
     Reset(u64),
+    /// Sends one in so many half of the response, and closes the connection.
+    Truncate(u64),
+    /// Sends requests without their bodies.
+    DropBody,
+    /// Sends requests without the last byte of their bodies.
+    ShortenBody,
+    /// Adds a byte to the bodies of requests.
+    LengthenBody,
+    /// Changes a byte in the body of one request in so many.
+    CorruptBody(u64),
+    /// Asks as soon as it has a request's head, and drops the body when it comes.
+    Early,
+    /// Takes this header from requests.
+    DropHeader(String),
+    /// Asks with this method.
+    Method(String),
+    /// Takes the query from requests.
+    DropQuery,
+    /// Sends the headers of requests in another order and case, and adds some.
+    RewriteHeaders,
     /// From this second on each request takes 5 ms longer.
     Step(u64),
     /// Until this second each request takes 5 ms longer.
@@ -84,6 +104,16 @@ impl Fault {
             "corrupt" => Fault::Corrupt(number()?),
             "refuse" => Fault::Refuse(number()?),
             "reset" => Fault::Reset(number()?),
+            "truncate" => Fault::Truncate(number()?),
+            "drop-body" => Fault::DropBody,
+            "shorten-body" => Fault::ShortenBody,
+            "lengthen-body" => Fault::LengthenBody,
+            "corrupt-body" => Fault::CorruptBody(number()?),
+            "early" => Fault::Early,
+            "drop-header" => Fault::DropHeader(value.to_owned()),
+            "method" => Fault::Method(value.to_owned()),
+            "drop-query" => Fault::DropQuery,
+            "rewrite-headers" => Fault::RewriteHeaders,
             "step" => Fault::Step(number()?),
             "step-up" => Fault::StepUp(number()?),
             "ramp" => Fault::Ramp,
@@ -119,14 +149,22 @@ pub const ADDED_HEADER: &[u8] = b"X-Added: by the product\r\n";
 const RESPONSE_ID: &str = "x-weir-answer";
 const REQUEST_ID: &str = "x-weir-name";
 
+/// Length of the ID, with which the request's header begins.
+const ID_LENGTH: usize = 16;
+
 /// Where the time stands in a response's ID: after the request's ID and the worker.
 const TIME_AT: usize = 22;
 
 /// The length of the message that `input` begins with, once it is whole. Bodies have a `Content-Length`.
 pub fn message_length(input: &[u8]) -> Option<usize> {
+    let (head, body) = head_and_body(input)?;
+    (input.len() >= head + body).then_some(head + body)
+}
+
+/// The lengths of the head that `input` begins with, once it is whole, and of the body that follows it.
+pub fn head_and_body(input: &[u8]) -> Option<(usize, usize)> {
     let head = find(input, b"\r\n\r\n")? + 4;
-    let length = head + content_length(&input[..head]);
-    (input.len() >= length).then_some(length)
+    Some((head, content_length(&input[..head])))
 }
 
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {
@@ -149,6 +187,59 @@ pub fn header<'h>(head: &'h [u8], name: &str) -> Option<&'h [u8]> {
 /// The key of a cache: the request's first line.
 pub fn cache_key(request: &[u8]) -> Vec<u8> {
     request.split(|byte| *byte == b'\r').next().unwrap_or_default().to_vec()
+}
+
+/// A request as a product sends it that changes requests; `None` where it does not change this one, with this number.
+pub fn change_request(fault: &Fault, request: &[u8], number: u64) -> Option<Vec<u8>> {
+    let (head, _) = head_and_body(request)?;
+    let (head, body) = request.split_at(head);
+    Some(match fault {
+        Fault::DropBody | Fault::Early => with_body(head, b"", b""),
+        Fault::ShortenBody => with_body(head, &body[..body.len().checked_sub(1)?], b""),
+        Fault::LengthenBody => with_body(head, &[body, b"."].concat(), b""),
+        Fault::CorruptBody(n) if number % n == n / 2 && !body.is_empty() => corrupt(request.to_vec()),
+        Fault::DropHeader(name) => [without_header(head, name), body.to_vec()].concat(),
+        Fault::Method(method) => {
+            let (_, rest) = request.split_at(request.iter().position(|byte| *byte == b' ')?);
+            [method.as_bytes(), rest].concat()
+        }
+        Fault::DropQuery => {
+            let (query, end) = (find(request, b"?")?, find(request, b" HTTP/1.1")?);
+            [&request[..query], &request[end..]].concat()
+        }
+        Fault::RewriteHeaders => {
+            let mut lines = head[..head.len() - 2].split_inclusive(|byte| *byte == b'\n');
+            let first = lines.next()?;
+            let by_name = |line: &[u8]| {
+                let (name, value) = line.split_at(line.iter().position(|byte| *byte == b':')?);
+                Some((name.to_ascii_lowercase(), value.to_vec()))
+            };
+            let mut lines: Vec<_> = lines.filter_map(by_name).collect();
+            // Lines of one name stay in their order.
+            lines.sort_by(|(a, _), (b, _)| b.cmp(a));
+            let added = b"Via: 1.1 product\r\nX-Forwarded-For: ::1\r\n";
+            let lines: Vec<u8> = lines.into_iter().flat_map(|(name, value)| [name, value].concat()).collect();
+            [first, added, &lines, b"\r\n", body].concat()
+        }
+        _ => return None,
+    })
+}
+
+/// A message with another body, and these lines in its head.
+fn with_body(head: &[u8], body: &[u8], lines: &[u8]) -> Vec<u8> {
+    let mut message = without_header(head, "content-length");
+    message.truncate(message.len() - 2);
+    message.extend_from_slice(lines);
+    message.extend(format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes());
+    message.extend_from_slice(body);
+    message
+}
+
+/// A head without a header.
+fn without_header(head: &[u8], name: &str) -> Vec<u8> {
+    let has_name =
+        |line: &&[u8]| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
+    head.split_inclusive(|byte| *byte == b'\n').filter(|line| !has_name(line)).flatten().copied().collect()
 }
 
 /// Changes the last byte.
@@ -178,34 +269,19 @@ pub fn compress(response: Vec<u8>, request: &[u8]) -> std::io::Result<Vec<u8>> {
     let head = find(&response, b"\r\n\r\n").map_or(response.len(), |at| at + 4);
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(&response[head..])?;
-    let body = encoder.finish()?;
-    let is_length = |line: &&[u8]| line.to_ascii_lowercase().starts_with(b"content-length:");
-    let lines = response[..head - 2].split_inclusive(|byte| *byte == b'\n').filter(|line| !is_length(line));
-    let mut coded: Vec<u8> = lines.flatten().copied().collect();
-    coded.extend(format!("Content-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes());
-    coded.extend(body);
-    Ok(coded)
+    Ok(with_body(&response[..head], &encoder.finish()?, b"Content-Encoding: gzip\r\n"))
 }
 
 /// Removes the response's ID.
 pub fn strip_id(response: Vec<u8>) -> Vec<u8> {
-    let Some(head) = find(&response, b"\r\n\r\n").map(|at| at + 4) else { return response };
-    let is_id = |line: &&[u8]| {
-        line.get(..RESPONSE_ID.len()).is_some_and(|name| name.eq_ignore_ascii_case(RESPONSE_ID.as_bytes()))
-    };
-    let mut kept: Vec<u8> = response[..head]
-        .split_inclusive(|byte| *byte == b'\n')
-        .filter(|line| !is_id(line))
-        .flatten()
-        .copied()
-        .collect();
-    kept.extend_from_slice(&response[head..]);
-    kept
+    let Some((head, _)) = head_and_body(&response) else { return response };
+    let (head, body) = response.split_at(head);
+    [without_header(head, RESPONSE_ID), body.to_vec()].concat()
 }
 
 /// Writes the request's ID over that of an older response.
 pub fn forge_id(mut response: Vec<u8>, request: &[u8]) -> Vec<u8> {
-    let Some(id) = header(request, REQUEST_ID) else { return response };
+    let Some(id) = header(request, REQUEST_ID).and_then(|value| value.get(..ID_LENGTH)) else { return response };
     let Some(given) = header(&response, RESPONSE_ID).map(<[u8]>::to_vec) else { return response };
     if let (Some(at), true) = (find(&response, &given), given.len() >= id.len()) {
         response[at..at + id.len()].copy_from_slice(id);

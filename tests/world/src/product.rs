@@ -80,6 +80,8 @@ pub struct Product {
 #[derive(Debug, Default)]
 struct Client {
     input: Vec<u8>,
+    /// Bytes that are dropped when they come: the body of a request that was taken without it.
+    dropped: usize,
     /// A request of it is worked on.
     is_busy: bool,
     has_ended: bool,
@@ -150,10 +152,20 @@ impl Product {
     fn take_request<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let now = io.now();
         let Some(client) = self.clients.get_mut(&conn) else { return };
+        let dropped = client.dropped.min(client.input.len());
+        client.input.drain(..dropped);
+        client.dropped -= dropped;
         if client.is_busy {
             return;
         }
-        let Some(length) = message_length(&client.input) else {
+        let length = match misbehaviour::head_and_body(&client.input) {
+            Some((head, body)) if self.options.fault == Fault::Early && self.requests >= BEFORE_LOAD => {
+                client.dropped = body;
+                Some(head)
+            }
+            _ => message_length(&client.input),
+        };
+        let Some(length) = length else {
             if client.has_ended {
                 self.clients.remove(&conn);
                 io.close(conn);
@@ -253,7 +265,7 @@ impl Product {
     }
 
     /// Sends a request to an origin, once there is a connection for it.
-    fn ask<I: Io>(&mut self, io: &mut I, exchange: Exchange) {
+    fn ask<I: Io>(&mut self, io: &mut I, mut exchange: Exchange) {
         let origin = self.next_origin % self.options.origins.len();
         self.next_origin += 1;
         let to_origin = |conn: &Conn| self.upstreams.get(conn).is_some_and(|upstream| upstream.origin == origin);
@@ -273,6 +285,11 @@ impl Product {
                 None => return self.waiting.push_back(exchange),
             },
         };
+        if exchange.number >= BEFORE_LOAD
+            && let Some(changed) = misbehaviour::change_request(&self.options.fault, &exchange.request, exchange.number)
+        {
+            exchange.request = changed;
+        }
         io.send(conn, &exchange.request);
         if let Some(upstream) = self.upstreams.get_mut(&conn) {
             upstream.exchange = Some(exchange);
@@ -313,6 +330,14 @@ impl Product {
             Fault::Gzip => misbehaviour::compress(response, request).unwrap_or_default(),
             _ => response,
         };
+        if let Fault::Truncate(n) = self.options.fault
+            && in_load
+            && number % n == n / 2
+        {
+            self.clients.remove(&exchange.client);
+            io.send(exchange.client, &response[..response.len() - 64]);
+            return io.close(exchange.client);
+        }
         if !exchange.is_silent {
             self.cache.entry(misbehaviour::cache_key(request)).or_insert_with(|| response.clone());
             self.respond(io, exchange.client, &response);

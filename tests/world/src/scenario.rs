@@ -274,12 +274,19 @@ impl Scenario {
         Run::resume(&self.run_folder(), setup, false)?.execute(&Stop::new(), &mut ())
     }
 
-    /// What was measured so far, by trial.
+    /// The measurements so far, by trial. `weir report` has to read the same: no record that weir writes may look damaged to it.
     pub fn measured(&self) -> Vec<Measurement> {
         let storage: Arc<dyn Storage> = Arc::new(LocalStorage);
         let journal = Journal::open(&self.run_folder(), false, storage).unwrap_or_else(|error| panic!("{error}"));
         let finished = journal.finished().unwrap_or_else(|error| panic!("{error}"));
-        finished.into_values().collect()
+        let finished: Vec<Measurement> = finished.into_values().collect();
+        if !finished.is_empty() {
+            let run = weir_report::load_run(&self.run_folder()).unwrap_or_else(|error| panic!("{error}"));
+            assert!(run.broken.is_empty(), "weir calls its own record damaged: {:?}", run.broken);
+            let read: Vec<Measurement> = run.trials.into_iter().map(|trial| trial.measurement).collect();
+            assert_eq!(read, finished);
+        }
+        finished
     }
 }
 

@@ -26,7 +26,7 @@ const SECOND: u64 = 1_000_000_000;
 const STEPS: u64 = 60;
 
 /// A misbehaviour that a short window shows, the check that has to name it, and a word of it.
-const FAULTS: [(&str, &str); 8] = [
+const FAULTS: [(&str, &str); 10] = [
     ("cache", "conservation-requests"),
     ("forge", "conservation-requests"),
     ("strip", "conservation-requests"),
@@ -35,6 +35,8 @@ const FAULTS: [(&str, &str); 8] = [
     ("corrupt=10", "wrong-answers"),
     ("refuse=10", "refusals"),
     ("reset=10", "refusals"),
+    ("truncate=10", "wrong-answers"),
+    ("method=PUT", "altered-requests"),
 ];
 
 /// What happens to a run from outside.

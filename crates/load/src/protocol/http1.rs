@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use weir_model::load::{LoadSpec, RequestSpec};
 use weir_wire::http1::{Framing, Limits, ParseError, ResponseEvent, ResponseParser, encode, headers};
-use weir_wire::names::{NAME_LENGTH, Name};
+use weir_wire::names::Name;
 
-use super::http_template::{BODY_IN_PLACE, HttpTemplate, NO_NAME, header, headers_but};
+use super::http_template::{BODY_IN_PLACE, HttpTemplate, header, headers_but, unnamed_value};
 use super::{Alpn, Encoded, Event, Instance, Protocol, Refusal, Responses, leak};
 use crate::generator::Generator;
 
@@ -71,6 +71,7 @@ impl Session {
 impl Protocol for Http1 {
     const ALPN: Alpn = Alpn::Offered("http/1.1");
     const SUCCESS: Range<u16> = 200..400;
+    const SENDS_REQUESTS_ALONE: bool = true;
     type Session = Session;
     type Error = ParseError;
 
@@ -204,15 +205,14 @@ impl Request {
             let template = HttpTemplate::of(&request.request, &all, spec.names.as_ref(), spec.feed.as_ref())?;
             return Ok(Request { head, content: Content::Template(template) });
         }
-        if let Some(names) = &spec.names {
-            all.push((&names.header, NO_NAME));
-        }
+        let value = spec.names.as_ref().map(|names| (&*names.header, unnamed_value(names, &request.request, &all)));
+        all.extend(value.iter().map(|(header, value)| (*header, value.as_str())));
         let body = &request.request.body;
         let mut bytes = Vec::new();
         encode::request(&mut bytes, &request.request.method, &request.request.path, &all, body)
             .map_err(|error| format!("the request cannot be sent: {error}"))?;
         // The header with the name is the last of the given ones, so that nothing before it looks like it.
-        let name_at = spec.names.as_ref().map_or(0, |names| at_name(&bytes, &names.header));
+        let name_at = value.map_or(0, |(header, value)| at_name(&bytes, header, &value));
         let body = if body.len() < BODY_IN_PLACE {
             &[]
         } else {
@@ -223,11 +223,11 @@ impl Request {
     }
 }
 
-/// Where in a request's bytes the name stands.
-fn at_name(bytes: &[u8], header: &str) -> usize {
-    let line = format!("\r\n{header}: {NO_NAME}\r\n");
+/// The place of the name in a request's bytes; `value` is the header's whole value.
+fn at_name(bytes: &[u8], header: &str, value: &str) -> usize {
+    let line = format!("\r\n{header}: {value}\r\n");
     let at = bytes.windows(line.len()).position(|window| window == line.as_bytes()).unwrap_or(0);
-    at + line.len() - "\r\n".len() - NAME_LENGTH
+    at + line.len() - "\r\n".len() - value.len()
 }
 
 #[cfg(test)]
@@ -347,7 +347,10 @@ mod tests {
                 let mut session = Session::default();
                 let encoded = protocol.encode(&mut session, 0, 0, Some(name), &mut generator, &mut Vec::new()).unwrap();
                 let Encoded::Ready(bytes, rest) = encoded else { panic!("{encoded:?}") };
-                assert_eq!(weir_wire::http1::header(bytes, "x-n"), Some(&name.text()[..]));
+                let value = weir_wire::http1::header(bytes, "x-n").unwrap();
+                assert_eq!(value[..16], name.text());
+                let (digest, _) = weir_wire::digest::Digest::parse(&value[16..]).unwrap();
+                assert_eq!(digest.length as usize, body.len());
                 assert!(bytes.ends_with(body) || rest == body);
             }
         }

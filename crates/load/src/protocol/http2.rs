@@ -8,7 +8,7 @@ use weir_model::load::{ANSWER_HEADER, ErrorKind, LoadProtocol, LoadSpec, Request
 use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared, ResetCause, SendError, Values};
 use weir_wire::names::Name;
 
-use super::http_template::{HttpTemplate, NO_NAME, header, headers_but};
+use super::http_template::{HttpTemplate, header, headers_but, unnamed_value};
 use super::{Alpn, Encoded, Event, Instance, Protocol, Refusal, Responses, leak};
 use crate::generator::Generator;
 use crate::template::Template;
@@ -29,8 +29,8 @@ pub(crate) struct Http2 {
 /// A kind of request.
 #[derive(Debug)]
 enum Request {
-    /// Always the same.
-    Fixed { head: Prepared, body: &'static [u8] },
+    /// Always the same but for its name, with which `name_value` begins.
+    Fixed { head: Prepared, body: &'static [u8], name_value: Vec<u8> },
     /// With fields, in the path or body, in the headers at these indices, and in the authority, which is the last header.
     Template { template: HttpTemplate, head: Prepared, changing: Vec<usize> },
 }
@@ -73,26 +73,25 @@ impl Protocol for Http2 {
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {
         let Some(client) = session else { return Err(Refusal::Exhausted) };
-        let name = name.map(Name::text);
         let sent = match &self.requests[kind as usize] {
-            Request::Fixed { head, body } => {
+            Request::Fixed { head, body, name_value } => {
                 let body = if body.is_empty() { Body::None } else { Body::Static(body) };
-                match &name {
+                match name.map(|name| generator.named(kind, name_value, 0, name)) {
                     None => client.request(stream, head, body, out),
-                    Some(name) => {
-                        client.request_filled(stream, head, Values { headers: &[name], ..Values::default() }, body, out)
+                    Some(value) => {
+                        client.request_filled(stream, head, Values { headers: &[value], ..Values::default() }, body, out)
                     }
                 }
             }
             Request::Template { template, head, changing } => {
-                let parts = template.render_parts(generator.next(kind));
+                let parts = template.render_parts(generator.next(kind), name);
                 let mut values: [&[u8]; MAX_CHANGING] = [&[]; MAX_CHANGING];
                 for (value, index) in values.iter_mut().zip(changing) {
                     *value = parts.header(*index);
                 }
                 let mut filled = changing.len();
-                if let Some(name) = &name {
-                    values[filled] = name;
+                if let Some(value) = parts.name_value() {
+                    values[filled] = value;
                     filled += 1;
                 }
                 let body = match parts.fixed {
@@ -141,7 +140,12 @@ impl Protocol for Http2 {
                 responses.of(tag).begun();
                 Event::Progress
             }
-            ClientEvent::End { tag } => Event::Complete { stream: tag, reusable: true },
+            ClientEvent::End { tag, sent } => {
+                if !sent {
+                    responses.of(tag).before_its_request();
+                }
+                Event::Complete { stream: tag, reusable: true }
+            }
             ClientEvent::Reset { tag, cause } => match cause {
                 // The peer never processed it, so that it can be sent elsewhere (RFC 9113 section 8.7).
                 ResetCause::GoneAway => Event::Unprocessed { stream: tag },
@@ -187,9 +191,8 @@ impl Request {
         }
         let given = all.len();
         // Headers that change are sent last, and that with the name after those of the template.
-        if let Some(names) = &spec.names {
-            all.push((&names.header, NO_NAME));
-        }
+        let value = spec.names.as_ref().map(|names| (&*names.header, unnamed_value(names, &request.request, &all)));
+        all.extend(value.iter().map(|(header, value)| (*header, value.as_str())));
         let parts = http2::Request {
             method: &request.request.method,
             scheme: if spec.tls.is_some() { "https" } else { "http" },
@@ -202,12 +205,13 @@ impl Request {
             let name: Vec<usize> = (given..all.len()).collect();
             let head = Prepared::template(&parts, http2::Template { headers: &name, ..http2::Template::default() })
                 .map_err(wrong)?;
-            return Ok(Request::Fixed { head, body: leak(request.request.body.clone()) });
+            let name_value = value.map(|(_, value)| value.into_bytes()).unwrap_or_default();
+            return Ok(Request::Fixed { head, body: leak(request.request.body.clone()), name_value });
         }
         let is_text = |text: &str| Template::parse(text.as_bytes()).is_ok_and(|template| template.is_text());
         // A template is checked as one of HTTP/1.1, which has a Host. It is last, where it changes no header's index.
         let with_host: Vec<(&str, &str)> = all[..given].iter().copied().chain([("Host", authority)]).collect();
-        let template = HttpTemplate::of(&request.request, &with_host, None, spec.feed.as_ref())?;
+        let template = HttpTemplate::of(&request.request, &with_host, spec.names.as_ref(), spec.feed.as_ref())?;
         let changing: Vec<usize> = (0..given).filter(|index| !is_text(all[*index].1)).collect();
         if changing.len() >= MAX_CHANGING {
             return Err(format!("{} headers with fields; expected: at most {}", changing.len(), MAX_CHANGING - 1));

@@ -5,8 +5,9 @@
 
 use weir_model::load::{Feed, Names, RequestSpec};
 use weir_model::suite::Request;
-use weir_wire::http1::encode;
-use weir_wire::names::{NAME_LENGTH, Name};
+use weir_wire::digest::{DIGEST_LENGTH, Digest, DigestKey, compared_headers};
+use weir_wire::http1::{self, encode};
+use weir_wire::names::{AnswerKey, NAME_LENGTH, Name};
 
 use super::leak;
 use crate::generator::Fields;
@@ -14,9 +15,6 @@ use crate::template::Template;
 
 /// Bodies from this size are sent from where they lie; smaller ones are cheaper to copy behind the head.
 pub(super) const BODY_IN_PLACE: usize = 4096;
-
-/// What stands in the place of a name until a request is sent.
-pub(super) const NO_NAME: &str = "0000000000000000";
 
 const LINE_END: usize = 2;
 
@@ -29,8 +27,23 @@ pub(crate) struct HttpTemplate {
     /// HTTP/1.1: all up to the body, or up to where the body's length stands if that is not fixed; with the body, where
     /// that is short and fixed.
     head: Template,
-    /// How many bytes before the end of `head` the name begins, where requests have names.
-    name_before_end: Option<usize>,
+    /// Where requests have names.
+    name_template: Option<NameTemplate>,
+}
+
+/// How a request with fields gets its name and digest.
+#[derive(Debug)]
+struct NameTemplate {
+    key: DigestKey,
+    method: String,
+    /// The names of the headers in the digest, as they stand behind it.
+    compared: String,
+    /// The digests of what has no fields.
+    target: Option<u32>,
+    headers: Option<u32>,
+    body: Option<u32>,
+    /// How many bytes before the end of the head the header's value begins.
+    before_end: usize,
 }
 
 /// A template's body.
@@ -67,12 +80,15 @@ impl HttpTemplate {
         check(&request.method, &path, &headers)?;
 
         let mut head = head(&request.method, &path, &headers);
-        if let Some(names) = named {
-            head.push_text(format!("{}: {NO_NAME}\r\n", names.header).as_bytes());
+        let mut name_template = named.map(|names| NameTemplate::new(names, &request.method, &path, &headers, &body));
+        if let (Some(names), Some(name_template)) = (named, &name_template) {
+            head.push_text(format!("{}: ", names.header).as_bytes());
+            head.push_text(&name_template.value(Name::default(), Digest::default()));
+            head.push_text(b"\r\n");
         }
-        let mut after_name = LINE_END;
+        let mut after_value = LINE_END;
         let mut push = |head: &mut Template, text: &[u8]| {
-            after_name += text.len();
+            after_value += text.len();
             head.push_text(text);
         };
         let body = match body.fixed_len() {
@@ -94,20 +110,20 @@ impl HttpTemplate {
         {
             push(&mut head, body);
         }
-        let name_before_end = named.map(|_| NAME_LENGTH + after_name);
-        Ok(HttpTemplate { path, headers, body, head, name_before_end })
+        if let Some(name_template) = &mut name_template {
+            name_template.before_end = name_template.value(Name::default(), Digest::default()).len() + after_value;
+        }
+        Ok(HttpTemplate { path, headers, body, head, name_template })
     }
 
     /// Renders a request of HTTP/1.1: its bytes, and what of its body is sent from where it lies.
     pub(crate) fn render<'a>(&self, fields: Fields<'a>, name: Option<Name>) -> (&'a [u8], &'static [u8]) {
-        let Fields { number, random, text, body: scratch, .. } = fields;
+        let Fields { number, random, text, body: scratch, list, .. } = fields;
         self.head.render(text, number, random);
-        if let (Some(name), Some(before_end)) = (name, self.name_before_end) {
-            let at = text.len() - before_end;
-            text[at..at + NAME_LENGTH].copy_from_slice(&name.text());
-        }
+        let end = text.len();
+        let mut apart: &'static [u8] = &[];
         match &self.body {
-            Body::Fixed(body) if body.len() >= BODY_IN_PLACE => return (text, body),
+            Body::Fixed(body) if body.len() >= BODY_IN_PLACE => apart = body,
             Body::Fixed(_) => {}
             Body::Even(body) => body.render(text, number, random),
             Body::Uneven(body) => {
@@ -118,12 +134,24 @@ impl HttpTemplate {
                 text.extend_from_slice(scratch);
             }
         }
-        (text, &[])
+        if let (Some(name), Some(name_template)) = (name, &self.name_template) {
+            let body: &[u8] = match &self.body {
+                Body::Fixed(body) => body,
+                Body::Even(_) => &text[end..],
+                Body::Uneven(_) => scratch,
+            };
+            let target = text.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+            let digest = name_template.digest(target, http1::headers(text), body, list);
+            let (into_name, into_digest) = text[end - name_template.before_end..].split_at_mut(NAME_LENGTH);
+            into_name.copy_from_slice(&name.text());
+            into_digest[..DIGEST_LENGTH].copy_from_slice(&digest.text());
+        }
+        (text, apart)
     }
 
-    /// Renders path, header values and body, each for itself.
-    pub(crate) fn render_parts<'a>(&'a self, fields: Fields<'a>) -> Parts<'a> {
-        let Fields { number, random, text, body: scratch, ends } = fields;
+    /// Renders path, header values and body, each for itself, and the value of the header with the name.
+    pub(crate) fn render_parts<'a>(&'a self, fields: Fields<'a>, name: Option<Name>) -> Parts<'a> {
+        let Fields { number, random, text, body: scratch, ends, list } = fields;
         for template in std::iter::once(&self.path).chain(self.headers.iter().map(|(_, value)| value)) {
             template.render(text, number, random);
             ends.push(text.len());
@@ -135,8 +163,91 @@ impl HttpTemplate {
                 None
             }
         };
+        if let (Some(name), Some(name_template)) = (name, &self.name_template) {
+            let parts = Parts { template: self, text, ends, filled: scratch, fixed };
+            let headers = parts.headers().map(|(name, value)| (name.as_bytes(), value));
+            let digest = name_template.digest(parts.path(), headers, parts.body(), list);
+            name_template.put(name, digest, text);
+            ends.push(text.len());
+        }
         Parts { template: self, text, ends, filled: scratch, fixed }
     }
+}
+
+impl NameTemplate {
+    fn new(
+        names: &Names,
+        method: &str,
+        path: &Template,
+        headers: &[(String, Template)],
+        body: &Template,
+    ) -> NameTemplate {
+        let key = DigestKey::from(AnswerKey(names.key));
+        // Names have no fields; what `Connection` lists is taken from a sample.
+        let samples: Vec<String> = headers
+            .iter()
+            .map(|(_, value)| String::from_utf8_lossy(&value.samples().swap_remove(0)).into_owned())
+            .collect();
+        let sample = headers.iter().zip(&samples).map(|((name, _), value)| (name.as_str(), value.as_str()));
+        let compared = compared_headers(sample.clone());
+        let sample = sample.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let is_compared = |name: &str| compared.split(',').any(|one| name.eq_ignore_ascii_case(one));
+        let headers_change = headers.iter().any(|(name, value)| is_compared(name) && !value.is_text());
+        let fixed = |template: &Template| template.is_text().then(|| template.samples().swap_remove(0));
+        NameTemplate {
+            key,
+            method: method.to_owned(),
+            target: fixed(path).map(|path| key.target(method.as_bytes(), &path)),
+            headers: (!headers_change).then(|| key.headers(compared.as_bytes(), sample, &mut Vec::new())),
+            body: fixed(body).map(|body| key.body(&body)),
+            compared,
+            before_end: 0,
+        }
+    }
+
+    /// The digest of a request that has this target, these headers and this body. `scratch` is overwritten.
+    fn digest<'h>(
+        &self,
+        target: &[u8],
+        headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone,
+        body: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> Digest {
+        Digest {
+            target: self.target.unwrap_or_else(|| self.key.target(self.method.as_bytes(), target)),
+            headers: self.headers.unwrap_or_else(|| self.key.headers(self.compared.as_bytes(), headers, scratch)),
+            body: self.body.unwrap_or_else(|| self.key.body(body)),
+            length: body.len() as u32,
+        }
+    }
+
+    /// Appends the header's value.
+    fn put(&self, name: Name, digest: Digest, out: &mut Vec<u8>) {
+        out.extend_from_slice(&name.text());
+        out.extend_from_slice(&digest.text());
+        if !self.compared.is_empty() {
+            out.push(b'-');
+            out.extend_from_slice(self.compared.as_bytes());
+        }
+    }
+
+    fn value(&self, name: Name, digest: Digest) -> Vec<u8> {
+        let mut value = Vec::new();
+        self.put(name, digest, &mut value);
+        value
+    }
+}
+
+/// The value of the header with the name, for a request in which only the name changes: zeros in its place, and the digest. `headers` are
+/// all that the request has.
+pub(super) fn unnamed_value(names: &Names, request: &Request, headers: &[(&str, &str)]) -> String {
+    let headers: Vec<(String, Template)> =
+        headers.iter().map(|(name, value)| ((*name).to_owned(), Template::text(value.as_bytes()))).collect();
+    let (path, body) = (Template::text(request.path.as_bytes()), Template::text(&request.body));
+    let name_template = NameTemplate::new(names, &request.method, &path, &headers, &body);
+    let digest = name_template.digest(b"", std::iter::empty(), &request.body, &mut Vec::new());
+    let digest = name_template.value(Name::default(), digest);
+    String::from_utf8_lossy(&digest).into_owned()
 }
 
 /// A rendered request in parts.
@@ -165,6 +276,25 @@ impl<'a> Parts<'a> {
     /// The value of the last one; the path, where there is none.
     pub(crate) fn last_header(&self) -> &'a [u8] {
         self.part(self.template.headers.len())
+    }
+
+    /// The body, with or without fields.
+    fn body(&self) -> &'a [u8] {
+        match self.fixed {
+            Some(body) => body,
+            None => self.filled,
+        }
+    }
+
+    /// The headers, as they were given to [`HttpTemplate::of`].
+    pub(crate) fn headers(self) -> impl Iterator<Item = (&'a str, &'a [u8])> + Clone {
+        (1..).zip(&self.template.headers).map(move |(index, (name, _))| (name.as_str(), self.part(index)))
+    }
+
+    /// The value of the header with the name, if it has one.
+    pub(crate) fn name_value(&self) -> Option<&'a [u8]> {
+        let after_headers = self.template.headers.len() + 1;
+        (self.ends.len() > after_headers).then(|| self.part(after_headers))
     }
 
     fn part(&self, index: usize) -> &'a [u8] {
@@ -280,17 +410,24 @@ mod tests {
     }
 
     /// Buffers to render into.
-    struct Buffers(ChaCha8Rng, Vec<u8>, Vec<u8>, Vec<usize>);
+    struct Buffers(ChaCha8Rng, Vec<u8>, Vec<u8>, Vec<usize>, Vec<u8>);
 
     impl Buffers {
         fn new() -> Buffers {
-            Buffers(ChaCha8Rng::seed_from_u64(1), Vec::with_capacity(256), Vec::with_capacity(64), Vec::new())
+            Buffers(
+                ChaCha8Rng::seed_from_u64(1),
+                Vec::with_capacity(256),
+                Vec::with_capacity(64),
+                Vec::new(),
+                Vec::new(),
+            )
         }
 
         fn fields(&mut self, number: u64) -> Fields<'_> {
             self.1.clear();
             self.2.clear();
-            Fields { number, random: &mut self.0, text: &mut self.1, body: &mut self.2, ends: &mut self.3 }
+            let Buffers(random, text, body, ends, list) = self;
+            Fields { number, random, text, body, ends, list }
         }
     }
 
@@ -349,31 +486,52 @@ mod tests {
         let headers = [HOST, ("x-id", "a{{seq}}b"), ("x-more", "{{pick:c}}")];
         let template = HttpTemplate::new(&request("POST", "/{{seq}}", b"{{seq}}!"), &headers, None).unwrap();
         let mut buffers = Buffers::new();
-        let parts = template.render_parts(buffers.fields(9));
+        let parts = template.render_parts(buffers.fields(9), None);
         assert_eq!(parts.path(), b"/9");
         assert_eq!([0, 1, 2].map(|index| parts.header(index)), [&b"origin.test"[..], b"a9b", b"c"]);
         assert_eq!(parts.last_header(), b"c");
-        assert_eq!((parts.filled, parts.fixed), (&b"9!"[..], None));
+        assert_eq!((parts.filled, parts.fixed, parts.name_value()), (&b"9!"[..], None, None));
     }
 
     #[test]
-    fn the_name_stands_in_its_header_whatever_follows() {
-        let names = Names { header: "x-n".into(), load: 1, one_clock: true, key: [0; 2] };
+    fn name_and_digest_are_those_of_the_request_whatever_changes_in_it() {
+        let names = Names { header: "x-n".into(), load: 1, one_clock: true, key: [5, 9] };
+        let key = DigestKey::from(AnswerKey(names.key));
         let large = vec![b'x'; BODY_IN_PLACE];
-        for (method, body) in [
+        let bodies = [
             ("GET", &b""[..]),
             ("POST", b""),
             ("POST", b"abc"),
             ("PUT", b"{{hex:3}}"),
             ("PUT", b"{{seq}}"),
             ("PUT", &large),
-        ] {
-            let template = HttpTemplate::new(&request(method, "/{{seq}}", body), &[HOST], Some(&names)).unwrap();
+        ];
+        for ((method, body), path, value) in bodies
+            .into_iter()
+            .flat_map(|body| [(body, "/{{seq}}", "a; b"), (body, "/", "a={{uuid}}; b"), (body, "/?{{seq}}", "{{seq}}")])
+        {
+            let headers = [HOST, ("Cookie", value), ("X-Forwarded-For", "{{seq}}"), ("X-A", "b")];
+            let template = HttpTemplate::new(&request(method, path, body), &headers, Some(&names)).unwrap();
             for number in [0, 7, 12_345] {
-                let mut buffers = Buffers::new();
-                let (text, _) = template.render(buffers.fields(number), Some(Name::new(1, 2, number)));
-                let name = weir_wire::http1::header(text, "x-n");
-                assert_eq!(name, Some(&Name::new(1, 2, number).text()[..]), "{}", String::from_utf8_lossy(text));
+                let (mut buffers, name) = (Buffers::new(), Name::new(1, 2, number));
+                let (text, apart) = template.render(buffers.fields(number), Some(name));
+                let head_end = text.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+                let (head, body) = text.split_at(head_end);
+                let body = if apart.is_empty() { body } else { apart };
+                let value = http1::header(head, "x-n").unwrap();
+                let target = head.split(|byte| *byte == b' ').nth(1).unwrap();
+                let expected = Digest {
+                    target: key.target(method.as_bytes(), target),
+                    headers: key.headers(b"cookie,x-a", http1::headers(head), &mut Vec::new()),
+                    body: key.body(body),
+                    length: body.len() as u32,
+                };
+                let (of_name, rest) = value.split_at(NAME_LENGTH);
+                assert_eq!(of_name, name.text(), "{}", String::from_utf8_lossy(text));
+                assert_eq!(Digest::parse(rest), Some((expected, &b"cookie,x-a"[..])), "{path}");
+                let mut again = Buffers::new();
+                let parts = template.render_parts(again.fields(number), Some(name));
+                assert_eq!(parts.name_value(), Some(value), "in parts");
             }
         }
     }

@@ -49,6 +49,9 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
     /// Which statuses are successes, where the request does not name one. A protocol without statuses reports 0.
     const SUCCESS: Range<u16>;
 
+    /// A connection sends requests and nothing else, so that unsent bytes are the end of the last request.
+    const SENDS_REQUESTS_ALONE: bool = false;
+
     /// For error texts: when a connection that is still negotiating failed, such as `before its SETTINGS came`.
     const NEGOTIATING: &'static str = "before it was ready";
 
@@ -308,6 +311,12 @@ impl PartialResponse<'_> {
         if let Some(names) = &mut self.watches.names {
             names.answered(self.stream.name, self.stream.sent(), value());
         }
+    }
+
+    /// It is complete, and a part of its request was not sent.
+    #[cold]
+    pub(crate) fn before_its_request(&mut self) {
+        self.stream.response.before_its_request();
     }
 
     /// It is wrong in a way that its protocol knows.

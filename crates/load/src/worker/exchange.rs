@@ -265,7 +265,11 @@ impl<P: Protocol> Worker<P> {
             self.connector.used += 1;
         }
         let usable = reusable && slot.remaining > 0 && nth < slot.streams;
+        let unsent = self.sends_bodies && slot.in_flight == 1 && slot.conn.is_some_and(|conn| io.unsent(conn) > 0);
         let stream = self.pool.end(id, stream_id);
+        if unsent {
+            stream.response.before_its_request();
+        }
         let expectation = &self.plan.expectations[stream.request as usize];
         let verdict = match (stream.response.coded(), &mut self.watches.codings) {
             (Some(coded), Some(codings)) => codings.validate(expectation, &stream.response, coded),
@@ -331,9 +335,13 @@ impl<P: Protocol> Worker<P> {
         }
     }
 
-    /// The request of a stream ended without a response.
+    /// The request of a stream ended without a whole response.
     fn fail(&mut self, id: SlotId, stream: StreamId, kind: ErrorKind, now: u64) {
         let stream = self.pool.end(id, stream);
+        // A key-value server's response has no head, and is nothing before it is whole.
+        let has_begun = stream.first > 0 && self.plan.spec.keyvalue.is_none();
+        let has_ended = matches!(kind, ErrorKind::Reset | ErrorKind::ClosedEarly | ErrorKind::StreamReset);
+        let kind = if has_begun && has_ended { ErrorKind::Truncated } else { kind };
         self.recorder.failed(stream, kind, now);
     }
 

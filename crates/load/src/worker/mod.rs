@@ -84,6 +84,8 @@ pub(crate) struct Worker<P: Protocol> {
     transport: Transport,
     /// Bytes that nobody looks at may be dropped by the driver: without TLS, on TCP.
     may_skip: bool,
+    /// Requests have bodies, and a response may come before all of its request has left.
+    sends_bodies: bool,
     recorder: Recorder,
     watches: Watches,
     busy_poll: BusyPoll,
@@ -114,6 +116,7 @@ impl<P: Protocol> Worker<P> {
             pool: Pool::new(share.connections + share.more, plan.streams, now),
             connector: Connector::new(&plan, &share, now),
             transport: Transport::new(&plan),
+            sends_bodies: P::SENDS_REQUESTS_ALONE && plan.sends_bodies(),
             may_skip: plan.tls.is_none() && plan.spec.targets.iter().all(Target::is_tcp),
             recorder: Recorder::new(&plan, share.local, now, messages, spares),
             watches: Watches {
@@ -275,7 +278,14 @@ impl<P: Protocol> Worker<P> {
         let was = self.recorder.phase();
         self.recorder.next_interval(io, self.connector.open, self.busy_poll.spent());
         let phase = self.recorder.phase();
-        if phase == was || !self.plan.spec.leave_queue {
+        if phase == was {
+            return;
+        }
+        // A load that is cut short in the warm-up has no window, and no changes in it.
+        if phase > Phase::Warmup && was <= Phase::Warmup {
+            self.watches.headers.begin_window();
+        }
+        if !self.plan.spec.leave_queue {
             return;
         }
         match phase {

@@ -215,6 +215,7 @@ impl Recorder {
         match verdict {
             Ok(()) => {
                 counts.right += 1;
+                counts.early += u64::from(stream.response.is_early());
                 if let Some(of_request) = counts.of_request(stream.request) {
                     of_request.right += 1;
                 }

@@ -5,7 +5,7 @@ use weir_model::load::{ErrorKind, LoadSpec};
 use weir_model::suite::LoadKind;
 use weir_net::Driver;
 
-use crate::script::Do;
+use crate::script::{Do, Server};
 use crate::servers::{http, http_at, ok, response};
 use crate::world::*;
 
@@ -40,7 +40,7 @@ fn a_request_that_is_not_answered_in_time_is_a_timeout_and_the_next_goes_on() {
 }
 
 #[test]
-fn resets_early_closes_and_nonsense_have_their_kinds() {
+fn resets_early_closes_half_answers_and_nonsense_have_their_kinds() {
     let world = world();
     let server = http(&world, |asked| match asked.number % 6 {
         0 => vec![Do::Reset],
@@ -52,8 +52,59 @@ fn resets_early_closes_and_nonsense_have_their_kinds() {
     });
     let spec = LoadSpec { connections: 1, duration_s: 20.0, ..order(server.addr, counted(24)) };
     let result = load(&world, &spec).unwrap();
-    assert_eq!(errors(&result.total), [("reset", 4), ("closed_early", 8), ("protocol", 8)]);
+    assert_eq!(errors(&result.total), [("reset", 4), ("closed_early", 4), ("truncated", 4), ("protocol", 8)]);
     assert_eq!([result.total.right, result.total.sent, server.requests()], [4, 24, 24], "nothing is sent twice");
+}
+
+#[test]
+fn a_response_that_begins_and_does_not_end_is_truncated_however_it_is_cut_off() {
+    const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+    const LENGTH: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234";
+    const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n";
+    let ends: [fn() -> Do; 3] = [|| Do::End, || Do::Close, || Do::Reset];
+    for begun in [CHUNKED, LENGTH, HEAD, b"HTTP/1.1 200"] {
+        for end in ends {
+            let world = world();
+            let server = http(&world, move |asked| match asked.number % 2 {
+                0 => vec![Do::Send(begun.to_vec()), Do::Wait(MS), end()],
+                _ => ok("ok"),
+            });
+            let spec = LoadSpec { connections: 1, duration_s: 20.0, ..order(server.addr, counted(10)) };
+            let result = load(&world, &spec).unwrap();
+            assert_eq!(errors(&result.total), [("truncated", 5)], "{}", String::from_utf8_lossy(begun));
+            assert_eq!((result.total.right, result.total.wrong_answers(), result.total.refusals()), (5, 5, 0));
+        }
+    }
+}
+
+#[test]
+fn responses_before_their_requests_are_counted_and_those_to_whole_requests_are_not() {
+    for (early, size) in [(true, 3 << 20), (false, 3 << 20), (true, 100)] {
+        let world = world();
+        let server = Server::start(&world, "127.0.0.1:0", None, move |_, _| {
+            let mut left = 0;
+            Box::new(move |input, _| {
+                let body = input.len().min(left);
+                left -= body;
+                input.drain(..body);
+                if left > 0 || input.is_empty() {
+                    return if left == 0 && body > 0 && !early { Some(ok("ok")) } else { None };
+                }
+                let end = input.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+                input.drain(..end);
+                left = size;
+                early.then(|| ok("ok"))
+            })
+        });
+        let mut spec = LoadSpec { connections: 1, duration_s: 20.0, ..order(server.addr, counted(4)) };
+        spec.requests[0].request.method = "POST".into();
+        spec.requests[0].request.body = vec![7; size];
+        let result = load(&world, &spec).unwrap();
+        // A small body has left before the response comes.
+        let counted = if early && size > 100 { 4 } else { 0 };
+        assert_eq!((result.total.right, result.total.early), (4, counted), "{early} {size}");
+        assert_eq!(result.request_body_bytes, Some(4 * size as u64));
+    }
 }
 
 #[test]

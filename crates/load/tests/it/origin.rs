@@ -206,7 +206,7 @@ fn every_answer_has_the_name_of_its_request() {
                 if body > 0 {
                     let path = if template { "/echo?x={{random:1..9999}}" } else { "/echo" };
                     let body = if template { b"{{seq:1000}}".to_vec() } else { payload(body) };
-                    let headers = vec![("x-other".into(), "{{uuid}}".into())];
+                    let headers = vec![("x-other".into(), "{{uuid}}".into()), ("Cookie".into(), "a=1; b=2".into())];
                     let request = &mut spec.requests[0];
                     request.template = template;
                     request.request = Request { method: "POST".into(), headers, body, ..Request::get(path) };
@@ -218,6 +218,9 @@ fn every_answer_has_the_name_of_its_request() {
             assert_eq!(result.names, Some(NameCounts { own: sent, ..NameCounts::default() }), "{name}");
             let expected = NameCounters { named: sent, distinct: sent, ..NameCounters::default() };
             assert_eq!(counters.names, expected, "{name}");
+            assert_eq!((counters.contents.is_none(), result.total.early), (true, 0), "{name}: {:?}", counters.contents);
+            // The length of a number is not known beforehand.
+            assert_eq!(result.request_body_bytes, (!template).then_some(counters.body_bytes_in), "{name}");
         }
     }
 }

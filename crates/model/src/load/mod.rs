@@ -75,9 +75,9 @@ pub enum ErrorKind {
     ConnectFailed,
     /// The connection was not made within the timeout.
     ConnectTimeout,
-    /// The peer reset the connection while a request was in flight.
+    /// The peer reset the connection while a request was in flight, before its response began.
     Reset,
-    /// The peer closed the connection before the answer was complete.
+    /// The peer closed the connection before the response began.
     ClosedEarly,
     /// No complete answer within the timeout.
     Timeout,
@@ -87,7 +87,9 @@ pub enum ErrorKind {
     WrongBody,
     /// A header of the answer is not the expected one.
     WrongHeader,
-    /// The peer ended the request's HTTP/2 stream and kept the connection.
+    /// HTTP: the response began, and the peer ended the connection or the stream before it was complete.
+    Truncated,
+    /// The peer ended the request's HTTP/2 stream before its response began, and kept the connection.
     StreamReset,
     /// The TLS handshake failed, or what came is not TLS.
     Tls,
@@ -114,6 +116,10 @@ pub enum ErrorKind {
 impl ErrorKind {
     /// All kinds, in the order of their discriminants.
     pub const ALL: &[ErrorKind] = ErrorKind::VARIANTS;
+
+    /// A wrong body, header or status, half a response, or bytes that break the protocol. A status may also be a refusal.
+    pub const WRONG: [ErrorKind; 5] =
+        [ErrorKind::WrongBody, ErrorKind::WrongHeader, ErrorKind::Truncated, ErrorKind::BadStatus, ErrorKind::Protocol];
 
     /// A response came, though a wrong one.
     pub fn is_response(self) -> bool {
@@ -200,6 +206,9 @@ pub struct LoadResult {
     pub window: Counts,
     /// Counts over the client's whole life, warm-up included: what the audit balances against the origin.
     pub total: Counts,
+    /// Body bytes of all requests of `total`, where that follows from their number: each kind that is counted has bodies of one length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_body_bytes: Option<u64>,
     /// Of `total`, what wrote keys before the load began.
     #[serde(default)]
     pub preload: Option<Counts>,
@@ -331,12 +340,12 @@ impl CodedAnswers {
     }
 }
 
-/// Samples of the headers of right answers, over the client's whole life.
+/// Samples of the headers of successful responses in the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeaderSamples {
     /// How many answers were looked at.
     pub sampled: u64,
-    /// How they differed from the first.
+    /// How they differed from the window's first.
     pub changes: Vec<HeaderChange>,
     /// `Location` of the first response, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -366,7 +375,7 @@ impl HeaderSamples {
 pub struct HeaderChange {
     /// Its name in lower case.
     pub name: String,
-    /// Its value in the first answer; `None`: it was not there.
+    /// Its value in the window's first response; `None`: it was not there.
     pub was: Option<String>,
     /// Its value later; `None`: it was not there.
     pub is: Option<String>,
@@ -447,6 +456,10 @@ fn one() -> u32 {
     1
 }
 
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
 /// What TLS came to. What a connection negotiated is counted by its names; more than one means that the peer was not
 /// consistent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -508,6 +521,9 @@ pub struct Counts {
     pub right_body_bytes_in_window: u64,
     /// Body bytes of all answers.
     pub body_bytes: u64,
+    /// Successful responses that were complete before all of their request was sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub early: u64,
     /// All bytes received, heads included; under TLS as they came: records and handshakes.
     pub bytes_in: u64,
     /// All bytes received, heads included, after decryption; without TLS the same as `bytes_in`. 0 in records of older versions.
@@ -554,13 +570,12 @@ impl Counts {
         hung_up.sum::<u64>() + self.refused_by_status().values().sum::<u64>()
     }
 
-    /// Requests that got a wrong answer: a wrong body, header or status, or what is no answer by the protocol. Data of key-value
-    /// servers that cannot be right is not among them, nor is what was refused.
+    /// Requests that got a wrong response ([`ErrorKind::WRONG`]). Data of key-value servers that cannot be right is not among them, nor is
+    /// what was refused.
     pub fn wrong_answers(&self) -> u64 {
-        let of = |kind| self.errors.get(&kind).copied().unwrap_or(0);
+        let of = |kind| self.errors.get(kind).copied().unwrap_or(0);
         let refused: u64 = self.refused_by_status().values().sum();
-        of(ErrorKind::WrongBody) + of(ErrorKind::WrongHeader) + of(ErrorKind::Protocol) + of(ErrorKind::BadStatus)
-            - refused
+        ErrorKind::WRONG.iter().map(of).sum::<u64>() - refused
     }
 
     /// Adds another thread's or window's counts.
@@ -578,6 +593,7 @@ impl Counts {
         }
         self.right_body_bytes_in_window += other.right_body_bytes_in_window;
         self.body_bytes += other.body_bytes;
+        self.early += other.early;
         self.bytes_in += other.bytes_in;
         self.plaintext_in += other.plaintext_in;
         self.bytes_out += other.bytes_out;

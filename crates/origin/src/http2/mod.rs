@@ -272,6 +272,7 @@ impl Http2 {
     // Inlined, because otherwise the request is copied from call to call.
     #[inline(always)]
     fn complete<T: Transport>(&mut self, output: &mut FrameOutput<'_, T>, state: &mut HttpState, mut request: Request) {
+        state.end_check(request.check.take());
         if request.too_large {
             request.resolved = std::rc::Rc::new(Resolved::too_large());
         }
@@ -387,6 +388,7 @@ impl Http2 {
                 state.timers.cancel(timer);
             }
             self.abandon(&pending.request);
+            state.give_up_check(pending.request.check);
         }
     }
 

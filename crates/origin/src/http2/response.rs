@@ -10,8 +10,9 @@ use super::output::FrameOutput;
 use super::{Http2, PendingRequest, Phase, State};
 use crate::fault::Fault;
 use crate::held::Room;
-use crate::http::HttpState;
+use crate::http::{HttpState, NamedRequest};
 use crate::payload::MAX_PAYLOAD;
+use crate::request_check::BodyCheck;
 use crate::resolve::{self, Resolved, Source};
 use crate::response::{Echoed, Role, false_length};
 use crate::response_faults::Pace;
@@ -27,6 +28,8 @@ pub(super) struct Request {
     pub(super) role: Role,
     /// Its name.
     name: Option<Name>,
+    /// The check of its body.
+    pub(super) check: Option<Box<BodyCheck>>,
     /// Its body is too large to be echoed.
     pub(super) too_large: bool,
     /// Bytes of the response's body; known once that is written.
@@ -91,7 +94,8 @@ impl Request {
         let resolved = state.shared.cache.resolve(head.path);
         let resolved = resolved.accepted(|| head.headers.get("accept-encoding"));
         let role = if resolved.own { Role::Own } else { Role::Counted };
-        let name = if role == Role::Counted { state.name_among(head.headers) } else { None };
+        let NamedRequest { name, check } =
+            if role == Role::Counted { state.named_http2(head) } else { NamedRequest::default() };
         let echoed = match resolved.source {
             Source::Echo => Echoed::begin(state.buffer(), head.headers.get("content-type").unwrap_or_default()),
             Source::Headers | Source::Request => {
@@ -103,11 +107,14 @@ impl Request {
         };
         let too_large = resolved.source.has_request_body() && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
         let head_only = head.method == b"HEAD";
-        Request { stream, resolved, echoed, role, name, too_large, body_length: 0, head_only }
+        Request { stream, resolved, echoed, role, name, check, too_large, body_length: 0, head_only }
     }
 
-    /// Stores a piece of its body if it is at most `room` bytes, and the worker has room for it.
+    /// Compares a piece of its body, and stores it if it is at most `room` bytes, and the worker has room for it.
     pub(super) fn body(&mut self, state: &HttpState, piece: &[u8], room: usize) {
+        if let Some(check) = &mut self.check {
+            state.shared.check.piece(check, piece);
+        }
         if !self.resolved.source.has_request_body() || self.too_large {
             return;
         }

@@ -87,7 +87,7 @@ impl Http2 {
                         Response { status: head.status, length: head.length, headers, ..Response::default() };
                 }
                 ClientEvent::Data { tag, bytes } => asked(&mut self.answers, tag).body.extend_from_slice(bytes),
-                ClientEvent::End { tag } => asked(&mut self.answers, tag).ended = Some(at),
+                ClientEvent::End { tag, .. } => asked(&mut self.answers, tag).ended = Some(at),
                 ClientEvent::Reset { tag, cause } => asked(&mut self.answers, tag).reset = Some(cause),
                 ClientEvent::GoAway { code } => self.went_away = Some(code),
                 ClientEvent::Settings | ClientEvent::Informational { .. } => {}

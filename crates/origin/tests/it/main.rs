@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod contents;
 mod ends;
 mod faults;
 mod h2;

@@ -133,7 +133,7 @@ impl Http2 {
                         response.add(bytes)?;
                     }
                 }
-                Some(ClientEvent::End { tag }) => {
+                Some(ClientEvent::End { tag, .. }) => {
                     if let Some(Some(response)) = responses.get_mut(tag as usize) {
                         response.took = self.transport.clock().since(begun);
                     }

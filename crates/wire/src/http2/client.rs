@@ -35,6 +35,8 @@ pub enum ClientEvent<'a> {
     End {
         /// The request.
         tag: u32,
+        /// All of the request had been sent; else the rest is not.
+        sent: bool,
     },
     /// The stream was closed before its response was complete.
     Reset {
@@ -190,7 +192,7 @@ impl Client {
             return Ok(Some(match event {
                 Event::Head { tag, .. } => ClientEvent::Head { tag, head: ResponseHead::of(&self.conn) },
                 Event::Data { tag, bytes, .. } => ClientEvent::Data { tag, bytes },
-                Event::End { tag, .. } => ClientEvent::End { tag },
+                Event::End { tag, sent, .. } => ClientEvent::End { tag, sent },
                 Event::Settings => ClientEvent::Settings,
                 Event::Interim { tag, status } => ClientEvent::Informational { tag, status },
                 Event::Reset { tag, cause, .. } => ClientEvent::Reset { tag, cause },

@@ -300,7 +300,7 @@ impl Conn {
                 // The server has sent everything; it does not need the rest of the request (section 8.1).
                 self.reset(slot, Code::CANCEL, out);
             }
-            return Step::Event(Event::End { slot, id, tag });
+            return Step::Event(Event::End { slot, id, tag, sent });
         }
         Step::Done
     }

@@ -16,7 +16,7 @@ use weir_wire::http1::{
     Framing, Limits, ParseError, RequestEvent, RequestParser, ResponseEvent, ResponseParser, Version, headers,
 };
 
-use weir_wire::names::{AnswerKey, Answered, HeaderFinder, NAME_LENGTH, Name};
+use weir_wire::names::{AnswerKey, Answered, HeaderFinder, Name};
 
 /// An event that owns its bytes. Displayed in one word or two, for tables of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -288,7 +288,7 @@ pub fn requests(data: &[u8]) {
 /// Looks for headers in all heads, one after the other.
 fn names(seen: &[Seen]) {
     for name in ["host", "server", "x-weir-name", "x-weir-answer"] {
-        let mut finder = HeaderFinder::new(name, NAME_LENGTH);
+        let mut finder = HeaderFinder::new(name);
         for event in seen {
             let (Seen::Answer { raw, .. } | Seen::Request { raw, .. }) = event else { continue };
             let found = finder.find(raw);

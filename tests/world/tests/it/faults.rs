@@ -21,11 +21,10 @@ fn measure(case: &Case) -> Measurement {
     // has less to do.
     let (connections, service) = if matches!(case.load, Load::Closed(_)) { (4, 2_000) } else { (16, 50) };
     let head = "title = \"A fault\"\nblocks = 1\nseed = 1\nproducts = [\"faulty\"]\nprofile = \"tuned\"";
-    let workload = if case.fault == "gzip" { "accept_encoding = \"gzip\"" } else { "" };
     let fault = case.fault.replace("CLIENT_CPU", "0");
     let scenario = Scenario::new(1, 1, folder.path(), &[("faulty", product(&fault, service, 2))], Disk::sound());
     disturb(&scenario.realm, case.beside);
-    scenario.run(&suite(head, workload, &case.load.keys(connections))).unwrap();
+    scenario.run(&case.suite(&suite(head, "", &case.load.keys(connections)))).unwrap();
     scenario.measured().remove(0)
 }
 

@@ -1,0 +1,178 @@
+//! Compares each request that has a name with the digest behind the name ([`weir_wire::digest`]), and counts differences.
+//! [`crate::http`] calls it for heads, the sessions for bodies. It does not know connections, nor what a difference means.
+
+use weir_wire::digest::{BodyDigester, Digest, DigestKey};
+use weir_wire::http1::{self, Framing, RequestHead};
+use weir_wire::http2;
+use weir_wire::names::NAME_LENGTH;
+
+use crate::counters::WorkerCounters;
+
+/// Body checks kept for reuse.
+const SPARE: usize = 64;
+
+/// The checks of one worker.
+#[derive(Debug)]
+pub(crate) struct RequestCheck {
+    key: DigestKey,
+    /// The last head of HTTP/1.1 that agreed with its digest, the place of its name, and that digest. Most heads of a load differ in
+    /// their names alone: comparing bytes costs less than a digest.
+    last: Vec<u8>,
+    last_name_at: usize,
+    last_digest: Digest,
+    /// For the headers of which a digest is made.
+    list: Vec<u8>,
+    #[expect(clippy::vec_box, reason = "boxes go to connections, which have 8 bytes for them, and come back")]
+    spare: Vec<Box<BodyCheck>>,
+}
+
+/// A body as it comes, and what it has to be.
+#[derive(Debug)]
+pub(crate) struct BodyCheck {
+    expected: Digest,
+    length: u64,
+    /// The digest of a body that came in one piece.
+    whole: Option<u32>,
+    digester: BodyDigester,
+}
+
+impl RequestCheck {
+    /// With the key of the load's digests.
+    pub(crate) fn new(key: DigestKey) -> RequestCheck {
+        let (last, list, spare) = (Vec::new(), Vec::new(), Vec::new());
+        RequestCheck { key, last, last_name_at: 0, last_digest: Digest::default(), list, spare }
+    }
+
+    /// A head of HTTP/1.1 came, in which this is the value of the header with the name. Returns the check of its body, if there is one
+    /// to check.
+    #[inline]
+    pub(crate) fn head_http1(
+        &mut self,
+        head: &RequestHead<'_>,
+        value: &[u8],
+        counters: &WorkerCounters,
+    ) -> Option<Box<BodyCheck>> {
+        let has_body = !matches!(head.framing, Framing::None | Framing::Length(0));
+        let name_at = value.as_ptr() as usize - head.raw.as_ptr() as usize;
+        if !self.is_as_last(head.raw, name_at) {
+            let (method, target, digest) = (head.method, head.target, &value[NAME_LENGTH..]);
+            let (expected, is_same) = self.head(method, target, http1::headers(head.raw), digest, counters)?;
+            if !is_same {
+                return self.body(expected, has_body, counters);
+            }
+            self.last.clear();
+            self.last.extend_from_slice(head.raw);
+            (self.last_name_at, self.last_digest) = (name_at, expected);
+        }
+        self.body(self.last_digest, has_body, counters)
+    }
+
+    /// The same of HTTP/2.
+    pub(crate) fn head_http2(
+        &mut self,
+        head: &http2::RequestHead<'_>,
+        value: &[u8],
+        counters: &WorkerCounters,
+    ) -> Option<Box<BodyCheck>> {
+        let digest = &value[NAME_LENGTH..];
+        let (expected, _) = self.head(head.method, head.path, head.headers.iter(), digest, counters)?;
+        self.body(expected, !head.ends, counters)
+    }
+
+    /// True if a head differs from the last one in nothing but the name, which stands there.
+    #[inline]
+    fn is_as_last(&self, head: &[u8], name_at: usize) -> bool {
+        let after = name_at + NAME_LENGTH;
+        name_at == self.last_name_at
+            && head.len() == self.last.len()
+            && head[..name_at] == self.last[..name_at]
+            && head[after..] == self.last[after..]
+    }
+
+    /// Compares a head with its digest. Returns that, and whether the head agrees.
+    fn head<'h>(
+        &mut self,
+        method: &[u8],
+        target: &[u8],
+        headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone,
+        digest: &[u8],
+        counters: &WorkerCounters,
+    ) -> Option<(Digest, bool)> {
+        let Some((expected, names)) = Digest::parse(digest) else {
+            counters.unchecked.add(1);
+            return None;
+        };
+        let same_target = self.key.target(method, target) == expected.target;
+        let same_headers = self.key.headers(names, headers, &mut self.list) == expected.headers;
+        counters.altered_targets.add(u64::from(!same_target));
+        counters.altered_headers.add(u64::from(!same_headers));
+        Some((expected, same_target && same_headers))
+    }
+
+    /// The check of a request's body. `None` if it has none and needs none.
+    #[inline]
+    fn body(&mut self, expected: Digest, has_body: bool, counters: &WorkerCounters) -> Option<Box<BodyCheck>> {
+        match (has_body, expected.length) {
+            (false, 0) => None,
+            (false, _) => {
+                counters.shortened.add(1);
+                None
+            }
+            (true, _) => Some(self.body_check(expected)),
+        }
+    }
+
+    fn body_check(&mut self, expected: Digest) -> Box<BodyCheck> {
+        let Some(mut check) = self.spare.pop() else {
+            let digester = self.key.body_digester();
+            return Box::new(BodyCheck { expected, length: 0, whole: None, digester });
+        };
+        (check.expected, check.length, check.whole) = (expected, 0, None);
+        check
+    }
+
+    /// A piece of a body came.
+    #[inline]
+    pub(crate) fn piece(&self, check: &mut BodyCheck, piece: &[u8]) {
+        let is_first = check.length == 0;
+        check.length += piece.len() as u64;
+        if is_first && check.length == u64::from(check.expected.length) {
+            check.whole = Some(self.key.body(piece));
+        } else if check.length <= u64::from(check.expected.length) {
+            // One that is too long is counted as such, whatever it has.
+            if is_first {
+                check.digester.reset();
+            }
+            check.digester.push(piece);
+        }
+    }
+
+    /// A request is complete.
+    #[inline]
+    pub(crate) fn end(&mut self, check: Box<BodyCheck>, counters: &WorkerCounters) {
+        let expected = u64::from(check.expected.length);
+        if check.length < expected {
+            counters.shortened.add(1);
+        } else if check.length > expected {
+            counters.lengthened.add(1);
+        } else if expected > 0 {
+            let digest = check.whole.unwrap_or_else(|| check.digester.finish());
+            counters.altered_bodies.add(u64::from(digest != check.expected.body));
+        }
+        self.give_back(check);
+    }
+
+    /// The rest of a request will not come.
+    #[cold]
+    pub(crate) fn give_up(&mut self, check: Box<BodyCheck>, counters: &WorkerCounters) {
+        counters.unfinished.add(1);
+        self.give_back(check);
+    }
+
+    /// A body is not looked at any more.
+    pub(crate) fn give_back(&mut self, check: Box<BodyCheck>) {
+        if self.spare.len() < SPARE {
+            self.spare.push(check);
+        }
+    }
+}
