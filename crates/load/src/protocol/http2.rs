@@ -78,9 +78,13 @@ impl Protocol for Http2 {
                 let body = if body.is_empty() { Body::None } else { Body::Static(body) };
                 match name.map(|name| generator.named(kind, name_value, 0, name)) {
                     None => client.request(stream, head, body, out),
-                    Some(value) => {
-                        client.request_filled(stream, head, Values { headers: &[value], ..Values::default() }, body, out)
-                    }
+                    Some(value) => client.request_filled(
+                        stream,
+                        head,
+                        Values { headers: &[value], ..Values::default() },
+                        body,
+                        out,
+                    ),
                 }
             }
             Request::Template { template, head, changing } => {
