@@ -130,6 +130,11 @@ impl Pacing {
         matches!(self.source, Source::Open(_))
     }
 
+    /// True when each stream has its next request at once, until the window ends.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.source, Source::Closed) && self.rest.is_none()
+    }
+
     /// All requests of a counted load were handed out.
     pub(super) fn all_counted(&self) -> bool {
         matches!(self.source, Source::Counted(0))
