@@ -1,4 +1,4 @@
-//! Whether something that is known limited a closed load.
+//! Closed loads that nothing which is known has limited.
 
 use weir_model::owners::{Owners, RoleCpus};
 use weir_model::record::{Finding, Role, Severity};
@@ -76,12 +76,12 @@ fn is_judged(e: &Evidence<'_>) -> bool {
         l.window.right_in_window >= LEAST_RESPONSES && (l.window.error_count() as f64) < ERRORS * l.window.due as f64;
     let disk = e.series.iter().filter(|row| row.who == "host").filter_map(|row| row.psi_io).fold(0.0, f64::max);
     let writes = e.role(Role::Proxy).and_then(|usage| usage.disk_written_bytes) != Some(0);
-    // What a kernel does not say of its switches may have been many.
+    // Switches that a kernel does not count may have been many.
     let switches = e.usage.iter().all(|usage| usage.switches.is_some());
     closed && fine && switches && e.hosts.len() < 2 && disk < DISK && !((e.store || e.replicates) && writes)
 }
 
-/// What limits most, as far as it is known.
+/// The busiest place, as far as it is known.
 struct Busiest {
     name: String,
     share: f64,
@@ -112,8 +112,8 @@ fn waking(e: &Evidence<'_>) -> f64 {
     switches as f64 / e.load.window_s.max(f64::EPSILON) * WAKING_S
 }
 
-/// The time that a request and its response are on the way, seconds: a round trip to the product, as long as connecting took at least,
-/// and one more to the origin. Without a network that time is CPU time.
+/// The time that a request and its response are on the way, seconds. It is a round trip to the product, as long as the fastest
+/// connect, and one more to the origin. Without a network it is CPU time.
 fn on_the_way_s(e: &Evidence<'_>) -> f64 {
     let round_trip_s = (e.load.connect.min_us / 1e6 - LOOPBACK_S).max(0.0);
     round_trip_s * if e.proxied { 2.0 } else { 1.0 }
@@ -125,7 +125,7 @@ fn connecting_s(e: &Evidence<'_>) -> f64 {
     made * (e.load.connect.mean_us + e.load.handshake.mean_us) / 1e6
 }
 
-/// Who may have stood still.
+/// The roles that may have stood still.
 fn suspects(machine: &Owners) -> String {
     let of = |seen: fn(&RoleCpus) -> bool| -> Vec<&str> {
         machine.roles.iter().filter(|role| seen(role)).map(|role| role_name(role.role)).collect()

@@ -1,5 +1,6 @@
 //! Limits of CPU time (`cpu.max`, `cpu.cfs_quota_us`) of the control groups that hold roles' processes, and of all groups above them.
-//! [`crate::watch`] reads them before and after a window, the doctor once. It does not know what the groups are for.
+//!
+//! [`crate::watch`] reads them before and after a window, and the doctor once. It does not know what the groups are for.
 //!
 //! The kernel stops a group that has used its time up until the next period begins, a tenth of a second later. No process of it shows
 //! that: it is ready to run, and is not let.
@@ -15,7 +16,7 @@ use crate::source::Source;
 use crate::sys::text;
 use crate::tree::Watched;
 
-/// Where a hierarchy of control groups is mounted.
+/// A mount of a hierarchy of control groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mount {
     /// The group at the mount point.
@@ -34,7 +35,7 @@ pub(crate) struct Group {
     version: u8,
 }
 
-/// What a group allows, and how often it was held so far.
+/// The limit of a group, and how often it stopped its processes so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Reading {
     /// CPUs in the mean; `None`: as many as there are.
@@ -208,11 +209,11 @@ mod tests {
 
     #[test]
     fn what_was_withheld_in_a_window_is_counted_in_both_versions() {
-        let root = tempfile::tempdir().expect("a folder");
         for (version, stat) in [
             (2, ["nr_throttled 3\nthrottled_usec 100\n", "nr_throttled 8\nthrottled_usec 250100\n"]),
             (1, ["nr_throttled 3\nthrottled_time 100000\n", "nr_throttled 8\nthrottled_time 250100000\n"]),
         ] {
+            let root = tempfile::tempdir().expect("a folder");
             let write = |name: &str, text: &str| std::fs::write(root.path().join(name), text).expect("written");
             write("cpu.stat", stat[0]);
             let group = Group { folder: root.path().to_owned(), name: "/product".into(), version };

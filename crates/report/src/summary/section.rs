@@ -97,8 +97,8 @@ pub(super) fn is_ranked(cases: &Cases<'_>, all: &[Cases<'_>]) -> bool {
     cases.ranked() && not_comparable(cases, all).is_none()
 }
 
-/// The reason why a product's numbers are not comparable with those of its section: it compressed responses and another did not, or it
-/// got responses uncoded that the origin coded for another.
+/// The reason why a product's numbers are not comparable with those of its section. It compressed responses and another did not, or
+/// it got responses uncoded that the origin coded for another.
 fn not_comparable(cases: &Cases<'_>, all: &[Cases<'_>]) -> Option<&'static str> {
     let others = || all.iter().filter(|other| other.entry.product != BASELINE && other.ranked());
     let any = |coder: Coder| others().any(|other| other.coder() == coder);
