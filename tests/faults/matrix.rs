@@ -1,7 +1,7 @@
 //! The matrix of real runs: injects what `weir_world::faults` lists, and prints what weir found.
 
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -89,9 +89,37 @@ fn expected(case: &Case) -> String {
 /// By then the load has begun; connecting and the warm-up take longer.
 const PAST_THE_START: Duration = Duration::from_millis(400);
 
-/// Processes that end with this.
+/// Processes and a control group that end with this.
 #[derive(Default)]
-struct Helpers(Vec<Running>);
+struct Helpers(Vec<Running>, Option<Group>);
+
+/// A control group that is removed once its processes have ended.
+struct Group(PathBuf);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// Gives the processes of a program half of a CPU, in a control group of their own. `None` where that may not be done.
+fn half_a_cpu(program: &Path) -> Option<Group> {
+    let root = Path::new("/sys/fs/cgroup");
+    let (above, limits): (PathBuf, &[(&str, &str)]) = if root.join("cgroup.controllers").exists() {
+        std::fs::write(root.join("cgroup.subtree_control"), "+cpu").ok()?;
+        (root.to_owned(), &[("cpu.max", "50000 100000")])
+    } else {
+        (root.join("cpu"), &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000")])
+    };
+    let group = Group(above.join(format!("weir-faults-{}", std::process::id())));
+    std::fs::create_dir(&group.0).ok()?;
+    limits.iter().try_for_each(|(file, limit)| std::fs::write(group.0.join(file), limit)).ok()?;
+    let own = processes_touching(program).into_iter().filter(|(_, args)| args.contains("proxy"));
+    own.map(|(pid, _)| std::fs::write(group.0.join("cgroup.procs"), pid.to_string()))
+        .collect::<Result<(), _>>()
+        .ok()?;
+    Some(group)
+}
 
 impl Helpers {
     fn start(&mut self, program: &Path, args: &[&str]) {
@@ -142,7 +170,16 @@ fn injected(case: &Case) -> Outcome {
             client(&out, &mut weir);
             // A client that is stopped while it is told when to start refuses to measure at all.
             std::thread::sleep(PAST_THE_START);
-            stop_now_and_then(&out, role.as_str(), &mut weir);
+            stop_now_and_then(&out, role.as_str(), Duration::from_millis(200), Duration::from_secs(1), &mut weir);
+        }
+        Beside::StoppedOften(role) => {
+            client(&out, &mut weir);
+            std::thread::sleep(PAST_THE_START);
+            stop_now_and_then(&out, role.as_str(), Duration::from_millis(5), Duration::from_millis(10), &mut weir);
+        }
+        Beside::Quota(_) => {
+            client(&out, &mut weir);
+            helpers.1 = half_a_cpu(&folder.join("faulty"));
         }
         Beside::SamplersStopped => {
             let agent = client(&out, &mut weir).and_then(parent);
@@ -208,18 +245,21 @@ fn role(out: &Path, name: &str) -> Option<u32> {
     processes_touching(out).into_iter().find(|(_, args)| args.contains(&wanted)).map(|(pid, _)| pid)
 }
 
-/// Stops a role for 200 ms of each second, until the client has ended.
-fn stop_now_and_then(out: &Path, name: &str, weir: &mut Child) {
+/// Stops a role for so long of each time `every`, until the client has ended.
+fn stop_now_and_then(out: &Path, name: &str, length: Duration, every: Duration, weir: &mut Child) {
     let Some(pid) = role(out, name) else { return };
     let tell =
         |signal| rustix::process::kill_process(rustix::process::Pid::from_raw(pid as i32).expect("a pid"), signal);
     while weir.try_wait().is_ok_and(|ended| ended.is_none()) && role(out, "client").is_some() {
-        if tell(Signal::STOP).is_err() {
-            return;
+        let second = Instant::now();
+        while second.elapsed() < Duration::from_secs(1) {
+            if tell(Signal::STOP).is_err() {
+                return;
+            }
+            std::thread::sleep(length);
+            let _ = tell(Signal::CONT);
+            std::thread::sleep(every - length);
         }
-        std::thread::sleep(Duration::from_millis(200));
-        let _ = tell(Signal::CONT);
-        std::thread::sleep(Duration::from_millis(800));
     }
 }
 

@@ -44,7 +44,9 @@ fn accept(listener: TcpListener, origin: &str, fault: Fault) -> Result<()> {
     let shared = Arc::clone(&spent);
     std::thread::spawn(move || really_spend(&shared, log));
     let origins = vec![origin.into()];
-    let options = ProductOptions { service: 0, workers: 1, upstreams: 1_000, keep_alive: true, origins, fault };
+    // Workers that have to differ take time, which is no CPU time.
+    let (service, workers) = if fault == Fault::Uneven { (500_000, 2) } else { (0, 1) };
+    let options = ProductOptions { service, workers, upstreams: 1_000, keep_alive: true, origins, fault };
     let mut driver = EpollDriver::new()?;
     driver.listen(listener)?;
     weir_net::run(&mut Product::new(options, spent), &mut driver)

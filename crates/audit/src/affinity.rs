@@ -87,14 +87,8 @@ pub(super) mod tests {
 
     /// A product on CPU 1 with threads that might run on CPU 0, the client's and the origin's.
     pub fn strays(used: f64, on_0: f64) -> Vec<Owners> {
-        let role = |role, cpu: u32| RoleCpus {
-            role,
-            cpus: vec![cpu],
-            used: 0.3,
-            run_delay: Some(0.0),
-            strays: None,
-            processes: Vec::new(),
-        };
+        let role =
+            |role, cpu: u32| RoleCpus { role, cpus: vec![cpu], used: 0.3, run_delay: Some(0.0), ..RoleCpus::default() };
         let strays =
             Strays { threads: 16, name: "faulty".into(), may_use: vec![0], used, outside: BTreeMap::from([(0, on_0)]) };
         let proxy = RoleCpus { strays: Some(strays), ..role(Role::Proxy, 1) };

@@ -9,6 +9,7 @@
 mod affinity;
 mod altered_requests;
 mod answers;
+mod bottleneck;
 mod client_room;
 mod clocks;
 mod codings;
@@ -20,6 +21,7 @@ mod disk_writes;
 mod drift;
 mod drops;
 mod errors;
+mod fairness;
 mod headers;
 mod hosts_differ;
 mod lag;
@@ -34,8 +36,10 @@ mod origin_requests;
 mod other_processes;
 #[cfg(test)]
 mod page;
+mod quota;
 mod retransmits;
 mod search;
+mod shared_cpus;
 mod spread;
 mod stalls;
 mod steal;
@@ -114,6 +118,8 @@ pub struct Evidence<'a> {
     pub errors_allowed: Share,
     /// How long the client waits for an answer, seconds.
     pub timeout_s: f64,
+    /// How long a request waits by intent in the mean, such as for the origin's delay, seconds; `None`: nobody knows.
+    pub waits_s: Option<f64>,
     /// Faults were provoked in the product meanwhile.
     pub faults: bool,
 }
@@ -239,6 +245,9 @@ pub const CHECKS: &[&Check] = &[
     &search::CHECK,
     &drift::CHECK,
     &client_room::CHECK,
+    &shared_cpus::CHECK,
+    &quota::CHECK,
+    &bottleneck::CHECK,
     &lag::CHECK,
     &stalls::CHECK,
     &vitals_late::CHECK,
@@ -248,6 +257,7 @@ pub const CHECKS: &[&Check] = &[
     &upstream::CHECK,
     &codings::CHECK,
     &spread::CHECK,
+    &fairness::CHECK,
     &tls::CHECK,
     &steal::CHECK,
     &cpu_speed::CHECK,
@@ -293,6 +303,11 @@ fn finding(check: &str, severity: Severity, message: String, remedy: &str) -> Op
 fn named(machine: &[&HostRecord]) -> String {
     let names: Vec<&str> = machine.iter().map(|host| host.name.as_str()).collect();
     if names.len() == 1 { names[0].to_owned() } else { format!("the machine of {}", list(&names)) }
+}
+
+/// A role as findings name it.
+fn role_name(role: Role) -> &'static str {
+    if role == Role::Proxy { "product" } else { role.as_str() }
 }
 
 fn percent(part: f64, whole: f64) -> f64 {
@@ -351,6 +366,7 @@ pub(crate) mod fixture {
         pub tls: Tls,
         pub levelled: bool,
         pub errors_allowed: Share,
+        pub waits_s: Option<f64>,
     }
 
     impl Trial {
@@ -384,6 +400,7 @@ pub(crate) mod fixture {
                 levelled: self.levelled,
                 errors_allowed: self.errors_allowed,
                 timeout_s: 10.0,
+                waits_s: self.waits_s,
                 faults: false,
             }
         }

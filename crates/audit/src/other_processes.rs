@@ -196,8 +196,7 @@ pub(super) mod tests {
             cpus: cpus.to_vec(),
             used,
             run_delay: Some(0.1),
-            strays: None,
-            processes: Vec::new(),
+            ..RoleCpus::default()
         };
         let cpu = |cpu, processes, others| CpuUse {
             cpu,

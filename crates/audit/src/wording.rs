@@ -14,7 +14,10 @@ use weir_model::speed::Change;
 use weir_model::suite::Protocol;
 
 use super::fixture::{Trial, good, search, three_hosts};
-use super::{RateIntent, affinity, clocks, codings, cpu_speed, never_steady, other_processes, unexplained_work};
+use super::{
+    RateIntent, affinity, bottleneck, clocks, codings, cpu_speed, fairness, never_steady, other_processes, quota,
+    unexplained_work,
+};
 
 fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
     trial.protocol = Protocol::measured().last().expect("one");
@@ -71,7 +74,15 @@ fn every_finding_says_what_was_reviewed() {
         ("a tenth cached and a tenth sent twice", |t| {
             names(t, NameCounts { cached: 1_000, ..NameCounts::default() }, (9_000, 1_000));
         }),
-        ("a cache that revalidates", |t| names(t, NameCounts { cached: 9_999, ..NameCounts::default() }, (10_000, 0))),
+        ("a cache that revalidates", |t| {
+            names(t, NameCounts { cached: 9_999, reused: 9_998, ..NameCounts::default() }, (10_000, 0))
+        }),
+        ("responses that were exchanged", |t| {
+            names(t, NameCounts { shared: 272, ..NameCounts::default() }, (10_000, 0))
+        }),
+        ("responses that are one behind", |t| {
+            names(t, NameCounts { cached: 900, ..NameCounts::default() }, (10_000, 0))
+        }),
         ("answers shared", |t| names(t, NameCounts { shared: 4_000, ..NameCounts::default() }, (6_000, 0))),
         ("another's answers, clocks apart", |t| {
             names(t, NameCounts { anothers: 4_000, ..NameCounts::default() }, (6_000, 0));
@@ -175,6 +186,10 @@ fn every_finding_says_what_was_reviewed() {
             t.origin.stalls = Stalls { count: 2, total_us: 80_000, longest_us: 45_000 };
         }),
         ("late samples", |t| t.vitals_late_s = 0.07),
+        ("a product that shares its CPUs", |t| t.placement.proxy = vec![0]),
+        ("a quota of CPU time", |t| t.owners = quota::tests::held(0.5)),
+        ("a product that runs half of the time", |t| *t = bottleneck::tests::used([0.15, 0.5, 0.1])),
+        ("connections on one of two workers", |t| *t = fairness::tests::spread([250.0, 1_000.0, 1_050.0, 1_100.0])),
         ("a product beyond its CPUs", |t| t.usage[1].cores_busy = 1.5),
         ("a product on others' CPUs", |t| t.owners = affinity::tests::strays(0.3, 0.2)),
         ("a product that may run on others' CPUs", |t| t.owners = affinity::tests::strays(0.3, 0.01)),

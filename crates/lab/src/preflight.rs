@@ -37,7 +37,12 @@ pub fn descriptors(suite: &Suite, products: &BTreeMap<String, Product>, limit: u
                 format!(
                     "{connections} connections need {needed} descriptors in the proxy, and its machine allows {limit} a process"
                 ),
-                format!("at most {most} connections, or a higher hard limit (`ulimit -Hn`, /etc/security/limits.conf)"),
+                match most {
+                    0 => format!("a hard limit of {needed} and more (`ulimit -Hn`, /etc/security/limits.conf)"),
+                    _ => format!(
+                        "at most {most} connections, or a higher hard limit (`ulimit -Hn`, /etc/security/limits.conf)"
+                    ),
+                },
             ));
         }
     }
@@ -91,7 +96,11 @@ mod tests {
         );
         suite.loads[1].connections = 22;
         assert_eq!(of(&suite, 300), Ok(()), "what was said to be right is right");
-        assert!(of(&suite, 0).expect_err("none").to_string().contains("at most 0 connections"));
+        let none_fits = of(&suite, 100).expect_err("none").to_string();
+        assert!(
+            none_fits.ends_with("expected: a hard limit of 300 and more (`ulimit -Hn`, /etc/security/limits.conf)"),
+            "{none_fits}"
+        );
         let text = include_str!("../../../products/direct/product.toml");
         let direct =
             Product::parse("p0", "product.toml", text, BTreeMap::new(), Default::default()).expect("it is right");

@@ -21,7 +21,9 @@ use crate::error::LoadError;
 use crate::output::{self, LogInterval, Outputs, TAGS};
 use crate::preload::add_tls;
 use crate::recorder::{Histo, Merged, Own, USUAL_STATUS, add, histo, quantiles};
-use crate::result::{OWN_LAG, OWN_LATENCY, STATUS_TAG, request_tag, status_tag, with_usual};
+use crate::result::{
+    BY_CONNECTION, OWN_LAG, OWN_LATENCY, STATUS_TAG, request_tag, status_tag, with_latencies, with_usual,
+};
 
 /// What one of the clients left.
 #[derive(Debug, Clone)]
@@ -168,6 +170,9 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
         codings.iter().for_each(|(coding, answers)| sum.entry(*coding).or_default().add(answers));
     }
     sum.real_time &= other.real_time;
+    if let Some(spread) = &other.by_connection {
+        sum.by_connection.get_or_insert_default().add(spread);
+    }
     sum.stalls.add(&other.stalls);
     sum.thread_busy.extend(&other.thread_busy);
     sum.cpu_us = (sum.cpu_us.0 + other.cpu_us.0, sum.cpu_us.1 + other.cpu_us.1);
@@ -223,6 +228,8 @@ struct Distributions {
     samples: Merged,
     connect: Histo,
     handshake: Histo,
+    /// Mean latencies of connections.
+    by_connection: Histo,
     by_request: Vec<Histo>,
     /// But for the usual status.
     by_status: BTreeMap<String, Histo>,
@@ -238,6 +245,7 @@ impl Distributions {
             samples: Merged::new(),
             connect: histo(),
             handshake: histo(),
+            by_connection: histo(),
             by_request: counted.by_request.iter().map(|_| histo()).collect(),
             by_status: BTreeMap::new(),
             own: counted.lateness.is_some().then(Own::new),
@@ -255,6 +263,7 @@ impl Distributions {
         let sum = match tag {
             "connect" => Some(&mut self.connect),
             "handshake" => Some(&mut self.handshake),
+            BY_CONNECTION => Some(&mut self.by_connection),
             OWN_LAG => self.own.as_mut().map(|own| &mut own.lag),
             OWN_LATENCY => self.own.as_mut().map(|own| &mut own.latency),
             _ if tag.starts_with(STATUS_TAG) => {
@@ -278,6 +287,11 @@ impl Distributions {
         let own = own.map(|(tag, counted)| (tag.to_owned(), counted));
         let unusual = result.by_status.iter().filter(|(status, _)| **status != USUAL_STATUS.to_string());
         let by_status = unusual.map(|(status, counted)| (status_tag(status), counted));
+        if let Some(spread) = &result.by_connection {
+            let counted = Quantiles { count: spread.connections, ..Quantiles::default() };
+            let read = self.of_client.get(BY_CONNECTION).copied().unwrap_or_default();
+            same(client, BY_CONNECTION, read, &counted)?;
+        }
         whole.into_iter().chain(by_request).chain(own).chain(by_status).try_for_each(|(tag, counted)| {
             same(client, &tag, self.of_client.get(&tag).copied().unwrap_or_default(), counted)
         })
@@ -292,6 +306,8 @@ impl Distributions {
         result.first_byte = quantiles(&self.samples.first_byte);
         result.connect = quantiles(&self.connect);
         result.handshake = quantiles(&self.handshake);
+        result.by_connection =
+            result.by_connection.take().and_then(|spread| with_latencies(spread, &self.by_connection));
         for (one, latency) in result.by_request.iter_mut().zip(&self.by_request) {
             one.latency = quantiles(latency);
         }

@@ -5,6 +5,9 @@
 use weir_model::load::{ANSWER_HEADER, NameCounts, Names};
 use weir_wire::names::{AnswerKey, Answered, HeaderFinder, Name};
 
+/// Names of other requests that are remembered.
+const REMEMBERED: usize = 1_024;
+
 /// The names of one worker.
 #[derive(Debug, Clone)]
 pub(crate) struct NameWatch {
@@ -15,6 +18,8 @@ pub(crate) struct NameWatch {
     /// The number of the next request.
     next: u64,
     finder: HeaderFinder,
+    /// Names of other requests that responses had, each at the place that its number gives.
+    of_others: Vec<Name>,
     /// What came of them so far.
     pub counts: NameCounts,
 }
@@ -24,7 +29,8 @@ impl NameWatch {
     pub(crate) fn new(names: &Names, thread: u32) -> NameWatch {
         let finder = HeaderFinder::new(ANSWER_HEADER);
         let (load, one_clock, key) = (names.load, names.one_clock, AnswerKey(names.key));
-        NameWatch { load, thread, one_clock, key, next: 0, finder, counts: NameCounts::default() }
+        let of_others = vec![Name::default(); REMEMBERED];
+        NameWatch { load, thread, one_clock, key, next: 0, finder, of_others, counts: NameCounts::default() }
     }
 
     /// The name of the request that is encoded now.
@@ -74,6 +80,10 @@ impl NameWatch {
         let earlier = answered.name.load() != self.load;
         let before = self.is_before(answered, sent);
         let counts = &mut self.counts;
+        if answered.name != name && issued {
+            let place = &mut self.of_others[answered.name.number() as usize % REMEMBERED];
+            counts.reused += u64::from(std::mem::replace(place, answered.name) == answered.name);
+        }
         match () {
             () if answered.name == name || !issued => counts.forged += 1,
             () if earlier || before => counts.cached += 1,
@@ -140,6 +150,19 @@ mod tests {
             "of a load before"
         );
         assert_eq!(counted(true, Some((Name::new(7, 3, 2), 5))), NameCounts { forged: 1, ..none }, "never issued");
+    }
+
+    #[test]
+    fn a_response_that_several_requests_get_is_told_from_one_that_moves() {
+        let mut watch = watch(true);
+        let names: Vec<Name> = (0..6).map(|_| watch.sent()).collect();
+        let mut answer = |to: usize, of: usize| {
+            let text = Answered { name: names[of], worker: 0, at_us: 5 }.text(watch.key);
+            watch.answered(names[to], 0, Some(&text));
+            watch.counts.reused
+        };
+        assert_eq!([answer(0, 1), answer(1, 0)], [0, 0], "exchanged");
+        assert_eq!([answer(2, 2), answer(3, 2), answer(4, 2), answer(5, 2)], [0, 0, 1, 2], "one for all");
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use weir_model::coding::Coding;
 use weir_model::load::{
-    Bursts, CodedAnswers, Counts, LOAD_SCHEMA, LoadResult, NameCounts, Quantiles, RequestResult, RequestSpec, TlsResult,
+    Bursts, CodedAnswers, ConnectionSpread, Counts, LOAD_SCHEMA, LoadResult, NameCounts, Quantiles, RequestResult,
+    RequestSpec, TlsResult,
 };
 use weir_net::DriverKind;
 
@@ -89,6 +90,7 @@ pub(crate) fn result(
             .filter(|h| h.sampled > 0),
         names: names(outcomes),
         codings: codings(outcomes),
+        by_connection: by_connection(outcomes),
         stalls: aggregate.window.stalls,
         connect: quantiles(&connects(outcomes)),
         series: aggregate.series,
@@ -121,6 +123,31 @@ fn codings(outcomes: &[WorkerResult]) -> Option<BTreeMap<Coding, CodedAnswers>> 
     })
 }
 
+/// How evenly all threads' connections were served; `None` where none counts.
+fn by_connection(outcomes: &[WorkerResult]) -> Option<ConnectionSpread> {
+    let mut spread = ConnectionSpread::default();
+    outcomes.iter().for_each(|outcome| spread.add(&outcome.by_connection.0));
+    with_latencies(spread, &connection_latencies(outcomes))
+}
+
+/// The same with what its histogram says.
+pub(crate) fn with_latencies(spread: ConnectionSpread, latencies: &Histo) -> Option<ConnectionSpread> {
+    let Quantiles { p50_us, p90_us, max_us, .. } = quantiles(latencies);
+    let twice = latencies.value_at_quantile(0.5).saturating_mul(2);
+    (spread.connections > 0).then(|| ConnectionSpread {
+        p10_us: latencies.value_at_quantile(0.1) as f64 / 1e3,
+        p50_us,
+        p90_us,
+        max_us,
+        slow: latencies.count_between(twice + 1, u64::MAX),
+        ..spread
+    })
+}
+
+fn connection_latencies(outcomes: &[WorkerResult]) -> Histo {
+    sum(outcomes.iter().map(|outcome| &outcome.by_connection.1))
+}
+
 /// The TLS statistics of all threads.
 fn tls(outcomes: &[WorkerResult]) -> Option<TlsResult> {
     let add = |to: &mut BTreeMap<String, u64>, from: &BTreeMap<&'static str, u64>| {
@@ -144,7 +171,11 @@ fn tls(outcomes: &[WorkerResult]) -> Option<TlsResult> {
 /// What the log of a part has beside what is recorded by second: the histograms behind the rest of its result's distributions.
 pub(crate) fn for_the_merge(span: &Span, outcomes: &[WorkerResult], aggregate: &Aggregate) -> LogInterval {
     let unusual = unusual(outcomes);
-    let whole = [("connect".into(), &connects(outcomes)), ("handshake".into(), &handshakes(outcomes))];
+    let whole = [
+        ("connect".into(), &connects(outcomes)),
+        ("handshake".into(), &handshakes(outcomes)),
+        (BY_CONNECTION.into(), &connection_latencies(outcomes)),
+    ];
     let by_request = (0..).zip(&aggregate.requests).map(|(n, histo)| (request_tag(n).into(), histo));
     let own = aggregate.own.iter().flat_map(|own| [(OWN_LAG.into(), &own.lag), (OWN_LATENCY.into(), &own.latency)]);
     let by_status = unusual.iter().map(|(status, histo)| (status_tag(status).into(), histo));
@@ -188,6 +219,9 @@ pub(crate) fn status_tag(status: &str) -> String {
 
 /// How such tags begin.
 pub(crate) const STATUS_TAG: &str = "status-";
+
+/// The tag of the mean latencies of connections.
+pub(crate) const BY_CONNECTION: &str = "by-connection";
 
 /// The tags of [`crate::recorder::Own`].
 pub(crate) const OWN_LAG: &str = "own-lag";

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use weir_model::load::ErrorKind;
+use weir_model::load::{ConnectionSpread, ErrorKind};
 
 use crate::clock::NEVER;
 use crate::counts::RequestCounts;
@@ -163,6 +163,8 @@ pub(crate) struct WorkerResult {
     pub by_status: Option<StatusLatency>,
     /// Times to connect.
     pub connect: Histo,
+    /// How evenly connections were served, and their mean latencies.
+    pub by_connection: (ConnectionSpread, Histo),
     /// Connections that brought a response.
     pub used: u64,
     /// The fewest streams that a peer allowed a connection.

@@ -26,6 +26,24 @@ pub struct Owners {
     /// Who held the product's connections, as far as somebody else did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<Holder>,
+    /// Control groups that limit the CPU time of roles' processes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotas: Vec<CpuQuota>,
+}
+
+/// A control group with a limit of CPU time that holds for processes of roles: their own group, or one above it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuQuota {
+    /// Its folder below `/sys/fs/cgroup`, such as `/system.slice/docker-1.scope`; `/` is the outermost one that is seen.
+    pub group: String,
+    /// The roles whose processes it holds.
+    pub roles: Vec<Role>,
+    /// CPUs that it allows in the mean; `None`: there was no limit any more when the window ended.
+    pub cpus: Option<f64>,
+    /// Periods of the window in which its processes had used their time up and had to wait.
+    pub throttled_periods: u64,
+    /// The time for which its CPUs were withheld in the window, seconds; of several CPUs the sum.
+    pub throttled_s: f64,
 }
 
 /// One CPU, by the kernel's ticks.
@@ -58,7 +76,7 @@ pub struct CpuUse {
 }
 
 /// A role's part in it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoleCpus {
     /// Which.
     pub role: Role,
@@ -68,12 +86,22 @@ pub struct RoleCpus {
     pub used: f64,
     /// How many of its threads waited for a CPU, in the mean.
     pub run_delay: Option<f64>,
+    /// The CPU that its busiest thread used; `None` where threads cannot be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busiest_thread: Option<f64>,
+    /// Share of the samples in which a process of it was stopped (state T).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stopped: f64,
     /// Its threads that might run on other CPUs and did run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strays: Option<Strays>,
     /// Its processes at the window's end, the busiest first; few. Empty where they cannot be seen, and in records of an older weir.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<RoleProcess>,
+}
+
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
 }
 
 /// A process of a role, as the kernel showed it when the window had ended.
@@ -182,6 +210,13 @@ impl Owners {
             }
         }
         self.holders.extend(other.holders);
+        for quota in other.quotas {
+            // Both read one counter, each over its own window.
+            match self.quotas.iter_mut().find(|own| own.group == quota.group) {
+                Some(own) => own.roles.extend(quota.roles),
+                None => self.quotas.push(quota),
+            }
+        }
     }
 }
 

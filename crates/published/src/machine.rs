@@ -109,8 +109,7 @@ mod tests {
         };
         let cpus =
             vec![CpuUse { cpu: 3, ..all(0.5) }, CpuUse { cpu: 5, ..all(0.65) }, CpuUse { cpu: 6, ..CpuUse::default() }];
-        let role =
-            |role, cpus| RoleCpus { role, cpus, used: 0.0, run_delay: None, strays: None, processes: Vec::new() };
+        let role = |role, cpus| RoleCpus { role, cpus, ..RoleCpus::default() };
         let roles = vec![role(Role::Client, vec![3]), role(Role::Proxy, vec![5, 6])];
         let owners = [Owners { cpus, roles, ..Owners::default() }];
         let of = |metric: &str| {

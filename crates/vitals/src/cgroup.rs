@@ -27,6 +27,8 @@ pub(crate) struct Cgroups {
 /// The open files of a group.
 #[derive(Debug)]
 struct Group {
+    /// The folder of the outermost group that may limit its CPU time, and its path from there.
+    limited: (PathBuf, PathBuf),
     cpu: Cpu,
     version: u8,
     memory: OpenFile,
@@ -56,6 +58,11 @@ impl Cgroups {
         let sample = self.sample(reader)?;
         self.begun = (sample.cpu_ns, sample.ticks);
         Ok(TreeSample { cpu_ns: 0, ticks: (0, 0), ..sample })
+    }
+
+    /// The folders that limit the groups' CPU time: the outermost one that is seen, the path from there, and the version.
+    pub fn cpu_folders(&self) -> impl Iterator<Item = (&Path, &Path, u8)> {
+        self.groups.iter().map(|group| (group.limited.0.as_path(), group.limited.1.as_path(), group.version))
     }
 
     /// Reads all groups.
@@ -119,7 +126,10 @@ impl Group {
         };
         let memory = open(&folder("memory")?, "memory.stat")?;
         let pids = folder("pids").and_then(|folder| open(&folder, "pids.current")).ok();
-        Ok(Group { cpu, version, memory, pids })
+        let outermost = if version == 1 { below.join("cpu") } else { below.to_owned() };
+        let own = find(&outermost, name, DEEPEST).unwrap_or_else(|| outermost.clone());
+        let way = own.strip_prefix(&outermost).unwrap_or(Path::new("")).to_owned();
+        Ok(Group { limited: (outermost, way), cpu, version, memory, pids })
     }
 
     fn cpu(&self, reader: &mut Reader) -> io::Result<(u64, (u64, u64))> {

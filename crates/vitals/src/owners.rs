@@ -125,7 +125,8 @@ fn add_tree(root: u32, to: &mut HashSet<u32>) {
 /// So many processes of a role are listed.
 const LISTED: usize = 8;
 
-/// Adds each role's processes that used most in the window. It reads files of each: do it after a window.
+/// Adds each role's busiest thread, whether it was stopped, and its processes that used most in the window. It reads files of each: do
+/// it after a window.
 pub(crate) fn add_processes(
     to: &mut Owners,
     watched: &[Watched],
@@ -135,8 +136,12 @@ pub(crate) fn add_processes(
 ) {
     for role in &mut to.roles {
         let own = watched.iter().zip(trees).filter(|(watched, _)| watched.role == role.role);
-        let of_role = own.filter_map(|(_, source)| source.tree()).flat_map(|tree| tree.list(reader, length_s));
-        let mut all: Vec<RoleProcess> = of_role.collect();
+        let own: Vec<_> = own.filter_map(|(_, source)| source.tree()).collect();
+        let busiest_ns = own.iter().map(|tree| tree.busiest_ns()).max();
+        // Some kernels say nothing of threads.
+        role.busiest_thread = busiest_ns.filter(|ns| *ns > 0 && length_s > 0.0).map(|ns| ns as f64 / 1e9 / length_s);
+        role.stopped = own.iter().map(|tree| tree.stopped()).fold(0.0, f64::max);
+        let mut all: Vec<RoleProcess> = own.iter().flat_map(|tree| tree.list(reader, length_s)).collect();
         all.sort_by(|a, b| b.used.total_cmp(&a.used));
         all.truncate(LISTED);
         role.processes = all;
@@ -183,6 +188,8 @@ fn account(
             cpus: cpus_of(role, watched),
             used: share(sample.cpu_ns),
             run_delay: sample.delay_ns.map(share),
+            busiest_thread: None,
+            stopped: 0.0,
             strays: joined(&of_role).map(|all| Strays {
                 threads: all.threads.len() as u32,
                 name: all.name,

@@ -40,6 +40,8 @@ pub(crate) struct Process {
 pub(crate) struct ProcessSample {
     pub used: Used,
     pub ended: bool,
+    /// It was stopped, by a signal or a debugger.
+    pub stopped: bool,
     pub threads: u64,
     pub resident_pages: u64,
     pub descriptors: Option<u64>,
@@ -99,12 +101,20 @@ impl Process {
             children_system: unsigned(stat.cstime),
         };
         let descriptors = if ended { Some(0) } else { self.descriptors(reader) };
-        Ok(ProcessSample { used, ended, threads: unsigned(stat.num_threads), resident_pages: stat.rss, descriptors })
+        Ok(ProcessSample {
+            used,
+            ended,
+            stopped: matches!(stat.state, 'T' | 't'),
+            threads: unsigned(stat.num_threads),
+            resident_pages: stat.rss,
+            descriptors,
+        })
     }
 
     /// A window begins: what it used until the last sample is not the window's.
     pub fn begin(&mut self) {
         self.begun_ns = self.last.map_or(0, |last| last.own_ns);
+        self.tasks.begin();
     }
 
     /// What it used from [`Process::begin`] to the last sample, over so many seconds, and what the kernel shows of it now; `None`

@@ -31,6 +31,8 @@ pub(crate) struct ThreadScan {
     pub counts: bool,
     /// What ran elsewhere, or could have.
     pub strays: StrayThreads,
+    /// CPU time of the busiest thread since the window began, ns.
+    pub busiest_ns: u64,
 }
 
 /// Threads that might run on CPUs which are not the role's, and ran, since the window began.
@@ -71,6 +73,8 @@ struct Task {
     switches: (u64, u64),
     /// At the last reading; `None` where the kernel does not say.
     times: Option<SchedStat>,
+    /// Its CPU time since the window began, ns.
+    ran_ns: u64,
     /// Where it may run, as the kernel lists it.
     allowed: Vec<u8>,
     /// The CPUs among these that are not the role's, and whether others are.
@@ -147,6 +151,11 @@ impl Tasks {
         Ok(all)
     }
 
+    /// A window begins: what threads ran until the last sample is not the window's.
+    pub fn begin(&mut self) {
+        self.tasks.values_mut().for_each(|task| task.ran_ns = 0);
+    }
+
     /// How many threads' files are open.
     pub fn open_files(&self) -> usize {
         self.tasks.values().filter(|task| task.files.is_some()).count()
@@ -190,6 +199,10 @@ impl Task {
         let since = |of: fn(&SchedStat) -> u64| times.map(|now| of(&now).saturating_sub(of(&before)));
         scan.delay_ns = scan.delay_ns.zip(since(|it| it.delay_ns)).map(|(sum, own)| sum + own);
         let ran_ns = since(|it| it.ran_ns).unwrap_or(0);
+        self.ran_ns += ran_ns;
+        if scan.counts {
+            scan.busiest_ns = scan.busiest_ns.max(self.ran_ns);
+        }
         // `status` takes the kernel four times as long to write as the rest together. A thread that was not put on a
         // CPU since has switched at most once, off it, and that shows when it runs again.
         if times.is_none() || times.map(|it| it.runs) != self.times.map(|it| it.runs) {

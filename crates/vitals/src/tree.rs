@@ -143,6 +143,8 @@ pub(crate) struct Tree {
     delay_ns: Option<u64>,
     page_bytes: u64,
     scan: ThreadScan,
+    /// Samples since the window began, and those in which a process was stopped.
+    samples: (u32, u32),
 }
 
 impl Tree {
@@ -167,6 +169,7 @@ impl Tree {
             delay_ns: Some(0),
             page_bytes: rustix::param::page_size() as u64,
             scan: ThreadScan { given: watched.cpus.clone(), ..ThreadScan::new(open_threads) },
+            samples: (0, 0),
         })
     }
 
@@ -195,6 +198,8 @@ impl Tree {
         self.switches = (0, 0);
         self.delay_ns = self.delay_ns.map(|_| 0);
         self.scan.strays = StrayThreads::default();
+        self.scan.busiest_ns = 0;
+        self.samples = (0, 0);
         Ok(TreeSample {
             cpu_ns: 0,
             ticks: (0, 0),
@@ -222,6 +227,7 @@ impl Tree {
         let mut vanished = self.discover(reader)?;
         let (mut threads, mut processes) = (0, 0);
         let mut sample = TreeSample { descriptors: Some(0), peak_bytes: Some(0), ..TreeSample::default() };
+        let mut stopped = false;
         let mut living = Vec::with_capacity(self.processes.len());
         let mut ended = Vec::new();
         // Children before parents: when a child is found to have ended, its parent, read later, has its time already.
@@ -244,6 +250,7 @@ impl Tree {
             living.push((process.last.unwrap_or_default(), used));
             process.last = Some(used);
             if counts && !seen.ended {
+                stopped |= seen.stopped;
                 sample.rss_bytes += seen.resident_pages.saturating_mul(self.page_bytes);
                 let peak = process.take_peak_bytes(reader);
                 let peak = peak.or_else(|| (!process.lives(reader)).then_some(0));
@@ -259,6 +266,7 @@ impl Tree {
             self.scan.spare_files += process.open_tasks();
         }
         self.account.sample(living.into_iter(), vanished.into_iter());
+        self.samples = (self.samples.0 + 1, self.samples.1 + u32::from(stopped));
         Ok(TreeSample {
             cpu_ns: self.account.total_ns(),
             ticks: self.account.ticks(),
@@ -285,6 +293,16 @@ impl Tree {
     /// Threads that might run on others' CPUs, since [`Tree::begin`].
     pub fn strays(&self) -> &StrayThreads {
         &self.scan.strays
+    }
+
+    /// CPU time of its busiest thread since [`Tree::begin`], ns.
+    pub fn busiest_ns(&self) -> u64 {
+        self.scan.busiest_ns
+    }
+
+    /// Share of the samples since [`Tree::begin`] in which a process was stopped.
+    pub fn stopped(&self) -> f64 {
+        f64::from(self.samples.1) / f64::from(self.samples.0.max(1))
     }
 
     /// Sum of the processes' proportional sets; `None` when the kernel does not report that of a living process.

@@ -18,6 +18,7 @@ use crate::file::Reader;
 use crate::host::{Host, HostSample};
 use crate::owners::{Outsiders, add_processes};
 use crate::parse::host::CpuTicks;
+use crate::quota::Quotas;
 use crate::source::Source;
 use crate::sys::limits;
 use crate::tree::Watched;
@@ -189,6 +190,8 @@ struct Prepared {
     pss: (Vec<Option<u64>>, u64),
     /// Who else held the product's connections.
     holders: Vec<Holder>,
+    /// Groups that limit CPU time.
+    quotas: Quotas,
 }
 
 /// A window that has begun.
@@ -200,6 +203,7 @@ struct OpenWindow {
     /// How each CPU had spent its time at the begin.
     cpus: BTreeMap<u32, CpuTicks>,
     holders: Vec<Holder>,
+    quotas: Quotas,
     own_cpu_us: u64,
     pss_due_ns: u64,
 }
@@ -302,11 +306,13 @@ impl Sampler {
             tree.sample(&mut self.reader)?;
         }
         let holders = self.outsiders.prepare(&self.trees, &mut self.reader);
-        Ok(Prepared { pss: self.proportional(), holders })
+        let quotas = Quotas::find(&self.watched, &self.trees);
+        Ok(Prepared { pss: self.proportional(), holders, quotas })
     }
 
     fn begin(&mut self, from: At, to: Option<At>, prepared: Prepared) -> io::Result<OpenWindow> {
-        let Prepared { pss: (pss, took_ns), holders } = prepared;
+        let Prepared { pss: (pss, took_ns), holders, mut quotas } = prepared;
+        quotas.begin();
         let cpus = self.host.cpus(&mut self.reader);
         let host = self.host.sample(&mut self.reader);
         let begun = self.trees.iter_mut().map(|tree| tree.begin(&mut self.reader));
@@ -320,7 +326,7 @@ impl Sampler {
         let at_ns = mono_ns();
         let moment = Moment { at_ns, unix_ms: from.unix_ms_at(at_ns), trees, host, others };
         let pss_due_ns = next_pss(moment.at_ns, took_ns);
-        Ok(OpenWindow { from, to, moments: vec![moment], cpus, holders, own_cpu_us: own_cpu_us(), pss_due_ns })
+        Ok(OpenWindow { from, to, moments: vec![moment], cpus, holders, quotas, own_cpu_us: own_cpu_us(), pss_due_ns })
     }
 
     fn second(&mut self, mut open: OpenWindow) -> io::Result<OpenWindow> {
@@ -349,6 +355,7 @@ impl Sampler {
         let own_now = own_cpu_us();
         let late_s = open.late_ns(moment.at_ns) as f64 / 1e9;
         let cpus = self.host.cpus(&mut self.reader);
+        let quotas = open.quotas.finish();
         // While the connections are still there.
         let holders = self.outsiders.finish(open.holders, &mut self.reader);
         // The expensive reading last: what it costs the processes is after the window.
@@ -360,6 +367,9 @@ impl Sampler {
         let (ticks, length_s) = ([&open.cpus, &cpus], window.length_s);
         let mut owners = self.outsiders.account(&self.watched, &self.trees, ticks, &last, holders, length_s);
         owners.iter_mut().for_each(|of| add_processes(of, &self.watched, &self.trees, &mut self.reader, length_s));
+        if !quotas.is_empty() {
+            owners.get_or_insert_default().quotas = quotas;
+        }
         Ok(Window { owners: owners.into_iter().collect(), late_s, ..window })
     }
 

@@ -8,6 +8,8 @@ use weir_model::record::{Finding, Measurement, Role, Severity, Verdict};
 pub enum Load {
     /// Seconds of the window.
     Closed(u32),
+    /// The same over more connections, to a product that is faster: each connection has many responses.
+    Dense(u32),
     /// Requests a second, seconds of the window.
     Open(u32, u32),
 }
@@ -16,7 +18,7 @@ impl Load {
     /// Its keys in a suite, over so many connections.
     pub fn keys(self, connections: u32) -> String {
         let (kind, seconds) = match self {
-            Load::Closed(seconds) => ("kind = \"closed\"".to_owned(), seconds),
+            Load::Closed(seconds) | Load::Dense(seconds) => ("kind = \"closed\"".to_owned(), seconds),
             Load::Open(rate, seconds) => (format!("kind = \"open\"\nrate = {rate}"), seconds),
         };
         format!("{kind}\nconnections = {connections}\nwarmup = \"500ms\"\nduration = \"{seconds}s\"")
@@ -25,7 +27,7 @@ impl Load {
     /// Seconds of the window.
     pub fn seconds(self) -> u32 {
         match self {
-            Load::Closed(seconds) | Load::Open(_, seconds) => seconds,
+            Load::Closed(seconds) | Load::Dense(seconds) | Load::Open(_, seconds) => seconds,
         }
     }
 }
@@ -41,6 +43,10 @@ pub enum Beside {
     ShortLived(u64),
     /// The processes of this role stand still for 200 ms of each second.
     Stopped(Role),
+    /// They stand still for 5 ms of each 10 ms.
+    StoppedOften(Role),
+    /// A control group gives this role's processes half of a CPU.
+    Quota(Role),
     /// What samples stands still for a second in which the window begins.
     SamplersStopped,
 }
@@ -76,7 +82,7 @@ pub struct Case {
 }
 
 use Expected::{Clean, Found, Memory, Note};
-use Load::{Closed, Open};
+use Load::{Closed, Dense, Open};
 use Verdict::{Invalid, Suspect};
 
 /// Enough for what is counted, and little enough that nobody is hurried.
@@ -124,6 +130,7 @@ const fn beside(
 
 const BURNER: (&[&str], &[&str]) = (&["other-processes"], &["burner"]);
 const DRIFT: Expected = Found(&["drift"], &[""], Suspect);
+const UNEVEN: Expected = Note("uneven-connections", "unevenly");
 const STILL: Expected = Found(&["pauses", "stalls"], &["product"], Suspect);
 
 /// All of them. The honest ones are those under whose load something else is injected.
@@ -134,6 +141,7 @@ pub const CASES: &[Case] = &[
     case("honest, 3 s", "honest", Closed(3), Clean),
     case("honest, 5 s", "honest", Closed(5), Clean),
     case("honest, 12 s", "honest", Closed(12), Clean),
+    case("honest, dense", "honest", Dense(2), Clean),
     conserved("cache", &["cach"], Invalid),
     conserved("revalidate", &["cach"], Invalid),
     conserved("cache-and-twice", &["cach"], Invalid),
@@ -182,6 +190,9 @@ pub const CASES: &[Case] = &[
     // A change before the window is none of the window.
     case("header in the warm-up", "header=0", COUNTED, Clean),
     Case { workload: GZIP, ..case("gzip", "gzip", COUNTED, Note("compresses", "gzip")) },
+    case("exchange", "exchange=100", Dense(2), Found(&["conservation-requests"], &["exchanged"], Invalid)),
+    case("one slow connection in eight", "slow-connection=8", Dense(2), UNEVEN),
+    case("80 % of the connections on one worker", "uneven", Dense(2), UNEVEN),
     beside("30 % of the product's CPU", Beside::Burner(Role::Proxy, 30, 60), Closed(3), BURNER.0, BURNER.1, Suspect),
     beside("60 % of it for a second", Beside::Burner(Role::Proxy, 60, 1), Closed(12), BURNER.0, BURNER.1, Suspect),
     beside("30 % of it by short-lived children", Beside::ShortLived(30), Closed(3), BURNER.0, BURNER.1, Suspect),
@@ -204,6 +215,15 @@ pub const CASES: &[Case] = &[
         &["the origin stood"],
         Invalid,
     ),
+    beside(
+        "origin stopped 5 of 10 ms",
+        Beside::StoppedOften(Role::Origin),
+        Dense(2),
+        &["no-bottleneck"],
+        &["waited for nothing"],
+        Suspect,
+    ),
+    beside("half a CPU by quota", Beside::Quota(Role::Proxy), Dense(2), &["cpu-quota"], &["0.50 cpus"], Suspect),
     beside("samples late", Beside::SamplersStopped, Open(1_000, 3), &["vitals-late"], &["late"], Invalid),
 ];
 
@@ -220,13 +240,19 @@ impl Case {
             return format!("an error: {}", error.message);
         }
         let blamed: Vec<&Finding> = found.findings.iter().filter(|one| one.severity != Severity::Note).collect();
-        let named: &[&str] = if let Found(names, ..) = self.expected { names } else { &[] };
+        let named: &[&str] = match &self.expected {
+            Found(names, ..) => names,
+            Note(name, _) => std::slice::from_ref(name),
+            Clean | Memory(_) => &[],
+        };
         let follows = |check: &str| match named {
             // What is cached, shared or sent twice moves other bytes, and its work explains fewer requests.
             ["conservation-requests"] => matches!(check, "conservation-bytes" | "unexplained-work"),
             ["altered-requests"] => check == "conservation-bytes",
             // While somebody stands still, or nobody responds, no responses come, and what was due waits.
-            ["stalls" | "errors"] => matches!(check, "pauses" | "offered-load"),
+            ["stalls" | "errors"] => matches!(check, "pauses" | "offered-load" | "no-bottleneck"),
+            // A product that waits by itself leaves CPU to spare.
+            ["drift" | "pauses" | "cpu-quota" | "uneven-connections", ..] => check == "no-bottleneck",
             _ => false,
         };
         let is_named = |one: &&&Finding| named.contains(&one.check.as_str());

@@ -113,6 +113,14 @@ impl Realm {
         }
     }
 
+    /// A quota of CPU time stops a process for so long from now on.
+    pub fn throttle(&self, pid: u32, length: Duration) {
+        self.freeze(pid, length);
+        if let Some(entry) = self.entries().get_mut(&pid) {
+            entry.throttled = (entry.throttled.0 + 1, entry.throttled.1 + length.as_nanos() as u64);
+        }
+    }
+
     /// Ends a process as SIGKILL does.
     pub fn kill(&self, pid: u32) {
         let mut entries = self.entries();

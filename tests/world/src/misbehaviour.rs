@@ -83,6 +83,12 @@ pub enum Fault {
     Own,
     /// Compresses responses, where requests accept that.
     Gzip,
+    /// Takes 4 ms longer for each request of one connection in so many.
+    SlowConnection(u64),
+    /// Four connections of five are on one of its two workers.
+    Uneven,
+    /// Gives the response to one in so many to the next request, and that one's to it.
+    Exchange(u64),
 }
 
 impl Fault {
@@ -128,6 +134,9 @@ impl Fault {
             "header" => Fault::Header(number()?),
             "own" => Fault::Own,
             "gzip" => Fault::Gzip,
+            "slow-connection" => Fault::SlowConnection(number()?),
+            "uneven" => Fault::Uneven,
+            "exchange" => Fault::Exchange(number()?),
             _ => return None,
         })
     }

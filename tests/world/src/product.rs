@@ -75,6 +75,10 @@ pub struct Product {
     cache: HashMap<Vec<u8>, Vec<u8>>,
     /// Requests that wait for the response of another ([`Fault::Coalesce`]); `None`: none is under way.
     coalesced: Option<Vec<Exchange>>,
+    /// A request whose response goes to another ([`Fault::Exchange`]), and that response.
+    displaced: Option<(Exchange, Vec<u8>)>,
+    /// Connections so far.
+    accepted: u64,
 }
 
 #[derive(Debug, Default)]
@@ -82,6 +86,8 @@ struct Client {
     input: Vec<u8>,
     /// Bytes that are dropped when they come: the body of a request that was taken without it.
     dropped: usize,
+    /// Which connection it is, from 0.
+    number: u64,
     /// A request of it is worked on.
     is_busy: bool,
     has_ended: bool,
@@ -136,6 +142,8 @@ impl Product {
             began: None,
             cache: HashMap::new(),
             coalesced: None,
+            displaced: None,
+            accepted: 0,
         }
     }
 
@@ -174,6 +182,7 @@ impl Product {
         };
         let request: Vec<u8> = client.input.drain(..length).collect();
         client.is_busy = true;
+        let connection = client.number;
         let number = self.requests;
         self.requests += 1;
         if number == BEFORE_LOAD {
@@ -181,11 +190,14 @@ impl Product {
         }
         let service = self.options.service;
         self.spend(|spent| spent.cpu_ns += service);
-        // The worker that is free first takes it.
-        let free = self.workers.iter_mut().min().expect("there is one");
+        // The worker that is free first takes it, unless its connection belongs to one.
+        let free = match self.options.fault {
+            Fault::Uneven => &mut self.workers[usize::from(connection % 5 == 4)],
+            _ => self.workers.iter_mut().min().expect("there is one"),
+        };
         let done = (*free).max(now) + service;
         *free = done;
-        let at = self.delay(done, number);
+        let at = self.delay(done, number, connection);
         self.last_job += 1;
         self.jobs.push(Reverse((at, self.last_job)));
         let exchange = Exchange { client: conn, number, request, asks: 1, is_silent: false };
@@ -193,7 +205,7 @@ impl Product {
     }
 
     /// When a request goes on, that is served at `done`.
-    fn delay(&self, done: u64, number: u64) -> u64 {
+    fn delay(&self, done: u64, number: u64, connection: u64) -> u64 {
         const LONGER: u64 = 5 * MILLI;
         if number < BEFORE_LOAD {
             return done;
@@ -203,6 +215,7 @@ impl Product {
             Fault::Step(second) if age >= second * SECOND => done + LONGER,
             Fault::StepUp(second) if age < second * SECOND => done + LONGER,
             Fault::Ramp => done + age / 2_000,
+            Fault::SlowConnection(n) if connection.is_multiple_of(n) => done + 4 * MILLI,
             Fault::Stall => done + (200 * MILLI).saturating_sub(age % SECOND),
             Fault::Pause(second) if age / SECOND == second => done + SECOND - age % SECOND,
             // Longer than any client waits.
@@ -338,6 +351,18 @@ impl Product {
             io.send(exchange.client, &response[..response.len() - 64]);
             return io.close(exchange.client);
         }
+        if let Fault::Exchange(n) = self.options.fault
+            && in_load
+        {
+            if let Some((other, of_other)) = self.displaced.take() {
+                self.respond(io, other.client, &response);
+                return self.respond(io, exchange.client, &of_other);
+            }
+            if number % n == n / 2 {
+                self.displaced = Some((exchange, response));
+                return;
+            }
+        }
         if !exchange.is_silent {
             self.cache.entry(misbehaviour::cache_key(request)).or_insert_with(|| response.clone());
             self.respond(io, exchange.client, &response);
@@ -378,7 +403,11 @@ impl Product {
 impl Handler for Product {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         match event {
-            Event::Accepted(_) => drop(self.clients.insert(conn, Client::default())),
+            Event::Accepted(_) => {
+                let number = self.accepted;
+                self.accepted += 1;
+                self.clients.insert(conn, Client { number, ..Client::default() });
+            }
             Event::Data(bytes) => {
                 if let Some(client) = self.clients.get_mut(&conn) {
                     client.input.extend_from_slice(bytes);

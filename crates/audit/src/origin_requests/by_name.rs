@@ -9,6 +9,10 @@ use crate::{Evidence, finding, percent};
 const PASS_ON: &str = "let the product pass on the headers of names (x-weir-name, x-weir-answer), or put them elsewhere with `names` of \
                        the workload";
 
+/// The remedy for responses that went to other requests.
+const EXCHANGED: &str =
+    "see how the product matches responses to requests on its connections: clients get those of others";
+
 /// How many requests of each kind there were, beside those that reached the origin once and got its answer to them.
 #[derive(Debug, Default, PartialEq)]
 struct Kinds {
@@ -22,6 +26,10 @@ struct Kinds {
     forged: u64,
     /// They never reached the origin, and the answer has no name.
     itself: u64,
+    /// They got the response to another request in flight, nobody else did, and both reached the origin.
+    exchanged: u64,
+    /// They got the response to an earlier request, nobody else did, and both reached the origin.
+    displaced: u64,
     /// They got another answer than their own, and reached the origin all the same.
     behind: u64,
     /// They reached the origin more than once, and how often beyond the first time.
@@ -62,14 +70,22 @@ impl Kinds {
         let without = answers.without.saturating_sub(refused);
         let of_others = answers.of_another() + answers.forged;
         let itself = not_forwarded.saturating_sub(of_others).min(without);
+        let behind = of_others.saturating_sub(not_forwarded);
+        // A cache gives one response to several requests.
+        let moved = if answers.reused * 2 < answers.of_another() { behind } else { 0 };
+        let exchanged = moved.min(answers.shared + answers.anothers);
+        let displaced = (moved - exchanged).min(answers.cached);
+        let of_shared = exchanged.min(answers.shared);
         Some(Kinds {
-            cached: answers.cached,
-            shared: answers.shared,
-            anothers: answers.anothers,
+            cached: answers.cached - displaced,
+            shared: answers.shared - of_shared,
+            anothers: answers.anothers - (exchanged - of_shared),
+            exchanged,
+            displaced,
             // An answer with its own name, to a request that the origin never saw, is none of the origin's.
             forged: answers.forged + not_forwarded.saturating_sub(of_others + itself),
             itself,
-            behind: of_others.saturating_sub(not_forwarded),
+            behind: behind - exchanged - displaced,
             repeated: if e.replicates { 0 } else { names.repeated },
             again: if e.replicates { 0 } else { names.again() },
             strange: unnamed - nameless,
@@ -82,9 +98,10 @@ impl Kinds {
         let sent = e.load.total.sent;
         let share = |n: u64| percent(n as f64, sent as f64);
         let many = |n: u64| share(n) >= RETRIES;
-        let not_its_own = self.cached + self.shared + self.anothers + self.forged + self.itself;
+        let wrong = self.forged + self.exchanged;
+        let not_its_own = self.cached + self.shared + self.anothers + wrong + self.displaced + self.itself;
         let severity = match () {
-            () if self.forged > 0 || many(self.again) || many(self.strange) => Severity::Fatal,
+            () if wrong > 0 || many(self.again) || many(self.strange) => Severity::Fatal,
             () if not_its_own > 0 && !e.caches => Severity::Fatal,
             () if *self == Kinds::default() => return None,
             () => Severity::Warning,
@@ -96,6 +113,7 @@ impl Kinds {
             return finding(ANSWERS_ITSELF, severity, message, remedy);
         }
         let remedy = match () {
+            () if self.exchanged + self.displaced > 0 => EXCHANGED,
             () if not_its_own > 0 => CHECK.remedy,
             () if self.again + self.strange > 0 => SENT_AGAIN,
             () => PASS_ON,
@@ -113,6 +131,17 @@ impl Kinds {
             (self.cached, "got an answer that the origin had given before they were sent: it was cached".to_owned()),
             (self.shared, "got the answer to another request that was in flight: it was shared (coalesced)".to_owned()),
             (self.anothers, "got another request's answer: it was cached or shared".to_owned()),
+            (
+                self.exchanged,
+                "got the response to another request in flight, which reached the origin as they did: responses were exchanged"
+                    .to_owned(),
+            ),
+            (
+                self.displaced,
+                "got the response to an earlier request, and reached the origin all the same: responses are mixed up, or a cache \
+                 revalidates behind each"
+                    .to_owned(),
+            ),
             (self.forged, "got a forged name: never given, older than the request, or not of the origin".to_owned()),
             (self.itself, "never reached the origin, and were answered by the product itself".to_owned()),
             (
@@ -147,7 +176,8 @@ mod tests {
         trial
     }
 
-    const ALL: NameCounts = NameCounts { own: 10_000, cached: 0, shared: 0, anothers: 0, forged: 0, without: 0 };
+    const ALL: NameCounts =
+        NameCounts { own: 10_000, cached: 0, shared: 0, anothers: 0, forged: 0, without: 0, reused: 0 };
     const ONCE: NameCounters =
         NameCounters { named: 10_000, distinct: 10_000, repeated: 0, malformed: 0, unremembered: 0 };
 
@@ -177,10 +207,25 @@ mod tests {
             found(&named(cached, sums_agree), &["cached", "1000 times more: retried, or sent twice"], &["revalid"]),
             Severity::Fatal
         );
+        let revalidated = NameCounts { reused: 990, ..cached };
         assert_eq!(
-            found(&named(cached, ONCE), &["cached", "1000 (10.00 %) got another answer and reached"], &["twice"]),
+            found(&named(revalidated, ONCE), &["cached", "1000 (10.00 %) got another answer and reached"], &["twice"]),
             Severity::Fatal
         );
+    }
+
+    #[test]
+    fn responses_that_go_to_other_requests_are_no_cache() {
+        let exchanged = NameCounts { own: 9_728, shared: 272, ..ALL };
+        let says = ["272 (2.72 %) got the response to another request in flight", "responses were exchanged"];
+        assert_eq!(found(&named(exchanged, ONCE), &says, &["cache", "shared"]), Severity::Fatal);
+        let other_clocks = NameCounts { own: 9_728, anothers: 272, ..ALL };
+        assert_eq!(found(&named(other_clocks, ONCE), &says, &["cache", "shared"]), Severity::Fatal);
+        let one_behind = NameCounts { own: 9_000, cached: 1_000, ..ALL };
+        assert_eq!(found(&named(one_behind, ONCE), &["1000 (10.00 %)", "mixed up"], &["was cached"]), Severity::Fatal);
+        let mut cache = named(exchanged, ONCE);
+        cache.caches = true;
+        assert_eq!(found(&cache, &["exchanged"], &[]), Severity::Fatal, "no cache does that");
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub const CHECK: Check = Check {
     names: &["conservation-requests", ANSWERS_ITSELF],
     sees: "whether each request that the client sent reached the origin once, and got the origin's answer to it, over the client's \
            whole life. Requests of HTTP have names, which the origin answers with the time: so cached answers, also those that are \
-           revalidated behind, answers shared by requests in flight, the product's own, forged ones, and requests that were sent \
+           revalidated behind, answers shared by requests in flight or exchanged between them, the product's own, forged ones, and requests that were sent \
            twice, retried or mirrored are told apart and counted. Without names (key-value protocols, `names = false`, a product \
            that takes them away, which is suspect) the sums are compared. A cache is expected to answer itself: this is reported, \
            and its results are not ranked with those of proxies. Of a workload that products answer themselves no request may \

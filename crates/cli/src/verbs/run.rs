@@ -23,20 +23,20 @@ use weir_lab::run::{Outcome, Run, Setup, TOPOLOGY};
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
 use weir_model::product::Product;
-use weir_model::record::{Role, Skipped};
+use weir_model::record::{Finding, Role, Severity, Skipped};
 use weir_model::text::wrapped;
 use weir_model::topology::Topology;
 use weir_model::units::CpuList;
 use weir_product::catalogue::Catalogue;
 use weir_product::tls::RunTls;
 
-use crate::agree;
 use crate::args::{driver_values, parse_cpus, stop_on_signal};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use crate::library::catalogue;
 use crate::progress::minutes;
 use crate::telemetry::{Telemetry, TelemetryArgs, run::RunMetrics};
 use crate::verbs::topology::{self, Reached, TopologyArgs};
+use crate::{agree, ask};
 
 /// Flags of `weir run`.
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ pub struct Args {
     /// A folder whose products/ and suites/ extend or replace the built-in ones. May be repeated.
     #[arg(long, value_name = "FOLDER")]
     library: Vec<PathBuf>,
-    /// Do not ask: install what is missing, packages of the system too, and run what a --library names.
+    /// Do not ask: install what is missing, packages of the system too, run what a --library names, and measure on a busy machine.
     #[arg(long, short = 'y')]
     yes: bool,
     /// List the trials in order with the time they take, and start nothing.
@@ -135,6 +135,12 @@ pub fn main(args: &Args) -> VerbResult {
         let versions = versions::notes(&setup.suite, &setup.products, &setup.installed);
         versions.iter().for_each(|line| remark!("  {line}"));
         print_machine(&setup);
+    }
+    if let Some(others) = busy_with(&setup.doctor) {
+        remark!("this machine is busy now ({others}): trials beside other processes are suspect");
+        if !args.yes && ask::can_be_asked() && !ask::asked("Measure all the same?")? {
+            return Err(Failure::missing("nothing was measured: wait until `weir doctor` finds the machine quiet"));
+        }
     }
     let telemetry = Telemetry::open(&args.telemetry)?;
     let stop = stop_on_signal()?;
@@ -292,6 +298,12 @@ pub fn print_machine(setup: &Setup) {
         let names: Vec<&str> = names.into_iter().collect();
         remark!("{}", wrapped(&format!("doctor: {} (`weir doctor` explains)", names.join(", ")), 80, 2));
     }
+}
+
+/// The processes that use the machine now, and how much of it, as the doctor saw them.
+fn busy_with(doctor: &[Finding]) -> Option<&str> {
+    let is_busy = |one: &&Finding| one.check == "doctor-other-processes" && one.severity >= Severity::Warning;
+    doctor.iter().find(is_busy)?.message.split(". ").next()
 }
 
 /// The report, the table, and how it ended.

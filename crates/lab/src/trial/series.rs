@@ -19,7 +19,7 @@ use super::measure::{Measured, longest, measure, write_files};
 use super::origin::RunningOrigin;
 use super::points::{PointSpec, part, points, rate_intent};
 use super::running_load::{Backend, RunningLoad, Schedule};
-use super::spec::load_spec;
+use super::spec::{intended_wait_s, load_spec};
 use super::stack::{SharedStart, Stack};
 use super::{TrialContext, TrialSpec, connections, search, warm};
 use crate::progress::{Observer, RunEvent};
@@ -251,6 +251,8 @@ impl RunningTrial<'_> {
             levelled: is_levelled(&self.trial.planned.case.profile),
             errors_allowed: self.trial.workload.expect.errors.unwrap_or(Share::THOUSANDTH),
             timeout_s: trial_load.timeout.as_secs_f64(),
+            // Origins of others may wait as they like.
+            waits_s: intended_wait_s(self.trial).filter(|_| self.context.origin.is_none()),
             faults: !trial_load.faults.is_empty(),
         });
         Point {

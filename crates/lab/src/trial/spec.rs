@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use weir_model::load::{LoadProtocol, LoadSpec, Names, RequestSpec, Target};
+use weir_model::load::{LoadProtocol, LoadSpec, Names, RandomDuration, RequestSpec, Target};
 use weir_model::protocol::Application;
 use weir_model::suite::{Expect, LoadKind};
 
@@ -56,6 +56,19 @@ pub fn load_spec(
         driver: context.driver,
         ..plain
     })
+}
+
+/// The mean time that a request waits by intent, seconds, which is the origin's delay. It is unknown where products respond
+/// themselves or the origin injects faults.
+pub fn intended_wait_s(trial: &TrialSpec<'_>) -> Option<f64> {
+    let workload = trial.workload;
+    if workload.by_product || workload.request.path.contains("fault=") {
+        return None;
+    }
+    let (path, query) = workload.request.path.split_once('?').unwrap_or((&workload.request.path, ""));
+    let delays =
+        path.strip_prefix("/delay/").into_iter().chain(query.split('&').filter_map(|key| key.strip_prefix("delay=")));
+    delays.map(|text| text.parse().ok().map(RandomDuration::mean_s)).sum()
 }
 
 /// The names of the requests: only weir's own origin answers them.

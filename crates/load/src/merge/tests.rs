@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use weir_model::load::{LoadSpec, Part, RequestSpec, Target};
+use weir_model::load::{ConnectionSpread, LoadSpec, Part, RequestSpec, Target};
 use weir_model::suite::{Expect, LoadKind, Request};
 use weir_net::DriverKind;
 
@@ -72,12 +72,16 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
             }
             aggregate.take(&interval);
         }
+        let mut by_connection = (ConnectionSpread::default(), histo());
+        by_connection.0.record(sent.len() as u64);
+        by_connection.1.saturating_record(sent.len() as u64 * 1_000_000);
         outcomes.push(WorkerResult {
             by_status: None,
             thread: number,
             before: RequestCounts::new(2),
             window: counts,
             connect,
+            by_connection,
             used: 3,
             min_streams: 1,
             tls: None,

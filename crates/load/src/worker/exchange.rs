@@ -11,6 +11,7 @@ use super::connections::GOES_AWAY;
 use super::pool::{NO_SLOT, SlotId, SlotState, StreamId, StreamState};
 use crate::names::NameWatch;
 use crate::protocol::{Encoded, Event, Protocol, Refusal, Responses};
+use crate::recorder::Phase;
 
 /// Fewer bytes than this are not worth an operation of their own: copying them costs less.
 const LEAST_SKIPPED: u64 = 32 * 1024;
@@ -275,7 +276,13 @@ impl<P: Protocol> Worker<P> {
             (Some(coded), Some(codings)) => codings.validate(expectation, &stream.response, coded),
             _ => expectation.validate(&stream.response),
         };
+        let waited = now.saturating_sub(stream.due);
         self.recorder.response(stream, verdict, now);
+        if self.recorder.phase() == Phase::Window {
+            let slot = self.pool.slot(id);
+            slot.responses += 1;
+            slot.waited += waited;
+        }
         if self.pacing.rest(stream_id, now) {
             self.pool.stream(stream_id).state = StreamState::Resting;
         } else if usable {

@@ -140,6 +140,11 @@ impl Pacing {
         matches!(self.source, Source::Open(_))
     }
 
+    /// True when each stream has its next request at once, until the window ends.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self.source, Source::Closed) && self.rest.is_none()
+    }
+
     /// All requests of a load of a fixed number of them became due.
     pub(super) fn all_counted(&self) -> bool {
         self.is_finite

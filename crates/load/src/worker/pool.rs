@@ -68,6 +68,9 @@ pub(super) struct ConnSlot<S> {
     /// Streams with a request in flight, and with one that waits for the connection.
     pub in_flight: u32,
     pub pending: u32,
+    /// Responses that came in the window, and the sum of their latencies, ns: of all connections that it had.
+    pub responses: u64,
+    pub waited: u64,
     /// The first of its free streams; each knows the next.
     free: StreamId,
     pub tls: Option<TlsSession>,
@@ -180,6 +183,8 @@ impl<S: Default> Pool<S> {
             streams: self.each,
             in_flight: 0,
             pending: 0,
+            responses: 0,
+            waited: 0,
             free: NO_STREAM,
             tls: None,
             session: S::default(),

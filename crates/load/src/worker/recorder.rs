@@ -79,6 +79,11 @@ impl Recorder {
         self.interval.start
     }
 
+    /// Length of the window.
+    pub(super) fn window_length(&self) -> u64 {
+        self.end.saturating_sub(self.window)
+    }
+
     #[inline]
     pub(super) fn interval_end(&self) -> u64 {
         self.interval_end

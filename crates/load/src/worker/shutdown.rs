@@ -1,13 +1,14 @@
 //! Ends a load: it counts and gives up what is still in flight, closes connections, and reports. An `impl` of `Worker`,
 //! called by `worker`.
 
-use weir_model::load::ErrorKind;
+use weir_model::load::{ConnectionSpread, ErrorKind};
 use weir_net::{Driver, Next};
 
-use super::pool::SlotState;
+use super::pool::{ConnSlot, SlotState};
 use super::{Stage, Worker};
 use crate::clock::MILLI;
 use crate::protocol::Protocol;
+use crate::recorder::{Histo, histo};
 use crate::shared::{Message, WorkerResult};
 
 /// How long the connections may take to close.
@@ -82,6 +83,20 @@ impl<P: Protocol> Worker<P> {
         if driver.open() > 0 && (first || driver.now() < *until) { Next::Poll(Some(*until)) } else { Next::Over }
     }
 
+    /// How evenly its connections were served, in an own histogram of their mean latencies.
+    fn by_connection(&self) -> (ConnectionSpread, Histo) {
+        let (mut spread, mut latencies) = (ConnectionSpread::default(), histo());
+        let least = if self.pacing.is_closed() { 0 } else { ConnectionSpread::LEAST };
+        // One that cannot be made is an error, and not slow.
+        let counts = |slot: &&ConnSlot<P::Session>| slot.responses >= least && (slot.responses > 0 || slot.fails == 0);
+        for slot in self.pool.slots.iter().filter(counts) {
+            spread.record(slot.responses);
+            let mean = slot.waited.checked_div(slot.responses).unwrap_or(self.recorder.window_length());
+            latencies.saturating_record(mean);
+        }
+        (spread, latencies)
+    }
+
     /// Reports what it knows, before connections are closed: with very many that takes a while, and nothing of it is measured.
     pub(super) fn report(&mut self) {
         let (cpu, busy_poll_us, busy) = self.recorder.cpu();
@@ -91,6 +106,7 @@ impl<P: Protocol> Worker<P> {
             window: self.recorder.inside.clone(),
             by_status: self.recorder.by_status.take(),
             connect: self.connector.times.clone(),
+            by_connection: self.by_connection(),
             used: self.connector.used,
             min_streams: self.pool.min_streams,
             tls: self.transport.tls.as_ref().map(|layer| layer.counters.clone()),

@@ -239,6 +239,9 @@ pub struct LoadResult {
     /// whole life. Older records do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub codings: Option<BTreeMap<Coding, CodedAnswers>>,
+    /// How evenly connections were served in the window. Older records do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_connection: Option<ConnectionSpread>,
     /// How long the client's threads stood still in the window, of all threads together.
     #[serde(default)]
     pub stalls: Stalls,
@@ -420,6 +423,62 @@ impl Stalls {
         self.count += other.count;
         self.total_us += other.total_us;
         self.longest_us = self.longest_us.max(other.longest_us);
+    }
+}
+
+/// How evenly the connections of a load were served in its window. Each connection counts once, by the mean latency of its
+/// responses. In a closed load one without any counts with the window's length; in other loads those with fewer than
+/// [`ConnectionSpread::LEAST`] responses do not count.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionSpread {
+    /// Connections that count.
+    pub connections: u64,
+    /// Their responses.
+    pub responses: u64,
+    /// Responses of the one with fewest, and of the one with most.
+    pub fewest: u64,
+    /// See `fewest`.
+    pub most: u64,
+    /// A tenth of the connections had this mean latency or less, µs.
+    pub p10_us: f64,
+    /// Median of their mean latencies, µs.
+    pub p50_us: f64,
+    /// A tenth had this one or more, µs.
+    pub p90_us: f64,
+    /// The largest, µs.
+    pub max_us: f64,
+    /// Connections whose mean latency was more than twice the median.
+    pub slow: u64,
+}
+
+impl ConnectionSpread {
+    /// Responses of a connection that counts in an open load.
+    pub const LEAST: u64 = 20;
+
+    /// True when some connections were served much worse than others. The slowest tenth took twice as long as the fastest tenth, or one
+    /// took four times as long as the median. There have to be 8 connections with 20 responses each in the mean.
+    pub fn is_uneven(&self) -> bool {
+        let known = self.connections >= 8 && self.responses >= ConnectionSpread::LEAST * self.connections;
+        known && (self.p90_us >= 2.0 * self.p10_us || self.max_us >= 4.0 * self.p50_us)
+    }
+
+    /// Adds the connections of another thread or client. Their latencies are not added: those come from a histogram of all.
+    pub fn add(&mut self, other: &ConnectionSpread) {
+        self.fewest = match (self.connections, other.connections) {
+            (0, _) => other.fewest,
+            (_, 0) => self.fewest,
+            _ => self.fewest.min(other.fewest),
+        };
+        self.most = self.most.max(other.most);
+        self.connections += other.connections;
+        self.responses += other.responses;
+    }
+
+    /// One more connection.
+    pub fn record(&mut self, responses: u64) {
+        let one =
+            ConnectionSpread { connections: 1, responses, fewest: responses, most: responses, ..Default::default() };
+        self.add(&one);
     }
 }
 

@@ -146,6 +146,9 @@ pub struct NameCounts {
     pub forged: u64,
     /// Without a name.
     pub without: u64,
+    /// Responses of another request whose name one more response had a little before: one response went to several requests. Older records do not have it.
+    #[serde(default)]
+    pub reused: u64,
 }
 
 impl NameCounts {
@@ -162,5 +165,6 @@ impl NameCounts {
         self.anothers += other.anothers;
         self.forged += other.forged;
         self.without += other.without;
+        self.reused += other.reused;
     }
 }

@@ -296,7 +296,7 @@ fn listings_of_top_stand_beside_the_proxys_machine_and_its_processes() {
     };
     run::write(folder.path(), &made, &|measurement| {
         let processes = vec![process(6, 0.0), process(7, 0.5), process(8, 0.997)];
-        let role = RoleCpus { role: Role::Proxy, cpus: vec![1], used: 1.5, run_delay: None, strays: None, processes };
+        let role = RoleCpus { role: Role::Proxy, cpus: vec![1], used: 1.5, processes, ..RoleCpus::default() };
         let cpu = CpuUse { cpu: 1, processes: Some(0.9), user: Some(0.3), nice: Some(0.0), ..CpuUse::default() };
         measurement.owners = vec![Owners { cpus: vec![cpu], roles: vec![role], ..Owners::default() }];
     });

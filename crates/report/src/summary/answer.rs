@@ -2,7 +2,7 @@
 
 use weir_stats::Estimate;
 
-use weir_model::text::{count, counted, extremes, list, short, unique};
+use weir_model::text::{count, counted, extremes, grouped, list, short, unique};
 
 use super::{FailedTrial, Metric, Overall, OverallRow, Section, Summary};
 
@@ -107,7 +107,7 @@ pub(super) fn remarks(summary: &Summary) -> Vec<String> {
     }
     remarks.extend(summary.skipped.iter().map(|sentence| format!("{sentence}.")));
     remarks.extend(caches(summary));
-    remarks.extend(compressors(summary));
+    remarks.extend(not_comparable(summary));
     remarks.extend(summary.outdated_words());
     for (n, what) in [
         (summary.suspect(), "suspect: ranked, marked with *, and explained under the table"),
@@ -186,15 +186,14 @@ fn some(names: &[String]) -> String {
     }
 }
 
-/// Products that compressed answers which others of the same case passed on as they came.
-fn compressors(summary: &Summary) -> Option<String> {
-    let plain = |section: &Section| section.rows.iter().any(|row| row.rank.is_some() && !row.compresses);
-    let mixed = summary.sections.iter().filter(|section| plain(section));
-    let rows = mixed.flat_map(|section| &section.rows).filter(|row| row.compresses);
-    let names = unique(rows.map(|row| row.label.as_str()));
-    (!names.is_empty()).then(|| {
-        format!("{} compressed answers: shown, not ranked with products of the same case that did not.", list(&names))
-    })
+/// Products that did other work than those that are ranked, by what it was.
+fn not_comparable(summary: &Summary) -> Vec<String> {
+    let rows = summary.sections.iter().flat_map(|section| &section.rows);
+    let by_reason = grouped(rows.filter_map(|row| Some((row.not_comparable?, row.label.as_str()))));
+    let sentence = |(why, names): (&str, Vec<&str>)| {
+        format!("{} {why}: shown, not ranked with them.", list(&unique(names.into_iter())))
+    };
+    by_reason.into_iter().map(sentence).collect()
 }
 
 /// Products that answered requests which they did not pass on.

@@ -204,9 +204,9 @@ pub struct Row {
     /// It answered requests that it did not pass on, as a cache does, and is not ranked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub answers_itself: bool,
-    /// It compressed answers, and is not ranked with products that did not.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub compresses: bool,
+    /// Why its numbers are not ranked with those of the others, which did other work; `None`: they may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_comparable: Option<&'static str>,
     /// Memory of the proxy, all and by connection.
     pub memory: Option<Memory>,
     /// How the product was warmed up, where that was watched.

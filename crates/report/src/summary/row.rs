@@ -40,9 +40,16 @@ impl<'a> Cases<'a> {
         self.has_finding(ANSWERS_ITSELF)
     }
 
-    /// True when the product was seen to compress answers.
-    pub fn compresses(&self) -> bool {
-        self.has_finding(COMPRESSES)
+    /// The coder of its response bodies, where requests accept a coding.
+    pub fn coder(&self) -> Coder {
+        let coded = |trial: &Trial| {
+            trial.measurement.load.as_ref().and_then(|load| load.codings.as_ref()).is_some_and(|all| !all.is_empty())
+        };
+        match () {
+            () if self.has_finding(COMPRESSES) => Coder::Product,
+            () if self.displayed().any(coded) => Coder::Origin,
+            () => Coder::Nobody,
+        }
     }
 
     fn has_finding(&self, check: &str) -> bool {
@@ -93,7 +100,7 @@ impl<'a> Cases<'a> {
             standing,
             version: self.all.iter().find_map(|trial| trial.measurement.product_version.clone()),
             answers_itself: self.answers_itself(),
-            compresses: self.compresses(),
+            not_comparable: None,
             memory: cost::memory(self, blocks),
             warmup: cost::warmup(self, blocks),
             search: search::searched(self, blocks),
@@ -123,6 +130,14 @@ impl<'a> Cases<'a> {
         };
         grouped(all).into_iter().map(sentence).collect()
     }
+}
+
+/// The one that coded response bodies. Products with different coders do different work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coder {
+    Nobody,
+    Origin,
+    Product,
 }
 
 /// Mean speed of the product's CPUs in each block, over the trials of all products: one reading says little.

@@ -9,7 +9,7 @@ use weir_model::text::{extremes, list};
 use weir_stats::{detectable_difference, paired_noise, paired_ratio, relative_noise};
 
 use super::rank::sorted;
-use super::row::Cases;
+use super::row::{Cases, Coder};
 use super::{LEVEL, Metric, Row, SEED, Section, curve, hosts, how, kept, origin};
 use crate::run::{BASELINE, Run, Trial};
 
@@ -92,10 +92,25 @@ fn baseline_row(cases: &Cases<'_>, run: &Run, blocks: &[u32]) -> Row {
     row
 }
 
-/// Whether a product is ranked among all of its section: not where it compressed answers and another did not, which is less work.
+/// True when a product is ranked among all of its section.
 pub(super) fn is_ranked(cases: &Cases<'_>, all: &[Cases<'_>]) -> bool {
-    let plain = |other: &Cases<'_>| other.entry.product != BASELINE && other.ranked() && !other.compresses();
-    cases.ranked() && !(cases.compresses() && all.iter().any(plain))
+    cases.ranked() && not_comparable(cases, all).is_none()
+}
+
+/// The reason why a product's numbers are not comparable with those of its section. It compressed responses and another did not, or
+/// it got responses uncoded that the origin coded for another.
+fn not_comparable(cases: &Cases<'_>, all: &[Cases<'_>]) -> Option<&'static str> {
+    let others = || all.iter().filter(|other| other.entry.product != BASELINE && other.ranked());
+    let any = |coder: Coder| others().any(|other| other.coder() == coder);
+    match cases.coder() {
+        Coder::Product if any(Coder::Nobody) || any(Coder::Origin) => {
+            Some("compressed responses, and products of the same case did not")
+        }
+        Coder::Nobody if any(Coder::Origin) => {
+            Some("got responses uncoded which the origin coded for products of the same case")
+        }
+        _ => None,
+    }
 }
 
 /// The cases of a section that was made.
@@ -130,7 +145,13 @@ struct RankedRows {
 fn rank(run: &Run, products: &[Cases], blocks: &[u32], metric: Metric) -> RankedRows {
     let values: Vec<Vec<f64>> =
         products.iter().map(|cases| cases.by_block(blocks, |window| metric.value(window))).collect();
-    let rows: Vec<Row> = products.iter().map(|cases| cases.row(run, blocks)).collect();
+    let row = |cases: &Cases<'_>| {
+        let not_comparable = not_comparable(cases, products);
+        let mut row = Row { not_comparable, ..cases.row(run, blocks) };
+        row.remarks.extend(not_comparable.map(|why| format!("not ranked: it {why}")));
+        row
+    };
+    let rows: Vec<Row> = products.iter().map(row).collect();
     let sorted = sorted(rows, &values, metric, |i, _| is_ranked(&products[i], products));
     let Some((best, others)) = sorted.ranked.split_first() else {
         return RankedRows { rows: sorted.rows, noise: None, pairs: 0 };

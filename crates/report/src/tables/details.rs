@@ -31,6 +31,14 @@ pub fn trials(run: &Run, section: &Section) -> Table {
         let window = &trial.measurement.load.as_ref()?.window;
         Some(Cell::count(window.error_count() + if unsent_is_error { window.unsent } else { 0 }))
     });
+    let spread = |trial: &Trial| {
+        let spread = trial.measurement.load.as_ref()?.by_connection.as_ref()?;
+        (spread.p10_us > 0.0).then(|| spread.p90_us / spread.p10_us)
+    };
+    if section.trials(run).any(|trial| spread(trial).is_some()) {
+        let help = "Mean latency of the slowest tenth of the connections, as a multiple of that of the fastest tenth.";
+        table.add(Column::number("Spread", "times").help(help), move |trial| spread(trial).map(Cell::short));
+    }
     let disagree = |trial: &Trial| Some(HostClock::furthest(&trial.measurement.clocks)?.0 / 1e3);
     if section.trials(run).any(|trial| disagree(trial).is_some()) {
         let column =

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::common::golden;
 use crate::made::{CURVES, RUN};
+use weir_model::coding::Coding;
+use weir_model::load::CodedAnswers;
 use weir_model::metric::Metric;
 use weir_model::record::{COMPRESSES, Finding, Measurement, Role, RoleUsage, Severity};
 use weir_model::row;
@@ -319,12 +321,29 @@ fn products_that_compress_are_ranked_only_with_each_other() {
     let others: Vec<String> = all.iter().filter(|name| *name != "birch").cloned().collect();
     assert_eq!(ranked(&one), others);
     let said =
-        |summary: &weir_report::Summary| summary.remarks.iter().any(|remark| remark.contains("compressed answers"));
+        |summary: &weir_report::Summary| summary.remarks.iter().any(|remark| remark.contains("compressed responses"));
     assert!(said(&one), "{:?}", one.remarks);
     let run = run();
     let names: Vec<&str> = run.suite.entries.iter().map(|entry| entry.product.as_str()).collect();
     let every = compresses(&names);
     assert_eq!((ranked(&every), said(&every)), (all.clone(), false));
+}
+
+#[test]
+fn products_without_the_coding_of_the_origin_are_not_ranked_with_the_others() {
+    let mut run = run();
+    for trial in run.trials.iter_mut().filter(|trial| trial.measurement.case.product != "birch") {
+        if let Some(load) = &mut trial.measurement.load {
+            load.codings = Some([(Coding::Gzip, CodedAnswers { answers: 9, bytes: 96, decoded_bytes: 128 })].into());
+        }
+    }
+    let summary = summary(&run);
+    let birch = summary.sections[0].rows.iter().find(|row| row.entry.product == "birch").unwrap();
+    assert_eq!(birch.rank, None);
+    assert!(birch.remarks.iter().any(|remark| remark.starts_with("not ranked: it got responses uncoded")));
+    assert!(summary.sections[0].rows.iter().any(|row| row.rank.is_some()));
+    let remarks: Vec<&String> = summary.remarks.iter().filter(|remark| remark.contains("uncoded")).collect();
+    assert!(remarks.len() == 1 && remarks[0].ends_with("shown, not ranked with them."), "{:?}", summary.remarks);
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! How many CPUs, and how evenly they run.
 
 use super::{Check, judge, judge_word};
+use crate::quota::own_limit;
 use crate::sys::{cpu_list, online_cpus, text};
 
 pub(super) fn checks() -> Vec<Check> {
     let cpus = online_cpus();
     vec![
         judge_count(cpus.as_ref().map(Vec::len)),
+        judge_quota(own_limit(), cpus.as_ref().map_or(0, Vec::len)),
         judge_governor(&governors(cpus.as_deref().unwrap_or_default())),
         judge_boost(boost()),
         judge_siblings(siblings(cpus.as_deref().unwrap_or_default()), cpus.as_ref().map_or(0, Vec::len)),
@@ -15,6 +17,17 @@ pub(super) fn checks() -> Vec<Check> {
 
 pub(super) fn judge_count(cpus: Option<usize>) -> Check {
     judge("cpus", cpus.map(|n| (n as f64, format!("{n} CPU{}", if n == 1 { "" } else { "s" }))))
+}
+
+/// The tightest limit of CPU time: CPUs in the mean, and whose it is. One that allows all CPUs never stops anybody.
+pub(super) fn judge_quota(limit: Option<(f64, String)>, cpus: usize) -> Check {
+    let (share, seen) = match limit {
+        Some((limit, group)) => {
+            (limit / cpus.max(1) as f64, format!("the control group {group} allows {limit:.2} of {cpus} CPUs"))
+        }
+        None => (1.0, "no control group limits CPU time".to_owned()),
+    };
+    judge("cpu-quota", Some((share, seen)))
 }
 
 fn governors(cpus: &[u32]) -> Vec<String> {

@@ -30,6 +30,9 @@ fn outcomes() -> Vec<Check> {
     let governors = |list: &[&str]| cpu::judge_governor(&list.iter().map(|g| (*g).to_owned()).collect::<Vec<_>>());
     let mut all = Vec::new();
     all.extend([None, Some(1), Some(2), Some(8)].map(cpu::judge_count));
+    all.extend(
+        [None, Some((4.0, "/".to_owned())), Some((0.5, "/box".to_owned()))].map(|limit| cpu::judge_quota(limit, 2)),
+    );
     all.extend([governors(&[]), governors(&["performance"; 2]), governors(&["schedutil", "performance", "schedutil"])]);
     all.extend([None, Some(true), Some(false)].map(cpu::judge_boost));
     all.extend([None, Some(vec![]), Some(vec![0, 4])].map(|shared| cpu::judge_siblings(shared, 8)));
@@ -120,7 +123,7 @@ fn examines_this_machine() {
     names.sort_unstable();
     let all = names.len();
     names.dedup();
-    assert_eq!((all, names.len()), (29, 29), "{names:?}");
+    assert_eq!((all, names.len()), (30, 30), "{names:?}");
     let disk = checks.iter().find(|check| check.name == "disk").expect("is one of them");
     assert_ne!(disk.status, Status::Unknown, "the nearest folder that exists is taken");
 }

@@ -38,6 +38,8 @@ pub struct Entry {
     pub(super) host: String,
     pub(super) ended: bool,
     pub(super) frozen_until: u64,
+    /// How often a quota has stopped it, and for how long, nanoseconds.
+    pub(super) throttled: (u64, u64),
     pub(super) listens: Vec<SocketAddr>,
     work: Work,
 }
@@ -53,7 +55,7 @@ enum Work {
 impl Entry {
     fn new(host: &SimHost, name: &str, listens: Vec<SocketAddr>, work: Work) -> Entry {
         let host = host.facts.name.clone();
-        Entry { name: name.to_owned(), host, ended: false, frozen_until: 0, listens, work }
+        Entry { name: name.to_owned(), host, ended: false, frozen_until: 0, throttled: (0, 0), listens, work }
     }
 
     /// Its tasks of the world.
@@ -75,7 +77,8 @@ impl Entry {
             Work::Requester => Spent::default(),
             Work::Product { nodes, spent, .. } => {
                 let spent = *locked(spent);
-                Spent { cpu_ns: spent.cpu_ns + of_nodes(nodes), memory: spent.memory.max(PRODUCT_MEMORY), ..spent }
+                // The time of a request is meant to have that of its events.
+                Spent { cpu_ns: spent.cpu_ns.max(of_nodes(nodes)), memory: spent.memory.max(PRODUCT_MEMORY), ..spent }
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use weir_host::Sampler;
 use weir_model::At;
-use weir_model::owners::{CpuUse, Holder, OtherProcess, Owners, RoleCpus, Strays};
+use weir_model::owners::{CpuQuota, CpuUse, Holder, OtherProcess, Owners, RoleCpus, Strays};
 use weir_model::record::{ResourceSecond, Role, RoleUsage};
 use weir_net::sim::World;
 use weir_vitals::{Plan, Watched, Window};
@@ -48,6 +48,8 @@ struct Sample {
     unix_ms: u64,
     /// By tree.
     spent: Vec<Spent>,
+    /// How often a quota has stopped each, and for how long.
+    throttled: Vec<(u64, u64)>,
     connections: Vec<Option<u64>>,
 }
 
@@ -95,6 +97,7 @@ fn take_sample(realm: &Realm, trees: &[Watched], counted: &[(Role, u32)]) -> Sam
         at: realm.world.now(),
         unix_ms: realm.world.unix_now() / 1_000_000,
         spent: trees.iter().map(|tree| entry(tree).map(|entry| entry.spent(realm)).unwrap_or_default()).collect(),
+        throttled: trees.iter().map(|tree| entry(tree).map(|entry| entry.throttled).unwrap_or_default()).collect(),
         connections: trees
             .iter()
             .map(|tree| entry(tree).filter(|_| is_counted(tree)).and_then(|entry| entry.connections()))
@@ -223,6 +226,18 @@ impl SimSampler {
         rows
     }
 
+    /// The quota of a process that [`super::Realm::throttle`] has stopped: half of a CPU.
+    fn quota(&self, nth: usize, first: &Sample, last: &Sample) -> Option<CpuQuota> {
+        let ((before, since), (now, until)) = (first.throttled[nth], last.throttled[nth]);
+        (now > 0).then(|| CpuQuota {
+            group: "/limited".to_owned(),
+            roles: vec![self.trees[nth].role],
+            cpus: Some(0.5),
+            throttled_periods: now - before,
+            throttled_s: seconds(until - since),
+        })
+    }
+
     fn owners(&self, first: &Sample, last: &Sample, samples: &[Sample]) -> Owners {
         let length = (last.at - first.at).max(1) as f64;
         let neighbours = self.neighbours();
@@ -236,8 +251,9 @@ impl SimSampler {
                 cpus: tree.cpus.clone(),
                 used: used(nth),
                 run_delay: Some(0.0),
+                busiest_thread: Some(used(nth) / tree.cpus.len().max(1) as f64),
                 strays: strays(last.spent[nth], used(nth)),
-                processes: Vec::new(),
+                ..RoleCpus::default()
             })
             .collect();
         let others: Vec<OtherProcess> = (0u32..)
@@ -275,7 +291,8 @@ impl SimSampler {
         let is_handed_over = last.spent.iter().any(|spent| spent.is_handed_over);
         let holder = Holder { name: "take-over".to_owned(), pid: 80_000, connections: 16, of: 16, used: None };
         let holders = is_handed_over.then_some(holder).into_iter().collect();
-        Owners { cpus: cpus.into_iter().map(cpu_use).collect(), roles, others, holders, ..Owners::default() }
+        let quotas = (0..self.trees.len()).filter_map(|nth| self.quota(nth, first, last)).collect();
+        Owners { cpus: cpus.into_iter().map(cpu_use).collect(), roles, others, holders, quotas, ..Owners::default() }
     }
 }
 

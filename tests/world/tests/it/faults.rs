@@ -19,7 +19,11 @@ fn measure(case: &Case) -> Measurement {
     let folder = tempfile::tempdir().unwrap();
     // A closed load over few connections, and a product that is as fast as a test can afford: what is counted is the same, and the world
     // has less to do.
-    let (connections, service) = if matches!(case.load, Load::Closed(_)) { (4, 2_000) } else { (16, 50) };
+    let (connections, service) = match case.load {
+        Load::Closed(_) => (4, 2_000),
+        Load::Dense(_) => (16, 100),
+        Load::Open(..) => (16, 50),
+    };
     let head = "title = \"A fault\"\nblocks = 1\nseed = 1\nproducts = [\"faulty\"]\nprofile = \"tuned\"";
     let fault = case.fault.replace("CLIENT_CPU", "0");
     let scenario = Scenario::new(1, 1, folder.path(), &[("faulty", product(&fault, service, 2))], Disk::sound());
@@ -38,21 +42,23 @@ fn disturb(realm: &Arc<Realm>, beside: Beside) {
         });
     };
     let weak = Arc::downgrade(realm);
+    let stop = |role: Role, from: u64, every: u64, length: u64, how: fn(&Realm, u32, Duration)| {
+        for at in (from..IN_WINDOW + 8 * SECOND).step_by(every as usize) {
+            let weak = weak.clone();
+            realm.world.at(at, move |_| {
+                let Some(realm) = weak.upgrade() else { return };
+                let name = if role == Role::Proxy { "product" } else { role.as_str() };
+                realm.running(name).into_iter().for_each(|pid| how(&realm, pid, Duration::from_nanos(length)));
+            });
+        }
+    };
     match beside {
         Beside::Nobody => {}
         Beside::Burner(role, percent, seconds) => burner(u32::from(role == Role::Proxy), percent, seconds),
         Beside::ShortLived(percent) => burner(1, percent, 60),
-        Beside::Stopped(role) => {
-            for second in 0..8 {
-                let weak = weak.clone();
-                realm.world.at(IN_WINDOW + second * SECOND, move |_| {
-                    let Some(realm) = weak.upgrade() else { return };
-                    for pid in realm.running(role.as_str()) {
-                        realm.freeze(pid, Duration::from_millis(200));
-                    }
-                });
-            }
-        }
+        Beside::Stopped(role) => stop(role, IN_WINDOW, SECOND, 200 * MILLI, Realm::freeze),
+        Beside::StoppedOften(role) => stop(role, 0, 10 * MILLI, 5 * MILLI, Realm::freeze),
+        Beside::Quota(role) => stop(role, 0, 100 * MILLI, 50 * MILLI, Realm::throttle),
         Beside::SamplersStopped => realm.world.at(500 * MILLI, move |_| {
             if let Some(realm) = weak.upgrade() {
                 realm.freeze_samplers(Duration::from_secs(1));

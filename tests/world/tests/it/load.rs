@@ -62,6 +62,16 @@ fn rates_change_as_ordered() {
 }
 
 #[test]
+fn connections_that_are_served_alike_have_one_mean_latency() {
+    let spread = run("/bytes/16", |_| ()).by_connection.expect("a closed load");
+    assert_eq!((spread.connections, spread.fewest, spread.slow, spread.is_uneven()), (8, spread.most, 0, false));
+    assert_eq!((spread.p10_us, spread.p90_us), (2_000.895, spread.max_us));
+    // Connections of an open load do not count with few responses.
+    let open = |rate| run("/bytes/16", |spec| spec.kind = open(OfferedRate::Constant(rate))).by_connection;
+    assert_eq!((open(100.0), open(400.0).map(|spread| (spread.fewest, spread.most))), (None, Some((50, 50))));
+}
+
+#[test]
 fn an_access_log_is_sent_at_its_times() {
     let line = |second: u32, path: &str| {
         format!("192.0.2.7 - - [23/Nov/2026:20:00:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"x\"\n")

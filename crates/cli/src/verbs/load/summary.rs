@@ -7,7 +7,9 @@ mod limit;
 use std::collections::BTreeMap;
 
 use weir_model::coding::Coding;
-use weir_model::load::{CodedAnswers, Counts, ErrorKind, ErrorReason, LoadResult, Quantiles, RequestResult, TlsResult};
+use weir_model::load::{
+    CodedAnswers, ConnectionSpread, Counts, ErrorKind, ErrorReason, LoadResult, Quantiles, RequestResult, TlsResult,
+};
 use weir_model::text::{count, counted, fixed_us, full_rate, human_bytes, human_us, list};
 
 use super::describe::{describe, keyvalue, percentiles, protocol};
@@ -79,6 +81,7 @@ fn lines(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
     if spec.keyvalue.is_none() {
         lines.extend(by_kind::table(result, tables != Tables::None, tables == Tables::All));
     }
+    lines.extend(result.by_connection.as_ref().filter(|spread| spread.is_uneven()).map(uneven));
     lines.push(String::new());
     lines.push(format!("{:<LABEL$}{}", "client", client(result)));
     lines.extend(labelled("remark", remarks(outcome)));
@@ -90,6 +93,12 @@ fn lines(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
 fn labelled(label: &str, lines: Vec<String>) -> impl Iterator<Item = String> {
     let labels = std::iter::once(label).chain(std::iter::repeat(""));
     lines.into_iter().zip(labels).map(|(line, label)| format!("{label:<LABEL$}{line}"))
+}
+
+/// How unevenly connections were served.
+fn uneven(spread: &ConnectionSpread) -> String {
+    let [fast, slow] = [spread.p10_us, spread.p90_us].map(human_us);
+    format!("{:<LABEL$}the slowest tenth of connections took {slow} in the mean, the fastest {fast}", "uneven")
 }
 
 /// Removes empty lines where there are too many lines, then those that say least.
