@@ -56,6 +56,8 @@ pub enum Expected {
     Note(&'static str, &'static str),
     /// The record has so many bytes of memory at least.
     Memory(u64),
+    /// No measurement: the trial's error has this word.
+    Failed(&'static str),
 }
 
 /// A fault.
@@ -63,7 +65,7 @@ pub enum Expected {
 pub struct Case {
     /// How it is called.
     pub name: &'static str,
-    /// What the product does ([`crate::misbehaviour::Fault`]).
+    /// What the product does ([`crate::misbehaviour::Fault`]); a key-value store's begins with `store` and is one of weir's origin.
     pub fault: &'static str,
     /// Under which load.
     pub load: Load,
@@ -73,7 +75,7 @@ pub struct Case {
     pub expected: Expected,
 }
 
-use Expected::{Clean, Found, Memory, Note};
+use Expected::{Clean, Failed, Found, Memory, Note};
 use Load::{Closed, Open};
 use Verdict::{Invalid, Suspect};
 
@@ -100,6 +102,8 @@ const fn beside(
 }
 
 const BURNER: (&[&str], &[&str]) = (&["other-processes"], &["burner"]);
+const FAVOURS: Expected = Found(&["control"], &["in disguise"], Invalid);
+const EXPIRY: Expected = Found(&["expiry", "wrong-data"], &["to live was"], Invalid);
 const DRIFT: Expected = Found(&["drift"], &[""], Suspect);
 const STILL: Expected = Found(&["pauses", "stalls"], &["product"], Suspect);
 
@@ -144,6 +148,18 @@ pub const CASES: &[Case] = &[
     case("log", "log", COUNTED, Found(&["disk-writes"], &[""], Suspect)),
     case("header", "header=1", COUNTED, Found(&["headers"], &["x-added"], Suspect)),
     case("gzip", "gzip", COUNTED, Note("compresses", "gzip")),
+    case("work for all", "slow", Closed(3), Clean),
+    case("work for all, open", "slow", COUNTED, Clean),
+    case("favour-id", "favour-id", Closed(3), FAVOURS),
+    case("favour-id, open", "favour-id", COUNTED, FAVOURS),
+    case("favour-no-agent", "favour-no-agent", Closed(3), FAVOURS),
+    case("favour-no-agent, open", "favour-no-agent", COUNTED, FAVOURS),
+    case("store", "store none", Closed(3), Clean),
+    case("store, open", "store none", COUNTED, Clean),
+    case("store that forgets", "store expire=0s", COUNTED, Failed("absent")),
+    case("store that expires early", "store expire=300ms", COUNTED, EXPIRY),
+    case("store that expires a little early", "store expire=490ms", COUNTED, EXPIRY),
+    case("store that expires late", "store expire=60s", COUNTED, EXPIRY),
     beside("30 % of the product's CPU", Beside::Burner(Role::Proxy, 30, 60), Closed(3), BURNER.0, BURNER.1, Suspect),
     beside("60 % of it for a second", Beside::Burner(Role::Proxy, 60, 1), Closed(12), BURNER.0, BURNER.1, Suspect),
     beside("30 % of it by short-lived children", Beside::ShortLived(30), Closed(3), BURNER.0, BURNER.1, Suspect),
@@ -169,10 +185,44 @@ pub const CASES: &[Case] = &[
     beside("samples late", Beside::SamplersStopped, Open(1_000, 3), &["vitals-late"], &["late"], Invalid),
 ];
 
+/// The workload of a store's case.
+const KEYS: &str = "[[workload]]\nname = \"keys\"\nprotocol = \"redis\"\n\
+                    keyvalue = { operations = \"S:1,G:3\", value = 200, ttl = \"10s\" }\n";
+
 impl Case {
+    /// The faults of the store, where the product is one.
+    pub fn store(&self) -> Option<&'static str> {
+        self.fault.strip_prefix("store ")
+    }
+
+    /// The case's workload, as a suite has it.
+    fn workload(&self) -> String {
+        let accepts = if self.fault == "gzip" { "accept_encoding = \"gzip\"\n" } else { "" };
+        match self.store() {
+            Some(_) => KEYS.to_owned(),
+            None => format!(
+                "[[workload]]\nname = \"tiny\"\npath = \"/bytes/128\"\nexpect = {{ status = 200, size = 128 }}\n{accepts}"
+            ),
+        }
+    }
+
+    /// The suite of the case, with a product and over so many connections.
+    pub fn suite(&self, product: &str, connections: u32) -> String {
+        let head = format!(
+            "[suite]\ntitle = \"A fault\"\nquestion = \"Is it found?\"\nblocks = 1\nseed = 1\nproducts = [{product:?}]\n\
+             profile = \"tuned\"\n"
+        );
+        format!("{head}\n{}\n[[load]]\nname = \"load\"\n{}\n", self.workload(), self.load.keys(connections))
+    }
+
     /// What is wrong with what was found; empty: nothing. Findings with the names in `beside_the_point` are not looked at, and are why a
     /// verdict may be worse than expected.
     pub fn judge(&self, found: &Measurement, beside_the_point: &[&str]) -> String {
+        if let (Some(error), Failed(word)) = (&found.error, self.expected)
+            && error.message.contains(word)
+        {
+            return String::new();
+        }
         if let Some(error) = &found.error {
             return format!("an error: {}", error.message);
         }
@@ -181,6 +231,8 @@ impl Case {
         let follows = |check: &str| match named {
             // What is cached, shared or sent twice moves other bytes, and its work explains fewer requests.
             ["conservation-requests"] => matches!(check, "conservation-bytes" | "unexplained-work"),
+            // A key that is gone is a failed read.
+            ["expiry", ..] => matches!(check, "errors" | "offered-load"),
             // While somebody stands still, or nobody responds, no responses come, and what was due waits.
             ["stalls" | "errors"] => matches!(check, "pauses" | "offered-load"),
             _ => false,
@@ -197,6 +249,7 @@ impl Case {
         }
         match self.expected {
             Clean => String::new(),
+            Failed(_) => "missed".to_owned(),
             Found(_, words, verdict) => {
                 let has_word = |text: &str| words.iter().any(|word| text.to_lowercase().contains(word));
                 let worse = found.verdict == Invalid && !beside_the_point.is_empty();

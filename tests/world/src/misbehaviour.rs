@@ -63,6 +63,12 @@ pub enum Fault {
     Own,
     /// Compresses responses, where requests accept that.
     Gzip,
+    /// Works four times as long on requests without an ID.
+    FavourId,
+    /// Works four times as long on requests with a `User-Agent`.
+    FavourNoAgent,
+    /// Works as long on all requests as [`Fault::FavourId`] does on those without an ID.
+    Slow,
 }
 
 impl Fault {
@@ -98,8 +104,25 @@ impl Fault {
             "header" => Fault::Header(number()?),
             "own" => Fault::Own,
             "gzip" => Fault::Gzip,
+            "favour-id" => Fault::FavourId,
+            "favour-no-agent" => Fault::FavourNoAgent,
+            "slow" => Fault::Slow,
             _ => return None,
         })
+    }
+}
+
+impl Fault {
+    /// How many times as long it works on a request as the product usually does.
+    pub fn work(&self, request: &[u8]) -> u64 {
+        const LONG: u64 = 4;
+        let is_long = match self {
+            Fault::FavourId => header(request, REQUEST_ID).is_none(),
+            Fault::FavourNoAgent => header(request, "user-agent").is_some(),
+            Fault::Slow => true,
+            _ => false,
+        };
+        if is_long { LONG } else { 1 }
     }
 }
 

@@ -167,7 +167,7 @@ impl Product {
         if number == BEFORE_LOAD {
             self.began = Some(now);
         }
-        let service = self.options.service;
+        let service = self.options.service * self.options.fault.work(&request);
         self.spend(|spent| spent.cpu_ns += service);
         // The worker that is free first takes it.
         let free = self.workers.iter_mut().min().expect("there is one");
