@@ -157,9 +157,9 @@ impl NameCounts {
     /// IDs that were not those of the response's own request, in words, each with how often it came.
     pub fn wrong(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let kinds = [
-            ("from a cache", self.cached),
-            ("shared with another request", self.shared),
-            ("of another request", self.anothers),
+            ("cached", self.cached),
+            ("shared", self.shared),
+            ("cached or shared", self.anothers),
             ("forged", self.forged),
         ];
         kinds.into_iter().filter(|(_, n)| *n > 0)

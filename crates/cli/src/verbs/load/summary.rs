@@ -356,7 +356,7 @@ mod tests {
         let own = NameCounts { own: 9_728, ..NameCounts::default() };
         assert_eq!(line(own), "request IDs         9,728  returned rightly; 0 responses without one");
         let wrong = NameCounts { shared: 200, cached: 72, ..own };
-        assert_eq!(line(wrong), "WRONG IDS             272  shared with another request (200) and from a cache (72)");
+        assert_eq!(line(wrong), "WRONG IDS             272  shared (200) and cached (72)");
     }
 
     #[test]
