@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         ["proxy", listen, origin, fault] => {
             proxy::serve(listen, origin, Fault::parse(fault).unwrap_or_else(|| panic!("no fault {fault}")))
         }
+        ["store", listen, faults] => proxy::store(listen, faults),
         ["take-over", path] => proxy::take_over(path),
         ["burn", cpu, percent, ms] => {
             let [cpu, percent, ms] = [cpu, percent, ms].map(|text| text.parse().expect("a number"));

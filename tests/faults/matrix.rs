@@ -12,9 +12,7 @@ use weir_model::Placement;
 use weir_model::record::{Measurement, Role, Severity};
 use weir_world::faults::{Beside, CASES, Case, Expected, GET, Load};
 
-use crate::common::{
-    Running, add_product, disturbance, measurements, nothing_left, processes_touching, suite, weir, words,
-};
+use crate::common::{Running, add_product, disturbance, measurements, nothing_left, processes_touching, weir, words};
 
 /// What a machine explains that others use, too: no word about the product.
 const OF_THE_MACHINE: &str = "client-room client-lag other-processes steal cpu-speed stalls vitals-late drift pauses \
@@ -82,6 +80,7 @@ fn expected(case: &Case) -> String {
             format!("{}: {} with “{}”", verdict.as_str(), names.join(" or "), words.join("” or “"))
         }
         Expected::Note(name, word) => format!("valid: noted {name} with “{word}”"),
+        Expected::Failed(word) => format!("error: “{word}”"),
         Expected::Memory(bytes) => format!("a peak of {} MB", bytes / 1_000_000),
     }
 }
@@ -148,7 +147,7 @@ fn injected(case: &Case) -> Outcome {
     let fault =
         case.fault.replace("SOCKET", socket.to_str().expect("UTF-8")).replace("CLIENT_CPU", &client_cpu.to_string());
     let product = if case.fault.is_empty() { "nginx" } else { "faulty" };
-    add_product(folder, "faulty", &definition(&fault), ("none.j2", ""));
+    add_product(folder, "faulty", &definition(case, &fault), ("none.j2", ""));
     let out = folder.join("run");
     let mut weir = start(case, product, folder, &out);
     let seconds = case.load.seconds();
@@ -207,10 +206,8 @@ fn injected(case: &Case) -> Outcome {
 }
 
 fn start(case: &Case, product: &str, folder: &Path, out: &Path) -> Child {
-    let load = format!("name = \"load\"\n{}", case.load.keys(16));
-    let head = format!("title = \"A fault\"\nblocks = 1\nseed = 1\nproducts = [\"{product}\"]\nprofile = \"tuned\"");
     let file = folder.join("fault.toml");
-    std::fs::write(&file, case.suite(&suite(&head, &load))).expect("written");
+    std::fs::write(&file, case.suite(product, 16)).expect("written");
     std::fs::create_dir_all(folder.join("library/products")).expect("made");
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
     let mut command = weir(&["run", "--scale", "full", "--yes", "-q", "--library"]);
@@ -218,9 +215,17 @@ fn start(case: &Case, product: &str, folder: &Path, out: &Path) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("weir starts")
 }
 
-/// The faulty proxy as a product.
-fn definition(fault: &str) -> String {
-    include_str!("faulty.toml").replace("FAULT", fault)
+/// The faulty proxy, or store, as a product.
+fn definition(case: &Case, fault: &str) -> String {
+    let text = include_str!("faulty.toml");
+    match case.store() {
+        Some(faults) => text
+            .replace(r#"speaks = ["http/1.1"]"#, "speaks = [\"redis\"]\nstore = true")
+            .replace(r#""proxy", "{{ listen"#, r#""store", "{{ listen"#)
+            .replace(r#""{{ origin_host }}:{{ origin_port }}", "#, "")
+            .replace("FAULT", faults),
+        None => text.replace("FAULT", fault),
+    }
 }
 
 /// Waits for the load's client.

@@ -15,7 +15,9 @@ use rustix::net::{
     recvmsg, sendmsg,
 };
 use rustix::thread::CpuSet;
+use weir_model::protocol::Protocol;
 use weir_net::{Driver, EpollDriver};
+use weir_origin::{Options, Origin, ResponseOptions};
 use weir_world::misbehaviour::Fault;
 use weir_world::product::{Product, ProductOptions, SharedSpent};
 
@@ -37,6 +39,18 @@ pub fn serve(listen: &str, origin: &str, fault: Fault) -> Result<()> {
     accept(listener, origin, fault)
 }
 
+/// Keeps keys and values as weir's own origin does, with its faults, until it is killed.
+pub fn store(listen: &str, faults: &str) -> Result<()> {
+    let listen: SocketAddr = listen.parse().map_err(|_| ErrorKind::InvalidInput)?;
+    let faults = faults.parse().map_err(|error: String| std::io::Error::new(ErrorKind::InvalidInput, error))?;
+    let responses = ResponseOptions { faults, ..ResponseOptions::default() };
+    let _origin = Origin::start(Options { listen, protocol: Protocol::Redis, responses, ..Options::default() })
+        .map_err(std::io::Error::other)?;
+    loop {
+        sleep(Duration::from_secs(60));
+    }
+}
+
 fn accept(listener: TcpListener, origin: &str, fault: Fault) -> Result<()> {
     let origin: SocketAddr = origin.parse().map_err(|_| ErrorKind::InvalidInput)?;
     let log = (fault == Fault::Log).then(|| File::create("access.log")).transpose()?;
@@ -44,8 +58,12 @@ fn accept(listener: TcpListener, origin: &str, fault: Fault) -> Result<()> {
     let shared = Arc::clone(&spent);
     std::thread::spawn(move || really_spend(&shared, log));
     let origins = vec![origin.into()];
-    // Workers that have to differ take time, which is no CPU time.
-    let (service, workers) = if fault == Fault::Uneven { (500_000, 2) } else { (0, 1) };
+    // Workers that have to differ take time, which is no CPU time. A product that favours some requests has work that it can leave out.
+    let (service, workers) = match fault {
+        Fault::Uneven => (500_000, 2),
+        Fault::FavourId | Fault::FavourNoAgent | Fault::Slow => (20_000, 1),
+        _ => (0, 1),
+    };
     let options = ProductOptions { service, workers, upstreams: 1_000, keep_alive: true, origins, fault };
     let mut driver = EpollDriver::new()?;
     driver.listen(listener)?;

@@ -14,6 +14,7 @@ mod client_room;
 mod clocks;
 mod codings;
 mod connections;
+mod control;
 mod count;
 mod cpu_speed;
 mod cut_short;
@@ -21,6 +22,7 @@ mod disk_writes;
 mod drift;
 mod drops;
 mod errors;
+mod expiry;
 mod fairness;
 mod headers;
 mod hosts_differ;
@@ -63,7 +65,9 @@ use weir_model::text::{grouped, list};
 use weir_model::units::Share;
 
 pub use clocks::check as clocks;
+pub use control::{check as control, left_out as control_left_out};
 pub use cpu_speed::check as cpu_speed;
+pub use expiry::check as expiry;
 pub use hosts_differ::differ as clients_differ;
 pub use never_steady::check as never_steady;
 
@@ -232,6 +236,7 @@ pub const CHECKS: &[&Check] = &[
     &no_counters::CHECK,
     &unknown_usage::CHECK,
     &wrong_data::CHECK,
+    &expiry::CHECK,
     &wrong_answers::CHECK,
     &headers::CHECK,
     &answers::CHECK,
@@ -259,6 +264,7 @@ pub const CHECKS: &[&Check] = &[
     &spread::CHECK,
     &fairness::CHECK,
     &tls::CHECK,
+    &control::CHECK,
     &steal::CHECK,
     &cpu_speed::CHECK,
     &other_processes::CHECK,

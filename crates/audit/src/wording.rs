@@ -9,14 +9,15 @@ use weir_model::load::{
     ErrorKind, HeaderChange, HeaderSamples, Lateness, NameCounts, Quantiles, SearchEnd, SearchLimit, SearchResult,
     Stalls, TlsResult,
 };
+use weir_model::protocol::Application;
 use weir_model::record::{Finding, HostClock, Role, Severity, Warmup};
 use weir_model::speed::Change;
 use weir_model::suite::Protocol;
 
 use super::fixture::{Trial, good, search, three_hosts};
 use super::{
-    RateIntent, affinity, bottleneck, clocks, codings, cpu_speed, fairness, never_steady, other_processes, quota,
-    unexplained_work,
+    RateIntent, affinity, bottleneck, clocks, codings, control, control_left_out, cpu_speed, expiry, fairness,
+    never_steady, other_processes, quota, unexplained_work,
 };
 
 fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
@@ -263,6 +264,22 @@ fn every_finding_says_what_was_reviewed() {
         "clocks that disagree",
         clocks(&[clock("client-1", 900.0), clock("client-2", 21_000.0)], 2, 2.0).into_iter().collect(),
     );
+    for (name, tests) in [
+        ("a key that was gone too early", expiry::tests::of_key(10.0, 0.28, Some(0.3))),
+        ("a key that stayed", expiry::tests::of_key(2.0, 4.02, None)),
+    ] {
+        add(name, expiry::check(&tests, Application::Memcached).into_iter().collect());
+    }
+    let favoured = [(53_900.0, 18.0), (14_600.0, 66.0)];
+    let by_rate = [(53_900.0, 18.0), (14_600.0, 18.0)];
+    for (name, rounds) in [
+        ("a product made for the benchmark", [favoured; 3].as_slice()),
+        ("a product made for the benchmark, by its rate", &[by_rate; 3]),
+        ("a product that is a little slower in disguise", &[[(10_000.0, 90.0), (8_500.0, 92.0)]]),
+    ] {
+        add(name, control(&control::tests::of_rounds(rounds)).into_iter().collect());
+    }
+    add("no control", control_left_out().into_iter().collect());
     add("a slow CPU", cpu_speed(&Change { host: "local".into(), cpu: 1, ratio: 0.8 }, 1).into_iter().collect());
     for (name, seconds) in [("never steady", 30), ("never steady, in too short a time", 6)] {
         let warmup = Warmup { seconds: seconds as f64, steady: false };

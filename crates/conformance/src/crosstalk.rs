@@ -2,6 +2,8 @@
 //! while a response is still in transit. It then sends that response to the next client, and later checks would report
 //! nonsense. `real` calls it after a check that did not succeed.
 
+use std::time::Duration;
+
 use weir_model::suite::Protocol;
 use weir_product::client::{Endpoint, Http1, Http2, KeyValueClient, RequestError, Response, TIMEOUT};
 
@@ -45,7 +47,7 @@ pub fn check(endpoint: &Endpoint, protocol: Protocol) -> Result<(), String> {
 fn own_value(endpoint: &Endpoint, protocol: Protocol, key: &str) -> Result<(), String> {
     let key = key.as_bytes();
     let Ok(mut client) = KeyValueClient::open(endpoint, protocol, TIMEOUT) else { return Ok(()) };
-    match client.set(key, key, 0).and_then(|()| client.get(key, 0)) {
+    match client.set(key, key, Duration::ZERO).and_then(|()| client.get(key, Duration::ZERO)) {
         Ok(Some(value)) if value != key => {
             let (key, value) = (String::from_utf8_lossy(key), String::from_utf8_lossy(&value));
             Err(format!("afterwards clients get answers that belong to others ({key} got {value})"))

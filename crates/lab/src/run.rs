@@ -160,6 +160,7 @@ impl Run {
         let (context, reach) = context(setup, seed);
         for trial in &measured {
             context.add_speeds(trial);
+            context.add_tests(trial);
         }
         Ok(Run { journal, context, reach, suite, plan, chosen, measured, kept_product: KeptProduct::default() })
     }
@@ -359,6 +360,7 @@ pub(crate) fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>)
         answer_key,
         load_numbers,
         speeds: Mutex::default(),
+        tests: Mutex::default(),
     };
     (context, setup.reach)
 }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::protocol::Protocol;
+use crate::protocol::{Application, Protocol};
 use crate::text::one_of;
 use crate::units::{self, ByteCount, HumanDuration, UnitError, serde_as_text};
 
@@ -145,6 +145,29 @@ impl KeyValue {
                 wrong("preload", found, "at most as many as the set has")
             }
             _ => Ok(()),
+        }
+    }
+}
+
+/// By how much a server may end the life of a value at another time than the one asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resolution {
+    /// Too early.
+    pub early: Duration,
+    /// Too late.
+    pub late: Duration,
+}
+
+impl Resolution {
+    /// The resolution of a protocol, for values that live so long. Redis has seconds (`EX`) and milliseconds (`PX`), and the
+    /// latter are sent for what is no whole number of seconds. JunoDB compares whole seconds of the wall clock. Memcached has seconds,
+    /// and a clock that moves once a second, or later where the server is busy.
+    pub fn of(application: Application, ttl: Duration) -> Resolution {
+        let alike = |ms| Resolution { early: Duration::from_millis(ms), late: Duration::from_millis(ms) };
+        match application {
+            Application::Redis if ttl.subsec_nanos() != 0 => alike(1),
+            Application::Memcached => Resolution { late: Duration::from_secs(2), ..alike(1_000) },
+            _ => alike(1_000),
         }
     }
 }

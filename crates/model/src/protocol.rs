@@ -2,6 +2,8 @@
 //! Suites, products and records name protocols; client, origin and lab carry them out, with or without TLS.
 //! `docs/add-a-protocol.md` says what a new protocol takes.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::text::{one_of, unique};
@@ -49,6 +51,14 @@ impl Application {
     /// Whether it asks for keys and values ([`crate::keyvalue`]), not for paths.
     pub fn is_keyvalue(self) -> bool {
         matches!(self, Application::Redis | Application::Juno | Application::Memcached)
+    }
+
+    /// A time to live in what its requests count: Redis has milliseconds, the others whole seconds.
+    pub fn whole_ttl(self, ttl: Duration) -> Duration {
+        match self {
+            Application::Redis => Duration::from_millis(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+            _ => Duration::from_secs(ttl.as_secs()),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::case_tests::CaseTests;
 use crate::clock::ClockReading;
 use crate::counters::OriginCounters;
 use crate::fault::FaultRecord;
@@ -119,6 +120,9 @@ pub struct Measurement {
     /// Which start of the product it is of, where a product is kept for several cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Kept>,
+    /// Tests of the case outside its windows. Records of an older weir do not have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<CaseTests>,
 }
 
 /// Where a trial stands among the cases that one start of a product is for.
@@ -206,7 +210,7 @@ impl Verdict {
 /// Why a trial failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialError {
-    /// `origin`, `render`, `check`, `start`, `ready`, `verify`, `rate`, `load`, `settle`, `not-tried`.
+    /// `origin`, `render`, `check`, `start`, `ready`, `verify`, `expiry`, `rate`, `load`, `settle`, `not-tried`.
     pub stage: String,
     /// What happened, one sentence.
     pub message: String,

@@ -449,6 +449,10 @@ pub struct Load {
     /// running between them: what one leaves behind, such as idle connections, is there for the next.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep: bool,
+    /// `false`: no case has a control, which is a short load of the same requests in disguise, right after the window of its first
+    /// trial. Left out, each case of HTTP has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<bool>,
     /// Run it only where products have so many CPUs.
     #[serde(rename = "cores")]
     #[schemars(range(min = 1))]

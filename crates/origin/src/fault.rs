@@ -10,7 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use weir_model::protocol::Application;
-use weir_model::units::ByteCount;
+use weir_model::units::{ByteCount, HumanDuration};
 
 use crate::random::Random;
 
@@ -41,6 +41,8 @@ pub enum Fault {
     Lose,
     /// Key-value: reads what was there before the last write.
     Stale,
+    /// Key-value: ends the life of what it writes after so many milliseconds, where the write asks for another life.
+    Expire(u32),
 }
 
 /// Kinds of fault, for counting.
@@ -56,10 +58,12 @@ pub(crate) enum FaultKind {
     Busy,
     Lose,
     Stale,
+    Expire,
 }
 
 /// Names of kinds of fault, in the order of [`FaultKind`].
-pub(crate) const KINDS: [&str; 9] = ["reset", "close", "stall", "length", "status", "drip", "busy", "lose", "stale"];
+pub(crate) const KINDS: [&str; 10] =
+    ["reset", "close", "stall", "length", "status", "drip", "busy", "lose", "stale", "expire"];
 
 /// The possible faults of HTTP, for error texts.
 pub(crate) const RULE: &str = "reset, reset=before, reset=middle, close, stall, length, length=more, length=less, \
@@ -67,8 +71,8 @@ pub(crate) const RULE: &str = "reset, reset=before, reset=middle, close, stall, 
      drip=1kB/s:0.05), with commas between them, and 100% in all at most";
 
 /// Those of key-value protocols.
-const KEYVALUE_RULE: &str = "reset, close, stall, busy, lose, stale, each with a probability behind it or not (lose=0.01%, \
-     stale:0.001), with commas between them, and 100% in all at most";
+const KEYVALUE_RULE: &str = "reset, close, stall, busy, lose, stale, expire=<duration>, each with a probability behind it or not \
+     (lose=0.01%, stale:0.001, expire=300ms), with commas between them, and 100% in all at most";
 
 /// Fastest drip, bytes a second.
 const FASTEST_DRIP: u64 = 1_000_000_000;
@@ -91,6 +95,7 @@ impl Fault {
             Fault::Busy => FaultKind::Busy,
             Fault::Lose => FaultKind::Lose,
             Fault::Stale => FaultKind::Stale,
+            Fault::Expire(_) => FaultKind::Expire,
         }
     }
 
@@ -98,7 +103,7 @@ impl Fault {
     fn suits(self, keyvalue: bool) -> bool {
         match self {
             Fault::Reset { middle: None } | Fault::Close | Fault::Stall => true,
-            Fault::Busy | Fault::Lose | Fault::Stale => keyvalue,
+            Fault::Busy | Fault::Lose | Fault::Stale | Fault::Expire(_) => keyvalue,
             _ => !keyvalue,
         }
     }
@@ -207,6 +212,7 @@ fn fault(text: &str) -> Option<Fault> {
         ("busy", None) => Fault::Busy,
         ("lose", None) => Fault::Lose,
         ("stale", None) => Fault::Stale,
+        ("expire", Some(life)) => Fault::Expire(u32::try_from(life.parse::<HumanDuration>().ok()?.0.as_millis()).ok()?),
         ("drip", Some(rate)) => Fault::Drip(bytes_a_second(rate)?),
         _ => return None,
     })
@@ -256,6 +262,7 @@ impl fmt::Display for Fault {
             Fault::Busy => f.write_str("busy"),
             Fault::Lose => f.write_str("lose"),
             Fault::Stale => f.write_str("stale"),
+            Fault::Expire(ms) => write!(f, "expire={ms}ms"),
         }
     }
 }
@@ -317,7 +324,7 @@ mod tests {
             ("reset=1%,close:1%,stall:0", true, true),
             ("status=503:1%", true, false),
             ("reset=middle:1%", true, false),
-            ("lose=0.01%,stale=0.1%,busy:1%", false, true),
+            ("lose=0.01%,stale=0.1%,busy:1%,expire=300ms,expire=1s:2%", false, true),
         ] {
             let faults: Faults = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(faults.check(Application::Http1).is_ok(), suits_http, "{text}");

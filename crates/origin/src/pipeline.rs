@@ -478,7 +478,7 @@ impl Pipeline {
             Fault::Close => self.cut(transport, state, &response, false, Some(End::Close)),
             Fault::Stall => self.cut(transport, state, &response, true, None),
             // No protocol of this module has them, which is checked when faults are read.
-            Fault::Busy | Fault::Lose | Fault::Stale => {
+            Fault::Busy | Fault::Lose | Fault::Stale | Fault::Expire(_) => {
                 self.write(transport, state, Response { fault: None, ..response });
             }
             Fault::Drip(rate) => {

@@ -9,6 +9,7 @@
 
 pub mod catalogue;
 pub mod client;
+pub mod expiry;
 pub mod failure;
 pub mod http;
 pub mod launch;

@@ -20,6 +20,7 @@ use weir_model::keyvalue::KeyValue;
 use weir_model::suite::{Expect, Protocol, Request, Workload};
 
 use crate::client::{Network, WireProtocol};
+use crate::expiry::{self, TestKey};
 use crate::failure::Failure;
 use crate::http::Http;
 use crate::monitor::Monitors;
@@ -48,6 +49,8 @@ pub(crate) enum Query {
     Ready(Server),
     /// Verifies the answers of `to`, against those of `origin` where there is one.
     Verify { workload: Box<Workload>, to: Server, origin: Option<Server>, proxied: bool },
+    /// Tests how long keys live.
+    Expiry { keys: Vec<TestKey>, to: Server },
     /// Whether a client without a certificate is served.
     ServesStrangers { workload: Box<Workload>, to: Server },
     /// Writes the body of the answer into a file.
@@ -162,6 +165,14 @@ impl Requester {
         self.ask(&Query::Verify { workload: Box::new(workload.clone()), to, origin, proxied }, to.timeout)
     }
 
+    /// Writes and reads keys with a time to live, as [`expiry::test`] does. Returns them with what is known of them then.
+    ///
+    /// # Errors
+    /// How a request failed.
+    pub fn expiry(&self, keys: Vec<TestKey>, to: Server) -> Result<Vec<TestKey>, String> {
+        self.ask(&Query::Expiry { keys, to }, to.timeout)
+    }
+
     /// Whether a client without a certificate is served.
     ///
     /// # Errors
@@ -269,6 +280,7 @@ impl Sender<'_> {
                 serde_json::to_value(self.verified(workload, to, origin.as_ref(), *proxied)?)
                     .map_err(|e| e.to_string())?
             }
+            Query::Expiry { keys, to } => serde_json::to_value(self.expiry(keys, to)?).map_err(|e| e.to_string())?,
             Query::ServesStrangers { workload, to } => self.serves_strangers(workload, to)?.into(),
             Query::Save { request, from, file } => self.save(request, from, file).map(|()| Value::Null)?,
             Query::Tls(_) | Query::Monitor { .. } => return Err("only a process can".to_owned()),
@@ -313,6 +325,13 @@ impl Sender<'_> {
         let (expect, reference) = verify::reference(workload, to_origin.as_ref().unwrap_or(&to_product))?;
         let compared = if proxied { verify::product(workload, &to_product, &reference) } else { Ok(()) };
         Ok(compared.map(|()| expect))
+    }
+
+    fn expiry(&self, keys: &[TestKey], to: &Server) -> Result<Vec<TestKey>, String> {
+        let endpoint = self.over(self.tls.wire_protocol(to.protocol)?).at(to.addr);
+        let mut keys = keys.to_vec();
+        expiry::test(&mut keys, &endpoint, to.protocol, to.timeout).map_err(|e| e.to_string())?;
+        Ok(keys)
     }
 
     fn serves_strangers(&self, workload: &Workload, to: &Server) -> Result<bool, String> {

@@ -78,26 +78,26 @@ fn named(workload: &Workload, nth: usize) -> Request {
 pub fn keyvalue(workload: &KeyValue, server: &Endpoint, protocol: Protocol, timeout: Duration) -> Result<(), String> {
     let failed = |nth: usize, what: &str, e: RequestError| format!("{what} of key {nth} of {REQUESTS} failed: {e}");
     let mut client = KeyValueClient::open(server, protocol, timeout).map_err(|e| format!("no connection: {e}"))?;
-    let ttl_s = workload.ttl.map_or(0, |ttl| ttl.as_secs() as u32);
+    let ttl = workload.ttl.unwrap_or_default();
     let size = workload.value.range().1;
     for nth in 1..=REQUESTS {
         let key = format!("weir-verify-{nth}");
         let key = key.as_bytes();
         let value = unlike_text(nth as u64, size);
-        client.set(key, &value, ttl_s).map_err(|e| failed(nth, "set", e))?;
+        client.set(key, &value, ttl).map_err(|e| failed(nth, "set", e))?;
         if workload.replicas > 0 {
             let reached = client.replicas_reached(workload.replicas).map_err(|e| failed(nth, "replication", e))?;
             if let Some(fewer) = reached.filter(|reached| *reached < workload.replicas) {
                 return Err(format!("{fewer} replicas have the write of key {nth}, not {}", workload.replicas));
             }
         }
-        match client.get(key, ttl_s).map_err(|e| failed(nth, "get", e))? {
+        match client.get(key, ttl).map_err(|e| failed(nth, "get", e))? {
             Some(found) if found == value => {}
             Some(found) => return Err(format!("{} bytes came back, and not the {size} that were set", found.len())),
             None => return Err(format!("a key that was just set is absent (key {nth} of {REQUESTS})")),
         }
         client.destroy(key).map_err(|e| failed(nth, "destroy", e))?;
-        if client.get(key, ttl_s).map_err(|e| failed(nth, "get", e))?.is_some() {
+        if client.get(key, ttl).map_err(|e| failed(nth, "get", e))?.is_some() {
             return Err(format!("a key that was just destroyed is there (key {nth} of {REQUESTS})"));
         }
     }

@@ -62,6 +62,8 @@ pub enum Expected {
     Note(&'static str, &'static str),
     /// The record has so many bytes of memory at least.
     Memory(u64),
+    /// No measurement: the trial's error has this word.
+    Failed(&'static str),
 }
 
 /// A fault.
@@ -69,7 +71,7 @@ pub enum Expected {
 pub struct Case {
     /// How it is called.
     pub name: &'static str,
-    /// What the product does ([`crate::misbehaviour::Fault`]).
+    /// What the product does ([`crate::misbehaviour::Fault`]); a key-value store's begins with `store` and is one of weir's origin.
     pub fault: &'static str,
     /// The keys of its workload.
     pub workload: &'static str,
@@ -81,14 +83,14 @@ pub struct Case {
     pub expected: Expected,
 }
 
-use Expected::{Clean, Found, Memory, Note};
+use Expected::{Clean, Failed, Found, Memory, Note};
 use Load::{Closed, Dense, Open};
 use Verdict::{Invalid, Suspect};
 
 /// Enough for what is counted, and little enough that nobody is hurried.
 const COUNTED: Load = Open(2_000, 3);
 
-/// The keys in a suite's workload ([`crate::scenario::suite`]) that a case replaces with its own.
+/// The keys of a workload: a small response.
 pub const GET: &str = r#"path = "/bytes/128""#;
 
 /// The same with what a product may compress.
@@ -101,12 +103,20 @@ method = "POST"
 body_bytes = 2000
 headers = { Cookie = "a=1; B=2", Authorization = "Bearer Weir", X-Id = ["1", "2"] }"#;
 
+/// Keys that live for ten seconds.
+const KEYS: &str = r#"protocol = "redis"
+keyvalue = { operations = "S:1,G:3", value = 200, ttl = "10s" }"#;
+
 const fn case(name: &'static str, fault: &'static str, load: Load, expected: Expected) -> Case {
     Case { name, fault, workload: GET, load, beside: Beside::Nobody, expected }
 }
 
 const fn post(name: &'static str, fault: &'static str, expected: Expected) -> Case {
     Case { workload: POST, ..case(name, fault, COUNTED, expected) }
+}
+
+const fn keys(name: &'static str, fault: &'static str, load: Load, expected: Expected) -> Case {
+    Case { workload: KEYS, ..case(name, fault, load, expected) }
 }
 
 const fn altered(name: &'static str, fault: &'static str, words: &'static [&'static str]) -> Case {
@@ -129,6 +139,8 @@ const fn beside(
 }
 
 const BURNER: (&[&str], &[&str]) = (&["other-processes"], &["burner"]);
+const FAVOURS: Expected = Found(&["control"], &["in disguise"], Invalid);
+const EXPIRY: Expected = Found(&["expiry", "wrong-data"], &["to live was"], Invalid);
 const DRIFT: Expected = Found(&["drift"], &[""], Suspect);
 const UNEVEN: Expected = Note("uneven-connections", "unevenly");
 const STILL: Expected = Found(&["pauses", "stalls"], &["product"], Suspect);
@@ -193,6 +205,18 @@ pub const CASES: &[Case] = &[
     case("exchange", "exchange=100", Dense(2), Found(&["conservation-requests"], &["exchanged"], Invalid)),
     case("one slow connection in eight", "slow-connection=8", Dense(2), UNEVEN),
     case("80 % of the connections on one worker", "uneven", Dense(2), UNEVEN),
+    case("work for all", "slow", Closed(3), Clean),
+    case("work for all, open", "slow", COUNTED, Clean),
+    case("favour-id", "favour-id", Closed(3), FAVOURS),
+    case("favour-id, open", "favour-id", COUNTED, FAVOURS),
+    case("favour-no-agent", "favour-no-agent", Closed(3), FAVOURS),
+    case("favour-no-agent, open", "favour-no-agent", COUNTED, FAVOURS),
+    keys("store", "store none", Closed(3), Clean),
+    keys("store, open", "store none", COUNTED, Clean),
+    keys("store that forgets", "store expire=0s", COUNTED, Failed("absent")),
+    keys("store that expires early", "store expire=300ms", COUNTED, EXPIRY),
+    keys("store that expires a little early", "store expire=490ms", COUNTED, EXPIRY),
+    keys("store that expires late", "store expire=60s", COUNTED, EXPIRY),
     beside("30 % of the product's CPU", Beside::Burner(Role::Proxy, 30, 60), Closed(3), BURNER.0, BURNER.1, Suspect),
     beside("60 % of it for a second", Beside::Burner(Role::Proxy, 60, 1), Closed(12), BURNER.0, BURNER.1, Suspect),
     beside("30 % of it by short-lived children", Beside::ShortLived(30), Closed(3), BURNER.0, BURNER.1, Suspect),
@@ -228,14 +252,30 @@ pub const CASES: &[Case] = &[
 ];
 
 impl Case {
-    /// A suite with its workload in the place of [`GET`].
-    pub fn suite(&self, suite: &str) -> String {
-        suite.replace(GET, self.workload)
+    /// The faults of the store, where the product is one.
+    pub fn store(&self) -> Option<&'static str> {
+        self.fault.strip_prefix("store ")
+    }
+
+    /// The suite of the case, with a product and over so many connections.
+    pub fn suite(&self, product: &str, connections: u32) -> String {
+        let expect = if self.store().is_some() { "" } else { "expect = { status = 200, size = 128 }" };
+        format!(
+            "[suite]\ntitle = \"A fault\"\nquestion = \"Is it found?\"\nblocks = 1\nseed = 1\nproducts = [{product:?}]\n\
+             profile = \"tuned\"\n\n[[workload]]\nname = \"tiny\"\n{}\n{expect}\n\n[[load]]\nname = \"load\"\n{}\n",
+            self.workload,
+            self.load.keys(connections)
+        )
     }
 
     /// What is wrong with what was found; empty: nothing. Findings with the names in `beside_the_point` are not looked at, and are why a
     /// verdict may be worse than expected.
     pub fn judge(&self, found: &Measurement, beside_the_point: &[&str]) -> String {
+        if let (Some(error), Failed(word)) = (&found.error, self.expected)
+            && error.message.contains(word)
+        {
+            return String::new();
+        }
         if let Some(error) = &found.error {
             return format!("an error: {}", error.message);
         }
@@ -249,6 +289,8 @@ impl Case {
             // What is cached, shared or sent twice moves other bytes, and its work explains fewer requests.
             ["conservation-requests"] => matches!(check, "conservation-bytes" | "unexplained-work"),
             ["altered-requests"] => check == "conservation-bytes",
+            // A key that is gone is a failed read.
+            ["expiry", ..] => matches!(check, "errors" | "offered-load"),
             // While somebody stands still, or nobody responds, no responses come, and what was due waits.
             ["stalls" | "errors"] => matches!(check, "pauses" | "offered-load" | "no-bottleneck"),
             // A product that waits by itself leaves CPU to spare.
@@ -267,6 +309,7 @@ impl Case {
         }
         match self.expected {
             Clean => String::new(),
+            Failed(_) => "missed".to_owned(),
             Found(_, words, verdict) => {
                 let has_word = |text: &str| words.iter().any(|word| text.to_lowercase().contains(word));
                 let worse = found.verdict == Invalid && !beside_the_point.is_empty();

@@ -89,6 +89,12 @@ pub enum Fault {
     Uneven,
     /// Gives the response to one in so many to the next request, and that one's to it.
     Exchange(u64),
+    /// Works four times as long on requests without an ID.
+    FavourId,
+    /// Works four times as long on requests with a `User-Agent`.
+    FavourNoAgent,
+    /// Works as long on all requests as [`Fault::FavourId`] does on those without an ID.
+    Slow,
 }
 
 impl Fault {
@@ -137,8 +143,25 @@ impl Fault {
             "slow-connection" => Fault::SlowConnection(number()?),
             "uneven" => Fault::Uneven,
             "exchange" => Fault::Exchange(number()?),
+            "favour-id" => Fault::FavourId,
+            "favour-no-agent" => Fault::FavourNoAgent,
+            "slow" => Fault::Slow,
             _ => return None,
         })
+    }
+}
+
+impl Fault {
+    /// How many times as long it works on a request as the product usually does.
+    pub fn work(&self, request: &[u8]) -> u64 {
+        const LONG: u64 = 4;
+        let is_long = match self {
+            Fault::FavourId => header(request, REQUEST_ID).is_none(),
+            Fault::FavourNoAgent => header(request, "user-agent").is_some(),
+            Fault::Slow => true,
+            _ => false,
+        };
+        if is_long { LONG } else { 1 }
     }
 }
 

@@ -188,7 +188,7 @@ impl Product {
         if number == BEFORE_LOAD {
             self.began = Some(now);
         }
-        let service = self.options.service;
+        let service = self.options.service * self.options.fault.work(&request);
         self.spend(|spent| spent.cpu_ns += service);
         // The worker that is free first takes it, unless its connection belongs to one.
         let free = match self.options.fault {

@@ -37,9 +37,9 @@ pub fn product(fault: &str, service_us: u64, workers: usize) -> String {
     program(r#"speaks = ["http/1.1"]"#, &format!(r#""{origins}", "{fault}", "{service_us}", "{workers}""#))
 }
 
-/// A store of the world: it has the keys in its memory, and nothing else.
-pub fn store(protocol: &str) -> String {
-    program(&format!("speaks = [{protocol:?}]\nstore = true"), &format!("{protocol:?}"))
+/// A store of the world: it has the keys in its memory, and nothing else. `faults` are those of weir's origin.
+pub fn store(protocol: &str, faults: &str) -> String {
+    program(&format!("speaks = [{protocol:?}]\nstore = true"), &format!("{protocol:?}, {faults:?}"))
 }
 
 /// A program of the world with these keys of `[product]`, and these arguments after where it listens.

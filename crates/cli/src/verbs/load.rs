@@ -146,8 +146,8 @@ fn watch_signals() -> Result<StopFlag, Failure> {
     Ok(stop)
 }
 
-/// The exit status of a load: `--fail-if` decides where it was given, otherwise any request without a right answer fails, and
-/// a window without requests. Prints the reasons.
+/// The exit status of a load. `--fail-if` decides, if it was given. Otherwise a request without a successful response fails, a response
+/// with another request's ID, and a window without requests. Prints the reasons.
 ///
 /// # Errors
 /// None; the type is that of verbs.
@@ -157,7 +157,8 @@ fn exit_status(fail_if: &[Condition], result: &LoadResult) -> VerbResult {
     if result.cut_short {
         return Ok(Exit::Interrupted);
     }
-    let failed = fail_if.is_empty() && result.window.error_count() + result.window.unsent > 0;
+    let wrong_ids = result.names.iter().any(|ids| ids.wrong().next().is_some());
+    let failed = fail_if.is_empty() && (result.window.error_count() + result.window.unsent > 0 || wrong_ids);
     Ok(if failed || !reasons.is_empty() { Exit::Failed } else { Exit::Ok })
 }
 
@@ -178,6 +179,8 @@ fn reasons(fail_if: &[Condition], result: &LoadResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use weir_model::load::NameCounts;
+
     use super::*;
 
     #[test]
@@ -203,6 +206,12 @@ mod tests {
         assert_eq!(exit_status(&list("errors>10%, p99>1ms"), &failing).expect("judged"), Exit::Failed);
         let cut = LoadResult { cut_short: true, ..plain.clone() };
         assert_eq!(exit_status(&list("p99>1ms"), &cut).expect("judged"), Exit::Interrupted);
+        for (wrong, exit) in [(0, Exit::Ok), (272, Exit::Failed)] {
+            let names = Some(NameCounts { own: 9_728, shared: wrong, ..NameCounts::default() });
+            let ids = LoadResult { names, ..plain.clone() };
+            assert_eq!(exit_status(&[], &ids).expect("judged"), exit);
+            assert_eq!(exit_status(&list("errors>10%"), &ids).expect("judged"), Exit::Ok);
+        }
         assert_eq!(reasons(&list("p99>1ms"), &plain), ["p99 is 1.04 ms (--fail-if 'p99>1ms')"]);
         let mut nothing = plain.clone();
         nothing.window = weir_model::load::Counts::default();

@@ -41,15 +41,15 @@ pub struct Args {
     /// Delay of answers, unless the request says: 10ms, 5ms..15ms, exp:10ms.
     #[arg(long, value_name = "TIME")]
     delay: Option<RandomDuration>,
-    /// Faults of answers, unless the request says, such as reset=1%,status=503:2% (key-value: lose=0.01%,stale=0.1%).
+    /// Faults of answers, unless the request says, such as reset=1%,status=503:2% (key-value: lose=0.01%,stale=0.1%,expire=300ms).
     #[arg(long, value_name = "FAULTS")]
     fault: Option<Faults>,
     /// A header of answers, in place of the origin's own of that name; 'Date: now' is the time of each. May be repeated.
     #[arg(long, value_name = "NAME: VALUE", value_parser = parse_answer_header)]
     header: Vec<(String, String)>,
-    /// Header with the names of requests, which answers repeat in x-weir-answer. [default: x-weir-name]
+    /// Header with the IDs of requests, which responses repeat in x-weir-answer. [default: x-weir-name]
     #[arg(long, value_name = "HEADER", value_parser = parse_header_name)]
-    names: Option<String>,
+    request_ids: Option<String>,
     /// Require a header of the PROXY protocol, v1 or v2, at the beginning of each connection; others are reset.
     #[arg(long)]
     proxy_protocol: bool,
@@ -164,7 +164,7 @@ pub fn main(args: &Args) -> VerbResult {
         cpus: args.cpus.clone().unwrap_or_default(),
         driver: args.driver,
         responses: ResponseOptions { delay: args.delay, faults, seed: args.seed, headers: args.header.clone() },
-        names: args.names.clone().unwrap_or_else(|| NAME_HEADER.to_owned()),
+        names: args.request_ids.clone().unwrap_or_else(|| NAME_HEADER.to_owned()),
         ..Options::default()
     };
     let origin = Origin::start(options).map_err(Failure::missing)?;

@@ -6,6 +6,7 @@
 //!
 //! This module does not know which trials there are, nor what their numbers mean.
 
+mod case_tests;
 mod clients;
 mod connections;
 mod faults;
@@ -28,9 +29,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_model::Placement;
+use weir_model::case_tests::CaseTests;
 use weir_model::load::{DriverChoice, LoadNumbers};
 use weir_model::product::Product;
-use weir_model::record::{Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError, Verdict};
+use weir_model::record::{CaseId, Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError, Verdict};
 use weir_model::speed::{self, BlockSpeeds};
 use weir_model::suite::{Load, Series, Workload};
 
@@ -78,6 +80,8 @@ pub struct TrialContext {
     pub load_numbers: LoadNumbers,
     /// How fast the CPUs were, block after block.
     pub speeds: Mutex<BlockSpeeds>,
+    /// The tests that were made so far, by case.
+    pub tests: Mutex<BTreeMap<CaseId, CaseTests>>,
 }
 
 impl TrialContext {
@@ -179,7 +183,10 @@ pub fn run(
     match attempted {
         Err(Failure::Stopped) => return Err(Abort::Stopped),
         _ if context.hosts.lost().is_some() => measurement = failed(measurement, lost(&context.hosts)),
-        Ok(findings) => conclude(&mut measurement, trial.load, findings, context.hosts.clients.len()),
+        Ok(findings) => {
+            conclude(&mut measurement, trial.load, findings, context.hosts.clients.len());
+            context.add_tests(&measurement);
+        }
         Err(Failure::Trial(error)) => measurement = failed(measurement, error),
         Err(Failure::File(error)) => return Err(Abort::Journal(error.into())),
     }
@@ -270,6 +277,7 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
         clocks: Vec::new(),
         speed: Vec::new(),
         kept: None,
+        tests: None,
     }
 }
 
@@ -320,7 +328,7 @@ fn measure_with(
         Err(failure) => return (started, Err(failure)),
     };
     let mut running_trial = RunningTrial { context, trial, product, started, target, expect };
-    let measured = series::measure_points(&mut running_trial, stop, observer, measurement);
+    let measured = case_tests::measure_case(&mut running_trial, stop, observer, measurement);
     (running_trial.started, measured)
 }
 
@@ -330,7 +338,7 @@ fn findings(context: &TrialContext, trial: &TrialSpec<'_>, measurement: &Measure
     let never_steady = audit::never_steady(measurement.warmup.as_ref(), steady);
     let change = context.add_speeds(measurement);
     let cpu_speed = change.and_then(|change| audit::cpu_speed(&change, context.hosts.each().len()));
-    never_steady.into_iter().chain(cpu_speed).collect()
+    never_steady.into_iter().chain(cpu_speed).chain(case_tests::findings(trial, measurement)).collect()
 }
 
 /// Starts origin and product, and verifies them.

@@ -107,7 +107,7 @@ impl RunningTrial<'_> {
     }
 
     /// Makes a folder of the trial.
-    fn make_folder(&self, folder: PathBuf) -> Result<PathBuf, Failure> {
+    pub fn make_folder(&self, folder: PathBuf) -> Result<PathBuf, Failure> {
         self.context.hosts.storage().create_dir(&folder).map_err(FileError::at(&folder))?;
         Ok(folder)
     }
@@ -147,7 +147,7 @@ impl RunningTrial<'_> {
     }
 
     /// Starts a client in `folder`, which may take `most`. Nothing is watched yet.
-    fn start_load<'w>(
+    pub fn start_load<'w>(
         &'w mut self,
         spec: &ClientSpec,
         folder: &Path,

@@ -102,6 +102,7 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
     };
     let context = TrialContext {
         speeds: Default::default(),
+        tests: Default::default(),
         origin_launcher: launcher.clone(),
         launcher,
         hosts: hosts.clone(),

@@ -2,8 +2,9 @@
 //!
 //! A key belongs to one connection and is in one request at a time, so the connection knows the order of all that happened
 //! to it. A write gives a key its next version. A request that was not answered, or refused, may have been carried out, now
-//! or later: from then on a read of the key may return its version too, or nothing if it was a removal. Times are seconds of
-//! the run's clock. `keyvalue` calls this module; it knows neither bytes nor servers.
+//! or later: from then on a read of the key may return its version too, or nothing if it was a removal. Times are milliseconds
+//! since the load began. A server acts on a request between its sending and its response. So the end of a value's life is known as
+//! closely as its write was measured. `keyvalue` calls this module; it knows neither bytes nor servers.
 
 use weir_model::keyvalue::Operation;
 use weir_model::load::ErrorKind;
@@ -35,17 +36,25 @@ pub(crate) struct InFlight {
     pub operation: Operation,
 }
 
-/// How long values live.
+/// How long values live. Times are milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lives {
-    /// Seconds that a value lives at least after it was written; `u32::MAX`: for ever.
+    /// A value lives at least so long after it was written; `u32::MAX`: for ever.
     pub least: u32,
     /// It is gone after that time.
     pub ends: bool,
     /// A read lets it live as long again.
     pub extended_by_reads: bool,
-    /// How far the server's idea of when it was written may be from the client's, seconds.
-    pub grace: u32,
+    /// By how much a server may end a life too early, and too late, because its protocol counts no finer.
+    pub early: u32,
+    pub late: u32,
+}
+
+/// When a request was sent, and when its response came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Times {
+    pub sent: u32,
+    pub received: u32,
 }
 
 /// The end of the list of positions without a key.
@@ -72,8 +81,10 @@ struct Key {
     sent: u32,
     /// Versions from this one on may be read although a later one was acknowledged; `u32::MAX`: none.
     doubtful: u32,
-    /// When its time is over.
+    /// When its time is over at the earliest.
     expires: u32,
+    /// How much later that may be, because it is not known when the server carried out the write.
+    expires_within: u16,
     /// It may be absent: never written, removed, or a removal may have been carried out.
     may_be_absent: bool,
     /// It may be there.
@@ -94,17 +105,15 @@ impl Keys {
         Keys { next: first, ..Keys::default() }
     }
 
-    /// Adds the keys of a known set, of which nothing is known or which were all written once, with lives that end then.
-    pub(crate) fn add_known(&mut self, numbers: impl Iterator<Item = u64>, written: Option<u32>) {
+    /// Adds the keys of a known set, of which nothing is known or which were all written once, with lives that end between these times.
+    pub(crate) fn add_known(&mut self, numbers: impl Iterator<Item = u64>, written: Option<(u32, u32)>) {
         self.keys.extend(numbers.map(|number| match written {
-            Some(expires) => Key {
-                acknowledged: 1,
-                sent: 1,
-                expires,
-                may_be_absent: false,
-                may_be_present: true,
-                ..Key::absent(number)
-            },
+            Some((earliest, latest)) => {
+                let mut key =
+                    Key { acknowledged: 1, sent: 1, may_be_absent: false, may_be_present: true, ..Key::absent(number) };
+                key.expire_between(earliest, latest);
+                key
+            }
             None => Key { may_be_present: true, unknown: true, ..Key::absent(number) },
         }));
     }
@@ -201,15 +210,15 @@ impl Keys {
         &mut self,
         done: &InFlight,
         outcome: Outcome,
-        now: u32,
+        times: Times,
         lives: &Lives,
     ) -> Result<(), ErrorKind> {
         let key = &mut self.keys[done.index as usize];
         key.busy = false;
         match done.operation {
-            Operation::Get => key.read(outcome, now, lives),
-            Operation::Destroy => key.removed(outcome, now, lives),
-            Operation::Create | Operation::Update | Operation::Set => key.written(done, outcome, now, lives),
+            Operation::Get => key.read(outcome, times, lives),
+            Operation::Destroy => key.removed(outcome, times, lives),
+            Operation::Create | Operation::Update | Operation::Set => key.written(done, outcome, times, lives),
         }
     }
 
@@ -233,6 +242,7 @@ impl Key {
             sent: 0,
             doubtful: u32::MAX,
             expires: u32::MAX,
+            expires_within: 0,
             may_be_absent: true,
             may_be_present: false,
             unknown: false,
@@ -242,31 +252,43 @@ impl Key {
         }
     }
 
-    /// Its time is certainly over.
-    fn is_over(&self, now: u32, lives: &Lives) -> bool {
-        lives.ends && !self.end_in_doubt && now.saturating_sub(lives.grace) > self.expires
+    /// Its life ends between these times.
+    fn expire_between(&mut self, earliest: u32, latest: u32) {
+        self.expires = earliest;
+        match u16::try_from(latest - earliest) {
+            Ok(within) => self.expires_within = within,
+            // A write that took a minute has no end that is known to the second.
+            Err(_) => self.end_in_doubt = true,
+        }
+    }
+
+    /// Its time was certainly over when a request was sent.
+    fn is_over(&self, times: Times, lives: &Lives) -> bool {
+        let latest = self.expires.saturating_add(u32::from(self.expires_within)).saturating_add(lives.late);
+        lives.ends && !self.end_in_doubt && times.sent > latest
     }
 
     /// Whether its absence would be right.
-    fn can_be_absent(&self, now: u32, lives: &Lives) -> bool {
-        self.may_be_absent || self.removal_in_doubt || now.saturating_add(lives.grace) >= self.expires
+    fn can_be_absent(&self, times: Times, lives: &Lives) -> bool {
+        self.may_be_absent || self.removal_in_doubt || times.received.saturating_add(lives.early) >= self.expires
     }
 
     /// Whether its presence would be right.
-    fn can_be_present(&self, now: u32, lives: &Lives) -> bool {
-        self.may_be_present && !self.is_over(now, lives)
+    fn can_be_present(&self, times: Times, lives: &Lives) -> bool {
+        self.may_be_present && !self.is_over(times, lives)
     }
 
-    fn read(&mut self, outcome: Outcome, now: u32, lives: &Lives) -> Result<(), ErrorKind> {
+    fn read(&mut self, outcome: Outcome, times: Times, lives: &Lives) -> Result<(), ErrorKind> {
         match outcome {
             Outcome::Found(version) => {
-                let verdict = self.found(version, now, lives);
-                if lives.extended_by_reads {
-                    self.expires = self.expires.max(now.saturating_add(lives.least));
+                let verdict = self.found(version, times, lives);
+                let extended = times.sent.saturating_add(lives.least);
+                if lives.extended_by_reads && extended > self.expires {
+                    self.expire_between(extended, times.received.saturating_add(lives.least));
                 }
                 verdict
             }
-            Outcome::NotFound => self.not_found(now, lives),
+            Outcome::NotFound => self.not_found(times, lives),
             Outcome::Failed => {
                 self.end_in_doubt |= lives.extended_by_reads;
                 Ok(())
@@ -275,7 +297,7 @@ impl Key {
         }
     }
 
-    fn found(&mut self, version: u32, now: u32, lives: &Lives) -> Result<(), ErrorKind> {
+    fn found(&mut self, version: u32, times: Times, lives: &Lives) -> Result<(), ErrorKind> {
         if version == 0 {
             return Err(ErrorKind::WrongValue);
         }
@@ -287,7 +309,7 @@ impl Key {
         if version > self.sent {
             return Err(ErrorKind::WrongValue);
         }
-        if !self.can_be_present(now, lives) {
+        if !self.can_be_present(times, lives) {
             (self.may_be_present, self.end_in_doubt) = (true, true);
             self.doubtful = self.doubtful.min(version);
             return Err(ErrorKind::Resurrected);
@@ -299,16 +321,16 @@ impl Key {
         Ok(())
     }
 
-    fn not_found(&mut self, now: u32, lives: &Lives) -> Result<(), ErrorKind> {
-        let right = self.can_be_absent(now, lives);
+    fn not_found(&mut self, times: Times, lives: &Lives) -> Result<(), ErrorKind> {
+        let right = self.can_be_absent(times, lives);
         self.may_be_absent = true;
         if right { Ok(()) } else { Err(ErrorKind::Lost) }
     }
 
-    fn removed(&mut self, outcome: Outcome, now: u32, lives: &Lives) -> Result<(), ErrorKind> {
+    fn removed(&mut self, outcome: Outcome, times: Times, lives: &Lives) -> Result<(), ErrorKind> {
         let verdict = match outcome {
             Outcome::Done => Ok(()),
-            Outcome::NotFound => self.not_found(now, lives),
+            Outcome::NotFound => self.not_found(times, lives),
             Outcome::Found(_) | Outcome::Exists | Outcome::Failed => {
                 (self.may_be_absent, self.removal_in_doubt) = (true, true);
                 return Ok(());
@@ -321,27 +343,27 @@ impl Key {
         verdict
     }
 
-    fn written(&mut self, done: &InFlight, outcome: Outcome, now: u32, lives: &Lives) -> Result<(), ErrorKind> {
+    fn written(&mut self, done: &InFlight, outcome: Outcome, times: Times, lives: &Lives) -> Result<(), ErrorKind> {
         match outcome {
             Outcome::Done => {
                 let verdict = match done.operation {
-                    Operation::Create if !self.can_be_absent(now, lives) => Err(ErrorKind::Lost),
-                    Operation::Update if !self.can_be_present(now, lives) => Err(ErrorKind::Resurrected),
+                    Operation::Create if !self.can_be_absent(times, lives) => Err(ErrorKind::Lost),
+                    Operation::Update if !self.can_be_present(times, lives) => Err(ErrorKind::Resurrected),
                     _ => Ok(()),
                 };
                 self.acknowledged = done.version;
-                self.expires = now.saturating_add(lives.least);
                 (self.may_be_absent, self.may_be_present) = (self.removal_in_doubt, true);
                 (self.unknown, self.end_in_doubt) = (false, self.doubtful != u32::MAX);
+                self.expire_between(times.sent.saturating_add(lives.least), times.received.saturating_add(lives.least));
                 verdict
             }
             Outcome::Exists => {
-                let right = self.can_be_present(now, lives);
+                let right = self.can_be_present(times, lives);
                 (self.may_be_present, self.may_be_absent) = (true, self.may_be_absent && right);
                 self.unknown |= !right;
                 if right { Ok(()) } else { Err(ErrorKind::Resurrected) }
             }
-            Outcome::NotFound => self.not_found(now, lives),
+            Outcome::NotFound => self.not_found(times, lives),
             Outcome::Failed | Outcome::Found(_) => {
                 self.doubtful = self.doubtful.min(done.version);
                 (self.may_be_present, self.end_in_doubt) = (true, true);
@@ -379,7 +401,9 @@ mod tests {
 
     use super::*;
 
-    const FOR_EVER: Lives = Lives { least: u32::MAX, ends: false, extended_by_reads: false, grace: 0 };
+    const FOR_EVER: Lives = Lives { least: u32::MAX, ends: false, extended_by_reads: false, early: 0, late: 0 };
+
+    const START: Times = Times { sent: 0, received: 0 };
 
     #[derive(Debug, Clone, Copy, PartialEq)]
     enum Fault {
@@ -478,7 +502,7 @@ mod tests {
     ) -> Result<(), ErrorKind> {
         let request = keys.pick_at(at, operation);
         let outcome = server.serve(&request, fault);
-        keys.finish(&request, outcome, 0, &FOR_EVER)
+        keys.finish(&request, outcome, START, &FOR_EVER)
     }
 
     proptest! {
@@ -536,36 +560,58 @@ mod tests {
             let mut keys = keys();
             if present {
                 let set = keys.pick_at(3, Set);
-                keys.finish(&set, Outcome::Done, 0, &FOR_EVER).unwrap();
+                keys.finish(&set, Outcome::Done, START, &FOR_EVER).unwrap();
             }
             let request = keys.pick_at(3, operation);
-            assert_eq!(keys.finish(&request, outcome, 0, &FOR_EVER), Err(wrong), "{operation:?} {outcome:?}");
+            assert_eq!(keys.finish(&request, outcome, START, &FOR_EVER), Err(wrong), "{operation:?} {outcome:?}");
         }
     }
 
     #[test]
-    fn lives_end_with_a_grace() {
-        let lives = Lives { least: 10, ends: true, extended_by_reads: false, grace: 2 };
-        for (now, gone, there) in [(7, false, true), (8, true, true), (12, true, true), (13, true, false)] {
+    fn lives_end_as_closely_as_the_write_was_measured() {
+        let lives = Lives { least: 10_000, ends: true, extended_by_reads: false, early: 1_000, late: 2_000 };
+        let written = |lives: &Lives| {
+            let mut keys = keys();
+            let set = keys.pick_at(0, Set);
+            keys.finish(&set, Outcome::Done, Times { sent: 100, received: 130 }, lives).unwrap();
+            keys
+        };
+        // It ends between 10.1 s and 10.13 s.
+        for (sent, received, gone, there) in [
+            (300, 310, false, true),
+            (9_000, 9_099, false, true),
+            (9_000, 9_100, true, true),
+            (12_130, 12_500, true, true),
+            (12_131, 12_140, true, false),
+        ] {
             for (outcome, right, wrong) in
                 [(Outcome::NotFound, gone, ErrorKind::Lost), (Outcome::Found(1), there, ErrorKind::Resurrected)]
             {
-                let mut keys = keys();
-                let set = keys.pick_at(0, Set);
-                keys.finish(&set, Outcome::Done, 0, &lives).unwrap();
+                let mut keys = written(&lives);
                 let get = keys.pick_at(0, Get);
                 let expected = if right { Ok(()) } else { Err(wrong) };
-                assert_eq!(keys.finish(&get, outcome, now, &lives), expected, "{now} {outcome:?}");
+                let times = Times { sent, received };
+                assert_eq!(keys.finish(&get, outcome, times, &lives), expected, "{times:?} {outcome:?}");
             }
         }
         let extended = Lives { extended_by_reads: true, ..lives };
+        let mut keys = written(&extended);
+        for (at, outcome, verdict) in
+            [(5_000, Outcome::Found(1), Ok(())), (13_999, Outcome::NotFound, Err(ErrorKind::Lost))]
+        {
+            let get = keys.pick_at(0, Get);
+            assert_eq!(keys.finish(&get, outcome, Times { sent: at, received: at }, &extended), verdict);
+        }
+    }
+
+    #[test]
+    fn a_write_of_more_than_a_minute_has_no_known_end() {
+        let lives = Lives { least: 10_000, ends: true, extended_by_reads: false, early: 0, late: 0 };
         let mut keys = keys();
         let set = keys.pick_at(0, Set);
-        keys.finish(&set, Outcome::Done, 0, &extended).unwrap();
-        for (now, outcome, verdict) in [(5, Outcome::Found(1), Ok(())), (12, Outcome::NotFound, Err(ErrorKind::Lost))] {
-            let get = keys.pick_at(0, Get);
-            assert_eq!(keys.finish(&get, outcome, now, &extended), verdict);
-        }
+        keys.finish(&set, Outcome::Done, Times { sent: 0, received: 70_000 }, &lives).unwrap();
+        let get = keys.pick_at(0, Get);
+        assert_eq!(keys.finish(&get, Outcome::Found(1), Times { sent: 999_999, received: 999_999 }, &lives), Ok(()));
     }
 
     #[test]
@@ -573,11 +619,11 @@ mod tests {
         let mut keys = Keys::fresh(100);
         let made = keys.make(7, Create);
         assert_eq!((made.number, made.version, keys.idle()), (100, 1, 0));
-        keys.finish(&made, Outcome::Done, 0, &FOR_EVER).unwrap();
+        keys.finish(&made, Outcome::Done, START, &FOR_EVER).unwrap();
         keys.keep_or_forget(&made);
         assert_eq!(keys.idle(), 1);
         let gone = keys.pick_idle(0, Destroy);
-        keys.finish(&gone, Outcome::Done, 0, &FOR_EVER).unwrap();
+        keys.finish(&gone, Outcome::Done, START, &FOR_EVER).unwrap();
         keys.keep_or_forget(&gone);
         let next = keys.make(7, Create);
         assert_eq!(
@@ -586,7 +632,7 @@ mod tests {
             "its place is used again"
         );
         // Where it is not known whether it was made it is left alone.
-        keys.finish(&next, Outcome::Failed, 0, &FOR_EVER).unwrap();
+        keys.finish(&next, Outcome::Failed, START, &FOR_EVER).unwrap();
         keys.keep_or_forget(&next);
         assert_eq!(keys.idle(), 0);
     }

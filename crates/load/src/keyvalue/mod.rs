@@ -16,13 +16,13 @@ use std::time::Duration;
 
 use rand::RngCore;
 use rand_distr::{Distribution, Zipf};
-use weir_model::keyvalue::{KeyChoice, Operation, ValueSize, below};
+use weir_model::keyvalue::{KeyChoice, Operation, Resolution, ValueSize, below};
 use weir_model::load::{ErrorKind, LoadSpec};
 
-use crate::clock::SECOND;
+use crate::clock::MILLI;
 use crate::generator::Fields;
 use crate::protocol::Instance;
-use keys::{InFlight, Keys, Lives, Outcome};
+use keys::{InFlight, Keys, Lives, Outcome, Times};
 use value::Values;
 
 /// Bits of a key's number that count keys; those above them differ from load to load.
@@ -30,9 +30,6 @@ pub(crate) const COUNT_BITS: u32 = 36;
 
 /// Bytes of an answer beside its value.
 const AROUND: usize = 64 * 1024;
-
-/// How far the server's clock, and its way of ending lives, may be from the client's, seconds.
-const GRACE: u32 = 2;
 
 /// What a protocol does with lives.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +48,10 @@ pub(crate) struct Requests {
     pub longest_answer: usize,
     order: Arc<Order>,
     lives: Lives,
+    /// The time to live that requests ask for.
+    ttl: Option<Duration>,
+    /// How long before its begin the first of the load's keys may have been written, ms.
+    preloaded: u32,
 }
 
 /// What does not change.
@@ -68,8 +69,8 @@ struct Order {
     preload: u64,
     /// Other clients wrote some of them, at times that this one does not know.
     preloaded_elsewhere: bool,
-    /// When the load began, and keys that were written before it live at least from then on, seconds.
-    begun: u32,
+    /// When the load began, and keys that were written before it were all there, by the run's clock.
+    begun: u64,
     share: bool,
     /// A set makes a fresh key, because nothing else does.
     sets_make_keys: bool,
@@ -118,7 +119,8 @@ impl Requests {
             KeyChoice::Zipf(power) => Some(Zipf::new(of_one as f64, power).map_err(|error| error.to_string())?),
             _ => None,
         };
-        let ttl = keyvalue.ttl.map(|ttl| u32::try_from(ttl.as_secs()).unwrap_or(u32::MAX));
+        let application = spec.protocol.application();
+        let ttl = keyvalue.ttl.map(|ttl| application.whole_ttl(ttl));
         let order = Order {
             turns: mix.iter().map(|(_, weight)| u64::from(*weight)).sum(),
             size: keyvalue.value.clone(),
@@ -126,7 +128,7 @@ impl Requests {
             known,
             preload: keyvalue.preload,
             preloaded_elsewhere: spec.part.is_some(),
-            begun: (instance.now / SECOND) as u32,
+            begun: instance.now,
             share: keyvalue.share,
             sets_make_keys: mix.iter().all(|(operation, _)| *operation != Operation::Create),
             connections,
@@ -134,15 +136,18 @@ impl Requests {
             zipf,
             mix,
         };
+        let resolution = Resolution::of(application, ttl.unwrap_or_default());
         let lives = Lives {
-            least: ttl.unwrap_or(rules.ttl),
+            least: ttl
+                .map_or(rules.ttl.saturating_mul(1_000), |ttl| u32::try_from(ttl.as_millis()).unwrap_or(u32::MAX)),
             ends: ttl.is_some(),
             extended_by_reads: rules.extended_by_reads && ttl.is_some(),
-            grace: GRACE + spec.timeout_s.ceil() as u32,
+            early: resolution.early.as_millis() as u32,
+            late: resolution.late.as_millis() as u32,
         };
         let longest = keyvalue.value.range().1 as usize;
         let values = Values::new(longest, spec.seed);
-        Ok(Requests { values, longest_answer: longest + AROUND, order: Arc::new(order), lives })
+        Ok(Requests { values, longest_answer: longest + AROUND, order: Arc::new(order), lives, ttl, preloaded: 0 })
     }
 
     /// What the operations are, in the order of their kinds.
@@ -150,9 +155,9 @@ impl Requests {
         self.order.mix.iter().map(|(operation, _)| *operation)
     }
 
-    /// The time to live that requests ask for, seconds, if they ask for one.
-    pub(crate) fn ttl(&self) -> Option<u32> {
-        self.lives.ends.then_some(self.lives.least)
+    /// The time to live that requests ask for, if they ask for one, in what the protocol counts.
+    pub(crate) fn ttl(&self) -> Option<Duration> {
+        self.ttl
     }
 
     /// The length of all values, bytes, where they have one.
@@ -166,7 +171,7 @@ impl Requests {
 
     /// Keys were written before the load, and that took so long.
     pub(crate) fn preloaded(&mut self, took: Duration) {
-        self.lives.grace = self.lives.grace.saturating_add(took.as_secs() as u32 + 1);
+        self.preloaded = u32::try_from(took.as_millis()).unwrap_or(u32::MAX);
     }
 
     /// A slot's first connection, number `connection` of all.
@@ -180,7 +185,8 @@ impl Requests {
         };
         let mut keys = Keys::fresh(order.first_fresh + connection);
         if !order.share {
-            keys.add_known(owned(0, order.preload), Some(order.begun.saturating_add(self.lives.least)));
+            let ends = (self.lives.least.saturating_sub(self.preloaded), self.lives.least);
+            keys.add_known(owned(0, order.preload), Some(ends));
             if order.preloaded_elsewhere {
                 keys.doubt_ends();
             }
@@ -283,7 +289,7 @@ impl Requests {
         }
     }
 
-    /// An answer came at `now`, of the run's clock.
+    /// The response to a request came at `now`; `sent` is when it was sent. Both are of the run's clock.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -293,12 +299,15 @@ impl Requests {
         state: &mut State,
         done: &InFlight,
         outcome: Outcome,
+        sent: u64,
         now: u64,
     ) -> Result<(), ErrorKind> {
         if self.order.share {
             return if outcome == Outcome::Found(0) { Err(ErrorKind::WrongValue) } else { Ok(()) };
         }
-        let verdict = state.keys.finish(done, outcome, (now / SECOND) as u32, &self.lives);
+        let since = |time: u64| u32::try_from(time.saturating_sub(self.order.begun) / MILLI).unwrap_or(u32::MAX);
+        let times = Times { sent: since(sent), received: since(now) };
+        let verdict = state.keys.finish(done, outcome, times, &self.lives);
         if self.order.choice == KeyChoice::Fresh {
             state.keys.keep_or_forget(done);
         }
@@ -316,7 +325,7 @@ impl Requests {
     /// A request ended without an answer; whether it was carried out is not known.
     pub(crate) fn fail(&self, state: &mut State, done: &InFlight) {
         // A failure is never wrong, whenever it is.
-        let _ = self.finish(state, done, Outcome::Failed, 0);
+        let _ = self.finish(state, done, Outcome::Failed, 0, 0);
     }
 }
 

@@ -90,12 +90,12 @@ impl Juno {
         session: (&mut State, InFlight),
         response: &Message<'_>,
         status: Status,
-        now: u64,
+        (sent, now): (u64, u64),
     ) -> Result<(), ErrorKind> {
         let (state, key) = session;
         match Juno::outcome(&key, status, response) {
             Ok(outcome) => {
-                let verdict = self.requests.finish(state, &key, outcome, now);
+                let verdict = self.requests.finish(state, &key, outcome, sent, now);
                 let same = response.key == digits(key.number) && response.namespace == NAMESPACE;
                 verdict.and(if same { Ok(()) } else { Err(ErrorKind::WrongValue) })
             }
@@ -126,7 +126,7 @@ impl Protocol for Juno {
         Ok(Juno {
             opcodes: requests.operations().map(opcode).collect(),
             streams: spec.protocol.streams(),
-            ttl: requests.ttl().unwrap_or(0),
+            ttl: requests.ttl().map_or(0, |ttl| ttl.as_secs() as u32),
             nonce: scramble(instance.nonce) as u32,
             requests,
         })
@@ -252,7 +252,8 @@ impl Protocol for Juno {
             let now = responses.now();
             let mut partial = responses.of(stream);
             partial.whole(u16::from(status.0), response.payload.data.len() as u64);
-            if let Err(kind) = self.answer((state, key), &response, status, now) {
+            let times = (partial.sent(), now);
+            if let Err(kind) = self.answer((state, key), &response, status, times) {
                 if matches!(kind, ErrorKind::Busy | ErrorKind::Refused) {
                     partial.reason(kind, &status.text());
                 }

@@ -88,7 +88,8 @@ impl Memcached {
         };
         let mut response = responses.of(sent.stream);
         response.whole(status, sent.read.map_or(0, |(_, length)| length));
-        let verdict = self.requests.finish(state, &sent.key, outcome, responses.now());
+        let sent_at = response.sent();
+        let verdict = self.requests.finish(state, &sent.key, outcome, sent_at, responses.now());
         let verdict = if outcome == Outcome::Failed { Err(error_kind(reply)) } else { verdict };
         if let Err(kind) = verdict {
             let mut response = responses.of(sent.stream);
@@ -140,7 +141,7 @@ impl Protocol for Memcached {
         let requests = Requests::new(spec, Rules { ttl: u32::MAX, extended_by_reads: false }, instance)?;
         Ok(Memcached {
             // Longer ones, which would be dates, were refused.
-            ttl: requests.ttl().map_or(0, |ttl| i32::try_from(ttl).unwrap_or(i32::MAX)),
+            ttl: requests.ttl().map_or(0, |ttl| i32::try_from(ttl.as_secs()).unwrap_or(i32::MAX)),
             streams: spec.protocol.streams(),
             requests,
         })

@@ -263,6 +263,12 @@ pub(crate) struct PartialResponse<'a> {
 }
 
 impl PartialResponse<'_> {
+    /// When its request was sent, of the run's clock.
+    #[inline]
+    pub(crate) fn sent(&self) -> u64 {
+        self.stream.sent()
+    }
+
     /// A byte of it came.
     #[inline]
     pub(crate) fn begun(&mut self) {

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_model::keyvalue::Operation;
 use weir_model::load::{ErrorKind, LoadSpec, Login};
@@ -70,11 +71,11 @@ struct Sent {
 
 impl Redis {
     /// `length`: that of all values, if they have one; `wait`: what follows a write.
-    fn kind(operation: Operation, ttl: Option<u32>, length: Option<usize>, wait: &[u8]) -> Kind {
+    fn kind(operation: Operation, ttl: Option<Duration>, length: Option<usize>, wait: &[u8]) -> Kind {
         let mut options: Vec<&[u8]> = Vec::new();
-        let seconds = ttl.map(|ttl| ttl.to_string());
-        if let Some(seconds) = seconds.as_ref().filter(|_| operation.writes()) {
-            options.extend([b"EX".as_slice(), seconds.as_bytes()]);
+        let expiry = ttl.map(encode::expiry);
+        if let Some((unit, time)) = expiry.as_ref().filter(|_| operation.writes()) {
+            options.extend([*unit, time.as_bytes()]);
         }
         let name: &[u8] = match operation {
             Operation::Get => b"GET",
@@ -142,7 +143,7 @@ impl Redis {
                     .ok_or_else(|| format!("{} was answered by {}", sent.key.operation.as_str(), words(reply)))?;
                 let length = if let Value::Bulk(read) = reply { read.len() as u64 } else { 0 };
                 response.whole(status, length);
-                let verdict = self.requests.finish(state, &sent.key, outcome, now);
+                let verdict = self.requests.finish(state, &sent.key, outcome, response.sent(), now);
                 let verdict = if let Value::Error(text) = reply { Err(refused(&mut response, text)) } else { verdict };
                 if sent.waits {
                     sent.answered = Some(verdict);
@@ -234,7 +235,7 @@ impl Protocol for Redis {
         Ok(Redis { kinds, streams, replicas, login, requests })
     }
 
-    fn preloaded(&mut self, took: std::time::Duration) {
+    fn preloaded(&mut self, took: Duration) {
         self.requests.preloaded(took);
     }
 

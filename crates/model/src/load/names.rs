@@ -157,6 +157,17 @@ impl NameCounts {
         self.cached + self.shared + self.anothers
     }
 
+    /// IDs that were not those of the response's own request, in words, each with how often it came.
+    pub fn wrong(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let kinds = [
+            ("cached", self.cached),
+            ("shared", self.shared),
+            ("cached or shared", self.anothers),
+            ("forged", self.forged),
+        ];
+        kinds.into_iter().filter(|(_, n)| *n > 0)
+    }
+
     /// Adds those of another thread or client.
     pub fn add(&mut self, other: &NameCounts) {
         self.own += other.own;

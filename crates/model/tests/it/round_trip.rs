@@ -178,6 +178,7 @@ prop_compose! {
         duration in duration(),
         timeout in duration(),
         (faults, close) in (proptest::collection::vec(fault(), 0..3), any::<bool>()),
+        control in any::<Option<bool>>(),
     ) -> Load {
         let rate = if fixed || closed.is_empty() {
             RateSpec::Fixed(rate)
@@ -218,6 +219,7 @@ prop_compose! {
             close,
             saturating,
             least_cores,
+            control,
             warmup,
             duration,
             timeout,

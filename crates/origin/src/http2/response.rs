@@ -238,8 +238,11 @@ impl Http2 {
                 self.state = State::Draining;
                 self.begin(output, state, request, &head, PacedBody::new(body, None));
             }
-            // The last three are no faults of HTTP, which is checked when faults are read.
-            None | Some(Fault::Status(_) | Fault::Length { .. } | Fault::Busy | Fault::Lose | Fault::Stale) => {
+            // The last four are no faults of HTTP, which is checked when faults are read.
+            None
+            | Some(
+                Fault::Status(_) | Fault::Length { .. } | Fault::Busy | Fault::Lose | Fault::Stale | Fault::Expire(_),
+            ) => {
                 self.begin(output, state, request, &head, PacedBody::new(body, None));
             }
             Some(Fault::Drip(rate)) => {

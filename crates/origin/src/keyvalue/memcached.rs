@@ -231,11 +231,12 @@ fn put(
         }
     }
     let lose = lie == Some(Lie::Lose);
+    let expires = Lie::expires(lie, item.1, now);
     if !lose {
         shard.extra = version;
-        shard.put(hash, key, value, item.1, item.0, now);
+        shard.put(hash, key, value, expires, item.0, now);
     }
-    (Reply::Stored, lose)
+    (Reply::Stored, lose || expires != item.1)
 }
 
 /// Adds to a number, or subtracts from it down to 0.

@@ -37,7 +37,7 @@ pub(crate) use juno::Juno;
 pub(crate) use memcached::Memcached;
 pub(crate) use redis::Redis;
 use sends::{Batch, Sends};
-use store::Now;
+use store::{NEVER, Now};
 
 /// Bytes that may wait for a peer.
 const MOST_UNSENT: usize = 64 << 20;
@@ -114,6 +114,18 @@ pub(crate) enum Lie {
     Lose,
     /// It reads what was there before the last write.
     Stale,
+    /// It lets what it writes live for so many milliseconds.
+    Expire(u32),
+}
+
+impl Lie {
+    /// When a value that is written expires, that is to expire at `right`, ms since 1970.
+    fn expires(lie: Option<Lie>, right: u64, now: Now) -> u64 {
+        match lie {
+            Some(Lie::Expire(ms)) if right != NEVER => now.ms() + u64::from(ms),
+            _ => right,
+        }
+    }
 }
 
 /// What an operation did.
@@ -520,6 +532,7 @@ fn carry_out<D: Dialect>(
     let lie = match fault {
         Some(Fault::Lose) => Some(Lie::Lose),
         Some(Fault::Stale) => Some(Lie::Stale),
+        Some(Fault::Expire(ms)) => Some(Lie::Expire(ms)),
         _ => None,
     };
     let address = state.address();

@@ -132,9 +132,12 @@ impl Dialect for Redis {
                     encode::null(out, self.version);
                     return answered;
                 }
-                answered.lied = lie == Some(Lie::Lose);
-                if !answered.lied {
-                    shard.put(hash, key, value, expires(expiry, now), (), now);
+                let lose = lie == Some(Lie::Lose);
+                let right = expires(expiry, now);
+                let expires = Lie::expires(lie, right, now);
+                answered.lied = lose || expires != right;
+                if !lose {
+                    shard.put(hash, key, value, expires, (), now);
                 }
                 out.extend_from_slice(encode::OK);
                 answered

@@ -47,14 +47,15 @@ pub struct Ask<'a> {
     pub key: &'a [u8],
     /// What is written; empty for operations that write nothing.
     pub value: &'a [u8],
-    /// Seconds to live; 0: as long as the server likes. Of a read: servers may extend what is left to it.
-    pub ttl_s: u32,
+    /// Time to live; zero: as long as the server likes. Redis has milliseconds, the others whole seconds. A read with one
+    /// asks for a longer life.
+    pub ttl: Duration,
 }
 
 impl<'a> Ask<'a> {
     /// Writes a value, for as long as the server likes.
     pub fn write(operation: Operation, key: &'a [u8], value: &'a [u8]) -> Ask<'a> {
-        Ask { operation, key, value, ttl_s: 0 }
+        Ask { operation, key, value, ttl: Duration::ZERO }
     }
 
     /// Reads a value.
@@ -99,20 +100,25 @@ impl KeyValueClient {
         Ok(KeyValueClient { transport, codec, asked: 0, timeout })
     }
 
-    /// Writes a value, whether or not the key exists. `ttl_s`: seconds to live; 0: as long as the server likes.
-    ///
-    /// # Errors
-    /// How it failed, or what the server said instead.
-    pub fn set(&mut self, key: &[u8], value: &[u8], ttl_s: u32) -> Result<(), RequestError> {
-        self.ask(Ask { operation: Operation::Set, key, value, ttl_s }).and_then(done)
+    /// Now, by the clock of its time limits.
+    pub fn now(&self) -> At {
+        self.transport.clock().now()
     }
 
-    /// Reads a value; `None`: the key is absent. `ttl_s` as written, because servers may extend it by that.
+    /// Writes a value, whether or not the key exists, with a time to live; zero: as long as the server likes.
     ///
     /// # Errors
     /// How it failed, or what the server said instead.
-    pub fn get(&mut self, key: &[u8], ttl_s: u32) -> Result<Option<Vec<u8>>, RequestError> {
-        match self.ask(Ask { ttl_s, ..Ask::get(key) })? {
+    pub fn set(&mut self, key: &[u8], value: &[u8], ttl: Duration) -> Result<(), RequestError> {
+        self.ask(Ask { operation: Operation::Set, key, value, ttl }).and_then(done)
+    }
+
+    /// Reads a value; `None`: the key is absent. `ttl` as written, because servers may extend it by that; zero: they leave it.
+    ///
+    /// # Errors
+    /// How it failed, or what the server said instead.
+    pub fn get(&mut self, key: &[u8], ttl: Duration) -> Result<Option<Vec<u8>>, RequestError> {
+        match self.ask(Ask { ttl, ..Ask::get(key) })? {
             Answer::Value(value) => Ok(Some(value)),
             Answer::Absent => Ok(None),
             other => done(other).map(|()| None),

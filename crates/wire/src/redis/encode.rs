@@ -2,6 +2,8 @@
 //!
 //! Longer replies are written piece by piece: [`header`] or [`map`], then the elements.
 
+use std::time::Duration;
+
 use super::Version;
 use crate::http1::encode::decimal;
 
@@ -14,6 +16,14 @@ pub fn request(out: &mut Vec<u8>, words: &[&[u8]]) {
     header(out, b'*', words.len());
     for word in words {
         bulk(out, word);
+    }
+}
+
+/// The option of a SET with a time to live, and its value: whole seconds, else milliseconds.
+pub fn expiry(ttl: Duration) -> (&'static [u8], String) {
+    match ttl.subsec_millis() {
+        0 => (b"EX", ttl.as_secs().to_string()),
+        _ => (b"PX", ttl.as_millis().to_string()),
     }
 }
 

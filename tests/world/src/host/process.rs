@@ -19,7 +19,7 @@ use weir_model::origin::OriginSpec;
 use weir_model::product::Signal;
 use weir_model::protocol::Protocol;
 use weir_net::Driver;
-use weir_origin::Options;
+use weir_origin::{Faults, Options, ResponseOptions};
 use weir_product::requester::Answers;
 
 use super::network::SimNetwork;
@@ -253,12 +253,12 @@ impl Drop for SimRole {
 #[derive(Debug, Clone)]
 enum Service {
     Proxy(ProductOptions),
-    /// It holds the keys itself, in memory.
-    Store(Protocol),
+    /// It holds the keys itself, in memory, with these faults.
+    Store(Protocol, Faults),
 }
 
 /// Starts a product: a proxy, `BINARY LISTEN ORIGINS FAULT SERVICE_US WORKERS`, its origins with commas between them; or a store, `BINARY
-/// LISTEN PROTOCOL`.
+/// LISTEN PROTOCOL FAULTS`.
 pub(super) fn start_program(host: &SimHost, spec: &ProgramSpec) -> Result<Box<dyn Process>, StartError> {
     let realm = &host.realm;
     let failed = |why: &str| StartError::Program {
@@ -269,9 +269,10 @@ pub(super) fn start_program(host: &SimHost, spec: &ProgramSpec) -> Result<Box<dy
         return Err(failed("its host is lost"));
     }
     let (listen, service) = match spec.argv.as_slice() {
-        [_, listen, protocol] => {
+        [_, listen, protocol, faults] => {
             let spoken = Protocol::ALL.iter().find(|one| one.as_str() == protocol);
-            (listen, Service::Store(*spoken.ok_or_else(|| failed("no such protocol"))?))
+            let faults = faults.parse().map_err(|_| failed("no such fault"))?;
+            (listen, Service::Store(*spoken.ok_or_else(|| failed("no such protocol"))?, faults))
         }
         [_, listen, origins, fault, service, workers] => {
             let origins = origins.trim_end_matches(',').split(',').map(|addr| addr.parse::<SocketAddr>().ok());
@@ -286,7 +287,7 @@ pub(super) fn start_program(host: &SimHost, spec: &ProgramSpec) -> Result<Box<dy
             };
             (listen, Service::Proxy(options))
         }
-        _ => return Err(failed("it takes two or five arguments")),
+        _ => return Err(failed("it takes three or five arguments")),
     };
     let listen: SocketAddr = listen.parse().map_err(|_| failed("no address"))?;
     let spent = SharedSpent::default();
@@ -332,8 +333,9 @@ impl Program {
                 let product = Product::new(options.clone(), Arc::clone(&self.spent));
                 (vec![world.add_task(driver, Box::new(product))], vec![node])
             }
-            Service::Store(protocol) => {
-                let options = Options { listen: self.listen, protocol: *protocol, ..Options::default() };
+            Service::Store(protocol, faults) => {
+                let responses = ResponseOptions { faults: faults.clone(), ..ResponseOptions::default() };
+                let options = Options { listen: self.listen, protocol: *protocol, responses, ..Options::default() };
                 let store = SimOrigin::start(world, options, self.host.node());
                 store.map_or_else(|_| Default::default(), |store| (store.tasks, store.nodes))
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_model::record::{Measurement, Role};
 use weir_world::faults::{Beside, CASES, Case, Load};
 use weir_world::host::{Neighbour, Realm};
-use weir_world::scenario::{Disk, Scenario, product, suite};
+use weir_world::scenario::{Disk, Scenario, product, store};
 
 const MILLI: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLI;
@@ -24,11 +24,15 @@ fn measure(case: &Case) -> Measurement {
         Load::Dense(_) => (16, 100),
         Load::Open(..) => (16, 50),
     };
-    let head = "title = \"A fault\"\nblocks = 1\nseed = 1\nproducts = [\"faulty\"]\nprofile = \"tuned\"";
-    let fault = case.fault.replace("CLIENT_CPU", "0");
-    let scenario = Scenario::new(1, 1, folder.path(), &[("faulty", product(&fault, service, 2))], Disk::sound());
+    let faulty = match case.store() {
+        Some(faults) => store("redis", faults),
+        None => product(&case.fault.replace("CLIENT_CPU", "0"), service, 2),
+    };
+    let scenario = Scenario::new(1, 1, folder.path(), &[("faulty", faulty)], Disk::sound());
+    // A store of the world takes no time of its own.
+    let scenario = if case.store().is_some() { scenario.with_latency(MILLI) } else { scenario };
     disturb(&scenario.realm, case.beside);
-    scenario.run(&case.suite(&suite(head, "", &case.load.keys(connections)))).unwrap();
+    scenario.run(&case.suite("faulty", connections)).unwrap();
     scenario.measured().remove(0)
 }
 

@@ -3,6 +3,7 @@
 mod bad_products;
 mod crash;
 mod duet;
+mod expiry;
 mod faults;
 mod hosts;
 mod kept;

@@ -8,7 +8,7 @@ use weir_model::record::{Measurement, Severity, Verdict};
 use weir_world::scenario::{Disk, Scenario, store};
 
 fn run(folder: &Path, products: &str, workloads: &str, load: &str) -> Vec<Measurement> {
-    let stores = ["redis", "memcached", "juno"].map(|protocol| (protocol, store(protocol)));
+    let stores = ["redis", "memcached", "juno"].map(|protocol| (protocol, store(protocol, "none")));
     let scenario = Scenario::new(1, 1, folder, &stores, Disk::sound()).with_latency(1_000_000);
     let head = format!(
         "title = \"Stores\"\nquestion = \"?\"\nblocks = 1\nseed = 1\nproducts = [{products}]\nprofile = \"tuned\""

@@ -153,10 +153,10 @@ pub struct RequestFlags {
     /// Accept answers in this content coding: gzip. Coded answers are checked when they are decoded.
     #[arg(long, value_name = "CODING", value_parser = choice(&CODINGS), hide_short_help = true)]
     pub accept_encoding: Option<Coding>,
-    /// Give each request a name in a header, which weir's origin answers: tells caches, retries and more apart
-    /// [default header: x-weir-name].
+    /// Give each request an ID in a header, which weir's origin returns: tells caches, retries and more apart. A response with the ID of
+    /// another request is a wrong one [default header: x-weir-name].
     #[arg(long, value_name = "HEADER", num_args = 0..=1, require_equals = true, default_missing_value = NAME_HEADER, value_parser = parse_header_name, hide_short_help = true)]
-    pub names: Option<String>,
+    pub request_ids: Option<String>,
 }
 
 const CODINGS: [(&str, &str, Coding); 1] = [("gzip", "RFC 1952", Coding::Gzip)];

@@ -84,7 +84,7 @@ fn of_http(args: &Args) -> Option<(&'static str, &'static str)> {
         ("--weight", !request.weight.is_empty(), "--ops"),
         ("--template", request.template, ""),
         ("--feed", request.feed.is_some(), ""),
-        ("--names", request.names.is_some(), ""),
+        ("--request-ids", request.request_ids.is_some(), ""),
         ("--accept-encoding", request.accept_encoding.is_some(), ""),
         ("--expect-status", answers.expect_status.is_some(), ""),
         ("--expect-size", answers.expect_size.is_some(), ""),

@@ -60,7 +60,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
     }
     // Another load that the same origin sees has another number, probably.
     let number = LoadNumbers::new((weir_net::unix_ns() / 1_000) as u16).next();
-    let names = args.request.names.clone().map(|header| Names::new(header, number, targets.iter().all(is_here)));
+    let names = args.request.request_ids.clone().map(|header| Names::new(header, number, targets.iter().all(is_here)));
     let spec = LoadSpec {
         targets,
         requests,

@@ -172,6 +172,14 @@ fn counts(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
         }
     }
     lines.extend(labelled("reasons", reasons(result)));
+    if let Some(ids) = &result.names {
+        let others: Vec<_> = ids.wrong().map(|(what, n)| (what.to_owned(), n)).collect();
+        let (name, n, rest) = match others.is_empty() {
+            true => ("request IDs", ids.own, format!("returned rightly; {} responses without one", count(ids.without))),
+            false => ("WRONG IDS", others.iter().map(|(_, n)| n).sum(), listed(others.into_iter())),
+        };
+        lines.push(line(name, count(n), rest));
+    }
     if let Some(preload) = &result.preload {
         let errors = format!("keys written before, {} failed", count(preload.error_count()));
         lines.push(line("preload", count(preload.right), errors));
@@ -325,7 +333,7 @@ fn client(result: &LoadResult) -> String {
 
 #[cfg(test)]
 mod tests {
-    use weir_model::load::{HeaderSamples, LoadProtocol};
+    use weir_model::load::{HeaderSamples, LoadProtocol, NameCounts};
 
     use super::*;
     use crate::verbs::load::sample::{self, kept};
@@ -377,6 +385,23 @@ mod tests {
         let text = summary(sample.outcome());
         assert!(text.contains("of them") && !text.contains("by request"), "{text}");
         assert_eq!(full(sample.outcome()).matches("GET /bytes/128").count(), 11);
+    }
+
+    #[test]
+    fn responses_with_the_id_of_another_request_have_a_line_in_text_and_json() {
+        let mut sample = sample::plain();
+        let mut line = |names: NameCounts| {
+            sample.result.names = Some(names);
+            let json = serde_json::to_value(&sample.result).expect("JSON");
+            assert_eq!(json["names"]["shared"], names.shared);
+            let text = summary(sample.outcome());
+            let found = text.lines().find(|line| line.contains("IDs") || line.contains("IDS"));
+            found.expect("a line").to_owned()
+        };
+        let own = NameCounts { own: 9_728, ..NameCounts::default() };
+        assert_eq!(line(own), "request IDs         9,728  returned rightly; 0 responses without one");
+        let wrong = NameCounts { shared: 200, cached: 72, ..own };
+        assert_eq!(line(wrong), "WRONG IDS             272  shared (200) and cached (72)");
     }
 
     #[test]

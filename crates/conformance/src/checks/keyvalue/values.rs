@@ -1,13 +1,14 @@
 //! One client and its keys: what is written is read, until it is destroyed or its time is over.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{ask, get, open, set};
 use crate::cell::{Cell, about, size};
 use crate::table::{Check, When};
-use crate::testbed::{Testbed, pause};
-use weir_model::keyvalue::Operation::{Create, Set, Update};
-use weir_product::client::{Answer, Ask, KeyValueClient};
+use crate::testbed::Testbed;
+use weir_model::keyvalue::Operation::{Create, Update};
+use weir_product::client::{Answer, Ask, KeyValueClient, TIMEOUT};
+use weir_product::expiry::{self, TestKey};
 use weir_product::verify::unlike_text;
 
 /// A value is read as it was set.
@@ -53,7 +54,7 @@ pub const LARGE: Check = Check::of_keys(
 pub const EXPIRES: Check = Check::of_keys(
     "kv-expires",
     "Time to live",
-    "A value with 2 s to live: is it there at first, and absent after 2 s? A server may count in whole seconds.",
+    "A value with 2 s to live: is it there until then, and absent afterwards? A server may be wrong by what its protocol counts in.",
     |bed| expires(bed, Duration::from_secs(2)),
 );
 
@@ -142,48 +143,25 @@ fn keeps(bed: &dyn Testbed, bytes: u64) -> Result<(), Cell> {
     ask(&mut client, Ask::destroy(key), &Answer::Done)
 }
 
-/// How much later than at its time a key may be absent.
-const LATER: Duration = Duration::from_millis(1_500);
-
-/// How much earlier: times are counted in whole seconds, by a clock that may be late itself.
-const EARLIER: Duration = Duration::from_millis(1_100);
-
 fn expires(bed: &mut dyn Testbed, lives: Duration) -> Result<Cell, Cell> {
-    let mut client = open(bed)?;
-    let key = b"weir-expires";
-    let begun = Instant::now();
-    let write = Ask { ttl_s: lives.as_secs() as u32, ..Ask::write(Set, key, b"for a while") };
-    ask(&mut client, write, &Answer::Done)?;
-    let written = Instant::now();
-    loop {
-        let asked = Instant::now();
-        match client.ask(Ask::get(key))? {
-            Answer::Absent => {
-                let lived = begun.elapsed();
-                let early = lived + EARLIER < lives;
-                return Ok(if early {
-                    Cell::no("too early").with(format!("absent after {}", about(lived)))
-                } else {
-                    Cell::yes()
-                });
-            }
-            Answer::Value(value) if value == b"for a while" => {}
-            other => super::judge(&other, &Answer::Absent)?,
-        }
-        // What counts is when the request was sent: weir itself may be slow.
-        let late = asked.duration_since(written);
-        if late > lives + LATER || bed.stop().is_requested() {
-            return Ok(Cell::no("stays").with(format!("still there after {}", about(late))));
-        }
-        pause(bed.stop(), Duration::from_millis(50));
-    }
+    let mut keys = [TestKey::new(lives)];
+    expiry::test(&mut keys, &bed.product(), bed.protocol(), TIMEOUT)?;
+    let (expiry, application) = (keys[0].expiry, bed.protocol().application());
+    let lived = |seconds: f64| about(Duration::from_secs_f64(seconds));
+    Ok(if expiry.is_early(application) {
+        Cell::no("too early").with(format!("absent after {}", lived(expiry.at_most_s.unwrap_or_default())))
+    } else if expiry.is_late(application) {
+        Cell::no("stays").with(format!("still there after {}", lived(expiry.at_least_s)))
+    } else {
+        Cell::yes()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fake::keyvalue::{Asked, Does, Fake, PROTOCOLS, bed, but};
-    use weir_model::keyvalue::Operation::{self, Destroy, Get};
+    use weir_model::keyvalue::Operation::{self, Destroy, Get, Set};
 
     /// What the check says of a product that does this, over every protocol.
     fn says(check: &Check, does: impl Fn(&Asked) -> Option<Does> + Clone + Send + Sync + 'static) -> Vec<String> {

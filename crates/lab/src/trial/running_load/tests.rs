@@ -69,6 +69,7 @@ impl Bench {
             answer_key: [0; 2],
             load_numbers: LoadNumbers::new(1),
             speeds: Default::default(),
+            tests: Default::default(),
         };
         Bench { context, clock, reports, folder: tempfile::tempdir().expect("a temporary folder") }
     }

@@ -89,10 +89,12 @@ impl One<'_> {
             (_, None) => (about(1, now.s(), *id), after(now, if asked == 0 { DEFAULT_TTL } else { asked })),
         };
         let written = Record::new(expires, about.clone());
-        let lied = self.lie == Some(Lie::Lose);
-        if !lied {
-            self.shard.put(self.hash, self.key, request.payload.data, expires, about, now);
+        let lose = self.lie == Some(Lie::Lose);
+        let ends = Lie::expires(self.lie, expires, now);
+        if !lose {
+            self.shard.put(self.hash, self.key, request.payload.data, ends, about, now);
         }
+        let lied = lose || ends != expires;
         respond(request, Status::OK, meta(&written, expires, id, now), Payload::default(), out);
         Answered { lied, ..Answered::default() }
     }

@@ -24,7 +24,7 @@ pub fn write(out: &mut Vec<u8>, ask: &Ask<'_>, number: u32, now: At) -> Result<(
         Operation::Destroy => Opcode::DESTROY,
     };
     let request_id = request_id(number, now);
-    let meta = Meta { ttl: ask.ttl_s, request_id: Some(&request_id), ..Meta::default() };
+    let meta = Meta { ttl: ask.ttl.as_secs() as u32, request_id: Some(&request_id), ..Meta::default() };
     let payload = Payload { kind: 0, data: ask.value };
     let message =
         Message { opcode, opaque: number, meta, namespace: NAMESPACE, key: ask.key, payload, ..Message::default() };

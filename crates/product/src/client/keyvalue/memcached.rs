@@ -16,7 +16,7 @@ pub fn reader() -> ReplyReader {
 
 pub fn write(out: &mut Vec<u8>, ask: &Ask<'_>) -> Result<(), RequestError> {
     let Ask { key, value: data, .. } = *ask;
-    let expiry = i32::try_from(ask.ttl_s).unwrap_or(i32::MAX);
+    let expiry = i32::try_from(ask.ttl.as_secs()).unwrap_or(i32::MAX);
     let store = |how| Command::Store { how, key, flags: 0, expiry, data, quiet: false };
     let command = match ask.operation {
         Operation::Get => Command::Get { keys: Words::of(key), cas: false },

@@ -17,14 +17,14 @@ pub fn reader() -> ReplyReader {
 }
 
 pub fn write(out: &mut Vec<u8>, ask: &Ask<'_>) {
-    let seconds = ask.ttl_s.to_string();
+    let (unit, ttl) = encode::expiry(ask.ttl);
     let mut words: Vec<&[u8]> = match ask.operation {
         Operation::Get => vec![b"GET", ask.key],
         Operation::Destroy => vec![b"DEL", ask.key],
         Operation::Create | Operation::Update | Operation::Set => vec![b"SET", ask.key, ask.value],
     };
-    if ask.operation.writes() && ask.ttl_s > 0 {
-        words.extend([b"EX", seconds.as_bytes()]);
+    if ask.operation.writes() && !ask.ttl.is_zero() {
+        words.extend([unit, ttl.as_bytes()]);
     }
     match ask.operation {
         Operation::Create => words.push(b"NX"),

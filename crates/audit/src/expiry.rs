@@ -1,0 +1,79 @@
+//! Keys that did not live as long as they were to.
+
+use std::time::Duration;
+
+use weir_model::case_tests::{CaseTests, KeyExpiry};
+use weir_model::keyvalue::Resolution;
+use weir_model::protocol::Application;
+use weir_model::record::{Finding, Severity};
+use weir_model::units::HumanDuration;
+
+use super::{Check, Kind};
+
+pub const CHECK: Check = Check {
+    kind: Kind::Answers,
+    names: &["expiry"],
+    sees: "keys with a time to live that were gone before it was over, or there afterwards. Each case of such a workload has a test \
+         phase of its own: before its first window the lab writes a key with a short life, which it reads until that is over, and one \
+         with the workload's, which it reads again behind the window. The lab judges it for a trial as a whole",
+    threshold: "one key that ended earlier, or later, than its protocol counts: 1 ms for Redis's milliseconds, 1 s for seconds, and for \
+         memcached 1 s too early or 2 s too late, because its clock moves once a second. Earlier means that the read which did not find \
+         it was answered before that time had passed since the write was sent; later, that the read which found it was sent when that \
+         time had passed since the write was answered",
+    source: "a server acts on a request between its sending and its response, so that no delay of weir, network or product can \
+         look like a wrong life",
+    remedy: "do not use it where a time to live matters; look for a setting that rounds or ignores it",
+    blind: "lives that end behind the trial",
+    provoked: true,
+    run: None,
+};
+
+/// The finding for the tests of a case that speaks this protocol.
+pub fn check(tests: &CaseTests, application: Application) -> Option<Finding> {
+    let one = |key: &KeyExpiry| {
+        let Resolution { early, late } = Resolution::of(application, Duration::from_secs_f64(key.ttl_s));
+        match key.at_most_s {
+            Some(most) if key.is_early(application) => Some(format!(
+                "a key with {:.1} s to live was gone after {most:.2} s at most ({} too early is allowed)",
+                key.ttl_s,
+                HumanDuration(early)
+            )),
+            _ if key.is_late(application) => Some(format!(
+                "a key with {:.1} s to live was there after {:.2} s ({} too late is allowed)",
+                key.ttl_s,
+                key.at_least_s,
+                HumanDuration(late)
+            )),
+            _ => None,
+        }
+    };
+    let wrong: Vec<String> = tests.expiry.iter().filter_map(one).collect();
+    (!wrong.is_empty()).then(|| wrong.join(", and ")).and_then(|message| CHECK.finding(Severity::Fatal, message))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Tests of one key.
+    pub fn of_key(ttl_s: f64, at_least_s: f64, at_most_s: Option<f64>) -> CaseTests {
+        CaseTests { trial: 1, expiry: vec![KeyExpiry { ttl_s, at_least_s, at_most_s }], control: None }
+    }
+
+    #[test]
+    fn fires_where_a_key_ended_too_early_or_too_late_and_not_within_what_is_measured() {
+        let said = |tests: &CaseTests| check(tests, Application::Redis).map(|found| (found.severity, found.message));
+        let fatal = |text: &str| Some((Severity::Fatal, text.to_owned()));
+        assert_eq!(said(&CaseTests::default()), None);
+        assert_eq!(said(&of_key(0.5, 0.49, Some(0.51))), None);
+        assert_eq!(said(&of_key(10.0, 3.4, None)), None, "its time is not over");
+        assert_eq!(
+            said(&of_key(10.0, 0.28, Some(0.3))),
+            fatal("a key with 10.0 s to live was gone after 0.30 s at most (1s too early is allowed)")
+        );
+        assert_eq!(
+            said(&of_key(0.5, 0.6, None)),
+            fatal("a key with 0.5 s to live was there after 0.60 s (1ms too late is allowed)")
+        );
+    }
+}
