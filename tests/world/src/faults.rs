@@ -283,7 +283,7 @@ impl Case {
         let named: &[&str] = match &self.expected {
             Found(names, ..) => names,
             Note(name, _) => std::slice::from_ref(name),
-            Clean | Memory(_) => &[],
+            Clean | Memory(_) | Failed(_) => &[],
         };
         let follows = |check: &str| match named {
             // What is cached, shared or sent twice moves other bytes, and its work explains fewer requests.
