@@ -61,7 +61,7 @@ pub fn check(control: &Control) -> Option<Finding> {
 }
 
 /// The note for a load that leaves the control out.
-pub fn left_out() -> Option<Finding> {
+pub fn switched_off() -> Option<Finding> {
     let message =
         "the load has `control = false`: whether the product treats weir's requests better than others is not known";
     super::finding(CHECK.names[1], Severity::Note, message.to_owned(), CHECK.remedy)

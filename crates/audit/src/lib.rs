@@ -65,7 +65,7 @@ use weir_model::text::{grouped, list};
 use weir_model::units::Share;
 
 pub use clocks::check as clocks;
-pub use control::{check as control, left_out as control_left_out};
+pub use control::{check as control, switched_off as control_switched_off};
 pub use cpu_speed::check as cpu_speed;
 pub use expiry::check as expiry;
 pub use hosts_differ::differ as clients_differ;

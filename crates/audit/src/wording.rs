@@ -16,7 +16,7 @@ use weir_model::suite::Protocol;
 
 use super::fixture::{Trial, good, search, three_hosts};
 use super::{
-    RateIntent, affinity, bottleneck, clocks, codings, control, control_left_out, cpu_speed, expiry, fairness,
+    RateIntent, affinity, bottleneck, clocks, codings, control, control_switched_off, cpu_speed, expiry, fairness,
     never_steady, other_processes, quota, unexplained_work,
 };
 
@@ -279,7 +279,7 @@ fn every_finding_says_what_was_reviewed() {
     ] {
         add(name, control(&control::tests::of_rounds(rounds)).into_iter().collect());
     }
-    add("no control", control_left_out().into_iter().collect());
+    add("no control", control_switched_off().into_iter().collect());
     add("a slow CPU", cpu_speed(&Change { host: "local".into(), cpu: 1, ratio: 0.8 }, 1).into_iter().collect());
     for (name, seconds) in [("never steady", 30), ("never steady, in too short a time", 6)] {
         let warmup = Warmup { seconds: seconds as f64, steady: false };

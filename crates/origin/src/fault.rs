@@ -324,7 +324,7 @@ mod tests {
             ("reset=1%,close:1%,stall:0", true, true),
             ("status=503:1%", true, false),
             ("reset=middle:1%", true, false),
-            ("lose=0.01%,stale=0.1%,busy:1%,expire=300ms,expire=1s:2%", false, true),
+            ("lose=0.01%,stale=0.1%,busy:1%,expire=300ms:1%,expire=1s:2%", false, true),
         ] {
             let faults: Faults = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(faults.check(Application::Http1).is_ok(), suits_http, "{text}");

@@ -74,9 +74,9 @@ pub fn measure_case(
 /// The findings of a trial's tests.
 pub fn findings(trial: &TrialSpec<'_>, measurement: &Measurement) -> Vec<Finding> {
     let tests = measurement.tests.clone().unwrap_or_default();
-    let left_out = (trial.load.control == Some(false)).then(audit::control_left_out).flatten();
+    let switched_off = (trial.load.control == Some(false)).then(audit::control_switched_off).flatten();
     let expiry = audit::expiry(&tests, measurement.protocol.application());
-    expiry.into_iter().chain(tests.control.as_ref().and_then(audit::control)).chain(left_out).collect()
+    expiry.into_iter().chain(tests.control.as_ref().and_then(audit::control)).chain(switched_off).collect()
 }
 
 impl RunningTrial<'_> {
