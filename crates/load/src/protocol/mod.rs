@@ -333,7 +333,7 @@ impl PartialResponse<'_> {
 
     /// Its request fails, or it is wrong, for a reason that the protocol knows.
     pub(crate) fn reason(&mut self, kind: ErrorKind, reason: &dyn fmt::Display) {
-        self.watches.reasons.record(kind, reason, self.stream.due());
+        self.watches.reasons.record(self.stream.failure(kind), reason, self.stream.due());
     }
 
     /// Whether nobody looks at what its body says.

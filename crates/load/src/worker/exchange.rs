@@ -322,9 +322,11 @@ impl<P: Protocol> Worker<P> {
     /// All that is in flight on a connection is about to fail for this reason.
     #[cold]
     pub(super) fn record_reason(&mut self, id: SlotId, kind: ErrorKind, reason: &dyn Display) {
+        let is_http = self.plan.spec.keyvalue.is_none();
         for stream in self.pool.streams_of(id) {
             let stream = self.pool.stream(stream);
             if stream.state == StreamState::InFlight {
+                let kind = if is_http { stream.failure(kind) } else { kind };
                 self.watches.reasons.record(kind, reason, stream.due);
             }
         }
@@ -346,9 +348,7 @@ impl<P: Protocol> Worker<P> {
     fn fail(&mut self, id: SlotId, stream: StreamId, kind: ErrorKind, now: u64) {
         let stream = self.pool.end(id, stream);
         // A key-value server's response has no head, and is nothing before it is whole.
-        let has_begun = stream.first > 0 && self.plan.spec.keyvalue.is_none();
-        let has_ended = matches!(kind, ErrorKind::Reset | ErrorKind::ClosedEarly | ErrorKind::StreamReset);
-        let kind = if has_begun && has_ended { ErrorKind::Truncated } else { kind };
+        let kind = if self.plan.spec.keyvalue.is_none() { stream.failure(kind) } else { kind };
         self.recorder.failed(stream, kind, now);
     }
 

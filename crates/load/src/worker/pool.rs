@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use weir_model::load::ErrorKind;
 use weir_net::Conn;
 use weir_wire::names::Name;
 use weir_wire::tls::Session as TlsSession;
@@ -122,6 +123,12 @@ impl Stream {
     /// When its request became due.
     pub(crate) fn due(&self) -> u64 {
         self.due
+    }
+
+    /// The kind of its failure, if its connection or it ends with this kind: a response of HTTP that has begun is truncated.
+    pub(crate) fn failure(&self, kind: ErrorKind) -> ErrorKind {
+        let ends = matches!(kind, ErrorKind::Reset | ErrorKind::ClosedEarly | ErrorKind::StreamReset);
+        if ends && self.first > 0 { ErrorKind::Truncated } else { kind }
     }
 }
 
