@@ -20,7 +20,8 @@ use weir_net::sim::{Link, Split};
 use crate::quantiles::{by_hand, numbers};
 use crate::scenario::{Disk, Scenario, product, suite};
 
-const SECOND: u64 = 1_000_000_000;
+const MILLI: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MILLI;
 
 /// Steps in which a run of a few trials changes its folder, about.
 const STEPS: u64 = 60;
@@ -344,16 +345,15 @@ fn check_findings(case: &Case, measured: &Measurement, quiet: bool) -> Result<()
 
 /// Each latency is the one that the trace shows: from when the request was due until the last byte of its response came.
 fn check_latencies(even: EvenLoad, scenario: &Scenario, measured: &[Measurement]) -> Result<(), String> {
-    let (starts, trace) = (scenario.realm.load_starts(), scenario.realm.world.trace());
-    if starts.len() != measured.len() {
-        return Err(format!("{} loads started for {} trials", starts.len(), measured.len()));
-    }
-    let mut responses = traced_responses(&trace);
-    for (trial, one) in measured.iter().enumerate() {
-        let start = starts[trial];
-        let end = starts.get(trial + 1).copied().unwrap_or(u64::MAX);
+    let world = &scenario.realm.world;
+    let (starts, responses) = (scenario.realm.load_starts(), traced_responses(&world.trace()));
+    for one in measured {
         let load = one.load.as_ref().ok_or("it has no load")?;
-        let of_trial = responses.extract_if(.., |response| response.at < end);
+        // A control's load starts in the world, too, and is in no record.
+        let window = load.window_start_ms * MILLI - (world.unix_now() - world.now());
+        let nth = starts.iter().rposition(|start| start + even.warmup < window + MILLI).ok_or("it started later")?;
+        let (start, end) = (starts[nth], starts.get(nth + 1).copied().unwrap_or(u64::MAX));
+        let of_trial = responses.iter().filter(|response| (start..end).contains(&response.at));
         let latencies = of_trial.filter_map(|response| {
             // Threads take turns in what is due.
             let nth = response.number * u64::from(load.threads) + response.thread;
@@ -378,7 +378,7 @@ struct TracedResponse {
     at: u64,
 }
 
-/// The complete responses that clients had.
+/// The complete responses with a request ID that clients had.
 fn traced_responses(trace: &[String]) -> Vec<TracedResponse> {
     const BODY: usize = 128;
     let mut texts: BTreeMap<&str, String> = BTreeMap::new();
@@ -391,10 +391,12 @@ fn traced_responses(trace: &[String]) -> Vec<TracedResponse> {
         text.push_str(&data.replace("\\r", "\r").replace("\\n", "\n"));
         if text.find("\r\n\r\n").is_some_and(|head| text.len() == head + 4 + BODY) {
             // The second half of a request ID counts the requests of a thread.
-            let digits = text.split_once("x-weir-answer: ").and_then(|(_, id)| id.get(8..16)).unwrap_or_default();
-            let number = u64::from_str_radix(digits, 16).expect("a request ID");
             let thread = conn.split(' ').next().and_then(|thread| thread.parse().ok()).expect("a thread");
-            responses.push(TracedResponse { thread, number, at: at.trim().parse().expect("nanoseconds") });
+            let at = at.trim().parse().expect("nanoseconds");
+            if let Some(digits) = text.split_once("x-weir-answer: ").and_then(|(_, id)| id.get(8..16)) {
+                let number = u64::from_str_radix(digits, 16).expect("a request ID");
+                responses.push(TracedResponse { thread, number, at });
+            }
             text.clear();
         }
     }
