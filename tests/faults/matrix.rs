@@ -113,10 +113,8 @@ fn half_a_cpu(program: &Path) -> Option<Group> {
     let group = Group(above.join(format!("weir-faults-{}", std::process::id())));
     std::fs::create_dir(&group.0).ok()?;
     limits.iter().try_for_each(|(file, limit)| std::fs::write(group.0.join(file), limit)).ok()?;
-    let own = processes_touching(program).into_iter().filter(|(_, args)| args.contains("proxy"));
-    own.map(|(pid, _)| std::fs::write(group.0.join("cgroup.procs"), pid.to_string()))
-        .collect::<Result<(), _>>()
-        .ok()?;
+    let mut own = processes_touching(program).into_iter().filter(|(_, args)| args.contains("proxy"));
+    own.try_for_each(|(pid, _)| std::fs::write(group.0.join("cgroup.procs"), pid.to_string())).ok()?;
     Some(group)
 }
 
