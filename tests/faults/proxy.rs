@@ -56,12 +56,14 @@ fn accept(listener: TcpListener, origin: &str, fault: Fault) -> Result<()> {
     let log = (fault == Fault::Log).then(|| File::create("access.log")).transpose()?;
     let spent = SharedSpent::default();
     let shared = Arc::clone(&spent);
-    std::thread::spawn(move || really_spend(&shared, log));
+    // A product that favours some requests has work that it can leave out.
+    let works = matches!(fault, Fault::FavourId | Fault::FavourNoAgent | Fault::Slow);
+    std::thread::spawn(move || really_spend(&shared, log, works));
     let origins = vec![origin.into()];
-    // Workers that have to differ take time, which is no CPU time. A product that favours some requests has work that it can leave out.
+    // Workers that have to differ take time, which is no CPU time.
     let (service, workers) = match fault {
         Fault::Uneven => (500_000, 2),
-        Fault::FavourId | Fault::FavourNoAgent | Fault::Slow => (20_000, 1),
+        _ if works => (60_000, 1),
         _ => (0, 1),
     };
     let options = ProductOptions { service, workers, upstreams: 1_000, keep_alive: true, origins, fault };
@@ -70,12 +72,18 @@ fn accept(listener: TcpListener, origin: &str, fault: Fault) -> Result<()> {
     weir_net::run(&mut Product::new(options, spent), &mut driver)
 }
 
-/// Uses the memory and writes the bytes that the product accounts for.
-fn really_spend(spent: &SharedSpent, mut log: Option<File>) -> Result<()> {
-    let (mut memory, mut written) = (0, 0);
+/// Uses the memory and writes the bytes that the product accounts for, and its CPU time if it `works`.
+fn really_spend(spent: &SharedSpent, mut log: Option<File>, works: bool) -> Result<()> {
+    let (mut memory, mut written, mut cpu_ns) = (0, 0, 0);
     loop {
         sleep(Duration::from_millis(10));
         let now = *spent.lock().unwrap_or_else(PoisonError::into_inner);
+        if works {
+            let until = Instant::now() + Duration::from_nanos(now.cpu_ns - std::mem::replace(&mut cpu_ns, now.cpu_ns));
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+        }
         if now.memory > std::mem::replace(&mut memory, now.memory) {
             let used = vec![1u8; now.memory as usize];
             sleep(Duration::from_millis(100));

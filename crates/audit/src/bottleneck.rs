@@ -35,8 +35,8 @@ const LEAST_IN_FLIGHT: f64 = 4.0;
 const LEAST_RESPONSES: u64 = 200;
 /// How long a thread takes to wake, seconds.
 const WAKING_S: f64 = 100e-6;
-/// A connection over loopback is made in less, seconds.
-const LOOPBACK_S: f64 = 200e-6;
+/// Some connection over loopback is made in less, seconds: most of it is waking up.
+const LOOPBACK_S: f64 = 500e-6;
 /// Share of errors beyond which other checks say what happened.
 const ERRORS: f64 = 0.01;
 /// Share of the time in which something waited for a disk.
@@ -115,8 +115,9 @@ fn waking(e: &Evidence<'_>) -> f64 {
 /// The time that a request and its response are on the way, seconds. It is a round trip to the product, as long as the fastest
 /// connect, and one more to the origin. Without a network it is CPU time.
 fn on_the_way_s(e: &Evidence<'_>) -> f64 {
-    let round_trip_s = (e.load.connect.min_us / 1e6 - LOOPBACK_S).max(0.0);
-    round_trip_s * if e.proxied { 2.0 } else { 1.0 }
+    let connect_s = e.load.connect.min_us / 1e6;
+    let round_trips = if e.proxied { 2.0 } else { 1.0 };
+    if connect_s > LOOPBACK_S { connect_s * round_trips } else { 0.0 }
 }
 
 /// The mean time that a request waits for its connection, where many of them make one, seconds.
