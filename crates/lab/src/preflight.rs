@@ -101,10 +101,11 @@ mod tests {
             none_fits.ends_with("expected: a hard limit of 300 and more (`ulimit -Hn`, /etc/security/limits.conf)"),
             "{none_fits}"
         );
-        let text = include_str!("../../../products/direct/product.toml");
-        let direct =
-            Product::parse("p0", "product.toml", text, BTreeMap::new(), Default::default()).expect("it is right");
-        assert_eq!(descriptors(&suite, &[("p0".into(), direct)].into(), 0), Ok(()), "there is no proxy");
+        assert_eq!(
+            descriptors(&suite, &[("p0".into(), crate::fixture::direct())].into(), 0),
+            Ok(()),
+            "there is no proxy"
+        );
     }
 
     #[test]

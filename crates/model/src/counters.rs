@@ -32,13 +32,13 @@ pub struct OriginCounters {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub operations: BTreeMap<String, u64>,
     /// Reads that found a value.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub hits: u64,
     /// Reads that found none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub misses: u64,
     /// Keys stored now.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub keys: u64,
     /// What the requests were named.
     #[serde(default, skip_serializing_if = "NameCounters::is_none")]
@@ -195,10 +195,6 @@ impl AddressCounters {
             answered: self.answered.saturating_sub(earlier.answered),
         }
     }
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }
 
 /// Headers of the PROXY protocol at the beginning of connections.

@@ -52,14 +52,14 @@ pub struct KeyValue {
     #[schemars(range(min = 1))]
     pub key_count: Option<u64>,
     /// How many keys are written before the load begins.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub preload: u64,
     /// All connections use all keys. A read is then checked for being whole and of its key, not for being the latest; otherwise
     /// each key belongs to one connection.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub share: bool,
     /// Replicas that have to have a write before it counts as answered (`WAIT`), where the protocol has that.
-    #[serde(default, skip_serializing_if = "is_zero_u32")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub replicas: u32,
 }
 
@@ -67,14 +67,6 @@ pub struct KeyValue {
 #[derive(JsonSchema)]
 #[schemars(inline, extend("type" = ["integer", "string"]))]
 struct ValueText;
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
-}
-
-fn is_zero_u32(n: &u32) -> bool {
-    *n == 0
-}
 
 impl Default for KeyValue {
     /// One set and one get of fresh keys, values of 100 bytes.

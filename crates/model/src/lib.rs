@@ -52,3 +52,8 @@ pub use file::Catalogue;
 pub use filter::Filter;
 pub use placement::Placement;
 pub use topology::Topology;
+
+/// True for a value that files leave out, because it is the default.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -90,7 +90,7 @@ pub struct RoleCpus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busiest_thread: Option<f64>,
     /// Share of the samples in which a process of it was stopped (state T).
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub stopped: f64,
     /// Its threads that might run on other CPUs and did run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,10 +98,6 @@ pub struct RoleCpus {
     /// Its processes at the window's end, the busiest first; few. Empty where they cannot be seen, and in records of an older weir.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<RoleProcess>,
-}
-
-fn is_zero(number: &f64) -> bool {
-    *number == 0.0
 }
 
 /// A process of a role, as the kernel showed it when the window had ended.

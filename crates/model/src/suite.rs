@@ -143,7 +143,7 @@ pub struct Workload {
     #[schemars(with = "BTreeMap<String, forms::Values>")]
     pub origin_headers: Vec<(String, String)>,
     /// What a right answer is. Left out, every answer with a status of 200 to 399 is right.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub expect: Expect,
     /// The loads it runs under. Left out, all of the suite.
     #[schemars(length(min = 1))]
@@ -153,7 +153,7 @@ pub struct Workload {
     pub products: Option<Vec<EntryPattern>>,
     /// Products answer it themselves, as a web server its own page: nothing of it reaches the origin, which only says what
     /// the right answer is.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub by_product: bool,
 }
 
@@ -396,7 +396,7 @@ pub struct Expect {
     )]
     pub hash: Option<u64>,
     /// The body may be any: it differs by product, as one that repeats the request does. All bytes still have to be the origin's.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub any_body: bool,
     /// Share of the requests that may be refused or fail; below it a trial is valid, from ten times as many on it is invalid.
     /// Left out, 0.1 %. A wrong answer is never allowed.
@@ -422,7 +422,7 @@ pub struct Load {
     #[serde(flatten)]
     pub kind: LoadKind,
     /// What is measured one after another without a restart of the product.
-    #[serde(flatten, skip_serializing_if = "is_default", deserialize_with = "Series::or_once")]
+    #[serde(flatten, skip_serializing_if = "crate::is_default", deserialize_with = "Series::or_once")]
     #[schemars(with = "SeriesKeys")]
     pub series: Series,
     /// Connections, all up before the clock starts. Of a series over connections: the most.
@@ -435,7 +435,7 @@ pub struct Load {
     /// Each request has a connection of its own, which is closed behind the answer (`Connection: close` in HTTP/1.1). The time to connect is
     /// a part of the latency, except of each connection that was up before the clock started, and of open loads of HTTP/2, which connect
     /// ahead.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub close: bool,
     /// Warm the product up until what it carries each second keeps its level, for so long at most; then comes `warmup`.
     #[serde(default, with = "units::human::option")]
@@ -443,11 +443,11 @@ pub struct Load {
     pub steady: Option<Duration>,
     /// Open loads only: the load is more than products can carry on purpose. Late requests are then no finding, and requests
     /// that wait for a connection when the warm-up or the window ends are dropped, except in a series.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub saturating: bool,
     /// Start each product once for all workloads, which then follow one another in the suite's order, and keep it and the origin
     /// running between them: what one leaves behind, such as idle connections, is there for the next.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub keep: bool,
     /// `false`: no case has a control, which is a short load of the same requests in disguise, right after the window of its first
     /// trial. Left out, each case of HTTP has one.
@@ -472,10 +472,6 @@ pub struct Load {
     /// Faults that are provoked in the product meanwhile.
     #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 fn one() -> u32 {

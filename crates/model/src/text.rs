@@ -28,6 +28,11 @@ pub fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
+/// The 1-based line of the byte at this place of a text.
+pub fn line_at(text: &[u8], at: usize) -> usize {
+    1 + text[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
+}
+
 /// A text as a cell of CSV. A spreadsheet takes one that begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a formula, and a
 /// run's texts come from others: such a text gets a `'` before it. Numbers, negative ones too, stay as they are.
 pub fn csv_cell(text: &str) -> String {

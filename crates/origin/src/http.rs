@@ -11,6 +11,7 @@ use weir_wire::http1::RequestHead;
 use weir_wire::http2::{self, Detected};
 use weir_wire::names::{ANSWER_LENGTH, AnswerKey, HeaderFinder, NAME_LENGTH, Name, OWN};
 
+use crate::counters::WorkerCounters;
 use crate::fault::Fault;
 use crate::held::Room;
 use crate::http1::Http1;
@@ -134,25 +135,33 @@ impl HttpState {
     /// The head of a counted request of HTTP/1.1 came: its name, and whether it is as the client sent it.
     #[inline]
     pub(crate) fn named_http1(&mut self, head: &RequestHead<'_>) -> NamedRequest {
-        let Some(value) = self.shared.name_finder.find(head.raw) else { return NamedRequest::default() };
-        let Some(name) = self.name(value) else { return NamedRequest::default() };
-        if is_own(name) {
-            return NamedRequest { name: Some(name), check: None };
-        }
-        let (counters, shared) = self.counters_and_shared();
-        NamedRequest { name: Some(name), check: shared.check.head_http1(head, value, counters) }
+        let value = self.shared.name_finder.find(head.raw);
+        self.named(value, |check, value, counters| check.head_http1(head, value, counters))
     }
 
     /// The same of HTTP/2.
     #[inline]
     pub(crate) fn named_http2(&mut self, head: &http2::RequestHead<'_>) -> NamedRequest {
-        let Some(value) = head.headers.get(&self.shared.name_header) else { return NamedRequest::default() };
-        let Some(name) = self.name(value) else { return NamedRequest::default() };
-        if is_own(name) {
+        let value = head.headers.get(&self.shared.name_header);
+        self.named(value, |check, value, counters| check.head_http2(head, value, counters))
+    }
+
+    /// The head of a counted request came, with this value in the header of names, and is checked so.
+    #[inline]
+    fn named(
+        &mut self,
+        value: Option<&[u8]>,
+        check_head: impl FnOnce(&mut RequestCheck, &[u8], &WorkerCounters) -> Option<Box<BodyCheck>>,
+    ) -> NamedRequest {
+        let Some((value, name)) = value.and_then(|value| Some((value, self.name(value)?))) else {
+            return NamedRequest::default();
+        };
+        // A request of weir's own has no digest.
+        if name.load() == OWN.0 {
             return NamedRequest { name: Some(name), check: None };
         }
         let (counters, shared) = self.counters_and_shared();
-        NamedRequest { name: Some(name), check: shared.check.head_http2(head, value, counters) }
+        NamedRequest { name: Some(name), check: check_head(&mut shared.check, value, counters) }
     }
 
     /// A request is complete.
@@ -231,12 +240,6 @@ impl HttpState {
             self.shared.spare.push(buffer);
         }
     }
-}
-
-/// A request of weir's own, which has no digest.
-#[inline]
-fn is_own(name: Name) -> bool {
-    name.load() == OWN.0
 }
 
 /// A connection that speaks HTTP/1 or HTTP/2.

@@ -110,8 +110,9 @@ impl Cgroups {
 impl Group {
     fn open(below: &Path, name: &str) -> io::Result<Group> {
         let version = if below.join("cgroup.controllers").exists() { 2 } else { 1 };
+        let root = |controller: &str| if version == 1 { below.join(controller) } else { below.to_owned() };
         let folder = |controller: &str| {
-            let root = if version == 1 { below.join(controller) } else { below.to_owned() };
+            let root = root(controller);
             find(&root, name, DEEPEST).ok_or_else(|| {
                 let what = format!("there is no control group {name} below {}", root.display());
                 io::Error::new(io::ErrorKind::NotFound, what)
@@ -126,8 +127,8 @@ impl Group {
         };
         let memory = open(&folder("memory")?, "memory.stat")?;
         let pids = folder("pids").and_then(|folder| open(&folder, "pids.current")).ok();
-        let outermost = if version == 1 { below.join("cpu") } else { below.to_owned() };
-        let own = find(&outermost, name, DEEPEST).unwrap_or_else(|| outermost.clone());
+        let outermost = root("cpu");
+        let own = folder("cpu").unwrap_or_else(|_| outermost.clone());
         let way = own.strip_prefix(&outermost).unwrap_or(Path::new("")).to_owned();
         Ok(Group { limited: (outermost, way), cpu, version, memory, pids })
     }

@@ -6,6 +6,7 @@
 
 use serde_json::{Deserializer, Value};
 use weir_model::InputError;
+use weir_model::text::line_at;
 
 use super::{Found, csv, error, json, text, wanted};
 
@@ -49,7 +50,7 @@ pub struct Document<'t> {
 impl<'t> Document<'t> {
     /// Its lines and all behind, with their 1-based numbers in the file.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &'t str)> + use<'t> {
-        (line_at(self.text, self.start)..).zip(self.text[self.start..].lines())
+        (line_at(self.text.as_bytes(), self.start)..).zip(self.text[self.start..].lines())
     }
 }
 
@@ -145,20 +146,15 @@ pub fn read(source: &str, text: &str) -> Result<Found, InputError> {
     let read = match format.reader {
         Reader::Read(read) => read,
         Reader::None { why, instead } => {
-            let wrong = error(source, line_at(text, start), "", format!("this is {}: {why}", format.title));
+            let wrong = error(source, line_at(text.as_bytes(), start), "", format!("this is {}: {why}", format.title));
             return Err(if instead.is_empty() { wrong } else { InputError { wanted: instead.to_owned(), ..wrong } });
         }
     };
     if let Some(second) = places.next() {
-        let wrong = error(source, line_at(text, second.start), "", "a second result begins here");
+        let wrong = error(source, line_at(text.as_bytes(), second.start), "", "a second result begins here");
         return Err(InputError { wanted: "one result a file".to_owned(), ..wrong });
     }
     read(&Document { source, text, start, value })
-}
-
-/// The 1-based line of a byte.
-pub fn line_at(text: &str, at: usize) -> usize {
-    1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
 }
 
 /// Why there is no result.

@@ -5,8 +5,9 @@ use serde_json::Value;
 use weir_model::InputError;
 use weir_model::load::LoadResult;
 use weir_model::metric::{Metric, Source, Window};
+use weir_model::text::line_at;
 
-use super::formats::{Document, line_at};
+use super::formats::Document;
 use super::{Found, PERCENTILES, Tool, error};
 
 impl Document<'_> {
@@ -51,7 +52,8 @@ impl Document<'_> {
         }
         let column = self.text[..at].chars().rev().take_while(|c| *c != '\n').count() + 1;
         let found: String = found.chars().take(80).collect();
-        let wrong = error(self.source, line_at(self.text, at), &path.join("."), format!("column {column}: {found}"));
+        let wrong =
+            error(self.source, line_at(self.text.as_bytes(), at), &path.join("."), format!("column {column}: {found}"));
         InputError { wanted: wanted.to_owned(), ..wrong }
     }
 }
@@ -77,7 +79,7 @@ pub fn weir(document: &Document<'_>) -> Result<Found, InputError> {
             // The parser's other messages name its own types.
             let found = Some(plain(&wrong)).filter(|found| found.starts_with("missing field"));
             let found = found.unwrap_or_else(|| "a value that this version of weir does not know".to_owned());
-            let line = line_at(document.text, document.start) + wrong.line().max(1) - 1;
+            let line = line_at(document.text.as_bytes(), document.start) + wrong.line().max(1) - 1;
             return Err(error(document.source, line, "", format!("column {}: {found}", wrong.column())));
         }
         None => return Err(document.wrong(&[], "there is no result".to_owned(), "one")),

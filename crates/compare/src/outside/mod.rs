@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use weir_model::InputError;
 use weir_model::metric::Metric;
+use weir_model::text::line_at;
 
 pub use beside::{Beside, Number, beside};
 pub use formats::readable;
@@ -155,10 +156,8 @@ fn decode<'b>(source: &str, bytes: &'b [u8]) -> Result<Cow<'b, str>, InputError>
         [0xff, 0xfe, ..] => wide(u16::from_le_bytes),
         [0xfe, 0xff, ..] => wide(u16::from_be_bytes),
         _ => {
-            let text = std::str::from_utf8(bytes).map_err(|e| {
-                let line = 1 + bytes[..e.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-                error(source, line, "", "this is no UTF-8")
-            })?;
+            let text = std::str::from_utf8(bytes)
+                .map_err(|e| error(source, line_at(bytes, e.valid_up_to()), "", "this is no UTF-8"))?;
             Ok(Cow::Borrowed(text.trim_start_matches('\u{feff}')))
         }
     }

@@ -130,7 +130,7 @@ impl RunningTrial<'_> {
         // Only weir's own origin takes any query, and a cache would have to be filled anew.
         let keeps_path = self.context.origin.is_some() || self.trial.workload.by_product || self.product.caches;
         let random = self.context.hosts.proxy.random();
-        let (disguised, changed) = disguise(self.short_spec(point, length_s)?, keeps_path, random);
+        let (disguised, changed) = disguise(usual.clone(), keeps_path, random);
         let mut control = Control { changed, spread: spread(&point.load.tenths, length_s), rounds: Vec::new() };
         let mut measured = control_load(&point.load, &point.usage);
         loop {
@@ -193,10 +193,9 @@ fn spread(tenths: &[u64], length_s: f64) -> f64 {
 
 /// The same requests without what tells them from those of other clients, and the list of changes. The workload's own headers stay:
 /// a product may route or cache by them.
-fn disguise(spec: LoadSpec, keeps_path: bool, random: u64) -> (LoadSpec, Vec<String>) {
+fn disguise(mut spec: LoadSpec, keeps_path: bool, random: u64) -> (LoadSpec, Vec<String>) {
     let mut changed = Vec::new();
-    let mut requests = spec.requests.clone();
-    for request in requests.iter_mut().map(|request| &mut request.request) {
+    for request in spec.requests.iter_mut().map(|request| &mut request.request) {
         changed.clear();
         let mut headers = Vec::new();
         for (name, value) in [("User-Agent", "curl/8.14.1"), ("Accept", "*/*")] {
@@ -219,7 +218,7 @@ fn disguise(spec: LoadSpec, keeps_path: bool, random: u64) -> (LoadSpec, Vec<Str
     }
     // Other arrivals, too.
     let seed = spec.seed ^ random;
-    (LoadSpec { requests, names: None, seed, ..spec }, changed)
+    (LoadSpec { names: None, seed, ..spec }, changed)
 }
 
 /// A header's name of this length that no product can know.

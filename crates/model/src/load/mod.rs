@@ -515,10 +515,6 @@ fn one() -> u32 {
     1
 }
 
-fn is_zero(n: &u64) -> bool {
-    *n == 0
-}
-
 /// What TLS came to. What a connection negotiated is counted by its names; more than one means that the peer was not
 /// consistent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -581,7 +577,7 @@ pub struct Counts {
     /// Body bytes of all answers.
     pub body_bytes: u64,
     /// Successful responses that were complete before all of their request was sent.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub early: u64,
     /// All bytes received, heads included; under TLS as they came: records and handshakes.
     pub bytes_in: u64,

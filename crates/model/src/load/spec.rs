@@ -139,9 +139,7 @@ impl LoadSpec {
             driver: DriverChoice::Auto,
         }
     }
-}
 
-impl LoadSpec {
     /// The load lasts until it is stopped.
     pub fn is_endless(&self) -> bool {
         self.duration_s >= LONGEST_S && !matches!(self.kind, LoadKind::Count { .. })

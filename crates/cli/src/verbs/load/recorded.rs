@@ -11,7 +11,7 @@ use weir_load::recorded::{self, Format, LARGEST_FILE, RecordedRequest, Recording
 use weir_load::{replay, targets};
 use weir_model::InputError;
 use weir_model::load::{OfferedRate, RecordedDue};
-use weir_model::text::{count, counted};
+use weir_model::text::{count, counted, line_at};
 
 use super::flags::Args;
 use super::urls::{self, Place, UrlLine};
@@ -122,7 +122,7 @@ impl File {
     /// Its text, where it has to be one.
     fn text(&self) -> Result<&str, Failure> {
         std::str::from_utf8(&self.bytes).map_err(|error| {
-            let line = self.bytes[..error.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+            let line = line_at(&self.bytes, error.valid_up_to());
             let error = InputError::of(&self.name, "it is not UTF-8", "a list in UTF-8, or a recording");
             Failure::input(InputError { line: Some(line), ..error })
         })
