@@ -88,8 +88,6 @@ pub(crate) struct Share {
     pub more: u32,
     /// Requests of a counted load.
     pub requests: u64,
-    /// It is of the real-time class. A plan does not know what the kernel allows: false there.
-    pub real_time: bool,
 }
 
 impl Share {
@@ -207,8 +205,7 @@ fn shares(spec: &LoadSpec, all_threads: u32, part: Part) -> Vec<Share> {
         let slice = |all: u64| slice(all, u64::from(thread));
         let (connections, more) = (slice(spec.connections.into()) as u32, slice(extra.into()) as u32);
         let local = thread.saturating_sub(part.first_thread);
-        let share =
-            Share { local, thread, first, connections, first_more, more, requests: slice(requests), real_time: false };
+        let share = Share { local, thread, first, connections, first_more, more, requests: slice(requests) };
         first += connections;
         first_more += more;
         share

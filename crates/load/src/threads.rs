@@ -67,12 +67,10 @@ impl Threads {
         kind: DriverKind,
     ) -> Result<Threads, LoadError> {
         let mut threads = Threads(Vec::new());
-        for mut parts in workers {
+        for parts in workers {
             let share = parts.share;
             let thread = std::thread::Builder::new().name(format!("weir-load-{}", share.thread)).spawn(move || {
                 let (plan, messages) = (parts.plan.clone(), parts.messages.clone());
-                // Where it is not allowed the result says so.
-                parts.share.real_time = plan.spec.real_time && weir_net::real_time().is_ok();
                 if let Err(error) = pin(&plan, share).and_then(|()| work(kind, plan.descriptors, parts)) {
                     send(&messages, error);
                 }

@@ -157,16 +157,32 @@ pub fn pin_to_cpu(cpu: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the calling thread into the real-time class (`SCHED_FIFO`, lowest priority): it runs as soon as it has work, before all
-/// ordinary processes of its CPU. Threads of the same class take turns when they wait or yield. The caller must not use up its CPU:
-/// kernels before 6.12 stop such threads for 50 ms of a second when they had the CPU for the other 950.
+/// How a thread shares its CPU with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchedulingClass {
+    /// It takes turns with all other processes (`SCHED_OTHER`).
+    Ordinary,
+    /// It runs as soon as it has work, before all ordinary processes of its CPU (`SCHED_FIFO`, priority 1). Threads of this class take
+    /// turns when they wait or yield. The thread must not use up its CPU: kernels before 6.12 stop such threads for 50 ms of a second
+    /// when they had the CPU for the other 950.
+    RealTime,
+    /// It runs before threads of the class above, too (`SCHED_FIFO`, priority 2): for a thread that only reads a clock.
+    RealTimeWatch,
+}
+
+/// Puts the calling thread into a class.
 ///
 /// # Errors
-/// When the kernel does not allow it (`CAP_SYS_NICE`, or `RLIMIT_RTPRIO` of 1).
-pub fn real_time() -> io::Result<()> {
-    let param = libc::sched_param { sched_priority: 1 };
+/// When the kernel does not allow it (`CAP_SYS_NICE`, or `RLIMIT_RTPRIO` of the priority).
+pub fn set_scheduling_class(class: SchedulingClass) -> io::Result<()> {
+    let (policy, sched_priority) = match class {
+        SchedulingClass::Ordinary => (libc::SCHED_OTHER, 0),
+        SchedulingClass::RealTime => (libc::SCHED_FIFO, 1),
+        SchedulingClass::RealTimeWatch => (libc::SCHED_FIFO, 2),
+    };
+    let param = libc::sched_param { sched_priority };
     // SAFETY: the pointer is to a live parameter; 0 is the calling thread.
-    if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &param) } != 0 {
+    if unsafe { libc::sched_setscheduler(0, policy, &param) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())

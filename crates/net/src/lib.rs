@@ -27,7 +27,9 @@ use std::time::Duration;
 pub use address::{Address, Listener};
 pub use capacity::{Capacity, DescriptorKind, SocketPlan, capacity};
 pub use epoll::EpollDriver;
-pub use host::{Clock, CpuTime, monotonic_ns, pin_to_cpu, raise_descriptor_limit, real_time, unix_ns};
+pub use host::{
+    Clock, CpuTime, SchedulingClass, monotonic_ns, pin_to_cpu, raise_descriptor_limit, set_scheduling_class, unix_ns,
+};
 pub use probe::{DriverKind, ProbeError, probe};
 pub use socket::{interface_index, listen_socket};
 pub use unix::{UnixError, UnixSocket, listen_unix};
@@ -190,6 +192,12 @@ pub trait Driver: Io {
 
     /// Leaves the CPU to other threads that want it.
     fn yield_now(&mut self);
+
+    /// Puts the thread that turns the driver into a class.
+    ///
+    /// # Errors
+    /// Those of [`set_scheduling_class`].
+    fn set_scheduling_class(&mut self, class: SchedulingClass) -> io::Result<()>;
 
     /// Connections that are open, being established or being closed. Closed and failed ones count until the end of
     /// the turn after the kernel has released them, so a program that polls until this is zero has sent everything.

@@ -12,7 +12,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use weir_model::counters::OriginCounters;
-use weir_net::{DescriptorKind, Driver, DriverKind, Listener, Next, Task, UnixSocket, Wake, Waker};
+use weir_net::{DescriptorKind, Driver, DriverKind, Listener, Next, SchedulingClass, Task, UnixSocket, Wake, Waker};
 
 use crate::counters::AllCounters;
 use crate::driver::{ConnectionLimit, serve_on};
@@ -211,7 +211,7 @@ impl Origin {
             let serving = Serving::<S> { sender: &sender, listeners, number, common, shared: &shared };
             if real_time {
                 // Where it is not allowed, the client is not either, and its result says so.
-                let _ = weir_net::real_time();
+                let _ = weir_net::set_scheduling_class(SchedulingClass::RealTime);
             }
             run(cpu, kind, descriptors, serving);
         };

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use weir_net::{Conn, Driver, Event, Handler, Io, Next, Task, monotonic_ns, pin_to_cpu};
+use weir_net::{Conn, Driver, Event, Handler, Io, Next, SchedulingClass, Task, monotonic_ns, pin_to_cpu};
 
 use crate::counters::AllCounters;
 
@@ -65,7 +65,8 @@ pub(crate) struct StallWatch {
 }
 
 impl StallWatch {
-    /// Starts it, on this CPU if one is given, and in the class of the workers.
+    /// Starts it, on this CPU if one is given, and before the workers where they are of the real-time class: one that is busy for long
+    /// does not stand still.
     ///
     /// # Errors
     /// When no thread can be made.
@@ -77,7 +78,7 @@ impl StallWatch {
                 let _ = pin_to_cpu(cpu);
             }
             if real_time {
-                let _ = weir_net::real_time();
+                let _ = weir_net::set_scheduling_class(SchedulingClass::RealTimeWatch);
             }
             let mut meter = StallMeter::new(counters, monotonic_ns());
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(SLEEP) {

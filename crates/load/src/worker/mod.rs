@@ -125,7 +125,7 @@ impl<P: Protocol> Worker<P> {
                 codings: plan.spec.accept_encoding.map(|_| Box::default()),
                 reasons: Reasons::default(),
             },
-            busy_poll: BusyPoll::new(share.real_time, driver.wake_latency()),
+            busy_poll: BusyPoll::new(driver.wake_latency()),
             gathering: Gathering::default(),
             next_sweep: 0,
             cpu_at_sweep: 0,
@@ -162,6 +162,9 @@ impl<P: Protocol> Worker<P> {
             let failure = self.connector.failure.take().or_else(|| self.unfinished_handshake());
             let attempts = self.recorder.counts().connect_failures;
             self.recorder.send(Message::Connected(Ready { open: self.connector.up, attempts, failure }));
+            if self.plan.spec.real_time {
+                self.busy_poll.enter_real_time(driver);
+            }
         }
         let start = self.shared.start();
         if let Some(start) = start.filter(|start| *start <= now) {
@@ -181,6 +184,7 @@ impl<P: Protocol> Worker<P> {
         if !self.is_over(driver) {
             return Next::Poll(Some(self.sleep_until(driver)));
         }
+        self.busy_poll.leave_real_time(driver);
         self.abandon_rest(driver);
         self.report();
         self.begin_closing(driver)

@@ -42,6 +42,24 @@ fn a_connection_thinks_between_an_answer_and_its_next_request() {
 }
 
 #[test]
+fn a_worker_is_of_the_real_time_class_while_it_is_under_load_and_no_longer() {
+    let places = |real_time| {
+        let world = world();
+        world.keep_trace();
+        let server = http(&world, |_| ok("ok"));
+        let spec = LoadSpec { connections: 50, real_time, ..order(server.addr, constant(1_000.0)) };
+        load(&world, &spec).unwrap();
+        let trace = world.trace();
+        let last = |words: &str| trace.iter().rposition(|line| line.contains(words));
+        let closed = trace.iter().position(|line| line.contains("end of stream"));
+        [last(": connected"), last("client: RealTime"), last("client: Ordinary"), closed]
+    };
+    assert_eq!(places(false)[1..3], [None, None]);
+    let places = places(true);
+    assert!(places.is_sorted() && places[0].is_some(), "{places:?}");
+}
+
+#[test]
 fn think_times_end_with_the_load() {
     let world = world();
     let server = http(&world, |_| ok("ok"));

@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use crate::send_queue::{NONE, SendQueuePool};
 use crate::slots::{Flag, Skips, Slots};
 use crate::socket::{self, check};
-use crate::{Address, Conn, Driver, Event, Handler, Io, Listener, Waker, host};
+use crate::{Address, Conn, Driver, Event, Handler, Io, Listener, SchedulingClass, Waker, host};
 
 /// The most bytes that one read takes.
 const READ_BUFFER: usize = 64 * 1024;
@@ -297,6 +297,10 @@ impl Driver for EpollDriver {
 
     fn yield_now(&mut self) {
         std::thread::yield_now();
+    }
+
+    fn set_scheduling_class(&mut self, class: SchedulingClass) -> io::Result<()> {
+        host::set_scheduling_class(class)
     }
 
     fn open(&self) -> usize {

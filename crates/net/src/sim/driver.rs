@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::network::{ListenerId, NodeId, Notice};
 use super::{Shared, World};
-use crate::{Address, Clock, Conn, CpuTime, Driver, Event, Handler, Io, Wake};
+use crate::{Address, Clock, Conn, CpuTime, Driver, Event, Handler, Io, SchedulingClass, Wake};
 
 /// See the module. It belongs to one node; dropping it closes the node's sockets.
 #[derive(Debug)]
@@ -243,6 +243,11 @@ impl Driver for SimDriver {
     }
 
     fn yield_now(&mut self) {}
+
+    fn set_scheduling_class(&mut self, class: SchedulingClass) -> io::Result<()> {
+        self.world.shared.network().record_class(self.node, class);
+        Ok(())
+    }
 
     fn open(&self) -> usize {
         self.world.shared.network().open(self.node)

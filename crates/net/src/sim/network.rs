@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::link::{Link, NodeOptions, Split};
-use crate::{Address, Conn};
+use crate::{Address, Conn, SchedulingClass};
 
 /// The largest segment, and the most bytes that one event hands over.
 const SEGMENT: usize = 64 * 1024;
@@ -968,6 +968,13 @@ impl Network {
 
     pub(super) fn trace_lines(&self) -> Vec<String> {
         self.trace.lines.clone().unwrap_or_default()
+    }
+
+    /// A world has no other processes: the class of a thread stands in the trace alone.
+    pub(super) fn record_class(&mut self, node: NodeId, class: SchedulingClass) {
+        if let Some(lines) = &mut self.trace.lines {
+            lines.push(format!("{:>14} ns  {}: {class:?}", self.now, self.nodes[node].name));
+        }
     }
 
     fn record(&mut self, node: NodeId, conn: Conn, notice: &Notice) {

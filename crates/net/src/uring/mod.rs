@@ -38,7 +38,7 @@ use self::scratch::Scratch;
 use crate::send_queue::{NONE, SendQueuePool};
 use crate::slots::{Flag, Skips, Slots};
 use crate::socket::{self, RawAddr};
-use crate::{Address, Conn, DescriptorKind, Driver, Handler, Io, Listener, Waker, host};
+use crate::{Address, Conn, DescriptorKind, Driver, Handler, Io, Listener, SchedulingClass, Waker, host};
 
 /// What all connections receive in a turn, 1 or 2 MiB, stays in a core's cache until it is read. A response of 160 KiB takes two or three
 /// receives. With buffers for 16 MiB such responses cost a sixth more, because they were written to memory and read from it; where
@@ -436,6 +436,10 @@ impl Driver for UringDriver {
 
     fn yield_now(&mut self) {
         std::thread::yield_now();
+    }
+
+    fn set_scheduling_class(&mut self, class: SchedulingClass) -> io::Result<()> {
+        host::set_scheduling_class(class)
     }
 
     fn open(&self) -> usize {
