@@ -72,6 +72,17 @@ fn map() -> Vec<(String, BTreeSet<String>)> {
     .collect()
 }
 
+/// What a crate needs in any case, on every system and on Linux, ascending.
+fn dependencies(name: &str) -> BTreeSet<String> {
+    let manifest: toml::Table = read(format!("crates/{name}/Cargo.toml")).parse().expect("a manifest");
+    let systems = manifest.get("target").and_then(|target| target.as_table()).into_iter().flat_map(|all| all.values());
+    let tables = std::iter::once(&manifest["dependencies"]).chain(systems.map(|system| &system["dependencies"]));
+    let is_optional =
+        |value: &toml::Value| value.get("optional").is_some_and(|optional| optional.as_bool() == Some(true));
+    let needed = tables.flat_map(|table| table.as_table().expect("a table")).filter(|(_, value)| !is_optional(value));
+    needed.map(|(key, _)| key.clone()).collect()
+}
+
 #[test]
 fn crates_depend_on_what_the_map_says_and_on_nothing_else() {
     let map = map();
@@ -80,14 +91,27 @@ fn crates_depend_on_what_the_map_says_and_on_nothing_else() {
     for (place, (name, uses)) in map.iter().enumerate() {
         let below: Vec<&String> = map[place + 1..].iter().map(|(name, _)| name).collect();
         assert!(uses.iter().all(|used| below.contains(&used)), "{name} uses a crate that stands above it");
-        let manifest: toml::Table = read(format!("crates/{name}/Cargo.toml")).parse().expect("a manifest");
-        // Those of every system, and those of Linux.
-        let systems =
-            manifest.get("target").and_then(|target| target.as_table()).into_iter().flat_map(|all| all.values());
-        let tables = std::iter::once(&manifest["dependencies"]).chain(systems.map(|system| &system["dependencies"]));
-        let keys = tables.flat_map(|table| table.as_table().expect("a table").keys());
-        let real: BTreeSet<String> = keys.filter_map(|key| key.strip_prefix("weir-").map(str::to_owned)).collect();
+        let needed = dependencies(name);
+        let real: BTreeSet<String> =
+            needed.iter().filter_map(|key| key.strip_prefix("weir-").map(str::to_owned)).collect();
         assert_eq!(&real, uses, "crates/{name} uses (left), docs/architecture.md says (right)");
+    }
+}
+
+/// The fuzz targets are built by `make check` alone, which would be late to find it out.
+#[test]
+fn fuzz_targets_lock_what_the_crates_need() {
+    let lock: toml::Table = read("fuzz/Cargo.lock").parse().expect("a lock file");
+    for package in lock["package"].as_array().expect("packages") {
+        let name = package["name"].as_str().expect("a name");
+        let Some(krate) = name.strip_prefix("weir-").filter(|krate| crates().iter().any(|one| one == krate)) else {
+            continue;
+        };
+        let locked = package.get("dependencies").and_then(|all| all.as_array()).expect("what it needs").iter();
+        let locked: BTreeSet<&str> = locked.filter_map(|one| one.as_str()?.split(' ').next()).collect();
+        let missing: Vec<String> =
+            dependencies(krate).into_iter().filter(|one| !locked.contains(one.as_str())).collect();
+        assert!(missing.is_empty(), "{name}: no {missing:?}; `cargo update --workspace` in fuzz/ adds them");
     }
 }
 
