@@ -66,6 +66,16 @@ fn built_in(package: &Path, source: &Path) -> Vec<PathBuf> {
     ways.iter().flat_map(named).collect()
 }
 
+/// The modules that a source declares for its tests alone: their files, and the folders where they may be instead.
+fn test_modules(source: &Path) -> Vec<PathBuf> {
+    let text = fs::read_to_string(source).expect("a source");
+    let declared = text.split("#[cfg(test)]\n").skip(1).filter_map(|rest| rest.lines().next()?.strip_suffix(';'));
+    let names = declared.filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod "));
+    let stem = source.file_stem().and_then(|stem| stem.to_str()).expect("a name");
+    let folder = source.with_file_name(if matches!(stem, "lib" | "main" | "mod") { "" } else { stem });
+    names.flat_map(|name| [folder.join(format!("{name}.rs")), folder.join(name)]).collect()
+}
+
 #[test]
 fn packages_have_every_file_that_is_built_in() {
     let scratch = scratch();
@@ -73,16 +83,16 @@ fn packages_have_every_file_that_is_built_in() {
     let crates = fs::read_dir(root().join("crates")).expect("crates").count();
     assert_eq!(packages.len(), crates, "{packages:?}");
 
-    let is_test =
-        |path: &PathBuf| path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs");
     let (mut missing, mut named) = (Vec::new(), 0);
     for package in &packages {
         for text in ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
             assert!(package.join(text).is_file(), "{} has no {text}", package.display());
         }
-        let sources =
-            files(&package.join("src")).into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs"));
-        for path in sources.filter(|path| !is_test(path)).flat_map(|source| built_in(package, &source)) {
+        let mut sources = files(&package.join("src"));
+        sources.retain(|path| path.extension().is_some_and(|end| end == "rs"));
+        let of_tests: Vec<PathBuf> = sources.iter().flat_map(|source| test_modules(source)).collect();
+        sources.retain(|source| !of_tests.iter().any(|module| source.starts_with(module)));
+        for path in sources.iter().flat_map(|source| built_in(package, source)) {
             named += 1;
             if !path.exists() {
                 missing.push(path);
