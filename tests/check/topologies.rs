@@ -4,6 +4,7 @@
 
 use crate::common;
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use crate::common::machines::{Machines, Setup, namespaces};
 use crate::common::{
     home, measurements, needs_root, nothing_left, number, on_a_shared_machine, run_within, scratch, signal, suite,
-    until, until_in, wait_within, weir,
+    text, until, until_in, wait_within, weir,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -128,6 +129,38 @@ fn a_published_suite_runs_on_machines_over_ssh_and_nothing_is_left_there() {
         assert_eq!(environment["hosts"].as_array().map_or(0, Vec::len), 3, "{}", environment["hosts"]);
         assert!(run.join("report/report.html").is_file());
     });
+}
+
+/// A binary of the user's is chosen where products run and nowhere else, with its hash; a path that is missing there is an error.
+#[test]
+fn a_binary_of_ones_own_is_chosen_on_the_proxys_machine() {
+    needs_root("start machines in namespaces");
+    let folder = scratch();
+    let machines = Machines::three();
+    let hosts = folder.path().join("hosts.toml");
+    std::fs::write(&hosts, machines.topology(&[("client", &[]), ("proxy", &[]), ("origin", &[])])).expect("written");
+    let own = folder.path().join("nginx");
+    std::fs::write(&own, "#!/bin/sh\necho nginx version: nginx/1.18.0 >&2\n").expect("written");
+    std::fs::set_permissions(&own, PermissionsExt::from_mode(0o755)).expect("executable");
+    let choose = |binary: &Path| {
+        let args = ["products", "use", "nginx", "--json", "--binary", text(binary), "--topology", text(&hosts)];
+        run_within(&mut machines.weir(&args), LONG)
+    };
+    let chosen = choose(&own);
+    chosen.expect(0);
+    let json = chosen.json();
+    assert_eq!(json.as_object().map_or(0, serde_json::Map::len), 1, "{json}");
+    let hash = Command::new("sha256sum").arg(&own).output().expect("sha256sum runs").stdout;
+    let hash = String::from_utf8_lossy(&hash).split(' ').next().expect("a hash").to_owned();
+    assert_eq!((&json["m2"]["version"], &json["m2"]["sha256"]), (&"1.18.0".into(), &hash.into()), "{json}");
+    let has = [0, 1, 2].map(|machine| machines.get(machine).home.join("weir/products/nginx/use.toml").is_file());
+    assert_eq!(has, [false, true, false]);
+    let refused = choose(&folder.path().join("nowhere"));
+    assert!(refused.expect(3).contains("there is no such file"), "{}", refused.stderr);
+    // Pods and namespaces are made for one run, and would forget it.
+    let made = ["products", "use", "nginx", "--binary", text(&own), "--topology", "netns"];
+    let refused = run_within(&mut weir(&made), LONG);
+    assert!(refused.expect(2).contains("a file of hosts"), "{}", refused.stderr);
 }
 
 /// A product that is kept over its workloads works on a disk of its machine's: what it wrote comes back after the last of them.
