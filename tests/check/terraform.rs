@@ -119,12 +119,12 @@ fn stand_ins(python: &Path, folder: &Path) {
     std::fs::write(folder.join("terraform.rc"), rc).expect("written");
 }
 
-fn cloud() -> Cloud {
+fn cloud(python: &Path) -> Cloud {
     match Command::new("terraform").arg("version").output() {
         Ok(version) if version.status.success() => {}
         _ => not_shown("no terraform in PATH"),
     }
-    let cloud = Cloud::start(&python());
+    let cloud = Cloud::start(python);
     cloud.terraform("init -input=false -no-color").expect(0);
     cloud
 }
@@ -132,8 +132,9 @@ fn cloud() -> Cloud {
 /// Every document's machines are made as its files say, are a topology that weir reads, and are gone afterwards.
 #[test]
 fn machines_are_made_and_nothing_is_left() {
+    let python = python();
     for (document, about) in documents() {
-        let cloud = cloud();
+        let cloud = cloud(&python);
         cloud.with_variables("plan -detailed-exitcode", &document).expect(2);
         cloud.with_variables("apply -auto-approve", &document).expect(0);
         cloud.with_variables("plan -detailed-exitcode", &document).expect(0);
@@ -175,7 +176,7 @@ fn machines_are_made_and_nothing_is_left() {
 
 #[test]
 fn nobody_else_is_let_in() {
-    let cloud = cloud();
+    let cloud = cloud(&python());
     for (from, right) in [("0.0.0.0/0", false), ("here", false), ("203.0.113.7/32", true)] {
         let line = format!(
             "plan -input=false -no-color -var document=easegress -var ssh_public_key=key.pub -var ssh_from={from}"

@@ -171,7 +171,9 @@ fn a_kept_product_stays_on_its_machine_and_its_files_come_back() {
         let load =
             "name = \"closed\"\nkind = \"closed\"\nconnections = 8\nkeep = true\nwarmup = \"100ms\"\nduration = \"1s\"";
         let https = "[[workload]]\nname = \"https\"\nprotocol = \"https/1.1\"\npath = \"/bytes/128\"\nexpect = { status = 200, size = 128 }\n";
-        let suite = suite(head, load) + https;
+        // The proxy's machine has fewer CPUs, which is known once it is reached.
+        let vast = format!("[[load]]\ncores = 4096\n{}", load.replace("closed\"\nkind", "vast\"\nkind"));
+        let suite = suite(head, load) + https + &vast;
         std::fs::write(folder.join("suite.toml"), suite).expect("written");
         let (machines, hosts) = with_roles(folder, &[("client", 0), ("proxy", 0), ("origin", 0)]);
         run_within(&mut command(&machines, folder, &hosts), LONG).expect(0);
@@ -180,6 +182,8 @@ fn a_kept_product_stays_on_its_machine_and_its_files_come_back() {
         let places: Vec<_> =
             all.iter().map(|(_, m)| (m["kept"]["place"].as_u64(), m["kept"]["since"].as_u64())).collect();
         assert_eq!(places, [(Some(1), Some(1)), (Some(2), Some(1))]);
+        let environment = std::fs::read_to_string(run.join("environment.json")).expect("there");
+        assert!(environment.contains("load vast is left out: it asks for 4096 CPUs for products"), "{environment}");
         for ((trial, m), first) in all.iter().zip([true, false]) {
             assert!(m["error"].is_null(), "{}", m["error"]);
             assert_eq!(m["load"]["total"]["sent"], m["origin"]["requests"], "{}", m["case"]);

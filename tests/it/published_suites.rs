@@ -278,7 +278,7 @@ fn as_published_is_what_the_documents_ran() {
             all.sort();
             all.dedup();
         }
-        // Of a command without figures the document has no case.
+        // A command without figures is no case of the document.
         cases.retain(|(case, _)| wanted.iter().any(|(other, _)| other == case));
         assert_eq!(cases, wanted, "{name}");
     }
@@ -366,7 +366,7 @@ fn a_dry_run_says_what_the_document_ran_and_what_differs() {
     let args = ["run", "loggly", "--as-published", "--dry-run", "--seed", "7", "--topology", common::text(&hosts)];
     let ended = run(&args);
     ended.expect(0);
-    for words in ["m5.xlarge", "Envoy 1.14.1", "client-1, proxy-1 and origin-1", "What differs:", "127 bytes"] {
+    for words in ["m5.xlarge", "Envoy 1.14.1", "client-1, proxy-1 and origin-1", "Differences from it:", "127 bytes"] {
         assert!(ended.stdout.contains(words), "no {words:?}: {}", ended.stdout);
     }
     let (_, facts) = ended.stdout.split_once("The document:").expect("its title and address");

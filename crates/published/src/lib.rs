@@ -59,7 +59,7 @@ pub fn sections(run: &Run, summary: &Summary) -> Extra {
     let differing = if compared.is_empty() { Vec::new() } else { all_differences(&context) };
     let sections = [
         ("published", "Published figures and this run", compared),
-        ("published-differences", "What differs from the document", differing),
+        ("published-differences", "Differences from the document", differing),
         (
             "published-tables",
             "The published tables, with this run's numbers",

@@ -75,7 +75,7 @@ impl Repeated {
         let facts = measured.into_iter().chain(there).chain([("here", self.here.clone())]).chain(others);
         let rows: Vec<Vec<String>> = facts.map(|(name, words)| vec![String::new(), name.to_owned(), words]).collect();
         output!("{}", out::columns("lll", out::WIDTH, &rows));
-        output!("What differs:");
+        output!("Differences from it:");
         let rows: Vec<Vec<String>> = differences.iter().map(|one| vec!["  -".to_owned(), one.clone()]).collect();
         output!("{}", out::columns("ll", out::WIDTH, &rows));
         Ok(())
