@@ -83,7 +83,8 @@ fn on_hosts(
     let (_reached, answers) = reach_each(topology, weir, NAME, &Placement::default(), &BTreeMap::new())?;
     let mut chosen: BTreeMap<&str, Installed> = BTreeMap::new();
     for (host, answer) in topology.hosts().iter().zip(answers) {
-        if host.roles.contains(&Role::Proxy) {
+        // A host without a role has parts of products alone.
+        if host.roles.contains(&Role::Proxy) || host.roles.is_empty() {
             let host_there = answer.map_err(Failure::missing)?;
             let mut there = elsewhere::all(elsewhere::use_binary(&host_there, product, binary, libraries)?)?;
             chosen.extend(there.remove(&product.name).map(|installed| (host.name.as_str(), installed)));
