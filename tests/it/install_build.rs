@@ -44,7 +44,7 @@ fn a_project_is_built_once_and_anew_when_it_changed() {
     let [first] = &shop.kept()[..] else { panic!("{:?}", shop.kept()) };
     let folder = shop.path("home/products/thing").join(first);
     assert!(first.len() == "crate-".len() + 12 && first.starts_with("crate-"), "{first}");
-    assert_eq!(names(&folder), [".weir-seal", ".weir-sums", "target"]);
+    assert_eq!(names(&folder), [".weir-build.log", ".weir-seal", ".weir-sums", "target"]);
     assert_eq!(names(&folder.join("target/release")), ["thing"], "of what was built only the program stays");
     assert_eq!(shop.install().expect(0), "");
 
@@ -164,7 +164,10 @@ fn of_a_maven_project_only_the_jar_stays() {
     tool(
         &shop,
         "mvn",
-        &format!("test -f pom.xml || exit 4; touch target-other; {}", makes("target/thing-1.2.jar", "1.2.3")),
+        &format!(
+            "echo packaging; test -f pom.xml || exit 4; touch target-other; {}",
+            makes("target/thing-1.2.jar", "1.2.3")
+        ),
     );
     shop.script("bin/javac", "echo javac 17.0.1");
     let ended = shop.install();
@@ -172,7 +175,9 @@ fn of_a_maven_project_only_the_jar_stays() {
     shop.works("1.2.3", "maven project program ");
     says(&note(&shop), &["mvn -B -Dstyle.color=never package\n"]);
     let folder = shop.path("home/products/thing").join(&shop.kept()[0]);
-    assert_eq!(names(&folder), [".weir-seal", ".weir-sums", "target"]);
+    assert_eq!(names(&folder), [".weir-build.log", ".weir-seal", ".weir-sums", "target"]);
+    let log = std::fs::read_to_string(folder.join(".weir-build.log")).expect("there");
+    assert_eq!(log, "packaging\n", "what the tool printed");
     assert_eq!(names(&folder.join("target")), ["thing-1.2.jar"]);
 }
 
@@ -195,7 +200,7 @@ fn an_npm_project_keeps_its_packages_and_runs_none_of_their_scripts() {
     let folder = shop.path("home/products/thing").join(&shop.kept()[0]);
     assert_eq!(
         names(&folder),
-        [".weir-seal", ".weir-sums", "node_modules", "package-lock.json", "package.json", "server"]
+        [".weir-build.log", ".weir-seal", ".weir-sums", "node_modules", "package-lock.json", "package.json", "server"]
     );
 }
 

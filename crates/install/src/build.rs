@@ -22,6 +22,10 @@ use crate::home::Home;
 
 /// The longest builds take ten minutes on two cores; what takes this long hangs.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
+/// The output of the tool while it works.
+const OUTPUT: &str = "output";
+/// The same in the folder of what was built.
+const LOG: &str = ".weir-build.log";
 /// A disk with less room is full.
 const FULL: u64 = 1 << 20;
 
@@ -257,6 +261,8 @@ pub(super) fn install(
             keep(from, &place::binary_in(from, &step.binary).map_err(wrong)?, out)?;
         }
         place::binary_in(out, &step.binary).map_err(wrong)?;
+        let log = out.join(LOG);
+        fs::rename(work.join(OUTPUT), &log).map_err(InstallError::io(&log))?;
         if step.tool == BuildTool::Cargo {
             let rustc = rust.as_ref().map_or("rustc".to_owned(), |rust| rust.program("rustc"));
             let set = rust.as_ref().map(Toolchain::set).unwrap_or_default();
@@ -299,7 +305,7 @@ pub(super) fn run(
         argv: argv(job),
         env: environment(job, unset, &scraps),
         dir: job.dir.clone(),
-        output: work.join("output"),
+        output: work.join(OUTPUT),
         ..ProgramSpec::default()
     };
     child::run_supervised(context.host, &spec, LIMIT, context.stop, notify).map_err(|error| match error {
