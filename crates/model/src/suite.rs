@@ -16,7 +16,7 @@ use crate::condition::Condition;
 use crate::fault::Fault;
 use crate::file::{NAME_WANTED, forms};
 use crate::keyvalue::KeyValue;
-use crate::load::{NAME_HEADER, TlsVersion};
+use crate::load::{NAME_HEADER, SearchOptions, TlsVersion};
 pub use crate::protocol::Protocol;
 use crate::units::{self, ByteCount, HumanDuration, Rate, Share};
 
@@ -518,8 +518,11 @@ impl Load {
                 self.duration.min(Duration::from_secs_f64(requests as f64 / ASSUMED_RATE as f64))
             }
             LoadKind::Closed | LoadKind::Open { .. } => self.warmup.saturating_add(self.duration),
-            // About ten trials as long as the confirming one, until the interval is narrow enough.
-            LoadKind::Search { .. } => self.warmup.saturating_add(self.duration).saturating_mul(SEARCH_TRIALS),
+            LoadKind::Search { .. } => {
+                let options = SearchOptions::for_windows(self.warmup, self.duration);
+                // What the median search needs.
+                Duration::try_from_secs_f64(options.budget_s / 1.5).unwrap_or(Duration::MAX)
+            }
         };
         once.saturating_mul(self.series.points()).saturating_add(self.steady.unwrap_or_default())
     }
@@ -528,9 +531,6 @@ impl Load {
 /// Requests per second assumed when the time of a fixed number of requests is estimated: what a product that is not fast
 /// carries on one CPU that is some years old.
 pub const ASSUMED_RATE: u64 = 5000;
-
-/// The approximate number of trials of a search, from which its time is estimated.
-const SEARCH_TRIALS: u32 = 10;
 
 /// What one trial measures, one after another, without a restart of the product.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -20,16 +20,9 @@ use crate::progress::{Observer, RunEvent};
 use weir_host::role::{ClientCommand, ClientReport, SearchSpec};
 use weir_product::failure::Failure;
 
-/// Trials of full length that a search has time for. Most of its trials are shorter.
-const TRIALS: f64 = 10.0;
-
-/// About how many seconds a trial takes beside warm-up and window: connections are opened and drained.
-const BETWEEN_S: f64 = 0.5;
-
 /// The search for the client, with its time budget.
 pub fn search_spec(load: &Load, objective: &[Condition]) -> SearchSpec {
-    let budget_s = TRIALS * (load.warmup.as_secs_f64() + load.duration.as_secs_f64() + BETWEEN_S);
-    SearchSpec { objective: objective.to_vec(), options: SearchOptions { budget_s, ..SearchOptions::default() } }
+    SearchSpec { objective: objective.to_vec(), options: SearchOptions::for_windows(load.warmup, load.duration) }
 }
 
 /// The longest time the client can take: the last trial may end after the budget, by less than two trials of full length.

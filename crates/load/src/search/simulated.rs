@@ -1,5 +1,7 @@
 //! Tests of the search strategy on a simulated server with a known capacity and seeded noise. Run by `cargo test`.
 
+use std::time::Duration;
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -56,7 +58,12 @@ struct Found {
 }
 
 fn search(server: &mut Server, options: &SearchOptions) -> Found {
-    let mut strategy = Strategy::new(options, 10.0, 500.0);
+    search_with(server, options, 10.0)
+}
+
+/// A search whose confirming trial has a window of so many seconds.
+fn search_with(server: &mut Server, options: &SearchOptions, full_s: f64) -> Found {
+    let mut strategy = Strategy::new(options, full_s, 500.0);
     let (mut trials, mut seconds) = (0, 0.0);
     let end = loop {
         assert!(trials < 200, "no end");
@@ -117,6 +124,19 @@ fn two_hundred_searches_find_the_rate() {
     assert!(within >= 190, "{within} of 200 within tolerance");
     // The mean cost of a search must stay far below its budget.
     assert!(trials / 200 <= 18 && seconds / 200.0 < 100.0, "{trials} trials, {seconds} s");
+}
+
+#[test]
+fn a_search_in_a_trial_has_the_time_that_it_needs() {
+    for full_s in [0.5, 1.0, 2.0, 5.0, 15.0] {
+        let options = SearchOptions::for_windows(Duration::from_millis(200), Duration::from_secs_f64(full_s));
+        let confirmed = (0..200).filter(|seed| {
+            let mut server = Server { overhead: 0.5, ..server(*seed, 0.05, 0.02) };
+            search_with(&mut server, &options, full_s).confirmed
+        });
+        let confirmed = confirmed.count();
+        assert!(confirmed >= 190, "{confirmed} of 200 at {full_s} s");
+    }
 }
 
 #[test]

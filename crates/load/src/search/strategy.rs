@@ -17,7 +17,7 @@
 //! Because everything follows from the table, a changed result needs no special case: when a failed rate passes on its
 //! second trial, the search continues upwards from there.
 
-use weir_model::load::{ProbeKind, SearchEnd, SearchOptions};
+use weir_model::load::{ProbeKind, SHORT_WINDOW_S, SearchEnd, SearchOptions};
 
 /// The first rate tried, as a share of the closed load's rate: most conditions hold there, and few hold far above.
 const FIRST: f64 = 0.7;
@@ -35,9 +35,6 @@ const MOST_TRIALS: u32 = 3;
 
 /// Rates that may fail at full length before the search gives up.
 const MOST_FALLS: u32 = 5;
-
-/// The length of a first trial, seconds, where the full length allows it.
-const SHORT_S: f64 = 2.0;
 
 /// The next step of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -272,7 +269,7 @@ impl Strategy {
     /// The next step if time does not matter.
     fn wish(&self) -> Next {
         let Some(guess) = self.guess else {
-            return Next::Guess { window_s: SHORT_S.min(self.full_s) };
+            return Next::Guess { window_s: SHORT_WINDOW_S.min(self.full_s) };
         };
         let with = |verdict| self.tried.iter().find(|tried| tried.verdict() == verdict);
         if let Some(open) = with(Verdict::OpenAtFull) {
@@ -365,7 +362,7 @@ impl Strategy {
             (Some(low), Some(high)) if high.rate / low.rate <= 1.0 + 5.0 * self.options.tolerance => 2.0,
             _ => 1.0,
         };
-        (SHORT_S * times).max(self.samples / rate).min(self.full_s)
+        (SHORT_WINDOW_S * times).max(self.samples / rate).min(self.full_s)
     }
 
     /// The wished step if the time allows it. Otherwise the best rate so far is confirmed instead of improved.

@@ -22,7 +22,9 @@ pub use names::{
     Names, name_header, origin_header,
 };
 pub use schema::{load_result_schema, search_result_schema};
-pub use search::{Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult};
+pub use search::{
+    Probe, ProbeKind, SEARCH_SCHEMA, SHORT_WINDOW_S, SearchEnd, SearchLimit, SearchOptions, SearchResult,
+};
 pub use spec::{
     Bursts, Endpoint, LONGEST_S, LoadProtocol, LoadSpec, Login, OfferedRate, Part, ProxyVersion, RandomDuration,
     RecordedDue, RequestSpec, Step, Target, TlsSpec, TlsVersion,

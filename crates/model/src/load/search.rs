@@ -1,6 +1,8 @@
 //! Options, trials and result of the search for the highest rate that meets a set of conditions.
 //! `weir-load` runs the search for `weir load --find-max` and for the lab. Audit and report read the result.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -20,6 +22,27 @@ pub struct SearchOptions {
     pub ceiling: Option<f64>,
     /// Where to begin, requests a second, instead of a closed load that finds out.
     pub guess: Option<f64>,
+}
+
+/// The length of a search's first trials, seconds, where the full length allows it.
+pub const SHORT_WINDOW_S: f64 = 2.0;
+
+/// Trials that a search has time for, of the first length and of full length: 97 of 100 simulated searches need no more, and the median
+/// needs two thirds of that time.
+const SHORT_TRIALS: f64 = 22.0;
+const FULL_TRIALS: f64 = 5.0;
+
+/// About how many seconds a trial takes beside warm-up and window: connections are opened and drained.
+const BETWEEN_S: f64 = 0.5;
+
+impl SearchOptions {
+    /// With the time for a search whose trials have this warm-up and, at full length, this window.
+    pub fn for_windows(warmup: Duration, full: Duration) -> SearchOptions {
+        let trial_s = |window_s: f64| warmup.as_secs_f64() + window_s + BETWEEN_S;
+        let full_s = full.as_secs_f64();
+        let budget_s = SHORT_TRIALS * trial_s(full_s.min(SHORT_WINDOW_S)) + FULL_TRIALS * trial_s(full_s);
+        SearchOptions { budget_s, ..SearchOptions::default() }
+    }
 }
 
 impl Default for SearchOptions {
