@@ -4,6 +4,7 @@
 
 use crate::common;
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use crate::common::machines::{Machines, Setup, namespaces};
 use crate::common::{
     home, measurements, needs_root, nothing_left, number, on_a_shared_machine, run_within, scratch, signal, suite,
-    until, until_in, wait_within, weir,
+    text, until, until_in, wait_within, weir,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -130,6 +131,38 @@ fn a_published_suite_runs_on_machines_over_ssh_and_nothing_is_left_there() {
     });
 }
 
+/// A binary of the user's is chosen where products run and nowhere else, with its hash; a path that is missing there is an error.
+#[test]
+fn a_binary_of_ones_own_is_chosen_on_the_proxys_machine() {
+    needs_root("start machines in namespaces");
+    let folder = scratch();
+    let machines = Machines::three();
+    let hosts = folder.path().join("hosts.toml");
+    std::fs::write(&hosts, machines.topology(&[("client", &[]), ("proxy", &[]), ("origin", &[])])).expect("written");
+    let own = folder.path().join("nginx");
+    std::fs::write(&own, "#!/bin/sh\necho nginx version: nginx/1.18.0 >&2\n").expect("written");
+    std::fs::set_permissions(&own, PermissionsExt::from_mode(0o755)).expect("executable");
+    let choose = |binary: &Path| {
+        let args = ["products", "use", "nginx", "--json", "--binary", text(binary), "--topology", text(&hosts)];
+        run_within(&mut machines.weir(&args), LONG)
+    };
+    let chosen = choose(&own);
+    chosen.expect(0);
+    let json = chosen.json();
+    assert_eq!(json.as_object().map_or(0, serde_json::Map::len), 1, "{json}");
+    let hash = Command::new("sha256sum").arg(&own).output().expect("sha256sum runs").stdout;
+    let hash = String::from_utf8_lossy(&hash).split(' ').next().expect("a hash").to_owned();
+    assert_eq!((&json["m2"]["version"], &json["m2"]["sha256"]), (&"1.18.0".into(), &hash.into()), "{json}");
+    let has = [0, 1, 2].map(|machine| machines.get(machine).home.join("weir/products/nginx/use.toml").is_file());
+    assert_eq!(has, [false, true, false]);
+    let refused = choose(&folder.path().join("nowhere"));
+    assert!(refused.expect(3).contains("there is no such file"), "{}", refused.stderr);
+    // Pods and namespaces are made for one run, and would forget it.
+    let made = ["products", "use", "nginx", "--binary", text(&own), "--topology", "netns"];
+    let refused = run_within(&mut weir(&made), LONG);
+    assert!(refused.expect(2).contains("a file of hosts"), "{}", refused.stderr);
+}
+
 /// A product that is kept over its workloads works on a disk of its machine's: what it wrote comes back after the last of them.
 #[test]
 fn a_kept_product_stays_on_its_machine_and_its_files_come_back() {
@@ -138,7 +171,9 @@ fn a_kept_product_stays_on_its_machine_and_its_files_come_back() {
         let load =
             "name = \"closed\"\nkind = \"closed\"\nconnections = 8\nkeep = true\nwarmup = \"100ms\"\nduration = \"1s\"";
         let https = "[[workload]]\nname = \"https\"\nprotocol = \"https/1.1\"\npath = \"/bytes/128\"\nexpect = { status = 200, size = 128 }\n";
-        let suite = suite(head, load) + https;
+        // The proxy's machine has fewer CPUs, which is known once it is reached.
+        let vast = format!("[[load]]\ncores = 4096\n{}", load.replace("closed\"\nkind", "vast\"\nkind"));
+        let suite = suite(head, load) + https + &vast;
         std::fs::write(folder.join("suite.toml"), suite).expect("written");
         let (machines, hosts) = with_roles(folder, &[("client", 0), ("proxy", 0), ("origin", 0)]);
         run_within(&mut command(&machines, folder, &hosts), LONG).expect(0);
@@ -147,6 +182,8 @@ fn a_kept_product_stays_on_its_machine_and_its_files_come_back() {
         let places: Vec<_> =
             all.iter().map(|(_, m)| (m["kept"]["place"].as_u64(), m["kept"]["since"].as_u64())).collect();
         assert_eq!(places, [(Some(1), Some(1)), (Some(2), Some(1))]);
+        let environment = std::fs::read_to_string(run.join("environment.json")).expect("there");
+        assert!(environment.contains("load vast is left out: it asks for 4096 CPUs for products"), "{environment}");
         for ((trial, m), first) in all.iter().zip([true, false]) {
             assert!(m["error"].is_null(), "{}", m["error"]);
             assert_eq!(m["load"]["total"]["sent"], m["origin"]["requests"], "{}", m["case"]);

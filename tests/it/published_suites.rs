@@ -160,30 +160,16 @@ fn is_asked(suite: &Suite, catalogue: &Catalogue, row: &Published) -> Result<(),
         "request-body" => same("the body's size", workload_of(suite, row)?.request.body.len() as f64),
         "nginx-worker-connections" => in_template(suite, catalogue, row, &format!("worker_connections {};", row.value)),
         "max-connections" => in_template(suite, catalogue, row, &format!("maxConnections: {}", row.value)),
-        metric => match excused(&suite.name).iter().any(|(_, own)| own == metric) {
+        metric => match excused(&suite.name).iter().any(|own| own == metric) {
             true => Ok(()),
             false => Err("nobody looks at this condition, and no difference says why".to_owned()),
         },
     }
 }
 
-/// The conditions that a suite does not ask for, for a reason in `differences.toml`: whether the reason holds for all suites, and the
-/// condition's metric.
-fn excused(suite: &str) -> Vec<(bool, String)> {
-    let text = std::fs::read_to_string(root().join("suites/published/differences.toml")).expect("there");
-    let file: toml::Table = text.parse().expect("valid");
-    let texts = |value: Option<&toml::Value>| -> Vec<String> {
-        let all = value.and_then(toml::Value::as_array).into_iter().flatten();
-        all.map(|text| text.as_str().expect("a text").to_owned()).collect()
-    };
-    let mut excused = Vec::new();
-    for one in file["difference"].as_array().expect("a list") {
-        let suites = texts(one.get("suites"));
-        if suites.is_empty() || suites.iter().any(|own| own == suite) {
-            excused.extend(texts(one.get("conditions")).into_iter().map(|metric| (suites.is_empty(), metric)));
-        }
-    }
-    excused
+/// Metrics of the conditions that a suite does not ask for, for a reason in `differences.toml`.
+fn excused(suite: &str) -> Vec<String> {
+    weir_published::differences(suite).into_iter().flat_map(|one| one.conditions).collect()
 }
 
 /// A setting of the store that the document measured.
@@ -291,14 +277,141 @@ fn a_wrong_number_would_be_seen() {
     assert!(is_asked(&suite, &catalogue, &workers).is_err());
 }
 
-/// A difference excuses only conditions of its own suites.
+/// A difference excuses only what is a condition of one of its suites.
 #[test]
 fn differences_excuse_only_what_was_published() {
-    for name in SUITES.into_iter().chain(["juno"]) {
-        for (_, metric) in excused(name).iter().filter(|(of_all, _)| !of_all) {
-            assert!(published(name).iter().any(|row| row.metric == *metric), "{name} has no {metric}");
-        }
+    let all = || SUITES.into_iter().chain(["juno"]);
+    for metric in all().flat_map(excused) {
+        let mut excusing = all().filter(|name| excused(name).contains(&metric));
+        assert!(excusing.any(|name| published(name).iter().any(|row| row.metric == metric)), "{metric}");
     }
+}
+
+/// `--as-published` runs every product and case of which there is a published result, as published, once, and no other. For
+/// 16 cores the document has scripts and no results.
+#[test]
+fn as_published_is_what_the_documents_ran() {
+    let catalogue = catalogue();
+    for name in SUITES.into_iter().chain(["juno"]) {
+        let suite = catalogue.suite(name).expect("valid");
+        let suite =
+            suite.as_published().unwrap_or_else(|| panic!("{name} has no [as_published]")).at_scale(Scale::Full).0;
+        assert_eq!(suite.blocks, 1, "{name}");
+        let mut cases: Vec<(String, String)> = Vec::new();
+        for load in suite.loads.iter().filter(|load| load.least_cores.is_none()) {
+            for (workload, entry) in suite.cases(load, &[]) {
+                let direct = entry.product == "direct";
+                assert!(direct || entry.profile.starts_with("as-published"), "{name}: {entry:?}");
+                cases.push((workload.name.clone(), entry.product.clone()));
+            }
+        }
+        let results = published(name).into_iter().filter(|row| row.kind == "result" && !row.product.is_empty());
+        let mut wanted: Vec<(String, String)> = results.map(|row| (row.case, row.product)).collect();
+        for all in [&mut cases, &mut wanted] {
+            all.sort();
+            all.dedup();
+        }
+        // A command without figures is no case of the document.
+        cases.retain(|(case, _)| wanted.iter().any(|(other, _)| other == case));
+        assert_eq!(cases, wanted, "{name}");
+    }
+}
+
+/// The trials that a dry run lists: product, profile, workload and load.
+fn trials(args: &[&str]) -> Vec<[String; 4]> {
+    let ended = run(&[&["run"], args, &["--dry-run", "--json", "--seed", "1"]].concat());
+    ended.expect(0);
+    let json = ended.json();
+    let trials = json["trials"].as_array().expect("trials").iter();
+    let mut trials: Vec<[String; 4]> = trials
+        .map(|trial| {
+            ["product", "profile", "workload", "load"]
+                .map(|key| trial["case"][key].as_str().unwrap_or_else(|| panic!("no {key}: {trial}")).to_owned())
+        })
+        .collect();
+    trials.sort();
+    trials
+}
+
+#[test]
+fn one_flag_stands_for_all_that_say_as_published() {
+    let short = ["monolake", "--as-published", "--cpus", "proxy=0"];
+    let long = "monolake --scale full --blocks 1 --profile as-published-monolake --only load=published --only profile=as-published-monolake \
+                --strict --cpus proxy=0";
+    assert_eq!(trials(&short), trials(&common::words(long)));
+    // Once each at smoke, too, and shorter.
+    let smoke = trials(&["monolake", "--as-published", "--scale", "smoke", "--cpus", "proxy=0"]);
+    assert_eq!(smoke.len(), 8, "{smoke:?}");
+    assert!(smoke.iter().all(|[_, profile, _, load]| profile == "as-published-monolake" && load == "published"));
+    // Another product in its place runs under its own such profile.
+    let others = trials(&["juno", "--as-published", "--products", "quorum", "--scale", "smoke"]);
+    assert!(
+        !others.is_empty()
+            && others.iter().all(|[product, profile, ..]| product == "quorum" && profile == "as-published")
+    );
+}
+
+#[test]
+fn what_contradicts_as_published_is_refused() {
+    let refused = |args: &str, words: &[&str]| {
+        let ended = run(&[common::words(args), vec!["--dry-run"]].concat());
+        let said = ended.expect(2);
+        assert!(words.iter().all(|word| said.contains(word)), "{args}: {said}");
+    };
+    refused(
+        "run quick --as-published",
+        &["--as-published", "quick", "easegress, juno, loggly, monolake, spring-cloud-gateway"],
+    );
+    refused("run juno --as-published --scale fit", &["--scale", "smoke"]);
+    for other in ["--blocks 2", "--budget 5m", "--profile tuned", "--objective p99<5ms"] {
+        let flag = other.split(' ').next().expect("a flag");
+        refused(&format!("run loggly --as-published {other}"), &["--as-published", flag]);
+    }
+    // Nothing is left of a load that needs more CPUs than there are.
+    let ended = run(&common::words("run monolake --as-published --only load=published-16c --cpus proxy=0 --dry-run"));
+    assert!(ended.expect(3).contains("it asks for 16 CPUs for products"), "{}", ended.stderr);
+}
+
+/// A proxy on another machine has its CPUs and not this one's, so that nothing is left out for them before it is reached.
+#[test]
+fn the_cpus_of_other_machines_are_not_guessed() {
+    let scratch = common::scratch();
+    let hosts = scratch.path().join("hosts.toml");
+    std::fs::write(&hosts, three_hosts()).expect("written");
+    let args = ["monolake", "--as-published", "--only", "load=published-16c", "--topology", common::text(&hosts)];
+    assert_eq!(trials(&args).len(), 24);
+}
+
+fn three_hosts() -> String {
+    let host = |(number, role): (usize, &str)| {
+        let at = format!("ssh = \"admin@203.0.113.{number}\"\naddress = \"10.42.0.{number}\"\n");
+        format!("[[host]]\nname = \"{role}-1\"\nroles = [\"{role}\"]\n{at}\n")
+    };
+    ["client", "proxy", "origin"].into_iter().enumerate().map(|(place, role)| host((place + 1, role))).collect()
+}
+
+/// Before a run it says which machines and versions the document had, and what differs.
+#[test]
+fn a_dry_run_says_what_the_document_ran_and_what_differs() {
+    let scratch = common::scratch();
+    let hosts = scratch.path().join("hosts.toml");
+    std::fs::write(&hosts, three_hosts()).expect("written");
+    let args = ["run", "loggly", "--as-published", "--dry-run", "--seed", "7", "--topology", common::text(&hosts)];
+    let ended = run(&args);
+    ended.expect(0);
+    for words in ["m5.xlarge", "Envoy 1.14.1", "client-1, proxy-1 and origin-1", "Differences from it:", "127 bytes"] {
+        assert!(ended.stdout.contains(words), "no {words:?}: {}", ended.stdout);
+    }
+    let (_, facts) = ended.stdout.split_once("The document:").expect("its title and address");
+    assert!(facts.lines().skip(1).all(|line| line.chars().count() <= 80), "{facts}");
+    let json = run(&[&args[..], &["--json"]].concat()).json();
+    assert!(json["document"]["differences"].as_array().is_some_and(|all| all.len() > 2), "{json}");
+    // Without the flag, nothing of it.
+    let plain = run(&["run", "loggly", "--dry-run", "--json"]);
+    assert!(plain.json().get("document").is_none());
+    // On this machine it also says how many CPUs there are.
+    let here = run(&["run", "loggly", "--as-published", "--dry-run", "--cpus", "proxy=0"]);
+    assert!(here.stdout.contains("on which the proxy has 1 CPU"), "{}", here.stdout);
 }
 
 /// A budget shortens a run, says by what, and is refused before anything starts where it cannot be kept.

@@ -82,7 +82,7 @@ impl Filter {
 }
 
 /// Whether a name is what a pattern says, in which `*` is anything.
-fn fits(pattern: &str, name: &str) -> bool {
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else {
         return pattern == name;
     };

@@ -7,6 +7,7 @@
 //!
 //! This crate knows nothing of processes, sockets, clocks or how a table looks.
 
+pub mod as_published;
 pub mod case_tests;
 mod cases;
 pub mod clock;

@@ -9,9 +9,9 @@ use crate::units::HumanDuration;
 impl Suite {
     /// The suite at `scale`, and one line for each thing that the scale changed; no lines when it runs as written.
     ///
-    /// The result has no scales of its own: it is what runs, and running its file again must not scale it again.
+    /// The result has neither scales of its own nor a document: it is what runs, and running its file again must not scale it again.
     pub fn at_scale(&self, scale: Scale) -> (Suite, Vec<String>) {
-        let mut suite = self.clone();
+        let mut suite = Suite { as_published: None, ..self.clone() };
         let Some(change) = std::mem::take(&mut suite.scales).remove(&scale) else {
             return (suite, Vec::new());
         };

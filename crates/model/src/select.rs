@@ -21,7 +21,8 @@ impl Suite {
     ///
     /// Where a load's rate is a share of what the direct path carries, the direct path stays.
     ///
-    /// The suite's scales are narrowed with it: what somebody asks for by name runs at every scale.
+    /// The suite's scales are narrowed with it: what somebody asks for by name runs at every scale. The result
+    /// no longer knows what its document ran: [`Suite::as_published`] comes first.
     ///
     /// # Errors
     /// A name that does not exist, with those that do; a selection that leaves a load whose rate is a share of
@@ -33,7 +34,7 @@ impl Suite {
         only: &[Filter],
         catalogue: &dyn Catalogue,
     ) -> Result<Suite, InputError> {
-        let mut suite = self.clone();
+        let mut suite = Suite { as_published: None, ..self.clone() };
         suite.entries = self.selected_entries(products, profiles, catalogue)?;
         for filter in only {
             suite.keep(filter)?;
@@ -253,7 +254,7 @@ impl Suite {
 
     /// Removes the products and workloads that were not selected from the scales. If none remains, the scale no longer
     /// restricts them: the selection has already said what to run.
-    fn narrow_scales(&mut self) {
+    pub(crate) fn narrow_scales(&mut self) {
         let narrowed = |names: &mut Option<Vec<String>>, there: &dyn Fn(&str) -> bool| {
             if let Some(some) = names {
                 some.retain(|name| there(name));

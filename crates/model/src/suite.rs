@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::as_published::AsPublished;
 use crate::coding::Coding;
 use crate::condition::Condition;
 use crate::fault::Fault;
@@ -44,6 +45,8 @@ pub struct Suite {
     pub loads: Vec<Load>,
     /// Overrides by scale (`smoke`, `fit`, `full`).
     pub scales: BTreeMap<Scale, ScaleOverride>,
+    /// The runs of the document that it repeats, if any.
+    pub as_published: Option<AsPublished>,
 }
 
 /// One product under one profile.
@@ -220,6 +223,12 @@ impl From<String> for EntryPattern {
 impl From<EntryPattern> for String {
     fn from(pattern: EntryPattern) -> String {
         pattern.to_string()
+    }
+}
+
+impl From<&Entry> for EntryPattern {
+    fn from(entry: &Entry) -> EntryPattern {
+        EntryPattern { product: entry.product.clone(), profile: Some(entry.profile.clone()) }
     }
 }
 

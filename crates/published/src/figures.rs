@@ -115,7 +115,7 @@ pub fn source(suite: &str) -> Option<Source> {
     Source::parse(suite, &read_built_in).ok()
 }
 
-fn read_built_in(name: &str) -> Option<&'static str> {
+pub(super) fn read_built_in(name: &str) -> Option<&'static str> {
     FILES.get_file(name).and_then(|file| file.contents_utf8())
 }
 

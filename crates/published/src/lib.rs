@@ -1,7 +1,7 @@
-//! Report sections that compare a run with what was published of its suite: the machines, every published result beside ours,
+//! Report sections that compare a run with what was published of its suite: what differs, the machines, every published result beside ours,
 //! ratios between products, how far the orders agree, pairs of products in another order with possible causes, and the
 //! document's own tables and pictures with this run's numbers. The input is the figures in `suites/published/` and a run. `weir run` and `weir report` call
-//! [`sections`] and pass the result to the report.
+//! [`sections`] and pass the result to the report; `weir run --as-published --dry-run` shows a [`Document`].
 //!
 //! This crate knows no product and no document by name (layouts are data). It does not know how a page or a markdown
 //! file is drawn.
@@ -10,6 +10,8 @@ mod beside;
 mod causes;
 mod charts;
 mod context;
+mod differences;
+mod document;
 mod document_tables;
 mod facts;
 mod figure_tables;
@@ -38,6 +40,8 @@ use weir_report::run::Run;
 use weir_report::summary::Summary;
 use weir_report::tables::Table;
 
+pub use differences::{Difference, differences};
+pub use document::{Document, document};
 pub use versions::other_versions;
 
 /// The sections of a run's report; empty when nothing was published of its suite.
@@ -51,8 +55,11 @@ pub fn sections(run: &Run, summary: &Summary) -> Extra {
     let cases = RunCases::of(run, summary, &source.layout.loads());
     let context = Context { cases: &cases, source: &source, scaled: &scaled };
     let mut broken = Vec::new();
+    let compared = comparison(&context);
+    let differing = if compared.is_empty() { Vec::new() } else { all_differences(&context) };
     let sections = [
-        ("published", "Published figures and this run", comparison(&context)),
+        ("published", "Published figures and this run", compared),
+        ("published-differences", "Differences from the document", differing),
         (
             "published-tables",
             "The published tables, with this run's numbers",
@@ -100,6 +107,13 @@ fn comparison(context: &Context<'_>) -> Vec<Item> {
     items
 }
 
+/// The differences between the document and this run: the scale, and those of the suite.
+fn all_differences(context: &Context<'_>) -> Vec<Item> {
+    let own = differences(&context.cases.run.suite.name);
+    let sentences = own.iter().map(Difference::plain);
+    std::iter::once(context.scaled.to_string()).chain(sentences).map(Item::Paragraph).collect()
+}
+
 /// A table with more rows than this is folded up.
 const LONG: usize = 8;
 
@@ -121,8 +135,7 @@ fn introduction(context: &Context<'_>, first: Option<&ratios::Comparison>) -> St
     if let Some(document) = source.documents.first() {
         text.push_str(&format!("Published as \u{201c}{}\u{201d}, {}.", document.title, document.address));
     }
-    let with_version = source.products.iter().filter(|product| !product.version.is_empty());
-    let measured: Vec<String> = with_version.map(|product| format!("{} {}", product.called, product.version)).collect();
+    let measured = versions::published(&source.products);
     if !measured.is_empty() {
         text.push_str(&format!(" It measured {}.", list(&measured)));
     }

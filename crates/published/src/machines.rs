@@ -36,6 +36,12 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// "client and proxy"; with its variant "proxy (4c)".
+    pub fn roles(&self) -> String {
+        let variant = if self.variant.is_empty() { String::new() } else { format!(" ({})", self.variant) };
+        format!("{}{variant}", list(&self.roles.split(' ').collect::<Vec<_>>()))
+    }
+
     /// "c5a.xlarge (4 vCPUs, 8 GiB, up to 10 Gbit/s)".
     pub fn words(&self) -> String {
         format!("{} ({})", self.machine, self.vendor)
@@ -66,10 +72,9 @@ pub(super) fn table(context: &Context<'_>) -> Option<Table> {
             false => format!("line {} of {}", machine.line, machine.document),
         };
         let remarks = [line, machine.remark.clone()].into_iter().filter(|text| !text.is_empty());
-        let variant = if machine.variant.is_empty() { String::new() } else { format!(" ({})", machine.variant) };
         Row {
             place: "there",
-            roles: format!("{}{variant}", list(&machine.roles.split(' ').collect::<Vec<_>>())),
+            roles: machine.roles(),
             cells: [name, cores, memory, network, system, vendor].map(String::clone),
             remark: remarks.collect::<Vec<_>>().join("; "),
         }

@@ -12,6 +12,12 @@ pub fn other_versions<'a>(suite: &str, here: impl Fn(&str) -> Option<&'a str>) -
     figures::source(suite).map_or_else(Vec::new, |source| differing(&source.products, here))
 }
 
+/// The products and their versions as published, where the document gives them.
+pub(super) fn published(products: &[PublishedProduct]) -> Vec<String> {
+    let with_version = products.iter().filter(|product| !product.version.is_empty());
+    with_version.map(|product| format!("{} {}", product.called, product.version)).collect()
+}
+
 pub(super) fn differing<'a>(products: &[PublishedProduct], here: impl Fn(&str) -> Option<&'a str>) -> Vec<String> {
     let differs = |product: &&PublishedProduct| !product.version.is_empty();
     let words = |product: &PublishedProduct| {

@@ -17,14 +17,17 @@ terraform {
 }
 
 provider "aws" {
-  region = var.region
+  region = local.region
   default_tags {
     tags = { Project = "weir", Document = var.document }
   }
 }
 
 locals {
-  machines = var.documents[var.document]
+  document = var.documents[var.document]
+  machines = local.document.machines
+  region   = coalesce(var.region, local.document.region)
+  hours    = coalesce(var.hours, local.document.hours)
   # A burstable type cannot be in a placement group.
   grouped = { for name, machine in local.machines : name => !startswith(machine.type, "t") }
 }
@@ -129,7 +132,7 @@ resource "aws_instance" "host" {
   }
   root_block_device {
     volume_type = "gp3"
-    volume_size = 30
+    volume_size = each.value.disk
   }
   # A machine that is forgotten ends by itself.
   user_data = <<-EOT
@@ -139,6 +142,6 @@ resource "aws_instance" "host" {
         ${indent(4, tls_private_key.host[each.key].private_key_openssh)}
       ed25519_public: ${trimspace(tls_private_key.host[each.key].public_key_openssh)}
     runcmd:
-      - shutdown -h +${var.hours * 60}
+      - shutdown -h +${local.hours * 60}
   EOT
 }

@@ -101,6 +101,11 @@ pub struct LibraryArgs {
 }
 
 impl LibraryArgs {
+    /// The folders.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.library
+    }
+
     /// The products and suites.
     ///
     /// # Errors

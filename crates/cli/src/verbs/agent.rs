@@ -24,7 +24,7 @@ pub fn main() -> VerbResult {
     })
 }
 
-/// What can be called on a host. `doctor`, with a folder: checks of the machine. `list`, `find`, `plan`, `install`: its products.
+/// The calls that a host offers. `doctor`, with a folder: checks of the machine. `list`, `find`, `plan`, `install`, `use`: its products.
 /// `clean`: removes what killed runs left there. `resolve`, with `host:port`: the address there that accepts connections.
 fn offer(name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result<Value, String> {
     let said = |error: serde_json::Error| error.to_string();
@@ -41,7 +41,7 @@ fn offer(name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result
             let address: String = serde_json::from_value(argument).map_err(said)?;
             serde_json::to_value(resolve(&address)?).map_err(said)
         }
-        "list" | "find" | "plan" | "install" => super::products::offer(name, argument, progress),
+        "list" | "find" | "plan" | "install" | "use" => super::products::offer(name, argument, progress),
         _ => Err(format!("weir offers no {name} on its hosts")),
     }
 }

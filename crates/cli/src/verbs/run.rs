@@ -2,6 +2,7 @@
 
 mod available;
 pub mod budget;
+mod document;
 mod dry_run;
 pub mod elsewhere;
 mod progress;
@@ -11,6 +12,7 @@ pub mod versions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use document::Repeated;
 use progress::{RunProgress, Show};
 use resolve::{ResolvedSuite, SuiteRequest};
 use weir_host::placement::allowed_cpus;
@@ -48,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Continue the run in this folder.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "topology", "image", "namespace", "context", "driver", "scale", "objective", "budget", "strict"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["suite", "products", "profile", "only", "blocks", "out", "seed", "origin", "cpus", "topology", "image", "namespace", "context", "driver", "scale", "objective", "budget", "strict", "as_published"])]
     resume: Option<PathBuf>,
     /// With --resume: run trials that failed again, too.
     #[arg(long, requires = "resume")]
@@ -106,13 +108,17 @@ pub fn main(args: &Args) -> VerbResult {
     let placement = placement(&args.cpus);
     let resolve = |catalogue: &Catalogue| match &args.resume {
         Some(folder) => ResolvedSuite::recorded(folder, catalogue),
-        None => ResolvedSuite::resolve(&args.request, placement.proxy.len(), catalogue),
+        None => {
+            let cores = topology::has_cpus_of_this_machine(&topology).then_some(placement.proxy.len());
+            ResolvedSuite::resolve(&args.request, cores, catalogue)
+        }
     };
     let mut resolved = resolve(&catalogue)?;
     topology.carries(&resolved.suite).map_err(Failure::input)?;
     if args.dry_run {
         agree::say_unagreed(&catalogue, resolved.products.keys());
-        return dry_run::show(&resolved, args.resume.as_deref(), args.json);
+        let repeated = if args.request.as_published { Repeated::new(&resolved, &topology, &placement)? } else { None };
+        return dry_run::show(&resolved, repeated.as_ref(), args.resume.as_deref(), args.json);
     }
     if agree::ensure(&mut catalogue, resolved.products.keys(), args.yes)? {
         resolved = resolve(&catalogue)?;
@@ -125,10 +131,10 @@ pub fn main(args: &Args) -> VerbResult {
     let (reached, run_hosts) = topology::reach(&topology, weir, &folder, &placement, &resolved.products)?;
     let limit = run_hosts.proxy.facts().environment.descriptors.1;
     preflight::descriptors(&resolved.suite, &resolved.products, limit).map_err(Failure::input)?;
-    let expected = resolved.takes();
     let setup = setup(args, resolved, placement, &folder, &topology, (reached, run_hosts))?;
     let suite = setup.suite.clone();
     if !args.quiet && args.resume.is_none() {
+        let expected = setup.suite.takes(&setup.skipped, &resolve::overheads(&setup.products));
         remark!("{}: {}, about {}", setup.suite.name, setup.suite.title, minutes(expected));
         setup.scaled.iter().for_each(|line| remark!("  {line}"));
         Skipped::sentences(&setup.skipped).iter().for_each(|line| remark!("  {line}"));
@@ -194,6 +200,7 @@ fn setup(
     let (resolved, installed) = install(args, resolved, &mut reached, &mut hosts)?;
     // Not before: a pod of a product's own image may have other CPUs.
     let placement = topology::placement(topology, &hosts, &placement)?;
+    let resolved = resolved.on_cores(placement.proxy.len())?;
     let origin_installed = match &resolved.suite.origin {
         Some(name) if hosts.origin().facts().work.is_some() => {
             let product: Vec<&Product> = resolved.products.get(name).into_iter().collect();

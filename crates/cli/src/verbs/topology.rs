@@ -393,12 +393,17 @@ fn who() -> String {
     format!("{user}@{}", host.trim())
 }
 
+/// True where the roles use CPUs of this machine: those are known before any host is reached.
+pub fn has_cpus_of_this_machine(topology: &Topology) -> bool {
+    topology.is_local() || matches!(topology.made(), Some(Made::Netns(_)))
+}
+
 /// The CPUs of the roles: on this machine those that were asked for, elsewhere all of a host, divided where it has several roles.
 ///
 /// # Errors
 /// CPUs that a host does not have.
 pub fn placement(topology: &Topology, hosts: &Hosts, here: &Placement) -> Result<Placement, Failure> {
-    if topology.is_local() || matches!(topology.made(), Some(Made::Netns(_))) {
+    if has_cpus_of_this_machine(topology) {
         return Ok(here.clone());
     }
     hosts.each().into_iter().try_for_each(|host| has_cpus(topology, host.as_ref()))?;

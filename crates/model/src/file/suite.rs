@@ -13,6 +13,8 @@ use super::forms::{is_field_value, is_token};
 use super::locate::{child, item};
 use super::{Catalogue, NAME_WANTED, is_name, read, schema};
 use crate::InputError;
+use crate::as_published::AsPublished;
+use crate::filter::fits;
 use crate::keyvalue::{LEAST_VALUE, LONGEST_VALUE};
 use crate::load::{MOST_ORIGIN_HEADERS, name_header, origin_header};
 use crate::product::ORIGIN_PROFILE;
@@ -47,6 +49,9 @@ pub(super) struct SuiteFile {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "Scales")]
     scale: BTreeMap<Scale, ScaleOverride>,
+    /// The runs of the document that the suite repeats, for `--as-published`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    as_published: Option<AsPublished>,
 }
 
 /// What `--scale` changes.
@@ -136,8 +141,6 @@ impl Suite {
     ///
     /// Everything is written out, defaults too: the file is to mean the same to a later weir with other defaults.
     pub fn to_toml(&self) -> String {
-        let pattern =
-            |entry: &Entry| EntryPattern { product: entry.product.clone(), profile: Some(entry.profile.clone()) };
         let file = SuiteFile {
             suite: Head {
                 name: Some(self.name.clone()),
@@ -146,13 +149,14 @@ impl Suite {
                 blocks: self.blocks,
                 seed: self.seed.map(|seed| i64::try_from(seed).map_or(Seed::Text(seed.to_string()), Seed::Number)),
                 origin: self.origin.clone(),
-                products: self.entries.iter().map(pattern).collect(),
+                products: self.entries.iter().map(EntryPattern::from).collect(),
                 profile: None,
             },
             tls: self.tls,
             workload: self.workloads.clone(),
             load: self.loads.clone(),
             scale: self.scales.clone(),
+            as_published: self.as_published.clone(),
         };
         // Every key is a text and every number fits: what could fail is a map whose keys are no texts.
         toml::to_string(&file).unwrap_or_else(|error| format!("# this suite cannot be written: {error}\n"))
@@ -183,7 +187,8 @@ struct Checks<'a, 'e> {
 
 impl Checks<'_, '_> {
     fn suite(&mut self, source_name: &str, file: SuiteFile) -> Suite {
-        let SuiteFile { suite: head, tls, workload: mut workloads, load: mut loads, scale: scales } = file;
+        let SuiteFile { suite: head, tls, workload: mut workloads, load: mut loads, scale: scales, as_published } =
+            file;
         self.unique("workload", workloads.iter().map(|workload| workload.name.as_str()));
         self.unique("load", loads.iter().map(|load| load.name.as_str()));
         let before = self.errors.count();
@@ -208,6 +213,23 @@ impl Checks<'_, '_> {
             self.known(&child(&path, "workloads"), "workload", change.workloads.as_deref(), &workload_names);
             self.known(&child(&path, "loads"), "load", change.loads.as_deref(), &load_names);
         }
+        if let Some(AsPublished { products, loads, only }) = &as_published {
+            self.patterns("as_published.products", products, known_entries);
+            for (index, pattern) in loads.iter().flatten().enumerate() {
+                if !load_names.iter().any(|name| fits(pattern, name)) {
+                    let found = format!("the suite has no load {pattern:?}{}", suggestion(pattern, &load_names));
+                    self.errors.add(&item("as_published.loads", index), found, one_of(&load_names));
+                }
+            }
+            for (product, workloads) in only {
+                let path = child("as_published.only", product);
+                if !products.iter().any(|one| one.product == *product) {
+                    let known = products.iter().map(|one| &one.product);
+                    self.errors.add(&path, format!("{product:?} is not in as_published.products"), one_of(known));
+                }
+                self.known(&path, "workload", Some(workloads.as_slice()), &workload_names);
+            }
+        }
         let titles = workloads.iter_mut().map(|workload| (&workload.name, &mut workload.title));
         let titles = titles.chain(loads.iter_mut().map(|load| (&load.name, &mut load.title)));
         titles.filter(|(_, title)| title.is_empty()).for_each(|(name, title)| title.clone_from(name));
@@ -223,6 +245,7 @@ impl Checks<'_, '_> {
             workloads,
             loads,
             scales,
+            as_published,
         }
     }
 
@@ -303,14 +326,7 @@ impl Checks<'_, '_> {
 
     fn workload(&mut self, path: &str, workload: &Workload, loads: &[&str], entries: Option<&[Entry]>) {
         self.known(&child(path, "loads"), "load", workload.loads.as_deref(), loads);
-        for (index, pattern) in workload.products.iter().flatten().enumerate() {
-            let Some(entries) = entries else { break };
-            if !entries.iter().any(|entry| pattern.fits(&entry.product, &entry.profile)) {
-                let names = entries.iter().map(|entry| format!("{}:{}", entry.product, entry.profile));
-                let found = format!("the suite has no product {:?}", pattern.to_string());
-                self.errors.add(&item(&child(path, "products"), index), found, one_of(names));
-            }
-        }
+        self.patterns(&child(path, "products"), workload.products.as_deref().unwrap_or_default(), entries);
         for (name, value) in &workload.request.headers {
             let path = child(&child(path, "headers"), name);
             if !is_token(name) {
@@ -334,6 +350,18 @@ impl Checks<'_, '_> {
             let found =
                 format!("{:?} is a protocol that weir knows of and does not measure", workload.protocol.as_str());
             self.errors.add(&child(path, "protocol"), found, one_of(Protocol::measured().map(Protocol::as_str)));
+        }
+    }
+
+    /// Each means one of the suite's products.
+    fn patterns(&mut self, path: &str, patterns: &[EntryPattern], entries: Option<&[Entry]>) {
+        for (index, pattern) in patterns.iter().enumerate() {
+            let Some(entries) = entries else { break };
+            if !entries.iter().any(|entry| pattern.fits(&entry.product, &entry.profile)) {
+                let names = entries.iter().map(|entry| format!("{}:{}", entry.product, entry.profile));
+                let found = format!("the suite has no product {:?}", pattern.to_string());
+                self.errors.add(&item(path, index), found, one_of(names));
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use weir_model::Catalogue;
+use weir_model::as_published::AsPublished;
 use weir_model::coding::Coding;
 use weir_model::fault::{Fault, FaultKind};
 use weir_model::keyvalue::KeyValue;
@@ -13,8 +14,8 @@ use weir_model::load::TlsVersion;
 use weir_model::product::{BuildTool, Install, Need, Product, ProductKind, Reload, RustNeed, Signal, Source};
 use weir_model::record::Role;
 use weir_model::suite::{
-    Arrivals, Entry, Expect, KeyType, Load, LoadKind, Naming, Protocol, RateBase, RateSpec, Request, Scale,
-    ScaleOverride, Series, Suite, Tls, Workload,
+    Arrivals, Entry, EntryPattern, Expect, KeyType, Load, LoadKind, Naming, Protocol, RateBase, RateSpec, Request,
+    Scale, ScaleOverride, Series, Suite, Tls, Workload,
 };
 use weir_model::topology::{HostSpec, Made, Pods, Reach};
 use weir_model::units::{BitRate, ByteCount, Share};
@@ -308,8 +309,26 @@ fn suite() -> impl Strategy<Value = Suite> {
                 let origin = other_origin.then(|| "a-server".to_owned());
                 let profile = if tuned { "tuned" } else { "stock" };
                 let entry = |product| Entry { product, profile: profile.to_owned() };
-                let entries = products.into_iter().map(entry).collect();
-                Suite { name, title, question, blocks, seed, origin, entries, tls, workloads, loads, scales }
+                let entries: Vec<Entry> = products.into_iter().map(entry).collect();
+                let as_published = other_origin.then(|| AsPublished {
+                    products: vec![EntryPattern::from(&entries[0])],
+                    loads: tuned.then(|| vec![loads[0].name.clone()]),
+                    only: [(entries[0].product.clone(), vec![workloads[0].name.clone()])].into(),
+                });
+                Suite {
+                    name,
+                    title,
+                    question,
+                    blocks,
+                    seed,
+                    origin,
+                    entries,
+                    tls,
+                    workloads,
+                    loads,
+                    scales,
+                    as_published,
+                }
             },
         )
     })

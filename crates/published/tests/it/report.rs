@@ -655,3 +655,21 @@ fn a_histogram_that_is_broken_is_named_and_the_rest_stands() {
     let shaped = |text: &&str| text.starts_with("# block");
     assert_eq!(published.files().filter(|(_, text)| shaped(text)).count(), 6, "caddy's other blocks are there");
 }
+
+/// The report has a section with the differences of its suite, in plain words, and none of another's.
+#[test]
+fn what_differs_from_the_document_stands_in_the_report() {
+    let folder = shared(&LOGGLY);
+    let published = published_in(&folder);
+    let section = published.sections.iter().find(|section| section.id == "published-differences").unwrap();
+    let sentence = |item: &Item| match item {
+        Item::Paragraph(text) => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    let sentences: Vec<String> = section.items.iter().map(sentence).collect();
+    assert_eq!(sentences[0], "Scaled here: windows of 8 s instead of 60 s; 1 core instead of 4.");
+    assert!(sentences.iter().any(|text| text.ends_with("Here every response has 127 bytes.")), "{sentences:?}");
+    assert!(!sentences.iter().any(|text| text.contains('`') || text.contains("JunoDB")), "{sentences:?}");
+    let markdown = fs::read_to_string(folder.join("report/report.md")).unwrap();
+    assert!(markdown.contains("Differences from the document"));
+}

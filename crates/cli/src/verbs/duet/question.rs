@@ -119,6 +119,7 @@ impl Question {
             workloads: vec![workload],
             loads: vec![load(args)],
             scales: BTreeMap::new(),
+            as_published: None,
             ..suite
         };
         let unsupported = skipped::unsupported(&suite, &products);

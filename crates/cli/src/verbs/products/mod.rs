@@ -97,7 +97,7 @@ fn listed(library: &LibraryArgs) -> Result<Catalogue, Failure> {
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let (yes, json) = (args.yes, args.library.json);
+    let (yes, json, library) = (args.yes, args.library.json, args.library.folders());
     let mut catalogue = match &args.verb {
         Verb::List { .. } => listed(&args.library)?,
         verb => match verb.named() {
@@ -120,7 +120,7 @@ pub fn main(args: &Args) -> VerbResult {
         }
         Verb::Show { product } => show::main(&catalogue, &home, product, json),
         Verb::Install(args) => install::main(args, &catalogue, &home, yes, json),
-        Verb::Use(args) => choose::main(args, &catalogue, &home, json),
+        Verb::Use(args) => choose::main(args, &catalogue, &home, library, json),
         Verb::Test(args) => test::main(args, &catalogue, &home, yes, json),
         Verb::Path { product } => {
             agree::say_unagreed(&catalogue, &about);

@@ -26,6 +26,9 @@ struct Wanted {
     /// Folders on the host, as `--library` has them.
     #[serde(default)]
     libraries: Vec<PathBuf>,
+    /// The user's own binary, of `use`.
+    #[serde(default)]
+    binary: PathBuf,
 }
 
 /// What a host has of the products that were wanted.
@@ -38,7 +41,7 @@ pub struct There {
 }
 
 /// `list` says which versions are there, by product name, and looks no further. `find` says what is there. `plan` lists in words what has to be done for what is missing. `install` does it, tells what it does,
-/// and says what is there.
+/// and says what is there. `use` takes a binary of the user's that is there.
 pub fn offer(name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result<Value, String> {
     let wanted: Wanted = serde_json::from_value(argument).map_err(text)?;
     let mut catalogue = crate::library::catalogue(&wanted.libraries).map_err(text)?;
@@ -65,6 +68,7 @@ pub fn offer(name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Re
             let steps = install::plan(&missing, &home).map_err(text)?;
             done(steps.iter().map(ToString::to_string).collect::<Vec<_>>())
         }
+        "use" => done(there(&products, |product| install::use_binary(product, &wanted.binary, &home))),
         _ => {
             let host = LocalHost::new(std::env::current_exe().map_err(text)?);
             done(there(&products, |product| install_one(product, &home, &host, progress)))

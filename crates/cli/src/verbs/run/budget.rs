@@ -39,7 +39,7 @@ pub fn fit(
     skipped: &[Skipped],
     products: &BTreeMap<String, Product>,
 ) -> Result<(Suite, Option<String>), Failure> {
-    let time = match (request.budget, request.scale) {
+    let time = match (request.budget, request.scale()) {
         (Some(_), Scale::Full) => {
             let found = "--scale full runs the suite as written, however long that takes";
             return Err(Failure::wrong("--budget", found, "--scale fit, which is shortened to the budget"));

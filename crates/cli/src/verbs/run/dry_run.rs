@@ -9,6 +9,7 @@ use weir_lab::plan::{Planned, plan};
 use weir_model::record::{CaseId, Skipped};
 use weir_model::suite::{Entry, Load};
 
+use super::document::Repeated;
 use super::resolve::{ResolvedSuite, overheads};
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::out;
@@ -23,6 +24,9 @@ struct DryRun<'a> {
     seconds: f64,
     skipped: &'a [Skipped],
     trials: Vec<Trial>,
+    /// With --as-published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<&'a Repeated>,
 }
 
 #[derive(Debug, Serialize)]
@@ -32,11 +36,11 @@ struct Trial {
     seconds: f64,
 }
 
-/// Prints what a run would do, or what is left of the run in `resume`.
+/// Prints what a run would do, or what is left of the run in `resume`, and the document that it repeats.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn show(resolved: &ResolvedSuite, resume: Option<&Path>, json: bool) -> VerbResult {
+pub fn show(resolved: &ResolvedSuite, document: Option<&Repeated>, resume: Option<&Path>, json: bool) -> VerbResult {
     let ResolvedSuite { suite, scaled, skipped, .. } = resolved;
     let drawn = suite.seed.is_none();
     let seed = suite.seed.unwrap_or_else(random_seed);
@@ -50,7 +54,7 @@ pub fn show(resolved: &ResolvedSuite, resume: Option<&Path>, json: bool) -> Verb
         .map(|planned| Trial { seconds: length(resolved, &planned.case).as_secs_f64(), planned })
         .collect();
     let seconds = trials.iter().map(|t| t.seconds).sum();
-    let dry = DryRun { suite: &suite.name, title: &suite.title, seed, seconds, skipped, trials };
+    let dry = DryRun { suite: &suite.name, title: &suite.title, seed, seconds, skipped, trials, document };
     if json {
         return out::json(&dry);
     }
@@ -81,7 +85,7 @@ fn print(dry: &DryRun<'_>, scaled: &[String], drawn: bool) -> Result<(), Failure
         rows.push(row);
     }
     output!("{}", out::columns("rrllllr", usize::MAX, &rows));
-    Ok(())
+    dry.document.map_or(Ok(()), Repeated::print)
 }
 
 /// What one trial is expected to take.

@@ -2,7 +2,7 @@
 //! agents there offer it. A namespace of this machine has this machine's products.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -86,6 +86,21 @@ pub fn again(host: &Arc<dyn Host>, products: &[Product], libraries: &[PathBuf]) 
     let libraries = bring(host.as_ref(), &products, libraries).map_err(|error| failed(&error))?;
     let there = host.call("install", json!({ "products": names, "libraries": libraries }), &mut |_| {})?;
     serde_json::from_value(there).map_err(|error| failed(&error))
+}
+
+/// Has a host take a binary that is there for a product, as `weir products use` does here.
+///
+/// # Errors
+/// When the host is lost.
+pub fn use_binary(
+    host: &Arc<dyn Host>,
+    product: &Product,
+    binary: &Path,
+    libraries: &[PathBuf],
+) -> Result<There, Failure> {
+    let libraries = bring(host.as_ref(), &[product], libraries).map_err(Failure::missing)?;
+    let wanted = json!({ "products": [product.name], "libraries": libraries, "binary": binary });
+    call(host, "use", wanted, &mut |_| {})
 }
 
 /// Brings those products to a host that come from folders of the user's. Returns the folder there that is laid over what is built in.

@@ -27,6 +27,10 @@ pub struct SuiteRequest {
     /// A suite's name (see `weir suites list`), or the path of a .toml file.
     #[arg(required_unless_present = "resume")]
     pub suite: Option<String>,
+    /// Run exactly what the suite's document ran: its products as published, at full scale, each case once. No product is skipped
+    /// (--strict); --products measures others in their place.
+    #[arg(long, conflicts_with_all = ["profile", "blocks", "budget", "objective"])]
+    pub as_published: bool,
     #[command(flatten)]
     pub select: Select,
     /// Find the highest rate at which these hold, such as 'p99<5ms, errors<0.1%'. Replaces the suite's loads unless --only load=
@@ -36,9 +40,9 @@ pub struct SuiteRequest {
     /// Number of times that each case is repeated [default: the suite's].
     #[arg(long, value_name = "N", value_parser = parse_count(1..=1000u32))]
     pub blocks: Option<u32>,
-    /// How much of the suite to run.
-    #[arg(long, default_value = "fit", value_parser = choice(&SCALES))]
-    pub scale: Scale,
+    /// How much of the suite to run [default: fit; with --as-published full].
+    #[arg(long, value_parser = choice(&SCALES))]
+    pub scale: Option<Scale>,
     /// Time that the run may take; windows, requests and blocks are reduced to fit [default: 20m at --scale fit].
     #[arg(long, value_name = "TIME", value_parser = budget::parse)]
     pub budget: Option<Duration>,
@@ -65,6 +69,11 @@ impl SuiteRequest {
     pub fn name(&self) -> &str {
         self.suite.as_deref().unwrap_or_default()
     }
+
+    /// How much of it.
+    pub fn scale(&self) -> Scale {
+        self.scale.unwrap_or(if self.as_published { Scale::Full } else { Scale::Fit })
+    }
 }
 
 /// What is run.
@@ -83,16 +92,21 @@ pub struct ResolvedSuite {
 }
 
 impl ResolvedSuite {
-    /// As the flags say, on a machine where the product has so many cores.
+    /// As the flags say, on a machine where the product has so many cores; `None`: they are not known yet, and
+    /// [`ResolvedSuite::on_cores`] follows.
     ///
     /// # Errors
     /// What is wrong in a flag or a file; that nothing is left to run, or that the budget is too small.
-    pub fn resolve(request: &SuiteRequest, cores: usize, catalogue: &Catalogue) -> Result<ResolvedSuite, Failure> {
+    pub fn resolve(
+        request: &SuiteRequest,
+        cores: Option<usize>,
+        catalogue: &Catalogue,
+    ) -> Result<ResolvedSuite, Failure> {
         let selected = selected(request, catalogue)?;
-        let (mut suite, _) = selected.at_scale(request.scale);
+        let (mut suite, _) = selected.at_scale(request.scale());
         let mut skipped = Vec::new();
         let all = request.select.products.iter().flatten().any(|name| name == ALL);
-        let lenient = all || (request.select.products.is_none() && !request.strict);
+        let lenient = all || (request.select.products.is_none() && !request.strict && !request.as_published);
         if lenient {
             skipped = absent(request, all, &mut suite, catalogue)?;
             if !skipped.is_empty() && !has_a_product(&suite, catalogue) {
@@ -102,14 +116,31 @@ impl ResolvedSuite {
         let products = products_of(&suite, catalogue)?;
         skipped.extend(skipped::unsupported(&suite, &products));
         skipped::check_not_empty(&suite, &skipped).map_err(Failure::input)?;
-        let (suite, mut notes) = suite.on_cores(u32::try_from(cores).unwrap_or(u32::MAX));
-        skipped::check_not_empty(&suite, &skipped).map_err(Failure::input)?;
+        let resolved = ResolvedSuite { suite, scaled: Vec::new(), skipped, products, lenient };
+        let ResolvedSuite { suite, scaled: mut notes, skipped, products, lenient } = match cores {
+            Some(cores) => resolved.on_cores(cores)?,
+            None => resolved,
+        };
         let (suite, note) = budget::fit(request, suite, &skipped, &products)?;
         notes.extend(note);
         notes.extend(direct_note(request, &suite, catalogue));
         let before = without(&selected, &skipped);
         let scaled = suite.changed_from(&before).into_iter().chain(notes).collect();
         Ok(ResolvedSuite { suite, scaled, skipped, products, lenient })
+    }
+
+    /// Without the loads that ask for more cores than the product has.
+    ///
+    /// # Errors
+    /// When nothing is left to run.
+    pub fn on_cores(self, cores: usize) -> Result<ResolvedSuite, Failure> {
+        let (suite, notes) = self.suite.on_cores(u32::try_from(cores).unwrap_or(u32::MAX));
+        if suite.loads.is_empty() {
+            return Err(Failure::missing(notes.join("\n")));
+        }
+        skipped::check_not_empty(&suite, &self.skipped).map_err(Failure::input)?;
+        let scaled = [self.scaled, notes].concat();
+        Ok(ResolvedSuite { suite, scaled, ..self })
     }
 
     /// A run that is resumed, as it was recorded.
@@ -136,6 +167,7 @@ pub fn overheads(products: &BTreeMap<String, Product>) -> impl Fn(&Entry) -> Dur
 /// The suite with what the user's flags say of it, before it is scaled.
 fn selected(request: &SuiteRequest, catalogue: &Catalogue) -> Result<Suite, Failure> {
     let suite = crate::library::suite(catalogue, request.name())?;
+    let suite = if request.as_published { as_published(request, &suite, catalogue)? } else { suite };
     let select = &request.select;
     let (products, profile) = (select.products.as_deref(), select.profile.as_deref());
     let mut suite = suite.select(products, profile, &select.only, catalogue).map_err(Failure::input)?;
@@ -155,6 +187,19 @@ fn selected(request: &SuiteRequest, catalogue: &Catalogue) -> Result<Suite, Fail
         suite.origin = Some(origin(name, catalogue)?);
     }
     Ok(suite)
+}
+
+/// The part of the suite that its document ran.
+fn as_published(request: &SuiteRequest, suite: &Suite, catalogue: &Catalogue) -> Result<Suite, Failure> {
+    if request.scale() == Scale::Fit {
+        let found = "--as-published runs what a document ran, and fit shortens it to this machine";
+        return Err(Failure::wrong("--scale", found, "full, which is the default then, or smoke to try it"));
+    }
+    suite.as_published().ok_or_else(|| {
+        let repeats = |name: &&String| catalogue.suite(name).is_ok_and(|suite| suite.as_published.is_some());
+        let found = format!("suite \"{}\" repeats no document: it has no [as_published]", suite.name);
+        Failure::wrong("--as-published", found, one_of(catalogue.suites().keys().filter(repeats)))
+    })
 }
 
 /// Removes products that cannot be installed from the suite.

@@ -60,8 +60,9 @@ pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<D
     let cores = Placement::automatic(&allowed_cpus()).proxy.len();
     let request = |scale| SuiteRequest {
         suite: Some(name.to_owned()),
+        as_published: false,
         select: select.clone(),
-        scale,
+        scale: Some(scale),
         blocks: None,
         seed: None,
         origin: None,
@@ -77,7 +78,7 @@ pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<D
     let mut scales = Vec::new();
     let mut skipped: Vec<Skipped> = Vec::new();
     for scale in [Scale::Smoke, Scale::Fit, Scale::Full] {
-        let resolved = ResolvedSuite::resolve(&request(scale), cores, catalogue)?;
+        let resolved = ResolvedSuite::resolve(&request(scale), Some(cores), catalogue)?;
         scales.push(Scaled {
             scale: scale.as_str(),
             trials: resolved.suite.trials(&resolved.skipped),
