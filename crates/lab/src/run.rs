@@ -20,7 +20,7 @@ use weir_model::Placement;
 use weir_model::load::{DriverChoice, LoadNumbers};
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Environment, Finding, Measurement, ProductFacts, Skipped, TrialError, Verdict};
-use weir_model::suite::{Load, LoadKind, RateSpec, Suite};
+use weir_model::suite::{Entry, Load, LoadKind, RateSpec, Suite};
 
 use crate::hosts::{Hosts, Reach};
 use crate::journal::{Journal, JournalError, SetAside};
@@ -348,8 +348,12 @@ pub(crate) fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>)
         |host: &Arc<dyn Host>, installed| Launcher { host: Arc::clone(host), tls: setup.tls.clone(), installed };
     let answer_key = [(); 2].map(|()| setup.hosts.proxy.random());
     let load_numbers = LoadNumbers::new(setup.hosts.proxy.random() as u16);
+    let origin = |product: String| {
+        let profile = setup.products.get(&product)?.origin_profile(&setup.suite.name);
+        Some(Entry { product, profile })
+    };
     let context = TrialContext {
-        origin: setup.suite.origin,
+        origin: setup.suite.origin.clone().and_then(origin),
         origin_launcher: launcher(setup.hosts.origin(), setup.origin_installed),
         launcher: launcher(&setup.hosts.proxy, setup.installed),
         hosts: setup.hosts,
@@ -392,7 +396,7 @@ pub(crate) fn environment(setup: &Setup, seed: u64) -> Environment {
         })
         .chain(setup.products.values().filter_map(served))
         .collect();
-    let promise = |entry: &weir_model::suite::Entry| {
+    let promise = |entry: &Entry| {
         let promise = setup.products.get(&entry.product)?.profiles.get(&entry.profile)?.promise.clone()?;
         Some((format!("{}:{}", entry.product, entry.profile), promise))
     };

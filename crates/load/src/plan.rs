@@ -64,6 +64,7 @@ pub(crate) struct Plan {
     /// The window at the longest.
     pub duration: u64,
     pub timeout: u64,
+    pub connect_timeout: u64,
 }
 
 /// Where connections go.
@@ -155,6 +156,7 @@ impl Plan {
             warmup,
             duration,
             timeout: from_secs(spec.timeout_s),
+            connect_timeout: from_secs(spec.connect_timeout_s.unwrap_or(spec.timeout_s)),
             spec: spec.clone(),
         })
     }

@@ -88,9 +88,12 @@ fn part(spec: &LoadSpec) -> Result<(), String> {
 }
 
 fn times(spec: &LoadSpec) -> Result<(), String> {
-    for (name, value, least) in
-        [("warm-up", spec.warmup_s, 0.0), ("duration", spec.duration_s, 0.001), ("timeout", spec.timeout_s, 0.001)]
-    {
+    for (name, value, least) in [
+        ("warm-up", spec.warmup_s, 0.0),
+        ("duration", spec.duration_s, 0.001),
+        ("timeout", spec.timeout_s, 0.001),
+        ("time to connect", spec.connect_timeout_s.unwrap_or(spec.timeout_s), 0.001),
+    ] {
         must((least..=LONGEST_S).contains(&value), || {
             format!("{name} of {value} s; expected: between {least} and {LONGEST_S} s")
         })?;

@@ -45,7 +45,8 @@ impl Suite {
 
     /// How long the trials of one load take.
     pub fn takes_under(&self, load: &Load, skipped: &[Skipped], overhead: &dyn Fn(&Entry) -> Duration) -> Duration {
-        let trial = |(_, entry): (_, &Entry)| load.estimated().saturating_add(overhead(entry));
+        let starts = |entry: &Entry| overhead(entry).saturating_mul(load.starts());
+        let trial = |(_, entry): (_, &Entry)| load.estimated().saturating_add(starts(entry));
         let one_block = self.cases(load, skipped).into_iter().map(trial).fold(Duration::ZERO, Duration::saturating_add);
         one_block.saturating_mul(self.blocks)
     }

@@ -28,6 +28,8 @@ impl Suite {
             title: format!("the highest rate with {}", conditions.join(", ")),
             kind: LoadKind::Search { objective },
             series: Series::Once,
+            restart: false,
+            values: Vec::new(),
             saturating: false,
             keep: false,
             least_cores: None,

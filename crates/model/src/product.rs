@@ -67,8 +67,14 @@ pub struct Library {
 }
 
 /// The profile in which a product is no proxy but the origin: it serves files from the folder `files` beside its
-/// configuration, and answers `/_weir/ready` with 204. Suites cannot run it as a product.
+/// configuration, and answers `/_weir/ready` with 204. Suites cannot run it as a product. A profile `origin-<suite>` is that of one
+/// suite: the server of its document.
 pub const ORIGIN_PROFILE: &str = "origin";
+
+/// True for the profiles that make a product the origin.
+fn is_of_origin(profile: &str) -> bool {
+    profile.strip_prefix(ORIGIN_PROFILE).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
 
 /// Whether a profile of this name applies the settings that all products of a run share (TLS versions, cipher suites ...).
 /// `stock` keeps the settings of the product, and `as-published…` those of the publication.
@@ -79,7 +85,13 @@ pub fn is_levelled(profile: &str) -> bool {
 impl Product {
     /// Profiles that it can be measured with.
     pub fn proxy_profiles(&self) -> impl Iterator<Item = &String> {
-        self.profiles.keys().filter(|name| *name != ORIGIN_PROFILE)
+        self.profiles.keys().filter(|name| !is_of_origin(name))
+    }
+
+    /// The profile with which it is the origin of a suite.
+    pub fn origin_profile(&self, suite: &str) -> String {
+        let own = format!("{ORIGIN_PROFILE}-{suite}");
+        if self.profiles.contains_key(&own) { own } else { ORIGIN_PROFILE.to_owned() }
     }
 
     /// Whether it can be the origin.
@@ -244,8 +256,8 @@ pub struct Part {
         extend("exclusiveMinimum" = 0, "x-weir-wanted" = "a number above 0 and at most 1, such as 0.25")
     )]
     pub cpu_share: Option<f64>,
-    /// Template of an address that answers GET with numbers about it, as a flat JSON object; read each second of a load. Left
-    /// out, there is none.
+    /// Template of an address that answers GET with numbers about it, as a flat JSON object; read each second of a load. With
+    /// `#name` at its end the response is text: the lines that are whole numbers are added up under that name. Left out, there is none.
     #[schemars(
         regex(pattern = "^http://[!-~ ]+$"),
         extend("x-weir-wanted" = "an address, such as \"http://127.0.0.1:{{ ports.stats }}/stats\"")

@@ -27,7 +27,8 @@ impl Load {
         differing(&[
             ("way in which requests arrive", self.kind != other.kind),
             ("series", self.series != other.series || self.saturating != other.saturating),
-            ("keeping of products", self.keep != other.keep),
+            ("keeping of products", self.keep != other.keep || self.restart != other.restart),
+            ("length of values", self.values != other.values),
             ("closing of connections", self.close != other.close),
             ("number of connections", self.connections != other.connections),
             ("number of streams", self.streams != other.streams),

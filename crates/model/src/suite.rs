@@ -140,8 +140,8 @@ pub struct Workload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
     pub origins: Option<u32>,
-    /// Headers that weir's origin sends with its answers; `Server` and `Content-Type` replace its own, and `Date = "now"` is the time of
-    /// each answer. A list of values repeats the header.
+    /// Headers that weir's origin sends with its answers; `Server` and `Content-Type` replace its own (`Content-Type = ""` leaves it out), and
+    /// `Date = "now"` is the time of each answer. A list of values repeats the header.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "forms::headers")]
     #[schemars(with = "BTreeMap<String, forms::Values>")]
     pub origin_headers: Vec<(String, String)>,
@@ -430,10 +430,16 @@ pub struct Load {
     /// When requests are sent.
     #[serde(flatten)]
     pub kind: LoadKind,
-    /// What is measured one after another without a restart of the product.
+    /// The points of a trial, measured one after another, without a restart of the product unless `restart` says so.
     #[serde(flatten, skip_serializing_if = "crate::is_default", deserialize_with = "Series::or_once")]
     #[schemars(with = "SeriesKeys")]
     pub series: Series,
+    /// Each point of the series has a start of its own: product and origin are started anew, and stores are empty.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub restart: bool,
+    /// The length of the values that each point of a key-value series writes, instead of the workload's `value`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<u64>,
     /// Connections, all up before the clock starts. Of a series over connections: the most.
     #[schemars(range(min = 1))]
     pub connections: u32,
@@ -478,6 +484,10 @@ pub struct Load {
     #[serde(with = "units::human", default = "ten_seconds")]
     #[schemars(with = "HumanDuration", extend("x-weir-positive" = true))]
     pub timeout: Duration,
+    /// How long connecting, with its handshake, may take. Left out, as long as a response.
+    #[serde(default, with = "units::human::option", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<HumanDuration>", extend("x-weir-positive" = true))]
+    pub connect_timeout: Option<Duration>,
     /// Faults that are provoked in the product meanwhile.
     #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
@@ -510,6 +520,11 @@ impl Load {
         }
     }
 
+    /// How many times a trial starts the product.
+    pub fn starts(&self) -> u32 {
+        if self.restart { self.series.points() } else { 1 }
+    }
+
     /// The estimated time of the load in one trial, without start-up of the product and settling. For a fixed number of
     /// requests it is their time at [`ASSUMED_RATE`], and at most their limit.
     pub fn estimated(&self) -> Duration {
@@ -532,7 +547,7 @@ impl Load {
 /// carries on one CPU that is some years old.
 pub const ASSUMED_RATE: u64 = 5000;
 
-/// What one trial measures, one after another, without a restart of the product.
+/// The points of one trial, measured one after another, without a restart of the product unless the load says `restart`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub enum Series {
     /// The load, once.

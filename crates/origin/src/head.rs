@@ -52,10 +52,11 @@ impl Headers {
         Headers(self.0.iter().cloned().chain(own).collect())
     }
 
-    /// All of a head for a body of this type, if it has one, by the names of HTTP/1.1 or HTTP/2.
+    /// All of a head for a body of this type, by the names of HTTP/1.1 or HTTP/2. An empty type is left out.
     fn listed<'a>(&'a self, content_type: Option<&'a str>, name: fn(&Header) -> &str, typed: &'a str) -> Listed<'a> {
         let mut all = [("", ""); ROOM];
         let given = self.0.iter().map(|header| (name(header), &*header.value));
+        let content_type = content_type.filter(|value| !value.is_empty());
         let mut count = 0;
         for (place, header) in all.iter_mut().zip(content_type.map(|value| (typed, value)).into_iter().chain(given)) {
             *place = header;
@@ -178,6 +179,11 @@ mod tests {
             "HTTP/1.1 200 OK\r\nserver: x\r\nETag: \"1\"\r\nContent-Length: 1\r\n\r\n"
         );
         assert_eq!(other.content_type, Some("text/html"));
+        let bare = given(&[("Server", "weir"), ("Content-Type", "")]);
+        assert_eq!(
+            head(&bare.now(), bare.content_type),
+            "HTTP/1.1 200 OK\r\nServer: weir\r\nContent-Length: 1\r\n\r\n"
+        );
         let (all, count) = other.now.http2(Some("a/b"));
         assert_eq!(all[..count], [("content-type", "a/b"), ("server", "x"), ("etag", "\"1\"")]);
     }

@@ -1,5 +1,6 @@
 //! Asks a product's parts for the numbers that they tell about themselves, each second of a load, and writes them into
-//! `monitor-<part>.csv`. [`crate::requester`] starts it.
+//! `monitor-<part>.csv`. [`crate::requester`] starts it. A response is a flat JSON object. With `#name` at the address's end it
+//! is text, and the lines that are whole numbers are added up under that name.
 //!
 //! It does not know what the numbers mean. A part that does not answer, because a fault has it, has no row for that second.
 
@@ -31,6 +32,10 @@ impl Monitors {
     /// Asks each part at its address, and writes into files in `folder`.
     pub fn start(parts: &[(String, String)], folder: &Path) -> Monitors {
         let start = |(part, address): &(String, String)| {
+            let (address, sum) = match address.split_once('#') {
+                Some((address, name)) => (address, Some(name.to_owned())),
+                None => (address.as_str(), None),
+            };
             let (http, path) = client(address)?;
             // A full disk shows when the measurement itself is written.
             let mut rows = csv::Writer::from_path(folder.join(format!("monitor-{part}.csv"))).ok()?;
@@ -38,7 +43,7 @@ impl Monitors {
             let ask = move || {
                 let _ = rows.write_record(["time_ms", "name", "value"]);
                 loop {
-                    write(&mut rows, &http, &path);
+                    write(&mut rows, &http, &path, sum.as_deref());
                     if stopped.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
                         return;
                     }
@@ -66,17 +71,24 @@ fn client(address: &str) -> Option<(Http, String)> {
     Some((Http::new(addr, WITHIN), format!("/{path}")))
 }
 
-/// Asks once, and writes a row for each number of the answer.
-fn write(rows: &mut csv::Writer<File>, http: &Http, path: &str) {
-    let answered = http.get(path).ok();
-    let numbers: Option<BTreeMap<String, serde_json::Value>> =
-        answered.and_then(|answer| serde_json::from_slice(&answer.body).ok());
-    let Some(numbers) = numbers else { return };
+/// Asks once, and writes a row for each number of the response, or their `sum` under its name.
+fn write(rows: &mut csv::Writer<File>, http: &Http, path: &str, sum: Option<&str>) {
+    let Ok(answer) = http.get(path) else { return };
+    let numbers: BTreeMap<String, serde_json::Value> = match sum {
+        Some(name) => summed(&answer.body).map(|sum| (name.to_owned(), sum.into())).into_iter().collect(),
+        None => serde_json::from_slice(&answer.body).unwrap_or_default(),
+    };
     let time_ms = jiff::Timestamp::now().as_millisecond().to_string();
     for (name, value) in numbers.iter().filter(|(_, value)| value.is_number()) {
         let _ = rows.write_record([&time_ms, &csv_cell(name), &value.to_string()]);
     }
     let _ = rows.flush();
+}
+
+/// The sum of the lines that are whole numbers; `None` where none is.
+fn summed(text: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(text);
+    text.lines().filter_map(|line| line.trim().parse::<u64>().ok()).reduce(u64::saturating_add)
 }
 
 #[cfg(test)]
@@ -85,6 +97,14 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+
+    /// A store may be made of several databases, each with a size.
+    #[test]
+    fn the_numbers_of_a_text_are_summed() {
+        let text = "total-files-size\n\nDB 0 (/data/0-0):\n1200\nDB 1 (/data/0-1):\n34";
+        assert_eq!(summed(text.as_bytes()), Some(1_234));
+        assert_eq!(summed(b"total-files-size\n"), None, "no database is open yet");
+    }
 
     #[test]
     fn numbers_are_kept_with_their_time_and_other_things_are_not() {

@@ -174,6 +174,10 @@ struct ToolOutput {
 pub enum Tool {
     /// wrk.
     Wrk,
+    /// wrk2.
+    Wrk2,
+    /// junoload.
+    Junoload,
     /// hey.
     Hey,
 }

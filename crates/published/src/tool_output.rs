@@ -1,4 +1,4 @@
-//! Prints each measurement in the format of the document's tool (wrk or hey), from a trial's record and histograms.
+//! Prints each measurement in the format of the document's tool, from a trial's record and histograms.
 //! [`sections`](crate::sections) calls [`items`].
 
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use hdrhistogram::Histogram;
 use weir_model::load::LoadResult;
 use weir_model::record::{Measurement, Point};
-use weir_model::suite::Entry;
+use weir_model::suite::{Entry, Series};
 
 use super::context::Context;
-use super::layout::{Order, Tool};
+use super::layout::Tool;
 use super::run_cases::RunCase;
 use weir_report::charts::note_broken;
 use weir_report::extra::Item;
@@ -24,12 +24,13 @@ const FOLDER: &str = "shaped";
 /// The file of a window's histograms.
 const LOG: &str = "latency.hlog";
 
-/// One text for each case and entry, with all blocks and rounds; empty when the document has no tool output.
+/// One text for each of the document's cases and each entry, with all blocks and rounds; empty when the document has no tool output.
 pub(super) fn items(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Item> {
     let Some(tool) = context.source.layout.tool() else { return Vec::new() };
     let mut texts = Vec::new();
-    for (case, entry) in context.document_order(Order::CaseProduct, |_| true) {
-        texts.extend(item(context.cases.run, case, entry, tool, broken));
+    let run = context.cases.run;
+    for case in context.source.cases().into_iter().filter_map(|name| context.cases.case(name)) {
+        texts.extend(run.suite.entries.iter().filter_map(|entry| item(run, case, entry, tool, broken)));
     }
     if texts.is_empty() {
         return Vec::new();
@@ -46,6 +47,14 @@ fn explanation(tool: Tool) -> &'static str {
             "As wrk prints a measurement. Req/Sec is of all threads together, divided by their number, where wrk takes each \
              thread by itself; requests/sec are answers of any kind, as wrk has it, and not right ones alone as elsewhere in \
              this report."
+        }
+        Tool::Wrk2 => {
+            "As wrk2 prints a measurement with --latency. Req/Sec is of all threads together, divided by their number; latency counts \
+             from when a request was due, as wrk2 has it; requests/sec are answers of any kind."
+        }
+        Tool::Junoload => {
+            "As junoload prints its final table. Latency counts from when a request was due, where junoload counts from when it was \
+             sent; a column of weir's own behind it has the requests that ended in a second."
         }
         Tool::Hey => {
             "As hey prints a measurement. Not measured, and 0 there: DNS-lookup (weir resolves names before it starts) and req \
@@ -66,6 +75,8 @@ fn item(run: &Run, case: &RunCase<'_>, entry: &Entry, tool: Tool, broken: &mut V
                         Account { title: &title, connections, result: load, latency: &latency, service: &service };
                     let drawn = match tool {
                         Tool::Wrk => formats::wrk(account),
+                        Tool::Wrk2 => formats::wrk2(account),
+                        Tool::Junoload => formats::junoload(account, case.name),
                         Tool::Hey => formats::hey(account),
                     };
                     text.push_str(&format!("# {name}\n{}\n\n", drawn.trim_matches('\n')));
@@ -90,8 +101,9 @@ fn loads<'a>(run: &Run, trial: &'a Trial, case: &RunCase<'_>) -> Vec<(String, u3
             .map(|(load, folder)| (format!("block {block}"), connections, load, folder))
             .collect();
     }
+    let word = if matches!(case.section.series, Series::Rounds(_)) { "round" } else { "point" };
     let of_point = |(point, folder): (&'a Point, PathBuf)| {
-        (format!("block {block}, round {}", point.point), point.connections, &point.load, folder)
+        (format!("block {block}, {word} {}", point.point), point.connections, &point.load, folder)
     };
     points.iter().zip(folders).map(of_point).collect()
 }

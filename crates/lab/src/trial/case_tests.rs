@@ -80,9 +80,12 @@ pub fn findings(trial: &TrialSpec<'_>, measurement: &Measurement) -> Vec<Finding
 }
 
 impl RunningTrial<'_> {
-    /// The keys with a time to live of the case; none where its values have none.
+    /// The keys with a time to live of the case; none where its values have none, or where stores are emptied between its windows.
     fn new_keys(&self) -> Vec<TestKey> {
         let workload = self.trial.workload;
+        if self.trial.load.restart {
+            return Vec::new();
+        }
         let ttl = workload.keyvalue.as_ref().and_then(|keyvalue| keyvalue.ttl);
         ttl.map_or_else(Vec::new, |ttl| TestKey::of_workload(workload.protocol.application(), ttl))
     }

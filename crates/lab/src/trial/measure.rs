@@ -120,7 +120,8 @@ pub fn follow(
 /// The longest time a client can take, whatever the product does: connecting and draining are each bounded by the timeout,
 /// warm-up and window by their lengths.
 pub fn longest(spec: &LoadSpec) -> Duration {
-    Duration::from_secs_f64(spec.warmup_s + spec.duration_s + 3.0 * spec.timeout_s + 30.0)
+    let timeout_s = spec.timeout_s.max(spec.connect_timeout_s.unwrap_or_default());
+    Duration::from_secs_f64(spec.warmup_s + spec.duration_s + 3.0 * timeout_s + 30.0)
 }
 
 /// Writes the samples of vitals and the CPU time that sampling took.

@@ -34,7 +34,7 @@ use weir_model::load::{DriverChoice, LoadNumbers};
 use weir_model::product::Product;
 use weir_model::record::{CaseId, Finding, MEASUREMENT_SCHEMA, Measurement, Point, TrialError, Verdict};
 use weir_model::speed::{self, BlockSpeeds};
-use weir_model::suite::{Load, Series, Workload};
+use weir_model::suite::{Entry, Load, Series, Workload};
 
 use crate::hosts::{Hosts, Reach, path_on_host};
 use crate::journal::JournalError;
@@ -70,8 +70,8 @@ pub struct TrialContext {
     pub driver: DriverChoice,
     /// Products of the run by name.
     pub products: BTreeMap<String, Product>,
-    /// The product that is the origin; `None` for weir's own.
-    pub origin: Option<String>,
+    /// The product that is the origin, and its profile; `None` for weir's own.
+    pub origin: Option<Entry>,
     /// Seed of the run.
     pub seed: u64,
     /// The key with which origins tag their answers, which products do not know.

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use weir_model::counters::OriginCounters;
 use weir_model::load::NAME_HEADER;
 use weir_model::origin::{OriginSpec, OriginTls};
-use weir_model::product::{ORIGIN_PROFILE, Product, ProductKind};
+use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, Role};
-use weir_model::suite::{Protocol, Workload};
+use weir_model::suite::{Entry, Protocol, Workload};
 use weir_vitals::Watched;
 
 use super::spec::is_real_time;
@@ -68,7 +68,7 @@ pub fn start(
     stop: &Stop,
 ) -> Result<RunningOrigin, Failure> {
     let own = own(context, trial, addrs, protocol)?;
-    let Some(name) = &context.origin else {
+    let Some(Entry { product: name, profile }) = &context.origin else {
         return Ok(RunningOrigin { addrs: addrs.to_vec(), kind: OriginKind::Own(own) });
     };
     let listen = addrs[0];
@@ -81,7 +81,7 @@ pub fn start(
     // The product listens on the same port.
     drop(own);
     let spec = LaunchSpec {
-        profile: ORIGIN_PROFILE,
+        profile,
         folder,
         listen,
         others: &[],

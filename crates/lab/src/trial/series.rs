@@ -10,7 +10,7 @@ use weir_model::Condition;
 use weir_model::counters::OriginCounters;
 use weir_model::load::SearchResult;
 use weir_model::product::{Product, ProductKind, is_levelled};
-use weir_model::record::{Measurement, Point, Warmup};
+use weir_model::record::{Finding, Measurement, Point, Warmup};
 use weir_model::suite::{Expect, Load, LoadKind, Series};
 use weir_model::units::Share;
 
@@ -82,6 +82,12 @@ pub fn measure_points(
         if let Some(part) = part(running_trial.trial.load, &point) {
             observer.notify(RunEvent::Part(part));
         }
+        if running_trial.trial.load.restart && point.point > 1 {
+            let stopped = running_trial.restart(&point, stop, observer)?;
+            if let Some(former) = measurement.points.last_mut() {
+                former.findings.extend(stopped);
+            }
+        }
         let mut measured = match &running_trial.trial.load.kind {
             LoadKind::Search { objective } => running_trial.search(&point, objective, stop, observer, measurement)?,
             _ => {
@@ -104,6 +110,23 @@ impl RunningTrial<'_> {
     /// Reads how fast the CPUs are, between windows.
     fn read_speed(&self, measurement: &mut Measurement) {
         measurement.speed.push(self.context.hosts.speeds(&self.context.placement));
+    }
+
+    /// Starts product and origin anew for a point, in a folder of its own. Returns what there is to say of how the former ended.
+    fn restart(
+        &mut self,
+        point: &PointSpec,
+        stop: &Stop,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<Finding>, Failure> {
+        let stopped = self.started.stop(self.product);
+        observer.notify(RunEvent::Stage("starting"));
+        // The last point's folder is the trial's own, in which the first start is.
+        let folder = self.trial.folder.join(format!("start-{}", point.point));
+        let trial = TrialSpec { folder: &folder, ..*self.trial };
+        self.started = Stack::start(self.context, &trial, self.product, stop)?;
+        (self.target, self.expect) = self.started.verify(self.context, &trial, self.product, stop, observer)?;
+        Ok(stopped)
     }
 
     /// Makes a folder of the trial.

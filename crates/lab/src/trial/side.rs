@@ -44,7 +44,7 @@ impl<'a> Side<'a> {
 
     /// Ends it.
     pub fn stop(self) {
-        let RunningTrial { product, started, .. } = self.running;
+        let RunningTrial { product, mut started, .. } = self.running;
         let _ = started.stop(product);
     }
 

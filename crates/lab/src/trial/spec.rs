@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use weir_model::keyvalue::ValueSize;
 use weir_model::load::{LoadProtocol, LoadSpec, Names, RandomDuration, RequestSpec, Target};
 use weir_model::protocol::Application;
 use weir_model::suite::{Expect, LoadKind};
@@ -27,7 +28,11 @@ pub fn load_spec(
         (LoadKind::Closed | LoadKind::Search { .. } | LoadKind::Open { .. }, _) => LoadKind::Closed,
     };
     let plain = LoadSpec::new(Target::tcp(target, authority), trial.workload.request.clone(), expect.clone());
-    let keyvalue = trial.workload.keyvalue.clone();
+    let mut keyvalue = trial.workload.keyvalue.clone();
+    let value = trial.load.values.get(point.point.saturating_sub(1) as usize);
+    if let (Some(keyvalue), Some(value)) = (&mut keyvalue, value) {
+        keyvalue.value = ValueSize::Fixed(*value);
+    }
     let requests = match &keyvalue {
         Some(keyvalue) => RequestSpec::operations(&keyvalue.operations),
         None => plain.requests.clone(),
@@ -51,6 +56,7 @@ pub fn load_spec(
         real_time: is_real_time(context, trial),
         duration_s: trial.load.duration.as_secs_f64(),
         timeout_s: trial.load.timeout.as_secs_f64(),
+        connect_timeout_s: trial.load.connect_timeout.map(|timeout| timeout.as_secs_f64()),
         leave_queue: trial.load.leaves_queue(),
         seed: seed(context.seed, trial.planned.block, point.point),
         driver: context.driver,

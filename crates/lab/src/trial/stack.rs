@@ -204,9 +204,10 @@ impl Stack {
     }
 
     /// Ends both. Returns what there is to say of how they ended.
-    pub fn stop(self, product: &Product) -> Vec<Finding> {
-        let of_product = self.running.and_then(|running| running.stop(product));
-        of_product.into_iter().chain(self.origin.stop()).collect()
+    pub fn stop(&mut self, product: &Product) -> Vec<Finding> {
+        let of_product = self.running.take().and_then(|running| running.stop(product));
+        let origin = std::mem::replace(&mut self.origin, RunningOrigin::absent());
+        of_product.into_iter().chain(origin.stop()).collect()
     }
 }
 

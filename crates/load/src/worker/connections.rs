@@ -425,7 +425,7 @@ impl<P: Protocol> Worker<P> {
     /// A slot began to connect a timeout ago, or has done so again since.
     pub(super) fn check_connect_timeout<I: Io>(&mut self, io: &mut I, id: SlotId, now: u64) {
         let slot = self.pool.slot(id);
-        let until = slot.connecting_since.saturating_add(self.plan.timeout);
+        let until = slot.connecting_since.saturating_add(self.plan.connect_timeout);
         match slot.state {
             SlotState::Connecting | SlotState::Handshaking if until > now => self.connector.timeouts.watch(id, until),
             SlotState::Connecting => {

@@ -64,7 +64,7 @@ impl Connector {
             at_once: plan.connecting_at_once,
             gap: plan.connect_gap,
             first_connections: share.connections.into(),
-            timeout: plan.timeout,
+            timeout: plan.connect_timeout,
             attempts: 0,
             connecting: 0,
             up: 0,

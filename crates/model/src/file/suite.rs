@@ -15,6 +15,7 @@ use super::{Catalogue, NAME_WANTED, is_name, read, schema};
 use crate::InputError;
 use crate::as_published::AsPublished;
 use crate::filter::fits;
+use crate::keyvalue::{LEAST_VALUE, LONGEST_VALUE};
 use crate::load::{MOST_ORIGIN_HEADERS, name_header, origin_header};
 use crate::product::ORIGIN_PROFILE;
 use crate::suite::{
@@ -493,6 +494,16 @@ impl Checks<'_, '_> {
             (&load.kind, &load.series)
         {
             error(key, "a search is no series: it finds one rate", &format!("no {key}"));
+        }
+        if load.restart && (load.series == Series::Once || load.keep || load.steady.is_some()) {
+            error("restart", "a load of one point, or one with keep or steady", "a series without either");
+        }
+        let fits = |value: &u64| (LEAST_VALUE..=LONGEST_VALUE).contains(value);
+        if !load.values.is_empty()
+            && (load.values.len() != load.series.points() as usize || !load.values.iter().all(fits))
+        {
+            let found = format!("found the lengths {:?}, and {} points", load.values, load.series.points());
+            error("values", &found, &format!("a length of {LEAST_VALUE} to {LONGEST_VALUE} bytes for each point"));
         }
         let lone =
             load.series == Series::Once && !matches!(load.kind, LoadKind::Search { .. } | LoadKind::Count { .. });

@@ -91,8 +91,11 @@ pub struct LoadSpec {
     /// Seconds measured. For [`LoadKind::Count`] the upper bound. For a replay the time of its last request: its window goes on until
     /// the last response, by `timeout_s` at most.
     pub duration_s: f64,
-    /// Seconds an answer, or a connection, may take.
+    /// Seconds a response may take.
     pub timeout_s: f64,
+    /// Seconds connecting may take; absent: as long as a response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_timeout_s: Option<f64>,
     /// Requests that wait for a connection when the warm-up or the window ends are dropped instead of sent later. For open loads
     /// that are more than can be carried on purpose: the queue of the warm-up would fill the window.
     #[serde(default)]
@@ -134,6 +137,7 @@ impl LoadSpec {
             warmup_s: 0.0,
             duration_s: 1.0,
             timeout_s: 10.0,
+            connect_timeout_s: None,
             leave_queue: false,
             seed: 1,
             driver: DriverChoice::Auto,

@@ -207,7 +207,11 @@ prop_compose! {
         let steady = steady.filter(|most| !most.is_zero());
         let lone = series == Series::Once && matches!(kind, LoadKind::Open { .. } | LoadKind::Closed);
         let faults: Vec<_> = faults.into_iter().filter(|fault| lone && fault.end() <= duration).collect();
+        let restart = series != Series::Once && !keep && steady.is_none();
         Load {
+            restart,
+            values: if restart { vec![2_000; series.points() as usize] } else { Vec::new() },
+            connect_timeout: restart.then_some(timeout),
             keep: keep && faults.is_empty(),
             faults,
             name: name.clone(),

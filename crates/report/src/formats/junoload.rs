@@ -1,9 +1,8 @@
 //! Prints a result as junoload does: a table with a row for each operation. Its requests a second are the inverse of the mean
 //! latency, whatever was done in a second; a column of ours behind it has those that ended in one. Called by `weir load
-//! --format junoload`.
+//! --format junoload` and by `weir-published`.
 
 use askama::Template;
-use weir_model::load::LoadSpec;
 
 use super::Account;
 use super::operations::{self, Row};
@@ -15,9 +14,9 @@ struct Junoload {
     all: Row,
 }
 
-/// junoload's final table.
-pub fn junoload(account: Account<'_>, spec: &LoadSpec) -> String {
-    format!("{}\n", Junoload { rows: operations::rows(account, spec), all: operations::all(account, "All") })
+/// junoload's final table. `only` names the operation where there is one alone.
+pub fn junoload(account: Account<'_>, only: &str) -> String {
+    format!("{}\n", Junoload { rows: operations::rows(account, only), all: operations::all(account, "All") })
 }
 
 impl Junoload {

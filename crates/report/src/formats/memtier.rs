@@ -3,7 +3,7 @@
 //! together, so these fields are empty. Called by `weir load --format memtier`.
 
 use askama::Template;
-use weir_model::load::{LoadSpec, Quantiles};
+use weir_model::load::Quantiles;
 
 use super::Account;
 use super::operations::{self, Row};
@@ -19,9 +19,9 @@ struct Memtier {
     lines: Vec<String>,
 }
 
-/// memtier_benchmark's table.
-pub fn memtier(account: Account<'_>, spec: &LoadSpec) -> String {
-    let rows = operations::rows(account, spec);
+/// memtier_benchmark's table. `only` names the operation where there is one alone.
+pub fn memtier(account: Account<'_>, only: &str) -> String {
+    let rows = operations::rows(account, only);
     let named = |name: &str| rows.iter().find(|row| row.name == name);
     let found = found(account, &rows);
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max(6) + 1;

@@ -2,7 +2,7 @@
 //! and `memtier`.
 
 use weir_model::keyvalue::Operation;
-use weir_model::load::{LoadSpec, Quantiles};
+use weir_model::load::Quantiles;
 
 use super::Account;
 
@@ -19,8 +19,8 @@ pub struct Row {
     pub rate: f64,
 }
 
-/// A row for each operation of the load, in the order in which tools have them.
-pub fn rows(account: Account<'_>, spec: &LoadSpec) -> Vec<Row> {
+/// A row for each operation of the load, in the order in which tools have them. `only` names it where there is one kind alone.
+pub fn rows(account: Account<'_>, only: &str) -> Vec<Row> {
     let result = account.result;
     let row = |name: &str, latency: &Quantiles, errors| {
         let (first, rest) = name.split_at(name.len().min(1));
@@ -28,9 +28,7 @@ pub fn rows(account: Account<'_>, spec: &LoadSpec) -> Vec<Row> {
         Row { name, latency: latency.clone(), errors, rate: latency.count as f64 / account.seconds() }
     };
     if result.by_request.is_empty() {
-        // There is only one kind.
-        let name = spec.requests.first().map(|request| request.name()).unwrap_or_default();
-        return vec![row(&name, &result.latency, result.window.error_count())];
+        return vec![row(only, &result.latency, result.window.error_count())];
     }
     let mut rows: Vec<Row> = result.by_request.iter().map(|kind| row(&kind.name, &kind.latency, kind.errors)).collect();
     rows.sort_by_key(|row| row.name.parse::<Operation>().ok());

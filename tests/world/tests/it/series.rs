@@ -108,6 +108,41 @@ fn every_point_of_a_series_is_whole_and_by_itself() {
     }
 }
 
+/// How often the product of a trial was started, by what each start left behind.
+fn starts(scenario: &Scenario, m: &Measurement) -> usize {
+    let trial = scenario.trial_folder(m);
+    ["", "start-2", "start-3"].iter().filter(|start| trial.join(start).join("product/exit.json").is_file()).count()
+}
+
+#[test]
+fn each_point_has_a_start_of_its_own_where_the_load_says_so() {
+    let (_folder, scenario, [one, each]) = measure([
+        "one kind = \"open\"; rate = 1000; shares = [0.5, 0.75, 1.0]; warmup = \"0s\"",
+        "each kind = \"open\"; rate = 1000; shares = [0.5, 0.75, 1.0]; restart = true; warmup = \"0s\"",
+    ]);
+    for (measured, wanted) in [(one, 1), (each, 3)] {
+        for m in &measured {
+            let wanted = if m.case.product == "direct" { 0 } else { wanted };
+            assert_eq!((right(m), starts(&scenario, m)), (vec![500, 750, 1_000], wanted), "{:?}", m.case);
+        }
+    }
+}
+
+/// A way takes 20 ms, so that connecting takes 40.
+#[test]
+fn connecting_may_take_another_time_than_an_answer() {
+    let failed = |limit: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = scenario(folder.path()).with_latency(20_000_000);
+        let times = format!("timeout = \"5s\"\nconnect_timeout = \"{limit}\"\nwarmup = \"0s\"\nduration = \"1s\"");
+        let load = format!("kind = \"open\"\nrate = 100\nconnections = 4\n{times}");
+        scenario.run(&suite(&head("\"direct\""), "", &load)).unwrap();
+        scenario.measured().remove(0).error.map(|error| error.message)
+    };
+    assert!(failed("10ms").is_some_and(|why| why.contains("connect")));
+    assert_eq!(failed("200ms"), None);
+}
+
 /// Six seconds cannot show a level; twenty of a rate that does not change do.
 #[test]
 fn a_product_is_warmed_up_until_it_is_steady() {

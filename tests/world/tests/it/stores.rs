@@ -61,6 +61,25 @@ fn every_operation_is_answered_rightly_by_every_protocol() {
     }
 }
 
+/// Messages are padded to eight bytes, and so are the lengths.
+#[test]
+fn points_write_values_of_their_own_length_where_the_load_says_so() {
+    let workload =
+        "[[workload]]\nname = \"mix\"\nprotocol = \"juno\"\nkeyvalue = { operations = \"C:1\", value = 104 }\n";
+    let sent = |more: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let load =
+            format!("kind = \"open\"\nrate = 1000\nshares = [0.5, 1.0]\nwarmup = \"0s\"\nduration = \"1s\"\n{more}\n");
+        let m = run(folder.path(), "\"juno\"", workload, &load).remove(0);
+        let windows = m.windows();
+        let right: Vec<u64> = windows.iter().map(|load| load.window.right).collect();
+        assert_eq!((right, m.error.as_ref()), (vec![500, 1_000], None), "{:?}", m.findings);
+        windows.iter().map(|load| load.window.bytes_out / load.window.right).collect::<Vec<_>>()
+    };
+    let (alike, own) = (sent(""), sent("restart = true\nvalues = [2000, 200]"));
+    assert_eq!((own[0] - alike[0], own[1] - alike[1]), (1_896, 96), "{alike:?}, {own:?}");
+}
+
 /// A load of 200 a second, and what happens to the store at two seconds for one.
 fn disturbed(what: &str) -> Measurement {
     let folder = tempfile::tempdir().unwrap();

@@ -90,6 +90,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
         warmup_s,
         duration_s,
         timeout_s: args.answers.timeout.0.as_secs_f64(),
+        connect_timeout_s: None,
         leave_queue: false,
         seed: args.load.seed,
         driver: args.connections.driver,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use weir_install::Installed;
 use weir_lab::skipped;
-use weir_model::product::{ORIGIN_PROFILE, Product};
+use weir_model::product::Product;
 use weir_model::record::Skipped;
 use weir_model::suite::{Entry, Suite};
 
@@ -19,7 +19,9 @@ use crate::exit::Failure;
 /// The first of them, where the user named products or it is the origin; that nothing is left to run.
 pub fn fitting(mut resolved: ResolvedSuite, installed: &BTreeMap<String, Installed>) -> Result<ResolvedSuite, Failure> {
     if let Some(origin) = &resolved.suite.origin {
-        fits(origin, ORIGIN_PROFILE, &resolved.products, installed)?;
+        let product = resolved.products.get(origin);
+        let profile = product.map(|product| product.origin_profile(&resolved.suite.name)).unwrap_or_default();
+        fits(origin, &profile, &resolved.products, installed)?;
     }
     let entries = resolved.suite.entries.clone();
     for Entry { product, profile } in &entries {

@@ -25,13 +25,14 @@ pub struct Outcome<'a> {
 /// The result as that tool prints it.
 pub fn text(format: FormatArg, outcome: Outcome<'_>, fail_if: &[Condition]) -> String {
     let account = outcome.account();
+    let only = outcome.spec.requests.first().map(|request| request.name()).unwrap_or_default();
     let mut text = match format {
         FormatArg::Wrk => formats::wrk(account),
         FormatArg::Wrk2 => formats::wrk2(account),
         FormatArg::Hey => formats::hey(account),
         FormatArg::Ab => formats::ab(account, outcome.spec),
-        FormatArg::Junoload => formats::junoload(account, outcome.spec),
-        FormatArg::Memtier => formats::memtier(account, outcome.spec),
+        FormatArg::Junoload => formats::junoload(account, &only),
+        FormatArg::Memtier => formats::memtier(account, &only),
         FormatArg::Hgrm => return percentiles(outcome),
         FormatArg::K6 => formats::k6(account, fail_if),
         FormatArg::Vegeta => formats::vegeta(account),
