@@ -104,8 +104,9 @@ fn is_asked(suite: &Suite, catalogue: &Catalogue, row: &Published) -> Result<(),
     match row.metric.as_str() {
         // What the machines were, which a suite cannot ask for, and threads, of which weir's client has one a CPU.
         "memory" | "client-threads" | "cpus" | "cores-per-socket" | "disk" => Ok(()),
-        // The load came from several processes of several clients, and weir's from one; the size of a store is what came of it.
-        "clients" | "client-rate" | "client-connections" | "storage-size" => Ok(()),
+        "clients" => same("clients", f64::from(load_of(suite, row)?.clients.unwrap_or_default())),
+        // Each client was several processes, and weir's is one; the size of a store is what came of it.
+        "client-rate" | "client-connections" | "storage-size" => Ok(()),
         // What junodb is as packaged, and as-published leaves it so.
         "proxy-workers" | "storage-workers" | "write-quorum" => Ok(()),
         "storage-servers" => {
