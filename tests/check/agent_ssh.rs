@@ -22,6 +22,7 @@ fn connect(machines: &Machines, machine: &Machine, run: &str) -> Result<Arc<dyn 
     let spec = HostSpec {
         name: machine.name.clone(),
         roles: vec![Role::Proxy],
+        parts: Vec::new(),
         reach: Reach::Ssh { destination: machine.name.clone(), config: Some(machines.config()) },
         address: Some(machine.address.into()),
         cpus: None,

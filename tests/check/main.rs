@@ -28,6 +28,7 @@ mod published_suites;
 mod quick;
 mod series;
 mod served;
+mod spread_stores;
 mod telemetry;
 mod terraform;
 mod topologies;

@@ -30,7 +30,7 @@ fn short() -> String {
 }
 
 /// Machines that have this machine's products and clocks so many seconds ahead, and the topology with a role on each.
-fn with_roles(folder: &Path, roles: &[(&str, i64)]) -> (Machines, String) {
+pub(super) fn with_roles(folder: &Path, roles: &[(&str, i64)]) -> (Machines, String) {
     let setup = |(_, clock_ahead_s): &(&str, i64)| Setup {
         weir_home: Some(home()),
         clock_ahead_s: *clock_ahead_s,
@@ -49,7 +49,7 @@ fn three(folder: &Path) -> (Machines, String) {
     with_roles(folder, &[("client", 0), ("proxy", 5_000), ("origin", -3)])
 }
 
-fn command(machines: &Machines, folder: &Path, hosts: &str) -> Command {
+pub(super) fn command(machines: &Machines, folder: &Path, hosts: &str) -> Command {
     let suite = folder.join("suite.toml").display().to_string();
     command_of(&suite, "full", machines, folder, hosts)
 }
@@ -59,7 +59,7 @@ fn command_of(suite: &str, scale: &str, machines: &Machines, folder: &Path, host
     machines.weir(&["run", suite, "--yes", "--quiet", "--scale", scale, "--topology", hosts, "--out", &out])
 }
 
-fn clean(machines: &Machines, count: usize) {
+pub(super) fn clean(machines: &Machines, count: usize) {
     for index in 0..count {
         let machine = machines.get(index);
         until(&format!("nothing of weir's on {}", machine.name), Duration::from_secs(30), || {

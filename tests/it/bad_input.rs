@@ -49,6 +49,47 @@ fn flags_of_pods_are_for_pods_and_need_kubectl() {
 }
 
 #[test]
+fn parts_that_cannot_be_where_the_topology_has_them_are_refused_with_line_and_key() {
+    let scratch = scratch();
+    let file = scratch.path().join("hosts.toml");
+    let path = file.to_str().expect("UTF-8").to_owned();
+    let out = scratch.path().join("run");
+    let host = |k: usize, roles: &str| {
+        format!("[[host]]\nname = \"h{k}\"\nroles = [{roles}]\nssh = \"h{k}.test\"\naddress = \"10.0.0.{k}\"\n")
+    };
+    let refused_for = |roles: [&str; 3], product: &str, words: &[&str]| {
+        let text: String = roles.iter().enumerate().map(|(k, roles)| host(k + 1, roles)).collect();
+        std::fs::write(&file, text).expect("written");
+        let out = out.to_str().expect("UTF-8");
+        refused(
+            &["run", "juno", "--products", product, "--scale", "smoke", "--topology", &path, "--out", out],
+            2,
+            words,
+        );
+    };
+    let line = |line: usize| format!("{path}:{line}: host");
+    let at = line(13) + "[2].roles: no product has a part store-9";
+    refused_for(["\"client\"", "\"proxy\"", "\"proxy:store-9\""], "quorum", &[&at, "proxy:front"]);
+    let at = line(13) + "[2].roles: quorum has no part replica-1";
+    refused_for(
+        ["\"client\"", "\"proxy\", \"proxy:store-1\"", "\"proxy:replica-1\""],
+        "quorum",
+        &[&at, "proxy:store-2"],
+    );
+    let at = line(1) + ": no host has the part store-2 of quorum";
+    refused_for(
+        ["\"client\"", "\"proxy:front\"", "\"proxy:store-1\""],
+        "quorum",
+        &[&at, "[\"proxy:store-2\"] at a host"],
+    );
+    let at = line(13) + "[2].roles: proxy:store-1 is a role of host[1], \"h2\", too";
+    refused_for(["\"client\"", "\"proxy:store-1\"", "\"proxy:store-1\""], "quorum", &[&at, "each part at one host"]);
+    let at = line(1) + ": no host has the role origin, and direct needs one";
+    refused_for(["\"client\"", "\"proxy\"", "\"proxy:store-1\""], "direct,quorum", &[&at, "roles = [\"origin\"]"]);
+    assert!(!out.exists(), "nothing was started");
+}
+
+#[test]
 fn a_wrong_suite_file_is_refused_with_line_and_key() {
     let scratch = scratch();
     let path = scratch.path().join("wrong.toml");

@@ -102,6 +102,7 @@ fn is_asked(suite: &Suite, catalogue: &Catalogue, row: &Published) -> Result<(),
         false => Err(format!("{what} is {own}, and {number} was published")),
     };
     match row.metric.as_str() {
+        "clients" => same("clients", f64::from(load_of(suite, row)?.clients.unwrap_or_default())),
         "proxy-workers" => in_file(
             catalogue,
             "proxy.toml.j2",

@@ -31,7 +31,7 @@ const OUTSIDE: f64 = 0.05;
 const MOVABLE: f64 = 0.01;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let given = e.placement.proxy.len() as f64;
+    let given = f64::from(e.product_cpus);
     let used = e.role(Role::Proxy)?.cores_busy;
     // A product that others have started has the CPUs that they gave it.
     if !e.proxied || given == 0.0 {

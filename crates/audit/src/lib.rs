@@ -88,8 +88,10 @@ pub struct Evidence<'a> {
     pub hosts: &'a [HostRecord],
     /// By how much that was sampled too late, seconds.
     pub vitals_late_s: f64,
-    /// CPUs of the roles.
+    /// CPUs of the roles, on the first host of each.
     pub placement: &'a Placement,
+    /// How many CPUs the product was given on all hosts where its parts are; 0 where others gave it its own.
+    pub product_cpus: u32,
     /// Connections of the load.
     pub connections: u32,
     /// Each request has one of its own.
@@ -390,6 +392,7 @@ pub(crate) mod fixture {
                 hosts: &self.hosts,
                 vitals_late_s: self.vitals_late_s,
                 placement: &self.placement,
+                product_cpus: self.placement.proxy.len() as u32,
                 connections: 64,
                 close: self.close,
                 requests: self.requests,
@@ -489,6 +492,7 @@ pub(crate) mod fixture {
             HostRecord {
                 name: name.into(),
                 roles: vec![role],
+                parts: Vec::new(),
                 machine: name.into(),
                 address: Some(address),
                 cpus: vec![0, 1],

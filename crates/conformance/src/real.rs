@@ -1,6 +1,7 @@
 //! The testbed of a real product in front of weir's origins, or alone where it holds the data itself. It is built from the
 //! same parts as a trial, without its load. `run` starts and restarts it for the checks.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -115,6 +116,7 @@ impl<'a> RealTestbed<'a> {
         let spec = LaunchSpec {
             profile: self.spec.profile,
             folder: self.folder().join(format!("start-{}", self.starts)),
+            elsewhere: &BTreeMap::new(),
             listen,
             others: &[],
             origins: &self.origin_addrs,
@@ -186,7 +188,7 @@ impl<'a> RealTestbed<'a> {
 
     fn watched(&self) -> Result<Vec<Watched>, String> {
         let running = self.running.as_ref().ok_or("the product does not run")?;
-        Ok(running.watched(Role::Proxy))
+        Ok(running.watched(Role::Proxy, self.spec.launcher.host.as_ref()))
     }
 
     fn load(&mut self) -> Result<LoadSample, String> {

@@ -119,7 +119,8 @@ pub const BOOTSTRAP_WORD: &str = "weir-bootstrap";
 /// `want` and then reads the binary; `weir-bootstrap ready`; and becomes the agent. Nothing may be sent to it before that word
 /// but the binary, because what reads it may read ahead.
 ///
-/// The name of what is being copied is nobody else's: machines of a cluster may have one home, and equal process numbers.
+/// The name of what is being copied is nobody else's: machines of a cluster may have one home, and equal process numbers. A copy that
+/// another of them was quicker with stays: agents run from it, and start supervisors by its path.
 ///
 /// One line without single quotes and exclamation marks, because the login shell that hands it to `sh` may be csh or fish.
 pub const BOOTSTRAP: &str = concat!(
@@ -127,7 +128,8 @@ pub const BOOTSTRAP: &str = concat!(
     r#"same() { test "$(sha256sum <"$1" 2>/dev/null | cut -c1-64)" = "$2"; }; "#,
     r#"if test -x "$f" && same "$f" "$1"; then echo "weir-bootstrap have $(uname -sm)"; else "#,
     r#"echo "weir-bootstrap want $(uname -sm)"; u=$(umask); umask 077; "#,
-    r#"mkdir -p "$d" && t=$(mktemp "$f.XXXXXX") && head -c "$2" >"$t" && same "$t" "$1" && chmod 700 "$t" && mv "$t" "$f" || "#,
+    r#"mkdir -p "$d" && t=$(mktemp "$f.XXXXXX") && head -c "$2" >"$t" && same "$t" "$1" && chmod 700 "$t" && "#,
+    r#"{ { ln "$t" "$f" 2>/dev/null || same "$f" "$1"; } && rm -f "$t" || mv "$t" "$f"; } || "#,
     r#"{ rm -f "$t"; echo "weir was not copied whole to $f" >&2; exit 3; }; umask "$u"; fi; "#,
     r#""$f" --version </dev/null >/dev/null || { echo "weir does not run there. Where its C library is missing or too "#,
     r#"old, one runs that make dist has built" >&2; exit 3; }; "#,
@@ -274,6 +276,28 @@ mod tests {
         std::fs::write(&file, "#!/bin/sh\necho mallory\n").expect("written");
         let third = bootstrap(home.path(), &weir, &bytes, &[]);
         assert_eq!(text(&third.stdout), text(&first.stdout));
+    }
+
+    #[test]
+    fn a_copy_that_another_machine_with_this_home_was_quicker_with_stays() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let home = tempfile::tempdir().expect("a temporary folder");
+        let (bytes, weir) = program();
+        let (programs, quicker) = (home.path().join("programs"), home.path().join("quicker"));
+        std::fs::create_dir(&programs).expect("made");
+        std::fs::write(&quicker, &bytes).expect("written");
+        // Between the question whether it is there and its own copy, the other's appears.
+        let script = format!("#!/bin/sh\nmv {} \"${{1%.XXXXXX}}\"\nexec /usr/bin/mktemp \"$1\"\n", quicker.display());
+        std::fs::write(programs.join("mktemp"), script).expect("written");
+        std::fs::set_permissions(programs.join("mktemp"), PermissionsExt::from_mode(0o755)).expect("set");
+        std::fs::set_permissions(&quicker, PermissionsExt::from_mode(0o700)).expect("set");
+        let inode = std::fs::metadata(&quicker).expect("there").ino();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").expect("a path"));
+        let output = bootstrap(home.path(), &weir, &bytes, &[("PATH", &path)]);
+        assert!(text(&output.stdout).contains("weir-bootstrap ready"), "{}", text(&output.stderr));
+        let files: Vec<_> = std::fs::read_dir(home.path().join("bin")).expect("made").flatten().collect();
+        let [file] = files.as_slice() else { panic!("{files:?}") };
+        assert_eq!(file.metadata().expect("there").ino(), inode);
     }
 
     #[test]

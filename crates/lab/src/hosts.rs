@@ -1,4 +1,4 @@
-//! Which host each role of a run has. [`crate::trial`] starts roles by it.
+//! Which host each role of a run has, and each part of a product that has one of its own. [`crate::trial`] starts roles by it.
 //!
 //! A run with all roles on this machine has one host, three times. It does not know how a host is reached.
 
@@ -16,6 +16,8 @@ use weir_model::clock::ClockReading;
 use weir_model::product::Product;
 use weir_model::record::{HostClock, HostRecord, Role};
 use weir_model::speed::HostSpeed;
+use weir_model::suite::Load;
+use weir_product::launch::Installed;
 use weir_vitals::Watched;
 
 /// Reaches hosts again.
@@ -54,21 +56,42 @@ pub struct Hosts {
     pub clients: Vec<Arc<dyn Host>>,
     /// Where products run.
     pub proxy: Arc<dyn Host>,
-    /// Where origins run; at least one. What needs one origin has the first.
+    /// The hosts of parts that do not run there, by the part's name.
+    pub parts: BTreeMap<String, PartHost>,
+    /// The hosts of origins; none only if no product of the run needs one. A workload with one origin has the first.
     pub origins: Vec<Arc<dyn Host>>,
+}
+
+/// The host of a part.
+#[derive(Debug, Clone)]
+pub struct PartHost {
+    /// The host.
+    pub host: Arc<dyn Host>,
+    /// The products there, where they may be others than on the proxy's host.
+    pub installed: Option<BTreeMap<String, Installed>>,
 }
 
 impl Hosts {
     /// All roles on one host.
     pub fn one(host: &Arc<dyn Host>) -> Hosts {
-        Hosts { clients: vec![Arc::clone(host)], proxy: Arc::clone(host), origins: vec![Arc::clone(host)] }
+        let role = || vec![Arc::clone(host)];
+        Hosts { clients: role(), proxy: Arc::clone(host), parts: BTreeMap::new(), origins: role() }
     }
 
     /// Each of them once: the proxy's first.
     pub fn each(&self) -> Vec<&Arc<dyn Host>> {
         let mut names = BTreeSet::new();
-        let all = [&self.proxy].into_iter().chain(&self.origins).chain(&self.clients);
+        let all = [&self.proxy].into_iter().chain(self.part_hosts()).chain(&self.origins).chain(&self.clients);
         all.filter(|host| names.insert(host.facts().name.as_str())).collect()
+    }
+
+    fn part_hosts(&self) -> impl Iterator<Item = &Arc<dyn Host>> {
+        self.parts.values().map(|part| &part.host)
+    }
+
+    /// The parts that a host has of those that do not run on the proxy's.
+    pub fn parts_on<'h>(&'h self, host: &'h Arc<dyn Host>) -> impl Iterator<Item = &'h String> {
+        self.parts.iter().filter(|(_, part)| is_same_host(&part.host, host)).map(|(name, _)| name)
     }
 
     /// The host from which weir's own requests come, and the one of a single client.
@@ -76,9 +99,15 @@ impl Hosts {
         &self.clients[0]
     }
 
-    /// The host of a single origin.
+    /// The hosts whose clients make a load.
+    pub fn clients_of(&self, load: &Load) -> &[Arc<dyn Host>] {
+        let most = load.clients.map_or(self.clients.len(), |most| most as usize);
+        &self.clients[..most.min(self.clients.len())]
+    }
+
+    /// The host of a single origin; where no product needs one, a client's.
     pub fn origin(&self) -> &Arc<dyn Host> {
-        &self.origins[0]
+        self.origins.first().unwrap_or(self.client())
     }
 
     /// The clock of the machine where weir runs.
@@ -97,18 +126,43 @@ impl Hosts {
         self.clients.iter().chain(&self.origins).all(|host| host.at(now).mono_ns == now.mono_ns)
     }
 
-    /// The CPUs that a role has on one of its hosts. `placement` has those of its first one; another host of that machine, such as a
-    /// namespace, has the same, and another machine all of its own.
+    /// The CPUs that a role has on one of its hosts. `placement` has those of its first one. Another host of that machine, such as a
+    /// namespace, has the same, unless it has parts of a product: these, and another machine, have all of their own.
     pub fn cpus(&self, role: Role, host: &Arc<dyn Host>, placement: &Placement) -> Vec<u32> {
         let first = match role {
             Role::Client => self.client(),
             Role::Proxy => &self.proxy,
             Role::Origin => self.origin(),
         };
-        match first.facts().machine == host.facts().machine {
-            true => placement.of(role).to_vec(),
-            false => host.facts().cpus.clone(),
+        match role {
+            Role::Proxy if !is_same_host(first, host) => self.own_cpus(role, host),
+            _ if first.facts().machine == host.facts().machine => placement.of(role).to_vec(),
+            _ => host.facts().cpus.clone(),
         }
+    }
+
+    /// The CPUs of a host for one of its roles: all that it has, divided where it has several roles.
+    fn own_cpus(&self, role: Role, host: &Arc<dyn Host>) -> Vec<u32> {
+        let cpus = &host.facts().cpus;
+        let whole = self.roles(host).len() == 1;
+        if whole { cpus.clone() } else { Placement::automatic(cpus).of(role).to_vec() }
+    }
+
+    /// The parts of a product that do not run on the proxy's host. The one that clients talk to does.
+    pub fn parts_elsewhere<'h>(&'h self, product: &'h Product) -> impl Iterator<Item = (&'h String, &'h PartHost)> {
+        let parts = product.program().and_then(|program| program.parts.split_last());
+        let others = parts.into_iter().flat_map(|(_, others)| others);
+        others.filter_map(|part| self.parts.get_key_value(&part.name))
+    }
+
+    /// How many CPUs a product has on all hosts where its parts run. `placement` has those of the proxy's.
+    pub fn product_cpus(&self, product: &Product, placement: &Placement) -> usize {
+        let elsewhere = self.parts_elsewhere(product).map(|(_, part)| &part.host);
+        let cpus = [&self.proxy].into_iter().chain(elsewhere).flat_map(|host| {
+            let cpus = self.cpus(Role::Proxy, host, placement);
+            cpus.into_iter().map(|cpu| (host.facts().machine.as_str(), cpu))
+        });
+        cpus.collect::<BTreeSet<_>>().len()
     }
 
     /// How fast the roles' CPUs are now, each machine's once; a host that cannot say it is left out.
@@ -131,7 +185,7 @@ impl Hosts {
     pub fn roles(&self, host: &Arc<dyn Host>) -> Vec<Role> {
         let has = [
             (Role::Client, self.clients.iter().any(|one| is_same_host(one, host))),
-            (Role::Proxy, is_same_host(&self.proxy, host)),
+            (Role::Proxy, is_same_host(&self.proxy, host) || self.parts_on(host).next().is_some()),
             (Role::Origin, self.origins.iter().any(|one| is_same_host(one, host))),
         ];
         has.into_iter().filter(|(_, has)| *has).map(|(role, _)| role).collect()
@@ -178,7 +232,8 @@ impl Hosts {
     /// Puts a host in the place of the one that has its name. Says whether it has other CPUs.
     fn replace(&mut self, by: &Arc<dyn Host>) -> bool {
         let mut moved = false;
-        for host in [&mut self.proxy].into_iter().chain(&mut self.origins).chain(&mut self.clients) {
+        let parts = self.parts.values_mut().map(|part| &mut part.host);
+        for host in [&mut self.proxy].into_iter().chain(parts).chain(&mut self.origins).chain(&mut self.clients) {
             if is_same_host(host, by) {
                 let (old, new) = (host.facts(), by.facts());
                 moved |= (&old.machine, &old.cpus) != (&new.machine, &new.cpus);
@@ -192,9 +247,7 @@ impl Hosts {
     pub fn placement(&self) -> Placement {
         let mut placement = Placement::default();
         for (role, host) in self.first() {
-            let cpus = &host.facts().cpus;
-            let whole = self.roles(host).len() == 1;
-            placement.set(role, if whole { cpus.clone() } else { Placement::automatic(cpus).of(role).to_vec() });
+            placement.set(role, self.own_cpus(role, host));
             placement.machines.insert(role, host.facts().machine.clone());
         }
         placement
@@ -232,6 +285,7 @@ impl Hosts {
             HostRecord {
                 name: facts.name.clone(),
                 roles: self.roles(host),
+                parts: self.parts_on(host).cloned().collect(),
                 machine: facts.machine.clone(),
                 address: facts.address,
                 cpus: facts.cpus.clone(),
@@ -304,7 +358,8 @@ mod tests {
     #[test]
     fn each_host_counts_once_and_knows_its_roles() {
         let (a, b) = (host("a", None), host("b", None));
-        let hosts = Hosts { clients: vec![b.clone(), a.clone()], proxy: a.clone(), origins: vec![b.clone()] };
+        let (clients, parts) = (vec![b.clone(), a.clone()], BTreeMap::new());
+        let hosts = Hosts { clients, proxy: a.clone(), parts, origins: vec![b.clone()] };
         let names: Vec<&str> = hosts.each().into_iter().map(|host| host.facts().name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(hosts.roles(&a), [Role::Client, Role::Proxy]);
@@ -346,7 +401,7 @@ mod tests {
         let _ = lost.call("doctor", serde_json::Value::Null, &mut |_| {});
         let (client, others) = (Arc::new(lost) as Arc<dyn Host>, ["p", "o"].map(|name| with(name, vec![0], None)));
         let [proxy, origin] = others;
-        let mut hosts = Hosts { clients: vec![client], proxy, origins: vec![origin] };
+        let mut hosts = Hosts { clients: vec![client], proxy, parts: BTreeMap::new(), origins: vec![origin] };
         let restored =
             |hosts: &mut Hosts, product: Option<&Product>| hosts.restore(&mut Anew, product).expect("reached");
         assert!(restored(&mut hosts, None));
@@ -373,10 +428,32 @@ mod tests {
         };
         let (first, beside, away) = (on("c1", "m1"), on("c2", "m1"), on("c3", "m2"));
         let clients = vec![first.clone(), beside.clone(), away.clone()];
-        let hosts = Hosts { clients, proxy: first.clone(), origins: vec![first.clone()] };
+        let hosts = Hosts { clients, proxy: first.clone(), parts: BTreeMap::new(), origins: vec![first.clone()] };
         let placement = Placement { client: vec![0], ..Placement::default() };
         let cpus = |host| hosts.cpus(Role::Client, host, &placement);
         assert_eq!((cpus(&first), cpus(&beside), cpus(&away)), (vec![0], vec![0], vec![4, 5]));
+    }
+
+    #[test]
+    fn a_part_has_the_cpus_of_its_own_host_and_makes_it_a_host_of_the_proxy() {
+        let on = |name: &str, machine: &str, cpus: &[u32]| {
+            let (name, machine, cpus) = (name.into(), machine.into(), cpus.to_vec());
+            let facts = HostFacts { name, machine, cpus, ..HostFacts::default() };
+            let host = FakeHost::new(|_| Default::default(), |_| Default::default()).with_facts(facts, 0);
+            Arc::new(host) as Arc<dyn Host>
+        };
+        // A namespace of the front's machine, and a machine that makes the load, too.
+        let (front, beside, shared) = (on("f", "m1", &[0, 1]), on("s1", "m1", &[2, 3]), on("c", "m2", &[0, 1, 2, 3]));
+        let part = |host: &Arc<dyn Host>| PartHost { host: Arc::clone(host), installed: None };
+        let parts = [("relay", part(&beside)), ("side-car", part(&shared))].map(|(name, part)| (name.to_owned(), part));
+        let hosts = Hosts { clients: vec![shared.clone()], proxy: front.clone(), parts: parts.into(), origins: vec![] };
+        let placement = hosts.placement();
+        assert_eq!((placement.client.as_slice(), placement.proxy.as_slice()), (&[0][..], &[0, 1][..]));
+        let cpus = |host| hosts.cpus(Role::Proxy, host, &placement);
+        assert_eq!((cpus(&front), cpus(&beside), cpus(&shared)), (vec![0, 1], vec![2, 3], vec![2, 3]));
+        let roles: Vec<_> = hosts.records().iter().map(|host| host.role_names().join(" ")).collect();
+        assert_eq!(roles, ["proxy", "proxy:relay", "client proxy:side-car"]);
+        assert_eq!(hosts.origin().facts().name, "c", "no product needs one");
     }
 
     #[test]

@@ -88,10 +88,17 @@ impl Placement {
     }
 }
 
-/// Divides a role's CPUs among its parts. A part with a share (above 0, at most 1) gets that share for itself, rounded, and at
-/// least one CPU. The other parts share the rest. If that leaves a part without a CPU, all parts share all CPUs.
+/// Divides a role's CPUs on a host among the parts there. A part with a share (above 0, at most 1) gets that share for itself, rounded, and
+/// at least one CPU. The other parts share the rest; without any, the CPUs are divided in proportion to the shares, rounded down. If
+/// that leaves a part without a CPU, all parts share all CPUs.
 pub fn divide(cpus: &[u32], shares: &[Option<f64>]) -> Vec<Vec<u32>> {
-    let count = |share: f64| ((share * cpus.len() as f64).round() as usize).max(1);
+    let all: f64 = shares.iter().flatten().sum();
+    let count = |share: f64| {
+        let cpus = cpus.len() as f64;
+        // A third of thirty is ten, whatever its last bit.
+        let own = if shares.contains(&None) { (share * cpus).round() } else { (share / all * cpus + 1e-6).floor() };
+        (own as usize).max(1)
+    };
     let own: usize = shares.iter().flatten().map(|share| count(*share)).sum();
     if own + usize::from(shares.contains(&None)) > cpus.len() {
         return vec![cpus.to_vec(); shares.len()];
@@ -157,6 +164,11 @@ mod tests {
         assert_eq!(divide(&cpus, &[None, None]), [cpus.to_vec(), cpus.to_vec()]);
         assert_eq!(divide(&cpus, &[Some(0.25), None, None]), [vec![4], vec![5, 6, 7], vec![5, 6, 7]]);
         assert_eq!(divide(&cpus, &[None, Some(0.1), Some(0.5)]), [vec![7], vec![4], vec![5, 6]]);
+        // Stores that have a host for themselves, one or three of them, have all of it.
+        assert_eq!(divide(&cpus, &[Some(0.2)]), [cpus.to_vec()]);
+        assert_eq!(divide(&cpus, &[Some(0.2), Some(0.2)]), [vec![4, 5], vec![6, 7]]);
+        let thirty: Vec<u32> = (0..30).collect();
+        assert_eq!(divide(&thirty, &[Some(0.2); 3]), thirty.chunks(10).map(<[u32]>::to_vec).collect::<Vec<_>>());
         // Too few for all: all parts share all CPUs.
         assert_eq!(divide(&cpus[..1], &[Some(0.25), None]), [vec![4], vec![4]]);
         assert_eq!(divide(&[], &[Some(0.25), None]), [vec![], vec![]] as [Vec<u32>; 2]);

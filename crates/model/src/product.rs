@@ -244,12 +244,12 @@ pub struct Part {
     /// Its name: lower-case letters, digits and `-`.
     #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]*$"), extend("x-weir-wanted" = NAME_WANTED))]
     pub name: String,
-    /// Names of ports that it listens on, beside the one for clients; weir chooses the numbers: `{{ ports.<name> }}` in every
-    /// template. It is ready when all of them accept connections, and the next part starts then.
+    /// Names of ports that it listens on, beside the one for clients; weir chooses address and number: `{{ hosts.<name> }}` and
+    /// `{{ ports.<name> }}` in every template. It is ready when all of them accept connections, and the next part starts then.
     #[serde(default)]
     pub ports: Vec<String>,
-    /// Share of the proxy's CPUs that it has for itself, such as 0.25: at least one CPU. Left out, it shares what the others
-    /// leave.
+    /// Share of its host's CPUs for the proxy that it has for itself, such as 0.25: at least one CPU. Left out, it shares what the
+    /// others there leave; where all have one, they divide the CPUs in proportion.
     #[serde(rename = "cpus")]
     #[schemars(
         range(max = 1.0),
@@ -260,7 +260,7 @@ pub struct Part {
     /// `#name` at its end the response is text: the lines that are whole numbers are added up under that name. Left out, there is none.
     #[schemars(
         regex(pattern = "^http://[!-~ ]+$"),
-        extend("x-weir-wanted" = "an address, such as \"http://127.0.0.1:{{ ports.stats }}/stats\"")
+        extend("x-weir-wanted" = "an address, such as \"http://{{ hosts.stats }}:{{ ports.stats }}/stats\"")
     )]
     pub monitor: Option<String>,
     /// How it is run.

@@ -236,6 +236,12 @@ pub enum Role {
     Origin,
 }
 
+/// Roles and parts of the proxy as a topology names them, such as `client` and `proxy:store-1`.
+pub fn role_names<'r>(roles: impl IntoIterator<Item = &'r Role>, parts: &[String]) -> Vec<String> {
+    let roles = roles.into_iter().map(|role| role.as_str().to_owned());
+    roles.chain(parts.iter().map(|part| format!("proxy:{part}"))).collect()
+}
+
 impl Role {
     /// The name used in records and tables.
     pub fn as_str(self) -> &'static str {
@@ -552,6 +558,9 @@ pub struct HostRecord {
     pub name: String,
     /// Its roles.
     pub roles: Vec<Role>,
+    /// The parts of products that ran on it in the place of the proxy's host; empty where all did on the one or the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
     /// What tells machines apart: hosts that share one have its CPUs and memory in common.
     pub machine: String,
     /// The address that traffic uses.
@@ -572,6 +581,12 @@ impl HostRecord {
     /// Whether it has a role.
     pub fn has(&self, role: Role) -> bool {
         self.roles.contains(&role)
+    }
+
+    /// Its roles as a topology names them, such as `client` and `proxy:store-1`.
+    pub fn role_names(&self) -> Vec<String> {
+        let has_whole = |role: &&Role| **role != Role::Proxy || self.parts.is_empty();
+        role_names(self.roles.iter().filter(has_whole), &self.parts)
     }
 }
 

@@ -443,6 +443,15 @@ pub struct Load {
     /// Connections, all up before the clock starts. Of a series over connections: the most.
     #[schemars(range(min = 1))]
     pub connections: u32,
+    /// How many of the topology's clients make the load, the first of them. Left out, or where there are fewer, all do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub clients: Option<u32>,
+    /// How long after one of several clients the next begins: within the warm-up, and evenly where that is too short for it. Left out,
+    /// all begin at once.
+    #[serde(default, with = "units::human::option", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<HumanDuration>", extend("x-weir-positive" = true))]
+    pub stagger: Option<Duration>,
     /// Streams that each connection may have open, where a workload's protocol has streams.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]

@@ -1,8 +1,11 @@
 //! Which hosts a run has: the roles of each, how it is reached, the address that traffic uses, its CPUs. `weir run --topology`
 //! chooses one, [`mod@crate::file`] reads those that people write, and the lab starts roles by it.
 //!
-//! A [`Topology`] is always whole: it has one host for the proxy, at least one for clients and for origins, and host names that
-//! differ. This module does not know how a host is spoken to, nor whether it is there.
+//! A [`Topology`] is always whole: it has one host for the proxy, at least one for clients and for origins, and host names that differ.
+//! A topology that names parts of products may lack the proxy or an origin: its products tell. `parts` says where the parts of products
+//! run. This module does not know how a host is spoken to, nor whether it is there.
+
+mod parts;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -12,6 +15,8 @@ use crate::record::Role;
 use crate::suite::{LoadKind, Suite};
 use crate::text::list;
 use crate::units::BitRate;
+
+pub use parts::{FRONT, PartError, PartHosts};
 
 /// The hosts of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +30,10 @@ pub struct Topology {
 pub struct HostSpec {
     /// Its name in messages, files and reports: small letters, digits and `-`.
     pub name: String,
-    /// Its roles, at least one, each once.
+    /// Its roles, each once; none where it has parts of a product alone.
     pub roles: Vec<Role>,
+    /// Parts of products that run on it, by name or as [`FRONT`], each once. The others run where the role proxy is.
+    pub parts: Vec<String>,
     /// How it is reached.
     pub reach: Reach,
     /// The address that traffic to it uses; `None` where weir makes the host, or where it is the only one (loopback).
@@ -106,8 +113,15 @@ impl Topology {
     /// All roles on this machine, over loopback.
     pub fn local() -> Topology {
         let roles = vec![Role::Client, Role::Proxy, Role::Origin];
-        let host =
-            HostSpec { name: "local".to_owned(), roles, reach: Reach::Local, address: None, cpus: None, rate: None };
+        let host = HostSpec {
+            name: "local".to_owned(),
+            roles,
+            parts: Vec::new(),
+            reach: Reach::Local,
+            address: None,
+            cpus: None,
+            rate: None,
+        };
         Topology { hosts: vec![host], made: None }
     }
 
@@ -129,6 +143,7 @@ impl Topology {
         let host = |name: String, role| HostSpec {
             name,
             roles: vec![role],
+            parts: Vec::new(),
             reach: Reach::Made,
             address: None,
             cpus: None,
@@ -178,13 +193,12 @@ impl Topology {
         self.of(Role::Client)
     }
 
-    /// The host on which products run.
+    /// The host on which products run, but for parts that have a host of their own.
     pub fn proxy(&self) -> &HostSpec {
-        // Every topology has one, and a host with it.
         self.of(Role::Proxy).next().unwrap_or(&self.hosts[0])
     }
 
-    /// The hosts behind the proxy, at least one. Where a workload needs one origin, the first is it.
+    /// The hosts behind the proxy; none only where parts are named. A workload with one origin has the first.
     pub fn origins(&self) -> impl Iterator<Item = &HostSpec> {
         self.of(Role::Origin)
     }
@@ -192,17 +206,19 @@ impl Topology {
     /// Whether a suite can be run on it.
     ///
     /// # Errors
-    /// A load that only one client can make, and several clients.
+    /// A load that only one client can make, and that several make.
     pub fn carries(&self, suite: &Suite) -> Result<(), InputError> {
         let clients = self.clients().count();
         let searches = suite.loads.iter().filter(|load| matches!(load.kind, LoadKind::Search { .. }));
-        let names: Vec<&str> = searches.map(|load| load.name.as_str()).collect();
-        if clients < 2 || names.is_empty() {
+        let of_several = searches.filter(|load| clients > 1 && load.clients != Some(1));
+        let names: Vec<&str> = of_several.map(|load| load.name.as_str()).collect();
+        if names.is_empty() {
             return Ok(());
         }
         let (loads, search) = if names.len() == 1 { ("load", "searches") } else { ("loads", "search") };
         let found = format!("{loads} {} {search}, and the topology has {clients} clients", list(&names));
-        Err(InputError::of(format!("suite {}", suite.name), found, "one client for searches (or --only load=...)"))
+        let wanted = "one client for searches (clients = 1 in the load, or --only load=...)";
+        Err(InputError::of(format!("suite {}", suite.name), found, wanted))
     }
 }
 
@@ -243,10 +259,12 @@ mod tests {
         assert_eq!(Topology::netns(1, 2, None).carries(&suite), Ok(()));
         assert_eq!(
             four.carries(&suite).unwrap_err().to_string(),
-            "suite quick: load capacity searches, and the topology has 4 clients\n  expected: one client for searches (or \
-             --only load=...)"
+            "suite quick: load capacity searches, and the topology has 4 clients\n  expected: one client for searches (clients = 1 in \
+             the load, or --only load=...)"
         );
         suite.loads[1].kind = LoadKind::Search { objective: Vec::new() };
         assert!(four.carries(&suite).unwrap_err().to_string().contains("loads capacity and latency search, and"));
+        suite.loads.iter_mut().for_each(|load| load.clients = Some(1));
+        assert_eq!(four.carries(&suite), Ok(()));
     }
 }

@@ -1,26 +1,26 @@
-//! Starting a product: it renders the configuration, lets the product check it, and starts each part under a supervisor, in
-//! order. A part starts once the ports of the parts before it accept connections. `weir-lab` and `weir-conformance` call it.
+//! Starting a product: it renders the configuration on each host that has a part, lets the product check it, and starts each part under a
+//! supervisor, in order. A part starts once the ports of the parts before it accept connections. `weir-lab` and `weir-conformance` call it.
 //!
 //! This module does not know what the product is used for.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use weir_host::ports;
 use weir_host::stop::Stop;
 use weir_host::transport::command_line;
 use weir_host::{Confined, Disk, Host, ProgramSpec};
 use weir_model::fault::{Fault, FaultKind};
-use weir_model::product::{Product, ProductKind, Program};
+use weir_model::product::{Part, Product, ProductKind, Program};
 use weir_model::suite::Protocol;
 
 use crate::client::WireProtocol;
 use crate::failure::Failure;
-use crate::render::{self, Vars};
+use crate::render::{self, Rendered, Vars};
 use crate::running::{CommandError, Running, RunningPart, run_to_end};
 use crate::tls::RunTls;
 
@@ -69,20 +69,35 @@ impl Launcher {
     }
 }
 
+/// Where a part runs.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The host.
+    pub host: Arc<dyn Host>,
+    /// The product's program there.
+    pub binary: PathBuf,
+    /// The product's folder there, for configuration and output.
+    pub folder: PathBuf,
+    /// The CPUs there of all parts that are on that host; none: all.
+    pub cpus: Vec<u32>,
+}
+
 /// How to start a product.
 #[derive(Debug)]
 pub struct LaunchSpec<'a> {
     /// Name of the profile.
     pub profile: &'a str,
-    /// Its folder, for its configuration and its output.
+    /// Its folder on the launcher's host, for its configuration and its output.
     pub folder: PathBuf,
+    /// Places of the parts that are not on the launcher's host, by the part's name. The part that clients talk to is none of them.
+    pub elsewhere: &'a BTreeMap<String, Place>,
     /// Where it listens for `protocol`.
     pub listen: SocketAddr,
     /// Where it listens for other protocols beside it, as a profile with `listeners` can.
     pub others: &'a [(Protocol, SocketAddr)],
     /// Where it sends requests on to; empty for a product that holds the data itself.
     pub origins: &'a [SocketAddr],
-    /// Its CPUs.
+    /// Its CPUs on the launcher's host.
     pub cpus: &'a [u32],
     /// Connections that the load opens.
     pub connections: u32,
@@ -101,8 +116,20 @@ pub struct LaunchSpec<'a> {
 /// # Errors
 /// Which step failed, and why.
 pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop: &Stop) -> Result<Running, Failure> {
-    let LaunchSpec { profile, folder, listen, others, origins, cpus, connections, protocol, streams, targets, faults } =
-        spec;
+    let LaunchSpec {
+        profile,
+        folder,
+        elsewhere,
+        listen,
+        others,
+        origins,
+        cpus,
+        connections,
+        protocol,
+        streams,
+        targets,
+        faults,
+    } = spec;
     let installed = launcher.installed.get(&product.name).ok_or_else(|| {
         Failure::at(
             "start",
@@ -114,56 +141,68 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
     let ProductKind::Proxy(program) = &product.kind else {
         return Err(Failure::at("start", format!("{} is no program", product.title), "", "choose a proxy"));
     };
-    let shares: Vec<Option<f64>> = program.parts.iter().map(|part| part.cpu_share).collect();
-    let cpu_sets = weir_model::placement::divide(cpus, &shares);
+    let (host, binary) = (Arc::clone(&launcher.host), installed.binary.clone());
+    let front = Place { host, binary, folder, cpus: cpus.to_vec() };
+    let place_of = |part: &Part| elsewhere.get(&part.name).unwrap_or(&front);
+    let places: Vec<&Place> = program.parts.iter().map(place_of).collect();
+    let cpu_sets = cpu_sets(program, &places);
     let taken: Vec<SocketAddr> =
         others.iter().map(|(_, addr)| *addr).chain(origins.iter().copied()).chain([listen]).collect();
-    let ports = part_ports(launcher.host.as_ref(), program, &taken)?;
+    let ports = part_ports(program, &places, &taken)?;
     let cores = |cpus: &[u32]| cpus.len().max(1);
     let vars = Vars {
-        binary: installed.binary.clone(),
+        binary: PathBuf::new(),
         listen_host: listen.ip().to_string(),
         listen_port: listen.port(),
         origins: origins.to_vec(),
-        cores: cores(cpus) as u32,
+        cores: 0,
         connections,
         protocol,
         others: others.to_vec(),
         streams,
         tls: launcher.tls.settings(),
         paths: targets.iter().map(|target| target.split('?').next().unwrap_or_default().to_owned()).collect(),
-        ports: ports.iter().map(|(name, addr)| (name.clone(), addr.port())).collect(),
+        ports: ports.clone(),
         part_cores: program.parts.iter().zip(&cpu_sets).map(|(part, set)| (part.name.clone(), cores(set))).collect(),
     };
-    let host = &launcher.host;
-    host.create_dir(&folder)?;
-    if protocol.is_tls() || others.iter().any(|(protocol, _)| protocol.is_tls()) {
-        launcher.tls.write(host.as_ref(), &folder)?;
+    let tls = protocol.is_tls() || others.iter().any(|(protocol, _)| protocol.is_tls());
+    // Each host has files of its own: their folder, the program and the CPUs differ.
+    let mut rendered: BTreeMap<&str, Rendered> = BTreeMap::new();
+    for place in &places {
+        let Place { host, binary, folder, cpus } = place;
+        let Entry::Vacant(entry) = rendered.entry(host.facts().name.as_str()) else { continue };
+        host.create_dir(folder)?;
+        if tls {
+            launcher.tls.write(host.as_ref(), folder)?;
+        }
+        let vars = Vars { binary: binary.clone(), cores: cores(cpus) as u32, ..vars.clone() };
+        let files = render::render(host.as_ref(), product, profile, &vars, folder)
+            .map_err(|e| Failure::at("render", e.to_string(), "", "correct the product's templates"))?;
+        entry.insert(files);
     }
-    let rendered = render::render(host.as_ref(), product, profile, &vars, &folder)
-        .map_err(|e| Failure::at("render", e.to_string(), "", "correct the product's templates"))?;
-    let nice = rendered.nice;
     let mut running = Running {
-        host: Arc::clone(host),
+        host: Arc::clone(&launcher.host),
         parts: Vec::new(),
         addr: listen,
         title: product.title.clone(),
-        folder,
         protocol,
     };
-    for (index, ((part, rendered), cpus)) in program.parts.iter().zip(rendered.parts).zip(cpu_sets).enumerate() {
+    for (index, ((part, place), cpus)) in program.parts.iter().zip(&places).zip(cpu_sets).enumerate() {
+        let Place { host, binary, folder, .. } = place;
+        let files = &rendered[host.facts().name.as_str()];
+        let (rendered, nice) = (files.parts[index].clone(), files.nice);
         let name = program.has_parts().then(|| part.name.clone());
         let title =
             name.as_ref().map_or_else(|| product.title.clone(), |name| format!("{}'s part {name}", product.title));
         let file = |stem: &str, kind: &str| match &name {
-            None => running.folder.join(format!("{stem}.{kind}")),
-            Some(name) => running.folder.join(format!("{stem}-{name}.{kind}")),
+            None => folder.join(format!("{stem}.{kind}")),
+            Some(name) => folder.join(format!("{stem}-{name}.{kind}")),
         };
-        let reads = vec![installed_folder(&product.name, &installed.binary)];
+        let reads = vec![installed_folder(&product.name, binary)];
         let confined = Confined { reads, capabilities: part.process.capabilities.clone(), account: None };
         let base = ProgramSpec {
             env: environment(host.as_ref(), &rendered.env),
-            dir: running.folder.clone(),
+            dir: folder.clone(),
             confined: Some(confined),
             ..ProgramSpec::default()
         };
@@ -175,7 +214,7 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
             return Err(Failure::Stopped);
         }
         let (output, exit) = (file("output", "log"), file("exit", "json"));
-        let disk = disk(faults, program, index, &running.folder);
+        let disk = disk(faults, program, index, folder);
         let spec = ProgramSpec { cpus, nice, disk, ..spec(&rendered.command, output.clone()) };
         let process = host.start(&spec).map_err(|e| {
             Failure::at(
@@ -186,7 +225,8 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
             )
         })?;
         let stop_within = part.process.stop_within;
-        running.parts.push(RunningPart { name, title, process, rendered, output, exit, stop_within, base });
+        let host = Arc::clone(host);
+        running.parts.push(RunningPart { name, title, host, process, rendered, output, exit, stop_within, base });
         let own: Vec<SocketAddr> = part.ports.iter().filter_map(|name| ports.get(name).copied()).collect();
         running.wait_listening(&own, part.process.ready_within, stop)?;
     }
@@ -209,18 +249,48 @@ fn disk(faults: &[Fault], program: &Program, part: usize, folder: &Path) -> Opti
     Some(Disk { at, size: filled.disk?.0 })
 }
 
-/// A free port for each port name of the parts, different from those in `chosen`.
+/// The parts on each host, by their index.
+fn parts_by_host<'p>(places: &[&'p Place]) -> Vec<(&'p Place, Vec<usize>)> {
+    let mut hosts: Vec<(&Place, Vec<usize>)> = Vec::new();
+    for (index, place) in places.iter().enumerate() {
+        let name = &place.host.facts().name;
+        match hosts.iter_mut().find(|(known, _)| known.host.facts().name == *name) {
+            Some((_, parts)) => parts.push(index),
+            None => hosts.push((*place, vec![index])),
+        }
+    }
+    hosts
+}
+
+/// The CPUs of each part: those of its host, divided among the parts there.
+fn cpu_sets(program: &Program, places: &[&Place]) -> Vec<Vec<u32>> {
+    let mut sets = vec![Vec::new(); places.len()];
+    for (place, parts) in parts_by_host(places) {
+        let shares: Vec<Option<f64>> = parts.iter().map(|part| program.parts[*part].cpu_share).collect();
+        for (part, set) in parts.into_iter().zip(weir_model::placement::divide(&place.cpus, &shares)) {
+            sets[part] = set;
+        }
+    }
+    sets
+}
+
+/// A free port for each port name of the parts, at the address for traffic of the part's host, where other parts and clients reach it. They
+/// differ from those in `chosen`.
 fn part_ports(
-    host: &dyn Host,
     program: &Program,
+    places: &[&Place],
     chosen: &[SocketAddr],
 ) -> Result<BTreeMap<String, SocketAddr>, Failure> {
-    let names: Vec<&String> = program.parts.iter().flat_map(|part| &part.ports).collect();
-    let ports = host
-        .free_ports(ports::LOOPBACK, names.len() + chosen.len())
-        .map_err(|e| Failure::at("start", e.to_string(), "", "see what listens with `ss -ltn`"))?;
-    let others = ports.into_iter().filter(|port| !chosen.iter().any(|one| one.port() == port.port()));
-    Ok(names.into_iter().cloned().zip(others).collect())
+    let mut all = BTreeMap::new();
+    for (Place { host, .. }, parts) in parts_by_host(places) {
+        let names: Vec<&String> = parts.into_iter().flat_map(|part| &program.parts[part].ports).collect();
+        let ports = host
+            .free_ports(host.facts().traffic(), names.len() + chosen.len())
+            .map_err(|e| Failure::at("start", e.to_string(), "", "see what listens with `ss -ltn`"))?;
+        let others = ports.into_iter().filter(|port| !chosen.iter().any(|one| one.port() == port.port()));
+        all.extend(names.into_iter().cloned().zip(others));
+    }
+    Ok(all)
 }
 
 /// Runs a part's check of its own configuration.

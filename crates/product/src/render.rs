@@ -32,7 +32,7 @@ pub struct Vars {
     /// `origins`: where the origins are, each with `host` and `port`. `origin_host` and `origin_port` are the first's. A product
     /// that holds the data itself has none.
     pub origins: Vec<SocketAddr>,
-    /// `cores`: how many CPUs the proxy role has.
+    /// `cores`: how many CPUs the proxy role has on the host where the files are.
     pub cores: u32,
     /// `connections`: how many connections the load opens to the product.
     pub connections: u32,
@@ -48,8 +48,8 @@ pub struct Vars {
     /// `paths`: the paths of the load's requests, without queries, for products that need a rule for each path. `path` is the
     /// first: the only one, unless the product is kept for several workloads.
     pub paths: Vec<String>,
-    /// `ports`: the ports of the product's parts, by name.
-    pub ports: BTreeMap<String, u16>,
+    /// `ports`: the ports of the product's parts, by name; `hosts`: the addresses on which they listen, by the same names.
+    pub ports: BTreeMap<String, SocketAddr>,
     /// `part_cores`: how many CPUs each part may use, by name.
     pub part_cores: BTreeMap<String, usize>,
 }
@@ -257,7 +257,8 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("path", Value::from(vars.paths.first().map(String::as_str).unwrap_or_default())),
         ("paths", Value::from(vars.paths.clone())),
         ("listeners", listeners(vars)),
-        ("ports", Value::from_pairs(vars.ports.clone())),
+        ("ports", Value::from_pairs(vars.ports.iter().map(|(name, addr)| (name.clone(), addr.port())))),
+        ("hosts", Value::from_pairs(vars.ports.iter().map(|(name, addr)| (name.clone(), addr.ip().to_string())))),
         ("part_cores", Value::from_pairs(vars.part_cores.clone())),
     ]);
     values.extend(vars.protocol.template_flags().into_iter().map(|(name, on)| (name, Value::from(on))));

@@ -1,6 +1,7 @@
 //! A product that was started: waiting until it is ready, verifying, signalling, reloading and ending it. The trial and the
 //! conformance tests call it.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,13 +28,13 @@ const RELOADS_WITHIN: Duration = Duration::from_secs(10);
 /// A product that was started.
 #[derive(Debug)]
 pub struct Running {
+    /// The host of the part that clients talk to.
     pub(crate) host: Arc<dyn Host>,
     /// In the order in which they were started; the last is the one that clients talk to.
     pub(crate) parts: Vec<RunningPart>,
     /// Where the client finds it.
     pub addr: SocketAddr,
     pub(crate) title: String,
-    pub(crate) folder: PathBuf,
     /// What clients speak with it.
     pub(crate) protocol: Protocol,
 }
@@ -45,6 +46,7 @@ pub(crate) struct RunningPart {
     pub name: Option<String>,
     /// Title of the part, for messages.
     pub title: String,
+    pub host: Arc<dyn Host>,
     pub process: Box<dyn Process>,
     pub rendered: RenderedPart,
     /// File with its output.
@@ -58,8 +60,8 @@ pub(crate) struct RunningPart {
 
 impl RunningPart {
     /// Where to look, and the last lines of the output.
-    fn evidence(&self, host: &dyn Host) -> String {
-        let lines = host.last_lines(&self.output, EVIDENCE_LINES);
+    fn evidence(&self) -> String {
+        let lines = self.host.last_lines(&self.output, EVIDENCE_LINES);
         let path = self.output.display();
         if lines.is_empty() { format!("{path} is empty") } else { format!("{path}:\n{lines}") }
     }
@@ -75,8 +77,9 @@ impl Running {
     ) -> Result<(), Failure> {
         let clock = self.host.local_clock();
         let deadline = clock.now().plus(within);
+        let host = Arc::clone(self.parts.last().map_or(&self.host, |part| &part.host));
         for port in ports {
-            while !self.host.accepts(*port, LONGEST_TRY) {
+            while !host.accepts(*port, LONGEST_TRY) {
                 if stop.is_requested() {
                     return Err(Failure::Stopped);
                 }
@@ -85,7 +88,7 @@ impl Running {
                     let title = self.parts.last().map_or(&self.title, |part| &part.title);
                     return Err(Failure::at(
                         "ready",
-                        format!("{title} did not listen on port {} within {} s", port.port(), within.as_secs_f64()),
+                        format!("{title} did not listen on {port} within {} s", within.as_secs_f64()),
                         self.evidence(),
                         "see its output and its rendered configuration; raise `ready_within` if it is only slow",
                     ));
@@ -128,7 +131,7 @@ impl Running {
                         "see its output and its rendered configuration in the trial's folder",
                     ),
                 };
-                return Err(Failure::at(stage, message, part.evidence(self.host.as_ref()), remedy));
+                return Err(Failure::at(stage, message, part.evidence(), remedy));
             }
         }
         Ok(())
@@ -142,11 +145,12 @@ impl Running {
             .map_err(|e| Failure::at("verify", e, self.evidence(), "end the other process, or try again"))
     }
 
-    /// Its process trees, for vitals: one for each part.
-    pub fn watched(&self, role: Role) -> Vec<Watched> {
+    /// Its process trees on a host, for vitals: one for each part.
+    pub fn watched(&self, role: Role, host: &dyn Host) -> Vec<Watched> {
         let watched =
             |part: &RunningPart| Watched { part: part.name.clone(), ..Watched::below(role, part.process.root()) };
-        self.parts.iter().map(watched).collect()
+        let here = self.parts.iter().filter(|part| part.host.facts().name == host.facts().name);
+        here.map(watched).collect()
     }
 
     /// The parts that tell numbers about themselves, each by name and with the address to ask.
@@ -157,31 +161,35 @@ impl Running {
 
     /// All its processes at this moment.
     pub fn processes(&self) -> Vec<u32> {
-        self.parts.iter().flat_map(|part| self.host.descendants(part.process.root())).collect()
+        self.parts.iter().flat_map(|part| part.host.descendants(part.process.root())).collect()
     }
 
     /// Where to look, and the last lines of the output of the part that was started last.
     pub fn evidence(&self) -> String {
-        self.parts.last().map_or_else(String::new, |part| part.evidence(self.host.as_ref()))
+        self.parts.last().map_or_else(String::new, RunningPart::evidence)
     }
 
     /// Ends its parts in reverse order of their start, and records how each ended. Returns a finding when one had to be killed.
     pub fn stop(mut self, product: &Product) -> Option<Finding> {
         let mut killed = Vec::new();
-        while let Some(RunningPart { title, process, exit, stop_within, .. }) = self.parts.pop() {
+        let mut folders = BTreeMap::new();
+        while let Some(RunningPart { title, host, process, exit, stop_within, base, .. }) = self.parts.pop() {
             let ended = process.stop(stop_within);
             if let Ok(json) = pretty(&ended) {
                 // Evidence, not a result: a full disk shows when the measurement itself is written.
-                let _ = self.host.write(&exit, &json, false);
+                let _ = host.write(&exit, &json, false);
             }
             if ended.forced {
                 killed.push(format!("{title} did not end within {} s of SIGTERM", stop_within.as_secs_f64()));
             }
+            folders.insert(host.facts().name.clone(), (host, base.dir));
         }
         if let ProductKind::Proxy(program) = &product.kind {
             // Scratch files can be large, for example databases of 60 MB in each of a hundred trials.
-            let scratch = program.parts.iter().flat_map(|part| &part.process.scratch);
-            scratch.for_each(|name| self.host.remove(&self.folder.join(name)));
+            for (host, folder) in folders.values() {
+                let scratch = program.parts.iter().flat_map(|part| &part.process.scratch);
+                scratch.for_each(|name| host.remove(&folder.join(name)));
+            }
         }
         (!killed.is_empty()).then(|| Finding {
             check: "stop".to_owned(),
@@ -209,26 +217,24 @@ impl Running {
         self.front()?.process.signal(signal)
     }
 
-    /// Where it runs.
-    pub fn host(&self) -> &Arc<dyn Host> {
-        &self.host
+    /// A time of this machine, by the clock of each part's host.
+    pub fn part_times(&self, here: At) -> Vec<At> {
+        self.parts.iter().map(|part| part.host.at(here)).collect()
     }
 
-    /// Provokes a fault in some of its parts, by their index, or ends one, at this time of its host.
+    /// Provokes a fault in a part, by its index, or ends one, at this time of its host.
     ///
     /// # Errors
-    /// A part's supervisor is gone.
-    pub fn disturb(&mut self, parts: &[usize], what: Disturbance, at: At) -> Result<(), Failure> {
-        for (_, part) in self.parts.iter_mut().enumerate().filter(|(index, _)| parts.contains(index)) {
-            part.process.disturb(what, Some(at)).map_err(|error| {
-                let message = format!("{}: {} failed: {error}", part.title, what.as_str());
-                Failure::at("load", message, part.evidence(self.host.as_ref()), "see its output in the trial's folder")
-            })?;
-        }
-        Ok(())
+    /// The part's supervisor is gone.
+    pub fn disturb(&mut self, part: usize, what: Disturbance, at: At) -> Result<(), Failure> {
+        let part = &mut self.parts[part];
+        part.process.disturb(what, Some(at)).map_err(|error| {
+            let message = format!("{}: {} failed: {error}", part.title, what.as_str());
+            Failure::at("load", message, part.evidence(), "see its output in the trial's folder")
+        })
     }
 
-    /// What was disturbed in a part so far, and when.
+    /// A part's disturbances so far, with their times by its host's clock.
     pub fn disturbed(&mut self, part: usize) -> Vec<(Disturbance, At)> {
         self.parts.get_mut(part).map(|part| part.process.disturbed()).unwrap_or_default()
     }
@@ -249,7 +255,7 @@ impl Running {
 
     /// Runs the product's command for reloading in its folder and environment.
     fn run_command(&self, argv: Vec<String>, base: ProgramSpec, stop: &Stop) -> Result<(), String> {
-        let output = self.folder.join("reload.log");
+        let output = base.dir.join("reload.log");
         let name = argv.first().cloned().unwrap_or_default();
         let spec = ProgramSpec { argv, output: output.clone(), ..base };
         run_to_end(self.host.as_ref(), &spec, RELOADS_WITHIN, stop).map_err(|error| match error {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_host::stop::Stop;
 use weir_host::{Host, LocalStorage, Storage};
-use weir_lab::hosts::Hosts;
+use weir_lab::hosts::{Hosts, PartHost};
 use weir_lab::journal::{Journal, JournalError};
 use weir_lab::run::{Outcome, Run, Setup};
 use weir_model::load::DriverChoice;
@@ -150,7 +150,7 @@ impl Scenario {
         Scenario::on(seed, names, folder, products, disk)
     }
 
-    /// The same on hosts whose names begin with their role; without names on one for all roles.
+    /// The same on hosts whose names begin with their role, or are those of parts behind `part-`; without names on one for all roles.
     pub fn on(seed: u64, names: &[&str], folder: &Path, products: &[(&str, String)], disk: Arc<Disk>) -> Scenario {
         let realm = Realm::new(seed, Arc::new(DiskStorage(Arc::clone(&disk))));
         let mut hosts: Vec<SimHost> =
@@ -209,7 +209,12 @@ impl Scenario {
                 .map(|host| Arc::new(host.clone()) as Arc<dyn Host>)
                 .collect()
         };
-        Hosts { clients: of("client"), proxy: of("proxy").remove(0), origins: of("origin") }
+        let named = self.hosts.iter().filter_map(|host| Some((host.facts().name.strip_prefix("part-")?, host)));
+        let parts = named.map(|(part, host)| {
+            let host: Arc<dyn Host> = Arc::new(host.clone());
+            (part.to_owned(), PartHost { host, installed: None })
+        });
+        Hosts { clients: of("client"), proxy: of("proxy").remove(0), parts: parts.collect(), origins: of("origin") }
     }
 
     /// What a run of the suite in a file needs.

@@ -18,7 +18,7 @@ use resolve::{ResolvedSuite, SuiteRequest};
 use weir_host::placement::allowed_cpus;
 use weir_install::Installed;
 use weir_install::home::Home;
-use weir_lab::hosts::Hosts;
+use weir_lab::hosts::{Hosts, PartHost};
 use weir_lab::journal::JournalError;
 use weir_lab::preflight;
 use weir_lab::run::{Outcome, Run, Setup, TOPOLOGY};
@@ -37,6 +37,7 @@ use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use crate::library::catalogue;
 use crate::progress::minutes;
 use crate::telemetry::{Telemetry, TelemetryArgs, run::RunMetrics};
+use crate::verbs::products::There;
 use crate::verbs::topology::{self, Reached, TopologyArgs};
 use crate::{agree, ask};
 
@@ -104,7 +105,11 @@ pub fn parse_role_cpus(text: &str) -> Result<(Role, Vec<u32>), String> {
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
     let mut catalogue = catalogue(&args.library)?;
-    let topology = chosen(args)?;
+    let recorded = args.resume.as_ref().map(|folder| folder.join(TOPOLOGY)).filter(|file| file.is_file());
+    let topology = match &recorded {
+        Some(file) => args.topology.read_again(file)?,
+        None => args.topology.read()?,
+    };
     let placement = placement(&args.cpus);
     let resolve = |catalogue: &Catalogue| match &args.resume {
         Some(folder) => ResolvedSuite::recorded(folder, catalogue),
@@ -115,6 +120,7 @@ pub fn main(args: &Args) -> VerbResult {
     };
     let mut resolved = resolve(&catalogue)?;
     topology.carries(&resolved.suite).map_err(Failure::input)?;
+    args.topology.check_parts(&topology, recorded.as_deref(), catalogue.products(), &resolved.products)?;
     if args.dry_run {
         agree::say_unagreed(&catalogue, resolved.products.keys());
         let repeated = if args.request.as_published { Repeated::new(&resolved, &topology, &placement)? } else { None };
@@ -239,7 +245,7 @@ pub fn parent(folder: &Path) -> &Path {
     folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."))
 }
 
-/// The suite's products on the proxy's host, installed where they are missing. Where its disk is this machine's, they are this
+/// The suite's products on the proxy's host and where their parts run, installed where they are missing. If the host's disk is this machine's, they are this
 /// machine's, and are installed here: a namespace has no way out.
 fn install(
     args: &Args,
@@ -249,30 +255,28 @@ fn install(
 ) -> Result<(ResolvedSuite, BTreeMap<String, Installed>), Failure> {
     let home = Home::from_env().map_err(Failure::input)?;
     let products: Vec<&Product> = resolved.products.values().collect();
-    match (hosts.proxy.facts().work.is_some(), resolved.lenient) {
+    let (resolved, here) = match (hosts.proxy.facts().work.is_some(), resolved.lenient) {
         (true, true) => {
             let has = reached.install(hosts, &products, &args.library, args.yes)?;
-            available::without(resolved, has.missing).map(|resolved| (resolved, has.here))
+            (available::without(resolved, has.missing)?, has.here)
         }
         (true, false) => {
             let installed = elsewhere::all(reached.install(hosts, &products, &args.library, args.yes)?)?;
-            Ok((resolved, installed))
+            (resolved, installed)
         }
-        (false, true) => available::install(resolved, &home, args.yes),
+        (false, true) => available::install(resolved, &home, args.yes)?,
         (false, false) => {
             let installed = super::products::ensure(&products, &home, args.yes)?;
-            Ok((resolved, installed))
+            (resolved, installed)
         }
+    };
+    let products: Vec<&Product> = resolved.products.values().collect();
+    let missing = reached.install_parts(hosts, &products, &here, &args.library, args.yes)?;
+    if resolved.lenient {
+        return Ok((available::without(resolved, missing)?, here));
     }
-}
-
-/// The topology that was asked for; of a run that is resumed, its own.
-fn chosen(args: &Args) -> Result<Topology, Failure> {
-    let recorded = args.resume.as_ref().map(|folder| folder.join(TOPOLOGY));
-    match recorded.filter(|file| file.is_file()) {
-        Some(file) => args.topology.read_again(&file),
-        None => args.topology.read(),
-    }
+    let here = elsewhere::all(There { here, missing })?;
+    Ok((resolved, here))
 }
 
 /// The CPUs of the roles, where the user named some of them.
@@ -297,6 +301,10 @@ pub fn print_machine(setup: &Setup) {
         CpuList::text(&p.proxy),
         CpuList::text(&p.origin)
     );
+    for (part, PartHost { host, .. }) in &setup.hosts.parts {
+        let cpus = CpuList::text(&setup.hosts.cpus(Role::Proxy, host, p));
+        remark!("  part {part} on {}: {cpus}", host.facts().name);
+    }
     for role in p.sharing_with_proxy() {
         remark!("  the {} shares CPUs with the proxy, so every number includes both", role.as_str());
     }

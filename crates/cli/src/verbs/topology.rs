@@ -19,10 +19,10 @@ use weir_host::placement::{allowed_cpus, restrict_to};
 use weir_host::threads::at_once;
 use weir_host::transport::{Binary, copies, shares_disk};
 use weir_host::{Host, HostError};
-use weir_lab::hosts::Hosts;
+use weir_lab::hosts::{Hosts, PartHost};
 use weir_model::product::{Product, Served};
 use weir_model::record::Role;
-use weir_model::topology::{self, HostSpec, Made, Topology};
+use weir_model::topology::{self, HostSpec, Made, PartError, PartHosts, Topology};
 use weir_model::{InputError, Placement};
 
 use self::again::Kept;
@@ -59,6 +59,26 @@ impl TopologyArgs {
     /// What is wrong with the file.
     pub fn read_again(&self, recorded: &Path) -> Result<Topology, Failure> {
         read(&recorded.display().to_string(), &self.pods)
+    }
+
+    /// Checks that the parts of a run's products have hosts; `known` are all products. `recorded` is the file of a run that is resumed.
+    ///
+    /// # Errors
+    /// What is wrong, with its place in the file.
+    pub fn check_parts(
+        &self,
+        topology: &Topology,
+        recorded: Option<&Path>,
+        known: &BTreeMap<String, Product>,
+        products: &BTreeMap<String, Product>,
+    ) -> Result<(), Failure> {
+        let all = known.values().chain(products.values());
+        let checked = topology.check_part_names(all).and_then(|()| topology.part_hosts(products.values()));
+        checked.map(drop).map_err(|error| {
+            let file = recorded.map_or_else(|| self.topology.clone(), |file| file.display().to_string());
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            Failure::input(Topology::locate(&file, &text, error))
+        })
     }
 
     /// The weir that is to run on the hosts.
@@ -180,6 +200,8 @@ pub fn reach(
     placement: &Placement,
     products: &BTreeMap<String, Product>,
 ) -> Result<(Reached, Hosts), Failure> {
+    let misplaced = |error: PartError| Failure::wrong("--topology", error.found, error.wanted);
+    let PartHosts { front, others } = topology.part_hosts(products.values()).map_err(misplaced)?;
     let (reached, answers) = reach_each(topology, weir, &name(run), placement, products)?;
     let unreached: Vec<String> =
         answers.iter().filter_map(|answer| answer.as_ref().err()).map(ToString::to_string).collect();
@@ -194,8 +216,9 @@ pub fn reach(
         let hosts = topology.hosts().iter().zip(&each).filter(move |(host, _)| host.roles.contains(&role));
         hosts.map(|(_, host)| Arc::clone(host)).collect::<Vec<_>>()
     };
-    let one = |role| of(role).into_iter().next().ok_or_else(|| Failure::missing(format!("no host is the {role:?}")));
-    let hosts = Hosts { clients: of(Role::Client), proxy: one(Role::Proxy)?, origins: of(Role::Origin) };
+    let part = |(name, host): (String, usize)| (name, PartHost { host: Arc::clone(&each[host]), installed: None });
+    let parts = others.into_iter().map(part).collect();
+    let hosts = Hosts { clients: of(Role::Client), proxy: Arc::clone(&each[front]), parts, origins: of(Role::Origin) };
     Ok((reached, hosts))
 }
 

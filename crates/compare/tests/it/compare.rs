@@ -417,6 +417,15 @@ fn hosts_are_compared_by_role() {
     assert_eq!(differences(&before, &after), ["Kernel: Linux 6.12.0 -> Linux 6.13.0"]);
     set(&mut after, hosts(&facts("Linux 6.12.0", "B"), &old));
     assert_eq!(differences(&before, &after), ["CPU of client: A -> A and B"]);
+    let mut spread = hosts(&old, &old);
+    spread.push(HostRecord { parts: vec!["store-1".to_owned()], ..host("s", Role::Proxy, &old) });
+    set(&mut after, spread);
+    let topology = "client on c1 and c2, proxy on p, origin on o";
+    assert_eq!(
+        differences(&before, &after),
+        [format!("topology: hosts, 4 hosts: {topology} -> hosts, 5 hosts: {topology}, store-1 on s")]
+    );
+    set(&mut after, hosts(&facts("Linux 6.12.0", "B"), &old));
     set(&mut before, Vec::new());
     let found = differences(&before, &after);
     assert_eq!(

@@ -275,8 +275,8 @@ impl Journal {
         let text = pretty(measurement)?;
         // What a product that is kept over several trials writes goes on.
         let goes_on = |name: &str| {
-            let ongoing =
-                ["product/", "origin/"].iter().any(|folder| name.starts_with(folder)) || name.ends_with(".log");
+            let ongoing = ["product/", "product-", "origin/"].iter().any(|folder| name.starts_with(folder))
+                || name.ends_with(".log");
             measurement.kept.is_some() && ongoing
         };
         let mut seal = Seal::of_folder(folder, &goes_on).map_err(|e| io(folder, e))?;

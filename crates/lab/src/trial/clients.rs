@@ -38,6 +38,8 @@ struct Client {
     folder: PathBuf,
     /// File with its output, there.
     output: PathBuf,
+    /// How long after the first it begins.
+    delay: Duration,
     open: (u32, u32),
     ready: bool,
     window_over: bool,
@@ -69,11 +71,17 @@ impl Clients {
         folder: &Path,
         hold: bool,
     ) -> Result<Clients, ClientError> {
-        let several = context.hosts.clients.len() > 1;
+        let hosts = context.hosts.clients_of(trial.load);
+        let several = hosts.len() > 1;
         let mut clients = Clients { each: Vec::new(), folder: folder.to_owned() };
-        for (host, spec) in context.hosts.clients.iter().zip(orders(context, trial, spec)) {
+        let warmup = Duration::from_secs_f64(spec.spec.warmup_s);
+        let stagger = trial.load.stagger.filter(|_| hold).unwrap_or_default().min(warmup / hosts.len() as u32);
+        for (host, spec) in hosts.iter().zip(orders(context, trial, spec)) {
             // One that gets no thread has nothing to do.
-            let Some(spec) = spec else { continue };
+            let Some(mut spec) = spec else { continue };
+            // Their windows are one.
+            let delay = stagger * clients.each.len() as u32;
+            spec.spec.warmup_s = warmup.saturating_sub(delay).as_secs_f64();
             let name = &host.facts().name;
             let here = if several { folder.join(FOLDER).join(name) } else { folder.to_owned() };
             let folder = path_on_host(host.as_ref(), trial.folder, &here);
@@ -85,6 +93,7 @@ impl Clients {
                 process,
                 folder,
                 output,
+                delay,
                 open: (0, 0),
                 ready: false,
                 window_over: false,
@@ -197,11 +206,11 @@ impl Clients {
         merge(&outputs, &merged).map_err(|e| ClientError::without_output(&e))
     }
 
-    /// Tells all of them to start at a time of this machine, to continue, or to end.
+    /// Tells all of them to start at a time of this machine, each after its delay, to continue, or to end.
     pub fn send(&self, command: ClientCommand) -> Result<(), ClientError> {
         self.each.iter().try_for_each(|client| {
             let command = match command {
-                ClientCommand::Start(here) => ClientCommand::Start(client.host.at(here)),
+                ClientCommand::Start(here) => ClientCommand::Start(client.host.at(here.plus(client.delay))),
                 other => other,
             };
             client.process.send(command).map_err(|e| client.error(&e))
@@ -230,7 +239,7 @@ impl Client {
 
 /// What each client's host has to run: all of it where there is one.
 fn orders(context: &TrialContext, trial: &TrialSpec<'_>, spec: &ClientSpec) -> Vec<Option<ClientSpec>> {
-    let hosts = &context.hosts.clients;
+    let hosts = context.hosts.clients_of(trial.load);
     if hosts.len() < 2 {
         return vec![Some(spec.clone())];
     }

@@ -1,5 +1,5 @@
-//! Provokes the faults of a load in the product's parts, at their times in the measured window. They are sent ahead, and the
-//! product's host provokes them. [`super::running_load`] calls it.
+//! Provokes the faults of a load in the product's parts, at their times in the measured window. They are sent ahead, and each part's
+//! host provokes them. [`super::running_load`] calls it.
 //!
 //! It knows neither what the client sees of them, nor what comes of it.
 
@@ -16,8 +16,8 @@ use weir_product::running::Running;
 #[derive(Debug, Default)]
 pub struct Faults {
     steps: Vec<Step>,
-    /// The window's start on the product's host; `None` before it.
-    begun: Option<At>,
+    /// The window's start by the clock of each part's host; empty before it.
+    begun: Vec<At>,
     records: Vec<FaultRecord>,
 }
 
@@ -48,7 +48,7 @@ impl Faults {
         steps.sort_by_key(|step| step.at);
         let record =
             |fault: &Fault| FaultRecord { what: fault.what, part: fault.part.clone(), began_s: 0.0, ended_s: 0.0 };
-        Ok(Faults { steps, begun: None, records: faults.iter().map(record).collect() })
+        Ok(Faults { steps, begun: Vec::new(), records: faults.iter().map(record).collect() })
     }
 
     /// Sends all steps ahead, for a window that begins at this time of this machine.
@@ -56,23 +56,26 @@ impl Faults {
     /// # Errors
     /// A part's supervisor is gone.
     pub fn begin(&mut self, window: At, running: &mut Running) -> Result<(), Failure> {
-        let begun = running.host().at(window);
-        self.steps.iter().try_for_each(|step| running.disturb(&step.parts, step.what, begun.plus(step.at)))?;
-        self.begun = Some(begun);
+        self.begun = running.part_times(window);
+        for step in &self.steps {
+            for part in &step.parts {
+                running.disturb(*part, step.what, self.begun[*part].plus(step.at))?;
+            }
+        }
         Ok(())
     }
 
     /// Tells when each fault began and ended, of those that were provoked. The load is over, and the faults with it: none goes
     /// beyond the window.
     pub fn end(mut self, running: Option<&mut Running>) -> Vec<FaultRecord> {
-        let (Some(begun), Some(running)) = (self.begun, running) else { return Vec::new() };
+        let Some(running) = running.filter(|_| !self.begun.is_empty()) else { return Vec::new() };
         for step in &self.steps {
-            let due = begun.plus(step.at);
             let done = step.parts.iter().map(|part| {
-                let of_part = running.disturbed(*part).into_iter();
+                let (begun, of_part) = (self.begun[*part], running.disturbed(*part).into_iter());
+                let due = begun.plus(step.at);
                 of_part
                     .filter(|(what, at)| *what == step.what && at.mono_ns >= due.mono_ns)
-                    .map(|(_, at)| at.mono_ns)
+                    .map(|(_, at)| at.mono_ns.saturating_sub(begun.mono_ns))
                     .min()
             });
             // With several parts, the last one counts.
@@ -80,7 +83,7 @@ impl Faults {
                 continue;
             };
             let record = &mut self.records[step.fault];
-            let now = done.saturating_sub(begun.mono_ns) as f64 / 1e9;
+            let now = done as f64 / 1e9;
             if step.begins { record.began_s = now } else { record.ended_s = now }
         }
         self.records.retain(|record| record.ended_s > 0.0);

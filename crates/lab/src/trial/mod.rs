@@ -184,7 +184,7 @@ pub fn run(
         Err(Failure::Stopped) => return Err(Abort::Stopped),
         _ if context.hosts.lost().is_some() => measurement = failed(measurement, lost(&context.hosts)),
         Ok(findings) => {
-            conclude(&mut measurement, trial.load, findings, context.hosts.clients.len());
+            conclude(&mut measurement, trial.load, findings, context.hosts.clients_of(trial.load).len());
             context.add_tests(&measurement);
         }
         Err(Failure::Trial(error)) => measurement = failed(measurement, error),
@@ -240,10 +240,13 @@ pub fn not_tried(context: &TrialContext, trial: &TrialSpec<'_>, error: TrialErro
     failed(blank(context, trial), error)
 }
 
-/// CPUs of the product; 0 where others gave it its own.
+/// CPUs of the product on all its hosts; 0 where others gave it its own.
 fn cores(context: &TrialContext, product: &str) -> u32 {
-    let served = context.products.get(product).is_some_and(|product| product.served().is_some());
-    if served { 0 } else { context.placement.proxy.len() as u32 }
+    match context.products.get(product) {
+        Some(product) if product.served().is_some() => 0,
+        Some(product) => context.hosts.product_cpus(product, &context.placement) as u32,
+        None => context.placement.proxy.len() as u32,
+    }
 }
 
 fn failed(measurement: Measurement, error: TrialError) -> Measurement {

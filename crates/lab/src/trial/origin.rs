@@ -4,6 +4,7 @@
 //! published. Such an origin has no counters, so the audit can check less, and says so. Behind a product that holds the data
 //! itself there is no origin at all.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,6 +84,7 @@ pub fn start(
     let spec = LaunchSpec {
         profile,
         folder,
+        elsewhere: &BTreeMap::new(),
         listen,
         others: &[],
         origins: &[listen],
@@ -196,8 +198,8 @@ impl RunningOrigin {
                 let there = own.iter().filter(|one| is_same_host(&one.host, host));
                 there.map(|one| Watched::process(Role::Origin, one.process.pid())).collect()
             }
-            OriginKind::Product { running, .. } if is_same_host(running.host(), host) => running.watched(Role::Origin),
-            OriginKind::Absent | OriginKind::Product { .. } => Vec::new(),
+            OriginKind::Product { running, .. } => running.watched(Role::Origin, host.as_ref()),
+            OriginKind::Absent => Vec::new(),
         }
     }
 

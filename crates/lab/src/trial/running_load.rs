@@ -371,9 +371,7 @@ fn trees(
     let own = clients.processes().filter(|(of, _)| is_same_host(of, host));
     let mut watched: Vec<Watched> = own.map(|(_, pid)| Watched::process(Role::Client, pid)).collect();
     watched.extend(origin.watched(host));
-    if is_same_host(&hosts.proxy, host) {
-        watched.extend(running.iter().flat_map(|running| running.watched(Role::Proxy)));
-    }
+    watched.extend(running.iter().flat_map(|running| running.watched(Role::Proxy, host.as_ref())));
     let on = |watched: Watched| {
         let cpus = hosts.cpus(watched.role, host, &context.placement);
         watched.on(cpus)

@@ -21,7 +21,7 @@ use super::points::{PointSpec, part, points, rate_intent};
 use super::running_load::{Backend, RunningLoad, Schedule};
 use super::spec::{intended_wait_s, load_spec};
 use super::stack::{SharedStart, Stack};
-use super::{TrialContext, TrialSpec, connections, search, warm};
+use super::{TrialContext, TrialSpec, connections, cores, search, warm};
 use crate::progress::{Observer, RunEvent};
 use weir_audit::{self as audit, Evidence};
 use weir_host::Clock;
@@ -255,6 +255,7 @@ impl RunningTrial<'_> {
             hosts: &self.context.hosts.records(),
             vitals_late_s: window.late_s,
             placement: &placement,
+            product_cpus: cores(self.context, &self.product.name),
             connections: point.connections,
             close: trial_load.close,
             requests: match trial_load.kind {

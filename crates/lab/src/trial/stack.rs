@@ -3,6 +3,7 @@
 //!
 //! Whatever is dropped is ended. This module does not know what is measured.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,11 +13,11 @@ use weir_host::ports::NoPort;
 use weir_host::stop::Stop;
 use weir_host::{Clock, Host};
 use weir_model::product::{Product, ProductKind};
-use weir_model::record::{Finding, Kept};
+use weir_model::record::{Finding, Kept, Role};
 use weir_model::suite::{Expect, Protocol, Workload};
 use weir_model::text::unique;
 use weir_product::failure::Failure;
-use weir_product::launch::{LaunchSpec, launch};
+use weir_product::launch::{LaunchSpec, Place, launch};
 use weir_product::requester::{Requester, Server};
 use weir_product::running::Running;
 
@@ -78,6 +79,7 @@ impl Stack {
             |e: NoPort| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine");
         let (fronts, origin_addrs) = match &product.kind {
             ProductKind::Direct => ports(hosts, 1, 1).map_err(no_port)?,
+            ProductKind::Proxy(_) if product.store => ports(hosts, protocols.len(), 0).map_err(no_port)?,
             ProductKind::Proxy(_) => ports(hosts, protocols.len(), origins).map_err(no_port)?,
             ProductKind::Served(served) => {
                 (vec![served::reached(hosts, served)?], served::origins(hosts, served, trial.workload)?)
@@ -256,9 +258,11 @@ fn start_product(
         return Ok(None);
     };
     let (load, workloads) = (trial.load, trial.workloads());
+    let elsewhere = parts_elsewhere(context, trial, product)?;
     let spec = LaunchSpec {
         profile: &trial.planned.case.profile,
         folder: path_on_host(context.hosts.proxy.as_ref(), trial.folder, &trial.folder.join("product")),
+        elsewhere: &elsewhere,
         listen: *listen,
         others,
         origins,
@@ -270,6 +274,33 @@ fn start_product(
         faults: &load.faults,
     };
     Ok(Some(launch(&context.launcher, product, spec, stop)?))
+}
+
+/// The places of parts that have another host than the product's front. Their folders have the host's name: all come back into one.
+fn parts_elsewhere(
+    context: &TrialContext,
+    trial: &TrialSpec<'_>,
+    product: &Product,
+) -> Result<BTreeMap<String, Place>, Failure> {
+    let hosts = &context.hosts;
+    let mut places = BTreeMap::new();
+    for (part, at) in hosts.parts_elsewhere(product) {
+        let host = &at.host;
+        let installed = at.installed.as_ref().unwrap_or(&context.launcher.installed).get(&product.name);
+        let installed = installed.ok_or_else(|| {
+            let found = format!("{} is not installed on {}", product.title, host.facts().name);
+            Failure::at("start", found, "", "run again with it: it is installed there before the first trial")
+        })?;
+        let folder = trial.folder.join(format!("product-{}", host.facts().name));
+        let place = Place {
+            host: Arc::clone(host),
+            binary: installed.binary.clone(),
+            folder: path_on_host(host.as_ref(), trial.folder, &folder),
+            cpus: hosts.cpus(Role::Proxy, host, &context.placement),
+        };
+        places.insert(part.clone(), place);
+    }
+    Ok(places)
 }
 
 /// The paths of the workloads, each once.

@@ -1,9 +1,9 @@
 //! One window of all hosts from the window of each. [`super::running_load`] calls it. It is pure.
 //!
-//! A role on one host keeps its rows. The rows of a role on several are added, and each host's own follow as those of parts do. The
-//! machine's rows are those of the proxy's machine. Namespaces of one machine have its CPUs and memory in common and networks of
-//! their own, so that its CPU counts once, network counters are added, and each network has rows: `network/client-1`. Another
-//! machine has rows by its name: `host/m2`.
+//! A role on one host keeps its rows. The rows of a role on several are added, and each host's own follow as those of parts do. A product
+//! of several parts has theirs instead, wherever they run. The machine's rows are those of the proxy's machine. Namespaces of one machine
+//! have its CPUs and memory in common and networks of their own. So its CPU counts once, network counters are added, and each network
+//! has rows: `network/client-1`. Another machine has rows by its name: `host/m2`.
 
 use weir_host::HostFacts;
 use weir_model::owners::Owners;
@@ -26,7 +26,9 @@ pub fn joined(mut windows: Vec<(&HostFacts, Window)>) -> Option<Window> {
         for of_host in &window.usage {
             match usage.iter_mut().find(|all| all.role == of_host.role) {
                 Some(all) => *all = added(all, of_host, &facts.name),
-                None if on_several(&windows, of_host) => usage.push(alone(of_host, &facts.name)),
+                None if of_host.parts.is_empty() && on_several(&windows, of_host) => {
+                    usage.push(alone(of_host, &facts.name))
+                }
                 None => usage.push(of_host.clone()),
             }
         }
@@ -61,7 +63,10 @@ fn alone(usage: &RoleUsage, host: &str) -> RoleUsage {
 /// What hosts had at most is added, too, although they may have had it at different times.
 fn added(all: &RoleUsage, one: &RoleUsage, host: &str) -> RoleUsage {
     let mut parts = all.parts.clone();
-    parts.insert(host.to_owned(), one.clone());
+    match one.parts.is_empty() {
+        true => drop(parts.insert(host.to_owned(), one.clone())),
+        false => parts.extend(one.parts.clone()),
+    }
     RoleUsage {
         role: all.role,
         cpu_user_us: all.cpu_user_us + one.cpu_user_us,
@@ -118,7 +123,11 @@ fn roles(now: &[(&HostFacts, &[ResourceSecond])]) -> Vec<ResourceSecond> {
         }
         let all = several.iter().skip(1).fold(several[0].clone(), |all, one| plus(&all, one));
         rows.push(ResourceSecond { who: row.who.clone(), ..all });
-        rows.extend(several);
+        let of_part =
+            |other: &ResourceSecond| other.who.strip_prefix(&row.who).is_some_and(|rest| rest.starts_with('/'));
+        if !now.iter().flat_map(|(_, rows)| rows.iter()).any(of_part) {
+            rows.extend(several);
+        }
     }
     rows
 }
@@ -283,6 +292,27 @@ mod tests {
         assert_eq!((clients.cpu_user_us, clients.threads_max, clients.pss_max_bytes), (10, Some(4), None));
         assert_eq!(clients.parts.keys().collect::<Vec<_>>(), ["c1", "c2"]);
         assert_eq!(all.owners.iter().map(|it| it.host.as_str()).collect::<Vec<_>>(), ["p", "c1", "c2"]);
+    }
+
+    #[test]
+    fn parts_of_a_product_on_several_hosts_are_its_own_and_no_host_stands_for_them() {
+        let [front, store] = [facts("front", "m1"), facts("store", "m2")];
+        let with_part = |part: &str, cpu| {
+            let rows = [row("proxy", cpu, 0), row(&format!("proxy/{part}"), cpu, 0), row("host", 1.0, 0)];
+            let mut all = window(Role::Proxy, &rows);
+            let own = all.usage[0].clone();
+            all.usage[0].parts.insert(part.to_owned(), own);
+            all
+        };
+        let all =
+            joined(vec![(&front, with_part("proxy", 0.5)), (&store, with_part("store-1", 0.25))]).expect("a window");
+        let seen: Vec<_> = all.series.iter().map(|row| (row.who.as_str(), row.cpu_user.expect("known"))).collect();
+        let expected =
+            [("proxy", 0.75), ("proxy/proxy", 0.5), ("proxy/store-1", 0.25), ("host", 1.0), ("host/store", 1.0)];
+        assert_eq!(seen, expected);
+        let [usage] = &all.usage[..] else { panic!("{:?}", all.usage) };
+        assert_eq!(usage.parts.keys().collect::<Vec<_>>(), ["proxy", "store-1"]);
+        assert_eq!((usage.cpu_user_us, usage.parts["store-1"].cpu_user_us), (10, 5));
     }
 
     #[test]

@@ -166,11 +166,15 @@ fn host_named(name: &str, offset_ns: i64) -> FakeHost {
     FakeHost::new(serves, role).with_facts(HostFacts { name: name.into(), work, ..HostFacts::default() }, offset_ns)
 }
 
+fn hosts(clients: Vec<Arc<dyn Host>>, proxy: &FakeHost, origin: &FakeHost) -> Hosts {
+    Hosts { clients, proxy: shared(proxy), parts: BTreeMap::new(), origins: vec![shared(origin)] }
+}
+
 #[test]
 fn each_role_runs_on_its_own_host_and_its_files_come_back() {
     let hour = 3_600_000_000_000;
     let [client, proxy, origin] = [("c", hour), ("p", -5), ("o", 0)].map(|(name, offset)| host_named(name, offset));
-    let hosts = Hosts { clients: vec![shared(&client)], proxy: shared(&proxy), origins: vec![shared(&origin)] };
+    let hosts = hosts(vec![shared(&client)], &proxy, &origin);
     let scratch = tempfile::tempdir().expect("a temporary folder");
     let folder = scratch.path().join("001-echo");
     std::fs::create_dir(&folder).expect("a folder");
@@ -193,7 +197,7 @@ fn each_role_runs_on_its_own_host_and_its_files_come_back() {
 fn a_host_that_is_lost_fails_the_trial_and_no_other_waits_for_it() {
     let [client, origin] = ["c", "o"].map(|name| host_named(name, 0));
     let proxy = host_named("p", 0).lost_after("watch proxy", "ssh: Connection reset");
-    let hosts = Hosts { clients: vec![shared(&client)], proxy: shared(&proxy), origins: vec![shared(&origin)] };
+    let hosts = hosts(vec![shared(&client)], &proxy, &origin);
     let scratch = tempfile::tempdir().expect("a temporary folder");
     let measured = run_on(&hosts, scratch.path());
     let error = measured.error.expect("it failed");
@@ -339,7 +343,7 @@ fn a_thousand_clients_behind_agents_make_one_load() {
         behind_an_agent(host)
     };
     let clients: Vec<Arc<dyn Host>> = (0..CLIENTS).map(client).collect();
-    let hosts = Hosts { clients, proxy: shared(&host_named("p", 0)), origins: vec![shared(&host_named("o", 0))] };
+    let hosts = hosts(clients, &host_named("p", 0), &host_named("o", 0));
     let reached = begun.elapsed();
     let measured = run_with(&hosts, &folder, CLIENTS as u32);
     let load = measured.load.unwrap_or_else(|| panic!("{:?}", measured.error));

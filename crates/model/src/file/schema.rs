@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 
 use super::product::ProductFile;
 use super::suite::SuiteFile;
-use super::topology::TopologyFile;
+use super::topology::{RoleForm, TopologyFile};
 use crate::units::{BitRate, ByteCount, HumanDuration, Rate, Share};
 
 /// JSON schema (draft 7) of `suites/<name>.toml`.
@@ -100,6 +100,25 @@ fn whole_branches(schema: &mut Schema) {
 fn closed(schema: &mut Schema) {
     if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
         schema.insert("additionalProperties".to_owned(), false.into());
+    }
+}
+
+impl JsonSchema for RoleForm {
+    fn schema_name() -> Cow<'static, str> {
+        "Role".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": "^(client|origin|proxy(:[a-z0-9][a-z0-9-]*)?)$",
+            "examples": ["client", "proxy", "origin", "proxy:store-1"],
+            "x-weir-wanted": "client, proxy, origin, or a part of the proxy, such as \"proxy:store-1\"",
+        })
     }
 }
 

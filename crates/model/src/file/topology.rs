@@ -1,4 +1,5 @@
-//! `hosts.toml`: its keys, what a schema cannot say of them (one proxy, names and addresses that differ), and writing it.
+//! `hosts.toml`: its keys, what a schema cannot say of them (one proxy, names and addresses that differ), where an error stands in it, and
+//! writing it.
 //! `weir run --topology FILE` calls [`Topology::parse`]; the journal writes [`Topology::to_toml`] into the
 //! run's folder.
 
@@ -11,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::errors::Errors;
 use super::locate::{child, item};
-use super::{NAME_WANTED, read, schema};
+use super::{NAME_WANTED, locate, read, schema};
 use crate::InputError;
-use crate::record::Role;
-use crate::topology::{HostSpec, MOST_MADE, Made, Netns, Pods, Reach, Topology};
+use crate::record::{Role, role_names};
+use crate::topology::{HostSpec, MOST_MADE, Made, Netns, PartError, Pods, Reach, Topology};
 use crate::units::{BitRate, CpuList};
 
 /// The hosts of a run of weir: which roles they have, and how they are reached.
@@ -39,9 +40,10 @@ struct HostForm {
     /// Its name in messages and reports.
     #[schemars(regex(pattern = "^[a-z0-9][a-z0-9-]{0,59}$"), extend("x-weir-wanted" = NAME_WANTED))]
     name: String,
-    /// What runs on it. One host has the role proxy; clients and origins may be several.
+    /// What runs on it. One host has the role proxy; clients and origins may be several. `proxy:PART` is a product's part by its name.
+    /// `proxy:front` is the part that clients talk to. The role proxy has all parts that no other host has.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
-    roles: Vec<Role>,
+    roles: Vec<RoleForm>,
     /// It is the machine on which weir runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     local: bool,
@@ -92,6 +94,21 @@ struct HostForm {
     /// virtual machines do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<BitRate>,
+}
+
+/// A role, or a part of the proxy (`proxy:store-1`).
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct RoleForm(String);
+
+impl RoleForm {
+    fn role(&self) -> Option<Role> {
+        [Role::Client, Role::Proxy, Role::Origin].into_iter().find(|role| role.as_str() == self.0)
+    }
+
+    fn part(&self) -> Option<&str> {
+        self.0.strip_prefix("proxy:")
+    }
 }
 
 /// Keys of which a host has exactly one.
@@ -169,6 +186,14 @@ impl Topology {
         read(source_name, text, &schema::TOPOLOGY, |file, errors| Checks { errors }.topology(file))
     }
 
+    /// An error of parts as a message with its place in the file from which the topology was read.
+    pub fn locate(source_name: &str, text: &str, error: PartError) -> InputError {
+        let PartError { host, found, wanted } = error;
+        let key = host.map_or_else(|| "host".to_owned(), |host| path(host, "roles"));
+        let line = locate::parse(source_name, text).ok().and_then(|(_, lines)| lines.line(&key));
+        InputError { source: source_name.to_owned(), line, key: Some(key), found, wanted }
+    }
+
     /// The topology as a file that [`Topology::parse`] reads back as an equal one.
     pub fn to_toml(&self) -> String {
         let count = |role| u32::try_from(self.of(role).count()).unwrap_or(MOST_MADE);
@@ -191,7 +216,7 @@ impl HostForm {
     fn of(host: &HostSpec) -> HostForm {
         let form = HostForm {
             name: host.name.clone(),
-            roles: host.roles.clone(),
+            roles: role_names(&host.roles, &host.parts).into_iter().map(RoleForm).collect(),
             address: host.address.map(|address| address.to_string()),
             cpus: host.cpus.as_deref().map(CpuList::text),
             rate: host.rate,
@@ -209,6 +234,14 @@ impl HostForm {
             }
             Reach::Command(command) => HostForm { command: Some(command), ..form },
         }
+    }
+
+    fn roles(&self) -> Vec<Role> {
+        self.roles.iter().filter_map(RoleForm::role).collect()
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &str> {
+        self.roles.iter().filter_map(RoleForm::part)
     }
 
     /// How it is reached, and by which key.
@@ -263,15 +296,25 @@ impl Checks<'_, '_> {
     }
 
     fn roles(&mut self, hosts: &[HostForm]) {
-        let with = |role| hosts.iter().enumerate().filter(move |(_, host)| host.roles.contains(&role));
+        let with = |role| hosts.iter().enumerate().filter(move |(_, host)| host.roles().contains(&role));
         let proxies: Vec<(usize, &HostForm)> = with(Role::Proxy).collect();
         if let [_, (second, _), ..] = proxies.as_slice() {
             let names: Vec<&str> = proxies.iter().map(|(_, host)| host.name.as_str()).collect();
             let found = format!("{} hosts have the role proxy ({})", proxies.len(), names.join(", "));
             self.errors.add(&path(*second, "roles"), found, "one; clients and origins may be several");
         }
+        let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+        for (index, part) in
+            hosts.iter().enumerate().flat_map(|(index, host)| host.parts().map(move |part| (index, part)))
+        {
+            if let Some(first) = named.insert(part, index).filter(|first| *first != index) {
+                let found = format!("proxy:{part} is a role of host[{first}], {:?}, too", hosts[first].name);
+                self.errors.add(&path(index, "roles"), found, "each part at one host");
+            }
+        }
         for role in [Role::Client, Role::Proxy, Role::Origin] {
-            if with(role).next().is_none() {
+            // Parts may be all that there is of the proxy, and products that store need no origin: their products will tell.
+            if with(role).next().is_none() && (role == Role::Client || named.is_empty()) {
                 let wanted = format!("roles = [\"{}\"] at one host", role.as_str());
                 self.errors.add("host", format!("no host has the role {}", role.as_str()), wanted);
             }
@@ -304,7 +347,8 @@ impl Checks<'_, '_> {
             }
         });
         let (_, reach) = reach.filter(|_| self.errors.count() == before)?;
-        Some(HostSpec { name: form.name.clone(), roles: form.roles.clone(), reach, address, cpus, rate: form.rate })
+        let (name, parts) = (form.name.clone(), form.parts().map(str::to_owned).collect());
+        Some(HostSpec { name, roles: form.roles(), parts, reach, address, cpus, rate: form.rate })
     }
 
     fn address(&mut self, index: usize, text: Option<&str>, several: bool) -> Option<IpAddr> {

@@ -219,6 +219,8 @@ prop_compose! {
             kind,
             series,
             connections,
+            clients: least_cores,
+            stagger: steady,
             streams,
             steady,
             close,
@@ -424,8 +426,16 @@ fn topology() -> impl Strategy<Value = Topology> {
             Topology::pods(clients, origins, Pods { image, namespace, context: None, cpus, memory_mib: 2048 })
         }),
         Just(Topology::local()),
+        Just(with_parts(&shipped)),
         Just(shipped),
     ]
+}
+
+/// The same with parts of a product on two of its hosts.
+fn with_parts(topology: &Topology) -> Topology {
+    let text = topology.to_toml();
+    let text = text.replace("[\"proxy\"]", "[\"proxy:front\"]").replacen("\"origin\"]", "\"proxy:store-1\"]", 1);
+    Topology::parse("hosts.toml", &text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
 }
 
 /// The last boundary between characters up to a place.

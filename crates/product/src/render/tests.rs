@@ -48,7 +48,7 @@ fn vars_of(product: &Product) -> Vars {
 
 fn vars() -> Vars {
     Vars {
-        ports: BTreeMap::from([("store".to_owned(), 9)]),
+        ports: BTreeMap::from([("store".to_owned(), "127.0.0.3:9".parse().expect("an address"))]),
         part_cores: BTreeMap::from([("thing".to_owned(), 2)]),
         binary: PathBuf::from("/opt/the thing"),
         listen_host: "127.0.0.1".to_owned(),
@@ -111,7 +111,7 @@ fn an_unknown_variable_is_named_with_its_line() {
     assert_eq!(
         error_of(&product("a", text, &["{{ binary }}"])),
         "thing, profile p, t.j2:3: unknown variable `conections`\n  expected: \
-         binary, cert, cert_and_key, cert_pem, client_ca, client_certificates, connections, cores, dir, h2, key, key_pem, key_type, listen_host, \
+         binary, cert, cert_and_key, cert_pem, client_ca, client_certificates, connections, cores, dir, h2, hosts, key, key_pem, key_type, listen_host, \
          listen_port, listeners, origin_host, origin_port, origins, part_cores, path, paths, ports, profile, protocol, resumption, streams, tls, \
          tls12_suites, tls13_suites, tls_max, tls_min"
     );
@@ -252,11 +252,10 @@ fn templates_know_all_listeners_and_paths() {
 #[test]
 fn a_parts_monitor_is_rendered() {
     let mut product = product("a", "", &["{{ binary }}"]);
-    program_of(&mut product).parts[0].monitor = Some("http://127.0.0.1:{{ ports.store }}/stats".to_owned());
+    program_of(&mut product).parts[0].monitor = Some("http://{{ hosts.store }}:{{ ports.store }}/stats".to_owned());
     let dir = TempDir::new().unwrap();
     let rendered = render(&product, "p", &vars(), dir.path()).unwrap();
-    let port = vars().ports["store"];
-    assert_eq!(rendered.parts[0].monitor, Some(format!("http://127.0.0.1:{port}/stats")));
+    assert_eq!(rendered.parts[0].monitor.as_deref(), Some("http://127.0.0.3:9/stats"));
     program_of(&mut product).parts[0].monitor = Some("http://{{ nowhere }}".to_owned());
     let message = render(&product, "p", &vars(), dir.path()).unwrap_err().to_string();
     assert!(message.contains("part[0].monitor: unknown variable `nowhere`"), "{message}");
@@ -315,7 +314,7 @@ fn every_profile_renders_in_every_protocol_it_speaks() {
     for product in catalogue.products().values() {
         let ProductKind::Proxy(program) = &product.kind else { continue };
         let names = program.parts.iter().flat_map(|part| &part.ports);
-        let ports: BTreeMap<String, u16> = names.map(|name| (name.clone(), 7001)).collect();
+        let ports: BTreeMap<_, _> = names.map(|name| (name.clone(), ([127, 0, 0, 1], 7001).into())).collect();
         let part_cores: BTreeMap<_, _> = program.parts.iter().map(|part| (part.name.clone(), 1)).collect();
         for profile in product.profiles.keys() {
             for &protocol in product.spoken_under(profile).iter().filter(|p| p.is_measured()) {

@@ -56,7 +56,7 @@ fn vars(protocol: Protocol) -> Vars {
         tls: Tls { key: KeyType::P256, ..Tls::default() },
         paths: vec!["/bytes/128".to_owned()],
         others: Vec::new(),
-        ports: BTreeMap::from([("backend".to_owned(), 7001)]),
+        ports: BTreeMap::from([("backend".to_owned(), ([127, 0, 0, 1], 7001).into())]),
         part_cores: BTreeMap::new(),
     }
 }

@@ -13,24 +13,29 @@ use crate::run::{Run, displayed};
 /// More hosts of a role than this are counted.
 const NAMED: usize = 4;
 
-/// `3 hosts: client on client-1, proxy on proxy, origin on origin-1`; empty without hosts. Hosts that share a machine share its
-/// CPUs, so that is said.
+/// `4 hosts: client on client-1, proxy on proxy, origin on origin-1, store-1 on m4`; empty without hosts. It names the number of
+/// machines where hosts share one, because they share its CPUs.
 pub fn host_words(hosts: &[HostRecord]) -> String {
     if hosts.is_empty() {
         return String::new();
     }
     let on = |role: Role| {
-        let names: Vec<&str> = hosts.iter().filter(|host| host.has(role)).map(|host| host.name.as_str()).collect();
-        let names = if names.len() > NAMED { format!("{} hosts", names.len()) } else { list(&names) };
-        format!("{} on {names}", role.as_str())
+        let has_whole = |host: &&HostRecord| host.has(role) && (role != Role::Proxy || host.parts.is_empty());
+        let names: Vec<&str> = hosts.iter().filter(has_whole).map(|host| host.name.as_str()).collect();
+        let named = if names.len() > NAMED { format!("{} hosts", names.len()) } else { list(&names) };
+        (!names.is_empty()).then(|| format!("{} on {named}", role.as_str()))
     };
+    let roles = [Role::Client, Role::Proxy, Role::Origin].into_iter().filter_map(on);
+    let with_parts = hosts.iter().filter(|host| !host.parts.is_empty());
+    let parts = with_parts.map(|host| format!("{} on {}", list(&host.parts), host.name));
+    let places: Vec<String> = roles.chain(parts).collect();
     let machines = unique(hosts.iter().map(|host| host.machine.as_str())).len();
     let shared = match machines {
         1 => " on one machine".to_string(),
         n if n < hosts.len() => format!(" on {n} machines"),
         _ => String::new(),
     };
-    format!("{} hosts{shared}: {}", hosts.len(), [Role::Client, Role::Proxy, Role::Origin].map(on).join(", "))
+    format!("{} hosts{shared}: {}", hosts.len(), places.join(", "))
 }
 
 /// The same of a run.

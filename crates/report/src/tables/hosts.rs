@@ -12,9 +12,8 @@ use crate::summary::{ClientSummary, Row, Section};
 /// A row for each fact, a column for each host.
 pub(super) fn hosts(hosts: &[HostRecord]) -> Table {
     let of_host = |host: &HostRecord| {
-        let roles: Vec<&str> = host.roles.iter().map(|role| role.as_str()).collect();
         let mut facts = vec![
-            ("Roles".to_string(), roles.join(", ")),
+            ("Roles".to_string(), host.role_names().join(", ")),
             ("Address".to_string(), host.address.map_or("loopback".to_string(), |address| address.to_string())),
             ("CPUs of its roles".to_string(), cpu_list(&host.cpus)),
         ];

@@ -49,6 +49,14 @@ pub fn parts(run: &Run, section: &Section) -> Option<Table> {
     let mut table = TableOf::<PartRow<'_>>::new();
     table.add(Column::text("Product"), |part| marked(&part.row.label, part.row));
     table.add(Column::text("Part"), |part| part.part.to_owned());
+    let hosts = run.environment.as_ref().map(|environment| environment.hosts.as_slice()).unwrap_or_default();
+    if hosts.iter().any(|host| !host.parts.is_empty()) {
+        let front = hosts.iter().find(|host| host.has(Role::Proxy) && host.parts.is_empty());
+        table.add(Column::text("Host"), move |part| {
+            let own = hosts.iter().find(|host| host.parts.iter().any(|name| name == part.part));
+            own.or(front).map(|host| host.name.clone()).unwrap_or_default()
+        });
+    }
     let column = Column::number("CPU", Unit::MICROS_PER_REQUEST.name).with_details();
     table.add(column, |part| estimate_cell(part.cpu_us, Unit::MICROS_PER_REQUEST));
     table.add(Column::number("Share", "of the product's CPU"), |part| {

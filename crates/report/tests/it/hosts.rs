@@ -17,6 +17,7 @@ fn write_run_on_hosts(run: &Path) {
     let host = |name: &str, role, machine: &str, k: u8, facts: &Environment| HostRecord {
         name: name.to_string(),
         roles: vec![role],
+        parts: Vec::new(),
         machine: machine.to_string(),
         address: Some([10, 0, 1, k].into()),
         cpus: vec![0, 1],

@@ -1,5 +1,5 @@
 //! What is read of the processes of a host of the world: the CPU time that events and requests cost, memory, connections. It is sampled
-//! as the real vitals are: at a window's begin, each second, and at its end.
+//! as the real vitals are: at a window's begin, each second, and at its end. Of several parts on one host nothing is summed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -195,14 +195,15 @@ impl SimSampler {
         let length_s = seconds(to.at - from.at);
         let neighbours = self.neighbours();
         let mut rows: Vec<ResourceSecond> = (0..self.trees.len())
-            .map(|nth| {
+            .flat_map(|nth| {
                 let cpu = seconds(to.spent[nth].cpu_ns - from.spent[nth].cpu_ns) / length_s;
                 let on = |one: &&Neighbour| self.trees[nth].cpus.contains(&one.cpu);
                 let others: f64 = neighbours.iter().filter(on).map(|one| one.used(from.at, to.at)).sum();
-                ResourceSecond {
+                let role = self.trees[nth].role.as_str();
+                let of_role = ResourceSecond {
                     time_ms: to.unix_ms,
                     length_s,
-                    who: self.trees[nth].role.as_str().to_owned(),
+                    who: role.to_owned(),
                     cpu_user: Some(cpu / 2.0),
                     cpu_system: Some(cpu / 2.0),
                     cpu_others: Some(others / 1e9 / length_s),
@@ -211,7 +212,13 @@ impl SimSampler {
                     processes: Some(1),
                     connections_open: to.connections[nth],
                     ..ResourceSecond::default()
-                }
+                };
+                let part = self.trees[nth].part.as_ref();
+                let of_part = part.map(|part| {
+                    let who = ResourceSecond::who_of_part(self.trees[nth].role, part);
+                    ResourceSecond { who, ..of_role.clone() }
+                });
+                [of_role].into_iter().chain(of_part)
             })
             .collect();
         rows.push(ResourceSecond {
@@ -312,7 +319,7 @@ fn strays(spent: Spent, used: f64) -> Option<Strays> {
 fn usage(tree: &Watched, nth: usize, state: &State, length_s: f64) -> RoleUsage {
     let (first, last) = (&state.samples[0].spent[nth], &state.samples[state.samples.len() - 1].spent[nth]);
     let us = (last.cpu_ns - first.cpu_ns) / 1_000;
-    RoleUsage {
+    let usage = RoleUsage {
         role: tree.role,
         cpu_user_us: us / 2,
         cpu_system_us: us - us / 2,
@@ -326,7 +333,9 @@ fn usage(tree: &Watched, nth: usize, state: &State, length_s: f64) -> RoleUsage 
         fds_max: None,
         switches: Some((0, 0)),
         parts: BTreeMap::new(),
-    }
+    };
+    let parts = tree.part.iter().map(|part| (part.clone(), usage.clone())).collect();
+    RoleUsage { parts, ..usage }
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use weir_model::record::{Severity, Verdict};
+use weir_model::record::{Environment, Role, Severity, Verdict};
 use weir_world::scenario::{Disk, Scenario, product, suite};
 
 const SECOND: u64 = 1_000_000_000;
@@ -131,4 +131,92 @@ fn a_host_that_is_lost_fails_one_trial_and_comes_back_for_the_next() {
         scenario.measured().into_iter().map(|m| m.error.map(|error| (error.stage, error.message))).collect();
     let lost = ("host".to_owned(), "the host proxy was lost in mid-trial".to_owned());
     assert_eq!((outcome.errors, errors), (1, vec![Some(lost), None]));
+}
+
+/// A product of two parts: what clients ask the front, it asks the relay.
+fn chain() -> String {
+    let part = |name: &str, keys: &str, listen: &str, to: &str| {
+        format!(
+            "[[part]]\nname = \"{name}\"\n{keys}[part.process]\ncommand = [\"{{{{ binary }}}}\", \"{listen}\", \"{to}\", \"honest\", \
+             \"50\", \"4\"]\nready_within = \"5s\"\nstop_within = \"1s\"\n"
+        )
+    };
+    let relay = "{{ hosts.relay }}:{{ ports.relay }}";
+    let (keys, origin) = ("ports = [\"relay\"]\ncpus = 0.25\n", "{{ origin_host }}:{{ origin_port }}");
+    let parts = part("relay", keys, relay, origin) + &part("front", "", "{{ listen_host }}:{{ listen_port }}", relay);
+    let whole = product("honest", 50, 4);
+    let (head, rest) = whole.split_once("[process]").unwrap();
+    let (_, profile) = rest.split_once("[profile").unwrap();
+    format!("{head}{parts}[profile{profile}")
+}
+
+const WITH_PART: &[&str] = &["client", "proxy", "part-relay", "origin"];
+
+#[test]
+fn a_part_on_a_host_of_its_own_is_counted_stopped_and_recorded_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str, hosts: &[&str]| {
+        let scenario = scenario(&folder.path().join(name), hosts, chain());
+        let fault = "\nfault = [{ what = \"freeze\", part = \"relay\", at = \"2s\", for = \"1s\" }]";
+        scenario.run(&(text("\"simulated\"", "") + fault)).unwrap();
+        scenario
+    };
+    let (spread, whole) = (run("spread", WITH_PART), run("whole", &["client", "proxy", "origin"]));
+    for (scenario, cores, at) in [(&spread, 8, "product-part-relay"), (&whole, 4, "product")] {
+        let m = scenario.measured().remove(0);
+        let load = m.load.as_ref().unwrap();
+        assert_eq!((m.error.as_ref(), load.window.right, m.cores), (None, 4_000, cores), "{:?}", m.findings);
+        // By the clock of the part's host.
+        assert_eq!((m.faults[0].began_s, m.faults[0].ended_s), (2.0, 3.0));
+        assert!((0.99e6..1.1e6).contains(&load.latency.max_us), "{:?}", load.latency);
+        let trial = scenario.trial_folder(&m);
+        assert!(trial.join(at).join("exit-relay.json").is_file() && trial.join("product/exit-front.json").is_file());
+    }
+    let m = spread.measured().remove(0);
+    let proxy = m.usage.iter().find(|usage| usage.role == Role::Proxy).unwrap();
+    assert_eq!(proxy.parts.keys().collect::<Vec<_>>(), ["front", "relay"]);
+    let busy: f64 = proxy.parts.values().map(|part| part.cores_busy).sum();
+    assert!((busy - proxy.cores_busy).abs() < 1e-9 && proxy.parts["relay"].cores_busy > 0.04, "{proxy:?}");
+    let file = spread.trial_folder(&m).join("resources.csv");
+    let rows = |who: &str| column(&file, "cpu_user", Some(("who", who))).len();
+    assert_eq!((rows("proxy"), rows("proxy/front"), rows("proxy/relay"), rows("proxy/proxy")), (4, 4, 4, 0));
+    let environment = std::fs::read_to_string(spread.run_folder().join("environment.json")).unwrap();
+    let environment: Environment = serde_json::from_str(&environment).unwrap();
+    let roles: Vec<_> =
+        environment.hosts.iter().map(|host| (host.name.as_str(), host.role_names().join(", "))).collect();
+    let expected = [("proxy", "proxy"), ("part-relay", "proxy:relay"), ("origin", "origin"), ("client", "client")];
+    assert_eq!(roles, expected.map(|(host, roles)| (host, roles.to_owned())));
+}
+
+#[test]
+fn the_host_of_a_part_that_is_lost_fails_one_trial_and_comes_back_for_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario(folder.path(), WITH_PART, chain());
+    scenario.hosts[2].lose_at(3 * SECOND);
+    let outcome = scenario.run(&text("\"simulated\"", "").replace("blocks = 1", "blocks = 2")).unwrap();
+    let errors: Vec<_> = scenario.measured().into_iter().map(|m| m.error.map(|error| error.message)).collect();
+    let lost = "the host part-relay was lost in mid-trial".to_owned();
+    assert_eq!((outcome.errors, errors), (1, vec![Some(lost), None]));
+}
+
+#[test]
+fn a_load_has_its_group_of_clients_which_begin_apart_and_measure_one_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str, keys: &str| {
+        let scenario = scenario(&folder.path().join(name), ALL, product("honest", 50, 4));
+        scenario.run(&(text("\"simulated\"", "") + "\ncontrol = false\n" + keys)).unwrap();
+        let m = scenario.measured().remove(0);
+        let load = m.load.clone().unwrap();
+        assert_eq!((m.error.as_ref(), m.verdict, load.window.right), (None, Verdict::Valid, 4_000), "{:?}", m.findings);
+        (load.total.sent, load.hosts.len(), scenario.realm.load_starts())
+    };
+    let (sent, clients, starts) = run("together", "");
+    assert_eq!((sent, clients, starts[1] - starts[0]), (4_300, 2, 0));
+    let (sent, clients, starts) = run("apart", "stagger = \"100ms\"");
+    // Half of the rate for 100 ms less; two of its threads round up.
+    assert_eq!((sent, clients, starts[1] - starts[0]), (4_252, 2, 100_000_000));
+    let (_, _, starts) = run("too far apart", "stagger = \"3s\"");
+    assert_eq!(starts[1] - starts[0], 150_000_000, "evenly over the warm-up");
+    let (sent, clients, _) = run("one", "clients = 1\nstagger = \"100ms\"");
+    assert_eq!((sent, clients), (4_300, 0), "one client alone has no hosts to tell apart");
 }

@@ -12,7 +12,7 @@ use weir_model::Placement;
 use weir_model::clock::ClockReading;
 use weir_model::record::{Environment, Finding, HostClock, HostRecord, Role, Severity};
 use weir_model::text::list;
-use weir_model::topology::{HostSpec, Reach, Topology};
+use weir_model::topology::{HostSpec, PartError, Reach, Topology};
 use weir_vitals::doctor::Check;
 
 use super::show;
@@ -47,6 +47,9 @@ pub struct Checked {
 pub struct CheckedHost {
     pub name: String,
     pub roles: Vec<Role>,
+    /// Parts of products that it is to have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
     /// How it is reached, in words.
     pub by: String,
     /// Why it was not reached.
@@ -97,7 +100,10 @@ pub fn main(which: &TopologyArgs, json: bool) -> VerbResult {
     status.show("asking the hosts");
     let clocks = clocks(&hosts);
     checked.hosts = ask_all(reached.specs(), &answers, &clocks);
-    let (pairs, not_measured) = pairs(topology, &answers);
+    let catalogue = crate::library::catalogue(&[])?;
+    let known = catalogue.products().values();
+    checked.findings.extend(topology.check_part_names(known.clone()).err().map(unknown_part));
+    let (pairs, not_measured) = pairs(topology, topology.front(known), &answers);
     checked.not_measured = not_measured;
     let scratch = tempfile::Builder::new().prefix("weir-hosts-").tempdir().map_err(Failure::missing)?;
     for (number, (from, to)) in pairs.iter().enumerate() {
@@ -166,7 +172,8 @@ fn ask_all(specs: &[HostSpec], answers: &[Answer], clocks: &BTreeMap<String, Clo
             (_, Some(Err(failure)), _) | (.., Some(Err(failure))) => (None, Some(Failure::to_string(&failure))),
             (Ok(_), ..) => (None, None),
         };
-        CheckedHost { name: spec.name.clone(), roles: spec.roles.clone(), by: by(&spec.reach), error, said }
+        let HostSpec { name, roles, parts, .. } = spec.clone();
+        CheckedHost { name, roles, parts, by: by(&spec.reach), error, said }
     };
     specs.iter().zip(answers).zip(asked).map(checked).collect()
 }
@@ -193,7 +200,7 @@ fn speaks_for_its_machine(specs: &[HostSpec], answers: &[Answer], host: &Arc<dyn
 
 /// Versions of the products that a host has, where it is not only a client.
 fn products(spec: &HostSpec, host: &Arc<dyn Host>) -> Result<Option<BTreeMap<String, String>>, Failure> {
-    if spec.roles == [Role::Client] {
+    if spec.roles == [Role::Client] && spec.parts.is_empty() {
         return Ok(None);
     }
     let catalogue = crate::library::catalogue(&[])?;
@@ -243,17 +250,21 @@ fn all<'a>(from: &[Named<'a>], to: &[Named<'a>]) -> Vec<(Named<'a>, Named<'a>)> 
     from.iter().flat_map(|from| to.iter().map(move |to| (*from, *to))).collect()
 }
 
-/// The pairs that traffic uses: each client to the proxy, the proxy to each origin, and without a proxy the first client to the
-/// first origin. Hosts that are one are one pair. Also which were left out.
-fn pairs(topology: &Topology, answers: &[Answer]) -> (Vec<Ends>, Vec<String>) {
-    let of = |role| {
-        let hosts = topology.hosts().iter().zip(answers).filter(move |(host, _)| host.roles.contains(&role));
-        hosts.map(|(host, answer)| (host.name.as_str(), answer)).collect::<Vec<_>>()
+/// The pairs that traffic uses, and which were left out. Each client speaks with the proxy, and the proxy with each host that has a part of
+/// it and with each origin. Without a proxy it is the first client and the first origin. `front` is the index of the proxy's host.
+fn pairs(topology: &Topology, front: usize, answers: &[Answer]) -> (Vec<Ends>, Vec<String>) {
+    let hosts: Vec<(&HostSpec, &Answer)> = topology.hosts().iter().zip(answers).collect();
+    let with = |has: &dyn Fn(&HostSpec) -> bool| {
+        let hosts = hosts.iter().filter(|(host, _)| has(host));
+        hosts.map(|(host, answer)| (host.name.as_str(), *answer)).collect::<Vec<Named<'_>>>()
     };
-    let (clients, proxies, origins) = (of(Role::Client), of(Role::Proxy), of(Role::Origin));
-    let mut wanted = all(&clients, &proxies);
-    wanted.extend(all(&proxies, &origins));
-    wanted.extend(all(&clients[..1], &origins[..1]));
+    let of = |role: Role| with(&|host| host.roles.contains(&role));
+    let (clients, origins) = (of(Role::Client), of(Role::Origin));
+    let proxy = [(hosts[front].0.name.as_str(), hosts[front].1)];
+    let mut wanted = all(&clients, &proxy);
+    wanted.extend(all(&proxy, &with(&|host| !host.parts.is_empty() && host.name != proxy[0].0)));
+    wanted.extend(all(&proxy, &origins));
+    wanted.extend(all(&clients[..1], &origins[..origins.len().min(1)]));
     let (mut pairs, mut seen, mut not_measured) = (Vec::new(), Vec::new(), Vec::new());
     for ((from, one), (to, other)) in wanted {
         if seen.contains(&(from, to)) {
@@ -265,11 +276,21 @@ fn pairs(topology: &Topology, answers: &[Answer]) -> (Vec<Ends>, Vec<String>) {
             _ => not_measured.push(format!("{from} to {to}: not both are reached")),
         }
     }
-    let direct = clients.len() * origins.len() - 1;
+    let direct = (clients.len() * origins.len()).saturating_sub(1);
     if direct > 0 {
         not_measured.push(format!("{direct} more of clients to origins, which only `direct` uses"));
     }
     (pairs, not_measured)
+}
+
+/// A part that no product has. The user's libraries are not read here.
+fn unknown_part(error: PartError) -> Finding {
+    Finding {
+        check: "unknown-part".to_owned(),
+        severity: Severity::Warning,
+        message: error.found,
+        remedy: format!("{}; a product of a --library is not known here", error.wanted),
+    }
 }
 
 /// Why a pair was not measured.
@@ -322,6 +343,7 @@ fn record(host: &CheckedHost) -> Option<HostRecord> {
     Some(HostRecord {
         name: host.name.clone(),
         roles: host.roles.clone(),
+        parts: host.parts.clone(),
         machine: said.machine.clone(),
         address: said.address,
         cpus: said.cpus.clone(),
@@ -347,7 +369,7 @@ mod tests {
     #[test]
     fn pairs_are_those_of_the_traffic() {
         let answers = ["client-1", "client-2", "proxy", "origin-1", "origin-2"].map(|name| answer(name, name));
-        let (found, not_measured) = pairs(&Topology::netns(2, 2, None), &answers);
+        let (found, not_measured) = pairs(&Topology::netns(2, 2, None), 2, &answers);
         let wanted = [
             ("client-1", "proxy"),
             ("client-2", "proxy"),
@@ -357,15 +379,31 @@ mod tests {
         ];
         assert_eq!(named(&found), wanted.map(|(from, to)| (from.to_owned(), to.to_owned())));
         assert_eq!(not_measured, ["3 more of clients to origins, which only `direct` uses"]);
-        let (found, not_measured) = pairs(&Topology::local(), &[answer("local", "m")]);
+        let (found, not_measured) = pairs(&Topology::local(), 0, &[answer("local", "m")]);
         assert_eq!((named(&found).len(), not_measured), (1, Vec::<String>::new()));
+    }
+
+    #[test]
+    fn a_proxy_of_parts_speaks_with_each_host_that_has_one() {
+        let host = |name: &str, roles: &str, k: u8| {
+            format!("[[host]]\nname = \"{name}\"\nroles = [{roles}]\nssh = \"{name}\"\naddress = \"10.0.0.{k}\"\n")
+        };
+        let text = host("c", "\"client\"", 1)
+            + &host("s1", "\"proxy:store-1\"", 2)
+            + &host("f", "\"proxy:front\", \"proxy:store-3\"", 3)
+            + &host("s2", "\"proxy:store-2\"", 4);
+        let topology = Topology::parse("hosts.toml", &text).expect("valid");
+        let answers = ["c", "s1", "f", "s2"].map(|name| answer(name, name));
+        let (found, not_measured) = pairs(&topology, topology.front(std::iter::empty()), &answers);
+        let wanted = [("c", "f"), ("f", "s1"), ("f", "s2")].map(|(from, to)| (from.to_owned(), to.to_owned()));
+        assert_eq!((named(&found), not_measured), (wanted.to_vec(), Vec::<String>::new()));
     }
 
     #[test]
     fn pairs_of_a_host_that_is_not_reached_are_not_measured() {
         let lost = Err(HostError::Failed("no".into()));
         let (found, not_measured) =
-            pairs(&Topology::netns(1, 1, None), &[answer("client-1", "a"), lost, answer("origin-1", "b")]);
+            pairs(&Topology::netns(1, 1, None), 1, &[answer("client-1", "a"), lost, answer("origin-1", "b")]);
         assert_eq!(named(&found), [("client-1".to_owned(), "origin-1".to_owned())]);
         assert_eq!(
             not_measured,

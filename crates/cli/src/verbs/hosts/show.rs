@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use console::style;
 use weir_lab::network::Pair;
-use weir_model::record::{Finding, Severity};
+use weir_model::record::{Finding, Severity, role_names};
 use weir_model::text::{fixed_us, human_bytes, list, percent, significant, wrapped};
 use weir_model::units::CpuList;
 
@@ -40,7 +40,7 @@ fn hosts(checked: &Checked) -> String {
 }
 
 fn host(host: &CheckedHost) -> Vec<String> {
-    let roles: Vec<&str> = host.roles.iter().map(|role| role.as_str()).collect();
+    let roles = role_names(&host.roles, &host.parts);
     let mut row = vec![host.name.clone(), roles.join(", "), host.by.clone()];
     row.extend(match &host.said {
         None => vec![style("not reached").red().to_string()],
@@ -169,6 +169,7 @@ mod tests {
         CheckedHost {
             name: name.into(),
             roles: vec![role],
+            parts: Vec::new(),
             by: format!("ssh bench@{name}"),
             error: None,
             said: Some(said),
@@ -199,6 +200,7 @@ mod tests {
         let unreached = CheckedHost {
             name: "m4".into(),
             roles: vec![Role::Origin],
+            parts: vec!["store-1".into()],
             by: "ssh m4".into(),
             error: Some(format!("{away}\n  expected: `ssh m4 true` works without questions")),
             said: None,

@@ -47,6 +47,8 @@ pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbR
         Some(binary) => format!("{}, {}", row.state(), binary.display()),
         None => row.state(),
     };
+    let program = product.program().filter(|program| program.has_parts());
+    let parts: Vec<&str> = program.iter().flat_map(|program| &program.parts).map(|part| part.name.as_str()).collect();
     let caches = if details.caches { "it answers from its own cache" } else { "" };
     let rows = [
         ("state", installed),
@@ -56,6 +58,7 @@ pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbR
         ("image", product.image.clone().unwrap_or_default()),
         ("served at", product.served().map(|served| served.address.clone()).unwrap_or_default()),
         ("speaks", row.speaks.join(", ")),
+        ("parts", parts.join(", ")),
         ("caches", caches.to_owned()),
     ];
     let notes = details.notes.iter().map(|note| ("note", wrapped(note, WIDTH, 0)));

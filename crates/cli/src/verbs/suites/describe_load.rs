@@ -1,7 +1,7 @@
 //! Describes a load in one line. `weir suites show` prints it.
 
 use weir_model::suite::{Load, LoadKind, RateSpec, Series};
-use weir_model::text::human_rate;
+use weir_model::text::{counted, human_rate};
 use weir_model::units::HumanDuration;
 
 /// `closed, 640 connections, 15s`.
@@ -19,8 +19,11 @@ pub fn describe(load: &Load) -> String {
     let steady = load.steady.map(|most| format!(", once steady (at most {})", HumanDuration(most))).unwrap_or_default();
     let cores = load.least_cores.map(|least| format!(", on {least} CPUs or more")).unwrap_or_default();
     let kept = if load.keep { ", products kept over the workloads" } else { "" };
+    let clients =
+        load.clients.map(|most| format!(" of {} at most", counted(u64::from(most), "client"))).unwrap_or_default();
+    let stagger = load.stagger.map(|apart| format!(", clients {} apart", HumanDuration(apart))).unwrap_or_default();
     let close = if load.close { ", one for each request" } else { "" };
-    format!("{}, {connections}{close}, {length}{steady}{cores}{kept}", kind(load))
+    format!("{}, {connections}{clients}{close}{stagger}, {length}{steady}{cores}{kept}", kind(load))
 }
 
 fn kind(load: &Load) -> String {

@@ -10,7 +10,7 @@ use weir_host::placement::restrict_to;
 use weir_host::threads::on_thread;
 use weir_host::{Host, HostError};
 use weir_install::Installed;
-use weir_lab::hosts::{Hosts, Reach};
+use weir_lab::hosts::{Hosts, Reach, is_same_host};
 use weir_model::product::{Product, Served};
 use weir_model::record::Role;
 use weir_vitals::Watched;
@@ -83,6 +83,47 @@ impl Reached {
             all.missing.extend(there.missing);
         }
         Ok(all)
+    }
+
+    /// The products of a run where their parts run, as far as that is another disk than the proxy's host has; `front` are those there.
+    /// Returns those that are missing somewhere or have another version, by name, each with the reason.
+    ///
+    /// # Errors
+    /// When the user says no, or a host is lost.
+    pub fn install_parts(
+        &mut self,
+        hosts: &mut Hosts,
+        products: &[&Product],
+        front: &BTreeMap<String, Installed>,
+        libraries: &[PathBuf],
+        yes: bool,
+    ) -> Result<BTreeMap<String, String>, Failure> {
+        let mut missing = BTreeMap::new();
+        for host in hosts.clone().each() {
+            let facts = host.facts();
+            if hosts.parts_on(host).next().is_none() || (facts.work.is_none() && hosts.proxy.facts().work.is_none()) {
+                continue;
+            }
+            let has_part = |product: &&&Product| {
+                let mut elsewhere = hosts.parts_elsewhere(product);
+                front.contains_key(&product.name) && elsewhere.any(|(_, part)| is_same_host(&part.host, host))
+            };
+            let products: Vec<&Product> = products.iter().filter(has_part).copied().collect();
+            let There { here, missing: absent } = self.install_on(host, &products, libraries, yes)?;
+            missing.extend(absent.into_iter().map(|(name, why)| (name, format!("on {}: {why}", facts.name))));
+            for (name, installed) in &here {
+                let wanted = &front[name].version;
+                if installed.version != *wanted {
+                    let why =
+                        format!("version {} on {}, and {wanted} on the proxy's host", installed.version, facts.name);
+                    missing.insert(name.clone(), why);
+                }
+            }
+            for part in hosts.parts.values_mut().filter(|part| is_same_host(&part.host, host)) {
+                part.installed = Some(here.clone());
+            }
+        }
+        Ok(missing)
     }
 
     /// Products on a host with a disk of its own, now and whenever it is reached again.
