@@ -18,6 +18,8 @@ pub struct AsPublished {
     /// The suite's loads that repeat it; a `*` in one stands for anything. Left out, all of them.
     #[schemars(length(min = 1))]
     pub loads: Option<Vec<String>>,
+    /// The product that was the origin. Left out, it is the suite's.
+    pub origin: Option<String>,
     /// The workloads of each product that it ran only some of them with.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub only: BTreeMap<String, Vec<String>>,
@@ -28,8 +30,9 @@ impl Suite {
     /// [`Suite::select`].
     pub fn as_published(&self) -> Option<Suite> {
         let mut suite = self.clone();
-        let AsPublished { products, loads, only } = suite.as_published.take()?;
+        let AsPublished { products, loads, origin, only } = suite.as_published.take()?;
         suite.blocks = 1;
+        suite.origin = origin.or(suite.origin);
         suite.scales.values_mut().for_each(|scale| scale.blocks = None);
         suite.entries.retain(|entry| products.iter().any(|one| one.fits(&entry.product, &entry.profile)));
         if let Some(loads) = loads {
@@ -62,6 +65,7 @@ mod tests {
         let as_published = AsPublished {
             products: products.iter().map(|name| EntryPattern::of(name)).collect(),
             loads: loads.map(owned),
+            origin: Some("nginx".into()),
             only: only.iter().map(|(product, workloads)| ((*product).to_owned(), owned(workloads))).collect(),
         };
         Suite { as_published: Some(as_published), ..suite() }
@@ -82,7 +86,7 @@ mod tests {
     fn what_the_document_ran_is_left_once() {
         let ran = published(&["nginx:tuned"], Some(&["capacity"]), &[]).as_published().expect("there");
         assert_eq!(cases(&ran), ["nginx tiny capacity", "nginx medium capacity"]);
-        assert_eq!((ran.blocks, &ran.as_published), (1, &None));
+        assert_eq!((ran.blocks, ran.origin.as_deref(), &ran.as_published), (1, Some("nginx"), &None));
         // Without a list of loads, all of them.
         let ran = published(&["nginx", "haproxy"], None, &[]).as_published().expect("there");
         assert_eq!((ran.loads.len(), ran.entries.len()), (2, 2));

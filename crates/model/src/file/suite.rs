@@ -213,7 +213,10 @@ impl Checks<'_, '_> {
             self.known(&child(&path, "workloads"), "workload", change.workloads.as_deref(), &workload_names);
             self.known(&child(&path, "loads"), "load", change.loads.as_deref(), &load_names);
         }
-        if let Some(AsPublished { products, loads, only }) = &as_published {
+        if let Some(AsPublished { products, loads, origin, only }) = &as_published {
+            if let Some(origin) = origin {
+                self.can_be_origin("as_published.origin", origin);
+            }
             self.patterns("as_published.products", products, known_entries);
             for (index, pattern) in loads.iter().flatten().enumerate() {
                 if !load_names.iter().any(|name| fits(pattern, name)) {
@@ -239,7 +242,7 @@ impl Checks<'_, '_> {
             question: head.question,
             blocks: head.blocks,
             seed: head.seed.and_then(|seed| self.seed(&seed)),
-            origin: head.origin.filter(|name| self.can_be_origin(name)),
+            origin: head.origin.filter(|name| self.can_be_origin("suite.origin", name)),
             entries,
             tls,
             workloads,
@@ -269,12 +272,12 @@ impl Checks<'_, '_> {
         read
     }
 
-    fn can_be_origin(&mut self, name: &str) -> bool {
+    fn can_be_origin(&mut self, key: &str, name: &str) -> bool {
         let known = self.catalogue.origins();
         let can = known.iter().any(|origin| origin == name);
         if !can {
             let found = format!("{name:?} is no product that can be the origin{}", suggestion(name, &known));
-            self.errors.add("suite.origin", found, format!("{}, or no such key for weir's own", one_of(&known)));
+            self.errors.add(key, found, format!("{}, or no such key for weir's own", one_of(&known)));
         }
         can
     }

@@ -315,6 +315,7 @@ fn suite() -> impl Strategy<Value = Suite> {
                 let as_published = other_origin.then(|| AsPublished {
                     products: vec![EntryPattern::from(&entries[0])],
                     loads: tuned.then(|| vec![loads[0].name.clone()]),
+                    origin: origin.clone(),
                     only: [(entries[0].product.clone(), vec![workloads[0].name.clone()])].into(),
                 });
                 Suite {
