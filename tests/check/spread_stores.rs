@@ -1,4 +1,4 @@
-//! A product of parts on hosts of their own, over the system's OpenSSH: a proxy, three stores and two clients, each on a machine. Parts are
+//! A product of parts on hosts of their own, over the system's OpenSSH: a proxy, three stores and clients, each on a machine. Parts are
 //! started, counted, pinned and killed where they are, and what is lost is named. That clocks differ and hosts are lost is in
 //! `tests/world/tests/it/hosts.rs`.
 
@@ -91,6 +91,31 @@ fn stores_on_machines_of_their_own_are_counted_and_killed_there() {
         }
         let report = std::fs::read_to_string(folder.join("run/report/report.md")).expect("a report");
         assert!(report.contains("proxy:store-1") && report.contains("store-1 on m4"), "where parts ran");
+    });
+}
+
+/// What the document of the stores ran, tried on seven machines: of three clients, tests 2 and 4 had two.
+#[test]
+fn a_document_of_stores_is_tried_on_machines_as_it_had() {
+    on_a_shared_machine(|folder| {
+        run_within(&mut crate::common::weir(&["products", "install", "--yes", "quorum"]), WITHIN).expect(0);
+        let roles: Vec<(&str, i64)> = ROLES.into_iter().chain(["client"]).map(|role| (role, 0)).collect();
+        let (machines, hosts) = with_roles(folder, &roles);
+        let out = folder.join("run").display().to_string();
+        let words =
+            ["run", "juno", "--as-published", "--products", "quorum", "--scale", "smoke", "--yes", "--topology"];
+        run_within(&mut machines.weir(&[&words[..], &[&hosts, "--out", &out]].concat()), WITHIN).expect(0);
+        let all = measurements(&folder.join("run"));
+        assert_eq!(all.len(), 1);
+        for (trial, m) in &all {
+            is_counted_by_part(trial, m);
+            let points = m["points"].as_array().expect("a series");
+            let rates: Vec<f64> = points.iter().map(|point| number(point, "/load/offered_rate")).collect();
+            assert_eq!(rates, [1e4, 2e4, 3e4, 4.5e4, 6e4, 8e4], "{}", m["error"]);
+            let clients = |point: &Value| point["load"]["hosts"].as_array().map(Vec::len);
+            assert!(points.iter().all(|point| clients(point) == Some(2)), "two clients of three");
+        }
+        clean(&machines, roles.len());
     });
 }
 
