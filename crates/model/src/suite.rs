@@ -544,7 +544,7 @@ impl Load {
             LoadKind::Closed | LoadKind::Open { .. } => self.warmup.saturating_add(self.duration),
             LoadKind::Search { .. } => {
                 let options = SearchOptions::for_windows(self.warmup, self.duration);
-                // What the median search needs.
+                // The median search needs two thirds of its time.
                 Duration::try_from_secs_f64(options.budget_s / 1.5).unwrap_or(Duration::MAX)
             }
         };

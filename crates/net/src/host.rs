@@ -163,8 +163,8 @@ pub enum SchedulingClass {
     /// It takes turns with all other processes (`SCHED_OTHER`).
     Ordinary,
     /// It runs as soon as it has work, before all ordinary processes of its CPU (`SCHED_FIFO`, priority 1). Threads of this class take
-    /// turns when they wait or yield. The thread must not use up its CPU: kernels before 6.12 stop such threads for 50 ms of a second
-    /// when they had the CPU for the other 950.
+    /// turns when they wait or yield. The thread must not use up its CPU: kernels before 6.12 stop such threads for the last 50 ms of a
+    /// second that was all theirs.
     RealTime,
     /// It runs before threads of the class above, too (`SCHED_FIFO`, priority 2): for a thread that only reads a clock.
     RealTimeWatch,

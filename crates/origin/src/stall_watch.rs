@@ -65,8 +65,8 @@ pub(crate) struct StallWatch {
 }
 
 impl StallWatch {
-    /// Starts it, on this CPU if one is given, and before the workers where they are of the real-time class: one that is busy for long
-    /// does not stand still.
+    /// Starts it, on this CPU if one is given. It runs before workers of the real-time class, because a worker that is busy for long does
+    /// not stand still.
     ///
     /// # Errors
     /// When no thread can be made.

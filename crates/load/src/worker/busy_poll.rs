@@ -9,8 +9,8 @@
 //! client and origin into the real-time class, where that is allowed. Direct path, client and origin on one CPU, 12,000/s, two
 //! builds beside: 99th percentile of the lag 3.6 ms and of the latency 4.5 ms; with both in the class 0.05 and 0.2 ms. With the client
 //! alone in it, the origin starves beside the polling. A short slice (`sched_setattr`) and a nice value of -20 changed nothing.
-//! They are in it from the last connection to the last response: handshakes and closes of thousands of connections take seconds
-//! without a pause, in which nothing else of weir would get that CPU, such as the watch of CPU and memory at the window's end.
+//! They are in it from the last connection to the last response. Handshakes and closes of thousands of connections take seconds without a
+//! pause. In the class they would keep the CPU from the rest of weir, such as the watch of CPU and memory at the window's end.
 //! Such a thread must leave its CPU some time: when it was busy for nine tenths of a sweep it sleeps all the way in the next.
 //!
 //! Rejected: sleeping all the way with real-time priority (the exit from idle stays: 24 µs in the median, not 10);
@@ -47,7 +47,7 @@ impl BusyPoll {
         BusyPoll { wake_latency, ..BusyPoll::default() }
     }
 
-    /// The thread waits for its start, and has to be on time from now on. Where the kernel does not allow it the result says so.
+    /// The thread waits for its start, and has to be on time from now on. If the kernel does not allow it, the result says so.
     pub(super) fn enter_real_time(&mut self, driver: &mut impl Driver) {
         self.real_time = driver.set_scheduling_class(SchedulingClass::RealTime).is_ok();
     }

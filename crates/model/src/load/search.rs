@@ -27,7 +27,7 @@ pub struct SearchOptions {
 /// The length of a search's first trials, seconds, where the full length allows it.
 pub const SHORT_WINDOW_S: f64 = 2.0;
 
-/// Trials that a search has time for, of the first length and of full length: 97 of 100 simulated searches need no more, and the median
+/// Trials that a search has time for, of the first length and of full length. Of 100 simulated searches 97 need no more, and the median
 /// needs two thirds of that time.
 const SHORT_TRIALS: f64 = 22.0;
 const FULL_TRIALS: f64 = 5.0;
