@@ -245,8 +245,8 @@ pub fn parent(folder: &Path) -> &Path {
     folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."))
 }
 
-/// The suite's products on the proxy's host and where their parts run, installed where they are missing. If the host's disk is this machine's, they are this
-/// machine's, and are installed here: a namespace has no way out.
+/// The suite's products on the proxy's host and where their parts run, installed where they are missing. If the host's disk is this
+/// machine's, they are this machine's, and are installed here: a namespace has no way out.
 fn install(
     args: &Args,
     resolved: ResolvedSuite,

@@ -63,9 +63,10 @@ fn alone(usage: &RoleUsage, host: &str) -> RoleUsage {
 /// What hosts had at most is added, too, although they may have had it at different times.
 fn added(all: &RoleUsage, one: &RoleUsage, host: &str) -> RoleUsage {
     let mut parts = all.parts.clone();
-    match one.parts.is_empty() {
-        true => drop(parts.insert(host.to_owned(), one.clone())),
-        false => parts.extend(one.parts.clone()),
+    if one.parts.is_empty() {
+        parts.insert(host.to_owned(), one.clone());
+    } else {
+        parts.extend(one.parts.clone());
     }
     RoleUsage {
         role: all.role,

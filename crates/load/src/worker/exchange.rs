@@ -8,8 +8,9 @@ use weir_net::{Conn, Io};
 
 use super::Worker;
 use super::connections::GOES_AWAY;
-use super::pool::{NO_SLOT, SlotId, SlotState, StreamId, StreamState};
+use super::pool::{NO_SLOT, SlotId, SlotState, Stream, StreamId, StreamState};
 use crate::names::NameWatch;
+use crate::plan::Plan;
 use crate::protocol::{Encoded, Event, Protocol, Refusal, Responses};
 use crate::recorder::Phase;
 
@@ -322,14 +323,17 @@ impl<P: Protocol> Worker<P> {
     /// All that is in flight on a connection is about to fail for this reason.
     #[cold]
     pub(super) fn record_reason(&mut self, id: SlotId, kind: ErrorKind, reason: &dyn Display) {
-        let is_http = self.plan.spec.keyvalue.is_none();
         for stream in self.pool.streams_of(id) {
             let stream = self.pool.stream(stream);
             if stream.state == StreamState::InFlight {
-                let kind = if is_http { stream.failure(kind) } else { kind };
-                self.watches.reasons.record(kind, reason, stream.due);
+                self.watches.reasons.record(Self::failure(&self.plan, stream, kind), reason, stream.due);
             }
         }
+    }
+
+    /// The kind of a request's failure. A key-value server's response has no head, and is nothing before it is whole.
+    fn failure(plan: &Plan, stream: &Stream, kind: ErrorKind) -> ErrorKind {
+        if plan.spec.keyvalue.is_none() { stream.failure(kind) } else { kind }
     }
 
     /// All that is in flight on a connection has failed.
@@ -347,8 +351,7 @@ impl<P: Protocol> Worker<P> {
     /// The request of a stream ended without a whole response.
     fn fail(&mut self, id: SlotId, stream: StreamId, kind: ErrorKind, now: u64) {
         let stream = self.pool.end(id, stream);
-        // A key-value server's response has no head, and is nothing before it is whole.
-        let kind = if self.plan.spec.keyvalue.is_none() { stream.failure(kind) } else { kind };
+        let kind = Self::failure(&self.plan, stream, kind);
         self.recorder.failed(stream, kind, now);
     }
 
