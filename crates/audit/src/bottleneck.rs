@@ -12,9 +12,9 @@ pub const CHECK: Check = Check {
     sees: "a closed load in which connections waited although client, product and origin had CPU to spare and no timer that is known \
            held them. Something stopped a role now and then (a signal, a quota, a duty cycle), or the product waits by itself, and the \
            rate is that of the waiting. Of N requests in flight one is worked on, and at the busiest place the others are ahead of it: \
-           so the time that is explained is at least ((N - 1) u + s + w) / N, where u is the largest utilisation of a thread \
-           or of a CPU, s the CPUs that all roles used, and w the requests that were on the way, or waited for a timer or \
-           for a thread to wake, all in the mean",
+           so the time that is explained is at least ((N - 1) u + s + w) / N + d, where u is the largest utilisation of a thread \
+           or of a CPU, s the CPUs that all roles used, w the requests that were on the way, or waited for a timer or \
+           for a thread to wake, and d the share of time in which anything on the host waited for a disk, all in the mean",
     threshold: "less than 70 % explained, with 4 requests in flight and more",
     source: "Little's law, with the balanced job bounds of closed queueing networks (Zahorjan et al., 1982): a network without waits of \
              its own explains all of the time. Each voluntary context switch counts 100 us for waking up, which is slow for a CPU \
@@ -39,8 +39,6 @@ const WAKING_S: f64 = 100e-6;
 const LOOPBACK_S: f64 = 500e-6;
 /// Share of errors beyond which other checks say what happened.
 const ERRORS: f64 = 0.01;
-/// Share of the time in which something waited for a disk.
-const DISK: f64 = 0.05;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let waits_s = e.waits_s.filter(|_| is_judged(e))?;
@@ -53,7 +51,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     }
     let used: f64 = machine.roles.iter().map(|role| role.used).sum();
     let waiting = e.load.rate * (waits_s + on_the_way_s(e) + connecting_s(e)) + waking(e);
-    let explained = ((in_flight - 1.0) * busiest.share + used + waiting) / in_flight;
+    let explained = ((in_flight - 1.0) * busiest.share + used + waiting) / in_flight + disk_share(e);
     if explained >= EXPLAINED {
         return None;
     }
@@ -68,17 +66,16 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     CHECK.finding(Severity::Warning, message)
 }
 
-/// A closed load on one machine, without errors or disks that explain more.
+/// A closed load on one machine, without errors that explain more.
 fn is_judged(e: &Evidence<'_>) -> bool {
     let l = e.load;
     let closed = l.offered_rate.is_none() && e.search.is_none() && l.bursts.is_none() && !l.cut_short;
     let fine =
         l.window.right_in_window >= LEAST_RESPONSES && (l.window.error_count() as f64) < ERRORS * l.window.due as f64;
-    let disk = e.series.iter().filter(|row| row.who == "host").filter_map(|row| row.psi_io).fold(0.0, f64::max);
     let writes = e.role(Role::Proxy).and_then(|usage| usage.disk_written_bytes) != Some(0);
     // Switches that a kernel does not count may have been many.
     let switches = e.usage.iter().all(|usage| usage.switches.is_some());
-    closed && fine && switches && e.hosts.len() < 2 && disk < DISK && !((e.store || e.replicates) && writes)
+    closed && fine && switches && e.hosts.len() < 2 && !((e.store || e.replicates) && writes)
 }
 
 /// The busiest place, as far as it is known.
@@ -110,6 +107,12 @@ fn busiest(e: &Evidence<'_>, machine: &Owners) -> Option<Busiest> {
 fn waking(e: &Evidence<'_>) -> f64 {
     let switches: u64 = e.usage.iter().filter_map(|usage| usage.switches).map(|(voluntary, _)| voluntary).sum();
     switches as f64 / e.load.window_s.max(f64::EPSILON) * WAKING_S
+}
+
+/// The mean share of the window in which anything on the host waited for a disk: it may have been a role.
+fn disk_share(e: &Evidence<'_>) -> f64 {
+    let shares: Vec<f64> = e.series.iter().filter(|row| row.who == "host").filter_map(|row| row.psi_io).collect();
+    shares.iter().sum::<f64>() / shares.len().max(1) as f64
 }
 
 /// The time that a request and its response are on the way, seconds. It is a round trip to the product, as long as the fastest
@@ -153,6 +156,7 @@ fn suspects(machine: &Owners) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use weir_model::owners::CpuUse;
+    use weir_model::record::ResourceSecond;
 
     use super::*;
     use crate::fixture::{Trial, good};
@@ -233,6 +237,13 @@ pub(super) mod tests {
         trial.waits_s = None;
         assert!(!fires(&trial), "nobody knows how long");
         trial.waits_s = Some(0.0);
+        let sample = trial.series[0].clone();
+        trial.series = vec![ResourceSecond { psi_io: Some(0.7), ..sample.clone() }; 10];
+        assert!(!fires(&trial), "a disk");
+        trial.series = vec![ResourceSecond { psi_io: Some(0.0), ..sample }; 10];
+        trial.series[0].psi_io = Some(0.9);
+        assert!(fires(&trial), "a disk in one sample of ten");
+        trial.series[0].psi_io = Some(0.0);
         trial.load.connect.min_us = 5_000.0;
         assert!(!fires(&trial), "the network takes 5 ms");
         trial.load.connect.min_us = 0.0;
@@ -243,11 +254,10 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_not_to_be_judged_is_not() {
-        let silent: [fn(&mut Trial); 6] = [
+        let silent: [fn(&mut Trial); 5] = [
             |t| t.load.offered_rate = Some(10_000.0),
             |t| t.load.most_open = 3,
             |t| t.usage[1].switches = None,
-            |t| t.series[0].psi_io = Some(0.2),
             |t| t.load.window.errors = [(weir_model::load::ErrorKind::Timeout, 200)].into(),
             |t| t.owners[0].cpus[0].idle = None,
         ];
