@@ -5,17 +5,22 @@
 use super::ParseError;
 
 /// Bytes of a token (RFC 9110 section 5.6.2).
-static TOKEN: [bool; 256] = token_table();
+static TOKEN: [bool; 256] = alphanumeric_and(b"!#$%&'*+-.^_`|~");
 
-const fn token_table() -> [bool; 256] {
+/// Bytes of a host with its port (RFC 3986 section 3.2.2), without the comma that would make it a list.
+static HOST: [bool; 256] = alphanumeric_and(b"-._~%!$&'()*+;=:[]");
+
+const fn alphanumeric_and(punctuation: &[u8]) -> [bool; 256] {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 256 {
-        let b = byte as u8;
-        table[byte] = b.is_ascii_alphanumeric()
-            || matches!(b, b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+')
-            || matches!(b, b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~');
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
         byte += 1;
+    }
+    let mut at = 0;
+    while at < punctuation.len() {
+        table[punctuation[at] as usize] = true;
+        at += 1;
     }
     table
 }
@@ -124,14 +129,13 @@ pub(super) fn is_target(target: &[u8]) -> bool {
 /// Whether `host` can be a `Host` value: a host with an optional port, or nothing (RFC 9110 section 7.2). It checks
 /// the set of bytes and the port, not whether an address is valid.
 pub(crate) fn is_host(host: &[u8]) -> bool {
-    let host_byte = |b: &u8| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(b);
     let colon = host.iter().rposition(|&b| b == b':');
     let port = match (colon, host.last()) {
         // The colons inside brackets are an address's.
         (Some(at), Some(last)) if *last != b']' => &host[at + 1..],
         _ => &[],
     };
-    host.iter().all(host_byte) && port.iter().all(u8::is_ascii_digit)
+    host.iter().all(|&b| HOST[b as usize]) && port.iter().all(u8::is_ascii_digit)
 }
 
 #[cfg(test)]
