@@ -1,7 +1,7 @@
 //! Compares each request that has a name with the digest behind the name ([`weir_wire::digest`]), and counts differences.
 //! [`crate::http`] calls it for heads, the sessions for bodies. It does not know connections, nor what a difference means.
 
-use weir_wire::digest::{BodyDigester, Digest, DigestKey};
+use weir_wire::digest::{BodyDigester, DIGEST_LENGTH, Digest, DigestKey};
 use weir_wire::http1::{self, Framing, RequestHead};
 use weir_wire::http2;
 use weir_wire::names::NAME_LENGTH;
@@ -20,10 +20,21 @@ pub(crate) struct RequestCheck {
     last: Vec<u8>,
     last_name_at: usize,
     last_digest: Digest,
+    /// The same of HTTP/2, where no headers are compared.
+    last_http2: LastHttp2,
     /// For the headers of which a digest is made.
     list: Vec<u8>,
     #[expect(clippy::vec_box, reason = "boxes go to connections, which have 8 bytes for them, and come back")]
     spare: Vec<Box<BodyCheck>>,
+}
+
+/// Method, path and text of a digest that agreed.
+#[derive(Debug, Default)]
+struct LastHttp2 {
+    method: Vec<u8>,
+    path: Vec<u8>,
+    text: Vec<u8>,
+    digest: Digest,
 }
 
 /// A body as it comes, and what it has to be.
@@ -40,7 +51,8 @@ impl RequestCheck {
     /// With the key of the load's digests.
     pub(crate) fn new(key: DigestKey) -> RequestCheck {
         let (last, list, spare) = (Vec::new(), Vec::new(), Vec::new());
-        RequestCheck { key, last, last_name_at: 0, last_digest: Digest::default(), list, spare }
+        let last_http2 = LastHttp2::default();
+        RequestCheck { key, last, last_name_at: 0, last_digest: Digest::default(), last_http2, list, spare }
     }
 
     /// A head of HTTP/1.1 came, in which this is the value of the header with the name. Returns the check of its body, if there is one
@@ -74,9 +86,21 @@ impl RequestCheck {
         value: &[u8],
         counters: &WorkerCounters,
     ) -> Option<Box<BodyCheck>> {
-        let digest = &value[NAME_LENGTH..];
-        let (expected, _) = self.head(head.method, head.path, head.headers.iter(), digest, counters)?;
-        self.body(expected, !head.ends, counters)
+        let text = &value[NAME_LENGTH..];
+        let last = &self.last_http2;
+        if text != last.text || head.path != last.path || head.method != last.method {
+            let (expected, is_same) = self.head(head.method, head.path, head.headers.iter(), text, counters)?;
+            if !is_same || text.len() > DIGEST_LENGTH {
+                return self.body(expected, !head.ends, counters);
+            }
+            let last = &mut self.last_http2;
+            for (kept, new) in [(&mut last.method, head.method), (&mut last.path, head.path), (&mut last.text, text)] {
+                kept.clear();
+                kept.extend_from_slice(new);
+            }
+            last.digest = expected;
+        }
+        self.body(self.last_http2.digest, !head.ends, counters)
     }
 
     /// True if a head differs from the last one in nothing but the name, which stands there.
