@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use weir_fake_host::{FakeHost, FakeProgram, FakeRole};
 use weir_host::agent::frame::{Frame, FrameReader, FrameWriter};
 use weir_host::agent::remote::{Carrier, RemoteHost};
 use weir_host::agent::serve::{End, Opened, serve};
 use weir_host::agent::{Hello, VERSION};
-use weir_host::fake::{FakeHost, FakeProgram, FakeRole};
 use weir_host::role::ClientReport;
 use weir_host::{Disturbance, Host, HostError, HostFacts, LocalHost, ProgramSpec, ReceiveError, RoleProcess, RoleSpec};
 use weir_model::load::LoadSecond;
