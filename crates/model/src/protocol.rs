@@ -62,7 +62,7 @@ impl Application {
     }
 }
 
-/// What protocols of one application differ in.
+/// The part of a protocol that its application does not decide.
 #[derive(Debug)]
 struct Entry {
     /// For people: "HTTP/2 over TLS".

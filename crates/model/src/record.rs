@@ -71,7 +71,7 @@ pub struct Measurement {
     pub block: u32,
     /// The case.
     pub case: CaseId,
-    /// What client and product spoke with each other.
+    /// The protocol between client and product.
     pub protocol: Protocol,
     /// When the trial began, RFC 3339, UTC.
     pub started: String,
