@@ -137,10 +137,10 @@ fn silence_ends_it_and_everything_below_it() {
     let mut speaker = Speaker::start(&hello(false));
     let args = ["origin", "--with-parent", "--listen", "127.0.0.1:0"];
     let output = folder.path().join("origin.log");
-    let role = json!({"name": "origin", "args": args, "output": output});
-    speaker.say(json!({"request": {"id": 1, "what": {"start_role": {"role": 2, "spec": role}}}}));
+    let role = json!({"name": "origin", "args": args, "output": output, "hold": false});
+    speaker.say(json!({"request": [1, {"start_role": [2, role]}]}));
     let sleeper = json!({"argv": ["/bin/sleep", "1000"], "env": {}, "dir": folder.path(), "output": output, "cpus": [], "nice": 0});
-    speaker.say(json!({"request": {"id": 3, "what": {"start": {"process": 4, "spec": sleeper}}}}));
+    speaker.say(json!({"request": [3, {"start": [4, sleeper]}]}));
     let begun = Instant::now();
     let agent = speaker.child.id();
     until("role and program", LONG, || weir_host::supervisor::descendants(agent).len() >= 3);

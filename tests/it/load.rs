@@ -33,7 +33,7 @@ fn plain_http_counts_what_was_asked() {
         (&result["protocol"], &result["streams"], &result["tls"]),
         (&"http/1.1".into(), &1.into(), &Value::Null)
     );
-    assert_eq!(result["schema"], 3);
+    assert_eq!(result["schema"], 1);
 }
 
 #[test]

@@ -5,23 +5,7 @@ use weir_model::record::{Finding, Role, Severity};
 use weir_model::text::list;
 use weir_model::units::CpuList;
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Fairness,
-    names: &["affinity"],
-    sees: "a product that used more CPU than it was given, or whose threads ran, or might have, on CPUs that are not its own. Pinning \
-         forbids that, but a product may set its threads' affinity itself",
-    threshold: "5 % more than given in all, or 5 % of a CPU on those of client and origin: invalid. Threads that used 1 % of a CPU and \
-         might run elsewhere: suspect",
-    source: "5 % is the error of the accounting: where a thread ran is known by the CPU it was on at the end of each second. Threads \
-         that hardly run do no harm",
-    remedy: "turn off the product's own CPU pinning",
-    blind: "threads that lived for less than a second between two looks; where the product was not started by weir. Workers that the \
-         kernel makes for an io_uring may run on every CPU, whatever the product's affinity is: they count",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 /// More than given, as a share of it.
 const BEYOND: f64 = 0.05;
@@ -38,7 +22,11 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     if used > given * (1.0 + BEYOND) {
-        return CHECK.finding(Severity::Fatal, format!("the product used {used:.2} CPUs and was given {given:.0}"));
+        return finding(
+            "affinity",
+            Severity::Fatal,
+            format!("the product used {used:.2} CPUs and was given {given:.0}"),
+        );
     }
     e.owners.iter().find_map(|machine| {
         let product = machine.roles.iter().find(|role| role.role == Role::Proxy && !role.cpus.is_empty())?;
@@ -63,14 +51,14 @@ fn strayed(machine: &Owners, product: &RoleCpus, strays: &Strays) -> Option<Find
             .collect();
         let where_ = cpus(&strays.outside.keys().copied().collect::<Vec<_>>());
         let message = format!("{threads} used {outside:.2} CPUs of the {}, on {where_}; {given}", list(&names));
-        return CHECK.finding(Severity::Fatal, message);
+        return finding("affinity", Severity::Fatal, message);
     }
     if strays.used < MOVABLE {
         return None;
     }
     let message =
         format!("{threads} may run on {}, too, and used {:.2} CPUs; {given}", cpus(&strays.may_use), strays.used);
-    CHECK.finding(Severity::Warning, message)
+    finding("affinity", Severity::Warning, message)
 }
 
 /// `CPU 1`, `CPUs 0-3`.

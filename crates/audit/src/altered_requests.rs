@@ -2,28 +2,7 @@
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind, finding, percent};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Conservation,
-    names: &["altered-requests"],
-    sees: "whether each request reached the origin as the client sent it: method, path and query, the headers that the workload sends, \
-           and the length and bytes of its body. Behind the request's name the client writes their digests, seeded with the run's key, \
-           and the origin compares what arrived. Also responses that came before their request was sent, and those to requests of \
-           which the origin never got the whole body",
-    threshold: "any request. Bodies that were cut off are allowed for requests without a response, refused ones, and those that were sent \
-                again. A cache may change methods and headers for what it asks, which is noted",
-    source: "RFC 9110 and 9113: an intermediary must not change path and query (section 7.7), and passes on the headers that are not of the \
-             connection. It may change their order, their names' case and how lists are split over lines, add its own, and \
-             frame the body otherwise. Host, Accept-Encoding, Forwarded, X-Forwarded-*, Via, Max-Forwards, X-Request-ID and headers for \
-             tracing are its own to change, and not compared",
-    remedy: "do not compare its rate: find in the product's configuration what changes or drops requests, and let it pass them on",
-    blind: "headers that the workload does not send; requests whose name the product takes away (`conservation-requests` counts \
-            those), and those of loads without names, of which the bytes are compared alone; a small body that the product holds back while \
-            it responds and sends later",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding, finding_with, percent};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let origin = e.origin?;
@@ -56,9 +35,9 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let message = format!("of {} requests {}", total.sent, words.join("; "));
     if e.caches && bodies.iter().all(|(n, _)| *n == 0) {
         let message = format!("{message}; a cache may do that");
-        return finding(CHECK.names[0], Severity::Note, message, "compare it with other caches");
+        return finding_with("altered-requests", Severity::Note, message, "compare it with other caches");
     }
-    CHECK.finding(Severity::Fatal, message)
+    finding("altered-requests", Severity::Fatal, message)
 }
 
 #[cfg(test)]

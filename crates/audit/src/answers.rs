@@ -2,21 +2,7 @@
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Answers,
-    names: &["no-answers"],
-    sees: "a window without any right response, which other checks may not notice: a product that stops answering \
-         during warm-up holds every connection of a closed load until the timeout. Then no request is due in the \
-         window, none fails in it, and the rate is a steady 0",
-    threshold: "no right response",
-    source: "",
-    remedy: "see the product's output in the trial's folder; if its answers are only slow, make the window longer",
-    blind: "",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if e.load.window.right_in_window > 0 {
@@ -24,7 +10,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     }
     let failed = e.load.total.error_count();
     let message = format!("not one right answer came within the window; {failed} requests failed in all");
-    CHECK.finding(Severity::Fatal, message)
+    finding("no-answers", Severity::Fatal, message)
 }
 
 #[cfg(test)]

@@ -4,28 +4,7 @@ use weir_model::owners::{Owners, RoleCpus};
 use weir_model::record::{Finding, Role, Severity};
 use weir_model::text::list;
 
-use super::{Check, Evidence, Kind, percent, role_name};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Headroom,
-    names: &["no-bottleneck"],
-    sees: "a closed load in which connections waited although client, product and origin had CPU to spare and no timer that is known \
-           held them. Something stopped a role now and then (a signal, a quota, a duty cycle), or the product waits by itself, and the \
-           rate is that of the waiting. Of N requests in flight one is worked on, and at the busiest place the others are ahead of it: \
-           so the time that is explained is at least ((N - 1) u + s + w) / N + d, where u is the largest utilisation of a thread \
-           or of a CPU, s the CPUs that all roles used, w the requests that were on the way, or waited for a timer or \
-           for a thread to wake, and d the share of time in which anything on the host waited for a disk, all in the mean",
-    threshold: "less than 70 % explained, with 4 requests in flight and more",
-    source: "Little's law, with the balanced job bounds of closed queueing networks (Zahorjan et al., 1982): a network without waits of \
-             its own explains all of the time. Each voluntary context switch counts 100 us for waking up, which is slow for a CPU \
-             of today. In honest trials of products on one CPU u is 0.9 and more",
-    remedy: "see what stopped the named role, and run again; a product that waits by itself (a rate limit, a sleep, a lock) is limited by \
-             that and not by its CPU",
-    blind: "duty cycles above 70 %; fewer than 4 requests in flight; several hosts, whose links take time that nobody counts; loads that \
-            are open, in bursts, with faults, or with a wait that cannot be read from the workload; stores that write to disk",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding, percent, role_name};
 
 /// Share of the time that has to be explained.
 const EXPLAINED: f64 = 0.7;
@@ -63,7 +42,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         busiest.share * 100.0,
         suspects(machine)
     );
-    CHECK.finding(Severity::Warning, message)
+    finding("no-bottleneck", Severity::Warning, message)
 }
 
 /// A closed load on one machine, without errors that explain more.

@@ -3,22 +3,7 @@
 use weir_model::load::Bursts;
 use weir_model::record::{Finding, Role, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Headroom,
-    names: &["client-room"],
-    sees: "a client thread near 100 % of a CPU, and client and origin together filling the CPUs they share, so that \
-         weir measured itself. For `direct` that is intended, and only noted",
-    threshold: "90 % of a CPU",
-    source: "by the Pollaczek-Khinchine formula for constant service times (M/D/1), the mean wait at utilisation rho \
-         is rho / 2(1 - rho) service times: 0.5 at one half, 4.5 at 0.9, without bound above. Beyond the threshold, \
-         the client's own queue is a part of every latency, and its CPU limits every rate",
-    remedy: "give client and origin more CPUs (`--cpus`), or run them on another host; the product may carry more",
-    blind: "less than a window: a second in which the client was full",
-    provoked: false,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 /// Share of a CPU from which it counts as full.
 const FULL: f64 = 0.90;
@@ -31,7 +16,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         shared_full(e)?
     };
     let severity = if e.proxied { Severity::Warning } else { Severity::Note };
-    CHECK.finding(severity, message)
+    finding("client-room", severity, message)
 }
 
 fn shared_full(e: &Evidence<'_>) -> Option<String> {

@@ -2,24 +2,7 @@
 
 use weir_model::record::{Finding, HostClock, Severity};
 
-use super::{Check, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Noise,
-    names: &["clocks"],
-    sees: "hosts whose clocks were known too badly for several clients to have measured the same window. The lab \
-         judges it at a trial's end, when the clocks have been read again",
-    threshold: "1 % of the shortest window, or 50 ms",
-    source: "clients begin and end by their own clocks; while only some of them make their load, what is carried is \
-         not what was asked for. A hundredth of the window moves its rate by as much at most, which is less than \
-         blocks differ; 50 ms is a twentieth of a second's row",
-    remedy: "see in `clocks` of measurement.json which host is slow to ask or drifts; a longer `duration` makes it \
-         matter less",
-    blind: "a single client, whose clock is the only one, except for the use of CPU and memory, of which a window's \
-         ends say little",
-    provoked: true,
-    run: None,
-};
+use super::finding;
 
 const SHARE: f64 = 0.01;
 const MOST_MS: f64 = 50.0;
@@ -35,7 +18,7 @@ pub fn check(clocks: &[HostClock], clients: usize, window_s: f64) -> Option<Find
         "the clocks of {first} and {second} may disagree by {disagree_ms:.1} ms, so that clients may not have measured the same \
          {window_s:.1} s"
     );
-    CHECK.finding(Severity::Warning, message)
+    finding("clocks", Severity::Warning, message)
 }
 
 #[cfg(test)]

@@ -3,30 +3,15 @@
 use weir_model::load::CodedAnswers;
 use weir_model::record::{COMPRESSES, Finding, Severity};
 
-use super::{Check, Evidence, Kind, finding, percent};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Fairness,
-    names: &[COMPRESSES, "not-coded"],
-    sees: "a product that compresses answers whose requests accept that (`accept_encoding` of a workload). It does work that a product \
-           which passes the origin's answers on does not: where one of a case compresses and another does not, those that do are not \
-           ranked with the others. Also notes that no answer came coded although the workload accepts it",
-    threshold: "any answer: it is noted, because the suite allows it",
-    source: "",
-    remedy: "compare it with products that compress as well, or turn off compression in the product's configuration",
-    blind: "a product that codes what the origin sends coded anew. Compression that nobody asked for is a wrong answer \
-            (`wrong-answers`)",
-    provoked: false,
-    run: Some(check),
-};
+use super::{Evidence, finding, finding_with, percent};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let codings = e.load.codings.as_ref().filter(|_| e.proxied)?;
     let answers: u64 = e.load.total.statuses.values().sum();
     let Some((coding, coded)) = codings.iter().max_by_key(|(_, coded)| coded.answers) else {
         let message = format!("requests accept coded answers, and none of {answers} came coded");
-        return finding(
-            CHECK.names[1],
+        return finding_with(
+            "not-coded",
             Severity::Note,
             message,
             "see whether the product is told to compress this type and size",
@@ -41,7 +26,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         coding.as_str(),
         percent(coded.bytes as f64, coded.decoded_bytes as f64)
     );
-    CHECK.finding(Severity::Note, message)
+    finding(COMPRESSES, Severity::Note, message)
 }
 
 /// Whether the bodies left the origin as they came: shorter than they are when they are decoded.

@@ -2,20 +2,7 @@
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Fairness,
-    names: &["downstream-keepalive"],
-    sees: "a product that closes the client's connections, so that handshakes are measured, too",
-    threshold: "one extra connection for a hundred requests",
-    source: "a handshake and a teardown of TCP cost the kernel about as much as three small requests; one in a \
-         hundred is a few per cent",
-    remedy: "raise the product's limit of requests a connection, or say in the suite that each request has a connection (`close`)",
-    blind: "fewer than that",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 /// Requests per reconnection below which it matters.
 const REQUESTS_PER_RECONNECT: u64 = 100;
@@ -30,7 +17,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         "{extra} connections had to be opened again for {} requests; {} were closed by the peer between answers",
         total.sent, total.closed_by_peer
     );
-    CHECK.finding(Severity::Warning, message)
+    finding("downstream-keepalive", Severity::Warning, message)
 }
 
 #[cfg(test)]

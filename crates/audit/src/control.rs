@@ -4,26 +4,7 @@ use weir_model::case_tests::{Control, ControlRound};
 use weir_model::record::{Finding, Severity};
 use weir_model::text::full_rate;
 
-use super::{Check, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Fairness,
-    names: &["control", "no-control"],
-    sees: "a product that carries fewer requests, or spends more CPU time on each, when they do not look like weir's. Each case of HTTP \
-         has a control right behind the last window of its first trial: a short load of the same kind whose requests have a \
-         `User-Agent` and an `Accept`, a header of another name in place of the request ID, other headers first, and another query. The \
-         lab judges it for a trial as a whole",
-    threshold: "weir's own requests have 1.1 times the rate of those in disguise, or cost less CPU time by that factor: suspect; by 1.25: \
-         invalid. Three standard deviations of the window's rate, in slices as long as the control, are added. If the first control \
-         differs, both kinds of requests are sent twice more in turn, and the smallest difference counts",
-    source: "an honest product parses one or two headers more, and noise has to go the same way three times in a row",
-    remedy: "ask the product's makers what it does with such requests. Where a setting of yours acts upon `User-Agent` or the query, put \
-         what it expects into the workload; `control = false` of a load leaves the control out",
-    blind: "what both kinds of requests have in common, such as paths, sizes and times of arrival; windows shorter than 1 s, loads in \
-         which faults are provoked, keys and values, and duets, which have no control",
-    provoked: true,
-    run: None,
-};
+use super::finding;
 
 /// Differences from which on a trial is suspect, and invalid, without noise.
 const SUSPECT: f64 = 0.10;
@@ -57,14 +38,14 @@ pub fn check(control: &Control) -> Option<Finding> {
         n => format!(" (the last of {n} rounds, which all agree)"),
     };
     let message = format!("{differs}{rounds}; the disguise changed: {}", control.changed.join(", "));
-    CHECK.finding(if most < INVALID { Severity::Warning } else { Severity::Fatal }, message)
+    finding("control", if most < INVALID { Severity::Warning } else { Severity::Fatal }, message)
 }
 
 /// The note for a load that leaves the control out.
 pub fn switched_off() -> Option<Finding> {
     let message =
         "the load has `control = false`: whether the product treats weir's requests better than others is not known";
-    super::finding(CHECK.names[1], Severity::Note, message.to_owned(), CHECK.remedy)
+    finding("no-control", Severity::Note, message)
 }
 
 /// The least ratio of all rounds; 0 where it is not known in one.

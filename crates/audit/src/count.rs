@@ -2,20 +2,7 @@
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Load,
-    names: &["count"],
-    sees: "a load of a fixed number of requests that ran out of time. What was sent is measured well; only the time \
-         for all is unknown",
-    threshold: "any request that was not sent",
-    source: "",
-    remedy: "a longer `duration`, or fewer requests",
-    blind: "",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let ordered = e.requests?;
@@ -24,7 +11,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!("only {sent} of {ordered} requests within the limit of {:.0} s", e.load.window_s);
-    CHECK.finding(Severity::Note, message)
+    finding("count", Severity::Note, message)
 }
 
 #[cfg(test)]

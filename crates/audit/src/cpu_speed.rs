@@ -3,24 +3,7 @@
 use weir_model::record::{Finding, Severity};
 use weir_model::speed::Change;
 
-use super::{Check, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Noise,
-    names: &["cpu-speed"],
-    sees: "a CPU of a role that was faster or slower in the block than in the blocks before, by the mean of a short calculation that is \
-         always the same, made before and after each window and timed by the CPU time it took. The lab judges it for a trial as a whole",
-    threshold: "5 % is noted, 10 % is suspect; from 8 readings on, in the block and before",
-    source: "a quiet run of `quick` on a virtual machine with 2 CPUs (72 trials, 24 readings of each CPU a block): one reading in four was 5 % \
-         and more below the fastest, up to 30 %, for less than a trial; means of blocks differed by at most 4.9 %. Products are compared to a \
-         few per cent",
-    remedy: "compare with blocks of like speed (`speed` in measurement.json), or measure on a machine whose CPUs are not shared: see its \
-         governor, and its other guests",
-    blind: "changes that come and go within a block. On that machine the two readings around a window said nothing of the CPU time of a \
-         request in it (correlation -0.07 over 60 trials). Memory that is slower beyond the caches",
-    provoked: false,
-    run: None,
-};
+use super::finding;
 
 const NOTED: f64 = 0.05;
 const SUSPECT: f64 = 0.10;
@@ -36,7 +19,7 @@ pub fn check(change: &Change, hosts: usize) -> Option<Finding> {
     let of = if hosts > 1 { format!(" of {host}") } else { String::new() };
     let message =
         format!("in this block CPU {cpu}{of} calculated at {:.0} % of its speed in the blocks before", ratio * 100.0);
-    CHECK.finding(severity, message)
+    finding("cpu-speed", severity, message)
 }
 
 /// How far from 1, alike for faster and slower.

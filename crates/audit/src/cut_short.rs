@@ -2,26 +2,14 @@
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Load,
-    names: &["cut-short"],
-    sees: "a load that was ended early on request",
-    threshold: "any",
-    source: "",
-    remedy: "let the trial run to its end",
-    blind: "",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if !e.load.cut_short {
         return None;
     }
     let message = format!("the load was cut short after {:.1} s of its window", e.load.window_s);
-    CHECK.finding(Severity::Fatal, message)
+    finding("cut-short", Severity::Fatal, message)
 }
 
 #[cfg(test)]

@@ -2,22 +2,7 @@
 
 use weir_model::record::{Finding, Role, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Fairness,
-    names: &["disk-writes"],
-    sees: "a product that wrote files to disk during the window, such as an access log: that is work which the others do not do, and \
-         the disk's other users slow it down",
-    threshold: "64 KiB, and 1 byte a request; a note where the product is to store or cache, and in a profile that leaves it as its \
-         vendor has it",
-    source: "an access log has some 100 bytes a request, and the few lines of a start or a warning are below",
-    remedy: "turn off the product's access log, or put its files on a file system in memory",
-    blind: "files in memory (tmpfs), products that share memory through a mapped file, which counts alike, logs that are sent to another process, and where the kernel does not show the traffic of others' \
-         processes",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 const LEAST_BYTES: u64 = 64 << 10;
 
@@ -27,7 +12,11 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let severity = if e.store || e.caches || !e.levelled { Severity::Note } else { Severity::Warning };
-    CHECK.finding(severity, format!("the product wrote {:.1} MB to disk during the window", written as f64 / 1e6))
+    finding(
+        "disk-writes",
+        severity,
+        format!("the product wrote {:.1} MB to disk during the window", written as f64 / 1e6),
+    )
 }
 
 #[cfg(test)]

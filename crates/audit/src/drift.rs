@@ -5,30 +5,7 @@ use weir_model::record::{Finding, Severity};
 use weir_model::text::human_rate;
 use weir_stats::{Stretch, median, other_level};
 
-use super::{Check, Evidence, Kind, finding};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Steady,
-    names: &["drift", "pauses"],
-    sees: "a window in which the rate of right answers changed its level, by a step anywhere, a ramp, a dip or a peak, so that the \
-           result is the mean of two states (`drift`); and one in which answers (nearly) stopped for tenths of a second at a time, \
-           once, again and again, or for good (`pauses`). In rounds without a warm-up, which show how a product warms up, the earlier rounds are \
-           only noted",
-    threshold: "`drift`: a stretch of tenths of a second whose level differs by 5 % of the mean, moves the mean by 2 %, and stands out \
-                of the noise of neighbouring tenths, with at most 2 % of false alarms, 3 % where tenths \
-                resemble their neighbours much (`other_level` in `crates/stats`). `pauses`: what \
-                tenths below half the median lack is 2 % of the whole, or no answer came for half a second at a time; a closed load, \
-                whose latencies do not count what was not sent meanwhile, is invalid when none came for a second or a quarter of the \
-                window",
-    source: "blocks of one run differ by more than 2 %. By simulation on recorded noise of 5 % a tenth, steps of 50 % are found at every \
-             position from 2 s on (92 to 100 %), of 20 % from 12 s on (86 to 100 %), of 10 % in the middle half of 12 s (70 to 89 %), \
-             ramps of 20 % in 95 % of windows of 12 s. With 20 % of noise, steps of 50 % need 12 s",
-    remedy: "a longer `warmup`, or `steady`; else see in load.csv what happened when",
-    blind: "windows below 1.8 s; steps of 10 % within 2 s; changes that come and go all the time without a pause; pauses of tenths \
-            where the rate is below 400/s, and of half a second where it is below 40/s",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding, finding_with};
 
 /// Least difference, as a share of the mean, and least effect on it.
 const MATTERS: (f64, f64) = (0.05, 0.02);
@@ -58,7 +35,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         let closed = e.load.offered_rate.is_none();
         let found = if closed && pauses.is_long() { Severity::Fatal } else { Severity::Warning };
         let (who, remedy) = who_paused(e, pauses.lacking_s());
-        return finding(CHECK.names[1], severity(found), format!("{}: {who}", pauses.message()), remedy);
+        return finding_with("pauses", severity(found), format!("{}: {who}", pauses.message()), remedy);
     }
     let Stretch { start, end, inside, outside, .. } = stretch?;
     let at = |tenth: usize| tenth as f64 / 10.0;
@@ -69,7 +46,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         at(end),
         human_rate(outside * 10.0)
     );
-    CHECK.finding(severity(Severity::Warning), message)
+    finding("drift", severity(Severity::Warning), message)
 }
 
 /// Who stood still while answers stopped for so long, and what to do about it.
@@ -251,7 +228,7 @@ mod tests {
         let mut slow = trial(50, |at| if at.fract() < 0.15 { 0.0 } else { 1.0 });
         slow.load.tenths.iter_mut().for_each(|right| *right /= 30);
         assert_ne!(name(&slow).as_deref(), Some("pauses"), "few answers come by chance");
-        assert_eq!(found(&good()), None, "an older record");
+        assert_eq!(found(&good()), None, "nothing was recorded");
     }
 
     #[test]

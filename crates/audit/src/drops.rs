@@ -2,22 +2,7 @@
 
 use weir_model::record::{Finding, ResourceSecond, Role, Severity};
 
-use super::{Check, Evidence, Kind, named};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Noise,
-    names: &["drops"],
-    sees: "packets that an interface dropped, and connections that a full listen queue turned away, between hosts. \
-         Such a connection is tried again after a second, which is then a part of its first request's latency. On the \
-         proxy's machine the queue is the product's own, and that is its performance: it is only noted",
-    threshold: "one packet for a thousand segments sent, and at least 10; one connection",
-    source: "as for `retransmits`; some packets are always dropped because nobody listens to them, such as those of \
-         switches",
-    remedy: "larger rings and queues (`ethtool -G`, net.core.somaxconn, net.core.netdev_max_backlog), or a lower rate",
-    blind: "loopback",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding, named};
 
 const SHARE: f64 = 0.001;
 const LEAST: u64 = 10;
@@ -41,7 +26,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         Some((severity, what))
     });
     let (severity, message) = worst.max_by_key(|(severity, _)| *severity)?;
-    CHECK.finding(severity, message)
+    finding("drops", severity, message)
 }
 
 #[cfg(test)]

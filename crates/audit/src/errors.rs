@@ -3,27 +3,7 @@
 use weir_model::load::ErrorKind;
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind, RateIntent, finding, percent};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Answers,
-    names: &["errors", "refusals"],
-    sees: "requests without an answer, and requests that the product refused (statuses 429 and 5xx, resets, connections \
-           refused or ended early); the finding is `refusals` where these are the most of them. A load that is too high on \
-           purpose ends with requests in flight, at most one for each connection or stream; the client gives them up one \
-           timeout after the window, and these timeouts are no errors of the product",
-    threshold: "any is noted, from 0.1 % of the requests of the window the result is suspect, from 1 % invalid; with \
-                `expect.errors` of the workload: from that share on, and from ten times as many. In a closed load also by the time \
-                that connections waited in vain: suspect from ten times as large a share of all their time, invalid from a hundred \
-                times as large",
-    source: "users of k6 and fortio commonly fail a test at 1 %; a comparison of products must be stricter, because an \
-             error is often cheaper than a response. A connection of a closed load that waits in vain sends nothing else: there can be \
-             no more such errors than connections, however many answers came before",
-    remedy: "see the product's output in the trial's folder; offer less",
-    blind: "whether the product or the origin behind it refused",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, RateIntent, finding, finding_with, percent};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let window = &e.load.window;
@@ -45,7 +25,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let refused = window.refusals();
     if refused * 2 < failed {
         let message = format!("{failed} of {} requests ({share:.2} %) got no right answer: {kinds}", window.due);
-        return CHECK.finding(severity, message);
+        return finding("errors", severity, message);
     }
     let statuses = window.refused_by_status();
     let statuses: Vec<String> = statuses.iter().map(|(status, n)| format!("{n} by {status}")).collect();
@@ -54,7 +34,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         format!("{failed} of {} requests ({share:.2} %) were refused or failed: {kinds}{statuses}", window.due);
     let remedy = "see in the product's output what it refuses: a limit of rate or connections, an origin that it holds for dead; \
                   offer less, or say in the workload how many may be refused (`expect.errors`)";
-    finding(CHECK.names[1], severity, message, remedy)
+    finding_with("refusals", severity, message, remedy)
 }
 
 /// Timeouts of requests that the client gave up at the end of the load.

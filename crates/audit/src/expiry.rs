@@ -8,25 +8,7 @@ use weir_model::protocol::Application;
 use weir_model::record::{Finding, Severity};
 use weir_model::units::HumanDuration;
 
-use super::{Check, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Answers,
-    names: &["expiry"],
-    sees: "keys with a time to live that were gone before it was over, or there afterwards. Each case of such a workload has a test \
-         phase of its own: before its first window the lab writes a key with a short life, which it reads until that is over, and one \
-         with the workload's, which it reads again behind the window. The lab judges it for a trial as a whole",
-    threshold: "one key that ended earlier, or later, than its protocol counts: 1 ms for Redis's milliseconds, 1 s for seconds, and for \
-         memcached 1 s too early or 2 s too late, because its clock moves once a second. Earlier means that the read which did not find \
-         it was answered before that time had passed since the write was sent; later, that the read which found it was sent when that \
-         time had passed since the write was answered",
-    source: "a server acts on a request between its sending and its response, so that no delay of weir, network or product can \
-         look like a wrong life",
-    remedy: "do not use it where a time to live matters; look for a setting that rounds or ignores it",
-    blind: "lives that end behind the trial",
-    provoked: true,
-    run: None,
-};
+use super::finding;
 
 /// The finding for the tests of a case that speaks this protocol.
 pub fn check(tests: &CaseTests, application: Application) -> Option<Finding> {
@@ -48,7 +30,7 @@ pub fn check(tests: &CaseTests, application: Application) -> Option<Finding> {
         }
     };
     let wrong: Vec<String> = tests.expiry.iter().filter_map(one).collect();
-    (!wrong.is_empty()).then(|| wrong.join(", and ")).and_then(|message| CHECK.finding(Severity::Fatal, message))
+    (!wrong.is_empty()).then(|| wrong.join(", and ")).and_then(|message| finding("expiry", Severity::Fatal, message))
 }
 
 #[cfg(test)]

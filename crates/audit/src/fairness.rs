@@ -3,22 +3,7 @@
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_us;
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Fairness,
-    names: &["uneven-connections"],
-    sees: "a product that serves some connections slower than others: most of them on one of its workers, or a worker that is slower. \
-           Each connection counts by the mean latency of its responses; in a closed load its rate is the inverse of that",
-    threshold: "the slowest tenth of the connections took twice as long as the fastest tenth, or one four times as long as the median: it is \
-                noted, because products do spread connections unevenly. 8 connections and more, with 20 responses each (100 in an open load)",
-    source: "the kernel gives connections to workers at random (SO_REUSEPORT), so that of 64 on 4 workers one has a third more \
-             than the mean and another a third less, in the mean of many runs",
-    remedy: "see how the product gives connections to its workers; with more connections a random spread becomes even",
-    blind: "connections that are slow in turns; requests of different cost, if each connection sends one kind",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 /// Responses of a connection in the mean, in an open load: they are not alike in time.
 const OPEN: u64 = 100;
@@ -39,7 +24,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         spread.fewest,
         spread.most
     );
-    CHECK.finding(Severity::Note, message)
+    finding("uneven-connections", Severity::Note, message)
 }
 
 #[cfg(test)]
@@ -68,7 +53,7 @@ pub(super) mod tests {
 
     #[test]
     fn connections_that_are_served_worse_are_noted() {
-        assert_eq!(good().check(check), None, "an older record");
+        assert_eq!(good().check(check), None, "nothing was recorded");
         assert_eq!(spread([900.0, 1_000.0, 1_700.0, 2_500.0]).check(check), None);
         let slow = spread([900.0, 1_000.0, 5_000.0, 5_100.0]).check(check).expect("an eighth is slower");
         assert_eq!(slow.severity, Severity::Note);

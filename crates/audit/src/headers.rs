@@ -3,22 +3,7 @@
 use weir_model::load::HeaderChange;
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Answers,
-    names: &["headers"],
-    sees: "headers of right answers that came, went or changed in the window, in one answer of 1,000 and at least one a second of each \
-           thread, against its first in the window. The product then does other work than at the start, or some answers come from elsewhere",
-    threshold: "a header that is there in some samples only; a value that changed once and stayed for three samples",
-    source: "a product in one state sends the same headers. Those of the connection and of the moment are not looked at (Age, Connection, \
-             Date, Keep-Alive, Transfer-Encoding, and that of names), nor numbers, nor values that go back and forth or take more \
-             than two forms",
-    remedy: "find in the product's configuration and output what sets the header; a cache, a limit and a fallback do",
-    blind: "headers that differ in fewer answers than are sampled; of HTTP/2, connections but each 64th; what is so from the window's first answer on",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 /// More are counted, not named.
 const NAMED: usize = 3;
@@ -35,7 +20,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         named.join("; "),
         headers.sampled
     );
-    CHECK.finding(Severity::Warning, message)
+    finding("headers", Severity::Warning, message)
 }
 
 fn words(change: &HeaderChange) -> String {

@@ -3,20 +3,7 @@
 use weir_model::record::{Finding, HostRecord, Role, Severity};
 use weir_model::text::list;
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Noise,
-    names: &["hosts-differ"],
-    sees: "clients that differ in model of CPU, number of CPUs or kernel. One that is slower or later than the others \
-         has its own part in every latency; how well each did is judged by `client-lag` and `client-room`",
-    threshold: "any difference: it is noted",
-    source: "",
-    remedy: "take clients of one kind; `hosts` of the load says how each did",
-    blind: "",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     differ(e.hosts)
@@ -38,7 +25,7 @@ pub fn differ(hosts: &[HostRecord]) -> Option<Finding> {
         return None;
     }
     let message = format!("the {} clients differ in {}", clients.len(), list(&names));
-    CHECK.finding(Severity::Note, message)
+    finding("hosts-differ", Severity::Note, message)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The audit: do the counters of client, origin and kernel agree, and did the client have headroom?
 //!
-//! Each check is one small file. Its [`Check`] says what it sees, its threshold and the source of that, the remedy, and what it cannot
-//! see; `docs/audit.md` is made from them. A check returns at most one finding. The most severe finding decides the verdict.
+//! Each check is one small file. Its entry in `checks.toml` says what it sees, its threshold and the source of that, the remedy, and
+//! what it cannot see; `docs/audit.md` is made from them. A check returns at most one finding. The most severe finding decides the verdict.
 //!
 //! `weir-lab` calls [`audit`] after each trial. Checks see one trial's [`Evidence`]. They do not know other trials, how the trial
 //! was measured, or how a finding is shown.
@@ -55,6 +55,10 @@ mod wording;
 mod wrong_answers;
 mod wrong_data;
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 use weir_model::Placement;
 use weir_model::counters::OriginCounters;
 use weir_model::load::{LoadResult, SearchResult};
@@ -182,107 +186,78 @@ impl Evidence<'_> {
     }
 }
 
-/// What a check is about, in the order of `docs/audit.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Was the load what was asked for?
-    Load,
-    /// Were the answers right?
-    Answers,
-    /// Do the counters of client and origin agree?
-    Conservation,
-    /// Did the product do what the others do, with what it was given?
-    Fairness,
-    /// Had weir room, or did it measure itself?
-    Headroom,
-    /// Did the rate keep its level?
-    Steady,
-    /// Was the machine quiet, and the network?
-    Noise,
-}
-
-/// What one check does. The texts are sentences without their ends, of plain words.
-#[derive(Debug)]
-pub struct Check {
-    /// What it is about.
-    pub kind: Kind,
+/// The part of a check that its findings need. `docs/audit.md` is made of its other texts.
+#[derive(Debug, Deserialize)]
+struct Check {
     /// Names of its findings, the usual one first.
-    pub names: &'static [&'static str],
-    /// What it sees.
-    pub sees: &'static str,
-    /// From which value on, and how severe.
-    pub threshold: &'static str,
-    /// Where the threshold comes from; empty where there is nothing to choose.
-    pub source: &'static str,
+    names: Vec<String>,
     /// What to do about the usual finding.
-    pub remedy: &'static str,
-    /// What it cannot see; empty where nothing is known.
-    pub blind: &'static str,
+    remedy: String,
     /// A fault that was provoked in the product may cause it: it is then only noted.
-    pub provoked: bool,
-    /// Judges one trial. `None`: the lab calls the check, before there is any evidence or after all of it.
-    pub run: Option<fn(&Evidence<'_>) -> Option<Finding>>,
-}
-
-impl Check {
-    /// The usual finding.
-    fn finding(&self, severity: Severity, message: String) -> Option<Finding> {
-        finding(self.names[0], severity, message, self.remedy)
-    }
+    #[serde(default)]
+    provoked: bool,
 }
 
 /// Every check, in the order of the findings.
-pub const CHECKS: &[&Check] = &[
-    &cut_short::CHECK,
-    &count::CHECK,
-    &no_counters::CHECK,
-    &unknown_usage::CHECK,
-    &wrong_data::CHECK,
-    &expiry::CHECK,
-    &wrong_answers::CHECK,
-    &headers::CHECK,
-    &answers::CHECK,
-    &origin_requests::CHECK,
-    &altered_requests::CHECK,
-    &origin_bytes::CHECK,
-    &origin_connections::CHECK,
-    &connections::CHECK,
-    &errors::CHECK,
-    &offered::CHECK,
-    &search::CHECK,
-    &drift::CHECK,
-    &client_room::CHECK,
-    &shared_cpus::CHECK,
-    &quota::CHECK,
-    &bottleneck::CHECK,
-    &lag::CHECK,
-    &stalls::CHECK,
-    &vitals_late::CHECK,
-    &affinity::CHECK,
-    &unexplained_work::CHECK,
-    &disk_writes::CHECK,
-    &upstream::CHECK,
-    &codings::CHECK,
-    &spread::CHECK,
-    &fairness::CHECK,
-    &tls::CHECK,
-    &control::CHECK,
-    &steal::CHECK,
-    &cpu_speed::CHECK,
-    &other_processes::CHECK,
-    &retransmits::CHECK,
-    &drops::CHECK,
-    &link::CHECK,
-    &nic_queue::CHECK,
-    &hosts_differ::CHECK,
-    &never_steady::CHECK,
-    &clocks::CHECK,
+static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
+    let mut file: BTreeMap<String, Vec<Check>> = toml::from_str(include_str!("checks.toml")).expect("a test reads it");
+    file.remove("check").unwrap_or_default()
+});
+
+/// The checks that judge one trial, in the order of the findings. The lab calls the others, before there is any evidence or after all
+/// of it.
+const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 39] = [
+    cut_short::check,
+    count::check,
+    no_counters::check,
+    unknown_usage::check,
+    wrong_data::check,
+    wrong_answers::check,
+    headers::check,
+    answers::check,
+    origin_requests::check,
+    altered_requests::check,
+    origin_bytes::check,
+    origin_connections::check,
+    connections::check,
+    errors::check,
+    offered::check,
+    search::check,
+    drift::check,
+    client_room::check,
+    shared_cpus::check,
+    quota::check,
+    bottleneck::check,
+    lag::check,
+    stalls::check,
+    vitals_late::check,
+    affinity::check,
+    unexplained_work::check,
+    disk_writes::check,
+    upstream::check,
+    codings::check,
+    spread::check,
+    fairness::check,
+    tls::check,
+    steal::check,
+    other_processes::check,
+    retransmits::check,
+    drops::check,
+    link::check,
+    nic_queue::check,
+    hosts_differ::check,
 ];
+
+/// The check that has findings of this name.
+fn check_of(finding: &str) -> &'static Check {
+    CHECKS.iter().find(|check| check.names.iter().any(|name| name == finding)).expect("a test looks for every finding")
+}
 
 /// Runs every check.
 pub fn audit(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let found = CHECKS.iter().filter_map(|check| Some((check, check.run?(evidence)?)));
-    found.map(|(check, found)| if evidence.faults && check.provoked { provoked(found) } else { found }).collect()
+    let findings = JUDGES.iter().filter_map(|judge| judge(evidence));
+    let is_provoked = |finding: &Finding| evidence.faults && check_of(&finding.check).provoked;
+    findings.map(|finding| if is_provoked(&finding) { provoked(finding) } else { finding }).collect()
 }
 
 /// A finding of a load in which faults were provoked: what they explain is only noted.
@@ -303,8 +278,14 @@ pub fn verdict(findings: &[Finding]) -> Verdict {
     }
 }
 
-fn finding(check: &str, severity: Severity, message: String, remedy: &str) -> Option<Finding> {
-    Some(Finding { check: check.to_owned(), severity, message, remedy: remedy.to_owned() })
+/// A finding with the remedy of its check.
+fn finding(name: &str, severity: Severity, message: impl Into<String>) -> Option<Finding> {
+    finding_with(name, severity, message, &check_of(name).remedy)
+}
+
+/// A finding with a remedy of its own.
+fn finding_with(name: &str, severity: Severity, message: impl Into<String>, remedy: &str) -> Option<Finding> {
+    Some(Finding { check: name.to_owned(), severity, message: message.into(), remedy: remedy.to_owned() })
 }
 
 /// A machine by the hosts on it.

@@ -2,22 +2,7 @@
 
 use weir_model::record::{Finding, HostRecord, ResourceSecond, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Headroom,
-    names: &["link"],
-    sees: "a link between the hosts that carried all it can, so that the network was measured. Hosts that share a \
-         machine are judged by the rows of their own network",
-    threshold: "90 % of what the interface of the traffic carries, either way",
-    source: "of Ethernet with frames of 1,500 bytes, preamble, gap and checksum, which no counter has, take 1.6 %, \
-         and a queue before a link grows without bound towards its limit (see `client-room`)",
-    remedy: "smaller bodies, a lower rate, or faster links; the product may carry more",
-    blind: "interfaces that do not know what they carry, as many of virtual machines, unless the topology does. The \
-         counters include loopback, so that a product whose parts speak much to each other may be named without need",
-    provoked: false,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 const FULL: f64 = 0.90;
 
@@ -46,7 +31,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         ))
     });
     let (_, message) = fullest.filter(|(share, _)| *share >= FULL).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    CHECK.finding(Severity::Warning, message)
+    finding("link", Severity::Warning, message)
 }
 
 #[cfg(test)]

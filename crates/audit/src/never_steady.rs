@@ -4,20 +4,7 @@ use std::time::Duration;
 
 use weir_model::record::{Finding, Severity, Warmup};
 
-use super::{Check, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Steady,
-    names: &["never-steady"],
-    sees: "a product that was not steady when its time to warm up was over. The lab judges it for a trial as a whole",
-    threshold: "the decision of the warm-up: a permutation test at 99 % for changes of 5 % of the mean",
-    source: "as for `drift`",
-    remedy: "a longer `steady` (the time it may take at most; 20 s are little), or a quieter machine; else read the \
-         number as one of a product that was still changing",
-    blind: "warm-ups of fewer than 10 s, which it says",
-    provoked: true,
-    run: None,
-};
+use super::finding;
 
 /// A shorter warm-up cannot show whether the rate is steady.
 const LEAST_S: f64 = 10.0;
@@ -31,7 +18,7 @@ pub fn check(warmup: Option<&Warmup>, most: Duration) -> Option<Finding> {
     } else {
         format!("what the product carried each second had not come to a level after {seconds:.1} s of warming up")
     };
-    CHECK.finding(Severity::Warning, message)
+    finding("never-steady", Severity::Warning, message)
 }
 
 #[cfg(test)]

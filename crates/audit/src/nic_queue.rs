@@ -3,21 +3,7 @@
 use weir_model::record::{Finding, Role, Severity};
 use weir_model::units::CpuList;
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Fairness,
-    names: &["nic-queue"],
-    sees: "that the proxy's network interface interrupts the CPUs that the product was given, although its host has \
-         others. Those interrupts take time from the product that no account shows as its own. Where the product has \
-         all CPUs of its host, they are a part of what it costs, and that is not noted",
-    threshold: "any queue: it is noted",
-    source: "",
-    remedy: "move them to other CPUs (/proc/irq/<n>/smp_affinity_list), or give the product all CPUs of its host",
-    blind: "runs on one host",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let host = e.hosts.iter().find(|host| host.has(Role::Proxy)).filter(|_| e.hosts.len() > 1)?;
@@ -29,7 +15,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     }
     let message =
         format!("queues of {} on {} interrupt CPUs of the product ({})", link.name, host.name, CpuList::text(&shared));
-    CHECK.finding(Severity::Note, message)
+    finding("nic-queue", Severity::Note, message)
 }
 
 #[cfg(test)]

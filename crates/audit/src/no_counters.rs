@@ -2,22 +2,7 @@
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind, finding};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Conservation,
-    names: &["no-counters"],
-    sees: "that there are no counters of an origin: it is a product, as in benchmarks that others published, or there \
-         is none, because the product holds the data itself. What a store answers is checked by the client, which \
-         knows what it wrote",
-    threshold: "none: it is noted",
-    source: "",
-    remedy: "run it with weir's own origin too, without `--origin`",
-    blind: "everything that counters would show: caches, retries, requests that are altered, connections to the origin that \
-         were not kept",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding, finding_with};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if e.origin.is_some() {
@@ -26,13 +11,11 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if e.store && e.proxied {
         let message = "the product holds the data itself: no origin counted the requests, and the client's own check of every \
                        value stands alone";
-        return finding("no-counters", Severity::Note, message.to_owned(), "nothing to do: it is so for every store");
+        return finding_with("no-counters", Severity::Note, message, "nothing to do: it is so for every store");
     }
-    CHECK.finding(
-        Severity::Note,
-        "the origin has no counters: caches, retries, altered requests and lost keep-alive between proxy and origin would not be seen"
-            .to_owned(),
-    )
+    let message = "the origin has no counters: caches, retries, altered requests and lost keep-alive between proxy and origin would \
+                   not be seen";
+    finding("no-counters", Severity::Note, message)
 }
 
 #[cfg(test)]

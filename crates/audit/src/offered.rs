@@ -3,22 +3,7 @@
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_rate;
 
-use super::{Check, Evidence, Kind, RateIntent, finding, percent};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Load,
-    names: &["offered-load", "not-saturated"],
-    sees: "an open load that was not carried: requests that were due and not sent, or responses that fell behind. \
-         Also notes a load that was meant to be too high, and was carried. Where the load is meant to be too high, or \
-         is a point of a curve, the first is only noted, too",
-    threshold: "2 % of the offered requests not answered rightly inside the window",
-    source: "under a load that is not carried, latency is the length of a queue that grows with the window, and says \
-         nothing else about the product",
-    remedy: "offer less, or read this as: cannot carry that rate",
-    blind: "",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, RateIntent, finding, finding_with, percent};
 
 /// Per cent of what was due.
 const NOT_CARRIED: f64 = 2.0;
@@ -38,10 +23,13 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         window.unsent
     );
     match e.rate_intent {
-        RateIntent::Carried => CHECK.finding(Severity::Warning, message),
-        RateIntent::Either | RateIntent::TooMuch => {
-            finding("offered-load", Severity::Note, message, "nothing: the load goes beyond what is carried on purpose")
-        }
+        RateIntent::Carried => finding("offered-load", Severity::Warning, message),
+        RateIntent::Either | RateIntent::TooMuch => finding_with(
+            "offered-load",
+            Severity::Note,
+            message,
+            "nothing: the load goes beyond what is carried on purpose",
+        ),
     }
 }
 
@@ -50,7 +38,7 @@ fn carried(offered: f64) -> Option<Finding> {
         "the {} offered were meant to be more than can be carried, and were carried: the rate is what was offered",
         human_rate(offered)
     );
-    finding("not-saturated", Severity::Note, message, "offer more, or read this as: carries at least that rate")
+    finding_with("not-saturated", Severity::Note, message, "offer more, or read this as: carries at least that rate")
 }
 
 #[cfg(test)]

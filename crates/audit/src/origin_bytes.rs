@@ -2,22 +2,7 @@
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Conservation,
-    names: &["conservation-bytes"],
-    sees: "whether the client received the bodies that the origin sent, and the origin those that the client sent: compression (where \
-         requests accept it, decoded bodies are compared), truncation, rewriting, and responses made by the product",
-    threshold: "any byte, where every request was answered rightly; of request bodies, where every request was answered and reached the \
-         origin once. With failures the sums cannot be compared; other checks report those",
-    source: "",
-    remedy: "turn off compression and rewriting in the product's configuration",
-    blind: "another body of the same length (the client's own check of bodies, and `altered-requests`, see that); request bodies whose \
-         length is drawn for each, where more kinds of requests than are counted have them",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let origin = e.origin?;
@@ -25,7 +10,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if let Some(sent) = e.load.request_body_bytes.filter(|sent| all_reached && *sent != origin.body_bytes_in) {
         let message =
             format!("the client sent {sent} bytes of request bodies, and {} reached the origin", origin.body_bytes_in);
-        return CHECK.finding(Severity::Fatal, message);
+        return finding("conservation-bytes", Severity::Fatal, message);
     }
     let clean = all_reached && e.load.total.error_count() == 0;
     let (received, sent) = (e.load.total.body_bytes, origin.body_bytes_out);
@@ -35,7 +20,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!("the client received {received} bytes of bodies, the origin sent {sent}");
-    CHECK.finding(Severity::Fatal, message)
+    finding("conservation-bytes", Severity::Fatal, message)
 }
 
 #[cfg(test)]

@@ -2,20 +2,7 @@
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Conservation,
-    names: &["conservation-connections"],
-    sees: "another client of the origin during a trial of `direct`: the connections that carried requests to the \
-         origin are then the client's own",
-    threshold: "any connection more; both sides count over the client's whole life",
-    source: "",
-    remedy: "see that nobody else uses the origin",
-    blind: "trials of products, which may use any number of connections to the origin",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let (opened, used) = (e.load.total.connections, e.origin?.connections_used);
@@ -23,7 +10,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!("{used} connections carried requests to the origin, and the client opened {opened}");
-    CHECK.finding(Severity::Fatal, message)
+    finding("conservation-connections", Severity::Fatal, message)
 }
 
 #[cfg(test)]

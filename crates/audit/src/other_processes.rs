@@ -4,27 +4,7 @@ use weir_model::owners::{CpuUse, OtherProcess, Owners, RoleCpus};
 use weir_model::record::{Finding, ResourceSecond, Severity};
 use weir_model::text::list;
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Noise,
-    names: &["other-processes"],
-    sees: "other processes (neither client, product nor origin) on the CPUs that the roles were given, each CPU by itself, over the window \
-         and in each second. It names them. weir's own watching is among them. `weir compare` and `weir duet` leave such trials out",
-    threshold: "5 % of a CPU over the window; 10 % of a CPU of one role in a second. Of processes that cannot be seen, by the ticks of \
-         the CPUs: 10 % of a CPU over the window, times the root of how many CPUs the roles share",
-    source: "products are compared to a few per cent, and processes' own clocks are exact: in a quiet run of `quick` others used at most \
-         1.4 % of a CPU over a window (of 72) and 1.5 % in a second (of 408), most of it a thread of the kernel's. The kernel's ticks are \
-         samples: in 371 quiet windows of at least 2 s on a machine with 2 CPUs they had at most -0.8 % of the machine",
-    remedy: "end what runs beside weir (`top` and `ps` show it, and `weir doctor` names the busiest), and run again",
-    blind: "threads of the kernel's own. Of processes of other PID namespaces (other pods), and of children that ended unseen and that \
-         nobody waited for: what interrupts hide, because some kernels charge these to the interrupted process, so that the roles' time \
-         includes them and that of the CPU's processes does not (up to 38 % of a CPU), and most of what works in turns shorter than a tick \
-         (10 ms). How long a role's threads waited for a CPU (`run_delay`) is recorded and not judged. A process that moves between CPUs within a second \
-         is taken to have been on the last one",
-    provoked: false,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 /// CPUs used of one.
 const MEAN: f64 = 0.05;
@@ -46,7 +26,7 @@ const NAMED: f64 = 0.005;
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let seen: Vec<String> = over_the_window(e).into_iter().chain(in_a_second(e)).collect();
     let message = if seen.is_empty() { unseen(e)? } else { format!("other processes used {}", seen.join("; ")) };
-    CHECK.finding(Severity::Warning, message)
+    finding("other-processes", Severity::Warning, message)
 }
 
 /// What was used of the busiest CPU over the window.
@@ -290,7 +270,7 @@ pub(super) mod tests {
         let mut unread = beside(0.0, 0.8);
         unread[0].cpus[1].processes = None;
         assert_eq!(with(unread).check(check), None);
-        assert_eq!(good().check(check), None, "an older record");
+        assert_eq!(good().check(check), None, "nothing was recorded");
     }
 
     /// The roles used more than the CPU's processes: they were charged for interrupts.

@@ -4,21 +4,7 @@ use weir_model::owners::CpuQuota;
 use weir_model::record::{Finding, Severity};
 use weir_model::text::list;
 
-use super::{Check, Evidence, Kind, percent, role_name};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Headroom,
-    names: &["cpu-quota"],
-    sees: "a limit of CPU time (`cpu.max`, `cpu.cfs_quota_us`) of a control group, or of one above it, that stopped client, product or \
-           origin in the window: the rate is then that of the limit",
-    threshold: "1 % of the window, all CPUs of the group together",
-    source: "1 % of the window is where the 99th percentile begins to be about it; products are compared to a few per cent",
-    remedy: "raise the limit of that group or take it away (`docker --cpus`, `resources.limits.cpu`, `CPUQuota=`), or give each product \
-             the same",
-    blind: "groups outside of the container in which weir runs; a limit that never stopped anybody has no finding (`weir doctor` names it)",
-    provoked: false,
-    run: Some(check),
-};
+use super::{Evidence, finding, percent, role_name};
 
 /// Per cent of the window.
 const SUSPECT: f64 = 1.0;
@@ -41,7 +27,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         most.throttled_s,
         limit(most)
     );
-    CHECK.finding(Severity::Warning, message)
+    finding("cpu-quota", Severity::Warning, message)
 }
 
 fn limit(quota: &CpuQuota) -> String {

@@ -2,21 +2,7 @@
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind, named, percent};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Noise,
-    names: &["retransmits"],
-    sees: "a network between hosts that lost or delayed segments, so that they were sent again",
-    threshold: "one segment in a thousand, and at least 10: the start of a few connections may cost as many",
-    source: "Linux waits at least 200 ms (`TCP_RTO_MIN`) for what no later segment makes up for, far longer than \
-         requests take, so that as many requests are in the tail that percentiles like p99.9 describe",
-    remedy: "see in the interfaces' counters (`ip -s link`) what loses them; their requests are in the tail of every \
-         latency",
-    blind: "loopback, which loses nothing",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding, named, percent};
 
 const SHARE: f64 = 0.001;
 
@@ -39,7 +25,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         named(&machine),
         percent(again as f64, sent as f64)
     );
-    CHECK.finding(Severity::Warning, message)
+    finding("retransmits", Severity::Warning, message)
 }
 
 #[cfg(test)]

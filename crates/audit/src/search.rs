@@ -4,28 +4,13 @@ use weir_model::load::{SearchEnd, SearchLimit};
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_rate;
 
-use super::{Check, Evidence, Kind, finding};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Headroom,
-    names: &["search-room", "search-time"],
-    sees: "a search whose rates failed because the client was at its own limit, as the search itself judged. Also \
-         notes a search that ran out of time before the interval was narrow enough. The rate found is valid all the \
-         same, because it was confirmed at full length",
-    threshold: "a client's thread busy for 90 % of the window, or late with connections free",
-    source: "as for `client-room` and `client-lag`",
-    remedy: "give the client more CPUs (`--cpus`), or run it on another host; the product may carry more",
-    blind: "",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding, finding_with};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let search = e.search?;
     if search.limit == Some(SearchLimit::Client) {
         let severity = if e.proxied { Severity::Warning } else { Severity::Note };
-        let message = "higher rates failed because the client was at its own limit".to_owned();
-        return CHECK.finding(severity, message);
+        return finding("search-room", severity, "higher rates failed because the client was at its own limit");
     }
     if search.end != SearchEnd::Budget {
         return None;
@@ -35,7 +20,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         Some(failed) => format!("the time was over when {rate} was known to meet it and {} not to", human_rate(failed)),
         None => format!("the time was over when {rate} was known to meet it, and nothing higher had failed"),
     };
-    finding("search-time", Severity::Note, message, "a longer `duration`: the search may take ten times as long")
+    finding_with("search-time", Severity::Note, message, "a longer `duration`: the search may take ten times as long")
 }
 
 #[cfg(test)]

@@ -4,20 +4,7 @@ use weir_model::record::{Finding, Severity};
 use weir_model::text::list;
 use weir_model::units::CpuList;
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Headroom,
-    names: &["shared-cpus"],
-    sees: "a product whose CPUs the client or the origin may use, too. Their work then takes time from the product, and every number is \
-           that of all of them together",
-    threshold: "any CPU",
-    source: "",
-    remedy: "give each role CPUs of its own (`--cpus`), or another host",
-    blind: "two CPUs of one core (`weir doctor` names these)",
-    provoked: false,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let roles = e.placement.sharing_with_proxy();
@@ -30,7 +17,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         list(&names),
         CpuList::text(&e.placement.proxy)
     );
-    CHECK.finding(Severity::Warning, message)
+    finding("shared-cpus", Severity::Warning, message)
 }
 
 #[cfg(test)]

@@ -2,21 +2,7 @@
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind, finding, percent};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Fairness,
-    names: &["spread"],
-    sees: "a product that does not spread its requests over all origins of a pool: one that favours an origin has \
-         less to do, and its latencies are those of that origin",
-    threshold: "an origin without a request is suspect, because the others do its work; a share 20 % more or less \
-         than an even one is noted",
-    source: "hashes of keys spread unevenly, round robin does not",
-    remedy: "name all `origins` in the product's templates, or leave it out where there is a pool",
-    blind: "loads of fewer than 100 requests an origin",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding, finding_with, percent};
 
 /// Requests an origin, at least.
 const REQUESTS: u64 = 100;
@@ -35,7 +21,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let without = origins.iter().filter(|origin| origin.requests == 0).count();
     if without > 0 {
         let message = format!("{without} of {count} origins got no request ({spread})");
-        return CHECK.finding(Severity::Warning, message);
+        return finding("spread", Severity::Warning, message);
     }
     let even = all as f64 / count as f64;
     let differs = |requests: u64| (percent(requests as f64, even) - 100.0).abs();
@@ -46,7 +32,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let message = format!(
         "the product spread its requests unevenly over {count} origins: {spread}; {most:.0} % off an even share"
     );
-    finding("spread", Severity::Note, message, "compare it with products that spread alike: see its templates")
+    finding_with("spread", Severity::Note, message, "compare it with products that spread alike: see its templates")
 }
 
 #[cfg(test)]

@@ -4,21 +4,7 @@ use weir_model::load::Stalls;
 use weir_model::record::{Finding, Severity};
 use weir_model::text::human_us;
 
-use super::{Check, Evidence, Kind, percent};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Headroom,
-    names: &["stalls"],
-    sees: "a client or an origin that stood still for 20 ms and more at a time, without work of its own: it was stopped, or something \
-         took its CPU. In a closed load the rate is then too low by as much, and latencies say nothing of it",
-    threshold: "1 % of the window makes the trial suspect; 5 % and a tenth of a second make it invalid",
-    source: "1 % of the window is where the 99th percentile begins to be about the stalls; products are compared to a few per cent. \
-         Below a tenth of a second in all it may be a single hiccup of a busy machine in a short window",
-    remedy: "see what took the CPU (`other-processes`, `steal`, `weir doctor`), and run again",
-    blind: "stalls below 20 ms; a single thread of several origin threads",
-    provoked: false,
-    run: Some(check),
-};
+use super::{Evidence, finding, percent};
 
 const SUSPECT: f64 = 1.0;
 const INVALID: f64 = 5.0;
@@ -52,7 +38,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         (false, true) => said("the client", &e.load.stalls),
         (false, false) => said("the origin", of_origin),
     };
-    CHECK.finding(severity, message)
+    finding("stalls", severity, message)
 }
 
 /// Per cent of a time in seconds.

@@ -3,19 +3,7 @@
 use weir_model::record::{Finding, ResourceSecond, Severity};
 use weir_model::text::grouped;
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Noise,
-    names: &["steal"],
-    sees: "a hypervisor that gave a machine's CPUs to other guests during the window",
-    threshold: "2 % of one CPU in the mean",
-    source: "products on one core are compared to a few per cent, so this is as large as the differences of interest",
-    remedy: "measure on a quieter machine, or with more blocks",
-    blind: "hypervisors that do not say what they take",
-    provoked: false,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 const MEAN_CORES: f64 = 0.02;
 
@@ -26,7 +14,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let (mean, name) = means.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(mean, _)| *mean >= MEAN_CORES)?;
     let at = name.strip_prefix('/').map(|name| format!(" of {name}")).unwrap_or_default();
     let message = format!("the hypervisor took {:.1} % of a CPU{at} on average during the window", mean * 100.0);
-    CHECK.finding(Severity::Warning, message)
+    finding("steal", Severity::Warning, message)
 }
 
 #[cfg(test)]

@@ -4,25 +4,7 @@ use weir_model::load::{TlsResult, TlsVersion};
 use weir_model::record::{Finding, Severity};
 use weir_model::suite::{KeyType, Tls};
 
-use super::{Check, Evidence, Kind, finding};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Fairness,
-    names: &["tls"],
-    sees: "whether client and product negotiated what is intended for all products of the run: TLS version, cipher suite, key exchange \
-           group, kind of the certificate's key, and resumption of sessions. A note says what was negotiated. Products with a levelled \
-           profile should use the newest version that the suite allows, with the cipher suite and the group of their templates; one that \
-           uses another is suspect, because it does other work",
-    threshold: "any connection; of resumption, where the suite allows it: no session resumed by a load that made its connections twice and \
-                more",
-    source: "AES-256 has 14 rounds where AES-128 has 10, the handshakes of TLS 1.2 and 1.3 differ, a signature with RSA of 2048 bits \
-             costs about twenty of P-256, and a resumed session needs none",
-    remedy: "set versions and suites in the product's profile as its templates know them (tls_min, tls_max, tls12_suites, \
-         tls13_suites), or allow in the suite's [tls] only what all have",
-    blind: "",
-    provoked: false,
-    run: Some(check),
-};
+use super::{Evidence, finding, finding_with};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if !e.protocol.is_tls() {
@@ -37,7 +19,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if !e.levelled {
         return note(format!("{words}: what the product chooses by default"));
     }
-    CHECK.finding(Severity::Warning, format!("{words}; meant for all is {}", differs.join(", ")))
+    finding("tls", Severity::Warning, format!("{words}; meant for all is {}", differs.join(", ")))
 }
 
 /// What should have been negotiated and was not.
@@ -67,7 +49,7 @@ fn differences(e: &Evidence<'_>, spoken: &TlsResult) -> Vec<String> {
 }
 
 fn note(message: String) -> Option<Finding> {
-    finding("tls", Severity::Note, message, "nothing to do: it is noted because it can differ")
+    finding_with("tls", Severity::Note, message, "nothing to do: it is noted because it can differ")
 }
 
 /// The version that all products should use, and its cipher suites.

@@ -3,25 +3,7 @@
 use weir_model::owners::Holder;
 use weir_model::record::{Finding, Role, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Fairness,
-    names: &["unexplained-work"],
-    sees: "work that the product's own processes did not do: another process held its connections, or requests were answered \
-         with less CPU than their system calls take. The product's CPU and memory are then those of others",
-    threshold: "one connection, of the first 64 from clients and 64 to origins, before and after the window; less than 1 us of CPU a \
-         request, where each connection has one request in flight and 1,000 and more were answered",
-    source: "a request alone on its connections takes a server a read and a write, and a proxy two of each. A write to TCP goes through \
-         the network stack, which takes more than a microsecond on CPUs of today; lean proxies take 12 to 19 us a request on the virtual \
-         machine on which weir was built",
-    remedy: "see what the named process is, and end it before the run; the product has to do its work below the process that weir starts",
-    blind: "another process that holds none of these connections and does a part of the work (`other-processes` sees it on the roles' \
-         CPUs); one of another PID namespace; connections that only an io_uring holds; products that weir did not start. A product that \
-         forwards in the kernel alone (sockmap, XDP) is below 1 us rightly: its CPU is nobody's, and it cannot be ranked by it",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 /// CPU time of a request, us.
 const LEAST_US: f64 = 1.0;
@@ -40,7 +22,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
             "{} (pid {}), which is no process of the product's, held {} of {} of its connections{used}",
             most.name, most.pid, most.connections, most.of
         );
-        return CHECK.finding(Severity::Fatal, message);
+        return finding("unexplained-work", Severity::Fatal, message);
     }
     let usage = e.role(Role::Proxy)?;
     let (cpu_us, answered) = ((usage.cpu_user_us + usage.cpu_system_us) as f64, e.load.window.right_in_window);
@@ -51,7 +33,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!("the product used {each:.2} us of CPU a request: reading and answering one takes more");
-    CHECK.finding(Severity::Fatal, message)
+    finding("unexplained-work", Severity::Fatal, message)
 }
 
 #[cfg(test)]

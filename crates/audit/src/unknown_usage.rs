@@ -2,27 +2,14 @@
 
 use weir_model::record::{Finding, Role, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Fairness,
-    names: &["unknown-usage"],
-    sees: "that the product's CPU and memory were not measured: others have started it, and where its processes are \
-         was not said, or could not be read",
-    threshold: "none: it is noted",
-    source: "",
-    remedy: "name its pods in [served] (namespace, selector) and run it with --topology kubernetes",
-    blind: "",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if !e.proxied || e.role(Role::Proxy).is_some() {
         return None;
     }
     let message = "CPU and memory of the product are unknown: weir did not start it and does not read its processes";
-    CHECK.finding(Severity::Note, message.to_owned())
+    finding("unknown-usage", Severity::Note, message)
 }
 
 #[cfg(test)]

@@ -2,20 +2,7 @@
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Fairness,
-    names: &["upstream-keepalive"],
-    sees: "a product that does not keep its connections to the origin. This is the most common reason why one proxy \
-         reaches a third of the rate of another",
-    threshold: "fewer than 10 requests a connection are suspect, fewer than 100 are noted",
-    source: "a handshake and a teardown of TCP cost the kernel about as much as three small requests",
-    remedy: "turn on the product's upstream keep-alive, as its tuned profile does",
-    blind: "",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let origin = e.origin?;
@@ -32,7 +19,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let message = format!(
         "the product opened {opened} connections to the origin for {requests} requests ({ratio:.1} requests a connection)"
     );
-    CHECK.finding(severity, message)
+    finding("upstream-keepalive", severity, message)
 }
 
 #[cfg(test)]

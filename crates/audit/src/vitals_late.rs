@@ -2,21 +2,7 @@
 
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind, percent};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Headroom,
-    names: &["vitals-late"],
-    sees: "samples of CPU and memory that began or ended later than the window, because weir's own thread for them got no CPU: what \
-         the roles used is then not that of the requests that were counted",
-    threshold: "2 % of the window and 50 ms make the trial suspect; 10 % and a tenth of a second make it invalid",
-    source: "CPU time for each response is wrong by as much at most, and products are compared to a few per cent. A sample itself \
-         takes some ms, and so does the scheduler of a busy machine",
-    remedy: "see what took the CPU (`other-processes`, `steal`, `weir doctor`), and run again",
-    blind: "samples in the middle of a window that are late: their rows are longer, and nothing is lost",
-    provoked: false,
-    run: Some(check),
-};
+use super::{Evidence, finding, percent};
 
 const SUSPECT: f64 = 2.0;
 const INVALID: f64 = 10.0;
@@ -35,7 +21,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         e.vitals_late_s * 1e3,
         e.load.window_s
     );
-    CHECK.finding(severity, message)
+    finding("vitals-late", severity, message)
 }
 
 #[cfg(test)]

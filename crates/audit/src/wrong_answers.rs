@@ -3,23 +3,7 @@
 use weir_model::load::ErrorKind;
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Answers,
-    names: &["wrong-answers"],
-    sees: "answers with a wrong body, header or status, that begin and do not end (`truncated`: the connection or the stream ended in \
-           the middle), or that break the protocol, in the client's whole life. What a product refuses (statuses 429 and 5xx, a \
-           connection that ends before the answer begins) is not among them: see `refusals`",
-    threshold: "one is suspect, more than 1 in 10,000 are invalid",
-    source: "a proxy that changes answers at times has a defect, and its rate is that of other work; transports do not \
-             do it (the checksums of TCP and TLS, and the client compares a hash of every body). Where a proxy spoils \
-             answers because of a race, they are far fewer than 1 in 10,000 and the rate can still be read",
-    remedy: "do not trust the product with this configuration: find in its output and versions why it spoils answers",
-    blind: "headers that nobody expects (`headers` samples those)",
-    provoked: true,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 /// One of so many is invalid.
 const INVALID: u64 = 10_000;
@@ -32,7 +16,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     }
     let severity = if wrong.saturating_mul(INVALID) > total.sent { Severity::Fatal } else { Severity::Warning };
     let kinds = e.load.list_errors(total.errors.iter().filter(|(kind, n)| ErrorKind::WRONG.contains(kind) && **n > 0));
-    CHECK.finding(severity, format!("{wrong} of {} answers were wrong: {kinds}", total.sent))
+    finding("wrong-answers", severity, format!("{wrong} of {} answers were wrong: {kinds}", total.sent))
 }
 
 #[cfg(test)]

@@ -3,20 +3,7 @@
 use weir_model::load::ErrorKind;
 use weir_model::record::{Finding, Severity};
 
-use super::{Check, Evidence, Kind};
-
-pub const CHECK: Check = Check {
-    kind: Kind::Answers,
-    names: &["wrong-data"],
-    sees: "answers of a key-value server that cannot be right: an old value, none where there was one, another's, or \
-         one that was removed. A store that loses data may be fast because of it",
-    threshold: "one in the client's whole life, the warm-up included",
-    source: "each is told by a version and a hash inside the value, so that none is chance",
-    remedy: "do not use it where data matters; see what its promise of durability and consistency says",
-    blind: "keys that the load does not read",
-    provoked: false,
-    run: Some(check),
-};
+use super::{Evidence, finding};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let total = &e.load.total;
@@ -26,7 +13,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!("{sum} of {} answers had wrong data: {}", total.sent, ErrorKind::listed(wrong()));
-    CHECK.finding(Severity::Fatal, message)
+    finding("wrong-data", Severity::Fatal, message)
 }
 
 #[cfg(test)]

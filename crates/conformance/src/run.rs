@@ -63,16 +63,13 @@ pub struct ProductReport {
     /// The profile's name.
     pub profile: String,
     /// The kinds of protocols that it speaks.
-    #[serde(default)]
     pub kinds: Vec<Kind>,
     /// The cells by the check's name, in the order of the table. Checks that were not selected have none, nor have those of
     /// another kind of protocols.
     pub cells: Vec<(String, Cell)>,
     /// Why the product could not be started; there are no cells then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TrialError>,
     /// The run was stopped before all checks were made.
-    #[serde(default)]
     pub cut_short: bool,
     /// The duration in seconds.
     pub took_s: f64,
@@ -133,7 +130,7 @@ pub fn test(spec: &TestSpec<'_>, stop: &Stop, notify: &mut dyn FnMut(Progress<'_
         product: spec.product.name.clone(),
         profile: spec.profile.to_owned(),
         kinds,
-        cells: cells.into_iter().map(|(check, cell)| (check.name.to_owned(), cell)).collect(),
+        cells: cells.into_iter().map(|(check, cell)| (check.name.clone(), cell)).collect(),
         error,
         cut_short: stop.is_requested(),
         took_s: begun.elapsed().as_secs_f64(),
@@ -148,7 +145,7 @@ pub fn kinds(product: &Product, profile: &str) -> Vec<Kind> {
 
 /// The checks of these names; all if there are no names.
 pub fn wanted(only: &[String]) -> impl Iterator<Item = &'static Check> {
-    CHECKS.iter().filter(|check| only.is_empty() || only.iter().any(|name| name == check.name))
+    CHECKS.iter().filter(|check| only.is_empty() || only.contains(&check.name))
 }
 
 /// Adds what was found in a protocol. A product that was asked in another one before has one cell for both.

@@ -1,81 +1,65 @@
 //! The table of all checks, in the order in which they are shown. `run` executes them, and `weir products test` lists
 //! and filters them.
 
-use serde::{Deserialize, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 use weir_model::suite::Protocol;
 
 use super::cell::{Cell, either};
-use super::checks;
+use super::checks::keyvalue::{clients, servers, values};
+use super::checks::{
+    back, chunked, errors, expect, get, gone, graceful, h3, head, headers_down, headers_up, http2, http10, keep_alive,
+    large_heads, no_body, path, pipelined, post, reload, resources, slow, tls,
+};
 use super::testbed::Testbed;
 
-/// One check of a product.
-#[derive(Debug, Clone, Copy, Serialize)]
+/// One check of a product: an entry of `checks.toml`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Check {
     /// The name for `--only` and for JSON: `keep-alive`.
-    pub name: &'static str,
+    pub name: String,
     /// The title in the first column: `Upstream keep-alive`.
-    pub title: &'static str,
+    pub title: String,
     /// What is checked and how, and what the cells mean; one sentence or two.
-    pub asks: &'static str,
-    /// What the product is asked in.
+    pub asks: String,
+    /// The protocols in which it is asked.
+    #[serde(default)]
     pub protocol: AskedIn,
     /// When the check runs.
-    #[serde(skip)]
+    #[serde(default, skip_serializing)]
     pub when: When,
-    /// The check's function. Its error is a cell, too: a result that ends the check early.
-    #[serde(skip)]
-    pub run: fn(&mut dyn Testbed) -> Result<Cell, Cell>,
 }
 
 impl Check {
-    /// A check that uses HTTP/1.1 and can run at any time.
-    pub(crate) const fn new(
-        name: &'static str,
-        title: &'static str,
-        asks: &'static str,
-        run: fn(&mut dyn Testbed) -> Result<Cell, Cell>,
-    ) -> Check {
-        Check { name, title, asks, protocol: AskedIn::One(Protocol::Http11), when: When::Any, run }
-    }
-
-    /// A check about keys and values, in any such protocol over plain TCP.
-    pub(crate) const fn of_keys(
-        name: &'static str,
-        title: &'static str,
-        asks: &'static str,
-        run: fn(&mut dyn Testbed) -> Result<Cell, Cell>,
-    ) -> Check {
-        Check { protocol: AskedIn::KeyValue { tls: false }, ..Check::new(name, title, asks, run) }
-    }
-
-    pub(crate) const fn over(self, protocol: Protocol) -> Check {
-        Check { protocol: AskedIn::One(protocol), ..self }
-    }
-
-    pub(crate) const fn over_tls(self) -> Check {
-        Check { protocol: AskedIn::KeyValue { tls: true }, ..self }
-    }
-
-    pub(crate) const fn when(self, when: When) -> Check {
-        Check { when, ..self }
-    }
-
     /// Runs it.
     pub(crate) fn cell(&self, bed: &mut dyn Testbed) -> Cell {
-        either((self.run)(bed))
+        let (_, run) = RUNS.iter().find(|(name, _)| *name == self.name).expect("a test looks for each");
+        either(run(bed))
     }
 }
 
-/// What a product is asked in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The protocols in which a product is checked. As text: a protocol's name, `key-value` or `key-value over TLS`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AskedIn {
+    /// Every protocol of keys and values that the product speaks, over plain TCP.
+    #[serde(rename = "key-value")]
+    KeyValue,
+    /// The same over TLS.
+    #[serde(rename = "key-value over TLS")]
+    KeyValueOverTls,
     /// This protocol.
+    #[serde(untagged)]
     One(Protocol),
-    /// Every protocol of keys and values that the product speaks, over TLS or over plain TCP.
-    KeyValue {
-        /// Over TLS.
-        tls: bool,
-    },
+}
+
+impl Default for AskedIn {
+    fn default() -> AskedIn {
+        AskedIn::One(Protocol::Http11)
+    }
 }
 
 impl AskedIn {
@@ -83,19 +67,9 @@ impl AskedIn {
     pub fn fits(self, protocol: Protocol) -> bool {
         match self {
             AskedIn::One(one) => protocol == one,
-            AskedIn::KeyValue { tls } => protocol.is_keyvalue() && protocol.is_tls() == tls,
+            AskedIn::KeyValue => protocol.is_keyvalue() && !protocol.is_tls(),
+            AskedIn::KeyValueOverTls => protocol.is_keyvalue() && protocol.is_tls(),
         }
-    }
-}
-
-/// As text: a protocol's name, `key-value` or `key-value over TLS`.
-impl Serialize for AskedIn {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(match self {
-            AskedIn::One(protocol) => protocol.as_str(),
-            AskedIn::KeyValue { tls: false } => "key-value",
-            AskedIn::KeyValue { tls: true } => "key-value over TLS",
-        })
     }
 }
 
@@ -121,8 +95,8 @@ impl Kind {
     /// The name of the check without which a product does not work at all.
     pub fn first_check(self) -> &'static str {
         match self {
-            Kind::Http => checks::get::CHECK.name,
-            Kind::KeyValue => checks::keyvalue::GET.name,
+            Kind::Http => "get",
+            Kind::KeyValue => "kv-get",
         }
     }
 
@@ -130,13 +104,14 @@ impl Kind {
     pub fn has(self, check: &Check) -> bool {
         self == match check.protocol {
             AskedIn::One(protocol) => Kind::of(protocol),
-            AskedIn::KeyValue { .. } => Kind::KeyValue,
+            AskedIn::KeyValue | AskedIn::KeyValueOverTls => Kind::KeyValue,
         }
     }
 }
 
 /// When a check runs, counted from the start of the product. The table has its own order, in which results are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum When {
     /// Before all others: the product was just started, and earlier use hides nothing.
     First,
@@ -146,6 +121,7 @@ pub enum When {
     /// The first after that restart: there is no connection to the origin yet.
     Early,
     /// At any time.
+    #[default]
     Any,
     /// After the others: it may leave the product in another state.
     Late,
@@ -161,50 +137,65 @@ impl When {
 }
 
 /// All checks.
-pub static CHECKS: &[Check] = &[
-    checks::get::CHECK,
-    checks::head::CHECK,
-    checks::post::CHECK,
-    checks::chunked::CHECK,
-    checks::no_body::CHECK,
-    checks::expect::CHECK,
-    checks::headers_up::CHECK,
-    checks::headers_down::CHECK,
-    checks::path::CHECK,
-    checks::errors::CHECK,
-    checks::large_heads::CHECK,
-    checks::http10::CHECK,
-    checks::pipelined::CHECK,
-    checks::keep_alive::CHECK,
-    checks::slow::CHECK,
-    checks::gone::CHECK,
-    checks::back::CHECK,
-    checks::graceful::CHECK,
-    checks::reload::CHECK,
-    checks::resources::PROCESSES,
-    checks::resources::CORES,
-    checks::resources::MEMORY_IDLE,
-    checks::resources::MEMORY_MANY,
-    checks::tls::HTTPS,
-    checks::tls::NEGOTIATED,
-    checks::tls::RESUMPTION,
-    checks::http2::CLEARTEXT,
-    checks::http2::OVER_TLS,
-    checks::tls::HTTP2_NEGOTIATED,
-    checks::h3::CHECK,
-    checks::keyvalue::GET,
-    checks::keyvalue::CREATE,
-    checks::keyvalue::DESTROY,
-    checks::keyvalue::LARGE,
-    checks::keyvalue::EXPIRES,
-    checks::keyvalue::PIPELINED,
-    checks::keyvalue::SHARED,
-    checks::keyvalue::REPLICATED,
-    checks::keyvalue::MALFORMED,
-    checks::keyvalue::SPREAD,
-    checks::keyvalue::GONE,
-    checks::keyvalue::OVER_TLS,
+pub static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
+    let mut file: BTreeMap<String, Vec<Check>> = toml::from_str(include_str!("checks.toml")).expect("a test reads it");
+    file.remove("check").unwrap_or_default()
+});
+
+/// The function of a check. Its error is a cell, too: a result that ends the check early.
+type Run = fn(&mut dyn Testbed) -> Result<Cell, Cell>;
+
+/// The functions of the checks.
+const RUNS: [(&str, Run); 42] = [
+    ("get", |bed| get::ask(bed)),
+    ("head", head::run),
+    ("post", post::run),
+    ("chunked", chunked::run),
+    ("no-body", no_body::run),
+    ("100-continue", |bed| expect::with(&bed.product(), expect::WAITS)),
+    ("headers-to-origin", headers_up::run),
+    ("headers-to-client", headers_down::run),
+    ("path", path::run),
+    ("errors", errors::run),
+    ("large-headers", large_heads::run),
+    ("http-1.0", http10::run),
+    ("pipelined", pipelined::run),
+    ("keep-alive", keep_alive::run),
+    ("slow-origin", |bed| slow::after(bed, "/delay/2s", slow::DELAY, slow::TIMEOUT)),
+    ("origin-gone", gone::run),
+    ("origin-back", |bed| back::within(bed, back::WITHIN)),
+    ("graceful-stop", |bed| graceful::within(bed, graceful::ENDS_WITHIN)),
+    ("reload", |bed| reload::with(bed, reload::BETWEEN)),
+    ("processes", resources::processes),
+    ("cores", resources::cores),
+    ("memory-idle", resources::memory_idle),
+    ("memory-1000", |bed| resources::memory_with(bed, resources::CLIENTS)),
+    ("https", |bed| get::ask(bed)),
+    ("https-tls", |bed| tls::agreed(bed, "http/1.1")),
+    ("https-resumption", |bed| tls::resumption(bed)),
+    ("h2c", http2::ask),
+    ("h2", http2::ask),
+    ("h2-tls", |bed| tls::agreed(bed, "h2")),
+    ("h3", |_| Ok(h3::described())),
+    ("kv-get", |bed| values::same_bytes(bed)),
+    ("kv-create", values::create),
+    ("kv-destroy", values::destroy),
+    ("kv-large", values::large),
+    ("kv-expires", |bed| values::expires(bed, Duration::from_secs(2))),
+    ("kv-pipelined", clients::pipelined),
+    ("kv-shared", clients::shared),
+    ("kv-replicated", servers::replicated),
+    ("kv-malformed", clients::malformed),
+    ("kv-spread", servers::spread),
+    ("kv-gone", |bed| servers::gone(bed, Duration::from_secs(10))),
+    ("kv-tls", |bed| values::same_bytes(bed)),
 ];
+
+/// The cell of the check of that name.
+#[cfg(test)]
+pub(crate) fn cell_of(name: &str, bed: &mut dyn Testbed) -> Cell {
+    check(name).expect("listed").cell(bed)
+}
 
 /// The check of that name.
 pub fn check(name: &str) -> Option<&'static Check> {
@@ -226,7 +217,7 @@ mod tests {
             assert!(one.title.chars().count() <= 24, "{}", one.title);
             assert!(one.asks.ends_with(['.', '?']), "{}", one.name);
             assert!(CHECKS[..n].iter().all(|other| other.name != one.name && other.title != one.title), "{}", one.name);
-            assert_eq!(check(one.name).map(|c| c.title), Some(one.title));
+            assert_eq!(RUNS[n].0, one.name, "each has its function, in the same order");
         }
         assert!(check("gett").is_none());
         for kind in Kind::ALL {
@@ -238,8 +229,8 @@ mod tests {
     fn a_check_of_keys_is_asked_in_what_the_product_speaks() {
         use Protocol::{H2, Http11, Juno, Junos, Redis};
 
-        let plain = checks::keyvalue::GET.protocol;
-        let tls = checks::keyvalue::OVER_TLS.protocol;
+        let plain = check("kv-get").expect("listed").protocol;
+        let tls = check("kv-tls").expect("listed").protocol;
         let fits = |asked: AskedIn| [Http11, H2, Redis, Juno, Junos].map(|protocol| asked.fits(protocol));
         assert_eq!(fits(plain), [false, false, true, true, false]);
         assert_eq!(fits(tls), [false, false, false, false, true]);

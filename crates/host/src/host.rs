@@ -1,6 +1,6 @@
 //! The host plug: everything weir does on the machine where a role runs, behind one trait.
 //!
-//! [`crate::local::LocalHost`] is this machine, [`crate::fake::FakeHost`] is for tests. `docs/add-a-host.md` says how to add
+//! [`crate::local::LocalHost`] is this machine, and one for tests is in `tests/fake_host`. `docs/add-a-host.md` says how to add
 //! another. No signature contains a handle of this machine, so an agent at the other end of a pipe can implement it:
 //! processes are numbers, messages are lines, and paths are paths on that host. `weir-product` and `weir-lab` call it.
 
@@ -174,7 +174,6 @@ pub struct HostFacts {
     /// A folder of its own for what a run writes there; `None` where the disk is the one of the machine where weir runs.
     pub work: Option<PathBuf>,
     /// Processes that an earlier weir had left behind there, and that were ended, each with its name and pid.
-    #[serde(default)]
     pub left_behind: Vec<String>,
 }
 
@@ -347,10 +346,8 @@ pub struct ProgramSpec {
     /// Niceness on top of weir's own, 0 to 19.
     pub nice: u8,
     /// A disk of its own, of memory.
-    #[serde(default)]
     pub disk: Option<Disk>,
     /// It is a product: it gets no rights but these, and where weir is root an account of its own. `dir` becomes the account's.
-    #[serde(default)]
     pub confined: Option<Confined>,
 }
 
@@ -360,10 +357,8 @@ pub struct Confined {
     /// Folders that it reads, beside its own and that of its program.
     pub reads: Vec<PathBuf>,
     /// Capabilities that it needs; it gets no others.
-    #[serde(default)]
     pub capabilities: Vec<Capability>,
     /// The account, by number; the host chooses it.
-    #[serde(default)]
     pub account: Option<u32>,
 }
 
@@ -387,7 +382,6 @@ pub struct RoleSpec {
     pub output: PathBuf,
     /// Whether what a client says in its measured window waits on another host for the next heartbeat, so that nothing else is
     /// sent meanwhile.
-    #[serde(default)]
     pub hold: bool,
 }
 
@@ -403,7 +397,6 @@ pub struct Ended {
     /// Descendants that outlived it and were killed.
     pub left_over: u32,
     /// weir lost it: its supervisor was ended from outside, or its host is gone, and the process with it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
 }
 

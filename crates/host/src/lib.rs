@@ -9,7 +9,6 @@
 
 pub mod agent;
 mod clock;
-pub mod fake;
 pub mod files;
 mod host;
 pub mod kubernetes;

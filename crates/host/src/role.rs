@@ -135,7 +135,6 @@ pub enum OriginReport {
         /// Where it listens.
         listening: SocketAddr,
         /// The other addresses, if there are several.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         also: Vec<SocketAddr>,
         /// `io_uring` or `epoll`.
         driver: String,
@@ -233,10 +232,8 @@ pub struct ClientSpec {
     #[serde(flatten)]
     pub spec: LoadSpec,
     /// The search, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSpec>,
     /// With its connections up, each load reports [`ClientReport::Ready`] and waits for its start.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
 }
 
@@ -421,7 +418,7 @@ mod tests {
         received
     }
 
-    const REPORT: &str = r#"echo '{"listening":"127.0.0.1:9","driver":"epoll"}'"#;
+    const REPORT: &str = r#"echo '{"listening":"127.0.0.1:9","also":[],"driver":"epoll"}'"#;
 
     #[test]
     fn a_report_is_found_between_other_lines() {

@@ -347,8 +347,8 @@ pub fn path_on_host(host: &dyn Host, trial: &Path, path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_fake_host::FakeHost;
     use weir_host::HostFacts;
-    use weir_host::fake::FakeHost;
 
     fn host(name: &str, work: Option<&str>) -> Arc<dyn Host> {
         let facts = HostFacts { name: name.into(), work: work.map(PathBuf::from), ..HostFacts::default() };

@@ -225,8 +225,8 @@ fn done(client: &ClientProcess, clock: &dyn Clock, stop: &Stop) -> Result<LoadRe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_fake_host::FakeHost;
     use weir_host::HostFacts;
-    use weir_host::fake::FakeHost;
 
     fn host(name: &str, machine: &str, cpus: &[u32]) -> FakeHost {
         let facts = HostFacts { name: name.into(), machine: machine.into(), cpus: cpus.into(), ..HostFacts::default() };

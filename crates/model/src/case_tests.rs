@@ -14,10 +14,8 @@ pub struct CaseTests {
     /// Number of the trial in which they were made.
     pub trial: u32,
     /// Keys with a time to live, where the workload has one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expiry: Vec<KeyExpiry>,
     /// Requests in disguise; `None` where the case has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
 }
 
@@ -30,7 +28,6 @@ pub struct KeyExpiry {
     pub at_least_s: f64,
     /// It lived at most so long, seconds: from the sending of its write to the response of the first read without it. `None`: every
     /// read found it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most_s: Option<f64>,
 }
 
@@ -79,7 +76,6 @@ pub struct ControlLoad {
     /// Successful responses a second.
     pub rate: f64,
     /// CPU time of the product for each successful response, µs; `None` where it is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us: Option<f64>,
 }
 

@@ -7,7 +7,6 @@
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::load::{LoadResult, Quantiles};
 use crate::metric::{Metric, Quantity, Source, Window};
@@ -18,8 +17,7 @@ mod parse;
 mod tests;
 
 /// A statement about a load's result that holds or does not.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
 #[schemars(with = "String")]
 pub struct Condition {
     /// What is compared.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::load::Stalls;
 
@@ -29,25 +31,18 @@ pub struct OriginCounters {
     /// Requests for `/_weir/…`; of key-value protocols, those about no key.
     pub own_requests: u64,
     /// Of key-value protocols: requests by operation, as the protocol calls it, with those about no key (`ping`).
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub operations: BTreeMap<String, u64>,
     /// Reads that found a value.
-    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub hits: u64,
     /// Reads that found none.
-    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub misses: u64,
     /// Keys stored now.
-    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub keys: u64,
     /// What the requests were named.
-    #[serde(default, skip_serializing_if = "NameCounters::is_none")]
     pub names: NameCounters,
     /// How requests with a name differ from what the client sent.
-    #[serde(default, skip_serializing_if = "ContentCounters::is_none")]
     pub contents: ContentCounters,
     /// What reached each of several addresses; empty where the origin listens on one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressCounters>,
     /// Requests refused as malformed.
     pub malformed: u64,
@@ -69,26 +64,19 @@ pub struct OriginCounters {
     pub max_connections_open: u64,
     /// Answers spoiled on purpose, by kind of fault: `reset`, `close`, `stall`, `length`, `status`, `drip`, `busy`, `lose`, `stale`. Of these
     /// all but the first three are also in `answered` once they are sent.
-    #[serde(default)]
     pub faults: BTreeMap<String, u64>,
     /// Connections by the protocol of the first request counted in `connections_used`: `http/1.1` (with 1.0), `h2`.
-    #[serde(default)]
     pub connections_by_protocol: BTreeMap<String, u64>,
     /// How requests are spread over connections: for each power of two, the connections that have carried at least so many
     /// requests. Those of 1 are `connections_used`; powers that no connection has reached are left out.
-    #[serde(default)]
     pub connections_reaching: BTreeMap<u64, u64>,
     /// Most requests that one connection has carried, over the origin's life.
-    #[serde(default)]
     pub max_requests_per_connection: u64,
     /// What was agreed with those that spoke TLS.
-    #[serde(default)]
     pub tls: TlsCounters,
     /// Headers of the PROXY protocol, where connections have to begin with one.
-    #[serde(default, skip_serializing_if = "ProxyCounters::is_none")]
     pub proxy_protocol: ProxyCounters,
     /// How long the origin's process stood still. `longest_us` is over its life.
-    #[serde(default)]
     pub stalls: Stalls,
 }
 
@@ -124,24 +112,9 @@ pub struct NameCounters {
 }
 
 impl NameCounters {
-    /// Whether no request had one.
-    pub fn is_none(&self) -> bool {
-        *self == NameCounters::default()
-    }
-
     /// Requests with a name that another had before.
     pub fn again(&self) -> u64 {
         self.named.saturating_sub(self.distinct + self.unremembered)
-    }
-
-    fn each(&self, other: &NameCounters, with: fn(u64, u64) -> u64) -> NameCounters {
-        NameCounters {
-            named: with(self.named, other.named),
-            distinct: with(self.distinct, other.distinct),
-            repeated: with(self.repeated, other.repeated),
-            malformed: with(self.malformed, other.malformed),
-            unremembered: with(self.unremembered, other.unremembered),
-        }
     }
 }
 
@@ -165,38 +138,6 @@ pub struct ContentCounters {
     pub unchecked: u64,
 }
 
-impl ContentCounters {
-    /// Whether there was none.
-    pub fn is_none(&self) -> bool {
-        *self == ContentCounters::default()
-    }
-
-    fn each(&self, other: &ContentCounters, with: fn(u64, u64) -> u64) -> ContentCounters {
-        ContentCounters {
-            target: with(self.target, other.target),
-            headers: with(self.headers, other.headers),
-            body: with(self.body, other.body),
-            shortened: with(self.shortened, other.shortened),
-            lengthened: with(self.lengthened, other.lengthened),
-            unfinished: with(self.unfinished, other.unfinished),
-            unchecked: with(self.unchecked, other.unchecked),
-        }
-    }
-}
-
-impl AddressCounters {
-    /// What happened since an earlier snapshot of the same address.
-    fn since(&self, earlier: &AddressCounters) -> AddressCounters {
-        AddressCounters {
-            address: self.address.clone(),
-            connections_accepted: self.connections_accepted.saturating_sub(earlier.connections_accepted),
-            connections_used: self.connections_used.saturating_sub(earlier.connections_used),
-            requests: self.requests.saturating_sub(earlier.requests),
-            answered: self.answered.saturating_sub(earlier.answered),
-        }
-    }
-}
-
 /// Headers of the PROXY protocol at the beginning of connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProxyCounters {
@@ -208,22 +149,6 @@ pub struct ProxyCounters {
     pub without_addresses: u64,
     /// Connections that were reset, because they began otherwise.
     pub refused: u64,
-}
-
-impl ProxyCounters {
-    /// Whether there was none.
-    pub fn is_none(&self) -> bool {
-        *self == ProxyCounters::default()
-    }
-
-    fn each(&self, other: &ProxyCounters, with: fn(u64, u64) -> u64) -> ProxyCounters {
-        ProxyCounters {
-            v1: with(self.v1, other.v1),
-            v2: with(self.v2, other.v2),
-            without_addresses: with(self.without_addresses, other.without_addresses),
-            refused: with(self.refused, other.refused),
-        }
-    }
 }
 
 /// The origin's accounts of TLS handshakes.
@@ -245,99 +170,41 @@ pub struct TlsCounters {
 pub const COUNTERS_SCHEMA: u32 = 1;
 
 impl OriginCounters {
-    /// What happened since an earlier snapshot of the same origin. Counters are subtracted; `connections_open` and
-    /// the maxima, which are no counters, stay as they are now.
+    /// The growth since an earlier snapshot of the same origin. Counters are subtracted; `keys`, `connections_open` and the maxima,
+    /// which are no counters, stay as they are now.
     pub fn since(&self, earlier: &OriginCounters) -> OriginCounters {
+        let new = AddressCounters::default();
+        let before = earlier.addresses.iter().chain(std::iter::repeat(&new));
+        let grown = combined(self, earlier, u64::saturating_sub);
         OriginCounters {
             schema: self.schema,
-            connections_accepted: self.connections_accepted.saturating_sub(earlier.connections_accepted),
             connections_open: self.connections_open,
-            connections_used: self.connections_used.saturating_sub(earlier.connections_used),
-            connections_reset: self.connections_reset.saturating_sub(earlier.connections_reset),
-            requests: self.requests.saturating_sub(earlier.requests),
-            answered: self.answered.saturating_sub(earlier.answered),
-            own_requests: self.own_requests.saturating_sub(earlier.own_requests),
-            operations: counts(&self.operations, &earlier.operations),
-            hits: self.hits.saturating_sub(earlier.hits),
-            misses: self.misses.saturating_sub(earlier.misses),
             keys: self.keys,
-            names: self.names.each(&earlier.names, u64::saturating_sub),
-            contents: self.contents.each(&earlier.contents, u64::saturating_sub),
-            addresses: self.addresses_since(earlier),
-            malformed: self.malformed.saturating_sub(earlier.malformed),
-            body_bytes_in: self.body_bytes_in.saturating_sub(earlier.body_bytes_in),
-            body_bytes_out: self.body_bytes_out.saturating_sub(earlier.body_bytes_out),
-            bytes_in: self.bytes_in.saturating_sub(earlier.bytes_in),
-            bytes_out: self.bytes_out.saturating_sub(earlier.bytes_out),
-            versions: counts(&self.versions, &earlier.versions),
-            connection_headers: counts(&self.connection_headers, &earlier.connection_headers),
+            addresses: self
+                .addresses
+                .iter()
+                .zip(before)
+                .map(|(now, then)| combined(now, then, u64::saturating_sub))
+                .collect(),
             max_in_flight_per_connection: self.max_in_flight_per_connection,
             max_connections_open: self.max_connections_open,
-            faults: counts(&self.faults, &earlier.faults),
-            connections_by_protocol: counts(&self.connections_by_protocol, &earlier.connections_by_protocol),
-            connections_reaching: counts(&self.connections_reaching, &earlier.connections_reaching),
             max_requests_per_connection: self.max_requests_per_connection,
-            tls: TlsCounters {
-                handshakes: self.tls.handshakes.saturating_sub(earlier.tls.handshakes),
-                resumed: self.tls.resumed.saturating_sub(earlier.tls.resumed),
-                failed: self.tls.failed.saturating_sub(earlier.tls.failed),
-                versions: counts(&self.tls.versions, &earlier.tls.versions),
-                suites: counts(&self.tls.suites, &earlier.tls.suites),
-            },
-            proxy_protocol: self.proxy_protocol.each(&earlier.proxy_protocol, u64::saturating_sub),
-            stalls: Stalls {
-                count: self.stalls.count.saturating_sub(earlier.stalls.count),
-                total_us: self.stalls.total_us.saturating_sub(earlier.stalls.total_us),
-                longest_us: self.stalls.longest_us,
-            },
+            stalls: Stalls { longest_us: self.stalls.longest_us, ..grown.stalls },
+            ..grown
         }
     }
 
     /// Those of two origins together, each of which has its own addresses. The most connections at once are added, too, although
     /// they may have been open at different times.
     pub fn plus(&self, other: &OriginCounters) -> OriginCounters {
+        let sum = combined(self, other, u64::saturating_add);
         OriginCounters {
             schema: self.schema,
-            connections_accepted: self.connections_accepted + other.connections_accepted,
-            connections_open: self.connections_open + other.connections_open,
-            connections_used: self.connections_used + other.connections_used,
-            connections_reset: self.connections_reset + other.connections_reset,
-            requests: self.requests + other.requests,
-            answered: self.answered + other.answered,
-            own_requests: self.own_requests + other.own_requests,
-            operations: sums(&self.operations, &other.operations),
-            hits: self.hits + other.hits,
-            misses: self.misses + other.misses,
-            keys: self.keys + other.keys,
-            names: self.names.each(&other.names, u64::saturating_add),
-            contents: self.contents.each(&other.contents, u64::saturating_add),
             addresses: [self.addresses.as_slice(), &other.addresses].concat(),
-            malformed: self.malformed + other.malformed,
-            body_bytes_in: self.body_bytes_in + other.body_bytes_in,
-            body_bytes_out: self.body_bytes_out + other.body_bytes_out,
-            bytes_in: self.bytes_in + other.bytes_in,
-            bytes_out: self.bytes_out + other.bytes_out,
-            versions: sums(&self.versions, &other.versions),
-            connection_headers: sums(&self.connection_headers, &other.connection_headers),
             max_in_flight_per_connection: self.max_in_flight_per_connection.max(other.max_in_flight_per_connection),
-            max_connections_open: self.max_connections_open + other.max_connections_open,
-            faults: sums(&self.faults, &other.faults),
-            connections_by_protocol: sums(&self.connections_by_protocol, &other.connections_by_protocol),
-            connections_reaching: sums(&self.connections_reaching, &other.connections_reaching),
             max_requests_per_connection: self.max_requests_per_connection.max(other.max_requests_per_connection),
-            tls: TlsCounters {
-                handshakes: self.tls.handshakes + other.tls.handshakes,
-                resumed: self.tls.resumed + other.tls.resumed,
-                failed: self.tls.failed + other.tls.failed,
-                versions: sums(&self.tls.versions, &other.tls.versions),
-                suites: sums(&self.tls.suites, &other.tls.suites),
-            },
-            proxy_protocol: self.proxy_protocol.each(&other.proxy_protocol, u64::saturating_add),
-            stalls: {
-                let mut both = self.stalls;
-                both.add(&other.stalls);
-                both
-            },
+            stalls: Stalls { longest_us: self.stalls.longest_us.max(other.stalls.longest_us), ..sum.stalls },
+            ..sum
         }
     }
 
@@ -355,37 +222,29 @@ impl OriginCounters {
         };
         OriginCounters { addresses: vec![own], ..self }
     }
-
-    fn addresses_since(&self, earlier: &OriginCounters) -> Vec<AddressCounters> {
-        let none = AddressCounters::default();
-        let then = earlier.addresses.iter().chain(std::iter::repeat(&none));
-        self.addresses.iter().zip(then).map(|(now, then)| now.since(then)).collect()
-    }
-
-    /// Requests a connection that was used, in the mean; 0 where none was.
-    pub fn mean_requests_per_connection(&self) -> f64 {
-        if self.connections_used == 0 { 0.0 } else { self.requests as f64 / self.connections_used as f64 }
-    }
-
-    /// A power of two that every used connection has reached; 0 where none was used. For whole counters only, not for a
-    /// difference, in which a connection that was used before counts nowhere.
-    pub fn least_requests_per_connection(&self) -> u64 {
-        let all = self.connections_reaching.iter().filter(|(_, reached)| **reached == self.connections_used);
-        all.map(|(power, _)| *power).max().unwrap_or(0)
-    }
 }
 
-/// Differences by key, without those that are 0.
-fn counts<K: Ord + Clone>(now: &BTreeMap<K, u64>, then: &BTreeMap<K, u64>) -> BTreeMap<K, u64> {
-    let less = |key, n: &u64| n.saturating_sub(then.get(key).copied().unwrap_or(0));
-    now.iter().map(|(key, n)| (key.clone(), less(key, n))).filter(|(_, n)| *n > 0).collect()
+/// Two snapshots, number by number, by way of their JSON. Texts and lists are the first one's.
+fn combined<T: Default + Serialize + DeserializeOwned>(one: &T, other: &T, with: fn(u64, u64) -> u64) -> T {
+    let [mut sum, other, none] =
+        [one, other, &T::default()].map(|it| serde_json::to_value(it).expect("numbers, texts and maps"));
+    combine(&mut sum, &other, &none, with);
+    serde_json::from_value(sum).expect("it has the keys that it was written with")
 }
 
-/// Sums by key.
-fn sums<K: Ord + Clone>(one: &BTreeMap<K, u64>, other: &BTreeMap<K, u64>) -> BTreeMap<K, u64> {
-    let mut sums = one.clone();
-    other.iter().for_each(|(key, n)| *sums.entry(key.clone()).or_default() += n);
-    sums
+/// `none` has the keys that are fields. Others are of maps: they may be missing on one side, and are left out where they come to 0.
+fn combine(sum: &mut Value, other: &Value, none: &Value, with: fn(u64, u64) -> u64) {
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    match (sum, other) {
+        (Value::Object(sum), Value::Object(other)) => {
+            for (key, other) in other {
+                combine(sum.entry(key.as_str()).or_insert(Value::from(0)), other, &none[key.as_str()], with);
+            }
+            sum.retain(|key, value| none.get(key).is_some() || *value != 0);
+        }
+        (sum @ Value::Number(_), other) => *sum = with(number(sum), number(other)).into(),
+        _ => {}
+    }
 }
 
 #[cfg(test)]
@@ -419,8 +278,6 @@ mod tests {
             connections_reaching: BTreeMap::from([(1, 3), (2, 3), (4, 2)]),
             ..OriginCounters::default()
         };
-        assert_eq!((counters.mean_requests_per_connection(), counters.least_requests_per_connection()), (4.0, 2));
-        assert_eq!(OriginCounters::default().mean_requests_per_connection(), 0.0);
         let text = serde_json::to_string(&counters).unwrap();
         assert!(text.contains(r#""connections_reaching":{"1":3,"2":3,"4":2}"#), "{text}");
         assert_eq!(serde_json::from_str::<OriginCounters>(&text).unwrap(), counters);

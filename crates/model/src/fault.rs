@@ -29,7 +29,6 @@ pub struct Fault {
     #[schemars(with = "HumanDuration", extend("x-weir-positive" = true))]
     pub lasts: Duration,
     /// `disk-full` only: the size of the disk that the part's scratch folder gets, of memory, when it starts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-weir-positive" = true))]
     pub disk: Option<ByteCount>,
 }

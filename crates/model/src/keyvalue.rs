@@ -48,7 +48,6 @@ pub struct KeyValue {
     )]
     pub keys: KeyChoice,
     /// How many keys the known set has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub key_count: Option<u64>,
     /// How many keys are written before the load begins.
@@ -166,19 +165,7 @@ impl Resolution {
 
 /// What is done with a key.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    IntoStaticStr,
-    VariantArray,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantArray,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -264,7 +251,7 @@ impl FromStr for Mix {
     }
 }
 
-serde_as_text!(Mix, "operations and how often each comes, such as \"C:1,G:3\"");
+serde_as_text!(Mix);
 
 /// Length of values, bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -355,7 +342,7 @@ impl FromStr for ValueSize {
     }
 }
 
-serde_as_text!(ValueSize, "a length of values, such as 2000 or \"100..4000\"");
+serde_as_text!(ValueSize);
 
 /// Which keys are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -401,7 +388,7 @@ impl FromStr for KeyChoice {
     }
 }
 
-serde_as_text!(KeyChoice, "a choice of keys: fresh, sequential, uniform or zipf:0.99");
+serde_as_text!(KeyChoice);
 
 #[cfg(test)]
 mod tests {

@@ -500,13 +500,11 @@ metrics! {
     });
     /// Bytes received a second after decryption, which is what the common tools count.
     PlaintextTransfer = load("plaintext_transfer", "Transfer (plaintext)", Quantity::Transfer, &["transfer"], |load| {
-        let bytes = load.window.plaintext_in;
-        // Older records lack it.
-        (bytes > 0 || load.window.bytes_in == 0).then(|| bytes as f64 / load.window_s.max(1e-6))
+        Some(load.window.plaintext_in as f64 / load.window_s.max(1e-6))
     });
     /// Bytes received in the window, after decryption.
     BytesIn = load("bytes_in", "Bytes received", Quantity::Memory, &["bytes-in"], |load| {
-        Some(load.window.transferred() as f64)
+        Some(load.window.plaintext_in as f64)
     });
     /// Bytes of all bodies.
     BodyBytes = load("body_bytes", "Bytes of bodies", Quantity::Memory, &["body-bytes"], |load| {

@@ -12,22 +12,18 @@ use crate::record::Role;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Owners {
     /// The first of its hosts.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub host: String,
     /// Each CPU of the roles, ascending.
     pub cpus: Vec<CpuUse>,
     /// The roles on it.
     pub roles: Vec<RoleCpus>,
     /// Roles of another load that was measured at the same time, in turns with this one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<RoleCpus>,
     /// Other processes that used these CPUs, the busiest first; few.
     pub others: Vec<OtherProcess>,
     /// Who held the product's connections, as far as somebody else did.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<Holder>,
     /// Control groups that limit the CPU time of roles' processes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotas: Vec<CpuQuota>,
 }
 
@@ -53,23 +49,19 @@ pub struct CpuUse {
     pub cpu: u32,
     /// Processes, the roles' among them.
     pub processes: Option<f64>,
-    /// The part of it in user mode, niced processes left out. Records of an older weir lack this and the other parts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The part of it in user mode, niced processes left out.
     pub user: Option<f64>,
     /// The part of it that niced processes were in user mode.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nice: Option<f64>,
     /// Hard and soft interrupts. Some kernels charge them to the process that they interrupt, too.
     pub irq: Option<f64>,
     /// The part of it that is soft ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub softirq: Option<f64>,
     /// Taken by the hypervisor.
     pub steal: Option<f64>,
     /// Nobody.
     pub idle: Option<f64>,
     /// The part of it with I/O outstanding.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iowait: Option<f64>,
     /// Processes that are no role's, by their own clocks.
     pub others: Option<f64>,
@@ -87,16 +79,12 @@ pub struct RoleCpus {
     /// How many of its threads waited for a CPU, in the mean.
     pub run_delay: Option<f64>,
     /// The CPU that its busiest thread used; `None` where threads cannot be seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busiest_thread: Option<f64>,
     /// Share of the samples in which a process of it was stopped (state T).
-    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub stopped: f64,
     /// Its threads that might run on other CPUs and did run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strays: Option<Strays>,
-    /// Its processes at the window's end, the busiest first; few. Empty where they cannot be seen, and in records of an older weir.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Its processes at the window's end, the busiest first; few. Empty where they cannot be seen.
     pub processes: Vec<RoleProcess>,
 }
 
@@ -146,14 +134,12 @@ pub struct OtherProcess {
     /// Its number.
     pub pid: u32,
     /// It is a thread of the kernel's own.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kernel: bool,
     /// What it used of each of the roles' CPUs.
     pub used: BTreeMap<u32, f64>,
     /// The most that it used of them from one look to the next, a second later, in seconds of CPU.
     pub peak: f64,
     /// The part of it that was children's which had ended: they have no name any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_children: Option<f64>,
 }
 

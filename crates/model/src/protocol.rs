@@ -62,7 +62,7 @@ impl Application {
     }
 }
 
-/// All that is known of a protocol.
+/// The part of a protocol that its application does not decide.
 #[derive(Debug)]
 struct Entry {
     /// For people: "HTTP/2 over TLS".
@@ -70,28 +70,21 @@ struct Entry {
     application: Application,
     /// Over TLS on TCP.
     tls: bool,
-    /// What peers agree on by ALPN; `None`: ALPN is not used.
-    alpn: Option<&'static str>,
-    /// The version that a response states; `None`: responses state none.
-    version: Option<&'static str>,
-    /// A connection has streams, which are answered in any order.
-    multiplexed: bool,
-    /// weir's client and origin speak it.
-    measured: bool,
     /// What URLs begin with, and the port that is meant where they name none.
     scheme: &'static str,
     port: u16,
-    /// The longest value, bytes, and the longest time to live, s, that servers take as they are packaged; `None`: as large as
-    /// weir's own limits.
-    limits: Option<(u64, u64)>,
-    /// What a product that is spoken to in this speaks to the origin.
-    upstream: Protocol,
-    /// The flags that are true in product templates.
-    flags: &'static [&'static str],
+}
+
+const fn plain(title: &'static str, application: Application, scheme: &'static str, port: u16) -> Entry {
+    Entry { title, application, tls: false, scheme, port }
+}
+
+const fn over_tls(title: &'static str, application: Application, scheme: &'static str, port: u16) -> Entry {
+    Entry { title, application, tls: true, scheme, port }
 }
 
 macro_rules! protocols {
-    ($($(#[doc = $doc:literal])+ $variant:ident $name:literal $entry:tt)+) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident $name:literal = $entry:expr;)+) => {
         /// A protocol, as clients and products speak it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
         pub enum Protocol {
@@ -109,9 +102,9 @@ macro_rules! protocols {
                 }
             }
 
-            fn entry(self) -> &'static Entry {
+            fn entry(self) -> Entry {
                 match self {
-                    $(Protocol::$variant => &Entry $entry,)+
+                    $(Protocol::$variant => $entry,)+
                 }
             }
         }
@@ -120,170 +113,27 @@ macro_rules! protocols {
 
 protocols! {
     /// HTTP/1.1 over plain TCP.
-    Http11 "http/1.1" {
-        title: "plain HTTP/1.1",
-        application: Application::Http1,
-        tls: false,
-        alpn: Some("http/1.1"),
-        version: Some("HTTP/1.1"),
-        multiplexed: false,
-        measured: true,
-        scheme: "http",
-        port: 80,
-        limits: None,
-        upstream: Protocol::Http11,
-        flags: &[],
-    }
+    Http11 "http/1.1" = plain("plain HTTP/1.1", Application::Http1, "http", 80);
     /// HTTP/1.1 over TLS.
-    Https11 "https/1.1" {
-        title: "HTTP/1.1 over TLS",
-        application: Application::Http1,
-        tls: true,
-        alpn: Some("http/1.1"),
-        version: Some("HTTP/1.1"),
-        multiplexed: false,
-        measured: true,
-        scheme: "https",
-        port: 443,
-        limits: None,
-        upstream: Protocol::Http11,
-        flags: &["tls"],
-    }
+    Https11 "https/1.1" = over_tls("HTTP/1.1 over TLS", Application::Http1, "https", 443);
     /// HTTP/2 over plain TCP, with prior knowledge.
-    H2c "h2c" {
-        title: "HTTP/2 over plain TCP",
-        application: Application::Http2,
-        tls: false,
-        alpn: Some("h2"),
-        version: Some("HTTP/2"),
-        multiplexed: true,
-        measured: true,
-        scheme: "http",
-        port: 80,
-        limits: None,
-        upstream: Protocol::Http11,
-        flags: &["h2"],
-    }
+    H2c "h2c" = plain("HTTP/2 over plain TCP", Application::Http2, "http", 80);
     /// HTTP/2 over TLS, agreed on by ALPN.
-    H2 "h2" {
-        title: "HTTP/2 over TLS",
-        application: Application::Http2,
-        tls: true,
-        alpn: Some("h2"),
-        version: Some("HTTP/2"),
-        multiplexed: true,
-        measured: true,
-        scheme: "https",
-        port: 443,
-        limits: None,
-        upstream: Protocol::Http11,
-        flags: &["tls", "h2"],
-    }
+    H2 "h2" = over_tls("HTTP/2 over TLS", Application::Http2, "https", 443);
     /// HTTP/3. A product may have it; weir does not measure it.
-    H3 "h3" {
-        title: "HTTP/3",
-        application: Application::Http3,
-        tls: false,
-        alpn: Some("h3"),
-        version: Some("HTTP/3"),
-        multiplexed: true,
-        measured: false,
-        scheme: "https",
-        port: 443,
-        limits: None,
-        upstream: Protocol::Http11,
-        flags: &[],
-    }
+    H3 "h3" = plain("HTTP/3", Application::Http3, "https", 443);
     /// Redis's protocol (RESP) over plain TCP.
-    Redis "redis" {
-        title: "Redis's protocol",
-        application: Application::Redis,
-        tls: false,
-        alpn: None,
-        version: None,
-        multiplexed: false,
-        measured: true,
-        scheme: "redis",
-        port: 6379,
-        limits: None,
-        upstream: Protocol::Redis,
-        flags: &[],
-    }
+    Redis "redis" = plain("Redis's protocol", Application::Redis, "redis", 6379);
     /// Redis's protocol (RESP) over TLS.
-    Rediss "rediss" {
-        title: "Redis's protocol over TLS",
-        application: Application::Redis,
-        tls: true,
-        alpn: None,
-        version: None,
-        multiplexed: false,
-        measured: true,
-        scheme: "rediss",
-        port: 6379,
-        limits: None,
-        upstream: Protocol::Redis,
-        flags: &["tls"],
-    }
+    Rediss "rediss" = over_tls("Redis's protocol over TLS", Application::Redis, "rediss", 6379);
     /// JunoDB's protocol over plain TCP.
-    Juno "juno" {
-        title: "JunoDB's protocol",
-        application: Application::Juno,
-        tls: false,
-        alpn: None,
-        version: None,
-        multiplexed: true,
-        measured: true,
-        scheme: "juno",
-        port: 8080,
-        limits: Some((204_800, 259_200)),
-        upstream: Protocol::Juno,
-        flags: &[],
-    }
+    Juno "juno" = plain("JunoDB's protocol", Application::Juno, "juno", 8080);
     /// JunoDB's protocol over TLS.
-    Junos "junos" {
-        title: "JunoDB's protocol over TLS",
-        application: Application::Juno,
-        tls: true,
-        alpn: None,
-        version: None,
-        multiplexed: true,
-        measured: true,
-        scheme: "junos",
-        port: 5080,
-        limits: Some((204_800, 259_200)),
-        upstream: Protocol::Juno,
-        flags: &["tls"],
-    }
+    Junos "junos" = over_tls("JunoDB's protocol over TLS", Application::Juno, "junos", 5080);
     /// Memcached's text commands over plain TCP.
-    Memcached "memcached" {
-        title: "memcached's protocol",
-        application: Application::Memcached,
-        tls: false,
-        alpn: None,
-        version: None,
-        multiplexed: false,
-        measured: true,
-        scheme: "memcached",
-        port: 11211,
-        limits: Some((1_048_000, 2_592_000)),
-        upstream: Protocol::Memcached,
-        flags: &[],
-    }
+    Memcached "memcached" = plain("memcached's protocol", Application::Memcached, "memcached", 11211);
     /// Memcached's text commands over TLS.
-    Memcacheds "memcacheds" {
-        title: "memcached's protocol over TLS",
-        application: Application::Memcached,
-        tls: true,
-        alpn: None,
-        version: None,
-        multiplexed: false,
-        measured: true,
-        scheme: "memcacheds",
-        port: 11211,
-        limits: Some((1_048_000, 2_592_000)),
-        upstream: Protocol::Memcached,
-        flags: &["tls"],
-    }
+    Memcacheds "memcacheds" = over_tls("memcached's protocol over TLS", Application::Memcached, "memcacheds", 11211);
 }
 
 impl Default for Protocol {
@@ -301,7 +151,7 @@ impl Protocol {
 
     /// Whether weir's client and origin speak it. (A product may speak others.)
     pub fn is_measured(self) -> bool {
-        self.entry().measured
+        self.application() != Application::Http3
     }
 
     /// Its name in sentences for people.
@@ -321,17 +171,23 @@ impl Protocol {
 
     /// What peers agree on by ALPN, where they use that.
     pub fn alpn(self) -> Option<&'static str> {
-        self.entry().alpn
+        matches!(self.application(), Application::Http1 | Application::Http2 | Application::Http3)
+            .then(|| self.application().id())
     }
 
     /// The version that a response states, where responses do.
     pub fn version(self) -> Option<&'static str> {
-        self.entry().version
+        match self.application() {
+            Application::Http1 => Some("HTTP/1.1"),
+            Application::Http2 => Some("HTTP/2"),
+            Application::Http3 => Some("HTTP/3"),
+            Application::Redis | Application::Juno | Application::Memcached => None,
+        }
     }
 
     /// Whether a connection has streams, answered in any order.
     pub fn is_multiplexed(self) -> bool {
-        self.entry().multiplexed
+        matches!(self.application(), Application::Http2 | Application::Http3 | Application::Juno)
     }
 
     /// What URLs begin with.
@@ -365,15 +221,14 @@ impl Protocol {
         Protocol::measured().find(|other| other.is_tls() && other.application() == self.application())
     }
 
-    /// Whether URLs with this scheme are fetched over TLS; `None`: no measured protocol has such URLs.
-    pub fn scheme_is_tls(scheme: &str) -> Option<bool> {
-        Protocol::of_scheme(scheme).map(Protocol::is_tls)
-    }
-
     /// The longest value, bytes, and the longest time to live, s, that servers of a key-value protocol take as they are
     /// packaged; `None`: there is no such limit.
     pub fn limits(self) -> Option<(u64, u64)> {
-        self.entry().limits
+        match self.application() {
+            Application::Juno => Some((204_800, 259_200)),
+            Application::Memcached => Some((1_048_000, 2_592_000)),
+            _ => None,
+        }
     }
 
     /// Whether a client can ask that replicas have a write.
@@ -389,15 +244,14 @@ impl Protocol {
     /// What a product that is spoken to in this speaks to the origin: always the same, so that what differs between two
     /// protocols is the product's work on its clients' side.
     pub fn upstream(self) -> Protocol {
-        self.entry().upstream
+        let application = if self.is_keyvalue() { self.application() } else { Application::Http1 };
+        let plain = Protocol::measured().find(|other| !other.is_tls() && other.application() == application);
+        plain.unwrap_or_default()
     }
 
     /// The flags of product templates, and whether each is true for this protocol. All are always defined.
     pub fn template_flags(self) -> Vec<(&'static str, bool)> {
-        let mut names: Vec<&str> = Protocol::ALL.iter().flat_map(|protocol| protocol.entry().flags).copied().collect();
-        names.sort_unstable();
-        names.dedup();
-        names.into_iter().map(|name| (name, self.entry().flags.contains(&name))).collect()
+        vec![("h2", self.application() == Application::Http2), ("tls", self.is_tls())]
     }
 }
 
@@ -426,7 +280,7 @@ mod tests {
         assert_eq!(Protocol::schemes(|protocol| !protocol.is_keyvalue()), "one of http://, https://");
         let secure = [Protocol::Http11, Protocol::H2c, Protocol::Junos].map(Protocol::over_tls);
         assert_eq!(secure, [Some(Protocol::Https11), Some(Protocol::H2), Some(Protocol::Junos)]);
-        let found = ["http", "https", "ftp"].map(Protocol::scheme_is_tls);
+        let found = ["http", "https", "ftp"].map(|scheme| Protocol::of_scheme(scheme).map(Protocol::is_tls));
         assert_eq!(found, [Some(false), Some(true), None]);
     }
 

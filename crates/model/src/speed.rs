@@ -12,7 +12,6 @@ pub struct HostSpeed {
     /// Its name.
     pub host: String,
     /// The CPUs of each role there.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub roles: BTreeMap<Role, Vec<u32>>,
     /// Each CPU of the roles, ascending.
     pub cpus: Vec<CpuSpeed>,

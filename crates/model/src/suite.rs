@@ -125,19 +125,15 @@ pub struct Workload {
     #[serde(flatten)]
     pub request: Request,
     /// What is asked of a key-value server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyvalue: Option<KeyValue>,
     /// Whether each request has a name of its own, in a header that the origin answers: so caches, retries and more are told exactly.
     /// A text is the header's name. Left out, requests of HTTP have names, in `x-weir-name`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Naming>,
     /// The content coding that requests accept (`Accept-Encoding`). Answers may then be coded so, and are checked when they are decoded.
     /// Left out, none: coded answers are wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept_encoding: Option<Coding>,
     /// How many origins stand behind the product. How it spreads connections and requests over them is its configuration's.
     /// Left out, one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
     pub origins: Option<u32>,
     /// Headers that weir's origin sends with its answers; `Server` and `Content-Type` replace its own (`Content-Type = ""` leaves it out), and
@@ -409,7 +405,6 @@ pub struct Expect {
     pub any_body: bool,
     /// Share of the requests that may be refused or fail; below it a trial is valid, from ten times as many on it is invalid.
     /// Left out, 0.1 %. A wrong answer is never allowed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<Share>,
     /// Headers that must be there; a value of `None` accepts any. Names in lower case. Suites have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -444,7 +439,6 @@ pub struct Load {
     #[schemars(range(min = 1))]
     pub connections: u32,
     /// How many of the topology's clients make the load, the first of them. Left out, or where there are fewer, all do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub clients: Option<u32>,
     /// How long after one of several clients the next begins: within the warm-up, and evenly where that is too short for it. Left out,
@@ -475,7 +469,6 @@ pub struct Load {
     pub keep: bool,
     /// `false`: no case has a control, which is a short load of the same requests in disguise, right after the window of its first
     /// trial. Left out, each case of HTTP has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<bool>,
     /// Run it only where products have so many CPUs.
     #[serde(rename = "cores")]

@@ -38,48 +38,26 @@ impl UnitError {
 
 /// Serde by way of `Display` and `FromStr`.
 macro_rules! serde_as_text {
-    ($type:ty, $what:literal) => {
+    ($type:ty) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
 
-        $crate::units::deserialize_from_text!($type, $what);
+        $crate::units::deserialize_from_text!($type);
     };
 }
 pub(crate) use serde_as_text;
 
 /// The reading half of [`serde_as_text`]; numbers are read as the text that they are written as.
 macro_rules! deserialize_from_text {
-    ($type:ty, $what:literal) => {
+    ($type:ty) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Text;
-                impl serde::de::Visitor<'_> for Text {
-                    type Value = $type;
-
-                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str($what)
-                    }
-
-                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
-                        text.parse().map_err(E::custom)
-                    }
-
-                    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$type, E> {
-                        self.visit_str(&number.to_string())
-                    }
-
-                    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$type, E> {
-                        self.visit_str(&number.to_string())
-                    }
-
-                    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<$type, E> {
-                        self.visit_str(&number.to_string())
-                    }
-                }
-                deserializer.deserialize_any(Text)
+                let value = <serde_json::Value as serde::Deserialize<'de>>::deserialize(deserializer)?;
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                text.parse().map_err(serde::de::Error::custom)
             }
         }
     };

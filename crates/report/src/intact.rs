@@ -106,14 +106,9 @@ fn same(found: &str, wanted: &str) -> bool {
 pub(crate) fn measurement(file: &Path) -> Result<Measurement, String> {
     let bytes = regular::read(file).map_err(|error| error.to_string())?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
-    match value["schema"].as_u64() {
-        Some(schema) if schema > u64::from(MEASUREMENT_SCHEMA) => {
-            return Err(format!(
-                "a newer weir wrote it: it has schema {schema}, and this weir knows {MEASUREMENT_SCHEMA}"
-            ));
-        }
-        Some(0) => return Err(format!("schema: 0, where 1 to {MEASUREMENT_SCHEMA} are known")),
-        _ => {}
+    let schema = &value["schema"];
+    if *schema != MEASUREMENT_SCHEMA {
+        return Err(format!("another weir wrote it: it has schema {schema}, and this weir knows {MEASUREMENT_SCHEMA}"));
     }
     let measurement: Measurement = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
     in_range(&value, "")?;

@@ -93,17 +93,16 @@ fn read<T: serde::de::DeserializeOwned>(run: &Path, file: &Path) -> Result<Vec<T
 mod tests {
     use super::*;
 
-    /// As weir wrote them before it put down connections by role.
-    const OLD_RESOURCES: &str = "\
+    const RESOURCES: &str = "\
 time_ms,length_s,who,cpu_user,cpu_system,cpu_idle,cpu_iowait,cpu_irq,cpu_steal,rss_bytes,pss_bytes,threads,processes,fds,\
 switches_voluntary,switches_involuntary,psi_cpu,psi_memory,psi_io,tcp_established,tcp_time_wait,tcp_retransmits,\
-listen_overflows,net_in_bytes,net_out_bytes
-1000,1.0,client,0.5,0.25,,,,,4096,,2,1,74,10,2,,,,,,,,,
-1000,1.0,host,1.5,0.5,0.0,0.0,0.0,0.0,8192,,,,,,,0.5,0.0,0.0,128,1,0,0,99,98
+listen_overflows,net_in_bytes,net_out_bytes,connections_open
+1000,1.0,client,0.5,0.25,,,,,4096,,2,1,74,10,2,,,,,,,,,,64
+1000,1.0,host,1.5,0.5,0.0,0.0,0.0,0.0,8192,,,,,,,0.5,0.0,0.0,128,1,0,0,99,98,
 ";
-    const OLD_LOAD: &str = "\
-second,length_s,due,sent,right,errors,bytes_in,p50_us,p99_us,max_us,lag_max_us
-0,1.0,9,9,9,0,999,100.0,200.0,300.0,1.0
+    const LOAD: &str = "\
+second,length_s,due,sent,right,errors,bytes_in,p50_us,p99_us,max_us,lag_max_us,connections_open,stalled_us
+0,1.0,9,9,9,0,999,100.0,200.0,300.0,1.0,,5
 ";
 
     fn rows<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
@@ -114,22 +113,12 @@ second,length_s,due,sent,right,errors,bytes_in,p50_us,p99_us,max_us,lag_max_us
     }
 
     #[test]
-    fn rows_of_an_older_weir_are_read_and_know_no_connections() {
-        let old: Vec<ResourceSecond> = rows(OLD_RESOURCES);
-        assert_eq!((old.len(), old[0].fds, old[1].tcp_established), (2, Some(74), Some(128)));
-        assert!(old.iter().all(|row| row.connections_open.is_none()));
-        let old: Vec<LoadSecond> = rows(OLD_LOAD);
-        assert_eq!((old.len(), old[0].right, old[0].connections_open), (1, 9, None));
-    }
-
-    #[test]
-    fn connections_are_read_where_they_are_and_empty_cells_are_none() {
-        let with = |text: &str, values: [&str; 3]| -> String {
-            text.lines().zip(values).map(|(line, value)| format!("{line},{value}\n")).collect()
-        };
-        let new: Vec<ResourceSecond> = rows(&with(OLD_RESOURCES, ["connections_open", "64", ""]));
-        assert_eq!((new[0].connections_open, new[1].connections_open), (Some(64), None));
-        let new: Vec<LoadSecond> = rows(&with(OLD_LOAD, ["connections_open", "64", ""]));
-        assert_eq!(new[0].connections_open, Some(64));
+    fn empty_cells_are_none() {
+        let resources: Vec<ResourceSecond> = rows(RESOURCES);
+        let [client, host] = resources.as_slice() else { panic!("two rows") };
+        assert_eq!((client.fds, client.connections_open, client.tcp_established), (Some(74), Some(64), None));
+        assert_eq!((host.fds, host.connections_open, host.tcp_established), (None, None, Some(128)));
+        let load: Vec<LoadSecond> = rows(LOAD);
+        assert_eq!((load[0].right, load[0].connections_open, load[0].stalled_us), (9, None, 5));
     }
 }

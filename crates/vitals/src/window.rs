@@ -11,7 +11,7 @@ use crate::host::HostSample;
 use crate::tree::{TreeSample, Watched};
 
 /// What was used in one measured window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     /// One entry per role, in the order in which they were given to the watch.
     pub usage: Vec<RoleUsage>,
@@ -51,19 +51,12 @@ const SHORTEST_ROW_NS: u64 = 200_000_000;
 pub(crate) fn window(watched: &[Watched], mut moments: Vec<Moment>, own_cpu_us: u64) -> Window {
     drop_short_last(&mut moments);
     let (Some(first), Some(last)) = (moments.first(), moments.last()) else {
-        return Window {
-            usage: Vec::new(),
-            series: Vec::new(),
-            owners: Vec::new(),
-            length_s: 0.0,
-            own_cpu_us,
-            late_s: 0.0,
-        };
+        return Window { own_cpu_us, ..Window::default() };
     };
     let length_s = seconds(first, last);
     let usage = roles(watched).into_iter().map(|role| role_usage(role, watched, &moments, length_s)).collect();
     let series = moments.windows(2).flat_map(|pair| rows(watched, &pair[0], &pair[1])).collect();
-    Window { usage, series, owners: Vec::new(), length_s, own_cpu_us, late_s: 0.0 }
+    Window { usage, series, length_s, own_cpu_us, ..Window::default() }
 }
 
 /// The CPUs of a role: those of all its trees.

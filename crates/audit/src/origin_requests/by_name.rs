@@ -2,8 +2,8 @@
 
 use weir_model::record::{ANSWERS_ITSELF, Finding, Severity};
 
-use super::{CHECK, RETRIES, SENT_AGAIN, by_sum};
-use crate::{Evidence, finding, percent};
+use super::{RETRIES, SENT_AGAIN, by_sum};
+use crate::{Evidence, check_of, finding_with, percent};
 
 /// What to do where the product takes names away.
 const PASS_ON: &str = "let the product pass on the headers of names (x-weir-name, x-weir-answer), or put them elsewhere with `names` of \
@@ -51,7 +51,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Option<Finding>> {
              {} sent, {} reached the origin",
             e.load.total.sent, e.origin?.requests
         );
-        return Some(by_sum(e).or_else(|| finding(CHECK.names[0], Severity::Warning, message, PASS_ON)));
+        return Some(by_sum(e).or_else(|| finding_with("conservation-requests", Severity::Warning, message, PASS_ON)));
     }
     Some(kinds.judged(e))
 }
@@ -110,15 +110,15 @@ impl Kinds {
         if e.caches && not_its_own > 0 && severity == Severity::Warning {
             let message = format!("of {sent} requests {said}; a cache does that");
             let remedy = "compare it with other caches; products that pass every request on do other work";
-            return finding(ANSWERS_ITSELF, severity, message, remedy);
+            return finding_with(ANSWERS_ITSELF, severity, message, remedy);
         }
         let remedy = match () {
             () if self.exchanged + self.displaced > 0 => EXCHANGED,
-            () if not_its_own > 0 => CHECK.remedy,
+            () if not_its_own > 0 => &check_of("conservation-requests").remedy,
             () if self.again + self.strange > 0 => SENT_AGAIN,
             () => PASS_ON,
         };
-        finding(CHECK.names[0], severity, format!("of {sent} requests {said}"), remedy)
+        finding_with("conservation-requests", severity, format!("of {sent} requests {said}"), remedy)
     }
 
     /// What there was, in words.

@@ -2,32 +2,9 @@
 
 use weir_model::record::{ANSWERS_ITSELF, Finding, Severity};
 
-use crate::{Check, Evidence, Kind, finding, percent};
+use crate::{Evidence, finding, finding_with, percent};
 
 mod by_name;
-
-pub const CHECK: Check = Check {
-    kind: Kind::Conservation,
-    names: &["conservation-requests", ANSWERS_ITSELF],
-    sees: "whether each request that the client sent reached the origin once, and got the origin's answer to it, over the client's \
-           whole life. Requests of HTTP have names, which the origin answers with the time: so cached answers, also those that are \
-           revalidated behind, answers shared by requests in flight or exchanged between them, the product's own, forged ones, and requests that were sent \
-           twice, retried or mirrored are told apart and counted. Without names (key-value protocols, `names = false`, a product \
-           that takes them away, which is suspect) the sums are compared. A cache is expected to answer itself: this is reported, \
-           and its results are not ranked with those of proxies. Of a workload that products answer themselves no request may \
-           reach the origin. A product that replicates asks several origins for one request, so that only fewer are wrong",
-    threshold: "any request; those that were refused or had no response may or may not have reached the origin, and are allowed \
-                for. Fewer than 0.1 % that reached it again are suspect, others invalid",
-    source: "proxies repeat a request when an upstream connection closes under it, which is rarer than one in a \
-             thousand",
-    remedy: "turn off caching and short circuits in the product's configuration, and check its route",
-    blind: "with names: a product that takes the run's key from weir's own processes; a request that went to two origin hosts, which \
-            do not compare names; and, where client and origin have different clocks, whether another's answer was cached or shared. \
-            Without: kinds whose sums agree, such as a tenth cached and a tenth sent twice; of a product that replicates, whether it \
-            answers some itself, unless it answers most",
-    provoked: true,
-    run: Some(check),
-};
 
 /// Fewer in a hundred that reached the origin again count as a proxy's retries.
 const RETRIES: f64 = 0.1;
@@ -55,14 +32,14 @@ fn by_sum(e: &Evidence<'_>) -> Option<Finding> {
                 share(missing)
             );
             let remedy = "compare it with other caches; products that pass every request on do other work";
-            return finding(ANSWERS_ITSELF, Severity::Warning, message, remedy);
+            return finding_with(ANSWERS_ITSELF, Severity::Warning, message, remedy);
         }
         let answered = if unknown == 0 { "every one" } else { &format!("all but {unknown}") };
         let message = format!(
             "{missing} of {sent} requests ({:.2} %) never reached the origin, and yet {answered} had an answer",
             share(missing)
         );
-        return CHECK.finding(Severity::Fatal, message);
+        return finding("conservation-requests", Severity::Fatal, message);
     }
     if reached > sent && e.replicates {
         let message = format!(
@@ -71,7 +48,7 @@ fn by_sum(e: &Evidence<'_>) -> Option<Finding> {
             reached as f64 / sent as f64
         );
         let remedy = "compare it with others that keep as many copies";
-        return finding("conservation-requests", Severity::Note, message, remedy);
+        return finding_with("conservation-requests", Severity::Note, message, remedy);
     }
     if reached > sent {
         let extra = reached - sent;
@@ -80,7 +57,7 @@ fn by_sum(e: &Evidence<'_>) -> Option<Finding> {
             share(extra)
         );
         let severity = if share(extra) < RETRIES { Severity::Warning } else { Severity::Fatal };
-        return finding("conservation-requests", severity, message, SENT_AGAIN);
+        return finding_with("conservation-requests", severity, message, SENT_AGAIN);
     }
     None
 }
@@ -91,7 +68,7 @@ fn passed_on(reached: u64, sent: u64) -> Option<Finding> {
         return None;
     }
     let message = format!("{reached} of {sent} requests reached the origin, and the product was to answer them itself");
-    finding(
+    finding_with(
         "conservation-requests",
         Severity::Fatal,
         message,

@@ -99,7 +99,7 @@ fn named(spec: &LoadSpec) -> (&'static str, Attributes) {
                 attributes.push(("server.address", address.ip().to_string()));
                 attributes.push(("server.port", address.port().to_string()));
             }
-            other => attributes.push(("server.address", String::from(other.clone()))),
+            other => attributes.push(("server.address", other.to_string())),
         }
     }
     (if database.is_some() { "db.client.operation.duration" } else { "http.client.request.duration" }, attributes)

@@ -258,7 +258,7 @@ fn runs_that_cannot_be_used_are_skipped_with_the_reason() {
             fs::write(&file, change(text)).expect("written");
         }
     };
-    change_all(3, &|text| text.replacen("\"schema\":3", "\"schema\":4", 1));
+    change_all(3, &|text| text.replacen("\"schema\":1", "\"schema\":4", 1));
     change_all(4, &|_| "nonsense".to_owned());
     change_all(5, &|text| text.replacen("\"verdict\":\"valid\"", "\"verdict\":\"invalid\"", 1));
     fs::create_dir_all(runs.folder.path().join("run-06/trials")).expect("made");
@@ -272,7 +272,7 @@ fn runs_that_cannot_be_used_are_skipped_with_the_reason() {
     for (run, words) in [
         ("run-01", "environment.json: EOF"),
         ("run-02", "run.toml: "),
-        ("run-03", "trials/1/measurement.json: a newer weir wrote it: it has schema 4, and this weir knows 3"),
+        ("run-03", "trials/1/measurement.json: another weir wrote it: it has schema 4, and this weir knows 1"),
         ("run-04", "trials/1/measurement.json: expected"),
         ("run-06", "none of its trials has ended"),
     ] {

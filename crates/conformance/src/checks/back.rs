@@ -1,33 +1,18 @@
-//! Checks how long after its restart the origin is used again. Listed in `table::CHECKS`.
+//! Checks how long after its restart the origin is used again.
 
 use std::time::{Duration, Instant};
 
 use crate::cell::{Cell, about, word};
-use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
-
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "origin-back",
-    "Origin back",
-    "The origin is gone for three requests and half a second, then listens again at the same address: after how long is a request \
-           answered rightly?",
-    run,
-)
-.when(When::Late);
 
 /// The pause between requests while the origin is down.
 const BETWEEN: Duration = Duration::from_millis(150);
 /// The pause between requests that test whether the product has recovered.
 const EVERY: Duration = Duration::from_millis(10);
 /// The longest wait for the recovery.
-const WITHIN: Duration = Duration::from_secs(30);
+pub const WITHIN: Duration = Duration::from_secs(30);
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
-    within(bed, WITHIN)
-}
-
-fn within(bed: &mut dyn Testbed, within: Duration) -> Result<Cell, Cell> {
+pub fn within(bed: &mut dyn Testbed, within: Duration) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let mut asked = 0;
     // Each request has a new target, because a product that caches must ask the origin for each.
@@ -71,6 +56,7 @@ fn within(bed: &mut dyn Testbed, within: Duration) -> Result<Cell, Cell> {
 
 #[cfg(test)]
 mod tests {
+    use crate::table::cell_of;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -100,8 +86,8 @@ mod tests {
 
     #[test]
     fn recovery_is_timed() {
-        assert_eq!(CHECK.cell(&mut recovers_after(3)).says, "at once");
-        let cell = CHECK.cell(&mut recovers_after(6));
+        assert_eq!(cell_of("origin-back", &mut recovers_after(3)).says, "at once");
+        let cell = cell_of("origin-back", &mut recovers_after(6));
         assert!(cell.says.starts_with("after ") && cell.verdict == Verdict::Yes, "{cell:?}");
         assert_eq!(cell.note.as_deref(), Some("until then 503"));
         let never = either(within(&mut recovers_after(u64::MAX), Duration::from_millis(200)));

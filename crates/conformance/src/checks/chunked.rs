@@ -1,5 +1,4 @@
-//! Checks that chunked bodies pass in both directions, and whether they are still chunked on the other side. Listed in
-//! `table::CHECKS`.
+//! Checks that chunked bodies pass in both directions, and whether they are still chunked on the other side.
 
 use weir_wire::http1::Framing;
 use weir_wire::http1::encode::{LAST_CHUNK, chunk};
@@ -7,24 +6,13 @@ use weir_wire::http1::encode::{LAST_CHUNK, chunk};
 use super::post::pattern;
 use super::reference;
 use crate::cell::{Cell, with_body};
-use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_product::client::{Endpoint, RequestError, Response, TIMEOUT};
-
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "chunked",
-    "Chunked both ways",
-    "POST of 256 KiB in chunks of 4 KiB, and GET of an answer in chunks: are the bytes right? \
-           \"buffers\": a request arrives with Content-Length, having been kept until it was whole; \
-           \"unchunks\": an answer does.",
-    run,
-);
 
 const SIZE: usize = 256 * 1024;
 const ANSWER: &str = "/bytes/262144?chunked=1";
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let body = pattern(SIZE);
     with_body(&body, post(&endpoint, "/echo", &body)).map_err(|cell| cell.with("at a chunked request"))?;
@@ -68,29 +56,30 @@ fn post(endpoint: &Endpoint, target: &str, body: &[u8]) -> Result<Response, Requ
 mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Received, Reply, answer, origin};
+    use crate::table::cell_of;
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(CHECK.cell(&mut FakeTestbed::good()), Cell::yes());
+        assert_eq!(cell_of("chunked", &mut FakeTestbed::good()), Cell::yes());
         let refuses = |asked: &Received| asked.header("transfer-encoding").map(|_| Reply::Keep(answer(411, "", b"")));
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(refuses)).says, "411");
+        assert_eq!(cell_of("chunked", &mut FakeTestbed::but(refuses)).says, "411");
         let buffers = |asked: &Received| {
             let head = asked.head.replace("Transfer-Encoding: chunked", "Content-Length: 262144");
             (asked.path() == "/headers").then(|| Reply::Keep(answer(200, "", head.as_bytes())))
         };
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(buffers)).says, "yes, buffers");
+        assert_eq!(cell_of("chunked", &mut FakeTestbed::but(buffers)).says, "yes, buffers");
         let unchunks = |asked: &Received| {
             let plain = Received { target: "/bytes/262144".into(), ..asked.clone() };
             (asked.target == ANSWER).then(|| Reply::Keep(origin(&plain)))
         };
-        let cell = CHECK.cell(&mut FakeTestbed::but(unchunks));
+        let cell = cell_of("chunked", &mut FakeTestbed::but(unchunks));
         assert_eq!(
             (cell.says.as_str(), cell.note.as_deref()),
             ("yes, unchunks", Some("a chunked answer reaches the client with Content-Length"))
         );
         let both = move |asked: &Received| buffers(asked).or_else(|| unchunks(asked));
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(both)).says, "yes, neither kept");
+        assert_eq!(cell_of("chunked", &mut FakeTestbed::but(both)).says, "yes, neither kept");
         let short = |asked: &Received| (asked.path() == "/echo").then(|| Reply::Keep(answer(200, "", b"")));
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(short)).says, "wrong body");
+        assert_eq!(cell_of("chunked", &mut FakeTestbed::but(short)).says, "wrong body");
     }
 }

@@ -1,21 +1,12 @@
-//! Checks that 404, 500 and 503 from the origin arrive unchanged, after one try. Listed in `table::CHECKS`.
+//! Checks that 404, 500 and 503 from the origin arrive unchanged, after one try.
 
 use weir_model::text::list;
 
 use super::reference;
 use crate::cell::{Cell, first_words};
-use crate::table::Check;
 use crate::testbed::Testbed;
 
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "errors",
-    "404, 500, 503 passed on",
-    "Answers of 404, 500 and 503: do status and body come through, and is the origin asked only once?",
-    run,
-);
-
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let mut odd = Vec::new();
     let mut retries = Vec::new();
     for status in [404, 500, 503] {
@@ -50,19 +41,20 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Reply, answer};
+    use crate::table::cell_of;
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(CHECK.cell(&mut FakeTestbed::good()), Cell::yes());
+        assert_eq!(cell_of("errors", &mut FakeTestbed::good()), Cell::yes());
         let hides =
             FakeTestbed::but(|asked| (asked.target == "/status/500").then(|| Reply::Keep(answer(502, "", b"bad"))));
-        assert_eq!(CHECK.cell(&mut { hides }).says, "500 as 502");
+        assert_eq!(cell_of("errors", &mut { hides }).says, "500 as 502");
         let decorates =
             FakeTestbed::but(|asked| (asked.target == "/status/404").then(|| Reply::Keep(answer(404, "", b"sorry"))));
-        let cell = CHECK.cell(&mut { decorates });
+        let cell = cell_of("errors", &mut { decorates });
         assert_eq!((cell.says.as_str(), cell.note.as_deref()), ("yes, own page", Some("a body of its own at 404")));
         let mut retries = FakeTestbed::good();
         retries.asked = 3;
-        assert_eq!(CHECK.cell(&mut retries).says, "yes, retries");
+        assert_eq!(cell_of("errors", &mut retries).says, "yes, retries");
     }
 }

@@ -1,4 +1,4 @@
-//! Checks who sends 100 (Continue): the product or the origin. Listed in `table::CHECKS`.
+//! Checks who sends 100 (Continue): the product or the origin.
 //!
 //! Two steps tell them apart. If the head that reached the origin has no `Expect`, the product sent 100 itself.
 //! Otherwise the client announces a body that the origin refuses before it sends 100. If a 100 arrives all the same,
@@ -7,30 +7,15 @@
 use std::time::Duration;
 
 use crate::cell::{Cell, with_status};
-use crate::table::Check;
-use crate::testbed::Testbed;
 use weir_product::client::{Endpoint, FirstResponse, RequestError, TIMEOUT};
 
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "100-continue",
-    "100-continue",
-    "A POST that waits for 100 Continue before its body: does the \"product\" say it, or the \"origin\" through it, or nobody \
-           within 1 s?",
-    run,
-);
-
 /// How long a client waits for 100 before it sends the body without it.
-const WAITS: Duration = Duration::from_secs(1);
+pub const WAITS: Duration = Duration::from_secs(1);
 
 /// A byte more than weir's origin accepts: it responds with 413 at once.
 const TOO_MUCH: &str = "67108865";
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
-    with(&bed.product(), WAITS)
-}
-
-fn with(endpoint: &Endpoint, waits: Duration) -> Result<Cell, Cell> {
+pub fn with(endpoint: &Endpoint, waits: Duration) -> Result<Cell, Cell> {
     let asked = ask(endpoint, waits)?;
     let arrived = asked.head.to_lowercase();
     if !asked.hundred {

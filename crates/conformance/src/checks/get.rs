@@ -1,25 +1,11 @@
-//! Checks that GET returns the origin's whole response, three times over one connection. Listed in `table::CHECKS`;
-//! `tls` uses it, too.
+//! Checks that GET returns the origin's whole response, three times over one connection.
 
 use super::reference;
 use crate::cell::{Cell, with_body};
-use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_product::client::TIMEOUT;
 
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "get",
-    "GET",
-    "Three GETs of 11,268 bytes over one connection: are status and body the origin's, and is the connection kept?",
-    run,
-);
-
 const TARGET: &str = "/bytes/11268";
-
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
-    ask(bed)
-}
 
 /// The check itself, over whatever protocol the product's endpoint uses.
 pub fn ask(bed: &dyn Testbed) -> Result<Cell, Cell> {
@@ -42,15 +28,16 @@ pub fn ask(bed: &dyn Testbed) -> Result<Cell, Cell> {
 mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Reply, answer, closing, origin};
+    use crate::table::cell_of;
 
     fn says(mut bed: FakeTestbed) -> String {
-        CHECK.cell(&mut bed).says
+        cell_of("get", &mut bed).says
     }
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(CHECK.cell(&mut FakeTestbed::good()), Cell::yes());
-        let status = CHECK.cell(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(503, "", b"<b>not</b> now")))));
+        assert_eq!(cell_of("get", &mut FakeTestbed::good()), Cell::yes());
+        let status = cell_of("get", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(503, "", b"<b>not</b> now")))));
         assert_eq!((status.says.as_str(), status.note.as_deref()), ("503", Some("it answers 503: not now")));
         assert_eq!(says(FakeTestbed::but(|_| Some(Reply::Keep(answer(200, "", b"short"))))), "wrong body");
         assert_eq!(says(FakeTestbed::but(|asked| Some(Reply::Close(origin(asked))))), "closes", "without a word of it");

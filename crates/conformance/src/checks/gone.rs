@@ -1,26 +1,15 @@
-//! Checks how fast a client gets an error when the origin is down, and which one. Listed in `table::CHECKS`.
+//! Checks how fast a client gets an error when the origin is down, and which one.
 
 use std::time::Duration;
 
 use crate::cell::{Cell, about, word};
-use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
-
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "origin-gone",
-    "Origin gone",
-    "The origin's process ends, its port refuses: what does the next request get, and after how long? For a target that was not \
-           asked for before, so that no cache has it.",
-    run,
-)
-.when(When::Late);
 
 /// Time for the closed connections to be noticed before the next request.
 const SETTLES: Duration = Duration::from_millis(200);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     if let Err(failure) = endpoint.get("/bytes/128") {
         return Ok(Cell::failure(&failure).with("before the origin went"));
@@ -53,6 +42,7 @@ fn asked_without(bed: &mut dyn Testbed, timeout: Duration) -> Result<Cell, Cell>
 
 #[cfg(test)]
 mod tests {
+    use crate::table::cell_of;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -73,15 +63,18 @@ mod tests {
 
     #[test]
     fn what_the_client_gets_is_said() {
-        let cell = CHECK.cell(&mut without(|_| Some(Reply::Keep(answer(502, "", b"")))));
+        let cell = cell_of("origin-gone", &mut without(|_| Some(Reply::Keep(answer(502, "", b"")))));
         assert!(cell.says.starts_with("502 in "), "{cell:?}");
-        let cell = CHECK.cell(&mut without(|nth| Some(Reply::Keep(answer(if nth == 0 { 502 } else { 503 }, "", b"")))));
+        let cell = cell_of(
+            "origin-gone",
+            &mut without(|nth| Some(Reply::Keep(answer(if nth == 0 { 502 } else { 503 }, "", b"")))),
+        );
         assert_eq!(cell.note.as_deref(), Some("the next gets 503"));
         let caches = |nth| (nth == 0).then(|| Reply::Keep(answer(503, "", b"")));
-        let cell = CHECK.cell(&mut without(caches));
+        let cell = cell_of("origin-gone", &mut without(caches));
         assert_eq!(cell.note.as_deref(), Some("what it has cached it serves all the same"));
-        assert_eq!(CHECK.cell(&mut without(|_| Some(Reply::Close(Vec::new())))).says, "closes");
-        let cell = CHECK.cell(&mut without(|_| None));
+        assert_eq!(cell_of("origin-gone", &mut without(|_| Some(Reply::Close(Vec::new())))).says, "closes");
+        let cell = cell_of("origin-gone", &mut without(|_| None));
         assert_eq!((cell.says.as_str(), cell.verdict), ("200", crate::Verdict::Odd), "it answers by itself");
         let mut hangs = without(|_| Some(Reply::Silence));
         hangs.stop_origin();

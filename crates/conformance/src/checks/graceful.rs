@@ -1,33 +1,18 @@
-//! Checks a graceful stop: requests in flight are answered, and new ones are not accepted. Listed in `table::CHECKS`.
+//! Checks a graceful stop: requests in flight get their responses, and no new ones are accepted.
 
 use std::time::{Duration, Instant};
 
 use crate::cell::{Cell, about, word};
-use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
 use weir_product::client::{RequestError, TIMEOUT};
 
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "graceful-stop",
-    "Graceful stop",
-    "A request of 1 s is in flight when the product gets its signal for a graceful stop: is it answered, are new connections refused \
-           meanwhile, and does the product end?",
-    run,
-)
-.when(When::Last);
-
 /// How long a product may take to end once nothing is in flight.
-const ENDS_WITHIN: Duration = Duration::from_secs(10);
+pub const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Time for sent data to arrive, before and after the signal.
 const SETTLES: Duration = Duration::from_millis(300);
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
-    within(bed, ENDS_WITHIN)
-}
-
-fn within(bed: &mut dyn Testbed, ends_within: Duration) -> Result<Cell, Cell> {
+pub fn within(bed: &mut dyn Testbed, ends_within: Duration) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let in_flight = endpoint.open().and_then(|mut conn| {
         conn.send(&endpoint.request("GET", "/bytes/128?delay=1000ms", &[]), false, TIMEOUT)?;
@@ -73,6 +58,7 @@ fn within(bed: &mut dyn Testbed, ends_within: Duration) -> Result<Cell, Cell> {
 
 #[cfg(test)]
 mod tests {
+    use crate::table::cell_of;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, Mutex};
 
@@ -85,7 +71,7 @@ mod tests {
         let mut accepts = FakeTestbed::good();
         let ended = accepts.ended.clone();
         accepts.on_end = Some(Box::new(move || ended.store(true, Ordering::SeqCst)));
-        let cell = CHECK.cell(&mut accepts);
+        let cell = cell_of("graceful-stop", &mut accepts);
         assert_eq!(cell.says, "yes, accepts");
         assert!(cell.note.expect("a note").starts_with("a new connection is still served; it ends within"));
         let cell = either(within(&mut FakeTestbed::good(), Duration::from_millis(50)));
@@ -104,7 +90,7 @@ mod tests {
             asked_to.store(true, Ordering::SeqCst);
             ended.store(true, Ordering::SeqCst);
         }));
-        assert_eq!(CHECK.cell(&mut bed).says, "yes");
+        assert_eq!(cell_of("graceful-stop", &mut bed).says, "yes");
     }
 
     #[test]
@@ -119,7 +105,7 @@ mod tests {
             drop(gone.lock().expect("not poisoned").take());
             ended.store(true, Ordering::SeqCst);
         }));
-        let cell = CHECK.cell(&mut bed);
+        let cell = cell_of("graceful-stop", &mut bed);
         assert_eq!((cell.says.as_str(), cell.verdict), ("cut off", crate::Verdict::No), "{cell:?}");
     }
 }

@@ -1,22 +1,13 @@
-//! Checks that HEAD returns the head of the response to GET, and no body. Listed in `table::CHECKS`.
+//! Checks that HEAD returns the head of the response to GET, and no body.
 
 use super::reference;
 use crate::cell::{Cell, with_status};
-use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_product::client::{RequestError, TIMEOUT};
 
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "head",
-    "HEAD",
-    "HEAD of 11,268 bytes, then GET on the same connection: is the answer without a body, with the length that GET would have?",
-    run,
-);
-
 const TARGET: &str = "/bytes/11268";
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let right = reference(bed, TARGET)?;
     let endpoint = bed.product();
     let mut conn = endpoint.open()?;
@@ -43,14 +34,16 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Received, Reply, answer, origin};
+    use crate::table::cell_of;
 
     fn to_head(bytes: impl Fn(&Received) -> Vec<u8> + Send + Sync + 'static) -> String {
-        CHECK.cell(&mut FakeTestbed::but(move |asked| (asked.method == "HEAD").then(|| Reply::Keep(bytes(asked))))).says
+        cell_of("head", &mut FakeTestbed::but(move |asked| (asked.method == "HEAD").then(|| Reply::Keep(bytes(asked)))))
+            .says
     }
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(CHECK.cell(&mut FakeTestbed::good()), Cell::yes());
+        assert_eq!(cell_of("head", &mut FakeTestbed::good()), Cell::yes());
         assert_eq!(to_head(|asked| origin(&Received { method: "GET".into(), ..asked.clone() })), "sends a body");
         assert_eq!(to_head(|_| b"HTTP/1.1 200 OK\r\n\r\n".to_vec()), "yes, no length");
         assert_eq!(to_head(|_| b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()), "wrong length");

@@ -1,25 +1,14 @@
-//! Checks which response headers the product keeps, adds, drops or changes on their way to the client. Listed in
-//! `table::CHECKS`.
+//! Checks which response headers the product keeps, adds, drops or changes on their way to the client.
 
 use super::headers_up::compare;
 
 use super::reference;
 use crate::cell::{Cell, with_status};
-use crate::table::Check;
 use crate::testbed::Testbed;
-
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "headers-to-client",
-    "Headers to the client",
-    "An answer with Server, Content-Type and Content-Length, as it reached the client: how many headers are added (+), dropped (-) \
-           and changed (~)?",
-    run,
-);
 
 const TARGET: &str = "/bytes/128";
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let right = reference(bed, TARGET)?;
     let response = with_status(200, bed.product().get(TARGET))?;
     let sent: Vec<(&str, &str)> = right.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -30,20 +19,27 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Reply, answer};
+    use crate::table::cell_of;
 
     fn says(head: &'static str) -> Cell {
-        CHECK.cell(&mut FakeTestbed::but(move |_| {
-            let whole = String::from_utf8(answer(200, "", &[b'x'; 128])).expect("text");
-            Some(Reply::Keep(whole.replacen("Server: weir-origin\r\n", head, 1).into_bytes()))
-        }))
+        cell_of(
+            "headers-to-client",
+            &mut FakeTestbed::but(move |_| {
+                let whole = String::from_utf8(answer(200, "", &[b'x'; 128])).expect("text");
+                Some(Reply::Keep(whole.replacen("Server: weir-origin\r\n", head, 1).into_bytes()))
+            }),
+        )
     }
 
     #[test]
     fn kept_added_dropped_changed() {
-        assert_eq!(CHECK.cell(&mut FakeTestbed::good()).says, "as sent");
+        assert_eq!(cell_of("headers-to-client", &mut FakeTestbed::good()).says, "as sent");
         let cell = says("server: x\r\nDate: now\r\nVia: 1.1 y\r\n");
         assert_eq!(cell.says, "+2 -1 ~1");
         assert_eq!(cell.note.as_deref(), Some("adds Date and Via; drops Content-Type; changes Server (to x)"));
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says, "502");
+        assert_eq!(
+            cell_of("headers-to-client", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says,
+            "502"
+        );
     }
 }

@@ -1,21 +1,10 @@
-//! Checks which request headers the product keeps, adds, drops or changes on their way to the origin. Listed in
-//! `table::CHECKS`; `headers_down` uses its comparison.
+//! Checks which request headers the product keeps, adds, drops or changes on their way to the origin.
+//! `headers_down` uses its comparison.
 
 use crate::cell::Cell;
-use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_model::text::list;
 use weir_product::client::{Endpoint, Response, TIMEOUT};
-
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "headers-to-origin",
-    "Headers to the origin",
-    "A request with 17 kinds of header, as it reached the origin: how many are added (+), dropped (-) and changed (~)? \
-           Headers of one connection alone (Connection and those it names, Keep-Alive, TE, Proxy-Connection) have to be dropped, and do \
-           not count.",
-    run,
-);
 
 /// The headers sent beside `Host`: those that clients send, those that proxies often write themselves, and unusual
 /// ones.
@@ -48,7 +37,7 @@ const HOP: [(&str, &str); 5] = [
     ("Proxy-Connection", "keep-alive"),
 ];
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let response = ask(&endpoint, &SENT)?;
     // The request says that the client accepts gzip, and the origin never compresses.
@@ -207,12 +196,16 @@ mod tests {
     use super::*;
     use crate::Verdict;
     use crate::fake::{FakeTestbed, Received, Reply, answer, origin};
+    use crate::table::cell_of;
 
     /// A product that forwards the head after `change`.
     fn sends(change: impl Fn(String) -> String + Send + Sync + 'static) -> Cell {
-        CHECK.cell(&mut FakeTestbed::but(move |asked| {
-            Some(Reply::Keep(origin(&Received { head: change(asked.head.clone()), ..asked.clone() })))
-        }))
+        cell_of(
+            "headers-to-origin",
+            &mut FakeTestbed::but(move |asked| {
+                Some(Reply::Keep(origin(&Received { head: change(asked.head.clone()), ..asked.clone() })))
+            }),
+        )
     }
 
     fn without_hop(head: &str) -> String {
@@ -251,11 +244,11 @@ mod tests {
     #[test]
     fn a_packed_answer_is_not_taken_for_a_head() {
         let packs = |_: &Received| Some(Reply::Keep(answer(200, "Content-Encoding: gzip\r\n", b"\x1f\x8b:\n\x03:\n")));
-        let cell = CHECK.cell(&mut FakeTestbed::but(packs));
+        let cell = cell_of("headers-to-origin", &mut FakeTestbed::but(packs));
         assert_eq!((cell.says.as_str(), cell.verdict), ("?", Verdict::Unknown));
         assert_eq!(cell.note.expect("a note"), "the product packs answers (gzip)");
         let when_asked = move |asked: &Received| asked.head.contains("gzip").then(|| packs(asked)).flatten();
-        let cell = CHECK.cell(&mut FakeTestbed::but(when_asked));
+        let cell = cell_of("headers-to-origin", &mut FakeTestbed::but(when_asked));
         assert_eq!(cell.says, "as sent");
         assert!(cell.note.expect("a note").ends_with("the product packs answers (gzip)"));
     }

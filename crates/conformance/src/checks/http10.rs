@@ -1,27 +1,17 @@
 //! Checks an HTTP/1.0 client: with and without `Host`, with keep-alive, and with a response that the origin sends in
-//! chunks. Listed in `table::CHECKS`.
+//! chunks.
 
 use weir_wire::http1::Framing;
 
 use super::reference;
 use crate::cell::{Cell, with_body, word};
-use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_product::client::{Endpoint, RequestError, Response, TIMEOUT};
-
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "http-1.0",
-    "HTTP/1.0 client",
-    "Requests of HTTP/1.0 with Host and without, for an answer with a length and for one in chunks, which such a client does not \
-           know: are they answered so that it understands?",
-    run,
-);
 
 const PLAIN: &str = "/bytes/300";
 const CHUNKED: &str = "/bytes/300?chunked=1";
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let right = reference(bed, PLAIN)?;
     let endpoint = bed.product();
     let host = format!("Host: {}\r\n", endpoint.authority());
@@ -53,27 +43,26 @@ fn ask(endpoint: &Endpoint, target: &str, headers: &str) -> Result<Response, Req
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::fake::{FakeTestbed, Received, Reply, answer, closing, origin};
+    use crate::table::cell_of;
 
     #[test]
     fn yes_no_and_odd() {
-        let good = CHECK.cell(&mut FakeTestbed::good());
+        let good = cell_of("http-1.0", &mut FakeTestbed::good());
         assert_eq!(good.says, "yes", "{good:?}");
         let only_11 = |asked: &Received| asked.head.contains("HTTP/1.0").then(|| Reply::Close(answer(426, "", b"")));
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(only_11)).says, "426");
+        assert_eq!(cell_of("http-1.0", &mut FakeTestbed::but(only_11)).says, "426");
         let with_host = |asked: &Received| asked.header("host").is_none().then(|| Reply::Close(answer(400, "", b"")));
-        let cell = CHECK.cell(&mut FakeTestbed::but(with_host));
+        let cell = cell_of("http-1.0", &mut FakeTestbed::but(with_host));
         assert_eq!(cell.says, "yes, with Host");
         assert!(cell.note.expect("a note").starts_with("without Host it answers 400"));
         let chunks = |asked: &Received| {
             let newer = Received { head: asked.head.replace("HTTP/1.0", "HTTP/1.1"), ..asked.clone() };
             Some(Reply::Close(origin(&newer)))
         };
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(chunks)).says, "sends chunks");
+        assert_eq!(cell_of("http-1.0", &mut FakeTestbed::but(chunks)).says, "sends chunks");
         assert!(
-            CHECK
-                .cell(&mut FakeTestbed::but(|asked| Some(closing(asked))))
+            cell_of("http-1.0", &mut FakeTestbed::but(|asked| Some(closing(asked))))
                 .note
                 .expect("a note")
                 .ends_with("closes even when asked not to")

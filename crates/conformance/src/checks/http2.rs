@@ -1,29 +1,11 @@
-//! Checks HTTP/2, without TLS (prior knowledge) and over TLS: a GET, and ten at once on one connection. Listed in
-//! `table::CHECKS`.
+//! Checks HTTP/2, without TLS (prior knowledge) and over TLS: a GET, and ten at once on one connection.
 
 use std::time::Duration;
 
-use weir_model::suite::Protocol;
-
 use super::reference;
 use crate::cell::{Cell, about, with_body};
-use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_product::client::{Http2, TIMEOUT};
-
-/// The entry without TLS.
-pub const CLEARTEXT: Check = Check::new(
-    "h2c",
-    "HTTP/2 without TLS",
-    "HTTP/2 with prior knowledge: GET of 11,268 bytes, then ten answers that the origin gives after 100 ms, asked for at once on one \
-           connection: do they come side by side?",
-    ask,
-)
-.over(Protocol::H2c);
-
-/// The entry with TLS.
-pub const OVER_TLS: Check =
-    Check::new("h2", "HTTP/2 over TLS", "The check above over TLS, with h2 by ALPN.", ask).over(Protocol::H2);
 
 const TARGET: &str = "/bytes/11268";
 const SLOW: &str = "/bytes/128?delay=100ms";

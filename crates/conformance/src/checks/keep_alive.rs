@@ -1,4 +1,4 @@
-//! Checks keep-alive towards the origin: counts the connections for 1,000 requests. Listed in `table::CHECKS`.
+//! Checks keep-alive towards the origin: counts the connections for 1,000 requests.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,14 @@ use weir_model::text::count;
 
 use super::{Lost, ask_over};
 use crate::cell::Cell;
-use crate::table::{Check, When};
 use crate::testbed::Testbed;
 use weir_model::text::list;
 use weir_product::client::{Endpoint, RequestError};
 
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "keep-alive",
-    "Upstream keep-alive",
-    "1,000 requests over 10 client connections at a time: how many connections are made to the origin? 10 or fewer is keep-alive as it \
-           is meant; 1,000 is none.",
-    run,
-)
-.when(When::Early);
-
 const CONNECTIONS: u64 = 10;
 const EACH: u64 = 100;
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let before = bed.counters().map_err(Cell::unknown)?;
     let endpoint = bed.product();
     let numbers: Vec<u64> = (0..CONNECTIONS).collect();
@@ -102,15 +91,19 @@ fn client(endpoint: &Endpoint, nth: u64) -> Client {
 mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Reply, answer, closing};
+    use crate::table::cell_of;
 
     #[test]
     fn connections_are_counted() {
-        let cell = CHECK.cell(&mut FakeTestbed::good());
+        let cell = cell_of("keep-alive", &mut FakeTestbed::good());
         assert_eq!((cell.says.as_str(), cell.verdict), ("10 connections", crate::Verdict::Yes));
-        let cell = CHECK.cell(&mut FakeTestbed::but(|asked| (asked.nth == 4).then(|| closing(asked))));
+        let cell = cell_of("keep-alive", &mut FakeTestbed::but(|asked| (asked.nth == 4).then(|| closing(asked))));
         assert_eq!((cell.says.as_str(), cell.verdict), ("200 connections", crate::Verdict::No));
         assert_eq!(cell.note.as_deref(), Some("the client had to connect again 190 times"));
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says, "502");
+        assert_eq!(
+            cell_of("keep-alive", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says,
+            "502"
+        );
     }
 
     #[test]

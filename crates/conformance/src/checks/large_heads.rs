@@ -1,24 +1,14 @@
-//! Finds the largest request head that passes, and what happens to the next larger one. Listed in `table::CHECKS`.
+//! Finds the largest request head that passes, and what happens to the next larger one.
 //!
 //! The largest one tried has 63 KiB: weir's origin accepts 64 KiB, and products add headers of their own.
 
 use crate::cell::Cell;
-use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_product::client::{Endpoint, TIMEOUT};
 
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "large-headers",
-    "Large request headers",
-    "Request heads of 8, 16, 32 and 63 KiB, nearly all of it one header: the largest that comes through, and what becomes of the \
-           next.",
-    run,
-);
-
 const SIZES: [usize; 4] = [8, 16, 32, 63];
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let one = grow(&endpoint, usize::MAX);
     let many = grow(&endpoint, 1024);
@@ -100,13 +90,17 @@ fn grow(endpoint: &Endpoint, line: usize) -> LargestHead {
 mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Reply, answer};
+    use crate::table::cell_of;
 
     fn takes(head: usize, line: usize) -> Cell {
-        CHECK.cell(&mut FakeTestbed::but(move |asked| {
-            let longest = asked.head.lines().map(str::len).max().unwrap_or(0);
-            let refuse = asked.head.len() > head || longest > line;
-            refuse.then(|| Reply::Close(answer(431, "Connection: close\r\n", b"too large")))
-        }))
+        cell_of(
+            "large-headers",
+            &mut FakeTestbed::but(move |asked| {
+                let longest = asked.head.lines().map(str::len).max().unwrap_or(0);
+                let refuse = asked.head.len() > head || longest > line;
+                refuse.then(|| Reply::Close(answer(431, "Connection: close\r\n", b"too large")))
+            }),
+        )
     }
 
     #[test]
@@ -134,8 +128,10 @@ mod tests {
         assert_eq!(by_line.says, "8 KiB, then 431");
         assert!(by_line.note.expect("a note").ends_with("in headers of 1 KiB each: 63 KiB"));
         assert_eq!(takes(1024, 1024).says, "8 KiB: 431");
-        let closes =
-            CHECK.cell(&mut FakeTestbed::but(|asked| (asked.head.len() > 9_000).then(|| Reply::Close(Vec::new()))));
+        let closes = cell_of(
+            "large-headers",
+            &mut FakeTestbed::but(|asked| (asked.head.len() > 9_000).then(|| Reply::Close(Vec::new()))),
+        );
         assert_eq!(closes.says, "8 KiB, then closes");
     }
 }

@@ -1,4 +1,4 @@
-//! The checks, one file each: the question, the method, and the cells that it can return. `table::CHECKS` lists them,
+//! The checks, one file each: the question, the method, and the cells that it can return. `checks.toml` lists them,
 //! and `run` calls them. A check does not know how its cell is shown, and it never fails the run: what a product cannot
 //! do is its cell.
 //!

@@ -1,20 +1,10 @@
-//! Checks that 204 and 304 have no body, and that the connection still works after them. Listed in `table::CHECKS`.
+//! Checks that 204 and 304 have no body, and that the connection still works after them.
 
 use crate::cell::{Cell, with_status};
-use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_product::client::{Endpoint, TIMEOUT};
 
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "no-body",
-    "204 and 304",
-    "Answers of 204 and of 304, each with a GET behind it on the same connection: do they come through without a body, and \
-           without a header that announces one?",
-    run,
-);
-
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let mut worst = Cell::yes();
     for status in [204, 304] {
@@ -53,23 +43,31 @@ fn one(endpoint: &Endpoint, status: u16) -> Result<Option<String>, Cell> {
 mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Received, Reply, answer};
+    use crate::table::cell_of;
 
     fn to(status: &'static str, bytes: &'static [u8]) -> Cell {
-        CHECK.cell(&mut FakeTestbed::but(move |asked: &Received| {
-            (asked.target == status).then(|| Reply::Keep(bytes.to_vec()))
-        }))
+        cell_of(
+            "no-body",
+            &mut FakeTestbed::but(move |asked: &Received| {
+                (asked.target == status).then(|| Reply::Keep(bytes.to_vec()))
+            }),
+        )
     }
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(CHECK.cell(&mut FakeTestbed::good()), Cell::yes());
+        assert_eq!(cell_of("no-body", &mut FakeTestbed::good()), Cell::yes());
         assert_eq!(to("/status/204", b"HTTP/1.1 204 No\r\nContent-Length: 0\r\n\r\n").says, "204 with length");
         assert_eq!(to("/status/304", b"HTTP/1.1 304 Not\r\nContent-Length: 9\r\n\r\n"), Cell::yes());
         assert_eq!(to("/status/304", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").says, "200");
         let body = to("/status/204", b"HTTP/1.1 204 No\r\n\r\nbody\r\n\r\n");
         assert_eq!(body.says, "not HTTP", "{body:?}");
         assert_eq!(
-            CHECK.cell(&mut FakeTestbed::but(|asked| (asked.nth == 1).then(|| Reply::Keep(answer(500, "", b""))))).says,
+            cell_of(
+                "no-body",
+                &mut FakeTestbed::but(|asked| (asked.nth == 1).then(|| Reply::Keep(answer(500, "", b""))))
+            )
+            .says,
             "500"
         );
     }

@@ -1,20 +1,11 @@
-//! Checks that path and query reach the origin unchanged, byte for byte. Listed in `table::CHECKS`.
+//! Checks that path and query reach the origin unchanged, byte for byte.
 //!
 //! The origin reports what reached it: an unknown path in the body of its 404, and a query through `/headers`, whose
 //! response is the request's head.
 
 use crate::cell::Cell;
-use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_product::client::Endpoint;
-
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "path",
-    "Path and query kept",
-    "18 targets with escapes, double slashes, dots and odd queries: do they reach the origin byte for byte?",
-    run,
-);
 
 const TARGETS: [&str; 18] = [
     "/p/plain",
@@ -37,7 +28,7 @@ const TARGETS: [&str; 18] = [
     "/headers?x=a?b",
 ];
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let (mut changed, mut refused) = (Vec::new(), Vec::new());
     for target in TARGETS {
@@ -86,26 +77,31 @@ fn arrived(endpoint: &Endpoint, target: &str) -> Result<String, Cell> {
 mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Received, Reply, answer, origin};
+    use crate::table::cell_of;
 
     fn sends(change: impl Fn(&str) -> String + Send + Sync + 'static) -> Cell {
-        CHECK.cell(&mut FakeTestbed::but(move |asked| {
-            let target = change(&asked.target);
-            let head = asked.head.replacen(&asked.target, &target, 1);
-            Some(Reply::Keep(origin(&Received { target, head, ..asked.clone() })))
-        }))
+        cell_of(
+            "path",
+            &mut FakeTestbed::but(move |asked| {
+                let target = change(&asked.target);
+                let head = asked.head.replacen(&asked.target, &target, 1);
+                Some(Reply::Keep(origin(&Received { target, head, ..asked.clone() })))
+            }),
+        )
     }
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(CHECK.cell(&mut FakeTestbed::good()), Cell::yes());
+        assert_eq!(cell_of("path", &mut FakeTestbed::good()), Cell::yes());
         let cell = sends(|target| target.replace("//", "/").replace("%2F", "/"));
         assert_eq!(cell.says, "changes 4");
         assert!(cell.note.expect("a note").starts_with("/p/a%2Fb becomes /p/a/b, /p//double becomes /p/double"));
         assert_eq!(sends(|target| target.trim_end_matches('?').to_owned()).says, "changes 1");
-        let refuses = CHECK.cell(&mut FakeTestbed::but(|asked| {
-            asked.target.contains("..").then(|| Reply::Keep(answer(400, "", b"")))
-        }));
+        let refuses = cell_of(
+            "path",
+            &mut FakeTestbed::but(|asked| asked.target.contains("..").then(|| Reply::Keep(answer(400, "", b"")))),
+        );
         assert_eq!(refuses.says, "refuses 2");
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says, "502");
+        assert_eq!(cell_of("path", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says, "502");
     }
 }

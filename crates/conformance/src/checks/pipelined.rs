@@ -1,21 +1,12 @@
-//! Checks pipelining: three requests in one write. Listed in `table::CHECKS`.
+//! Checks pipelining: three requests in one write.
 
 use crate::cell::{Cell, detail, with_status, word};
-use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_product::client::TIMEOUT;
 
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "pipelined",
-    "Pipelined requests",
-    "Three GETs sent in one piece, the second of which the origin answers after 100 ms: do three answers come, in order?",
-    run,
-);
-
 const TARGETS: [&str; 3] = ["/bytes/1", "/bytes/2?delay=100ms", "/bytes/3"];
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let requests = TARGETS.map(|target| endpoint.request("GET", target, &[]));
     let mut conn = endpoint.open()?;
@@ -44,19 +35,23 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Received, Reply, answer, closing, origin};
+    use crate::table::cell_of;
 
     #[test]
     fn yes_no_and_odd() {
-        assert_eq!(CHECK.cell(&mut FakeTestbed::good()), Cell::yes());
-        let one = CHECK.cell(&mut FakeTestbed::but(|asked| Some(Reply::Close(origin(asked)))));
+        assert_eq!(cell_of("pipelined", &mut FakeTestbed::good()), Cell::yes());
+        let one = cell_of("pipelined", &mut FakeTestbed::but(|asked| Some(Reply::Close(origin(asked)))));
         assert_eq!((one.says.as_str(), one.note.as_deref()), ("1 of 3", Some("after 1 of 3 answers it closes")));
         let turned = |asked: &Received| {
             let target = format!("/bytes/{}", 3 - asked.nth);
             Some(Reply::Keep(origin(&Received { target, ..asked.clone() })))
         };
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(turned)).says, "wrong order");
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(400, "", b""))))).says, "400");
-        let cell = CHECK.cell(&mut FakeTestbed::but(|asked| Some(closing(asked))));
+        assert_eq!(cell_of("pipelined", &mut FakeTestbed::but(turned)).says, "wrong order");
+        assert_eq!(
+            cell_of("pipelined", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(400, "", b""))))).says,
+            "400"
+        );
+        let cell = cell_of("pipelined", &mut FakeTestbed::but(|asked| Some(closing(asked))));
         assert_eq!((cell.says.as_str(), cell.verdict), ("1 of 3", crate::Verdict::Odd));
     }
 }

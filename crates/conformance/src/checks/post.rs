@@ -1,17 +1,12 @@
-//! Checks that POST carries 1 MiB to the origin and back. Listed in `table::CHECKS`.
+//! Checks that POST carries 1 MiB to the origin and back.
 
 use crate::cell::{Cell, with_body};
-use crate::table::Check;
 use crate::testbed::Testbed;
 use weir_product::client::TIMEOUT;
 
-/// The entry in the table.
-pub const CHECK: Check =
-    Check::new("post", "POST 1 MiB each way", "POST of 1 MiB to the origin's echo: does the same come back?", run);
-
 const SIZE: usize = 1 << 20;
 
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let body = pattern(SIZE);
     let length = body.len().to_string();
@@ -30,18 +25,22 @@ pub fn pattern(size: usize) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::fake::{FakeTestbed, Reply, answer};
+    use crate::table::cell_of;
 
     #[test]
     fn yes_and_no() {
-        assert_eq!(CHECK.cell(&mut FakeTestbed::good()), Cell::yes());
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(|_| Some(Reply::Keep(answer(413, "", b"too large"))))).says, "413");
+        assert_eq!(cell_of("post", &mut FakeTestbed::good()), Cell::yes());
+        assert_eq!(
+            cell_of("post", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(413, "", b"too large"))))).says,
+            "413"
+        );
         let swaps = |asked: &crate::fake::Received| {
             let mut body = asked.body.clone();
             let (a, b) = body.split_at_mut(SIZE / 2);
             a.swap_with_slice(b);
             Some(Reply::Keep(answer(200, "", &body)))
         };
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(swaps)).says, "wrong body");
-        assert_eq!(CHECK.cell(&mut FakeTestbed::but(|_| Some(Reply::Close(Vec::new())))).says, "closes");
+        assert_eq!(cell_of("post", &mut FakeTestbed::but(swaps)).says, "wrong body");
+        assert_eq!(cell_of("post", &mut FakeTestbed::but(|_| Some(Reply::Close(Vec::new())))).says, "closes");
     }
 }

@@ -1,32 +1,17 @@
-//! Counts the requests that are lost when a product reloads under load. Listed in `table::CHECKS`.
+//! Counts the requests that are lost when a product reloads under load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Lost, ask_over};
 use crate::cell::Cell;
-use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
 use weir_model::text::count;
 use weir_product::client::{Endpoint, Http1, RequestError};
 
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "reload",
-    "Reload under load",
-    "Two reloads of an unchanged configuration while 4 clients ask, 2 over kept connections and 2 over a new one a request: how many \
-           requests get no right answer?",
-    run,
-)
-.when(When::Late);
+pub const BETWEEN: Duration = Duration::from_millis(1500);
 
-const BETWEEN: Duration = Duration::from_millis(1500);
-
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
-    with(bed, BETWEEN)
-}
-
-fn with(bed: &mut dyn Testbed, between: Duration) -> Result<Cell, Cell> {
+pub fn with(bed: &mut dyn Testbed, between: Duration) -> Result<Cell, Cell> {
     if !bed.can_reload() {
         return Ok(Cell::absent("its file names no way to reload"));
     }

@@ -1,5 +1,5 @@
 //! Measures what a product with one worker takes: memory when it is idle and with 1,000 clients, processes, threads and
-//! cores under load. Listed in `table::CHECKS`.
+//! cores under load.
 
 use std::time::Duration;
 
@@ -8,52 +8,16 @@ use weir_product::client::{Http1, TIMEOUT};
 
 use crate::Verdict;
 use crate::cell::{Cell, size, with_status};
-use crate::table::{Check, When};
 use crate::testbed::{Testbed, memory, pause};
-
-/// Memory of an idle product.
-pub const MEMORY_IDLE: Check = Check::new(
-    "memory-idle",
-    "Memory, idle",
-    "Memory of all its processes (proportional set size) 1 s after it answered its first request.",
-    memory_idle,
-)
-.when(When::First);
-
-/// Memory with 1,000 open client connections.
-pub const MEMORY_MANY: Check = Check::new(
-    "memory-1000",
-    "Memory, 1,000 clients",
-    "Memory of all its processes with 1,000 client connections open, each of which has carried one request; and what each added.",
-    |bed| memory_with(bed, CLIENTS),
-)
-.when(When::ManyConnections);
-
-/// Processes and threads under load.
-pub const PROCESSES: Check = Check::new(
-    "processes",
-    "Processes / threads",
-    "Most processes and threads under the load of the check below, of a product told to use one worker.",
-    processes,
-);
-
-/// Cores used under load.
-pub const CORES: Check = Check::new(
-    "cores",
-    "Cores used, one worker",
-    "CPU seconds a second over 3 s of closed load (64 connections), of a product told to use one worker and free to run on every CPU. \
-     Client and origin run beside it.",
-    cores,
-);
 
 const SETTLES: Duration = Duration::from_secs(1);
 
-const CLIENTS: usize = 1000;
+pub const CLIENTS: usize = 1000;
 
 /// One worker uses one core; the rest is the delay of the kernel's accounting.
 const ONE: f64 = 1.1;
 
-fn memory_idle(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn memory_idle(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     pause(bed.stop(), SETTLES);
     let (bytes, kind) = memory(&bed.sample().map_err(Cell::unknown)?);
     let cell = Cell::reading(size(bytes));
@@ -63,7 +27,7 @@ fn memory_idle(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     })
 }
 
-fn memory_with(bed: &mut dyn Testbed, clients: usize) -> Result<Cell, Cell> {
+pub fn memory_with(bed: &mut dyn Testbed, clients: usize) -> Result<Cell, Cell> {
     let before = memory(&bed.sample().map_err(Cell::unknown)?).0;
     let endpoint = bed.product();
     let request = endpoint.request("GET", "/bytes/128", &[]);
@@ -84,13 +48,13 @@ fn memory_with(bed: &mut dyn Testbed, clients: usize) -> Result<Cell, Cell> {
     Ok(Cell::reading(size(now)).with(format!("{} a connection", size(each))))
 }
 
-fn processes(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn processes(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let usage = bed.under_load().map_err(Cell::unknown)?.usage;
     let count = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());
     Ok(Cell::reading(format!("{} / {}", count(usage.processes_max), count(usage.threads_max))))
 }
 
-fn cores(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn cores(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let loaded = bed.under_load().map_err(Cell::unknown)?;
     let cores = loaded.usage.cores_busy;
     let mut cell = Cell::reading(format!("{cores:.1}"));
@@ -109,14 +73,15 @@ mod tests {
     use super::*;
     use crate::cell::either;
     use crate::fake::{FakeTestbed, Received, Reply, answer};
+    use crate::table::cell_of;
     use crate::testbed::LoadSample;
 
     #[test]
     fn the_proportional_set_where_there_is_one() {
         let mut bed = FakeTestbed::good();
-        assert_eq!(MEMORY_IDLE.cell(&mut bed), Cell::reading("8.0 MiB"));
+        assert_eq!(cell_of("memory-idle", &mut bed), Cell::reading("8.0 MiB"));
         bed.usage.pss_max_bytes = None;
-        let cell = MEMORY_IDLE.cell(&mut bed);
+        let cell = cell_of("memory-idle", &mut bed);
         assert_eq!(cell.says, "9.0 MiB");
         assert!(cell.note.is_some());
     }
@@ -135,9 +100,9 @@ mod tests {
     #[test]
     fn processes_and_threads_are_both_reported() {
         let mut bed = FakeTestbed::good();
-        assert_eq!(PROCESSES.cell(&mut bed), Cell::unknown("no load"));
+        assert_eq!(cell_of("processes", &mut bed), Cell::unknown("no load"));
         bed.load = Some(LoadSample { usage: bed.usage.clone(), rate: 1.0, errors: 0 });
-        assert_eq!(PROCESSES.cell(&mut bed), Cell::reading("2 / 3"));
+        assert_eq!(cell_of("processes", &mut bed), Cell::reading("2 / 3"));
     }
 
     #[test]
@@ -146,11 +111,11 @@ mod tests {
             let mut bed = FakeTestbed::good();
             bed.usage.cores_busy = cores_busy;
             bed.load = Some(LoadSample { usage: bed.usage.clone(), rate: 9.0, errors });
-            CORES.cell(&mut bed)
+            cell_of("cores", &mut bed)
         };
         assert_eq!(cell(0.97, 0), Cell::reading("1.0"));
         assert_eq!((cell(1.42, 0).says.as_str(), cell(1.42, 0).verdict), ("1.4", Verdict::Odd));
         assert_eq!(cell(0.5, 3).note.as_deref(), Some("3 requests without a right answer"));
-        assert_eq!(CORES.cell(&mut FakeTestbed::good()).verdict, Verdict::Unknown);
+        assert_eq!(cell_of("cores", &mut FakeTestbed::good()).verdict, Verdict::Unknown);
     }
 }

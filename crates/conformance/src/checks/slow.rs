@@ -1,27 +1,14 @@
-//! Checks that the product waits for a response that takes the origin 2 s. Listed in `table::CHECKS`.
+//! Checks that the product waits for a response that takes the origin 2 s.
 
 use std::time::Duration;
 
 use crate::cell::{Cell, about};
-use crate::table::Check;
 use crate::testbed::Testbed;
 
-/// The entry in the table.
-pub const CHECK: Check = Check::new(
-    "slow-origin",
-    "Origin takes 2 s",
-    "GET of an answer that the origin gives after 2 s: is it waited for, and is the origin asked only once?",
-    run,
-);
+pub const DELAY: Duration = Duration::from_secs(2);
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-const DELAY: Duration = Duration::from_secs(2);
-const TIMEOUT: Duration = Duration::from_secs(10);
-
-fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
-    after(bed, "/delay/2s", DELAY, TIMEOUT)
-}
-
-fn after(bed: &mut dyn Testbed, target: &str, delay: Duration, timeout: Duration) -> Result<Cell, Cell> {
+pub fn after(bed: &mut dyn Testbed, target: &str, delay: Duration, timeout: Duration) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let before = bed.counters().map_err(Cell::unknown)?;
     let response = endpoint.ask(&endpoint.request("GET", target, &[]), false, timeout)?;

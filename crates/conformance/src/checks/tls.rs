@@ -1,42 +1,10 @@
-//! Checks TLS: whether HTTP/1.1 works over it, what is negotiated, and whether sessions are resumed. Listed in
-//! `table::CHECKS`.
+//! Checks TLS: whether HTTP/1.1 works over it, what is negotiated, and whether sessions are resumed.
 
 use weir_wire::tls::{ClientConfig, ClientOptions, KeyKind, Negotiated, Version};
 
 use crate::cell::Cell;
-use crate::table::Check;
 use crate::testbed::Testbed;
-use weir_model::suite::Protocol;
 use weir_product::client::{Endpoint, Http2, RequestError, TIMEOUT};
-
-/// GET over TLS.
-pub const HTTPS: Check = Check::new("https", "HTTPS (HTTP/1.1)", "The check GET over TLS.", |bed| super::get::ask(bed))
-    .over(Protocol::Https11);
-
-/// What is negotiated with a client that speaks TLS 1.2 and 1.3 and every cipher suite.
-pub const NEGOTIATED: Check = Check::new(
-    "https-tls",
-    "HTTPS: TLS agreed on",
-    "Version and cipher suite that come out with a client that takes TLS 1.2 and 1.3 and every suite, and whether one that knows TLS 1.2 \
-           alone is served.",
-    |bed| agreed(bed, "http/1.1"),
-)
-.over(Protocol::Https11);
-
-/// Whether a second connection resumes the session of the first.
-pub const RESUMPTION: Check = Check::new(
-    "https-resumption",
-    "HTTPS: resumption",
-    "Two connections one after the other of a client that keeps tickets, in TLS 1.3 and in TLS 1.2: does the second resume the session of \
-           the first?",
-    |bed| resumption(bed),
-)
-.over(Protocol::Https11);
-
-/// What is negotiated where HTTP/2 is spoken over TLS.
-pub const HTTP2_NEGOTIATED: Check =
-    Check::new("h2-tls", "HTTP/2: TLS agreed on", "As for HTTPS above, with h2 by ALPN.", |bed| agreed(bed, "h2"))
-        .over(Protocol::H2);
 
 /// The same endpoint for a client with other TLS options.
 fn otherwise(
@@ -169,21 +137,18 @@ pub(super) fn tls(change: impl FnOnce(&mut weir_wire::tls::ServerOptions)) -> we
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn run(check: Check, bed: &mut dyn Testbed) -> Cell {
-        (check.run)(bed).unwrap_or_else(|cell| cell)
-    }
+    use crate::table::cell_of;
 
     #[test]
     fn get_over_tls_works_or_not() {
-        assert_eq!(run(HTTPS, &mut bed(Some(tls(|_| {})), "http/1.1").0), Cell::yes());
-        let cell = run(HTTPS, &mut bed(None, "http/1.1").0);
+        assert_eq!(cell_of("https", &mut bed(Some(tls(|_| {})), "http/1.1").0), Cell::yes());
+        let cell = cell_of("https", &mut bed(None, "http/1.1").0);
         assert_eq!(cell.says, "TLS fails", "{cell:?}");
     }
 
     #[test]
     fn what_was_agreed_on_is_said() {
-        let both = run(NEGOTIATED, &mut bed(Some(tls(|_| {})), "http/1.1").0);
+        let both = cell_of("https-tls", &mut bed(Some(tls(|_| {})), "http/1.1").0);
         assert!(both.says.starts_with("1.3 AES-"), "{both:?}");
         let note = both.note.expect("a note");
         assert!(
@@ -196,11 +161,11 @@ mod tests {
             options.suites = vec![suite.to_owned()];
             options.alpn = vec!["http/1.1".to_owned()];
         });
-        let old = run(NEGOTIATED, &mut bed(Some(old), "http/1.1").0);
+        let old = cell_of("https-tls", &mut bed(Some(old), "http/1.1").0);
         assert_eq!(old.says, "1.2 AES-128-GCM");
         assert!(old.note.expect("a note").contains(suite));
-        let new = run(
-            NEGOTIATED,
+        let new = cell_of(
+            "https-tls",
             &mut bed(Some(tls(|options| options.versions = (Version::Tls13, Version::Tls13))), "http/1.1").0,
         );
         assert!(new.note.expect("a note").contains("refuses TLS 1.2"));
@@ -208,21 +173,24 @@ mod tests {
 
     #[test]
     fn sessions_are_resumed_or_not_or_in_one_version_only() {
-        assert_eq!(run(RESUMPTION, &mut bed(Some(tls(|_| {})), "http/1.1").0), Cell::yes());
-        assert_eq!(run(RESUMPTION, &mut bed(Some(tls(|options| options.resumption = false)), "http/1.1").0).says, "no");
-        let new = run(
-            RESUMPTION,
+        assert_eq!(cell_of("https-resumption", &mut bed(Some(tls(|_| {})), "http/1.1").0), Cell::yes());
+        assert_eq!(
+            cell_of("https-resumption", &mut bed(Some(tls(|options| options.resumption = false)), "http/1.1").0).says,
+            "no"
+        );
+        let new = cell_of(
+            "https-resumption",
             &mut bed(Some(tls(|options| options.versions = (Version::Tls13, Version::Tls13))), "http/1.1").0,
         );
         assert_eq!((new.says.as_str(), new.note.as_deref()), ("yes", Some("TLS 1.3 only; it refuses TLS 1.2")));
-        assert_eq!(run(RESUMPTION, &mut bed(None, "http/1.1").0).says, "TLS fails");
+        assert_eq!(cell_of("https-resumption", &mut bed(None, "http/1.1").0).says, "TLS fails");
     }
 
     #[test]
     fn alpn_is_said() {
-        let cell = run(HTTP2_NEGOTIATED, &mut bed(Some(tls(|_| {})), "h2").0);
+        let cell = cell_of("h2-tls", &mut bed(Some(tls(|_| {})), "h2").0);
         assert!(cell.note.as_deref().is_some_and(|note| note.contains("ALPN h2")), "{cell:?}");
-        assert_eq!(run(HTTP2_NEGOTIATED, &mut bed(None, "h2").0).says, "TLS fails");
+        assert_eq!(cell_of("h2-tls", &mut bed(None, "h2").0).says, "TLS fails");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,8 +24,7 @@ pub(super) const PART: usize = 512 * 1024;
 /// The first message: who speaks, and what the agent is to be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// [`super::VERSION`] of the weir that speaks. Older ones say none.
-    #[serde(default)]
+    /// [`super::VERSION`] of the weir that speaks.
     pub version: String,
     /// Name of the run. The same run may take over its lease.
     pub run: String,
@@ -35,10 +35,8 @@ pub struct Hello {
     /// Its address for traffic.
     pub address: Option<IpAddr>,
     /// CPUs that roles may use; empty for all.
-    #[serde(default)]
     pub cpus: Vec<u32>,
     /// What the link of its address carries, bits a second, where weir knows it and its interface may not.
-    #[serde(default)]
     pub rate: Option<u64>,
     /// CPUs that the agent keeps to; empty for all.
     pub own_cpus: Vec<u32>,
@@ -48,15 +46,18 @@ pub struct Hello {
     pub lease: bool,
 }
 
+/// The number of a program, a role or a sampler, which weir chooses.
+pub(super) type Handle = u32;
+
+/// The number of a request, which its reply has, too.
+pub(super) type RequestId = u64;
+
 /// From weir to an agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ToAgent {
     Hello(Hello),
-    Request {
-        id: u64,
-        what: Request,
-    },
+    Request(RequestId, Request),
     Beat,
     /// End everything, and say when that is done.
     Bye,
@@ -68,153 +69,72 @@ pub(super) enum ToAgent {
 pub(super) enum ToWeir {
     Welcome(Box<HostFacts>),
     Refused(String),
-    Reply {
-        id: u64,
-        result: Result<Value, Refusal>,
-    },
+    Reply(RequestId, Result<Value, Refusal>),
     /// How a call goes on, before its reply.
-    Progress {
-        id: u64,
-        value: Value,
-    },
-    Line {
-        role: u32,
-        line: String,
-    },
-    RoleEnded {
-        role: u32,
-    },
-    ProcessEnded {
-        process: u32,
-        ended: Ended,
-    },
+    Progress(RequestId, Value),
+    /// A line of a role.
+    Line(Handle, String),
+    RoleEnded(Handle),
+    ProgramEnded(Handle, Ended),
     /// With the lines of roles that hold theirs, since the last one.
-    Beat {
-        held: Vec<(u32, String)>,
-    },
+    Beat(Vec<(Handle, String)>),
     Gone,
 }
 
-/// What an agent can be asked. Processes, roles and samplers have numbers that weir chooses. The comments say what is replied.
+/// The requests to an agent. The comments say what is replied.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Request {
     /// The host's monotonic clock, ns.
     Clock,
-    /// Each CPU's speed.
-    Speeds {
-        cpus: Vec<u32>,
-    },
+    /// The speed of each of these CPUs.
+    Speeds(Vec<u32>),
     /// The root's pid.
-    Start {
-        process: u32,
-        spec: ProgramSpec,
-    },
-    Signal {
-        process: u32,
-        signal: Signal,
-    },
-    Disturb {
-        process: u32,
-        what: Disturbance,
-        at: Option<At>,
-    },
+    Start(Handle, ProgramSpec),
+    Signal(Handle, Signal),
+    Disturb(Handle, Disturbance, Option<At>),
     /// What was disturbed, and when.
-    Disturbed {
-        process: u32,
-    },
-    /// How it ended.
-    Stop {
-        process: u32,
-        grace_ms: u64,
-    },
-    Drop {
-        process: u32,
-    },
+    Disturbed(Handle),
+    /// How it ended. SIGKILL comes after this time.
+    Stop(Handle, Duration),
+    Drop(Handle),
     /// The role's pid.
-    StartRole {
-        role: u32,
-        spec: RoleSpec,
-    },
-    Send {
-        role: u32,
-        line: String,
-    },
-    /// The answer.
-    Ask {
-        role: u32,
-        line: String,
-        within_ms: u64,
-    },
-    EndRole {
-        role: u32,
-    },
-    Watch {
-        sampler: u32,
-        plan: Plan,
-        counted: Vec<(Role, u32)>,
-    },
-    Begin {
-        sampler: u32,
-        from: At,
-        to: Option<At>,
-    },
+    StartRole(Handle, RoleSpec),
+    Send(Handle, String),
+    /// The role's line, which comes within this time.
+    Ask(Handle, String, Duration),
+    EndRole(Handle),
+    /// Samples as planned, with the roles whose processes are counted.
+    Watch(Handle, Plan, Vec<(Role, u32)>),
+    /// A window from here to there.
+    Begin(Handle, At, Option<At>),
     /// The window.
-    End {
-        sampler: u32,
-    },
-    StopWatch {
-        sampler: u32,
-    },
-    /// Their pids.
-    Descendants {
-        root: u32,
-    },
-    OwnsListener {
-        root: u32,
-        addr: SocketAddr,
-    },
-    /// Whether it does.
-    Accepts {
-        addr: SocketAddr,
-        within_ms: u64,
-    },
-    /// The addresses.
-    FreePorts {
-        at: IpAddr,
-        count: usize,
-    },
-    CreateDir {
-        path: PathBuf,
-    },
+    End(Handle),
+    StopWatch(Handle),
+    /// The pids of a root's descendants.
+    Descendants(u32),
+    /// An error unless a root or one of its descendants listens there.
+    OwnsListener(u32, SocketAddr),
+    /// True if connections are accepted there within this time.
+    Accepts(SocketAddr, Duration),
+    /// So many addresses with free ports.
+    FreePorts(IpAddr, usize),
+    CreateDir(PathBuf),
     /// A part of a file behind the message. The file is written when the last part has come.
     Write {
         path: PathBuf,
         private: bool,
         last: bool,
     },
-    /// Behind the reply: the part of the file from there on, empty at its end.
-    Read {
-        path: PathBuf,
-        from: u64,
-    },
+    /// Behind the reply: the part of the file from this byte on, empty at its end.
+    Read(PathBuf, u64),
     /// The files below a folder.
-    List {
-        path: PathBuf,
-    },
-    Remove {
-        path: PathBuf,
-    },
-    /// The lines.
-    LastLines {
-        path: PathBuf,
-        lines: usize,
-    },
-    /// What the program above this crate says.
-    Call {
-        name: String,
-        argument: Value,
-    },
+    List(PathBuf),
+    Remove(PathBuf),
+    /// So many lines at a file's end.
+    LastLines(PathBuf, usize),
+    /// A call by this name, with this argument, to the program above this crate: its result.
+    Call(String, Value),
 }
 
 /// Why a request was not carried out, in a form from which the host's own error can be made again.
@@ -223,16 +143,8 @@ pub(super) enum Request {
 pub(super) enum Refusal {
     /// What the system said.
     System(SystemError),
-    /// A program did not start.
-    Program {
-        program: String,
-        why: String,
-    },
-    /// A file.
-    File {
-        path: PathBuf,
-        error: SystemError,
-    },
+    /// A program, by its name, did not start: why.
+    Program(String, String),
     NoPort(NoPort),
     Receive(ReceiveError),
     /// Any other text.
@@ -276,7 +188,7 @@ impl From<StartError> for Refusal {
     fn from(error: StartError) -> Refusal {
         match error {
             StartError::Supervisor(error) => error.into(),
-            StartError::Program { program, why } => Refusal::Program { program, why },
+            StartError::Program { program, why } => Refusal::Program(program, why),
         }
     }
 }
@@ -292,8 +204,8 @@ impl From<RoleError> for Refusal {
 }
 
 impl From<FileError> for Refusal {
-    fn from(FileError { path, error }: FileError) -> Refusal {
-        Refusal::File { path, error: error.into() }
+    fn from(error: FileError) -> Refusal {
+        error.error.into()
     }
 }
 
@@ -325,8 +237,8 @@ impl Refusal {
     /// As an error of the system. `place` is put behind the text.
     pub(super) fn into_io(self, place: &str) -> std::io::Error {
         match self {
-            Refusal::System(error) | Refusal::File { error, .. } => error.into_io(place),
-            Refusal::Program { program, why } => std::io::Error::other(format!("{program}: {why}{place}")),
+            Refusal::System(error) => error.into_io(place),
+            Refusal::Program(program, why) => std::io::Error::other(format!("{program}: {why}{place}")),
             Refusal::NoPort(error) => std::io::Error::other(error.to_string()),
             Refusal::Receive(error) => std::io::Error::other(format!("{error:?}{place}")),
             Refusal::Failed(text) => std::io::Error::other(format!("{text}{place}")),

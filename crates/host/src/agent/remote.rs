@@ -186,20 +186,20 @@ impl Line {
     fn handle(&self, message: ToWeir, bytes: Vec<u8>) {
         let state = &mut *locked(&self.state);
         match message {
-            ToWeir::Reply { id, result } => {
+            ToWeir::Reply(id, result) => {
                 if let Some(waits) = state.replies.remove(&id) {
                     let _ = waits.send(Answer::Reply(result, bytes));
                 }
             }
-            ToWeir::Progress { id, value } => {
+            ToWeir::Progress(id, value) => {
                 if let Some(waits) = state.replies.get(&id) {
                     let _ = waits.send(Answer::Progress(value));
                 }
             }
-            ToWeir::Line { role, line } => state.line(role, line),
-            ToWeir::Beat { held } => held.into_iter().for_each(|(role, line)| state.line(role, line)),
-            ToWeir::RoleEnded { role } => drop(state.roles.remove(&role)),
-            ToWeir::ProcessEnded { process, ended } => {
+            ToWeir::Line(role, line) => state.line(role, line),
+            ToWeir::Beat(held) => held.into_iter().for_each(|(role, line)| state.line(role, line)),
+            ToWeir::RoleEnded(role) => drop(state.roles.remove(&role)),
+            ToWeir::ProgramEnded(process, ended) => {
                 // One that was let go of meanwhile is not looked for any more.
                 if let Some(known) = state.processes.get_mut(&process) {
                     *known = Some(ended);
@@ -262,7 +262,7 @@ impl Line {
             }
             state.replies.insert(id, sender);
         }
-        self.out.send_with(ToAgent::Request { id, what }, bytes);
+        self.out.send_with(ToAgent::Request(id, what), bytes);
         loop {
             match answers.recv() {
                 Ok(Answer::Progress(value)) => progress(value),
@@ -331,13 +331,13 @@ impl Host for RemoteHost {
     fn start(&self, spec: &ProgramSpec) -> Result<Box<dyn Process>, StartError> {
         let number = self.line.number();
         locked(&self.line.state).processes.insert(number, None);
-        let started = self.line.request(Request::Start { process: number, spec: spec.clone() });
+        let started = self.line.request(Request::Start(number, spec.clone()));
         if started.is_err() {
             locked(&self.line.state).processes.remove(&number);
         }
         match started {
             Ok(root) => Ok(Box::new(RemoteProcess { line: Arc::clone(&self.line), number, root, taken: false })),
-            Err(Failure::Refused(Refusal::Program { program, why })) => {
+            Err(Failure::Refused(Refusal::Program(program, why))) => {
                 Err(StartError::Program { program, why: format!("{why}{}", self.line.place) })
             }
             Err(failure) => Err(StartError::Supervisor(failure.into_io(&self.line))),
@@ -348,7 +348,7 @@ impl Host for RemoteHost {
         let number = self.line.number();
         let (sender, lines) = channel();
         locked(&self.line.state).roles.insert(number, sender);
-        let started = self.line.request(Request::StartRole { role: number, spec: spec.clone() });
+        let started = self.line.request(Request::StartRole(number, spec.clone()));
         let error = |failure: Failure| {
             locked(&self.line.state).roles.remove(&number);
             RoleError::Start { role: spec.name.clone(), error: failure.into_io(&self.line) }
@@ -358,29 +358,29 @@ impl Host for RemoteHost {
     }
 
     fn speeds(&self, cpus: &[u32]) -> std::io::Result<Vec<CpuSpeed>> {
-        self.line.ask_io(Request::Speeds { cpus: cpus.to_vec() })
+        self.line.ask_io(Request::Speeds(cpus.to_vec()))
     }
 
     fn watch(&self, plan: Plan, counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>> {
         let sampler = self.line.number();
-        self.line.ask_io::<()>(Request::Watch { sampler, plan, counted })?;
+        self.line.ask_io::<()>(Request::Watch(sampler, plan, counted))?;
         Ok(Box::new(RemoteSampler { line: Arc::clone(&self.line), number: sampler }))
     }
 
     fn descendants(&self, root: u32) -> Vec<u32> {
-        self.line.request(Request::Descendants { root }).unwrap_or_default()
+        self.line.request(Request::Descendants(root)).unwrap_or_default()
     }
 
     fn owns_listener(&self, root: u32, addr: SocketAddr) -> Result<(), String> {
-        self.line.ask_io(Request::OwnsListener { root, addr }).map_err(|error| error.to_string())
+        self.line.ask_io(Request::OwnsListener(root, addr)).map_err(|error| error.to_string())
     }
 
     fn accepts(&self, addr: SocketAddr, within: Duration) -> bool {
-        self.line.request(Request::Accepts { addr, within_ms: milliseconds(within) }).unwrap_or_default()
+        self.line.request(Request::Accepts(addr, within)).unwrap_or_default()
     }
 
     fn free_ports(&self, at: IpAddr, count: usize) -> Result<Vec<SocketAddr>, NoPort> {
-        self.line.request(Request::FreePorts { at, count }).map_err(|failure| match failure {
+        self.line.request(Request::FreePorts(at, count)).map_err(|failure| match failure {
             Failure::Refused(Refusal::NoPort(error)) => error,
             // The caller finds the host lost.
             _ => NoPort { at, top: 0 },
@@ -388,7 +388,7 @@ impl Host for RemoteHost {
     }
 
     fn create_dir(&self, folder: &Path) -> Result<(), FileError> {
-        self.file(folder, Request::CreateDir { path: folder.to_owned() }, Vec::new()).map(|((), _)| ())
+        self.file(folder, Request::CreateDir(folder.to_owned()), Vec::new()).map(|((), _)| ())
     }
 
     fn write(&self, path: &Path, bytes: &[u8], private: bool) -> Result<(), FileError> {
@@ -416,12 +416,12 @@ impl Host for RemoteHost {
     }
 
     fn read_part(&self, path: &Path, from: u64, _most: usize) -> Result<Vec<u8>, FileError> {
-        let ((), bytes) = self.file(path, Request::Read { path: path.to_owned(), from }, Vec::new())?;
+        let ((), bytes) = self.file(path, Request::Read(path.to_owned(), from), Vec::new())?;
         Ok(bytes)
     }
 
     fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, FileError> {
-        self.file(folder, Request::List { path: folder.to_owned() }, Vec::new()).map(|(files, _)| files)
+        self.file(folder, Request::List(folder.to_owned()), Vec::new()).map(|(files, _)| files)
     }
 
     /// Where the disk is the same, there is nothing to do.
@@ -449,15 +449,15 @@ impl Host for RemoteHost {
 
     fn remove(&self, path: &Path) {
         // A host that is lost is cleaned up by its agent.
-        let _: Result<(), Failure> = self.line.request(Request::Remove { path: path.to_owned() });
+        let _: Result<(), Failure> = self.line.request(Request::Remove(path.to_owned()));
     }
 
     fn last_lines(&self, path: &Path, lines: usize) -> String {
-        self.line.request(Request::LastLines { path: path.to_owned(), lines }).unwrap_or_default()
+        self.line.request(Request::LastLines(path.to_owned(), lines)).unwrap_or_default()
     }
 
     fn call(&self, name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result<Value, HostError> {
-        let request = Request::Call { name: name.to_owned(), argument };
+        let request = Request::Call(name.to_owned(), argument);
         let called = self.line.request_with(request, Vec::new(), progress);
         called.map(|(value, _)| value).map_err(|failure| failure.into_host_error(&self.line))
     }
@@ -473,10 +473,6 @@ impl fmt::Debug for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Line").field("name", &self.name).finish_non_exhaustive()
     }
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[derive(Debug)]
@@ -501,20 +497,20 @@ impl Process for RemoteProcess {
     }
 
     fn signal(&mut self, signal: Signal) -> std::io::Result<()> {
-        self.line.ask_io(Request::Signal { process: self.number, signal })
+        self.line.ask_io(Request::Signal(self.number, signal))
     }
 
     fn disturb(&mut self, what: Disturbance, at: Option<At>) -> std::io::Result<()> {
-        self.line.ask_io(Request::Disturb { process: self.number, what, at })
+        self.line.ask_io(Request::Disturb(self.number, what, at))
     }
 
     fn disturbed(&mut self) -> Vec<(Disturbance, At)> {
-        self.line.request(Request::Disturbed { process: self.number }).unwrap_or_default()
+        self.line.request(Request::Disturbed(self.number)).unwrap_or_default()
     }
 
     fn stop(mut self: Box<Self>, grace: Duration) -> Ended {
         self.taken = true;
-        let stop = Request::Stop { process: self.number, grace_ms: milliseconds(grace) };
+        let stop = Request::Stop(self.number, grace);
         self.line.request(stop).unwrap_or(Ended::LOST)
     }
 }
@@ -522,7 +518,7 @@ impl Process for RemoteProcess {
 impl Drop for RemoteProcess {
     fn drop(&mut self) {
         if !self.taken {
-            let _: Result<(), Failure> = self.line.request(Request::Drop { process: self.number });
+            let _: Result<(), Failure> = self.line.request(Request::Drop(self.number));
         }
         locked(&self.line.state).processes.remove(&self.number);
     }
@@ -547,7 +543,7 @@ impl RoleProcess for RemoteRole {
     }
 
     fn send(&self, line: &str) -> std::io::Result<()> {
-        self.line.ask_io(Request::Send { role: self.number, line: line.to_owned() })
+        self.line.ask_io(Request::Send(self.number, line.to_owned()))
     }
 
     fn receive(&self, within: Duration) -> Result<String, ReceiveError> {
@@ -558,7 +554,7 @@ impl RoleProcess for RemoteRole {
     }
 
     fn ask(&self, line: &str, within: Duration) -> Result<String, ReceiveError> {
-        let ask = Request::Ask { role: self.number, line: line.to_owned(), within_ms: milliseconds(within) };
+        let ask = Request::Ask(self.number, line.to_owned(), within);
         self.line.request(ask).map_err(|failure| match failure {
             Failure::Refused(Refusal::Receive(error)) => error,
             _ => ReceiveError::Ended,
@@ -568,7 +564,7 @@ impl RoleProcess for RemoteRole {
     fn end(&self) {
         let mut ended = locked(&self.ended);
         if !std::mem::replace(&mut *ended, true) {
-            let _: Result<(), Failure> = self.line.request(Request::EndRole { role: self.number });
+            let _: Result<(), Failure> = self.line.request(Request::EndRole(self.number));
         }
     }
 }
@@ -588,11 +584,11 @@ struct RemoteSampler {
 
 impl Sampler for RemoteSampler {
     fn begin_window(&self, from: At, to: Option<At>) -> std::io::Result<()> {
-        self.line.ask_io(Request::Begin { sampler: self.number, from, to })
+        self.line.ask_io(Request::Begin(self.number, from, to))
     }
 
     fn end_window(&self) -> std::io::Result<Window> {
-        self.line.ask_io(Request::End { sampler: self.number })
+        self.line.ask_io(Request::End(self.number))
     }
 
     /// Dropping it does.
@@ -601,6 +597,6 @@ impl Sampler for RemoteSampler {
 
 impl Drop for RemoteSampler {
     fn drop(&mut self) {
-        let _: Result<(), Failure> = self.line.request(Request::StopWatch { sampler: self.number });
+        let _: Result<(), Failure> = self.line.request(Request::StopWatch(self.number));
     }
 }

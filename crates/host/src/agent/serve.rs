@@ -17,7 +17,7 @@ use weir_vitals::clock::now;
 use super::VERSION;
 use super::channel::{Inbox, Outbox, SignsOfLife};
 use super::frame::FrameError;
-use super::message::{Hello, Refusal, Request, ToAgent, ToWeir};
+use super::message::{Handle, Hello, Refusal, Request, ToAgent, ToWeir};
 use super::watchdog::{Ears, Watchdog};
 use crate::host::{Host, Process, ReceiveError, RoleProcess, Sampler};
 use crate::lock::locked;
@@ -90,7 +90,7 @@ pub fn serve(
     let _watchdog = watchdog(silence)?;
     drop(greeting);
     let own_held = Arc::clone(&held);
-    let beat = move || ToWeir::Beat { held: std::mem::take(&mut *locked(&own_held)) };
+    let beat = move || ToWeir::Beat(std::mem::take(&mut *locked(&own_held)));
     let (out, writer) = Outbox::start(output, beat)?;
     let end = match opened {
         Err(why) => {
@@ -114,7 +114,7 @@ pub fn serve(
 }
 
 type Groups = Arc<Mutex<BTreeSet<u32>>>;
-type Held = Arc<Mutex<Vec<(u32, String)>>>;
+type Held = Arc<Mutex<Vec<(Handle, String)>>>;
 
 /// What a request brings: a value, and raw bytes behind it.
 type Outcome = Result<(Value, Vec<u8>), Refusal>;
@@ -147,10 +147,10 @@ impl Agent {
         loop {
             match inbox.receive() {
                 // At once: what it takes is counted as the error of the reading.
-                Ok((ToAgent::Request { id, what: Request::Clock }, _)) => {
+                Ok((ToAgent::Request(id, Request::Clock), _)) => {
                     self.reply(id, done(self.host.at(now()).mono_ns));
                 }
-                Ok((ToAgent::Request { id, what }, bytes)) => {
+                Ok((ToAgent::Request(id, what), bytes)) => {
                     let agent = Arc::clone(self);
                     let carry_out = move || agent.reply(id, agent.carry_out(id, what, bytes));
                     let thread = std::thread::Builder::new().name("weir-request".into()).spawn(carry_out);
@@ -167,8 +167,8 @@ impl Agent {
 
     fn reply(&self, id: u64, outcome: Outcome) {
         match outcome {
-            Ok((value, bytes)) => self.out.send_with(ToWeir::Reply { id, result: Ok(value) }, bytes),
-            Err(refusal) => self.out.send(ToWeir::Reply { id, result: Err(refusal) }),
+            Ok((value, bytes)) => self.out.send_with(ToWeir::Reply(id, Ok(value)), bytes),
+            Err(refusal) => self.out.send(ToWeir::Reply(id, Err(refusal))),
         }
     }
 
@@ -176,20 +176,20 @@ impl Agent {
         let host = &self.host;
         match what {
             Request::Clock => done(host.at(now()).mono_ns),
-            Request::Speeds { cpus } => done(host.speeds(&cpus)?),
-            Request::Start { process, spec } => self.start(process, &spec),
-            Request::Signal { process, signal } => done(self.process(process, |it| it.signal(signal))??),
-            Request::Disturb { process, what, at } => done(self.process(process, |it| it.disturb(what, at))??),
-            Request::Disturbed { process } => done(self.process(process, |it| it.disturbed())?),
-            Request::Stop { process, grace_ms } => {
+            Request::Speeds(cpus) => done(host.speeds(&cpus)?),
+            Request::Start(process, spec) => self.start(process, &spec),
+            Request::Signal(process, signal) => done(self.process(process, |it| it.signal(signal))??),
+            Request::Disturb(process, what, at) => done(self.process(process, |it| it.disturb(what, at))??),
+            Request::Disturbed(process) => done(self.process(process, |it| it.disturbed())?),
+            Request::Stop(process, grace) => {
                 let it = self.take_process(process).ok_or_else(|| unknown("program", process))?;
-                done(it.stop(Duration::from_millis(grace_ms)))
+                done(it.stop(grace))
             }
-            Request::Drop { process } => {
+            Request::Drop(process) => {
                 drop(self.take_process(process));
                 done(())
             }
-            Request::StartRole { role, spec } => {
+            Request::StartRole(role, spec) => {
                 let it = host.start_role(&spec)?;
                 locked(&self.roles).insert(role, Arc::clone(&it));
                 locked(&self.groups).insert(it.pid());
@@ -197,35 +197,33 @@ impl Agent {
                 self.spawn(move |agent| agent.pass_lines(role, &*it, spec.hold))?;
                 done(pid)
             }
-            Request::Send { role, line } => done(self.role(role)?.send(&line)?),
-            Request::Ask { role, line, within_ms } => {
-                done(self.role(role)?.ask(&line, Duration::from_millis(within_ms))?)
-            }
-            Request::EndRole { role } => {
+            Request::Send(role, line) => done(self.role(role)?.send(&line)?),
+            Request::Ask(role, line, within) => done(self.role(role)?.ask(&line, within)?),
+            Request::EndRole(role) => {
                 let it = self.role(role)?;
                 it.end();
                 locked(&self.roles).remove(&role);
                 done(())
             }
-            Request::Watch { sampler, plan, counted } => {
+            Request::Watch(sampler, plan, counted) => {
                 let it = host.watch(plan, counted)?;
                 locked(&self.samplers).insert(sampler, Arc::new(Mutex::new(Some(it))));
                 done(())
             }
-            Request::Begin { sampler, from, to } => done(self.sampler(sampler, |it| it.begin_window(from, to))??),
-            Request::End { sampler } => done(self.sampler(sampler, |it| it.end_window())??),
-            Request::StopWatch { sampler } => {
+            Request::Begin(sampler, from, to) => done(self.sampler(sampler, |it| it.begin_window(from, to))??),
+            Request::End(sampler) => done(self.sampler(sampler, |it| it.end_window())??),
+            Request::StopWatch(sampler) => {
                 let slot = locked(&self.samplers).remove(&sampler);
                 if let Some(it) = slot.and_then(|slot| locked(&slot).take()) {
                     it.stop();
                 }
                 done(())
             }
-            Request::Descendants { root } => done(host.descendants(root)),
-            Request::OwnsListener { root, addr } => done(host.owns_listener(root, addr)?),
-            Request::Accepts { addr, within_ms } => done(host.accepts(addr, Duration::from_millis(within_ms))),
-            Request::FreePorts { at, count } => done(host.free_ports(at, count)?),
-            Request::CreateDir { path } => done(host.create_dir(&path)?),
+            Request::Descendants(root) => done(host.descendants(root)),
+            Request::OwnsListener(root, addr) => done(host.owns_listener(root, addr)?),
+            Request::Accepts(addr, within) => done(host.accepts(addr, within)),
+            Request::FreePorts(at, count) => done(host.free_ports(at, count)?),
+            Request::CreateDir(path) => done(host.create_dir(&path)?),
             Request::Write { path, private, last } => {
                 let mut whole = locked(&self.written).remove(&path).unwrap_or_default();
                 whole.extend(bytes);
@@ -235,15 +233,15 @@ impl Agent {
                 locked(&self.written).insert(path, whole);
                 done(())
             }
-            Request::Read { path, from } => Ok((Value::Null, host.read_part(&path, from, super::message::PART)?)),
-            Request::List { path } => done(host.list(&path)?),
-            Request::Remove { path } => {
+            Request::Read(path, from) => Ok((Value::Null, host.read_part(&path, from, super::message::PART)?)),
+            Request::List(path) => done(host.list(&path)?),
+            Request::Remove(path) => {
                 host.remove(&path);
                 done(())
             }
-            Request::LastLines { path, lines } => done(host.last_lines(&path, lines)),
-            Request::Call { name, argument } => {
-                let mut progress = |value| self.out.send(ToWeir::Progress { id, value });
+            Request::LastLines(path, lines) => done(host.last_lines(&path, lines)),
+            Request::Call(name, argument) => {
+                let mut progress = |value| self.out.send(ToWeir::Progress(id, value));
                 Ok((host.call(&name, argument, &mut progress)?, Vec::new()))
             }
         }
@@ -260,7 +258,7 @@ impl Agent {
             // It may have been taken out to be ended.
             let ended = locked(&slot).as_mut().and_then(|it| it.wait(REPORTED_WITHIN));
             if let Some(ended) = ended {
-                agent.out.send(ToWeir::ProcessEnded { process, ended });
+                agent.out.send(ToWeir::ProgramEnded(process, ended));
             }
         })?;
         done(root)
@@ -277,7 +275,7 @@ impl Agent {
                         locked(&self.held).push((role, line));
                     } else {
                         self.let_go(role);
-                        self.out.send(ToWeir::Line { role, line });
+                        self.out.send(ToWeir::Line(role, line));
                     }
                 }
                 Err(ReceiveError::Timeout) => {}
@@ -286,14 +284,14 @@ impl Agent {
         }
         locked(&self.groups).remove(&it.pid());
         self.let_go(role);
-        self.out.send(ToWeir::RoleEnded { role });
+        self.out.send(ToWeir::RoleEnded(role));
     }
 
     /// Sends the lines of a role that wait for a heartbeat, before what follows them.
     fn let_go(&self, role: u32) {
         let mut held = locked(&self.held);
         for (role, line) in held.extract_if(.., |(of, _)| *of == role) {
-            self.out.send(ToWeir::Line { role, line });
+            self.out.send(ToWeir::Line(role, line));
         }
     }
 

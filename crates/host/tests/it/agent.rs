@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use weir_fake_host::{FakeHost, FakeProgram, FakeRole};
 use weir_host::agent::frame::{Frame, FrameReader, FrameWriter};
 use weir_host::agent::remote::{Carrier, RemoteHost};
 use weir_host::agent::serve::{End, Opened, serve};
 use weir_host::agent::{Hello, VERSION};
-use weir_host::fake::{FakeHost, FakeProgram, FakeRole};
 use weir_host::role::ClientReport;
 use weir_host::{Disturbance, Host, HostError, HostFacts, LocalHost, ProgramSpec, ReceiveError, RoleProcess, RoleSpec};
 use weir_model::load::LoadSecond;
@@ -415,9 +415,9 @@ fn a_full_pipe_does_not_stop_the_watchdog() {
         writer.write(&Frame::new(message.to_string().into_bytes(), &[])).expect("the agent reads");
     };
     say(json!({"hello": hello()}));
-    say(json!({"request": {"id": 1, "what": {"start_role": {"role": 1, "spec": role(false)}}}}));
+    say(json!({"request": [1, {"start_role": [1, role(false)]}]}));
     for id in 2..12 {
-        say(json!({"request": {"id": id, "what": {"read": {"path": "/work/large", "from": 0}}}}));
+        say(json!({"request": [id, {"read": ["/work/large", 0]}]}));
     }
     assert_eq!(silent.recv_timeout(LONG).expect("it acts"), [1]);
     drop(weir);

@@ -189,14 +189,7 @@ mod tests {
     }
 
     fn seen_last() -> Option<Confirming> {
-        let window = Window {
-            usage: Vec::new(),
-            series: Vec::new(),
-            owners: Vec::new(),
-            length_s: 1.0,
-            own_cpu_us: 0,
-            late_s: 0.0,
-        };
+        let window = Window { length_s: 1.0, ..Window::default() };
         Some(Confirming { window: Some(window), ..Confirming::default() })
     }
 

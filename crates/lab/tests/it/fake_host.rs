@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use weir_fake_host::{FakeHost, FakeProgram, FakeRole};
 use weir_host::agent::remote::{Carrier, RemoteHost};
 use weir_host::agent::serve::{Opened, serve};
 use weir_host::agent::{Hello, VERSION};
-use weir_host::fake::{FakeHost, FakeProgram, FakeRole};
 use weir_host::role::{ClientReport, CountersReport, OriginReport};
 use weir_host::stop::Stop;
 use weir_host::{Ended, Host, HostFacts, ProgramSpec, RoleSpec};

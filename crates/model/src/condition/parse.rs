@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::{Comparison, Condition, ConditionMetric, Timing};
 use crate::metric::{Metric, Quantity};
 use crate::text::{one_of, suggestion};
-use crate::units::{HumanDuration, Rate, UnitError};
+use crate::units::{HumanDuration, Rate, UnitError, serde_as_text};
 
 /// Expected where the text is not a condition.
 const WANTED: &str = "a metric, one of < <= > >=, and a bound, such as p99<5ms, errors<0.1% or rate>=20k/s";
@@ -189,16 +189,4 @@ impl Condition {
     }
 }
 
-impl TryFrom<String> for Condition {
-    type Error = UnitError;
-
-    fn try_from(text: String) -> Result<Condition, UnitError> {
-        text.parse()
-    }
-}
-
-impl From<Condition> for String {
-    fn from(condition: Condition) -> String {
-        condition.to_string()
-    }
-}
+serde_as_text!(Condition);

@@ -103,119 +103,63 @@ fn closed(schema: &mut Schema) {
     }
 }
 
-impl JsonSchema for RoleForm {
-    fn schema_name() -> Cow<'static, str> {
-        "Role".into()
-    }
+/// Types that stand in a file as a text or a number.
+macro_rules! scalars {
+    ($($type:ident: $schema:tt)+) => {$(
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
 
-    fn inline_schema() -> bool {
-        true
-    }
+            fn inline_schema() -> bool {
+                true
+            }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "pattern": "^(client|origin|proxy(:[a-z0-9][a-z0-9-]*)?)$",
-            "examples": ["client", "proxy", "origin", "proxy:store-1"],
-            "x-weir-wanted": "client, proxy, origin, or a part of the proxy, such as \"proxy:store-1\"",
-        })
-    }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    )+};
 }
 
-impl JsonSchema for HumanDuration {
-    fn schema_name() -> Cow<'static, str> {
-        "Duration".into()
+scalars! {
+    RoleForm: {
+        "type": "string",
+        "pattern": "^(client|origin|proxy(:[a-z0-9][a-z0-9-]*)?)$",
+        "examples": ["client", "proxy", "origin", "proxy:store-1"],
+        "x-weir-wanted": "client, proxy, origin, or a part of the proxy, such as \"proxy:store-1\"",
     }
-
-    fn inline_schema() -> bool {
-        true
+    HumanDuration: {
+        "type": "string",
+        "pattern": r"^\s*(0\s*|([0-9]+(\.[0-9]+)?\s*(ns|us|µs|μs|ms|s|m|h|d)\s*)+)$",
+        "examples": ["10ms", "1.5s", "2m"],
+        "x-weir-unit": "duration",
     }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "pattern": r"^\s*(0\s*|([0-9]+(\.[0-9]+)?\s*(ns|us|µs|μs|ms|s|m|h|d)\s*)+)$",
-            "examples": ["10ms", "1.5s", "2m"],
-            "x-weir-unit": "duration",
-        })
+    ByteCount: {
+        "type": ["integer", "string"],
+        "minimum": 0,
+        "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|MB|GB|KiB|MiB|GiB)?\s*$",
+        "examples": [11268, "16KiB"],
+        "x-weir-unit": "bytes",
     }
-}
-
-impl JsonSchema for ByteCount {
-    fn schema_name() -> Cow<'static, str> {
-        "ByteCount".into()
+    BitRate: {
+        "type": "string",
+        "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*[kMG]?bit\s*(/s)?\s*$",
+        "examples": ["100Mbit/s", "2.5Gbit/s"],
+        "x-weir-unit": "bits",
     }
-
-    fn inline_schema() -> bool {
-        true
+    Rate: {
+        "type": ["number", "string"],
+        "exclusiveMinimum": 0,
+        "maximum": 1_000_000_000,
+        "pattern": r"^\s*[0-9]+(\.[0-9]*)?\s*[kM]?\s*(/s)?\s*$",
+        "examples": [5000, "20k/s"],
+        "x-weir-unit": "rate",
     }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": ["integer", "string"],
-            "minimum": 0,
-            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(B|kB|MB|GB|KiB|MiB|GiB)?\s*$",
-            "examples": [11268, "16KiB"],
-            "x-weir-unit": "bytes",
-        })
-    }
-}
-
-impl JsonSchema for BitRate {
-    fn schema_name() -> Cow<'static, str> {
-        "BitRate".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*[kMG]?bit\s*(/s)?\s*$",
-            "examples": ["100Mbit/s", "2.5Gbit/s"],
-            "x-weir-unit": "bits",
-        })
-    }
-}
-
-impl JsonSchema for Rate {
-    fn schema_name() -> Cow<'static, str> {
-        "Rate".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": ["number", "string"],
-            "exclusiveMinimum": 0,
-            "maximum": 1_000_000_000,
-            "pattern": r"^\s*[0-9]+(\.[0-9]*)?\s*[kM]?\s*(/s)?\s*$",
-            "examples": [5000, "20k/s"],
-            "x-weir-unit": "rate",
-        })
-    }
-}
-
-impl JsonSchema for Share {
-    fn schema_name() -> Cow<'static, str> {
-        "Share".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$",
-            "examples": ["0.1 %"],
-            "x-weir-unit": "share",
-        })
+    Share: {
+        "type": "string",
+        "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$",
+        "examples": ["0.1 %"],
+        "x-weir-unit": "share",
     }
 }

@@ -50,7 +50,6 @@ pub(super) struct SuiteFile {
     #[schemars(with = "Scales")]
     scale: BTreeMap<Scale, ScaleOverride>,
     /// The runs of the document that the suite repeats, for `--as-published`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     as_published: Option<AsPublished>,
 }
 

@@ -26,10 +26,8 @@ pub(super) struct TopologyFile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     host: Vec<HostForm>,
     /// Namespaces of this machine that weir makes for the run and removes afterwards. Not together with `[[host]]`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     netns: Option<NetnsForm>,
     /// Pods that weir makes for the run and deletes afterwards. Not together with `[[host]]`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     kubernetes: Option<KubernetesForm>,
 }
 
@@ -48,51 +46,41 @@ struct HostForm {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     local: bool,
     /// A destination of OpenSSH, such as `bench@10.0.0.5`. The user's configuration, agent and known hosts apply.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         regex(pattern = r"^[^-\s]\S*$"),
         extend("x-weir-wanted" = "a destination of ssh, such as \"bench@10.0.0.5\" or a name of its configuration")
     )]
     ssh: Option<String>,
     /// A configuration file for `ssh`, instead of the user's.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     ssh_config: Option<String>,
     /// A pod that is there, by its name or `namespace/name`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         regex(pattern = r"^([a-z0-9][a-z0-9-]*/)?[a-z0-9][a-z0-9.-]*$"),
         extend("x-weir-wanted" = "the name of a pod, such as \"client-0\" or \"bench/client-0\"")
     )]
     pod: Option<String>,
     /// The pod's container. Left out, the one that kubectl takes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     container: Option<String>,
     /// The context of kubectl's configuration. Left out, the current one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     context: Option<String>,
     /// A network namespace of this machine that is there, as `ip netns` names it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         regex(pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"),
         extend("x-weir-wanted" = "the name of a network namespace, as `ip netns` lists it")
     )]
     namespace: Option<String>,
     /// A command that runs there what follows it, such as `["srun", "-u", "-w", "node1"]`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     command: Option<Vec<String>>,
     /// The address that traffic uses: a number, not a name. May be left out where there is one host.
-    #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
     /// The CPUs that its roles may use, such as "0-7". Left out, all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     cpus: Option<String>,
     /// What the link of its address carries at most, such as "10Gbit/s". Left out, what its interface says, which those of many
     /// virtual machines do not.
-    #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<BitRate>,
 }
 
@@ -126,7 +114,6 @@ struct NetnsForm {
     #[schemars(range(min = 1, max = MOST_MADE), extend("x-weir-wanted" = MADE_WANTED))]
     origins: u32,
     /// What each link carries at most. Left out, there is no limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<BitRate>,
 }
 
@@ -141,7 +128,6 @@ struct KubernetesForm {
     #[schemars(length(min = 1))]
     namespace: String,
     /// The context of kubectl's configuration. Left out, the current one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     context: Option<String>,
     /// How many make the load.

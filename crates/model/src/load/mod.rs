@@ -54,19 +54,7 @@ impl DriverChoice {
 
 /// Why a request got no right answer.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    IntoStaticStr,
-    VariantArray,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -171,35 +159,27 @@ pub struct LoadResult {
     /// Worker threads that ran.
     pub threads: u32,
     /// The protocol spoken: `http/1.1`, `h2`, `redis`, `juno` or `memcached`.
-    #[serde(default = "http11")]
     pub protocol: String,
     /// Requests that each connection could have in flight: pipelined ones of HTTP/1.1, streams of HTTP/2.
-    #[serde(default = "one", alias = "lanes")]
     pub streams: u32,
     /// What TLS came to, if it was spoken.
-    #[serde(default)]
     pub tls: Option<TlsResult>,
     /// What became of each kind of request, in the order's order; empty when there is one kind. Of more than 16 the last is all
     /// further ones together.
-    #[serde(default)]
     pub by_request: Vec<RequestResult>,
     /// As `latency`, by status of the answer: `none` is of requests without an answer, `others` of rare statuses. Empty when there is one
     /// status, and for protocols without.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_status: BTreeMap<String, Quantiles>,
     /// Most connections that were open at a time, of all threads together. Of several clients: the sum of what each had at most,
     /// which is more than were open at a time where they had it at different times.
-    #[serde(default)]
     pub most_open: u32,
     /// Connections that brought at least one answer, over the client's whole life.
-    #[serde(default)]
     pub connections_used: u64,
     /// Unix time of the window's start, milliseconds.
     pub window_start_ms: u64,
     /// Length of the measured window in seconds (as it was, not as ordered).
     pub window_s: f64,
     /// When the load was on and off. Its rates are those of the time in which it was on; absent: always.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
     /// The open load's ordered rate, requests a second.
     pub offered_rate: Option<f64>,
@@ -209,10 +189,8 @@ pub struct LoadResult {
     /// Counts over the client's whole life, warm-up included: what the audit balances against the origin.
     pub total: Counts,
     /// Body bytes of all requests of `total`, where that follows from their number: each kind that is counted has bodies of one length.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_body_bytes: Option<u64>,
     /// Of `total`, what wrote keys before the load began.
-    #[serde(default)]
     pub preload: Option<Counts>,
     /// Right answers a second: those that came inside the window, by its length. The goodput.
     pub rate: f64,
@@ -226,59 +204,45 @@ pub struct LoadResult {
     /// Due to sent.
     pub lag: Quantiles,
     /// All worker threads ran before the ordinary processes of their CPUs ([`LoadSpec::real_time`]).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub real_time: bool,
-    /// What of `lag` was the client's own. `None` for loads that are not open, and in older records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The client's own share of `lag`. `None` for loads that are not open.
     pub lateness: Option<Lateness>,
-    /// Samples of the headers of right answers, where the protocol has headers. Older records do not have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Samples of the headers of right responses, where the protocol has headers.
     pub headers: Option<HeaderSamples>,
-    /// What the answers were named, where requests had names. Older records do not have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What the answers were named, where requests had names.
     pub names: Option<NameCounts>,
     /// How many answers came coded, and in which coding, where requests accepted any; all others came as they are. Over the client's
-    /// whole life. Older records do not have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// whole life.
     pub codings: Option<BTreeMap<Coding, CodedAnswers>>,
-    /// How evenly connections were served in the window. Older records do not have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How evenly connections were served in the window.
     pub by_connection: Option<ConnectionSpread>,
     /// How long the client's threads stood still in the window, of all threads together.
-    #[serde(default)]
     pub stalls: Stalls,
     /// Time to connect, all connections of the client's life.
     pub connect: Quantiles,
     /// Time from connected to the end of the TLS handshake, all connections of the client's life.
-    #[serde(default)]
     pub handshake: Quantiles,
     /// Sent to the answer's first byte (of an informational answer too), of requests due in the window of which a byte came.
-    #[serde(default)]
     pub first_byte: Quantiles,
     /// One row a second of the window.
     pub series: Vec<LoadSecond>,
-    /// Right answers in each whole tenth of a second of the window. Older records do not have it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Right answers in each whole tenth of a second of the window.
     pub tenths: Vec<u64>,
     /// Why requests failed, in words, where there are words for it; most frequent first. Each client thread keeps the first 16 that
     /// differ, and so does the result: of further ones `errors` has only the kind.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ErrorReason>,
     /// The errors of each row of `series` that had any, by its second.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors_by_second: BTreeMap<u32, BTreeMap<ErrorKind, u64>>,
     /// Share of the window that each worker thread spent at work on the CPU (1.0 = saturated).
     pub thread_busy: Vec<f64>,
     /// The window's CPU time of all worker threads, microseconds: user, system.
     pub cpu_us: (u64, u64),
     /// Of `cpu_us`, spent awake and waiting for due times, so as not to be late (open loads only): microseconds.
-    /// `thread_busy` does not count it. Older records do not have it.
-    #[serde(default, alias = "vigil_us")]
+    /// `thread_busy` does not count it.
     pub busy_poll_us: u64,
     /// True when the user or the lab cut the load short.
     pub cut_short: bool,
     /// What tells the clients apart, where several made the load; empty for one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<ClientOfHost>,
 }
 
@@ -353,7 +317,6 @@ pub struct HeaderSamples {
     /// How they differed from the window's first.
     pub changes: Vec<HeaderChange>,
     /// `Location` of the first response, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
 }
 
@@ -399,7 +362,6 @@ pub struct Lateness {
     /// The latency without that: sent to answered, and due to answered of requests that waited for a connection.
     pub latency: Quantiles,
     /// The upper end of the 95 % interval of that latency's p99, µs: so high may it be for the number of requests alone.
-    #[serde(default)]
     pub p99_to_us: f64,
 }
 
@@ -493,7 +455,6 @@ pub struct ClientOfHost {
     /// Due to sent, of its requests.
     pub lag: Quantiles,
     /// As [`LoadResult::stalls`], of its threads.
-    #[serde(default)]
     pub stalls: Stalls,
     /// As [`LoadResult::thread_busy`], of its threads.
     pub thread_busy: Vec<f64>,
@@ -505,17 +466,8 @@ pub struct ClientOfHost {
     pub connections: u64,
 }
 
-/// Version of [`LoadResult`]. 2 added `protocol`, `streams`, `tls`, `by_request`, `most_open`, `connections_used`, `handshake`
-/// and `first_byte`; 3 `lateness`, `stalls`, `tenths`, `headers` and `names`.
-pub const LOAD_SCHEMA: u32 = 3;
-
-fn http11() -> String {
-    "http/1.1".to_owned()
-}
-
-fn one() -> u32 {
-    1
-}
+/// Version of [`LoadResult`].
+pub const LOAD_SCHEMA: u32 = 1;
 
 /// What TLS came to. What a connection negotiated is counted by its names; more than one means that the peer was not
 /// consistent.
@@ -533,8 +485,7 @@ pub struct TlsResult {
     pub suites: BTreeMap<String, u64>,
     /// Connections by key exchange group (`X25519`).
     pub groups: BTreeMap<String, u64>,
-    /// Connections by the kind of the key in the peer's certificate (`P-256`, `RSA`, `other`). Older records do not have it.
-    #[serde(default)]
+    /// Connections by the kind of the key in the peer's certificate (`P-256`, `RSA`, `other`).
     pub keys: BTreeMap<String, u64>,
 }
 
@@ -550,10 +501,8 @@ pub struct RequestResult {
     /// Requests that were sent and got no right answer.
     pub errors: u64,
     /// The same by kind.
-    #[serde(default)]
     pub errors_by_kind: BTreeMap<ErrorKind, u64>,
-    /// Due to answered, as [`LoadResult::latency`]. Older records do not have it.
-    #[serde(default)]
+    /// Due to answered, as [`LoadResult::latency`].
     pub latency: Quantiles,
 }
 
@@ -579,12 +528,10 @@ pub struct Counts {
     /// Body bytes of all answers.
     pub body_bytes: u64,
     /// Successful responses that were complete before all of their request was sent.
-    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub early: u64,
     /// All bytes received, heads included; under TLS as they came: records and handshakes.
     pub bytes_in: u64,
-    /// All bytes received, heads included, after decryption; without TLS the same as `bytes_in`. 0 in records of older versions.
-    #[serde(default)]
+    /// All bytes received, heads included, after decryption; without TLS the same as `bytes_in`.
     pub plaintext_in: u64,
     /// All bytes handed to the kernel.
     pub bytes_out: u64,
@@ -594,16 +541,10 @@ pub struct Counts {
     pub closed_by_peer: u64,
     /// Attempts to connect that failed, whether or not a request was waiting for the connection. A request that
     /// was waiting is also among `errors`.
-    #[serde(default)]
     pub connect_failures: u64,
 }
 
 impl Counts {
-    /// Bytes received as the common tools count them: after decryption. Of records of older versions, as they came.
-    pub fn transferred(&self) -> u64 {
-        if self.plaintext_in == 0 { self.bytes_in } else { self.plaintext_in }
-    }
-
     /// Requests without a right answer, all kinds; unsent ones are not among them.
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
@@ -718,9 +659,7 @@ pub struct LoadSecond {
     pub lag_max_us: f64,
     /// Connections open at the end of the row, over all threads: those whose making is complete (a TLS handshake may still
     /// go on) and which have not been closed or lost. `None`: not recorded, or not every thread came to the row's end.
-    #[serde(default)]
     pub connections_open: Option<u32>,
-    /// How long the client's threads stood still, of all threads together, µs ([`Stalls`]). Older rows do not say.
-    #[serde(default)]
+    /// How long the client's threads stood still, of all threads together, µs ([`Stalls`]).
     pub stalled_us: u64,
 }

@@ -24,7 +24,6 @@ pub struct Names {
     /// Client and origin read one clock, so that it can be told what was first.
     pub one_clock: bool,
     /// The key with which the origin tags its answers.
-    #[serde(default)]
     pub key: [u64; 2],
 }
 
@@ -146,8 +145,8 @@ pub struct NameCounts {
     pub forged: u64,
     /// Without a name.
     pub without: u64,
-    /// Responses of another request whose name one more response had a little before: one response went to several requests. Older records do not have it.
-    #[serde(default)]
+    /// Responses of another request whose name one more response had a little before: one response
+    /// went to several requests.
     pub reused: u64,
 }
 

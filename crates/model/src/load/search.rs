@@ -12,7 +12,6 @@ use crate::condition::Condition;
 
 /// How a search goes about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
 pub struct SearchOptions {
     /// How near the rate found has to be to the lowest that failed: 0.02 is two per cent. At least 0.001, at most 0.5.
     pub tolerance: f64,

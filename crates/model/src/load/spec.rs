@@ -14,7 +14,7 @@ use crate::keyvalue::{KeyValue, Mix, Operation};
 use crate::protocol::{Application, Protocol};
 use crate::suite::{Arrivals, Expect, LoadKind, Request};
 use crate::text::human_us;
-use crate::units::HumanDuration;
+use crate::units::{HumanDuration, serde_as_text};
 
 /// The longest window, seconds: thirty days. A load of this length that is not counted lasts until it is stopped.
 pub const LONGEST_S: f64 = 30.0 * 86_400.0;
@@ -27,19 +27,16 @@ pub struct LoadSpec {
     /// What is sent. A connection sends the requests of its own target, chosen by weight. Every target has at least one.
     pub requests: Vec<RequestSpec>,
     /// Columns that are fields of the requests that are templates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feed: Option<Feed>,
     /// Protocol, and how many requests a connection may have in flight.
     #[serde(rename = "http")]
     pub protocol: LoadProtocol,
     /// Keys and values, for key-value protocols. Each operation is then one of `requests`, in the order of the mix.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyvalue: Option<KeyValue>,
     /// Who the client says it is, where the protocol has that. Written to no file.
     #[serde(skip)]
     pub login: Option<Login>,
     /// Each connection begins with a header of the PROXY protocol, below TLS, as behind a load balancer that speaks for its clients.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy_protocol: Option<ProxyVersion>,
     /// TLS, if it is to be spoken.
     pub tls: Option<TlsSpec>,
@@ -48,7 +45,6 @@ pub struct LoadSpec {
     /// Pause between an answer and the same connection's next request, in closed and counted loads.
     pub think: Option<RandomDuration>,
     /// The load works and rests in turn; `None`: it does not rest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
     /// Connections in all, over all threads; all up before the clock starts, unless each carries one request
     /// ([`LoadSpec::is_single_use`]).
@@ -61,13 +57,10 @@ pub struct LoadSpec {
     pub requests_per_connection: Option<u64>,
     /// A connection is closed by the client when it is so old, seconds, and what was in flight on it is answered; then it is made
     /// again at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recycle_s: Option<f64>,
     /// Each request has a name of its own. HTTP only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,
     /// Requests accept answers whose bodies are coded so, and answers are checked when they are decoded. HTTP only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept_encoding: Option<Coding>,
     /// Ask for a new connection for every request (`Connection: close`). HTTP/1.1 only.
     pub connection_close: bool,
@@ -78,13 +71,11 @@ pub struct LoadSpec {
     pub threads: u32,
     /// What this client makes of the load, where several make it. All else here is of the whole load, except `cpus`, `driver` and
     /// paths, which are of this client's host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
     /// CPUs to pin the worker threads to, in turn; empty = not pinned.
     pub cpus: Vec<u32>,
     /// The worker threads run before all ordinary processes of their CPUs, where the kernel allows it. Only for loads that leave the
     /// CPU some time.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub real_time: bool,
     /// Seconds not measured, before the window. An open load whose rate changes is constant at its first rate meanwhile.
     pub warmup_s: f64,
@@ -94,11 +85,9 @@ pub struct LoadSpec {
     /// Seconds a response may take.
     pub timeout_s: f64,
     /// Seconds connecting may take; absent: as long as a response.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_timeout_s: Option<f64>,
     /// Requests that wait for a connection when the warm-up or the window ends are dropped instead of sent later. For open loads
     /// that are more than can be carried on purpose: the queue of the warm-up would fill the window.
-    #[serde(default)]
     pub leave_queue: bool,
     /// Seed of arrivals, think times, weights and random fields of templates.
     pub seed: u64,
@@ -255,8 +244,7 @@ impl Target {
 }
 
 /// An address that a connection goes to. As text: `127.0.0.1:80`, `[::1]:80`, `[fe80::1%2]:80`, `unix:/path`, `unix:@name`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// Address and port.
     Tcp(SocketAddr),
@@ -288,19 +276,7 @@ impl FromStr for Endpoint {
     }
 }
 
-impl TryFrom<String> for Endpoint {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Endpoint, String> {
-        text.parse()
-    }
-}
-
-impl From<Endpoint> for String {
-    fn from(endpoint: Endpoint) -> String {
-        endpoint.to_string()
-    }
-}
+serde_as_text!(Endpoint);
 
 /// One kind of request, how often it is chosen, and what a right answer to it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -53,7 +53,7 @@ impl fmt::Display for BitRate {
     }
 }
 
-serde_as_text!(BitRate, "bits a second such as \"100Mbit/s\"");
+serde_as_text!(BitRate);
 
 #[cfg(test)]
 mod tests {

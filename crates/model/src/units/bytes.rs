@@ -70,7 +70,7 @@ impl serde::Serialize for ByteCount {
     }
 }
 
-deserialize_from_text!(ByteCount, "a size such as 11268 or \"16KiB\"");
+deserialize_from_text!(ByteCount);
 
 #[cfg(test)]
 mod tests {

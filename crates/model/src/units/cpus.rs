@@ -84,7 +84,7 @@ impl fmt::Display for CpuList {
     }
 }
 
-serde_as_text!(CpuList, "a list of CPUs such as \"0-3,8\"");
+serde_as_text!(CpuList);
 
 #[cfg(test)]
 mod tests {

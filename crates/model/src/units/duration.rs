@@ -89,7 +89,7 @@ impl fmt::Display for HumanDuration {
     }
 }
 
-serde_as_text!(HumanDuration, "a duration such as \"10ms\"");
+serde_as_text!(HumanDuration);
 
 impl From<Duration> for HumanDuration {
     fn from(duration: Duration) -> Self {

@@ -70,7 +70,7 @@ impl fmt::Display for Rate {
     }
 }
 
-serde_as_text!(Rate, "a rate such as 5000 or \"20k/s\"");
+serde_as_text!(Rate);
 
 #[cfg(test)]
 mod tests {

@@ -56,7 +56,7 @@ impl fmt::Display for Share {
     }
 }
 
-serde_as_text!(Share, "a share such as \"0.1 %\"");
+serde_as_text!(Share);
 
 #[cfg(test)]
 mod tests {

@@ -59,7 +59,7 @@ impl Ab<'_> {
     /// KiB a second, received and sent.
     fn transfer(&self) -> (f64, f64) {
         let per_second = |bytes: u64| bytes as f64 / 1024.0 / self.account.seconds();
-        (per_second(self.result.window.transferred()), per_second(self.result.window.bytes_out))
+        (per_second(self.result.window.plaintext_in), per_second(self.result.window.bytes_out))
     }
 
     /// Each row of times: its name and distribution.

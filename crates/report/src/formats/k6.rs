@@ -30,7 +30,7 @@ pub fn k6(account: Account<'_>, fail_if: &[Condition]) -> String {
     metrics.insert("http_reqs".into(), count(right + failed));
     metrics.insert("http_req_failed".into(), share(failed, right));
     metrics.insert("checks".into(), share(right, failed));
-    metrics.insert("data_received".into(), count(result.window.transferred()));
+    metrics.insert("data_received".into(), count(result.window.plaintext_in));
     metrics.insert("data_sent".into(), count(result.window.bytes_out));
     let times = [("duration", &result.latency), ("blocked", &result.lag), ("waiting", &result.first_byte)];
     for (name, times) in times.into_iter().filter(|(_, times)| times.count > 0) {

@@ -57,7 +57,7 @@ impl Wrk<'_> {
 
     /// Bytes read, in all and a second.
     fn read(&self) -> (String, String) {
-        let bytes = self.result.window.transferred() as f64;
+        let bytes = self.result.window.plaintext_in as f64;
         (binary(bytes), binary(bytes / self.account.seconds()))
     }
 

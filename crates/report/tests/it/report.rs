@@ -610,8 +610,8 @@ fn a_file_that_is_not_as_weir_wrote_it_is_named_and_its_trial_is_no_number() {
 #[test]
 fn a_number_that_cannot_have_been_measured_is_refused_by_its_key() {
     for (from, to, why) in [
-        ("\"schema\": 3", "\"schema\": 99", "a newer weir wrote it: it has schema 99, and this weir knows 3"),
-        ("\"schema\": 3", "\"schema\": 0", "schema: 0"),
+        ("\"schema\": 1", "\"schema\": 99", "another weir wrote it: it has schema 99, and this weir knows 1"),
+        ("\"schema\": 1", "\"schema\": 0", "schema 0"),
         ("\"took_s\": ", "\"took_s\": -", "took_s: -"),
         ("\"p50_us\": ", "\"p50_us\": 1e300, \"was\": ", "load.latency.p50_us: 1e300 cannot have been measured"),
         ("\"rate\": ", "\"rate\": 912345, \"was\": ", "load.rate: 912345 a second, where "),

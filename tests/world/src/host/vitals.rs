@@ -177,8 +177,7 @@ impl Sampler for SimSampler {
 impl SimSampler {
     fn window(&self, state: &State) -> Window {
         let (Some(first), Some(last)) = (state.samples.first(), state.samples.last()) else {
-            let (usage, series, owners) = Default::default();
-            return Window { usage, series, owners, length_s: 0.0, own_cpu_us: 0, late_s: 0.0 };
+            return Window::default();
         };
         let length_s = seconds(last.at - first.at);
         let usage = self.trees.iter().enumerate().map(|(nth, tree)| usage(tree, nth, state, length_s)).collect();

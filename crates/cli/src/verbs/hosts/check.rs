@@ -354,8 +354,8 @@ fn record(host: &CheckedHost) -> Option<HostRecord> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_fake_host::FakeHost;
     use weir_host::HostError;
-    use weir_host::fake::FakeHost;
 
     fn answer(name: &str, machine: &str) -> Answer {
         let facts = HostFacts { name: name.into(), machine: machine.into(), ..HostFacts::default() };

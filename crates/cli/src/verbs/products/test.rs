@@ -139,17 +139,17 @@ fn exit(record: &Record) -> Exit {
 
 fn list_checks(json: bool) -> VerbResult {
     if json {
-        return crate::out::json(&CHECKS);
+        return crate::out::json(&*CHECKS);
     }
-    for check in CHECKS {
+    for check in CHECKS.iter() {
         output!("{}: {}", check.name, check.title);
-        output!("    {}", weir_model::text::wrapped(check.asks, 96, 4));
+        output!("    {}", weir_model::text::wrapped(&check.asks, 96, 4));
     }
     Ok(Exit::Ok)
 }
 
 fn check_names(only: &[String]) -> Result<(), Failure> {
-    let names = || CHECKS.iter().map(|check| check.name);
+    let names = || CHECKS.iter().map(|check| check.name.as_str());
     match only.iter().find(|name| conformance::check(name).is_none()) {
         None => Ok(()),
         Some(name) => {

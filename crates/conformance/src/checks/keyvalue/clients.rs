@@ -2,41 +2,13 @@
 
 use super::{Answer, Ask, get, judge, open, set};
 use crate::cell::{Cell, detail, word};
-use crate::table::{Check, When};
 use crate::testbed::Testbed;
 use weir_model::keyvalue::Operation::Set;
 use weir_product::client::{KeyValueClient, RequestError};
 
-/// Several requests in flight on one connection.
-pub const PIPELINED: Check = Check::of_keys(
-    "kv-pipelined",
-    "16 requests in one write",
-    "16 keys set in one write, then 16 reads in one write, a third of them of absent keys: does each get its own answer, in order \
-           where the protocol has an order?",
-    pipelined,
-);
-
-/// What one client wrote is what another reads.
-pub const SHARED: Check = Check::of_keys(
-    "kv-shared",
-    "Seen by other clients",
-    "A key is written 100 times by one client, and read each time by another, over a connection of its own: is it always the new value?",
-    shared,
-);
-
-/// Bytes that are no request.
-pub const MALFORMED: Check = Check::of_keys(
-    "kv-malformed",
-    "Malformed request",
-    "Bytes that the protocol does not have: is the answer an error, or is the connection closed, and do connections that were \
-           opened before and after it work?",
-    malformed,
-)
-.when(When::Late);
-
 const AT_ONCE: usize = 16;
 
-fn pipelined(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn pipelined(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let mut client = open(bed)?;
     let keys: Vec<String> = (0..AT_ONCE).map(|nth| format!("weir-pipelined-{nth}")).collect();
     // The value of each key is its name.
@@ -63,7 +35,7 @@ fn all(client: &mut KeyValueClient, asks: &[Ask<'_>], right: &[Answer]) -> Resul
 
 const ROUNDS: u32 = 100;
 
-fn shared(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn shared(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let (mut writer, mut reader) = (open(bed)?, open(bed)?);
     let key = b"weir-shared";
     let mut old = 0;
@@ -82,7 +54,7 @@ fn shared(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     })
 }
 
-fn malformed(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn malformed(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let (key, value) = (b"weir-bystander", b"there");
     let mut before = open(bed)?;
     set(&mut before, key, value)?;
@@ -107,13 +79,14 @@ mod tests {
     use super::*;
     use crate::Verdict;
     use crate::fake::keyvalue::{Asked, Does, Fake, OnMalformed, PROTOCOLS, bed, but};
+    use crate::table::cell_of;
     use weir_model::keyvalue::Operation::Get;
 
     #[test]
     fn a_good_store_does_everything() {
         for protocol in PROTOCOLS {
-            for check in [PIPELINED, SHARED] {
-                assert_eq!(check.cell(&mut bed(Fake::good(protocol))), Cell::yes(), "{} {protocol:?}", check.name);
+            for check in ["kv-pipelined", "kv-shared"] {
+                assert_eq!(cell_of(check, &mut bed(Fake::good(protocol))), Cell::yes(), "{} {protocol:?}", check);
             }
         }
     }
@@ -121,7 +94,7 @@ mod tests {
     #[test]
     fn answers_in_another_order_are_wrong_where_there_is_one() {
         for protocol in PROTOCOLS {
-            let cell = PIPELINED.cell(&mut bed(Fake { turned: true, ..Fake::good(protocol) }));
+            let cell = cell_of("kv-pipelined", &mut bed(Fake { turned: true, ..Fake::good(protocol) }));
             match protocol.is_multiplexed() {
                 true => assert_eq!(cell, Cell::yes()),
                 false => {
@@ -134,10 +107,10 @@ mod tests {
                 (asked.key == b"weir-pipelined-2" && asked.operation == Get)
                     .then(|| Does::Answer(Answer::Value(b"weir-pipelined-3".to_vec())))
             };
-            let cell = PIPELINED.cell(&mut but(protocol, anothers));
+            let cell = cell_of("kv-pipelined", &mut but(protocol, anothers));
             assert_eq!((cell.says.as_str(), cell.verdict), ("wrong value", Verdict::No));
             let one = |asked: &Asked| (asked.key == b"weir-pipelined-9").then_some(Does::Close);
-            assert_eq!(PIPELINED.cell(&mut but(protocol, one)).says, "closes");
+            assert_eq!(cell_of("kv-pipelined", &mut but(protocol, one)).says, "closes");
         }
     }
 
@@ -145,16 +118,16 @@ mod tests {
     fn a_value_that_is_older_than_the_last_write_is_seen() {
         for protocol in PROTOCOLS {
             let old = |asked: &Asked| (asked.operation == Get).then(|| Does::Answer(Answer::Value(vec![0; 4])));
-            assert_eq!(SHARED.cell(&mut but(protocol, old)).says, "99 of 100 old");
+            assert_eq!(cell_of("kv-shared", &mut but(protocol, old)).says, "99 of 100 old");
             let absent = |asked: &Asked| (asked.operation == Get).then_some(Does::Answer(Answer::Absent));
-            assert_eq!(SHARED.cell(&mut but(protocol, absent)).says, "100 of 100 old");
+            assert_eq!(cell_of("kv-shared", &mut but(protocol, absent)).says, "100 of 100 old");
         }
     }
 
     #[test]
     fn bytes_that_are_no_request_are_refused_and_harm_nobody() {
         for protocol in PROTOCOLS {
-            let cell = |malformed| MALFORMED.cell(&mut bed(Fake { malformed, ..Fake::good(protocol) }));
+            let cell = |malformed| cell_of("kv-malformed", &mut bed(Fake { malformed, ..Fake::good(protocol) }));
             assert_eq!(cell(OnMalformed::Closes), Cell { says: "closes".to_owned(), ..Cell::yes() });
             let refused = cell(OnMalformed::Answers);
             assert_eq!((refused.says.as_str(), refused.verdict), ("error", Verdict::Yes), "{refused:?}");
@@ -171,7 +144,8 @@ mod tests {
 
     #[test]
     fn silence_is_no_refusal() {
-        let cell = MALFORMED.cell(&mut bed(Fake { malformed: OnMalformed::Ignores, ..Fake::good(PROTOCOLS[0]) }));
+        let cell =
+            cell_of("kv-malformed", &mut bed(Fake { malformed: OnMalformed::Ignores, ..Fake::good(PROTOCOLS[0]) }));
         assert_eq!((cell.says.as_str(), cell.verdict), ("hangs", Verdict::No), "{cell:?}");
     }
 }

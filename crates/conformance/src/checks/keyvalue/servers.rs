@@ -5,39 +5,12 @@ use std::time::Duration;
 
 use super::{Answer, Ask, get, open, set};
 use crate::cell::{Cell, about, word};
-use crate::table::{Check, When};
 use crate::testbed::{Testbed, pause};
 use weir_model::keyvalue::Operation::Set;
 use weir_model::text::count;
 use weir_product::client::{KeyValueClient, RequestError};
 
-/// Waiting for a replica.
-pub const REPLICATED: Check = Check::of_keys(
-    "kv-replicated",
-    "Waits for a replica",
-    "A write, then WAIT 1 where the protocol has it: does a replica have the write within 2.5 s?",
-    replicated,
-);
-
-/// The origins' counters agree with what was sent.
-pub const SPREAD: Check = Check::of_keys(
-    "kv-spread",
-    "Spread over 3 origins",
-    "300 keys set and read once through a product before three origins: did each request reach one origin, once (more where it \
-           keeps copies), and how many did each get?",
-    spread,
-);
-
-/// The origins are gone.
-pub const GONE: Check = Check::of_keys(
-    "kv-gone",
-    "Origins gone",
-    "The process of all origins ends, their ports refuse: what do the next read and the next write get, and after how long?",
-    |bed| gone(bed, Duration::from_secs(10)),
-)
-.when(When::Late);
-
-fn replicated(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn replicated(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let mut client = open(bed)?;
     set(&mut client, b"weir-replicated", b"everywhere")?;
     Ok(match client.replicas_reached(1) {
@@ -56,7 +29,7 @@ fn without_origins(bed: &dyn Testbed) -> Result<(), Cell> {
 
 const KEYS: u64 = 300;
 
-fn spread(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn spread(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     without_origins(bed)?;
     let before = bed.counters().map_err(Cell::unknown)?;
     let mut client = open(bed)?;
@@ -87,7 +60,7 @@ fn spread(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 /// Time for the closed connections to be noticed before the next request.
 const SETTLES: Duration = Duration::from_millis(200);
 
-fn gone(bed: &mut dyn Testbed, timeout: Duration) -> Result<Cell, Cell> {
+pub fn gone(bed: &mut dyn Testbed, timeout: Duration) -> Result<Cell, Cell> {
     without_origins(bed)?;
     let key = b"weir-gone";
     set(&mut open(bed)?, key, b"there")?;
@@ -126,6 +99,7 @@ fn asked_without(bed: &dyn Testbed, ask: Ask<'_>, timeout: Duration) -> Result<C
 
 #[cfg(test)]
 mod tests {
+    use crate::table::cell_of;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -139,7 +113,7 @@ mod tests {
     #[test]
     fn replicas_are_asked_for_where_there_can_be_some() {
         for protocol in PROTOCOLS {
-            let says = |replicas| REPLICATED.cell(&mut bed(Fake { replicas, ..Fake::good(protocol) }));
+            let says = |replicas| cell_of("kv-replicated", &mut bed(Fake { replicas, ..Fake::good(protocol) }));
             match protocol.has_replicas() {
                 true => {
                     assert_eq!(says(Some(2)), Cell::yes());
@@ -153,10 +127,10 @@ mod tests {
 
     #[test]
     fn where_no_origin_is_none_is_asked_for() {
-        for check in [SPREAD, GONE] {
+        for check in ["kv-spread", "kv-gone"] {
             let mut bed = bed(Fake::good(PROTOCOLS[0]));
             bed.origins = 0;
-            assert_eq!(check.cell(&mut bed).verdict, Verdict::Absent);
+            assert_eq!(cell_of(check, &mut bed).verdict, Verdict::Absent);
         }
     }
 
@@ -186,21 +160,21 @@ mod tests {
     #[test]
     fn requests_are_counted_where_they_arrive() {
         for protocol in PROTOCOLS {
-            assert_eq!(SPREAD.cell(&mut spreading(protocol, [1, 2, 3])), Cell::reading("100 / 200 / 300"));
-            let cell = SPREAD.cell(&mut spreading(protocol, [6, 0, 0]));
+            assert_eq!(cell_of("kv-spread", &mut spreading(protocol, [1, 2, 3])), Cell::reading("100 / 200 / 300"));
+            let cell = cell_of("kv-spread", &mut spreading(protocol, [6, 0, 0]));
             assert_eq!((cell.says.as_str(), cell.verdict), ("600 / 0 / 0", Verdict::No));
-            let cell = SPREAD.cell(&mut spreading(protocol, [5, 1, 0]));
+            let cell = cell_of("kv-spread", &mut spreading(protocol, [5, 1, 0]));
             assert_eq!((cell.says.as_str(), cell.verdict), ("500 / 100 / 0", Verdict::Odd));
-            let cell = SPREAD.cell(&mut spreading(protocol, [2, 2, 3]));
+            let cell = cell_of("kv-spread", &mut spreading(protocol, [2, 2, 3]));
             assert_eq!((cell.says.as_str(), cell.verdict), ("700 of 600", Verdict::No));
             let copies = |shares| {
                 let mut bed = spreading(protocol, shares);
                 bed.replicates = true;
                 bed
             };
-            let cell = SPREAD.cell(&mut copies([2, 2, 3]));
+            let cell = cell_of("kv-spread", &mut copies([2, 2, 3]));
             assert_eq!((cell.says.as_str(), cell.verdict), ("200 / 200 / 300", Verdict::Reading));
-            assert_eq!(SPREAD.cell(&mut copies([1, 2, 2])).says, "500 of 600", "it answered some itself");
+            assert_eq!(cell_of("kv-spread", &mut copies([1, 2, 2])).says, "500 of 600", "it answered some itself");
         }
     }
 
@@ -221,15 +195,15 @@ mod tests {
         let answer = |answer: Answer| move |_: &Asked| Some(Does::Answer(answer.clone()));
         let error = || Answer::Error("nobody is there".into());
         for protocol in PROTOCOLS {
-            let cell = GONE.cell(&mut without(protocol, answer(error())));
+            let cell = cell_of("kv-gone", &mut without(protocol, answer(error())));
             assert!(cell.says.starts_with("error in ") && cell.verdict == Verdict::Reading, "{cell:?}");
             let says = |cell: Cell| (cell.says, cell.verdict);
             assert_eq!(
-                says(GONE.cell(&mut without(protocol, |_| None))),
+                says(cell_of("kv-gone", &mut without(protocol, |_| None))),
                 ("answers by itself".to_owned(), Verdict::Odd)
             );
             assert_eq!(
-                says(GONE.cell(&mut without(protocol, |_| Some(Does::Close)))),
+                says(cell_of("kv-gone", &mut without(protocol, |_| Some(Does::Close)))),
                 ("closes".to_owned(), Verdict::Odd)
             );
             let on_get = move |reads: Answer, writes: Answer| {
@@ -237,9 +211,9 @@ mod tests {
                     Some(Does::Answer(if asked.operation == Get { reads.clone() } else { writes.clone() }))
                 }
             };
-            let cell = GONE.cell(&mut without(protocol, on_get(Answer::Absent, error())));
+            let cell = cell_of("kv-gone", &mut without(protocol, on_get(Answer::Absent, error())));
             assert_eq!(says(cell), ("says absent".to_owned(), Verdict::No));
-            let cell = GONE.cell(&mut without(protocol, on_get(error(), Answer::Done)));
+            let cell = cell_of("kv-gone", &mut without(protocol, on_get(error(), Answer::Done)));
             assert_eq!(says(cell), ("says done".to_owned(), Verdict::No));
             let mut silent = without(protocol, |_| Some(Does::Nothing));
             assert_eq!(crate::cell::either(gone(&mut silent, Duration::from_millis(300))).says, "hangs");

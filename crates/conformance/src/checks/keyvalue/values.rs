@@ -4,61 +4,13 @@ use std::time::Duration;
 
 use super::{ask, get, open, set};
 use crate::cell::{Cell, about, size};
-use crate::table::{Check, When};
 use crate::testbed::Testbed;
 use weir_model::keyvalue::Operation::{Create, Update};
 use weir_product::client::{Answer, Ask, KeyValueClient, TIMEOUT};
 use weir_product::expiry::{self, TestKey};
 use weir_product::verify::unlike_text;
 
-/// A value is read as it was set.
-pub const GET: Check = Check::of_keys(
-    "kv-get",
-    "Set and get",
-    "Three keys over one connection, each set twice to 2,000 bytes of every kind: is what was set last read, byte for byte?",
-    |bed| same_bytes(bed),
-)
-.when(When::First);
-
-/// The same over TLS.
-pub const OVER_TLS: Check =
-    Check::of_keys("kv-tls", "Set and get over TLS", "Set and get, as above, over TLS.", |bed| same_bytes(bed))
-        .over_tls();
-
-/// Writes that depend on whether the key is there.
-pub const CREATE: Check = Check::of_keys(
-    "kv-create",
-    "Create and update",
-    "Is a key created once and not again, and is one updated only where it is there, with SET NX and XX, add and replace, or what \
-           the protocol has?",
-    create,
-);
-
-/// What is destroyed is absent.
-pub const DESTROY: Check = Check::of_keys(
-    "kv-destroy",
-    "Destroy",
-    "A key is set and destroyed, and destroyed once more: is it absent then, and can it be created again?",
-    destroy,
-);
-
-/// Large values.
-pub const LARGE: Check = Check::of_keys(
-    "kv-large",
-    "Large values",
-    "Values of 100 KiB, 200 KiB and 1 MiB, as far as the protocol allows them: the largest that is kept, and what becomes of the next.",
-    large,
-);
-
-/// Values with a time to live.
-pub const EXPIRES: Check = Check::of_keys(
-    "kv-expires",
-    "Time to live",
-    "A value with 2 s to live: is it there until then, and absent afterwards? A server may be wrong by what its protocol counts in.",
-    |bed| expires(bed, Duration::from_secs(2)),
-);
-
-fn same_bytes(bed: &dyn Testbed) -> Result<Cell, Cell> {
+pub fn same_bytes(bed: &dyn Testbed) -> Result<Cell, Cell> {
     let mut client = open(bed)?;
     for seed in 0..6 {
         let (key, value) = (format!("weir-get-{}", seed / 2), unlike_text(seed, 2_000));
@@ -68,7 +20,7 @@ fn same_bytes(bed: &dyn Testbed) -> Result<Cell, Cell> {
     Ok(Cell::yes())
 }
 
-fn create(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn create(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let mut client = open(bed)?;
     let (key, missing) = (b"weir-created", b"weir-never-created");
     for key in [&key[..], missing] {
@@ -98,7 +50,7 @@ fn unless_done(
     found.map_err(|cell| if cell.says == "says done" { Cell::no(says).with(note) } else { cell })
 }
 
-fn destroy(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn destroy(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let mut client = open(bed)?;
     let key = b"weir-destroyed";
     set(&mut client, key, b"there")?;
@@ -117,7 +69,7 @@ fn destroy(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 
 const SIZES: [u64; 3] = [100 << 10, 200 << 10, 1 << 20];
 
-fn large(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
+pub fn large(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let most = bed.protocol().limits().map_or(u64::MAX, |(value, _)| value);
     let mut kept = None;
     for bytes in SIZES.into_iter().filter(|bytes| *bytes <= most) {
@@ -143,7 +95,7 @@ fn keeps(bed: &dyn Testbed, bytes: u64) -> Result<(), Cell> {
     ask(&mut client, Ask::destroy(key), &Answer::Done)
 }
 
-fn expires(bed: &mut dyn Testbed, lives: Duration) -> Result<Cell, Cell> {
+pub fn expires(bed: &mut dyn Testbed, lives: Duration) -> Result<Cell, Cell> {
     let mut keys = [TestKey::new(lives)];
     expiry::test(&mut keys, &bed.product(), bed.protocol(), TIMEOUT)?;
     let (expiry, application) = (keys[0].expiry, bed.protocol().application());
@@ -161,11 +113,12 @@ fn expires(bed: &mut dyn Testbed, lives: Duration) -> Result<Cell, Cell> {
 mod tests {
     use super::*;
     use crate::fake::keyvalue::{Asked, Does, Fake, PROTOCOLS, bed, but};
+    use crate::table::cell_of;
     use weir_model::keyvalue::Operation::{self, Destroy, Get, Set};
 
     /// What the check says of a product that does this, over every protocol.
-    fn says(check: &Check, does: impl Fn(&Asked) -> Option<Does> + Clone + Send + Sync + 'static) -> Vec<String> {
-        let cells = PROTOCOLS.map(|protocol| check.cell(&mut but(protocol, does.clone())));
+    fn says(check: &str, does: impl Fn(&Asked) -> Option<Does> + Clone + Send + Sync + 'static) -> Vec<String> {
+        let cells = PROTOCOLS.map(|protocol| cell_of(check, &mut but(protocol, does.clone())));
         assert!(cells.iter().all(|cell| cell.verdict == crate::Verdict::No), "{cells:?}");
         cells.map(|cell| cell.says).to_vec()
     }
@@ -173,10 +126,10 @@ mod tests {
     #[test]
     fn a_good_store_does_everything() {
         for protocol in PROTOCOLS {
-            for check in [GET, CREATE, DESTROY, EXPIRES] {
-                assert_eq!(check.cell(&mut bed(Fake::good(protocol))), Cell::yes(), "{} {protocol:?}", check.name);
+            for check in ["kv-get", "kv-create", "kv-destroy", "kv-expires"] {
+                assert_eq!(cell_of(check, &mut bed(Fake::good(protocol))), Cell::yes(), "{} {protocol:?}", check);
             }
-            let cell = LARGE.cell(&mut bed(Fake::good(protocol)));
+            let cell = cell_of("kv-large", &mut bed(Fake::good(protocol)));
             let largest =
                 if protocol.limits().is_some_and(|(value, _)| value < 1 << 20) { "200 KiB" } else { "1.0 MiB" };
             assert_eq!(cell, Cell::reading(largest), "{protocol:?}");
@@ -189,11 +142,11 @@ mod tests {
         let on = |operation: Operation, does: Does| {
             move |asked: &Asked| (asked.operation == operation).then(|| does.clone())
         };
-        assert_eq!(says(&GET, on(Get, Does::Answer(Answer::Value(vec![1])))), ["wrong value"; 3]);
-        assert_eq!(says(&GET, on(Get, Does::Answer(Answer::Absent))), ["absent"; 3]);
-        assert_eq!(says(&GET, answer(Answer::Error("it is busy".into()))), ["error"; 3]);
-        assert_eq!(says(&GET, on(Set, Does::Close)), ["closes"; 3]);
-        let cell = GET.cell(&mut but(PROTOCOLS[0], answer(Answer::Error("it is busy".into()))));
+        assert_eq!(says("kv-get", on(Get, Does::Answer(Answer::Value(vec![1])))), ["wrong value"; 3]);
+        assert_eq!(says("kv-get", on(Get, Does::Answer(Answer::Absent))), ["absent"; 3]);
+        assert_eq!(says("kv-get", answer(Answer::Error("it is busy".into()))), ["error"; 3]);
+        assert_eq!(says("kv-get", on(Set, Does::Close)), ["closes"; 3]);
+        let cell = cell_of("kv-get", &mut but(PROTOCOLS[0], answer(Answer::Error("it is busy".into()))));
         assert_eq!(cell.note.as_deref(), Some("it answers: it is busy; at a set"));
     }
 
@@ -204,10 +157,10 @@ mod tests {
                 (asked.operation == operation && asked.is_refused).then_some(Does::Answer(Answer::Done))
             }
         };
-        assert_eq!(says(&CREATE, done(Create)), ["creates again"; 3]);
-        assert_eq!(says(&CREATE, done(Update)), ["update creates"; 3]);
+        assert_eq!(says("kv-create", done(Create)), ["creates again"; 3]);
+        assert_eq!(says("kv-create", done(Update)), ["update creates"; 3]);
         let kept = |asked: &Asked| (asked.operation == Destroy).then_some(Does::Answer(Answer::Done));
-        assert_eq!(says(&DESTROY, kept), ["stays"; 3]);
+        assert_eq!(says("kv-destroy", kept), ["stays"; 3]);
     }
 
     #[test]
@@ -215,8 +168,8 @@ mod tests {
         let at_most = |most: usize| {
             move |asked: &Asked| (asked.value.len() > most).then(|| Does::Answer(Answer::Error("too large".into())))
         };
-        assert_eq!(says(&LARGE, at_most(150_000)), ["100 KiB, then error"; 3]);
-        assert_eq!(says(&LARGE, at_most(50_000)), ["100 KiB: error"; 3]);
+        assert_eq!(says("kv-large", at_most(150_000)), ["100 KiB, then error"; 3]);
+        assert_eq!(says("kv-large", at_most(50_000)), ["100 KiB: error"; 3]);
     }
 
     #[test]
@@ -224,7 +177,7 @@ mod tests {
         for (factor, word) in [(0.0, "too early"), (1000.0, "stays")] {
             for protocol in PROTOCOLS {
                 let fake = Fake { lifetime: factor, ..Fake::good(protocol) };
-                let cell = EXPIRES.cell(&mut bed(fake));
+                let cell = cell_of("kv-expires", &mut bed(fake));
                 assert_eq!((cell.says.as_str(), cell.verdict), (word, crate::Verdict::No), "{cell:?}");
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use weir_host::fake::{FakeHost, FakeRole};
+use weir_fake_host::{FakeHost, FakeRole};
 use weir_model::load::{Counts, LoadNumbers, LoadResult, LoadSecond, ProbeKind, Target};
 use weir_model::suite::{Expect, Request, Tls};
 use weir_product::launch::Launcher;

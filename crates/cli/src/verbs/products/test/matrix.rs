@@ -19,7 +19,7 @@ pub fn of<'a>(kind: Kind, tested: impl IntoIterator<Item = &'a Named>) -> Vec<&'
 
 /// The checks of a kind that were made.
 pub fn checks(kind: Kind, tested: &[&Named]) -> Vec<&'static Check> {
-    let is_asked = |check: &&Check| tested.iter().any(|named| named.tested.cell(check.name).is_some());
+    let is_asked = |check: &&Check| tested.iter().any(|named| named.tested.cell(&check.name).is_some());
     CHECKS.iter().filter(|check| kind.has(check)).filter(is_asked).collect()
 }
 
@@ -28,11 +28,11 @@ fn pages_of(kind: Kind, tested: &[&Named], width: usize) -> Vec<String> {
     let several = tested.iter().any(|named| named.tested.profile != tested[0].tested.profile);
     // Two lines of heading, then the cells.
     let titles: Vec<String> =
-        ["", ""].into_iter().chain(checks.iter().map(|check| check.title)).map(str::to_owned).collect();
+        ["", ""].into_iter().chain(checks.iter().map(|check| check.title.as_str())).map(str::to_owned).collect();
     let column = |named: &&Named| -> Vec<String> {
         let second = if several { &named.tested.profile } else { &named.version };
         let head = [style(&named.tested.product).bold().to_string(), second.clone()];
-        head.into_iter().chain(checks.iter().map(|check| painted(named, check.name))).collect()
+        head.into_iter().chain(checks.iter().map(|check| painted(named, &check.name))).collect()
     };
     let widest = |column: &[String]| column.iter().map(|cell| measure_text_width(cell)).max().unwrap_or(0);
     let mut pages: Vec<Vec<Vec<String>>> = Vec::new();

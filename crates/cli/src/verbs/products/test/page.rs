@@ -113,8 +113,8 @@ fn matrix(kind: Kind, of: &[&Named], page: &mut String) -> std::fmt::Result {
     let names = of.iter().map(|named| named.tested.product.clone());
     let mut rows = vec![std::iter::once(String::new()).chain(names).collect()];
     for check in matrix::checks(kind, of) {
-        let cells = of.iter().map(|named| escape(&words(named, check.name)));
-        rows.push(std::iter::once(check.title.to_owned()).chain(cells).collect());
+        let cells = of.iter().map(|named| escape(&words(named, &check.name)));
+        rows.push(std::iter::once(check.title.clone()).chain(cells).collect());
     }
     table(&rows, page)
 }
@@ -128,10 +128,10 @@ fn details(of: &[&Named], page: &mut String) -> std::fmt::Result {
             writeln!(page, "{}", wrapped(&item, WIDTH, 2))?;
         }
     }
-    for check in CHECKS {
+    for check in CHECKS.iter() {
         let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
         for named in of {
-            let Some(found) = named.tested.cell(check.name) else { continue };
+            let Some(found) = named.tested.cell(&check.name) else { continue };
             let (Some(note), false) = (&found.note, found.verdict == Verdict::Absent) else { continue };
             let text = format!("{}: {}", escape(&found.says), escape(note));
             match notes.iter_mut().find(|(other, _)| *other == text) {

@@ -61,7 +61,7 @@ fn results(tested: &ProductReport) -> Vec<String> {
     }
     let of = |wanted: Verdict, text: fn(&str, &Cell) -> String| -> Vec<String> {
         let cells = tested.cells.iter().filter(|(_, cell)| cell.verdict == wanted);
-        cells.map(|(name, cell)| text(check(name).map_or(name.as_str(), |check| check.title), cell)).collect()
+        cells.map(|(name, cell)| text(check(name).map_or(name.as_str(), |check| &check.title), cell)).collect()
     };
     let explained = |title: &str, cell: &Cell| {
         let note = cell.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();

@@ -80,7 +80,7 @@ impl Record {
     /// Nothing found yet.
     pub fn begin(absent: Vec<Absent>, never_fetched: BTreeMap<String, Vec<String>>, only: &[String]) -> Record {
         let environment = weir_vitals::environment();
-        let is_asked = |check: &&Check| only.is_empty() || only.iter().any(|name| name == check.name);
+        let is_asked = |check: &&Check| only.is_empty() || only.contains(&check.name);
         Record {
             schema: SCHEMA,
             weir: env!("CARGO_PKG_VERSION").to_owned(),

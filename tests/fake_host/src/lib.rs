@@ -1,5 +1,5 @@
 //! A host for tests: it starts no process and writes no file. It records every call in order, and the test defines the results.
-//! The tests of `weir-lab` call it.
+//! Tests of hosts, of the lab and of the command line use it.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -17,15 +17,19 @@ use weir_model::product::Signal;
 use weir_model::record::{Role, RoleUsage};
 use weir_vitals::{Plan, Watched, Window};
 
-use crate::clock::{Clock, SystemClock};
-use crate::files::FileError;
-use crate::host::{
-    Disturbance, Ended, Host, HostError, HostFacts, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec, Sampler,
+use weir_host::files::FileError;
+use weir_host::ports::{self, NoPort};
+use weir_host::role::RoleError;
+use weir_host::supervisor::StartError;
+use weir_host::{
+    Clock, Disturbance, Ended, Host, HostError, HostFacts, Process, ProgramSpec, ReceiveError, RoleProcess, RoleSpec,
+    Sampler, SystemClock,
 };
-use crate::lock::locked;
-use crate::ports::{self, NoPort};
-use crate::role::RoleError;
-use crate::supervisor::StartError;
+
+/// The value behind a lock that no test poisons.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no thread panicked with it")
+}
 
 /// How a started program behaves.
 #[derive(Default)]
@@ -266,7 +270,7 @@ impl Sampler for FakeSampler {
             ..RoleUsage::default()
         };
         let usage = self.0.iter().map(usage).collect();
-        Ok(Window { usage, series: Vec::new(), owners: Vec::new(), length_s: 1.0, own_cpu_us: 0, late_s: 0.0 })
+        Ok(Window { usage, length_s: 1.0, ..Window::default() })
     }
 
     fn stop(self: Box<Self>) {}
