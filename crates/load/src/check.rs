@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use weir_model::coding::Coding;
-use weir_model::load::ErrorKind;
+use weir_model::load::{ErrorKind, LoadProtocol, RequestSpec};
 use weir_model::suite::Expect;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -26,6 +26,16 @@ pub(crate) struct Expectation {
 }
 
 impl Expectation {
+    /// What the right response to a request is. One to the method HEAD has no body.
+    pub(crate) fn of(request: &RequestSpec, protocol: LoadProtocol) -> Expectation {
+        let success = match protocol {
+            LoadProtocol::Http1 { .. } | LoadProtocol::Http2 { .. } => 200..400,
+            // Their answers say themselves whether they are errors.
+            _ => 0..u16::MAX,
+        };
+        Expectation::new(&request.expect, request.request.method != "HEAD", success)
+    }
+
     /// `body`: the response has a body to check. `success`: the right statuses if none is named.
     pub(crate) fn new(expect: &Expect, body: bool, success: Range<u16>) -> Expectation {
         let header = |(name, value): &(String, Option<String>)| {

@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 
 use weir_model::load::ErrorKind;
+use weir_net::TimerQueue;
 
 use super::pool::SlotId;
-use super::timer_wheel::{TimerQueue, TimerWheel};
+use super::timer_wheel::TimerWheel;
 use crate::clock::{MILLI, SECOND};
 use crate::plan::{Plan, Share};
 use crate::recorder::{Histo, histo};
@@ -25,7 +26,7 @@ pub(super) struct Connector {
     /// Slots that are connecting, by when that is overdue.
     pub timeouts: TimerWheel,
     /// Slots that may try again, by when.
-    pub backoffs: TimerQueue,
+    pub backoffs: TimerQueue<u32>,
     /// Slots that are up, by when their connection is too old; `None`: none ever is.
     pub ages: Option<TimerWheel>,
     at_once: u32,
@@ -170,12 +171,11 @@ fn backoff(fails: u8) -> u64 {
 mod tests {
     use super::*;
     use crate::plan::tests::spec;
-    use crate::protocol::Http1;
 
     fn connector(change: impl FnOnce(&mut Plan)) -> Connector {
         let mut spec = spec();
         spec.connections = 3;
-        let mut plan = Plan::new::<Http1>(&spec, &crate::capacity::Resources::unlimited()).unwrap();
+        let mut plan = Plan::new(&spec, &crate::capacity::Resources::unlimited()).unwrap();
         change(&mut plan);
         let mut connector = Connector::new(&plan, &plan.shares[0], 0);
         (0..3).for_each(|id| connector.enqueue(id));

@@ -24,20 +24,20 @@ mod transport;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use weir_model::load::{ErrorKind, Target};
 use weir_net::{Conn, Driver, Event, Handler, Io, Next, Task};
 
 use crate::clock::{MILLI, NEVER};
+use crate::controller::WorkerParts;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
 use crate::names::NameWatch;
 use crate::plan::{Plan, Share};
 use crate::protocol::{Protocol, Watches};
 use crate::reasons::Reasons;
-use crate::recorder::{Interval, Phase};
+use crate::recorder::Phase;
 use crate::shared::{Message, Ready, Shared};
 use busy_poll::BusyPoll;
 use connector::Connector;
@@ -46,7 +46,6 @@ use pacing::Pacing;
 pub(crate) use pool::Stream;
 use pool::{NO_SLOT, Pool, SlotId, SlotState};
 use recorder::Recorder;
-pub(crate) use transport::TlsCounters;
 use transport::Transport;
 
 /// How often timeouts, backoffs and the calling thread's requests are checked. A timeout may be late by this much.
@@ -98,16 +97,9 @@ pub(crate) struct Worker<P: Protocol> {
 }
 
 impl<P: Protocol> Worker<P> {
-    /// A worker at rest, for this driver. `spares` has intervals for later seconds.
-    pub(crate) fn new(
-        plan: Arc<Plan>,
-        protocol: P,
-        shared: Arc<Shared>,
-        share: Share,
-        messages: Sender<Message>,
-        spares: Receiver<Box<Interval>>,
-        driver: &impl Driver,
-    ) -> Worker<P> {
+    /// A worker at rest, for this driver.
+    pub(crate) fn new(parts: WorkerParts, protocol: P, driver: &impl Driver) -> Worker<P> {
+        let WorkerParts { plan, shared, share, messages, spares } = parts;
         let now = driver.now();
         Worker {
             protocol,

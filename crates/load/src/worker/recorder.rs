@@ -313,12 +313,11 @@ mod tests {
 
     use super::*;
     use crate::plan::tests::spec;
-    use crate::protocol::Http1;
 
     #[test]
     fn a_request_belongs_to_the_phase_in_which_it_was_due() {
         let spec = weir_model::load::LoadSpec { warmup_s: 1.0, duration_s: 1.0, ..spec() };
-        let plan = Plan::new::<Http1>(&spec, &crate::capacity::Resources::unlimited()).unwrap();
+        let plan = Plan::new(&spec, &crate::capacity::Resources::unlimited()).unwrap();
         let ((messages, received), (_spare, spares)) = (channel(), channel());
         let driver = weir_net::sim::World::new(1).driver("client");
         let mut recorder = Recorder::new(&plan, 0, 0, messages, spares);

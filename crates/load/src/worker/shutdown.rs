@@ -109,7 +109,7 @@ impl<P: Protocol> Worker<P> {
             by_connection: self.by_connection(),
             used: self.connector.used,
             min_streams: self.pool.min_streams,
-            tls: self.transport.tls.as_ref().map(|layer| layer.counters.clone()),
+            tls: self.transport.tls.as_ref().map(|layer| (layer.counters.clone(), layer.times.clone())),
             watches: self.watches.clone(),
             cpu_us: (cpu.user_us, cpu.system_us),
             busy_poll_us,

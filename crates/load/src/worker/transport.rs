@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use weir_model::load::{Endpoint, ErrorKind, ProxyVersion};
+use weir_model::load::{Endpoint, ErrorKind, ProxyVersion, TlsResult};
 use weir_net::Io;
 use weir_wire::proxy_protocol;
 use weir_wire::tls::{ClientConfig, KeyKind, Scratch, Session, TlsError, TlsEvent};
@@ -38,40 +38,19 @@ pub(super) struct TlsLayer {
     scratch: Scratch,
     /// Records, for as long as it takes to send them.
     records: Vec<u8>,
-    pub counters: TlsCounters,
-}
-
-/// The TLS statistics of one thread.
-#[derive(Debug, Clone)]
-pub(crate) struct TlsCounters {
-    pub handshakes: u64,
-    pub resumed: u64,
-    pub failed: u64,
-    pub versions: BTreeMap<&'static str, u64>,
-    pub suites: BTreeMap<&'static str, u64>,
-    pub groups: BTreeMap<&'static str, u64>,
-    pub keys: BTreeMap<&'static str, u64>,
+    pub counters: TlsResult,
     /// Times from connected to negotiated.
     pub times: Histo,
 }
 
 impl Transport {
     pub(super) fn new(plan: &Plan) -> Transport {
-        let counters = || TlsCounters {
-            handshakes: 0,
-            resumed: 0,
-            failed: 0,
-            versions: BTreeMap::new(),
-            suites: BTreeMap::new(),
-            groups: BTreeMap::new(),
-            keys: BTreeMap::new(),
-            times: histo(),
-        };
         let layer = |tls: &crate::tls::TlsPlan| TlsLayer {
             configs: plan.targets.iter().map(|_| tls.config.for_thread()).collect(),
             scratch: Scratch::new(),
             records: Vec::new(),
-            counters: counters(),
+            counters: TlsResult::default(),
+            times: histo(),
         };
         Transport { tls: plan.tls.as_ref().map(|tls| Box::new(layer(tls))), out: Vec::new(), gathering: NO_SLOT }
     }
@@ -237,23 +216,23 @@ impl<P: Protocol> Worker<P> {
         let (Some(layer), Some(negotiated)) = (&mut self.transport.tls, negotiated) else {
             return;
         };
-        if let Alpn::Required(name) = P::ALPN
+        if let Some(Alpn::Required(name)) = self.plan.tls.as_ref().map(|tls| tls.alpn)
             && negotiated.alpn.as_deref() != Some(name)
         {
             let detail = format!("the peer speaks TLS and does not offer the load's protocol in it (ALPN {name})");
             self.handshake_failed(io, id, ErrorKind::Tls, detail, now);
             return;
         }
+        layer.times.saturating_record(now.saturating_sub(slot.connected_at));
         let counters = &mut layer.counters;
-        counters.times.saturating_record(now.saturating_sub(slot.connected_at));
         counters.handshakes += 1;
         counters.resumed += u64::from(negotiated.resumed);
-        *counters.versions.entry(negotiated.version.as_str()).or_default() += 1;
-        *counters.suites.entry(negotiated.suite).or_default() += 1;
+        count(&mut counters.versions, negotiated.version.as_str());
+        count(&mut counters.suites, negotiated.suite);
         if let Some(group) = negotiated.group {
-            *counters.groups.entry(group).or_default() += 1;
+            count(&mut counters.groups, group);
         }
-        *counters.keys.entry(negotiated.peer_key.map_or("other", KeyKind::as_str)).or_default() += 1;
+        count(&mut counters.keys, negotiated.peer_key.map_or("other", KeyKind::as_str));
         self.begin_session(io, id, now);
     }
 
@@ -280,6 +259,14 @@ impl<P: Protocol> Worker<P> {
             session.close(&mut layer.records);
             self.send_records(io, id);
         }
+    }
+}
+
+/// Counts a connection under a name. Only the first one allocates.
+fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+    match counts.get_mut(name) {
+        Some(count) => *count += 1,
+        None => drop(counts.insert(name.to_owned(), 1)),
     }
 }
 

@@ -148,6 +148,24 @@ impl Dialect for Juno {
     fn malformed(&self, _: &str, _: &mut Vec<u8>) {}
 }
 
+/// One request and what it needs.
+struct One<'a> {
+    request: &'a Message<'a>,
+    id: &'a Id,
+    shard: &'a mut Shard,
+    hash: u64,
+    key: &'a [u8],
+    now: Now,
+    lie: Option<Lie>,
+}
+
+impl One<'_> {
+    /// Whether it says that it has written, and has not.
+    fn loses(&self) -> bool {
+        self.lie == Some(Lie::Lose)
+    }
+}
+
 /// Appends a response. Namespace and key come back, and the value only if `payload` has it.
 fn respond(request: &Message<'_>, status: Status, meta: Meta<'_>, payload: Payload<'_>, out: &mut Vec<u8>) {
     let response = Message {

@@ -117,8 +117,7 @@ impl Dialect for Memcached {
             Command::Delete { key, .. } => {
                 let (mut shard, hash) = store.lock(key);
                 let lose = lie == Some(Lie::Lose);
-                let was_there =
-                    if lose { shard.get(hash, key, now).is_some() } else { shard.remove(hash, key, now).is_some() };
+                let was_there = shard.remove_unless(lose, hash, key, now).is_some();
                 say(if was_there { Reply::Deleted } else { Reply::NotFound }, out);
                 answered.lied = lose && was_there;
             }
@@ -178,16 +177,7 @@ fn get(store: &Items, now: Now, lie: Option<Lie>, (keys, cas): (Words<'_>, bool)
     let mut answered = Answered { hit: Some(false), ..Answered::default() };
     for key in keys {
         let (mut shard, hash) = store.lock(key);
-        let mut lied = false;
-        let mut found = None;
-        if lie == Some(Lie::Stale)
-            && let Some(former) = shard.former(hash, key, now)
-        {
-            (found, lied) = (former, true);
-        }
-        if !lied {
-            found = shard.get(hash, key, now).map(|record| &*record);
-        }
+        let (found, lied) = shard.read(hash, key, now, lie == Some(Lie::Stale));
         answered.lied |= lied;
         let Some(Record { value, meta, .. }) = found else { continue };
         say(Reply::Value { key, flags: meta.flags, cas: cas.then_some(meta.version), data: value }, out);

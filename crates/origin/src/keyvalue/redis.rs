@@ -146,9 +146,7 @@ impl Dialect for Redis {
                 let (mut removed, lose) = (0, lie == Some(Lie::Lose));
                 for key in keys.flatten() {
                     let (mut shard, hash) = store.lock(key);
-                    let was_there =
-                        if lose { shard.get(hash, key, now).is_some() } else { shard.remove(hash, key, now).is_some() };
-                    removed += i64::from(was_there);
+                    removed += i64::from(shard.remove_unless(lose, hash, key, now).is_some());
                 }
                 encode::integer(out, removed);
                 Answered { lied: lose && removed > 0, ..Answered::default() }
@@ -198,16 +196,7 @@ impl Redis {
     #[inline]
     fn get(&self, store: &Store<()>, now: Now, lie: Option<Lie>, key: &[u8], out: &mut Vec<u8>) -> Answered {
         let (mut shard, hash) = store.lock(key);
-        let mut lied = false;
-        let mut found = None;
-        if lie == Some(Lie::Stale)
-            && let Some(former) = shard.former(hash, key, now)
-        {
-            (found, lied) = (former, true);
-        }
-        if !lied {
-            found = shard.get(hash, key, now).map(|record| &*record);
-        }
+        let (found, lied) = shard.read(hash, key, now, lie == Some(Lie::Stale));
         match found {
             Some(record) => encode::bulk(out, &record.value),
             None => encode::null(out, self.version),

@@ -137,6 +137,16 @@ impl<M: Clone, X: Default> Shard<M, X> {
         Some(former.record.as_ref().filter(|record| record.is_live(now)))
     }
 
+    /// What a read finds; `stale`: what it would have found before the last write, where that is known. Also returns whether
+    /// it is that.
+    #[inline]
+    pub(crate) fn read(&mut self, hash: u64, key: &[u8], now: Now, stale: bool) -> (Option<&Record<M>>, bool) {
+        if stale && self.former(hash, key, now).is_some() {
+            return (self.former(hash, key, now).flatten(), true);
+        }
+        (self.get(hash, key, now).map(|record| &*record), false)
+    }
+
     /// Writes a record.
     #[inline]
     pub(crate) fn put(&mut self, hash: u64, key: &[u8], value: &[u8], expires: u64, meta: M, now: Now) {
@@ -163,6 +173,11 @@ impl<M: Clone, X: Default> Shard<M, X> {
         self.keep_former(hash, key, now);
         let found = self.records.find_entry(hash, |record| *record.key == *key).ok()?;
         Some(found.remove().0).filter(|record| record.is_live(now))
+    }
+
+    /// The same; `lose`: it only seems so.
+    pub(crate) fn remove_unless(&mut self, lose: bool, hash: u64, key: &[u8], now: Now) -> Option<Record<M>> {
+        if lose { self.get(hash, key, now).cloned() } else { self.remove(hash, key, now) }
     }
 
     /// Remembers what a key holds, before it is written.

@@ -3,7 +3,7 @@
 use weir_wire::juno::{Message, Meta, Opcode, Payload, Status};
 
 use super::{
-    About, Answered, Context, DEFAULT_TTL, HANDLING, Id, Juno, Lie, Now, Record, Shard, after, expires_s, is_valid,
+    About, Answered, Context, DEFAULT_TTL, HANDLING, Id, Juno, Lie, Now, One, Record, after, expires_s, is_valid,
     payload, refuse, respond, stored_key, ttl,
 };
 
@@ -22,17 +22,6 @@ pub(super) fn answer(request: &Message<'_>, context: Context<'_, Juno>, out: &mu
         Opcode::DESTROY => one.destroy(out),
         _ => refuse(request, Status::NOT_SUPPORTED, out),
     }
-}
-
-/// One request and what it needs.
-struct One<'a> {
-    request: &'a Message<'a>,
-    id: &'a Id,
-    shard: &'a mut Shard,
-    hash: u64,
-    key: &'a [u8],
-    now: Now,
-    lie: Option<Lie>,
 }
 
 impl One<'_> {
@@ -89,7 +78,7 @@ impl One<'_> {
             (_, None) => (about(1, now.s(), *id), after(now, if asked == 0 { DEFAULT_TTL } else { asked })),
         };
         let written = Record::new(expires, about.clone());
-        let lose = self.lie == Some(Lie::Lose);
+        let lose = self.loses();
         let ends = Lie::expires(self.lie, expires, now);
         if !lose {
             self.shard.put(self.hash, self.key, request.payload.data, ends, about, now);
@@ -101,11 +90,8 @@ impl One<'_> {
 
     fn destroy(&mut self, out: &mut Vec<u8>) -> Answered {
         let One { request, id, now, .. } = *self;
-        let lose = self.lie == Some(Lie::Lose);
-        let there = self.shard.get(self.hash, self.key, now).map(|record| record.expires);
-        if !lose {
-            self.shard.remove(self.hash, self.key, now);
-        }
+        let lose = self.loses();
+        let there = self.shard.remove_unless(lose, self.hash, self.key, now).map(|record| record.expires);
         let meta = Meta {
             handling: HANDLING,
             request_id: Some(id),

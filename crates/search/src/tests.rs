@@ -1,11 +1,31 @@
+use weir_model::At;
 use weir_model::load::{Counts, OfferedRate, Quantiles, Target};
 use weir_model::suite::{Expect, Request};
-use weir_net::sim::{Link, World};
+use weir_net::sim::{Link, SimDriver, World};
 
 use super::*;
-use crate::load_tasks;
-use crate::tests::drive;
-use crate::tests::script::{Do, Server};
+use script::{Do, Server};
+use weir_load::{LoadTasks, load_tasks};
+
+#[path = "../../load/tests/common/script.rs"]
+mod script;
+
+/// Runs a load to its end in a world.
+fn drive(world: &World, load: LoadTasks<SimDriver>) -> Result<LoadResult, LoadError> {
+    let LoadTasks { mut controller, workers } = load;
+    for make in workers {
+        let driver = world.driver("client");
+        let task = make(&driver);
+        world.add_task(driver, task);
+    }
+    loop {
+        let now = At { mono_ns: world.now(), unix_ns: world.unix_now() };
+        match controller.turn(now, &StopFlag::new(), &mut |_| ())? {
+            weir_net::Next::Poll(until) => world.run_to(until.unwrap_or_default()),
+            weir_net::Next::Over => return controller.finish(&mut |_| ()),
+        }
+    }
+}
 
 fn order() -> LoadSpec {
     let request = Request { method: "GET".into(), path: "/".into(), headers: vec![], body: vec![] };

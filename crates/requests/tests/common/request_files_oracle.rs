@@ -1,9 +1,9 @@
 //! Properties of the readers of files with requests: recordings, lists of targets and of times, and feeds. The fuzz target and the
 //! stable tests share them.
 
-use weir_load::recorded::{self, Format};
-use weir_load::template::Template;
-use weir_load::{feed, replay, targets};
+use weir_requests::recorded::{self, Format};
+use weir_requests::template::Template;
+use weir_requests::{feed, replay, targets};
 
 /// Checks one input.
 ///

@@ -1,24 +1,17 @@
-//! Searches for the highest open rate that meets conditions, such as `p99<5ms, errors<0.1%`. `weir load --find-max` and
-//! `weir client` call it.
+//! Searches for the highest open rate that meets conditions, such as `p99<5ms, errors<0.1%`.
 //!
-//! [`find_max`] runs one load after another. [`strategy`] chooses the next rate from the results so far and does not
-//! know loads; [`mod@judge`] decides whether a load's result meets the conditions.
+//! [`find_max`] runs one load after another. `strategy` chooses the next rate from the results so far and does not know loads;
+//! `judge` decides whether a load's result meets the conditions. This crate does not know how a load is made.
 
 use std::time::Duration;
 
+use weir_load::{Gate, LoadError, Outputs, Progress, StopFlag};
 use weir_model::Condition;
 use weir_model::load::{
     LoadResult, LoadSpec, Names, Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult,
 };
 use weir_model::suite::{Arrivals, LoadKind};
 
-use crate::error::LoadError;
-use crate::gate::Gate;
-use crate::output::{Outputs, span_s};
-use crate::progress::Progress;
-use crate::run;
-use crate::stop::StopFlag;
-use crate::threads;
 use judge::{Judgement, judge};
 use strategy::{Next, Strategy, WindowOutcome};
 
@@ -59,7 +52,7 @@ pub enum SearchProgress {
 /// Think times are ignored.
 ///
 /// # Errors
-/// The error of [`crate::run()`] for the first trial that could not run, or a specification or options that do not
+/// The error of [`weir_load::run()`] for the first trial that could not run, or a specification or options that do not
 /// describe a search. A stop is not an error: the result has what was found until then.
 pub fn find_max(
     spec: &LoadSpec,
@@ -139,15 +132,15 @@ impl SearchBench for Machine<'_> {
     ) -> Result<LoadResult, LoadError> {
         let none = Outputs::default();
         let outputs = if kind == ProbeKind::Confirm { self.outputs } else { &none };
-        run::run_gated(spec, outputs, self.gate, self.stop, &mut |news| progress(SearchProgress::Load(news)))
+        weir_load::run_gated(spec, outputs, self.gate, self.stop, &mut |news| progress(SearchProgress::Load(news)))
     }
 
     fn now(&self) -> u64 {
-        threads::now()
+        weir_net::monotonic_ns()
     }
 
     fn sleep(&mut self, time: Duration) {
-        threads::sleep(time);
+        std::thread::sleep(time);
     }
 }
 
@@ -299,6 +292,11 @@ impl<'a> Search<'a> {
             confirmation: self.confirmation,
         }
     }
+}
+
+/// Seconds between two times of a bench's clock.
+fn span_s(from: u64, to: u64) -> f64 {
+    Duration::from_nanos(to.saturating_sub(from)).as_secs_f64()
 }
 
 /// Whether client or target limited this rate: the client, if it was at its own limit in most of the failed trials.

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-#[path = "../common/request_files_oracle.rs"]
+#[path = "common/request_files_oracle.rs"]
 mod request_files_oracle;
-#[path = "../common/template_oracle.rs"]
+#[path = "common/template_oracle.rs"]
 mod template_oracle;
 
 #[test]

@@ -5,7 +5,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use regex::bytes::Regex;
-use weir_load::template::Template;
+use weir_requests::template::Template;
 
 /// Checks one input.
 ///

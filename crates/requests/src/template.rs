@@ -1,5 +1,4 @@
-//! Templates: texts with fields that are filled in for each request, for paths, header values and bodies. Used by
-//! `protocol::http_template`, and by `weir load` to check its flags.
+//! Templates: texts with fields that are filled in for each request, for paths, header values and bodies.
 //!
 //! ```text
 //! template = { text | "{{{{" | field }
@@ -67,7 +66,7 @@ enum Piece {
 
 impl Template {
     /// A template of literal text, in which braces have no meaning.
-    pub(crate) fn text(text: &[u8]) -> Template {
+    pub fn text(text: &[u8]) -> Template {
         let mut template = Template::default();
         template.push_text(text);
         template
@@ -79,12 +78,12 @@ impl Template {
     }
 
     /// Whether it begins with literal text.
-    pub(crate) fn begins_with_text(&self) -> bool {
+    pub fn begins_with_text(&self) -> bool {
         matches!(self.pieces.first(), Some(Piece::Text(_)))
     }
 
     /// Appends literal text.
-    pub(crate) fn push_text(&mut self, text: &[u8]) {
+    pub fn push_text(&mut self, text: &[u8]) {
         match self.pieces.last_mut() {
             _ if text.is_empty() => {}
             Some(Piece::Text(last)) => last.extend_from_slice(text),
@@ -93,7 +92,7 @@ impl Template {
     }
 
     /// Appends another template.
-    pub(crate) fn push(&mut self, other: &Template) {
+    pub fn push(&mut self, other: &Template) {
         for piece in &other.pieces {
             match piece {
                 Piece::Text(text) => self.push_text(text),
@@ -130,7 +129,7 @@ impl Template {
 
     /// Sample texts that together contain every kind of byte that it can render: each field once with each of its
     /// texts, while the others have their first. One digit or letter stands for all random ones.
-    pub(crate) fn samples(&self) -> Vec<Vec<u8>> {
+    pub fn samples(&self) -> Vec<Vec<u8>> {
         let texts: Vec<Option<Vec<&[u8]>>> = self.pieces.iter().map(Piece::texts).collect();
         let render = |chosen: usize, choice: usize| {
             let mut out = Vec::new();
@@ -205,7 +204,7 @@ fn decimals(number: u64) -> usize {
 }
 
 /// Appends a number in decimal, padded with zeros to `width` digits.
-pub(crate) fn put_decimal(out: &mut Vec<u8>, mut number: u64, width: usize) {
+pub fn put_decimal(out: &mut Vec<u8>, mut number: u64, width: usize) {
     // 2^64 has 20 digits, and no width is larger.
     let mut digits = [b'0'; parse::WIDEST];
     let mut first = digits.len();
