@@ -8,7 +8,7 @@ mod codec;
 mod frame;
 mod names;
 
-pub use codec::{Message, Meta, Payload, Source};
+pub use codec::{Message, Meta, Payload};
 pub use frame::{MessageFrame, Reader};
 pub use names::{Opcode, Status};
 
@@ -55,7 +55,4 @@ pub enum EncodeError {
     /// A value is 4 GiB long or longer.
     #[error("the value is longer than a message can be")]
     LongValue,
-    /// The source's name is longer than 127 bytes, or another name longer than 250.
-    #[error("a name in the metadata is longer than 127 (source) or 250 bytes (others)")]
-    LongName,
 }

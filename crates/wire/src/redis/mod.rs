@@ -15,7 +15,7 @@ mod value;
 
 pub use command::{Command, Condition, Expiry, Words};
 pub use frame::{ReplyFrame, ReplyReader, RequestFrame, RequestReader};
-pub use value::{ErrorReply, Items, Value};
+pub use value::{Items, Value};
 
 /// Version of the protocol, which a connection chooses with `HELLO`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -298,10 +298,6 @@ impl Traffic {
         Ok(())
     }
 
-    pub(super) fn sealed_len(&self, plain: usize) -> usize {
-        plain + plain.div_ceil(PLAIN_MOST) * self.tx.overhead()
-    }
-
     /// Appends close_notify, once.
     pub(super) fn close(&mut self, out: &mut Vec<u8>) {
         if !self.closed {

@@ -157,15 +157,6 @@ impl Session {
         }
     }
 
-    /// Bytes that [`Session::write`] appends for the given plaintext length; 0 before [`TlsEvent::Ready`]. A key
-    /// update, which precedes one record in eight million, is not included.
-    pub fn sealed_len(&self, plain: usize) -> usize {
-        match &self.0 {
-            State::Traffic(traffic) => traffic.sealed_len(plain),
-            _ => 0,
-        }
-    }
-
     /// Appends close_notify, once. Nothing more can be written then, but the peer's data can still be read. Before
     /// the handshake is done nothing is appended, and the session is over.
     pub fn close(&mut self, out: &mut Vec<u8>) {
