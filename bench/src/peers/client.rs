@@ -1,5 +1,5 @@
 //! The load generators: how each is started so that all do nearly the same work, how they differ, and how to read the
-//! number of requests from their output. Called by [`super::trial`], [`super::requests`] and [`super::profile`].
+//! number of requests from their output.
 
 use std::path::PathBuf;
 

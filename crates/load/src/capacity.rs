@@ -1,4 +1,4 @@
-//! Checks that the host has the descriptors and local ports that a load needs. Called by `plan` before the load starts.
+//! Checks that the host has the descriptors and local ports that a load needs.
 //!
 //! Four values identify a connection: source address and port, target address and port. One source address can have as
 //! many connections to one target as `net.ipv4.ip_local_port_range` has ports, about 28,000 by default. All of

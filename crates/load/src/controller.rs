@@ -16,11 +16,11 @@ use crate::capacity::Resources;
 use crate::clock::{MILLI, NEVER};
 use crate::detail::{Detail, Distributions};
 use crate::error::LoadError;
+use crate::interval::{Interval, Phase};
 use crate::output::{self, Outputs, Sinks, span_s};
 use crate::plan::{Plan, Share};
 use crate::progress::Progress;
 use crate::protocol::{Http1, Http2, Instance, Juno, Memcached, Protocol, Redis};
-use crate::recorder::{Interval, Phase};
 use crate::result::{self, Span};
 use crate::shared::{Message, Ready, Shared, WorkerResult};
 use crate::stop::StopFlag;
@@ -435,7 +435,7 @@ impl<D: Driver + 'static> LoadTasks<D> {
     pub(crate) fn of<P: Protocol>(options: LoadOptions<'_>) -> Result<LoadTasks<D>, LoadError> {
         let LoadOptions { spec, resources, nonce, preloaded, now, .. } = options;
         let plan = Plan::new(spec, resources)?;
-        let mut protocol = P::new(spec, Instance { nonce, now }).map_err(LoadError::Order)?;
+        let mut protocol = P::new(spec, Instance { nonce, now }).map_err(LoadError::InvalidSpec)?;
         if let Some(took) = preloaded {
             protocol.preloaded(took);
         }

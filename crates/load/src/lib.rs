@@ -1,4 +1,4 @@
-//! The load generator. `weir client` and `weir load` call it.
+//! The load generator.
 //!
 //! [`run`] takes a [`LoadSpec`](weir_model::load::LoadSpec) and returns a [`LoadResult`](weir_model::load::LoadResult). Worker
 //! threads make the load, each with its own connections and I/O driver; on the path of a request nothing is shared, locked or
@@ -67,7 +67,6 @@
 mod aggregate;
 mod backlog;
 mod capacity;
-mod check;
 mod clock;
 mod codings;
 mod controller;
@@ -77,26 +76,27 @@ mod error;
 mod gate;
 mod generator;
 mod headers;
+mod interval;
 mod keyvalue;
 mod merge;
-mod names;
 mod output;
 mod plan;
 mod preload;
 mod progress;
 mod protocol;
 mod reasons;
-mod recorder;
+mod request_ids;
+mod response_check;
 mod result;
 mod run;
 mod schedule;
 mod shared;
+mod spec_check;
 mod stop;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod tls;
-mod validate;
 mod worker;
 
 pub use capacity::{probe, threads_of_clients};

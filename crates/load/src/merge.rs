@@ -21,9 +21,9 @@ use weir_model::load::{
 
 use crate::clock::MILLI;
 use crate::error::LoadError;
+use crate::interval::{Histo, Merged, Own, USUAL_STATUS, add, histo, quantiles};
 use crate::output::{self, LogInterval, Outputs, TAGS};
 use crate::preload::add_tls;
-use crate::recorder::{Histo, Merged, Own, USUAL_STATUS, add, histo, quantiles};
 use crate::result::{
     BY_CONNECTION, OWN_LAG, OWN_LATENCY, STATUS_TAG, add_codings, request_tag, status_tag, sum_of, with_latencies,
     with_usual,
@@ -108,7 +108,7 @@ struct Key {
 /// The sums of everything but distributions and rows.
 fn counts(clients: &[ClientOutput]) -> Result<LoadResult, LoadError> {
     let Some((first, others)) = clients.split_first() else {
-        return Err(LoadError::Order("no client's output to merge; expected: one at least".to_owned()));
+        return Err(LoadError::InvalidSpec("no client's output to merge; expected: one at least".to_owned()));
     };
     let mut sum = first.result.clone();
     for other in others {

@@ -9,14 +9,14 @@ use weir_model::suite::LoadKind;
 use weir_net::{Address, DescriptorKind};
 
 use crate::capacity::{self, Resources};
-use crate::check::Expectation;
 use crate::clock::from_secs;
 use crate::error::LoadError;
 use crate::generator::Choices;
-use crate::recorder::Kinds;
+use crate::interval::Kinds;
+use crate::response_check::Expectation;
 use crate::schedule::{self, Bursts, Timetable};
+use crate::spec_check;
 use crate::tls::TlsPlan;
-use crate::validate;
 
 /// Connections that one thread, and all threads together, make at a time: few enough for any listen queue that is not
 /// tiny.
@@ -103,7 +103,7 @@ impl Plan {
     /// # Errors
     /// A mistake in the specification, or a resource that the host lacks.
     pub(crate) fn new(spec: &LoadSpec, resources: &Resources) -> Result<Plan, LoadError> {
-        validate::check(spec).map_err(LoadError::Order)?;
+        spec_check::check(spec).map_err(LoadError::InvalidSpec)?;
         let wished = match spec.threads {
             0 => spec.cpus.len().max(1) as u32,
             n => n,
@@ -116,12 +116,12 @@ impl Plan {
         let mut all_threads = whole.threads;
         if threads > shares.len() as u32 {
             if let Some(part) = spec.part {
-                return Err(LoadError::Order(too_few_threads(part, threads, connections(&shares))));
+                return Err(LoadError::InvalidSpec(too_few_threads(part, threads, connections(&shares))));
             }
             all_threads = threads;
             shares = self::shares(spec, threads, Part { first_thread: 0, threads });
         }
-        schedule::check_arrivals(&spec.kind, all_threads).map_err(LoadError::Order)?;
+        schedule::check_arrivals(&spec.kind, all_threads).map_err(LoadError::InvalidSpec)?;
         let warmup = if spec.kind.has_warmup() { from_secs(spec.warmup_s) } else { 0 };
         let length = from_secs(spec.duration_s);
         let duration = match spec.kind {
@@ -134,7 +134,7 @@ impl Plan {
         Ok(Plan {
             targets: planned_targets(spec, connections(&shares), resources.ports)?,
             choices: Arc::new(Choices::new(&spec.requests, spec.targets.len())),
-            tls: TlsPlan::new(spec).map_err(LoadError::Order)?,
+            tls: TlsPlan::new(spec).map_err(LoadError::InvalidSpec)?,
             expectations: spec.requests.iter().map(expectation).collect(),
             timetable: Timetable::new(&spec.kind, warmup, length),
             bursts: spec.bursts.map(Bursts::from),

@@ -1,4 +1,4 @@
-//! Writes the keys that a key-value load begins with, by a counted load of its own. Called by `run`.
+//! Writes the keys that a key-value load begins with, by a counted load of its own.
 
 use weir_model::keyvalue::{KeyChoice, KeyValue, Mix, Operation};
 use weir_model::load::{LONGEST_S, LoadResult, LoadSpec, RequestSpec, TlsResult};

@@ -1,4 +1,4 @@
-//! Builds the record of a load from the totals and the final reports of the workers. Called by `run`.
+//! Builds the record of a load from the totals and the final reports of the workers.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::aggregate::Aggregate;
 use crate::clock::{MILLI, from_secs};
 use crate::counts::happened;
 use crate::headers::HeaderWatch;
+use crate::interval::{EventCounts, Histo, Merged, Own, StatusLatency, USUAL_STATUS, add, histo, quantiles};
 use crate::output::{LogInterval, span_s};
 use crate::plan::Plan;
 use crate::preload::add_tls;
 use crate::reasons::Reasons;
-use crate::recorder::{EventCounts, Histo, Merged, Own, StatusLatency, USUAL_STATUS, add, histo, quantiles};
 use crate::shared::WorkerResult;
 
 /// The time of the window.
@@ -199,7 +199,7 @@ pub(crate) const STATUS_TAG: &str = "status-";
 /// The tag of the mean latencies of connections.
 pub(crate) const BY_CONNECTION: &str = "by-connection";
 
-/// The tags of [`crate::recorder::Own`].
+/// The tags of [`crate::interval::Own`].
 pub(crate) const OWN_LAG: &str = "own-lag";
 pub(crate) const OWN_LATENCY: &str = "own-latency";
 

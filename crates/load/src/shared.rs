@@ -10,8 +10,8 @@ use weir_model::load::{ConnectionSpread, ErrorKind, TlsResult};
 
 use crate::clock::NEVER;
 use crate::counts::RequestCounts;
+use crate::interval::{Histo, Interval, StatusLatency};
 use crate::protocol::Watches;
-use crate::recorder::{Histo, Interval, StatusLatency};
 
 /// The numbers. Times are of the run's clock.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! Turns the TLS options of a load into the configuration of `weir_wire`'s sessions, and reads the PEM files. Called by
-//! `plan`; it does not know connections.
+//! Turns the TLS options of a load into the configuration of `weir_wire`'s sessions, and reads the PEM files. It does
+//! not know connections.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,4 @@
 //! What a thread or process needs from its host before it drives sockets: descriptors, a CPU, exact timers, the time.
-//!
-//! The client, the origin and the drivers call it.
 
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};

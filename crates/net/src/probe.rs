@@ -1,6 +1,4 @@
 //! Finds out by trying which driver this host can run, and explains why not where the requested one does not work.
-//!
-//! The client and the origin call it once, before they make drivers.
 
 use std::fmt;
 use std::io;

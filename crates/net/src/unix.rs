@@ -1,6 +1,6 @@
 //! Listens on a Unix stream socket: abstract, or at a path that is free or was left behind by a dead server.
 //!
-//! The origin calls it. It does not know drivers.
+//! It does not know drivers.
 
 use std::fs;
 use std::io;

@@ -9,7 +9,7 @@
 //! the response that went over it), [`MAX_WAITING`] responses in the queue, holding at most
 //! [`MAX_PAYLOAD`] bytes of request bodies. Requests beyond that are refused as malformed.
 //!
-//! [`crate::http1`] calls it. This module does not know how bytes become requests.
+//! This module does not know how bytes become requests.
 
 use std::collections::VecDeque;
 use std::fmt::Display;

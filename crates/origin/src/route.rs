@@ -4,8 +4,7 @@
 //! and what is allowed. It never guesses: ignoring a mistyped `?delya=10ms` would silently falsify a measurement. For
 //! targets that must differ (to get past a cache, say) there is `x`, whose value means nothing.
 //!
-//! Targets are compared as bytes; nothing is percent-decoded. [`crate::resolve`] calls it. This module does not know
-//! methods, bodies or sockets.
+//! Targets are compared as bytes; nothing is percent-decoded. This module does not know methods, bodies or sockets.
 
 use std::fmt;
 use std::rc::Rc;

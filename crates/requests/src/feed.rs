@@ -1,4 +1,4 @@
-//! Reads a CSV file whose columns are fields of templates. `weir load --feed` calls it.
+//! Reads a CSV file whose columns are fields of templates.
 //!
 //! The first line names the columns; a field `{{NAME}}` of a request is filled in from its row (see [`crate::template`]).
 //! This module does not read the file itself.

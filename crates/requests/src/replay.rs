@@ -1,5 +1,4 @@
-//! Parses files of times at which requests are due, for [`weir_model::load::OfferedRate::Replay`]. `weir load --replay` calls
-//! it.
+//! Parses files of times at which requests are due, for [`weir_model::load::OfferedRate::Replay`].
 //!
 //! Each line has one time since the load's start: seconds (`12.5`) or a number with a unit (`12500ms`). Times ascend;
 //! equal ones are requests due together. Text after a `#` is ignored, and so are empty lines. This module does not read

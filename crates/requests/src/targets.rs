@@ -1,4 +1,4 @@
-//! Reads lists of targets as Vegeta has them, in its HTTP and its JSON format. `weir load --urls` calls it.
+//! Reads lists of targets as Vegeta has them, in its HTTP and its JSON format.
 //!
 //! The HTTP format has a line `METHOD URL` for each target, below it headers and `@FILE` with the body; the JSON format has an object
 //! a line. A target names its server, so it is no recording. This module opens no files, also not those of bodies, and does not

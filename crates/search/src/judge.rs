@@ -1,4 +1,4 @@
-//! Decides whether the result of a trial meets the conditions of a search, and how sure that is. Called by `search`.
+//! Decides whether the result of a trial meets the conditions of a search, and how sure that is.
 
 use weir_model::Condition;
 use weir_model::load::{ErrorKind, LoadResult};

@@ -164,11 +164,11 @@ impl<'a> Search<'a> {
         options: &'a SearchOptions,
         begun: u64,
     ) -> Result<Self, LoadError> {
-        check(conditions, options).map_err(LoadError::Order)?;
+        check(conditions, options).map_err(LoadError::InvalidSpec)?;
         if spec.part.is_some() {
             let why =
                 "a search by one of several clients, which do not know each other's results; expected: one client";
-            return Err(LoadError::Order(why.to_owned()));
+            return Err(LoadError::InvalidSpec(why.to_owned()));
         }
         Ok(Search {
             spec,

@@ -198,8 +198,9 @@ fn a_stop_ends_it_with_what_was_found() {
 
 #[test]
 fn a_trial_that_cannot_be_run_is_an_error() {
-    let (result, _) = search(&order(), &SearchOptions::default(), &mut |_, _, _| Err(LoadError::Order("so".into())));
-    assert!(matches!(result, Err(LoadError::Order(_))));
+    let (result, _) =
+        search(&order(), &SearchOptions::default(), &mut |_, _, _| Err(LoadError::InvalidSpec("so".into())));
+    assert!(matches!(result, Err(LoadError::InvalidSpec(_))));
 }
 
 #[test]

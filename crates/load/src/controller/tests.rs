@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::clock::SECOND;
+use crate::interval::Kinds;
 use crate::plan::tests::spec;
-use crate::recorder::Kinds;
 
 const START: u64 = 10 * SECOND;
 

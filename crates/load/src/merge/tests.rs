@@ -11,10 +11,10 @@ use crate::capacity::Resources;
 use crate::clock::SECOND;
 use crate::counts::RequestCounts;
 use crate::headers::HeaderWatch;
+use crate::interval::{Interval, Kinds, Phase};
 use crate::plan::Plan;
 use crate::protocol::Watches;
 use crate::reasons::Reasons;
-use crate::recorder::{Interval, Kinds, Phase};
 use crate::result::{Span, for_the_merge, result};
 use crate::shared::WorkerResult;
 
@@ -202,5 +202,5 @@ fn another_loads_client_is_refused() {
     let mut clients = two(folder.path());
     clients[1].result.offered_rate = Some(1.0);
     assert!(refused(&clients).contains("of another load"));
-    assert!(matches!(merge(&[], &Outputs::default()), Err(LoadError::Order(_))));
+    assert!(matches!(merge(&[], &Outputs::default()), Err(LoadError::InvalidSpec(_))));
 }

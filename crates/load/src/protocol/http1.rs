@@ -353,9 +353,9 @@ mod tests {
         }
     }
 
-    use crate::check::Expectation;
     use crate::protocol::Watches;
     use crate::reasons::Reasons;
+    use crate::response_check::Expectation;
     use crate::worker::Stream;
     use weir_model::load::Names;
 }

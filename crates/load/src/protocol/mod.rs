@@ -17,12 +17,12 @@ use std::time::Duration;
 
 use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec};
 
-use crate::check::Expectation;
 use crate::codings::CodingWatch;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
-use crate::names::NameWatch;
 use crate::reasons::Reasons;
+use crate::request_ids::NameWatch;
+use crate::response_check::Expectation;
 use crate::worker::Stream;
 use weir_wire::names::Name;
 

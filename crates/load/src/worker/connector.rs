@@ -1,5 +1,5 @@
 //! Decides which slot connects next and when: it has the queue, the limits on number and rate, the timeouts, and the
-//! backoff after failures. Called by `worker` and `worker::connections`; it does not touch sockets.
+//! backoff after failures. It does not touch sockets.
 
 use std::collections::VecDeque;
 
@@ -9,8 +9,8 @@ use weir_net::TimerQueue;
 use super::pool::SlotId;
 use super::timer_wheel::TimerWheel;
 use crate::clock::{MILLI, SECOND};
+use crate::interval::{Histo, histo};
 use crate::plan::{Plan, Share};
-use crate::recorder::{Histo, histo};
 
 /// The first backoff, and the longest.
 const BACKOFF: u64 = 10 * MILLI;

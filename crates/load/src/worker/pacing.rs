@@ -1,5 +1,4 @@
-//! Supplies the next request of a free stream and its due time. Called by `worker`, `worker::connections` and
-//! `worker::exchange`; it does not know connections.
+//! Supplies the next request of a free stream and its due time. It does not know connections.
 //!
 //! *Closed* and *counted* loads: a stream's next request is due when the stream is free, or when its think time is
 //! over; in a load of bursts also not before the next burst. *Open* loads: requests become due by the schedule and wait for a

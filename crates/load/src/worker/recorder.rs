@@ -1,5 +1,4 @@
-//! Records the counts and samples of one worker, second by second and phase by phase. Called by all parts of `worker`;
-//! it does not know connections.
+//! Records the counts and samples of one worker, second by second and phase by phase. It does not know connections.
 
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -9,8 +8,8 @@ use weir_net::{CpuTime, Io};
 use super::pool::Stream;
 use crate::clock::{NEVER, SECOND};
 use crate::counts::RequestCounts;
+use crate::interval::{EventCounts, Interval, Kinds, Phase, StatusLatency, USUAL_STATUS};
 use crate::plan::Plan;
-use crate::recorder::{EventCounts, Interval, Kinds, Phase, StatusLatency, USUAL_STATUS};
 use crate::shared::Message;
 
 /// See the module.

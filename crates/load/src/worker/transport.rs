@@ -1,5 +1,4 @@
-//! The layer below a protocol: it gathers the bytes of a connection, and encrypts them with TLS. Called by `worker`,
-//! `worker::exchange` and `worker::connections`.
+//! The layer below a protocol: it gathers the bytes of a connection, and encrypts them with TLS.
 //!
 //! Plaintext goes down through [`Transport::send`], which seals it if the slot has a TLS session; records come up
 //! through `Worker::receive_records`. TLS sessions belong to slots, buffers to the worker. Byte counts are those on the
@@ -15,9 +14,9 @@ use weir_wire::tls::{ClientConfig, KeyKind, Scratch, Session, TlsError, TlsEvent
 
 use super::Worker;
 use super::pool::{ConnSlot, NO_SLOT, SlotId, SlotState};
+use crate::interval::{Histo, histo};
 use crate::plan::Plan;
 use crate::protocol::{Alpn, Protocol};
-use crate::recorder::{Histo, histo};
 
 /// What a worker sends with.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub(super) struct Transport {
     /// The bytes of the connection that is gathering, or of the current one.
     pub out: Vec<u8>,
     /// The slot whose bytes are gathered, to leave together.
-    pub gathering: SlotId,
+    pub corked: SlotId,
 }
 
 /// What a worker needs for TLS, and what it saw of it.
@@ -52,7 +51,7 @@ impl Transport {
             counters: TlsResult::default(),
             times: histo(),
         };
-        Transport { tls: plan.tls.as_ref().map(|tls| Box::new(layer(tls))), out: Vec::new(), gathering: NO_SLOT }
+        Transport { tls: plan.tls.as_ref().map(|tls| Box::new(layer(tls))), out: Vec::new(), corked: NO_SLOT }
     }
 
     /// Sends bytes and then a body, which is not copied unless it is sealed. Returns how many bytes go on the wire.

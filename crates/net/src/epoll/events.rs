@@ -1,4 +1,4 @@
-//! Turns the kernel's epoll events into handler events: connections, bytes, ends. The driver's turn calls it.
+//! Turns the kernel's epoll events into handler events: connections, bytes, ends.
 
 use std::io;
 use std::mem;

@@ -1,6 +1,6 @@
 //! The driver for kernels without a usable io_uring: edge-triggered epoll, one read buffer, one write per turn.
 //!
-//! Programs call it through [`crate::Driver`]. It does not know what the bytes mean.
+//! It does not know what the bytes mean.
 
 mod calls;
 mod connects;

@@ -9,7 +9,7 @@
 //! Ends. A slot is reused only when the kernel has no operation for it any more. A multishot receive that is still
 //! active is cancelled when its connection is closed.
 //!
-//! Programs call it through [`crate::Driver`]. It does not know what the bytes mean.
+//! It does not know what the bytes mean.
 
 mod buffers;
 pub(crate) mod check;
@@ -342,8 +342,8 @@ impl Io for UringDriver {
         }
     }
 
-    fn gather(&mut self, within: Duration, events: u32) {
-        self.ring.gather(within, events);
+    fn batch_completions(&mut self, within: Duration, events: u32) {
+        self.ring.batch_completions(within, events);
     }
 
     fn skip(&mut self, conn: Conn, bytes: u64) {

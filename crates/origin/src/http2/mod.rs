@@ -8,7 +8,7 @@
 //! exceeded it (large bodies are not copied, or sent as room comes), and [`MAX_STREAMS`] requests that hold at most
 //! [`MAX_PAYLOAD`] bytes of bodies together.
 //!
-//! [`crate::http`] calls it. This module does not know what requests mean, nor whether there is TLS below.
+//! This module does not know what requests mean, nor whether there is TLS below.
 
 mod output;
 mod response;

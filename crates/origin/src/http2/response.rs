@@ -1,4 +1,4 @@
-//! One request on a stream, and how its response is made. The session of HTTP/2 calls it.
+//! One request on a stream, and how its response is made.
 
 use std::rc::Rc;
 

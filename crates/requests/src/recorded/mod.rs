@@ -1,5 +1,4 @@
-//! Reads requests that were recorded elsewhere, and when: HAR files and access logs in the formats of [`Format`]. `weir load --urls`
-//! and `--replay` call it.
+//! Reads requests that were recorded elsewhere, and when: HAR files and access logs in the formats of [`Format`].
 //!
 //! The bytes come from outside. Some entries are left out and counted, by the reasons of [`Reason`] and with the first place of each.
 //! If more than half of them are not of the format, that is an error. Lines may be wrapped as container engines and syslog do. This

@@ -1,4 +1,4 @@
-//! Parses templates from text. Called by `protocol::http_template`, and by `weir load` to check its flags.
+//! Parses templates from text.
 
 use weir_model::load::Feed;
 use weir_model::text::suggestion;

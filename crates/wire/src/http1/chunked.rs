@@ -1,7 +1,7 @@
 //! Bodies: by length, chunked, or until the connection closes.
 //!
-//! Data is returned as slices of the caller's bytes. Only a chunk-size line or a trailer that was split is ever
-//! copied. The parsers call it; it does not know how a message chose its framing.
+//! Data is returned as slices of the caller's bytes. Only a chunk-size line or a trailer that was split is ever copied.
+//! It does not know how a message chose its framing.
 
 use super::chars::{check_text, strip_line_end, trim};
 use super::head::{StartLine, Store};

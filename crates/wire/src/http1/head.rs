@@ -1,4 +1,4 @@
-//! Finds the lines of a head, whether it arrives in one slice or byte by byte. The parsers call it.
+//! Finds the lines of a head, whether it arrives in one slice or byte by byte.
 //!
 //! A head that is complete in the caller's slice is parsed in place, line by line, in one pass. Otherwise it is
 //! copied to a [`Spill`] together with what its first lines said. Both ways check a head line by line, so that how

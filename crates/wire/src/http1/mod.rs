@@ -1,7 +1,7 @@
 //! HTTP/1.1, client and server half (RFC 9112 and 9110).
 //!
 //! [`ResponseParser`] reads what a server sends, [`RequestParser`] reads what a client sends, and [`encode`] writes
-//! both. The client (`weir-load`) and the origin call them.
+//! both.
 //!
 //! Both parsers are strict: a benchmark has to notice a product that sends invalid HTTP, and an origin has to notice a
 //! proxy that forwards it. Where RFC 9112 lets a recipient be lenient (a lone LF as a line end, folded headers, a

@@ -1,4 +1,4 @@
-//! The server half: parses requests. The origin calls it.
+//! The server half: parses requests.
 //!
 //! It knows what a request must contain. It does not know how or when a request is answered.
 

@@ -1,4 +1,4 @@
-//! The client half: parses responses, in the order of the requests. The load calls it.
+//! The client half: parses responses, in the order of the requests.
 //!
 //! It knows which responses have no body and what ends a connection. Of the requests it knows only whether they were
 //! HEAD.

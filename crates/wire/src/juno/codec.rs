@@ -1,4 +1,4 @@
-//! Reading and writing a message. Integers are big-endian. The load and the origin call it.
+//! Reading and writing a message. Integers are big-endian.
 
 use super::frame::HEADERS;
 use super::{EncodeError, Opcode, ParseError, Status};

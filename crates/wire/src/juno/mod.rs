@@ -1,8 +1,8 @@
 //! JunoDB's protocol, client and server half, between clients and the proxy and between the proxy and its stores.
 //!
 //! A message is a header, metadata and a record. [`Reader`] takes whole messages out of a stream, [`Message`] reads and
-//! writes one. The client (`weir-load`) and the origin call them. Requests may be answered in any order; [`Message::opaque`]
-//! matches them. Nothing here knows what a proxy or a store does with a message.
+//! writes one. Requests may be answered in any order; [`Message::opaque`] matches them. Nothing here knows what a proxy
+//! or a store does with a message.
 
 mod codec;
 mod frame;

@@ -1,4 +1,4 @@
-//! Reading a reply that is whole. The load calls it.
+//! Reading a reply that is whole.
 
 use super::ParseError;
 use super::frame::{Header, split_line};

@@ -1,4 +1,4 @@
-//! A connection after its handshake: it opens and seals records. [`super::session`] calls it.
+//! A connection after its handshake: it opens and seals records.
 //!
 //! Errors are reported to the peer by an alert, then to the caller. The limits on what a peer may send without data
 //! (empty records, warnings, key updates) are OpenSSL's: 32 in a row.

@@ -1,4 +1,4 @@
-//! The TLS of one connection. The load and the origin call it between the socket and the protocol.
+//! The TLS of one connection.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Rejects a load specification that makes no sense, with a text that says what would be right. Called by `plan` before
-//! anything else; `capacity` checks the host.
+//! Rejects a load specification that makes no sense, with a text that says what would be right. `capacity` checks the
+//! host.
 
 use std::net::IpAddr;
 

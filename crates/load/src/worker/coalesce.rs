@@ -19,12 +19,12 @@ const MOST: u64 = 50_000;
 
 /// What a worker knew at its last sweep.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Gathering {
+pub(super) struct Coalescing {
     swept: u64,
     ended: u64,
 }
 
-impl Gathering {
+impl Coalescing {
     /// A sweep, at which so many requests are in flight and so many have ended since the load began: how long to sleep on from now on,
     /// nanoseconds.
     pub(super) fn swept(&mut self, now: u64, in_flight: u32, ended: u64) -> u64 {
@@ -51,7 +51,7 @@ mod tests {
     const SWEEP: u64 = 10_000_000;
 
     fn within(in_flight: u32, answers: u64) -> u64 {
-        Gathering { swept: SWEEP, ended: 7 }.swept(2 * SWEEP, in_flight, 7 + answers)
+        Coalescing { swept: SWEEP, ended: 7 }.swept(2 * SWEEP, in_flight, 7 + answers)
     }
 
     #[test]
