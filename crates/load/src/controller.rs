@@ -145,7 +145,7 @@ impl Controller {
     /// Does everything that is due at `now`, and returns when it has to be done again at the latest.
     ///
     /// # Errors
-    /// What keeps the load from being measured: no connection, and a stop before the start.
+    /// No connection could be made, or the load was stopped before its start.
     pub fn turn(&mut self, now: At, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<Next, LoadError> {
         match self.stage {
             Stage::Connecting(_) => self.connect_turn(now, stop, progress),
@@ -199,7 +199,7 @@ impl Controller {
         self.plan.spec.cpus.clone()
     }
 
-    /// Where each worker's driver holds its connections.
+    /// The table in which each worker's driver holds its connections.
     pub(crate) fn descriptors(&self) -> DescriptorKind {
         self.plan.descriptors
     }

@@ -26,11 +26,11 @@ pub(crate) struct Expectation {
 }
 
 impl Expectation {
-    /// What the right response to a request is. One to the method HEAD has no body.
+    /// The expectation of a request's response. A response to the method HEAD has no body.
     pub(crate) fn of(request: &RequestSpec, protocol: LoadProtocol) -> Expectation {
         let success = match protocol {
             LoadProtocol::Http1 { .. } | LoadProtocol::Http2 { .. } => 200..400,
-            // Their answers say themselves whether they are errors.
+            // Their responses have statuses of their own for errors.
             _ => 0..u16::MAX,
         };
         Expectation::new(&request.expect, request.request.method != "HEAD", success)

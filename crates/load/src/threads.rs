@@ -145,7 +145,7 @@ impl Threads {
             sleep(Duration::from_micros(200));
         }
         for (thread, handle) in (0u32..).zip(self.0) {
-            // What fails while connections are closed is no matter.
+            // An error while connections are closed changes nothing in the result.
             if handle.filter(JoinHandle::is_finished).is_some_and(|handle| handle.join().is_err()) {
                 return Err(died(thread));
             }
@@ -153,7 +153,7 @@ impl Threads {
         Ok(())
     }
 
-    /// Waits for the threads, which were asked to end.
+    /// Waits for the threads, after [`Controller::abandon`].
     fn join(self) {
         for handle in self.0.into_iter().flatten() {
             let _ = handle.join();

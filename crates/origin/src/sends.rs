@@ -1,5 +1,5 @@
 //! Tracks which answers the kernel has taken. Answers are sent in batches, one for what arrived at once, and a batch is
-//! answered when its last byte was taken.
+//! complete when its last byte was taken.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What the requests of a load are made from: lists of targets, recordings of traffic, times, rows of a CSV file, and templates.
+//! Sources of a load's requests: lists of targets, recordings of traffic, times, rows of a CSV file, and templates.
 //!
 //! Parsers take bytes, and refuse what they do not understand with the line, what was found and what is right. This crate knows
 //! neither files nor flags, and does not send requests.

@@ -1,7 +1,7 @@
 //! Searches for the highest open rate that meets conditions, such as `p99<5ms, errors<0.1%`.
 //!
-//! [`find_max`] runs one load after another. `strategy` chooses the next rate from the results so far and does not know loads;
-//! `judge` decides whether a load's result meets the conditions. This crate does not know how a load is made.
+//! [`find_max`] runs one load after another. `strategy` chooses the next rate from the results so far, and does not know
+//! loads. `judge` decides whether a load's result meets the conditions. This crate does not know how a load is made.
 
 use std::time::Duration;
 

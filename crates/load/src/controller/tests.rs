@@ -1,4 +1,4 @@
-//! What no world has: the memory of intervals. `tests/it` shows the course of loads with its times.
+//! The memory of intervals, which no simulated world has. `tests/it` shows the course of loads with its times.
 
 use super::*;
 use crate::clock::SECOND;

@@ -1,7 +1,7 @@
-//! JunoDB's protocol: requests are answered in any order, and matched by a number that comes back.
+//! JunoDB's protocol: responses come in any order, and have the numbers of their requests.
 //!
-//! A connection begins with a Nop. The number of a request counts those of its connection, so that late answers to requests
-//! that were given up are told from those to later ones. The status is the server's.
+//! A connection begins with a Nop. The number of a request counts those of its connection, so a late response to a request
+//! that was given up matches no other request. The status is the server's.
 
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ impl Dialect for Juno {
         if u64::from(response.opaque) > sent {
             return Err("an answer to no request".to_owned());
         }
-        // Where it is for none, the request was given up, or has been answered before.
+        // It may match none: the request was given up, or had its response before.
         Ok(in_flight.iter().position(|sent| sent.note == response.opaque))
     }
 

@@ -26,16 +26,16 @@ pub(crate) trait Dialect: Clone + Send + fmt::Debug + 'static {
     /// A reply that was read.
     type Reply<'a>;
 
-    /// What it has to know of a request when the reply comes.
+    /// The dialect's own notes on a request in flight, for its reply.
     type Note: fmt::Debug + Send;
 
-    /// Whose protocol it is, for error texts.
+    /// The protocol's owner, for error texts.
     const NAME: &'static str;
 
     /// See [`Protocol::NEGOTIATING`].
     const NEGOTIATING: &'static str;
 
-    /// What its servers do with lives.
+    /// The servers' rules for times to live.
     const RULES: Rules;
 
     /// Replies come in the order of the requests. One request alone cannot be given up then.
@@ -59,7 +59,7 @@ pub(crate) trait Dialect: Clone + Send + fmt::Debug + 'static {
     /// Encodes a request. `None`: it cannot be sent.
     fn encode(&self, request: Request<'_>, out: &mut Vec<u8>) -> Option<Self::Note>;
 
-    /// Whether a write has a second reply, which confirms it.
+    /// Returns whether a write has a second reply, which confirms it.
     fn is_confirmed(&self, _key: &InFlight) -> bool {
         false
     }
@@ -77,7 +77,7 @@ pub(crate) trait Dialect: Clone + Send + fmt::Debug + 'static {
         Ok(Some(0))
     }
 
-    /// What a reply means for its request.
+    /// Interprets a reply to a request.
     ///
     /// # Errors
     /// It is no reply to such a request.
@@ -116,7 +116,7 @@ impl<'a> Request<'a> {
 #[derive(Debug)]
 pub(crate) struct Sent<N> {
     stream: u32,
-    /// Its operation was answered with this verdict, and the confirmation is to come.
+    /// The verdict on its first reply; the confirmation is still to come.
     unconfirmed: Option<Result<(), ErrorKind>>,
     pub key: InFlight,
     pub note: N,
@@ -137,7 +137,7 @@ pub(crate) enum Answer {
     Part,
     /// The operation's end.
     Outcome { status: u16, length: u64, outcome: Outcome, failure: Option<Failure> },
-    /// What comes after it, see [`Dialect::is_confirmed`].
+    /// The second reply, see [`Dialect::is_confirmed`].
     Confirmation(Option<Failure>),
 }
 
@@ -156,7 +156,7 @@ impl Answer {
     }
 }
 
-/// Why a response is an error, beside what the keys tell.
+/// The reason why a response is an error; the keys may have another.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub kind: ErrorKind,
@@ -272,7 +272,7 @@ impl<D: Dialect> Protocol for KeyValue<D> {
         let Session { reader, state, in_flight, greetings, sent: requests, .. } = &mut **session;
         loop {
             let Some(message) = reader.next(input).map_err(|error| foreign::<D>(&error))? else {
-                // Where replies come in any order and there are several streams, it is not known yet whose it is.
+                // With several streams and replies in any order, it is not known yet to which stream it belongs.
                 let oldest = in_flight.front().filter(|_| D::ORDERED || self.streams == 1);
                 if let Some(sent) = oldest.filter(|_| !reader.is_between()) {
                     responses.of(sent.stream).begun();
@@ -339,7 +339,7 @@ impl<D: Dialect> Protocol for KeyValue<D> {
     }
 }
 
-/// What came is of another protocol.
+/// The bytes belong to another protocol.
 #[cold]
 fn foreign<D: Dialect>(error: &dyn fmt::Display) -> String {
     format!("not {}'s protocol: {error}", D::NAME)

@@ -2,7 +2,7 @@
 //! pipeline.
 //!
 //! A connection begins with `version`. A create is `add`, an update `replace`, a destroy `delete`. A `get` that finds its key
-//! is answered by a value and an end. As status counts 0, 1 (there is no such key, or there is one already) or 2 (an error).
+//! has a value and an end as its reply. As status counts 0, 1 (there is no such key, or there is one already) or 2 (an error).
 
 use weir_model::keyvalue::Operation;
 use weir_model::load::{ErrorKind, LoadSpec};
@@ -111,7 +111,7 @@ impl Dialect for Memcached {
     }
 }
 
-/// What an error of the server means, with its own words.
+/// Interprets an error of the server, with its own words.
 #[cold]
 fn refusal(reply: &Reply<'_>) -> Answer {
     let (name, text) = match reply {

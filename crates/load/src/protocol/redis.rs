@@ -1,8 +1,8 @@
-//! Redis's protocol: requests are pipelined and answered in order; a stream is a place in the pipeline.
+//! Redis's protocol: requests are pipelined, and replies come in order; a stream is a place in the pipeline.
 //!
 //! A connection begins with an AUTH, if there is a login, and a PING. A create is `SET .. NX`, an update `SET .. XX`, a
-//! destroy `DEL`. Where replicas have to have a write, a WAIT follows it in the same bytes, and the request is complete with
-//! both answers. As status counts 0, 1 (there is no such key, or there is one already) or 2 (an error).
+//! destroy `DEL`. If replicas have to have a write, a WAIT follows it in the same bytes, and the request is complete with
+//! both replies. As status counts 0, 1 (there is no such key, or there is one already) or 2 (an error).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,7 +91,7 @@ fn words(reply: &Value<'_>) -> String {
     }
 }
 
-/// What an error of the server means, by its first word.
+/// Interprets an error of the server by its first word.
 fn error_kind(text: &[u8]) -> ErrorKind {
     match text.split(|byte| *byte == b' ').next().unwrap_or_default() {
         b"MOVED" | b"ASK" => ErrorKind::Redirected,
@@ -139,7 +139,7 @@ impl Dialect for Redis {
         1 + u32::from(self.login.is_some())
     }
 
-    /// To AUTH, where two answers are to come, and to PING, the last one.
+    /// Two replies are left for AUTH, one for PING.
     fn check_greeting(left: u32, reply: &Value<'_>, _: &[u8]) -> Result<(), String> {
         let asked = if left > 1 { "AUTH" } else { "PING" };
         match reply {

@@ -1,5 +1,5 @@
-//! Deadlines that are many and rarely reached, such as the timeouts of `pool` and `connector`. Those that are fewer and all
-//! reached, such as backoffs and think times, are in a [`weir_net::TimerQueue`].
+//! Deadlines that are many and rarely reached, such as the timeouts of `pool` and `connector`. Backoffs and think times are fewer and all
+//! reached: they are in a [`weir_net::TimerQueue`].
 //!
 //! The wheel costs nothing per request. An id is filed under the tick of its deadline, unless it is still filed under
 //! an earlier one. When that tick comes the id is taken out, and filed again if its deadline has moved. All timeouts

@@ -276,7 +276,7 @@ impl Http2 {
         let Some(Some(pending)) = self.streams.get_mut(slot) else {
             return;
         };
-        // Those of a stream that had the slot before mean nothing.
+        // The timer may be of a stream that had the slot before.
         if pending.timer.is_none_or(|due| due > state.clock.now()) {
             return;
         }

@@ -9,7 +9,7 @@ use weir_model::protocol::Application;
 use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, ParseError, Payload, Status};
 
 use super::store::{Now, Record, Store};
-use super::{Answered, Asks, Context, Dialect, Lie};
+use super::{Answered, Asks, Context, Dialect, WrongReply};
 
 /// The longest value, bytes, and the longest time to live, s.
 const LONGEST_VALUE: usize = 204_800;
@@ -156,13 +156,13 @@ struct One<'a> {
     hash: u64,
     key: &'a [u8],
     now: Now,
-    lie: Option<Lie>,
+    wrong_reply: Option<WrongReply>,
 }
 
 impl One<'_> {
-    /// Whether it says that it has written, and has not.
+    /// Returns whether it only claims to write.
     fn loses(&self) -> bool {
-        self.lie == Some(Lie::Lose)
+        self.wrong_reply == Some(WrongReply::Lose)
     }
 }
 

@@ -102,12 +102,12 @@ pub(crate) struct Context<'a, D: Dialect> {
     pub(crate) now: Now,
     /// For a key made of several parts.
     pub(crate) key: &'a mut Vec<u8>,
-    pub(crate) lie: Option<Lie>,
+    pub(crate) wrong_reply: Option<WrongReply>,
 }
 
 /// What a server does instead of what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lie {
+pub(crate) enum WrongReply {
     /// It says that it has written, and has not.
     Lose,
     /// It reads what was there before the last write.
@@ -116,11 +116,11 @@ pub(crate) enum Lie {
     Expire(u32),
 }
 
-impl Lie {
+impl WrongReply {
     /// When a value that is written expires, that is to expire at `right`, ms since 1970.
-    fn expires(lie: Option<Lie>, right: u64, now: Now) -> u64 {
-        match lie {
-            Some(Lie::Expire(ms)) if right != NEVER => now.ms() + u64::from(ms),
+    fn expires(wrong_reply: Option<WrongReply>, right: u64, now: Now) -> u64 {
+        match wrong_reply {
+            Some(WrongReply::Expire(ms)) if right != NEVER => now.ms() + u64::from(ms),
             _ => right,
         }
     }
@@ -404,7 +404,7 @@ impl<D: Dialect> Answers<D> {
                 self.end_if_done(transport, state);
             }
             SessionEvent::Timeout(_) => {
-                // Those set before for a later time mean nothing.
+                // An earlier timer for a later time may expire now.
                 if self.timer.is_none_or(|due| due > state.clock.now()) {
                     return;
                 }
@@ -526,15 +526,15 @@ fn carry_out<D: Dialect>(
         state.counters().fault(FaultKind::Busy);
         return (Answered::default(), Next::Read);
     }
-    let lie = match fault {
-        Some(Fault::Lose) => Some(Lie::Lose),
-        Some(Fault::Stale) => Some(Lie::Stale),
-        Some(Fault::Expire(ms)) => Some(Lie::Expire(ms)),
+    let wrong_reply = match fault {
+        Some(Fault::Lose) => Some(WrongReply::Lose),
+        Some(Fault::Stale) => Some(WrongReply::Stale),
+        Some(Fault::Expire(ms)) => Some(WrongReply::Expire(ms)),
         _ => None,
     };
     let address = state.address();
     let Shared { stores, key, .. } = &mut state.shared;
-    let answered = dialect.answer(request, Context { store: &stores[address], now, key, lie }, out);
+    let answered = dialect.answer(request, Context { store: &stores[address], now, key, wrong_reply }, out);
     let counters = state.counters();
     counters.body_bytes_in.add(answered.value_in as u64);
     match answered.hit {
@@ -542,7 +542,7 @@ fn carry_out<D: Dialect>(
         Some(false) => counters.misses.add(1),
         None => {}
     }
-    let Some(fault) = fault.filter(|_| lie.is_none() || answered.lied) else { return (answered, Next::Read) };
+    let Some(fault) = fault.filter(|_| wrong_reply.is_none() || answered.lied) else { return (answered, Next::Read) };
     counters.fault(fault.kind());
     let next = match fault {
         Fault::Reset { .. } => Next::Reset,

@@ -1,6 +1,6 @@
 //! The values that an origin keeps: in memory, in shards that all workers share, each key with its time of expiry.
 //!
-//! The protocols of this folder use it. Records lie in shards by the hash of their keys; a shard is locked for
+//! The protocols of this folder use it. Records wrong_reply in shards by the hash of their keys; a shard is locked for
 //! the time of one operation, and its lock is taken by another worker in one case of [`SHARDS`]. A value that is written
 //! again uses its former memory. Expired records are dropped when they are met, and before a shard grows.
 //!
@@ -137,8 +137,7 @@ impl<M: Clone, X: Default> Shard<M, X> {
         Some(former.record.as_ref().filter(|record| record.is_live(now)))
     }
 
-    /// What a read finds; `stale`: what it would have found before the last write, where that is known. Also returns whether
-    /// it is that.
+    /// Reads a key. `stale`: as before the last write, if that is known. Also returns whether the value is the former one.
     #[inline]
     pub(crate) fn read(&mut self, hash: u64, key: &[u8], now: Now, stale: bool) -> (Option<&Record<M>>, bool) {
         if stale && self.former(hash, key, now).is_some() {

@@ -3,19 +3,19 @@
 use weir_wire::juno::{Message, Meta, Opcode, Payload, Status};
 
 use super::{
-    About, Answered, Context, DEFAULT_TTL, HANDLING, Id, Juno, Lie, Now, One, Record, after, expires_s, is_valid,
-    payload, refuse, respond, stored_key, ttl,
+    About, Answered, Context, DEFAULT_TTL, HANDLING, Id, Juno, Now, One, Record, WrongReply, after, expires_s,
+    is_valid, payload, refuse, respond, stored_key, ttl,
 };
 
 /// Answers a request of a client.
 pub(super) fn answer(request: &Message<'_>, context: Context<'_, Juno>, out: &mut Vec<u8>) -> Answered {
-    let Context { store, now, key, lie } = context;
+    let Context { store, now, key, wrong_reply } = context;
     let Some(id) = request.meta.request_id.filter(|_| is_valid(request)) else {
         return refuse(request, Status::BAD_PARAMETER, out);
     };
     let key = stored_key(request, key);
     let (mut shard, hash) = store.lock(key);
-    let mut one = One { request, id, shard: &mut shard, hash, key, now, lie };
+    let mut one = One { request, id, shard: &mut shard, hash, key, now, wrong_reply };
     match request.opcode {
         Opcode::GET => one.get(out),
         Opcode::CREATE | Opcode::UPDATE | Opcode::SET => one.write(out),
@@ -27,8 +27,8 @@ pub(super) fn answer(request: &Message<'_>, context: Context<'_, Juno>, out: &mu
 impl One<'_> {
     fn get(&mut self, out: &mut Vec<u8>) -> Answered {
         let One { request, now, .. } = *self;
-        let former = match self.lie {
-            Some(Lie::Stale) => self.shard.former(self.hash, self.key, now),
+        let former = match self.wrong_reply {
+            Some(WrongReply::Stale) => self.shard.former(self.hash, self.key, now),
             _ => None,
         };
         if let Some(former) = former {
@@ -79,7 +79,7 @@ impl One<'_> {
         };
         let written = Record::new(expires, about.clone());
         let lose = self.loses();
-        let ends = Lie::expires(self.lie, expires, now);
+        let ends = WrongReply::expires(self.wrong_reply, expires, now);
         if !lose {
             self.shard.put(self.hash, self.key, request.payload.data, ends, about, now);
         }

@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::client::conflicts;
 use super::{
-    About, Answered, Context, Id, Juno, Lie, Now, One, Record, after, expires_s, payload, refuse, respond, stored_key,
-    ttl,
+    About, Answered, Context, Id, Juno, Now, One, Record, WrongReply, after, expires_s, payload, refuse, respond,
+    stored_key, ttl,
 };
 
 /// How long a prepared write is kept, ns.
@@ -38,15 +38,15 @@ pub(crate) struct Lock {
 
 /// Answers a request of a proxy.
 pub(super) fn answer(request: &Message<'_>, context: Context<'_, Juno>, out: &mut Vec<u8>) -> Answered {
-    let Context { store, now, key, lie } = context;
+    let Context { store, now, key, wrong_reply } = context;
     let Some(id) = request.meta.request_id.filter(|_| !request.namespace.is_empty() && !request.key.is_empty()) else {
         return refuse(request, Status::BAD_PARAMETER, out);
     };
     let key = stored_key(request, key);
     let (mut shard, hash) = store.lock(key);
-    let mut one = One { request, id, shard: &mut shard, hash, key, now, lie };
+    let mut one = One { request, id, shard: &mut shard, hash, key, now, wrong_reply };
     match request.opcode {
-        Opcode::READ => one.read(lie == Some(Lie::Stale), out),
+        Opcode::READ => one.read(wrong_reply == Some(WrongReply::Stale), out),
         Opcode::PREPARE_CREATE | Opcode::PREPARE_UPDATE | Opcode::PREPARE_SET | Opcode::PREPARE_DELETE => {
             one.prepare(out)
         }
