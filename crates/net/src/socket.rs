@@ -141,7 +141,7 @@ pub(crate) fn linger_zero(fd: RawFd) {
 
 /// The socket's pending error as a number, zero when there is none.
 pub(crate) fn take_error(fd: RawFd) -> i32 {
-    sockopt::socket_error(borrow(fd)).flatten().map_or_else(Errno::raw_os_error, |()| 0)
+    sockopt::socket_error(borrow(fd)).and_then(|pending| pending).map_or_else(Errno::raw_os_error, |()| 0)
 }
 
 /// Makes a listening socket for [`crate::Driver::listen`]: non-blocking, `SO_REUSEADDR`, `TCP_NODELAY` (which

@@ -121,7 +121,6 @@ fn a_response_says_all_of_it() {
             handling: 2,
             request_id: Some(&id),
             originator: Some(&originator),
-            ..Meta::default()
         },
         namespace: b"ns",
         key: b"key1",

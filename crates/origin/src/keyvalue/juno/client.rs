@@ -134,6 +134,5 @@ fn meta<'a>(record: &'a Record<About>, expires: u64, id: &'a Id, now: Now) -> Me
         version: record.meta.version,
         created: record.meta.created,
         expires: expires_s(expires),
-        ..Meta::default()
     }
 }
