@@ -113,7 +113,7 @@ oracles:
 
 # Those that hold buffers of the kernel's and of strangers, with the address sanitizer.
 sanitized:
-	@scripts/fuzz --tests weir-net weir-origin weir-load
+	@scripts/fuzz --tests weir-net weir-origin weir-load weir-requests
 
 # What `scripts/tests` builds is not built again.
 products faults: export RUSTC_WORKSPACE_WRAPPER = clippy-driver

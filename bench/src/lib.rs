@@ -1,5 +1,4 @@
-//! Measures the cost of weir's client and origin beside their peers and beside the floor. The programs `null` and
-//! `peers` call it.
+//! Measures the cost of weir's client and origin beside their peers and beside the floor.
 //!
 //! [`null`] is the floor: a client and an origin that do what the kernel needs and almost nothing else. [`peers`] runs
 //! load generators and origins in turn and compares their cost. The example `hot_path` is for counting instructions.

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use weir_model::suite::{Arrivals, LoadKind};
 
-use crate::load::recorder::{Interval, Kinds};
+use crate::load::interval::{Interval, Kinds};
 use crate::load::schedule::Timetable;
 
 /// One sample between 20 us and 1 ms, of a request sent when it was due: all those of closed loads.

@@ -14,7 +14,7 @@ mod tls;
 mod load {
     pub(crate) mod clock;
     pub(crate) mod counts;
-    pub(crate) mod recorder;
+    pub(crate) mod interval;
     pub(crate) mod schedule;
 }
 

@@ -1,4 +1,4 @@
-//! The client of the floor: a closed loop over N connections that counts bytes. Called by the program `null`.
+//! The client of the floor: a closed loop over N connections that counts bytes.
 //!
 //! It sends one request, learns the length of the response, and takes every further response to be as long. Its only
 //! clock is a timer in the ring that ends the run.

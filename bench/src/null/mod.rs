@@ -1,5 +1,4 @@
-//! The floor: a client and an origin on io_uring that parse almost nothing, read no clock and keep no histogram. Called
-//! by the program `null`.
+//! The floor: a client and an origin on io_uring that parse almost nothing, read no clock and keep no histogram.
 //!
 //! It uses the io-uring crate alone, not weir's own driver: multishot receive into provided buffers, sends without
 //! completions, sockets in the ring's table, and one system call a turn that submits everything and waits. Of large responses

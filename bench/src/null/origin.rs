@@ -1,5 +1,4 @@
-//! The origin of the floor: it sends one fixed response for every received chunk that ends a request head. Called by
-//! the program `null`.
+//! The origin of the floor: it sends one fixed response for every received chunk that ends a request head.
 //!
 //! It reads no path, method or header. A request must not have a body, and pipelined requests that arrive in one chunk
 //! get one response.

@@ -1,5 +1,5 @@
 //! The load generators: how each is started so that all do nearly the same work, how they differ, and how to read the
-//! number of requests from their output. Called by [`super::trial`], [`super::requests`] and [`super::profile`].
+//! number of requests from their output.
 
 use std::path::PathBuf;
 
@@ -164,47 +164,44 @@ impl Client {
         let port = address.rsplit(':').next().unwrap_or_default();
         // They know no time, only how many of each kind.
         let each = (u64::from(load.seconds) * REQUESTS_A_SECOND[usize::from(load.streams > 1)] / 2).to_string();
-        let mut words: Vec<&str> = match self {
-            Client::Weir => vec!["load", "--quiet", "--json", "--warmup", "0s", "-t", "1", "-c", &c, "-d", &time],
-            Client::Null => vec!["client", "-c", &c, "-s", &s],
-            Client::Wrk => vec!["-t", "1", "-c", &c, "-d", &time, "--timeout", "10s"],
-            Client::H1load => vec!["-t", "1", "-c", &c, "-d", &s],
-            Client::Gcannon => vec!["-t", "1", "-c", &c, "-d", &time],
-            Client::Haload => vec!["-t", "1", "-u", &c, "-d", &s],
-            Client::H2load => vec!["-t", "1", "-c", &c, "-D", &s],
-            Client::Ab => vec!["-k", "-q", "-c", &c, "-t", &s, "-n", &most],
-            Client::Hey => vec!["-c", &c, "-z", &time, "-cpus", "1"],
-            Client::Oha => vec!["--no-tui", "--worker-threads", "1", "-c", &c, "-z", &time],
-            Client::Fortio => vec!["load", "-quiet", "-qps", "0", "-c", &c, "-t", &time],
-            Client::Wrk2 => vec!["-t", "1", "-c", &c, "-d", &time, "-R", &rate, "--latency"],
+        let arguments = match self {
+            Client::Weir => "load --quiet --json --warmup 0s -t 1 -c {c} -d {time}",
+            Client::Null => "client -c {c} -s {s}",
+            Client::Wrk => "-t 1 -c {c} -d {time} --timeout 10s",
+            Client::H1load => "-t 1 -c {c} -d {s}",
+            Client::Gcannon => "-t 1 -c {c} -d {time}",
+            Client::Haload => "-t 1 -u {c} -d {s}",
+            Client::H2load => "-t 1 -c {c} -D {s}",
+            Client::Ab => "-k -q -c {c} -t {s} -n {most}",
+            Client::Hey => "-c {c} -z {time} -cpus 1",
+            Client::Oha => "--no-tui --worker-threads 1 -c {c} -z {time}",
+            Client::Fortio => "load -quiet -qps 0 -c {c} -t {time}",
+            Client::Wrk2 => "-t 1 -c {c} -d {time} -R {rate} --latency",
             Client::RedisBenchmark | Client::ValkeyBenchmark => {
-                vec!["-p", port, "-c", &c, "-n", &each, "-P", &m, "-d", &value, "-r", KEYS, "-t", "set,get"]
+                "-p {port} -c {c} -n {each} -P {m} -d {value} -r {keys} -t set,get"
             }
-            Client::Memtier => vec![
-                "-s",
-                "127.0.0.1",
-                "-p",
-                port,
-                "-t",
-                "1",
-                "-c",
-                &c,
-                "--test-time",
-                &s,
-                "--pipeline",
-                &m,
-                "-d",
-                &value,
-                "--ratio",
-                "1:1",
-                "--key-maximum",
-                KEYS,
-                "--hide-histogram",
-            ],
-            Client::Junoload => {
-                vec!["-s", address, "-p", CREATED, "-n", &c, "-f", "10000000", "-t", &s, "-l", &value, "-o", "3600"]
+            Client::Memtier => {
+                "-s 127.0.0.1 -p {port} -t 1 -c {c} --test-time {s} --pipeline {m} -d {value} --ratio 1:1 \
+                 --key-maximum {keys} --hide-histogram"
             }
+            Client::Junoload => "-s {address} -p {created} -n {c} -f 10000000 -t {s} -l {value} -o 3600",
         };
+        let fields = [
+            ("{c}", &*c),
+            ("{s}", &s),
+            ("{time}", &time),
+            ("{m}", &m),
+            ("{most}", &most),
+            ("{rate}", &rate),
+            ("{value}", &value),
+            ("{address}", address),
+            ("{port}", port),
+            ("{each}", &each),
+            ("{keys}", KEYS),
+            ("{created}", CREATED),
+        ];
+        let fill = |word| fields.iter().find(|(field, _)| *field == word).map_or(word, |(_, text)| *text);
+        let mut words: Vec<&str> = arguments.split_whitespace().map(fill).collect();
         if self.is_keyvalue() {
             // They know no URLs.
             return words.into_iter().map(str::to_owned).collect();

@@ -1,5 +1,4 @@
-//! `peers` without a verb: chooses what to compare, runs it, and writes `RESULTS.md`, `.csv` and `.json`. Called by the
-//! program `peers`.
+//! `peers` without a verb: chooses what to compare, runs it, and writes `RESULTS.md`, `.csv` and `.json`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,4 @@
-//! Runs load generators and origins in turn and compares their cost. Called by the program `peers`: [`compare`] runs
-//! without a verb, [`many`] and [`profile`] are verbs.
+//! Runs load generators and origins in turn and compares their cost.
 //!
 //! The client is pinned to one CPU and the server to another. Each round runs every case once, in random order. CPU
 //! time is what the kernel charged to exactly that process; the client reports the number of requests. This module does

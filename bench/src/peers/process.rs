@@ -1,6 +1,5 @@
-//! Runs a client as a process on one CPU, and reads the CPU time that the kernel charged to it. Called by
-//! [`super::trial`], [`super::many`], [`super::profile`] and [`super::requests`]. Servers run under weir's supervisor
-//! instead ([`super::server`]).
+//! Runs a client as a process on one CPU, and reads the CPU time that the kernel charged to it. Servers run under
+//! weir's supervisor instead ([`super::server`]).
 
 use std::ffi::OsStr;
 use std::fs::File;

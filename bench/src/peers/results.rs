@@ -1,5 +1,4 @@
-//! Writes `RESULTS.md` from the record: the targets that are reached, and a table of each cell. Called by
-//! [`super::compare`].
+//! Writes `RESULTS.md` from the record: the targets that are reached, and a table of each cell.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

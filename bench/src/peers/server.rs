@@ -1,5 +1,4 @@
 //! The origins, each started on one CPU under weir's supervisor, which also ends everything that the origin started.
-//! Called by [`super::trial`], [`super::many`] and [`super::profile`].
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};

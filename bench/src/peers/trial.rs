@@ -1,5 +1,4 @@
-//! Runs the rounds: every case once a round, in random order, each with a server of its own. Called by
-//! [`super::compare`].
+//! Runs the rounds: every case once a round, in random order, each with a server of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

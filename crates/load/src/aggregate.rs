@@ -1,5 +1,4 @@
-//! Merges the intervals of all workers second by second, and sums them. Called by `run` on the calling thread; `result`
-//! reads the sums.
+//! Merges the intervals of all workers second by second, and sums them. `result` reads the sums.
 //!
 //! A second is complete when every worker has handed in its interval. Workers agree on where seconds begin and end, so
 //! seconds complete in order. This module does not know what happens to the rows.
@@ -11,8 +10,8 @@ use weir_model::load::{ErrorKind, LoadSecond, Quantiles};
 use crate::clock::to_secs;
 use crate::counts::happened;
 use crate::detail::{Detail, buckets};
+use crate::interval::{EventCounts, Histo, Interval, Merged, Own, Phase, TENTH, TENTHS, quantiles};
 use crate::output::LogInterval;
-use crate::recorder::{EventCounts, Histo, Interval, Merged, Own, Phase, TENTH, TENTHS, quantiles};
 
 /// One second of one phase, over all workers.
 #[derive(Debug)]
@@ -191,7 +190,7 @@ fn is_empty(row: &LoadSecond) -> bool {
 mod tests {
     use super::*;
     use crate::clock::SECOND;
-    use crate::recorder::Kinds;
+    use crate::interval::Kinds;
 
     fn interval(phase: Phase, second: u32, right: u64) -> Box<Interval> {
         let mut interval = Interval::new(Kinds::default());

@@ -1,4 +1,4 @@
-//! Checks that the host has the descriptors and local ports that a load needs. Called by `plan` before the load starts.
+//! Checks that the host has the descriptors and local ports that a load needs.
 //!
 //! Four values identify a connection: source address and port, target address and port. One source address can have as
 //! many connections to one target as `net.ipv4.ip_local_port_range` has ports, about 28,000 by default. All of
@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use weir_model::load::DriverChoice;
-use weir_net::{Capacity, DescriptorKind, DriverKind, probe};
+use weir_net::{Capacity, DescriptorKind, DriverKind, ProbeError};
 
 use crate::error::LoadError;
 
@@ -58,6 +58,18 @@ impl Resources {
         let capacity = Capacity { descriptors: 1 << 30, per_ring: 0 };
         Resources { driver: DriverKind::Epoll, capacity, ports: DEFAULT_RANGE }
     }
+}
+
+/// The driver that a load on this host has.
+///
+/// # Errors
+/// When io_uring is wanted and does not work here.
+pub fn probe(choice: DriverChoice) -> Result<DriverKind, ProbeError> {
+    weir_net::probe(match choice {
+        DriverChoice::Auto => None,
+        DriverChoice::IoUring => Some(DriverKind::Uring),
+        DriverChoice::Epoll => Some(DriverKind::Epoll),
+    })
 }
 
 /// How this many connections are held, and the least number of threads. Beyond the limit of descriptors they are held

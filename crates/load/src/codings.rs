@@ -12,7 +12,7 @@ use weir_model::coding::Coding;
 use weir_model::load::{CodedAnswers, ErrorKind};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::check::{Expectation, Response};
+use crate::response_check::{Expectation, Response};
 
 /// Different bodies that are remembered.
 const MOST_KNOWN: usize = 64;

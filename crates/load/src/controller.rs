@@ -8,19 +8,19 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use weir_model::At;
-use weir_model::load::{ErrorKind, LoadResult, LoadSpec};
-use weir_net::{Driver, DriverKind, MakeTask, Next, Task};
+use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSpec};
+use weir_net::{DescriptorKind, Driver, DriverKind, MakeTask, Next, Task};
 
 use crate::aggregate::Aggregate;
 use crate::capacity::Resources;
 use crate::clock::{MILLI, NEVER};
 use crate::detail::{Detail, Distributions};
 use crate::error::LoadError;
+use crate::interval::{Interval, Phase};
 use crate::output::{self, Outputs, Sinks, span_s};
 use crate::plan::{Plan, Share};
 use crate::progress::Progress;
-use crate::protocol::{Instance, Protocol};
-use crate::recorder::{Interval, Phase};
+use crate::protocol::{Http1, Http2, Instance, Juno, Memcached, Protocol, Redis};
 use crate::result::{self, Span};
 use crate::shared::{Message, Ready, Shared, WorkerResult};
 use crate::stop::StopFlag;
@@ -74,20 +74,13 @@ pub struct Controller {
 
 /// The parts of one worker of a load.
 #[derive(Debug)]
-pub(crate) struct WorkerParts<P> {
+pub(crate) struct WorkerParts {
     pub plan: Arc<Plan>,
-    pub protocol: P,
     pub shared: Arc<Shared>,
     pub share: Share,
     pub messages: Sender<Message>,
+    /// Intervals for later seconds.
     pub spares: Receiver<Box<Interval>>,
-}
-
-impl<P: Protocol> WorkerParts<P> {
-    /// The worker, for this driver.
-    pub(crate) fn build(self, driver: &impl Driver) -> Worker<P> {
-        Worker::new(self.plan, self.protocol, self.shared, self.share, self.messages, self.spares, driver)
-    }
 }
 
 /// The parts of a load.
@@ -110,15 +103,10 @@ impl Controller {
     /// Makes a load and what its workers are made from. Nothing happens yet but that output files are opened.
     ///
     /// # Errors
-    /// A wrong specification, too few descriptors or ports, and an output file that cannot be written.
-    pub(crate) fn new<P: Protocol>(options: LoadOptions<'_>) -> Result<(Controller, Vec<WorkerParts<P>>), LoadError> {
-        let LoadOptions { spec, outputs, resources, gated, nonce, preloaded, now } = options;
-        let plan = Arc::new(Plan::new::<P>(spec, resources)?);
-        let mut protocol = P::new(spec, Instance { nonce, now }).map_err(LoadError::Order)?;
-        if let Some(took) = preloaded {
-            protocol.preloaded(took);
-        }
-        let sinks = outputs.open()?;
+    /// An output file that cannot be written.
+    pub(crate) fn new(plan: Plan, options: LoadOptions<'_>) -> Result<(Controller, Vec<WorkerParts>), LoadError> {
+        let plan = Arc::new(plan);
+        let sinks = options.outputs.open()?;
         let shared = Arc::new(Shared::new(plan.threads));
         let (sender, messages) = channel();
         let (mut spares, mut workers) = (Vec::new(), Vec::new());
@@ -131,7 +119,6 @@ impl Controller {
             spares.push(give);
             workers.push(WorkerParts {
                 plan: plan.clone(),
-                protocol: protocol.clone(),
                 shared: shared.clone(),
                 share,
                 messages: sender.clone(),
@@ -140,15 +127,15 @@ impl Controller {
         }
         let controller = Controller {
             aggregate: Aggregate::new(plan.threads, sinks.hlog.is_some(), plan.timetable.is_some()),
-            driver: resources.driver,
-            gated,
+            driver: options.resources.driver,
+            gated: options.gated,
             shared,
             messages,
             first: None,
             spares,
             outcomes: Vec::new(),
             sinks,
-            begun: now,
+            begun: options.now,
             stage: Stage::Connecting(Vec::new()),
             plan,
         };
@@ -158,12 +145,16 @@ impl Controller {
     /// Does everything that is due at `now`, and returns when it has to be done again at the latest.
     ///
     /// # Errors
-    /// What keeps the load from being measured: no connection, a stop before the start, a worker that cannot go on.
+    /// No connection could be made, or the load was stopped before its start.
     pub fn turn(&mut self, now: At, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<Next, LoadError> {
         match self.stage {
             Stage::Connecting(_) => self.connect_turn(now, stop, progress),
-            Stage::Ready => self.ready_turn(stop),
-            Stage::WarmingUp(_) | Stage::Window(_) | Stage::Draining(_) => self.load_turn(now.mono_ns, stop, progress),
+            Stage::Ready if stop.is_set() => Err(LoadError::Stopped),
+            Stage::Ready => Ok(()),
+            Stage::WarmingUp(_) | Stage::Window(_) | Stage::Draining(_) => {
+                self.load_turn(now.mono_ns, stop, progress);
+                Ok(())
+            }
             Stage::Done(_) => Ok(()),
         }?;
         if let Stage::Done(_) = self.stage {
@@ -203,6 +194,21 @@ impl Controller {
         self.outcomes.iter().any(|outcome| outcome.thread == worker)
     }
 
+    /// The CPUs of the workers' threads, in turn.
+    pub(crate) fn cpus(&self) -> Vec<u32> {
+        self.plan.spec.cpus.clone()
+    }
+
+    /// The table in which each worker's driver holds its connections.
+    pub(crate) fn descriptors(&self) -> DescriptorKind {
+        self.plan.descriptors
+    }
+
+    /// The number of the first worker's thread among those of all clients.
+    pub(crate) fn first_thread(&self) -> u32 {
+        self.plan.shares.first().map_or(0, |share| share.thread)
+    }
+
     /// Asks the workers to stop waiting and give up.
     pub(crate) fn abandon(&self) {
         self.shared.abandon();
@@ -216,7 +222,6 @@ impl Controller {
         for message in self.first.take().into_iter().chain(self.messages.try_iter()) {
             match message {
                 Message::Connected(one) => ready.push(one),
-                Message::Failed(error) => return Err(error),
                 // Intervals and results come only after the start.
                 Message::Interval(..) | Message::Done(_) => {}
             }
@@ -257,17 +262,6 @@ impl Controller {
         }
     }
 
-    fn ready_turn(&mut self, stop: &StopFlag) -> Result<(), LoadError> {
-        if stop.is_set() {
-            return Err(LoadError::Stopped);
-        }
-        // A worker may fail meanwhile.
-        match self.next_message() {
-            Some(Message::Failed(error)) => Err(error),
-            _ => Ok(()),
-        }
-    }
-
     /// Starts a load that is ready at this time, from which requests are due, those of the warm-up first.
     ///
     /// # Errors
@@ -296,7 +290,7 @@ impl Controller {
     }
 
     /// Follows the load until all workers are done.
-    fn load_turn(&mut self, now: u64, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) -> Result<(), LoadError> {
+    fn load_turn(&mut self, now: u64, stop: &StopFlag, progress: &mut dyn FnMut(Progress)) {
         self.follow_end(now, stop);
         // Marks are reported before any later message.
         self.pass_marks(now, progress);
@@ -306,13 +300,12 @@ impl Controller {
             match message {
                 Message::Interval(worker, interval) => self.take_interval(worker, interval, progress),
                 Message::Done(outcome) => self.outcomes.push(*outcome),
-                Message::Failed(error) => return Err(error),
                 Message::Connected(_) => {}
             }
         }
         self.end_with_the_last();
         self.pass_marks(now, progress);
-        let Some(mut span) = self.span().copied() else { return Ok(()) };
+        let Some(mut span) = self.span().copied() else { return };
         if self.outcomes.len() == self.plan.shares.len() {
             if !matches!(self.stage, Stage::Draining(_)) {
                 progress(Progress::WindowEnd);
@@ -322,7 +315,6 @@ impl Controller {
         } else if !came && matches!(self.stage, Stage::Draining(_)) {
             progress(Progress::Draining { in_flight: self.shared.waiting() });
         }
-        Ok(())
     }
 
     /// The times of the load, from its start on.
@@ -427,10 +419,30 @@ impl<D: Driver> std::fmt::Debug for LoadTasks<D> {
 }
 
 impl<D: Driver + 'static> LoadTasks<D> {
-    pub(crate) fn new<P: Protocol>(options: LoadOptions<'_>) -> Result<LoadTasks<D>, LoadError> {
-        let (controller, workers) = Controller::new::<P>(options)?;
-        let make = |parts: WorkerParts<P>| -> MakeTask<D> {
-            Box::new(move |driver: &D| Box::new(parts.build(driver)) as Box<dyn Task<D>>)
+    /// # Errors
+    /// A wrong specification, too few descriptors or ports, and an output file that cannot be written.
+    pub(crate) fn new(options: LoadOptions<'_>) -> Result<LoadTasks<D>, LoadError> {
+        match options.spec.protocol {
+            LoadProtocol::Http1 { .. } => LoadTasks::of::<Http1>(options),
+            LoadProtocol::Http2 { .. } => LoadTasks::of::<Http2>(options),
+            LoadProtocol::Redis { .. } => LoadTasks::of::<Redis>(options),
+            LoadProtocol::Juno { .. } => LoadTasks::of::<Juno>(options),
+            LoadProtocol::Memcached { .. } => LoadTasks::of::<Memcached>(options),
+        }
+    }
+
+    /// The same, of this protocol.
+    pub(crate) fn of<P: Protocol>(options: LoadOptions<'_>) -> Result<LoadTasks<D>, LoadError> {
+        let LoadOptions { spec, resources, nonce, preloaded, now, .. } = options;
+        let plan = Plan::new(spec, resources)?;
+        let mut protocol = P::new(spec, Instance { nonce, now }).map_err(LoadError::InvalidSpec)?;
+        if let Some(took) = preloaded {
+            protocol.preloaded(took);
+        }
+        let (controller, workers) = Controller::new(plan, options)?;
+        let make = |parts: WorkerParts| -> MakeTask<D> {
+            let protocol = protocol.clone();
+            Box::new(move |driver: &D| Box::new(Worker::new(parts, protocol, driver)) as Box<dyn Task<D>>)
         };
         Ok(LoadTasks { controller, workers: workers.into_iter().map(make).collect() })
     }

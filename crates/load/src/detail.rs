@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use weir_model::load::{ErrorKind, Quantiles};
 
-use crate::recorder::{Merged, quantiles};
+use crate::interval::{Merged, quantiles};
 
 /// The state of a load at the end of a second of its window.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,7 +73,7 @@ impl Distributions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::histo;
+    use crate::interval::histo;
 
     #[test]
     fn every_sample_is_in_one_bucket() {
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(counts.iter().sum::<u64>(), 6);
         assert_eq!((counts[0], counts[1], counts[4], counts[5], counts[20]), (2, 1, 1, 1, 1));
         assert!((sum_s / 20.002_09 - 1.0).abs() < 1e-3, "{sum_s}");
-        assert_eq!(buckets(&crate::recorder::histo()), Buckets::default());
+        assert_eq!(buckets(&crate::interval::histo()), Buckets::default());
         assert!(BUCKETS_S.is_sorted());
     }
 }

@@ -13,7 +13,7 @@ use weir_model::load::{Endpoint, ErrorKind};
 pub enum LoadError {
     /// The specification itself is wrong.
     #[error("the load cannot be run as ordered: {0}")]
-    Order(String),
+    InvalidSpec(String),
 
     /// Fewer descriptors than connections.
     #[error(

@@ -1,4 +1,4 @@
-//! The load generator. `weir client` and `weir load` call it.
+//! The load generator.
 //!
 //! [`run`] takes a [`LoadSpec`](weir_model::load::LoadSpec) and returns a [`LoadResult`](weir_model::load::LoadResult). Worker
 //! threads make the load, each with its own connections and I/O driver; on the path of a request nothing is shared, locked or
@@ -67,45 +67,39 @@
 mod aggregate;
 mod backlog;
 mod capacity;
-mod check;
 mod clock;
 mod codings;
 mod controller;
 mod counts;
 mod detail;
 mod error;
-pub mod feed;
 mod gate;
 mod generator;
 mod headers;
+mod interval;
 mod keyvalue;
 mod merge;
-mod names;
 mod output;
 mod plan;
 mod preload;
 mod progress;
 mod protocol;
 mod reasons;
-pub mod recorded;
-mod recorder;
-pub mod replay;
+mod request_ids;
+mod response_check;
 mod result;
 mod run;
 mod schedule;
-mod search;
 mod shared;
+mod spec_check;
 mod stop;
-pub mod targets;
-pub mod template;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod tls;
-mod validate;
 mod worker;
 
-pub use capacity::threads_of_clients;
+pub use capacity::{probe, threads_of_clients};
 pub use controller::{Controller, LoadTasks};
 pub use detail::{BUCKETS_S, Buckets, Detail, Distributions, buckets};
 pub use error::LoadError;
@@ -115,5 +109,4 @@ pub use output::Outputs;
 pub use preload::{add_preload, check_preload, preload_spec};
 pub use progress::Progress;
 pub use run::{load_tasks, run, run_gated};
-pub use search::{SearchBench, SearchProgress, find_max, find_max_on, find_max_to};
 pub use stop::StopFlag;

@@ -14,15 +14,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogHistogram, IntervalLogIterator, LogEntry};
-use weir_model::load::{Bursts, ClientOfHost, ErrorReason, LoadResult, LoadSecond, Quantiles};
+use weir_model::load::{
+    Bursts, ClientOfHost, ConnectionSpread, Counts, ErrorReason, HeaderSamples, LoadResult, LoadSecond, NameCounts,
+    Quantiles,
+};
 
 use crate::clock::MILLI;
 use crate::error::LoadError;
+use crate::interval::{Histo, Merged, Own, USUAL_STATUS, add, histo, quantiles};
 use crate::output::{self, LogInterval, Outputs, TAGS};
 use crate::preload::add_tls;
-use crate::recorder::{Histo, Merged, Own, USUAL_STATUS, add, histo, quantiles};
 use crate::result::{
-    BY_CONNECTION, OWN_LAG, OWN_LATENCY, STATUS_TAG, request_tag, status_tag, with_latencies, with_usual,
+    BY_CONNECTION, OWN_LAG, OWN_LATENCY, STATUS_TAG, add_codings, request_tag, status_tag, sum_of, with_latencies,
+    with_usual,
 };
 
 /// What one of the clients left.
@@ -104,7 +108,7 @@ struct Key {
 /// The sums of everything but distributions and rows.
 fn counts(clients: &[ClientOutput]) -> Result<LoadResult, LoadError> {
     let Some((first, others)) = clients.split_first() else {
-        return Err(LoadError::Order("no client's output to merge; expected: one at least".to_owned()));
+        return Err(LoadError::InvalidSpec("no client's output to merge; expected: one at least".to_owned()));
     };
     let mut sum = first.result.clone();
     for other in others {
@@ -131,11 +135,7 @@ fn of_one_load(a: &LoadResult, b: &LoadResult) -> bool {
 fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
     sum.threads += other.threads;
     sum.streams = sum.streams.min(other.streams);
-    match (&mut sum.tls, &other.tls) {
-        (Some(tls), Some(more)) => add_tls(tls, more.clone()),
-        (tls @ None, Some(more)) => *tls = Some(more.clone()),
-        (_, None) => {}
-    }
+    sum.tls = sum_of(sum.tls.iter().chain(&other.tls), add_tls);
     for (sum, more) in sum.by_request.iter_mut().zip(&other.by_request) {
         sum.sent += more.sent;
         sum.right += more.right;
@@ -149,9 +149,7 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
     sum.window.add(&other.window);
     sum.total.add(&other.total);
     sum.request_body_bytes = sum.request_body_bytes.zip(other.request_body_bytes).map(|(a, b)| a + b);
-    if let Some(preload) = &other.preload {
-        sum.preload.get_or_insert_default().add(preload);
-    }
+    sum.preload = sum_of(sum.preload.iter().chain(&other.preload), Counts::add);
     ErrorReason::add(&mut sum.reasons, &other.reasons);
     for (second, errors) in &other.errors_by_second {
         let sum = sum.errors_by_second.entry(*second).or_default();
@@ -159,20 +157,11 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
     }
     sum.tenths.truncate(other.tenths.len());
     sum.tenths.iter_mut().zip(&other.tenths).for_each(|(sum, n)| *sum += n);
-    if let Some(headers) = &other.headers {
-        sum.headers.get_or_insert_default().add(headers);
-    }
-    if let Some(names) = &other.names {
-        sum.names.get_or_insert_default().add(names);
-    }
-    if let Some(codings) = &other.codings {
-        let sum = sum.codings.get_or_insert_default();
-        codings.iter().for_each(|(coding, answers)| sum.entry(*coding).or_default().add(answers));
-    }
+    sum.headers = sum_of(sum.headers.iter().chain(&other.headers), HeaderSamples::add);
+    sum.names = sum_of(sum.names.iter().chain(&other.names), NameCounts::add);
+    sum.codings = sum_of(sum.codings.iter().chain(&other.codings), add_codings);
     sum.real_time &= other.real_time;
-    if let Some(spread) = &other.by_connection {
-        sum.by_connection.get_or_insert_default().add(spread);
-    }
+    sum.by_connection = sum_of(sum.by_connection.iter().chain(&other.by_connection), ConnectionSpread::add);
     sum.stalls.add(&other.stalls);
     sum.thread_busy.extend(&other.thread_busy);
     sum.cpu_us = (sum.cpu_us.0 + other.cpu_us.0, sum.cpu_us.1 + other.cpu_us.1);

@@ -1,5 +1,5 @@
-//! Writes the files of a load: histograms by second, and one row a second. Called by `run`; the paths come from `weir
-//! load` or `weir client`.
+//! Writes the files of a load: histograms by second, and one row a second. The paths come from `weir load` or `weir
+//! client`.
 //!
 //! Nothing is written while the load runs, since writing and compressing would take CPU time from what is measured on
 //! this host. Serialised histograms (some kilobytes a second) stay in memory until the end. The files are opened at the
@@ -17,7 +17,7 @@ use weir_model::load::LoadSecond;
 
 use crate::clock::to_secs;
 use crate::error::LoadError;
-use crate::recorder::{Histo, Merged};
+use crate::interval::{Histo, Merged};
 
 /// Which files to write.
 #[derive(Debug, Clone, Default)]
@@ -197,7 +197,7 @@ pub(crate) fn span_s(from: u64, to: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::clock::SECOND;
-    use crate::recorder::Interval;
+    use crate::interval::Interval;
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -207,7 +207,7 @@ mod tests {
         let window = 7 * SECOND;
         let mut intervals = Vec::new();
         for second in 0..3 {
-            let mut interval = Interval::new(crate::recorder::Kinds::default());
+            let mut interval = Interval::new(crate::interval::Kinds::default());
             let start = window + second * SECOND;
             for i in 0..100 {
                 interval.sample(0, start, start + i, start + 1_000_000 * (i + 1), false);

@@ -9,15 +9,14 @@ use weir_model::suite::LoadKind;
 use weir_net::{Address, DescriptorKind};
 
 use crate::capacity::{self, Resources};
-use crate::check::Expectation;
 use crate::clock::from_secs;
 use crate::error::LoadError;
 use crate::generator::Choices;
-use crate::protocol::Protocol;
-use crate::recorder::Kinds;
+use crate::interval::Kinds;
+use crate::response_check::Expectation;
 use crate::schedule::{self, Bursts, Timetable};
+use crate::spec_check;
 use crate::tls::TlsPlan;
-use crate::validate;
 
 /// Connections that one thread, and all threads together, make at a time: few enough for any listen queue that is not
 /// tiny.
@@ -103,8 +102,8 @@ impl Plan {
     ///
     /// # Errors
     /// A mistake in the specification, or a resource that the host lacks.
-    pub(crate) fn new<P: Protocol>(spec: &LoadSpec, resources: &Resources) -> Result<Plan, LoadError> {
-        validate::check(spec).map_err(LoadError::Order)?;
+    pub(crate) fn new(spec: &LoadSpec, resources: &Resources) -> Result<Plan, LoadError> {
+        spec_check::check(spec).map_err(LoadError::InvalidSpec)?;
         let wished = match spec.threads {
             0 => spec.cpus.len().max(1) as u32,
             n => n,
@@ -117,12 +116,12 @@ impl Plan {
         let mut all_threads = whole.threads;
         if threads > shares.len() as u32 {
             if let Some(part) = spec.part {
-                return Err(LoadError::Order(too_few_threads(part, threads, connections(&shares))));
+                return Err(LoadError::InvalidSpec(too_few_threads(part, threads, connections(&shares))));
             }
             all_threads = threads;
             shares = self::shares(spec, threads, Part { first_thread: 0, threads });
         }
-        schedule::check_arrivals(&spec.kind, all_threads).map_err(LoadError::Order)?;
+        schedule::check_arrivals(&spec.kind, all_threads).map_err(LoadError::InvalidSpec)?;
         let warmup = if spec.kind.has_warmup() { from_secs(spec.warmup_s) } else { 0 };
         let length = from_secs(spec.duration_s);
         let duration = match spec.kind {
@@ -130,16 +129,13 @@ impl Plan {
             LoadKind::Open { .. } if spec.kind.is_finite() => length + from_secs(spec.timeout_s),
             _ => length,
         };
+        let expectation = |request| Expectation::of(request, spec.protocol).accepting(spec.accept_encoding);
         let requests_per_connection = if single_use { 1 } else { spec.requests_per_connection.unwrap_or(u64::MAX) };
         Ok(Plan {
             targets: planned_targets(spec, connections(&shares), resources.ports)?,
             choices: Arc::new(Choices::new(&spec.requests, spec.targets.len())),
-            tls: TlsPlan::new(spec, P::ALPN).map_err(LoadError::Order)?,
-            expectations: spec
-                .requests
-                .iter()
-                .map(|request| P::expectation(request).accepting(spec.accept_encoding))
-                .collect(),
+            tls: TlsPlan::new(spec).map_err(LoadError::InvalidSpec)?,
+            expectations: spec.requests.iter().map(expectation).collect(),
             timetable: Timetable::new(&spec.kind, warmup, length),
             bursts: spec.bursts.map(Bursts::from),
             // A connection never has more in flight than it carries in its life.
@@ -245,7 +241,6 @@ fn planned_targets(spec: &LoadSpec, most: u32, ports: (u16, u16)) -> Result<Vec<
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::protocol::Http1;
     use proptest::prelude::*;
     use weir_model::keyvalue::KeyValue;
     use weir_model::load::{LoadProtocol, OfferedRate, RequestSpec, Step, Target};
@@ -264,7 +259,7 @@ pub(crate) mod tests {
     }
 
     fn plan(spec: &LoadSpec) -> Plan {
-        Plan::new::<Http1>(spec, &Resources::unlimited()).unwrap()
+        Plan::new(spec, &Resources::unlimited()).unwrap()
     }
 
     #[test]
@@ -388,7 +383,7 @@ pub(crate) mod tests {
         spec.requests[1].target = 1;
         spec.connections = 8;
         // 2 ports and 1 of them left to others.
-        let plan = Plan::new::<Http1>(&spec, &Resources { ports: (40_000, 40_001), ..Resources::unlimited() }).unwrap();
+        let plan = Plan::new(&spec, &Resources { ports: (40_000, 40_001), ..Resources::unlimited() }).unwrap();
         let to: Vec<String> = (0..4).map(|k| plan.target(k).address.to_string()).collect();
         assert_eq!(to, ["127.0.0.1:1", "unix:/run/x", "127.0.0.1:1", "unix:/run/x"]);
         let from: Vec<_> = (0..8).step_by(2).map(|k| plan.source(k, 0).unwrap().to_string()).collect();

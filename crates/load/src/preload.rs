@@ -1,4 +1,4 @@
-//! Writes the keys that a key-value load begins with, by a counted load of its own. Called by `run`.
+//! Writes the keys that a key-value load begins with, by a counted load of its own.
 
 use weir_model::keyvalue::{KeyChoice, KeyValue, Mix, Operation};
 use weir_model::load::{LONGEST_S, LoadResult, LoadSpec, RequestSpec, TlsResult};
@@ -66,24 +66,22 @@ pub fn add_preload(result: &mut LoadResult, mut preload: LoadResult) {
     result.connections_used += preload.connections_used;
     result.most_open = result.most_open.max(preload.most_open);
     if let (Some(tls), Some(more)) = (&mut result.tls, preload.tls) {
-        add_tls(tls, more);
+        add_tls(tls, &more);
     }
     result.preload = Some(preload.total);
 }
 
 /// Adds the TLS statistics of other connections.
-pub(crate) fn add_tls(tls: &mut TlsResult, more: TlsResult) {
+pub(crate) fn add_tls(tls: &mut TlsResult, more: &TlsResult) {
     tls.handshakes += more.handshakes;
     tls.resumed += more.resumed;
     tls.failed += more.failed;
     for (to, from) in [
-        (&mut tls.versions, more.versions),
-        (&mut tls.suites, more.suites),
-        (&mut tls.groups, more.groups),
-        (&mut tls.keys, more.keys),
+        (&mut tls.versions, &more.versions),
+        (&mut tls.suites, &more.suites),
+        (&mut tls.groups, &more.groups),
+        (&mut tls.keys, &more.keys),
     ] {
-        for (name, n) in from {
-            *to.entry(name).or_default() += n;
-        }
+        from.iter().for_each(|(name, n)| *to.entry(name.clone()).or_default() += n);
     }
 }

@@ -1,24 +1,25 @@
-//! Builds the record of a load from the totals and the final reports of the workers. Called by `run`.
+//! Builds the record of a load from the totals and the final reports of the workers.
 
 use std::collections::BTreeMap;
 
 use weir_model::coding::Coding;
 use weir_model::load::{
     Bursts, CodedAnswers, ConnectionSpread, Counts, LOAD_SCHEMA, LoadResult, NameCounts, Quantiles, RequestResult,
-    RequestSpec, TlsResult,
+    RequestSpec,
 };
 use weir_net::DriverKind;
+use weir_requests::template::Template;
 
 use crate::aggregate::Aggregate;
 use crate::clock::{MILLI, from_secs};
 use crate::counts::happened;
 use crate::headers::HeaderWatch;
+use crate::interval::{EventCounts, Histo, Merged, Own, StatusLatency, USUAL_STATUS, add, histo, quantiles};
 use crate::output::{LogInterval, span_s};
 use crate::plan::Plan;
+use crate::preload::add_tls;
 use crate::reasons::Reasons;
-use crate::recorder::{EventCounts, Histo, Merged, Own, StatusLatency, USUAL_STATUS, add, histo, quantiles};
 use crate::shared::WorkerResult;
-use crate::template::Template;
 
 /// The time of the window.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +62,7 @@ pub(crate) fn result(
         threads: plan.threads,
         protocol: plan.spec.protocol.as_str().to_owned(),
         streams: outcomes.iter().map(|outcome| outcome.min_streams).min().unwrap_or(plan.streams),
-        tls: tls(outcomes),
+        tls: sum_of(outcomes.iter().flat_map(|o| &o.tls).map(|(counters, _)| counters), add_tls),
         by_request: by_request(plan, outcomes, &aggregate.requests),
         by_status: with_usual(&aggregate.samples, &unusual(outcomes)),
         most_open,
@@ -88,8 +89,8 @@ pub(crate) fn result(
         lateness: aggregate.own.as_ref().map(Own::quantiles),
         headers: Some(HeaderWatch::result(outcomes.iter().map(|o| &o.watches.headers), span.window))
             .filter(|h| h.sampled > 0),
-        names: names(outcomes),
-        codings: codings(outcomes),
+        names: sum_of(outcomes.iter().flat_map(|o| &o.watches.names).map(|names| &names.counts), NameCounts::add),
+        codings: sum_of(outcomes.iter().flat_map(|o| &o.watches.codings).map(|codings| &codings.counts), add_codings),
         by_connection: by_connection(outcomes),
         stalls: aggregate.window.stalls,
         connect: quantiles(&connects(outcomes)),
@@ -105,22 +106,17 @@ pub(crate) fn result(
     }
 }
 
-/// The names that all threads' answers had.
-fn names(outcomes: &[WorkerResult]) -> Option<NameCounts> {
-    outcomes.iter().filter_map(|outcome| outcome.watches.names.as_ref()).fold(None, |sum, names| {
-        let mut sum: NameCounts = sum.unwrap_or_default();
-        sum.add(&names.counts);
+/// The sum of what some have.
+pub(crate) fn sum_of<'a, T: Default + 'a>(parts: impl Iterator<Item = &'a T>, add: impl Fn(&mut T, &T)) -> Option<T> {
+    parts.fold(None, |sum, part| {
+        let mut sum = sum.unwrap_or_default();
+        add(&mut sum, part);
         Some(sum)
     })
 }
 
-/// The answers that all threads got coded.
-fn codings(outcomes: &[WorkerResult]) -> Option<BTreeMap<Coding, CodedAnswers>> {
-    outcomes.iter().filter_map(|outcome| outcome.watches.codings.as_ref()).fold(None, |sum, codings| {
-        let mut sum: BTreeMap<Coding, CodedAnswers> = sum.unwrap_or_default();
-        codings.counts.iter().for_each(|(coding, answers)| sum.entry(*coding).or_default().add(answers));
-        Some(sum)
-    })
+pub(crate) fn add_codings(sum: &mut BTreeMap<Coding, CodedAnswers>, more: &BTreeMap<Coding, CodedAnswers>) {
+    more.iter().for_each(|(coding, answers)| sum.entry(*coding).or_default().add(answers));
 }
 
 /// How evenly all threads' connections were served; `None` where none counts.
@@ -146,26 +142,6 @@ pub(crate) fn with_latencies(spread: ConnectionSpread, latencies: &Histo) -> Opt
 
 fn connection_latencies(outcomes: &[WorkerResult]) -> Histo {
     sum(outcomes.iter().map(|outcome| &outcome.by_connection.1))
-}
-
-/// The TLS statistics of all threads.
-fn tls(outcomes: &[WorkerResult]) -> Option<TlsResult> {
-    let add = |to: &mut BTreeMap<String, u64>, from: &BTreeMap<&'static str, u64>| {
-        for (name, n) in from {
-            *to.entry((*name).to_owned()).or_default() += n;
-        }
-    };
-    outcomes.iter().filter_map(|outcome| outcome.tls.as_ref()).fold(None, |sum, counters| {
-        let mut sum: TlsResult = sum.unwrap_or_default();
-        sum.handshakes += counters.handshakes;
-        sum.resumed += counters.resumed;
-        sum.failed += counters.failed;
-        add(&mut sum.versions, &counters.versions);
-        add(&mut sum.suites, &counters.suites);
-        add(&mut sum.groups, &counters.groups);
-        add(&mut sum.keys, &counters.keys);
-        Some(sum)
-    })
 }
 
 /// What the log of a part has beside what is recorded by second: the histograms behind the rest of its result's distributions.
@@ -223,7 +199,7 @@ pub(crate) const STATUS_TAG: &str = "status-";
 /// The tag of the mean latencies of connections.
 pub(crate) const BY_CONNECTION: &str = "by-connection";
 
-/// The tags of [`crate::recorder::Own`].
+/// The tags of [`crate::interval::Own`].
 pub(crate) const OWN_LAG: &str = "own-lag";
 pub(crate) const OWN_LATENCY: &str = "own-latency";
 
@@ -237,7 +213,7 @@ fn connects(outcomes: &[WorkerResult]) -> Histo {
 }
 
 fn handshakes(outcomes: &[WorkerResult]) -> Histo {
-    sum(outcomes.iter().filter_map(|outcome| outcome.tls.as_ref()).map(|counters| &counters.times))
+    sum(outcomes.iter().flat_map(|outcome| &outcome.tls).map(|(_, times)| times))
 }
 
 fn sum<'a>(histos: impl Iterator<Item = &'a Histo>) -> Histo {

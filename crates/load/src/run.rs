@@ -1,9 +1,9 @@
-//! Runs loads from specification to result: chooses the protocol, and writes a key-value load's keys before it. `weir load`, `weir client`
-//! and `search` call it. How a load gets its threads is in `threads`.
+//! Runs loads from specification to result, and writes a key-value load's keys before it. How a load gets its threads is in
+//! `threads`.
 
 use std::time::Duration;
 
-use weir_model::load::{LoadProtocol, LoadResult, LoadSpec};
+use weir_model::load::{LoadResult, LoadSpec};
 use weir_net::Driver;
 
 use crate::capacity::Resources;
@@ -14,7 +14,6 @@ use crate::output::Outputs;
 use crate::plan::Plan;
 use crate::preload::{add_preload, check_preload, preload_spec};
 use crate::progress::Progress;
-use crate::protocol::{Http1, Http2, Juno, Memcached, Protocol, Redis};
 use crate::stop::StopFlag;
 use crate::threads;
 
@@ -62,13 +61,7 @@ pub fn load_tasks<D: Driver + 'static>(
     now: u64,
 ) -> Result<LoadTasks<D>, LoadError> {
     let options = LoadOptions { spec, outputs, resources: &Resources::unlimited(), gated, nonce, preloaded, now };
-    match spec.protocol {
-        LoadProtocol::Http1 { .. } => LoadTasks::new::<Http1>(options),
-        LoadProtocol::Http2 { .. } => LoadTasks::new::<Http2>(options),
-        LoadProtocol::Redis { .. } => LoadTasks::new::<Redis>(options),
-        LoadProtocol::Juno { .. } => LoadTasks::new::<Juno>(options),
-        LoadProtocol::Memcached { .. } => LoadTasks::new::<Memcached>(options),
-    }
+    LoadTasks::new(options)
 }
 
 /// What [`run`] is asked for.
@@ -83,29 +76,19 @@ pub(crate) struct Job<'a> {
 }
 
 impl Job<'_> {
+    /// Keys to preload are written first, by a load of their own.
     pub(crate) fn run(&self, progress: &mut dyn FnMut(Progress)) -> Result<LoadResult, LoadError> {
-        match self.spec.protocol {
-            LoadProtocol::Http1 { .. } => threads::run::<Http1>(self, None, progress),
-            LoadProtocol::Http2 { .. } => threads::run::<Http2>(self, None, progress),
-            LoadProtocol::Redis { .. } => self.run_keyvalue::<Redis>(progress),
-            LoadProtocol::Juno { .. } => self.run_keyvalue::<Juno>(progress),
-            LoadProtocol::Memcached { .. } => self.run_keyvalue::<Memcached>(progress),
-        }
-    }
-
-    /// The same with a protocol of keys and values: those to preload are written first, by a load of their own.
-    fn run_keyvalue<P: Protocol>(&self, progress: &mut dyn FnMut(Progress)) -> Result<LoadResult, LoadError> {
         let Some(spec) = preload_spec(self.spec) else {
-            return threads::run::<P>(self, None, progress);
+            return threads::run(self, None, progress);
         };
         // Nothing is written for a load that cannot be run.
-        Plan::new::<P>(self.spec, self.resources)?;
-        let of = Plan::new::<P>(&spec, self.resources)?.shares.iter().map(|share| share.requests).sum();
+        Plan::new(self.spec, self.resources)?;
+        let of = Plan::new(&spec, self.resources)?.shares.iter().map(|share| share.requests).sum();
         let begun = threads::now();
         let mut written = 0;
         let outputs = Outputs::default();
         let first = Job { spec: &spec, outputs: &outputs, gate: None, ..*self };
-        let first = threads::run::<P>(&first, None, &mut |news| {
+        let first = threads::run(&first, None, &mut |news| {
             if let Progress::Second(row) = news {
                 written += row.right;
                 progress(Progress::Preloading { written, of });
@@ -113,7 +96,7 @@ impl Job<'_> {
         })?;
         check_preload(&first, of)?;
         let took = Duration::from_nanos(threads::now() - begun);
-        let mut result = threads::run::<P>(self, Some(took), progress)?;
+        let mut result = threads::run(self, Some(took), progress)?;
         add_preload(&mut result, first);
         Ok(result)
     }

@@ -6,13 +6,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use weir_model::load::{ConnectionSpread, ErrorKind};
+use weir_model::load::{ConnectionSpread, ErrorKind, TlsResult};
 
 use crate::clock::NEVER;
 use crate::counts::RequestCounts;
+use crate::interval::{Histo, Interval, StatusLatency};
 use crate::protocol::Watches;
-use crate::recorder::{Histo, Interval, StatusLatency};
-use crate::worker::TlsCounters;
 
 /// The numbers. Times are of the run's clock.
 #[derive(Debug)]
@@ -126,8 +125,7 @@ impl Shared {
     }
 }
 
-/// A message of a worker. Each worker sends them in the order of this list; [`Message::Failed`] may come at any time
-/// and is the last.
+/// A message of a worker. Each worker sends them in the order of this list.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// All connections are up that could be made.
@@ -136,8 +134,6 @@ pub(crate) enum Message {
     Interval(u32, Box<Interval>),
     /// The load is over.
     Done(Box<WorkerResult>),
-    /// The worker cannot go on.
-    Failed(crate::error::LoadError),
 }
 
 /// The result of connecting.
@@ -169,8 +165,8 @@ pub(crate) struct WorkerResult {
     pub used: u64,
     /// The fewest streams that a peer allowed a connection.
     pub min_streams: u32,
-    /// The TLS statistics, if TLS was used.
-    pub tls: Option<TlsCounters>,
+    /// The TLS statistics, if TLS was used, and times from connected to negotiated.
+    pub tls: Option<(TlsResult, Histo)>,
     /// What it saw of the responses.
     pub watches: Watches,
     /// CPU time in the window, microseconds: user, system.

@@ -1,23 +1,21 @@
 //! Gives a load its threads: one for each worker, with a driver of its own, and the calling one for the controller. It is the only place
 //! of this crate that reads a clock, sleeps or spawns.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender};
+use std::io;
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use weir_model::At;
 use weir_model::load::LoadResult;
-use weir_net::{DescriptorKind, DriverKind, EpollDriver, Next, UringDriver, monotonic_ns, pin_to_cpu, unix_ns};
+use weir_net::{Driver, DriverKind, EpollDriver, Next, UringDriver, monotonic_ns, pin_to_cpu, unix_ns};
 
 use crate::clock::{MILLI, NEVER};
-use crate::controller::{Controller, LoadOptions, WorkerParts};
+use crate::controller::{Controller, LoadOptions, LoadTasks};
 use crate::error::LoadError;
 use crate::gate::Gate;
-use crate::plan::{Plan, Share};
 use crate::progress::Progress;
-use crate::protocol::Protocol;
 use crate::run::Job;
-use crate::shared::Message;
 
 /// How long a caller waits for connections to be closed, once the result is known.
 const CLOSE_WAIT: u64 = 300 * MILLI;
@@ -37,8 +35,8 @@ fn nonce() -> u64 {
     unix_ns() ^ u64::from(std::process::id()).rotate_left(40)
 }
 
-/// Runs a load of this protocol. Keys were written for so long before it.
-pub(crate) fn run<P: Protocol>(
+/// Runs a load. Keys were written for so long before it.
+pub(crate) fn run(
     job: &Job<'_>,
     preloaded: Option<Duration>,
     progress: &mut dyn FnMut(Progress),
@@ -46,53 +44,64 @@ pub(crate) fn run<P: Protocol>(
     let Job { spec, outputs, gate, resources, .. } = *job;
     let gated = gate.is_some();
     let options = LoadOptions { spec, outputs, resources, gated, nonce: nonce(), preloaded, now: now() };
-    let (mut controller, workers) = Controller::new::<P>(options)?;
-    let mut threads = Threads::start(&controller, workers, resources.driver)?;
-    let driven = threads.drive(&mut controller, job, progress);
-    if driven.is_err() {
-        controller.abandon();
+    match resources.driver {
+        DriverKind::Uring => {
+            let load = LoadTasks::new(options)?;
+            let descriptors = load.controller.descriptors();
+            drive(load, move || UringDriver::with_descriptors(descriptors), job, progress)
+        }
+        DriverKind::Epoll => drive(LoadTasks::new(options)?, EpollDriver::new, job, progress),
     }
-    threads.end(driven.is_ok())?;
-    driven?;
+}
+
+/// Runs a load with these drivers.
+fn drive<D: Driver + 'static>(
+    load: LoadTasks<D>,
+    make_driver: impl Fn() -> io::Result<D> + Clone + Send + 'static,
+    job: &Job<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<LoadResult, LoadError> {
+    let LoadTasks { mut controller, workers } = load;
+    let (kind, first, cpus) = (job.resources.driver, controller.first_thread(), controller.cpus());
+    let mut threads = Threads(Vec::new());
+    for (thread, make) in (0u32..).zip(workers) {
+        let cpu = cpus.get(thread as usize % cpus.len().max(1)).copied();
+        let make_driver = make_driver.clone();
+        let work = move || {
+            cpu.map_or(Ok(()), pin_to_cpu).map_err(|source| LoadError::Cpu {
+                thread,
+                cpu: cpu.unwrap_or(0),
+                source,
+            })?;
+            let mut driver = make_driver().map_err(|source| LoadError::Driver { driver: kind, source })?;
+            weir_net::run(&mut *make(&driver), &mut driver)
+                .map_err(|source| LoadError::DriverFailed { driver: kind, source })
+        };
+        match std::thread::Builder::new().name(format!("weir-load-{}", first + thread)).spawn(work) {
+            Ok(handle) => threads.0.push(Some(handle)),
+            Err(error) => {
+                controller.abandon();
+                threads.join();
+                return Err(LoadError::Worker { thread, detail: format!("cannot be started: {error}") });
+            }
+        }
+    }
+    if let Err(error) = threads.watch(&mut controller, job, progress) {
+        controller.abandon();
+        threads.join();
+        return Err(error);
+    }
+    threads.end()?;
     controller.finish(progress)
 }
 
-/// The threads of the workers.
-struct Threads(Vec<JoinHandle<()>>);
+/// The threads of the workers, less those whose end was seen.
+struct Threads(Vec<Option<JoinHandle<Result<(), LoadError>>>>);
 
 impl Threads {
-    fn start<P: Protocol>(
-        controller: &Controller,
-        workers: Vec<WorkerParts<P>>,
-        kind: DriverKind,
-    ) -> Result<Threads, LoadError> {
-        let mut threads = Threads(Vec::new());
-        for parts in workers {
-            let share = parts.share;
-            let thread = std::thread::Builder::new().name(format!("weir-load-{}", share.thread)).spawn(move || {
-                let (plan, messages) = (parts.plan.clone(), parts.messages.clone());
-                if let Err(error) = pin(&plan, share).and_then(|()| work(kind, plan.descriptors, parts)) {
-                    send(&messages, error);
-                }
-            });
-            match thread {
-                Ok(thread) => threads.0.push(thread),
-                Err(error) => {
-                    controller.abandon();
-                    threads.join(false)?;
-                    return Err(LoadError::Worker {
-                        thread: share.local,
-                        detail: format!("cannot be started: {error}"),
-                    });
-                }
-            }
-        }
-        Ok(threads)
-    }
-
     /// Turns the controller until the load is over.
-    fn drive(
-        &self,
+    fn watch(
+        &mut self,
         controller: &mut Controller,
         job: &Job<'_>,
         progress: &mut dyn FnMut(Progress),
@@ -101,88 +110,64 @@ impl Threads {
             let at = At { mono_ns: now(), unix_ns: unix_ns() };
             let Next::Poll(until) = controller.turn(at, job.stop, progress)? else { return Ok(()) };
             let until = until.unwrap_or(NEVER);
-            if let Some(gate) = job.gate.filter(|_| controller.is_ready()) {
-                wait_for_start(controller, gate, until)?;
-            } else if !controller.wait(Duration::from_nanos(until.saturating_sub(now()).max(1)))
+            let came = match job.gate.filter(|_| controller.is_ready()) {
+                Some(gate) => wait_for_start(controller, gate, until)?,
+                None => controller.wait(Duration::from_nanos(until.saturating_sub(now()).max(1))),
+            };
+            if !came
                 && let Some(thread) = self.find_dead(controller)
                 // It may have sent its last message just before it ended.
                 && !controller.wait(Duration::from_nanos(1))
             {
-                return Err(died(thread));
+                let ended = self.0[thread as usize].take().map(JoinHandle::join);
+                return match ended {
+                    Some(Ok(Err(error))) => Err(error),
+                    _ => Err(died(thread)),
+                };
             }
         }
     }
 
     /// A worker that has ended without a result.
     fn find_dead(&self, controller: &Controller) -> Option<u32> {
-        (0u32..)
-            .zip(&self.0)
-            .find(|(thread, handle)| handle.is_finished() && !controller.has_reported(*thread))
-            .map(|(thread, _)| thread)
+        let is_dead = |thread, handle: &Option<JoinHandle<_>>| {
+            handle.as_ref().is_none_or(JoinHandle::is_finished) && !controller.has_reported(thread)
+        };
+        (0u32..).zip(&self.0).find(|(thread, handle)| is_dead(*thread, handle)).map(|(thread, _)| thread)
     }
 
     /// Gives the threads a moment to close their connections. A thread that has reported its result but needs longer,
     /// because it has very many connections, continues by itself: the caller gets the result without waiting for it.
-    fn end(&mut self, reported: bool) -> Result<(), LoadError> {
-        if reported {
-            let until = now() + CLOSE_WAIT;
-            while now() < until && !self.0.iter().all(JoinHandle::is_finished) {
-                sleep(Duration::from_micros(200));
-            }
-            let (ended, _still_closing) = self.0.drain(..).partition(JoinHandle::is_finished);
-            self.0 = ended;
+    fn end(self) -> Result<(), LoadError> {
+        let until = now() + CLOSE_WAIT;
+        let is_finished = |handle: &Option<JoinHandle<_>>| handle.as_ref().is_none_or(JoinHandle::is_finished);
+        while now() < until && !self.0.iter().all(is_finished) {
+            sleep(Duration::from_micros(200));
         }
-        self.join(reported)
-    }
-
-    /// Waits for the threads, which were asked to end. `strict`: a panic is an error.
-    fn join(&mut self, strict: bool) -> Result<(), LoadError> {
-        for (thread, handle) in (0u32..).zip(self.0.drain(..)) {
-            if handle.join().is_err() && strict {
+        for (thread, handle) in (0u32..).zip(self.0) {
+            // An error while connections are closed changes nothing in the result.
+            if handle.filter(JoinHandle::is_finished).is_some_and(|handle| handle.join().is_err()) {
                 return Err(died(thread));
             }
         }
         Ok(())
     }
+
+    /// Waits for the threads, after [`Controller::abandon`].
+    fn join(self) {
+        for handle in self.0.into_iter().flatten() {
+            let _ = handle.join();
+        }
+    }
 }
 
-/// Waits for the time of the start, until `until`.
-fn wait_for_start(controller: &mut Controller, gate: &Gate, until: u64) -> Result<(), LoadError> {
+/// Waits for the time of the start, until `until`. Returns whether it came.
+fn wait_for_start(controller: &mut Controller, gate: &Gate, until: u64) -> Result<bool, LoadError> {
     match gate.recv_timeout(Duration::from_nanos(until.saturating_sub(now()))) {
-        Ok(start) => controller.start_at(start, now()),
-        Err(RecvTimeoutError::Timeout) => Ok(()),
+        Ok(start) => controller.start_at(start, now()).map(|()| true),
+        Err(RecvTimeoutError::Timeout) => Ok(false),
         Err(RecvTimeoutError::Disconnected) => Err(LoadError::Stopped),
     }
-}
-
-/// Makes the driver on the calling thread and runs the worker on it.
-fn work<P: Protocol>(kind: DriverKind, descriptors: DescriptorKind, parts: WorkerParts<P>) -> Result<(), LoadError> {
-    let cannot = |source| LoadError::Driver { driver: kind, source };
-    match kind {
-        DriverKind::Uring => {
-            let mut driver = UringDriver::with_descriptors(descriptors).map_err(cannot)?;
-            weir_net::run(&mut parts.build(&driver), &mut driver)
-        }
-        DriverKind::Epoll => {
-            let mut driver = EpollDriver::new().map_err(cannot)?;
-            weir_net::run(&mut parts.build(&driver), &mut driver)
-        }
-    }
-    .map_err(|source| LoadError::DriverFailed { driver: kind, source })
-}
-
-fn pin(plan: &Plan, share: Share) -> Result<(), LoadError> {
-    let cpus = &plan.spec.cpus;
-    if cpus.is_empty() {
-        return Ok(());
-    }
-    let cpu = cpus[share.local as usize % cpus.len()];
-    pin_to_cpu(cpu).map_err(|source| LoadError::Cpu { thread: share.local, cpu, source })
-}
-
-fn send(messages: &Sender<Message>, error: LoadError) {
-    // A closed channel means that the load is over.
-    let _ = messages.send(Message::Failed(error));
 }
 
 fn died(thread: u32) -> LoadError {

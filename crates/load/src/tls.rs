@@ -1,5 +1,5 @@
-//! Turns the TLS options of a load into the configuration of `weir_wire`'s sessions, and reads the PEM files. Called by
-//! `plan`; it does not know connections.
+//! Turns the TLS options of a load into the configuration of `weir_wire`'s sessions, and reads the PEM files. It does
+//! not know connections.
 
 use std::fs;
 use std::path::Path;
@@ -13,6 +13,7 @@ use crate::protocol::Alpn;
 #[derive(Debug)]
 pub(crate) struct TlsPlan {
     pub config: ClientConfig,
+    pub alpn: Alpn,
     /// The server name (SNI), by target.
     pub names: Vec<ServerName>,
 }
@@ -22,14 +23,15 @@ impl TlsPlan {
     ///
     /// # Errors
     /// The file or option that cannot be used, as text for people.
-    pub(crate) fn new(spec: &LoadSpec, alpn: Alpn) -> Result<Option<TlsPlan>, String> {
+    pub(crate) fn new(spec: &LoadSpec) -> Result<Option<TlsPlan>, String> {
         let Some(tls) = &spec.tls else {
             return Ok(None);
         };
+        let alpn = Alpn::of(spec.protocol);
         let options = options(tls, alpn)?;
         let config = ClientConfig::new(&options).map_err(|error| format!("TLS: {error}"))?;
         let names: Result<_, String> = spec.targets.iter().map(|target| name(tls, target)).collect();
-        Ok(Some(TlsPlan { config, names: names? }))
+        Ok(Some(TlsPlan { config, alpn, names: names? }))
     }
 }
 
@@ -99,9 +101,9 @@ mod tests {
     #[test]
     fn a_file_that_is_not_there_is_named() {
         let mut spec = spec();
-        assert!(TlsPlan::new(&spec, Alpn::None).unwrap().is_none());
+        assert!(TlsPlan::new(&spec).unwrap().is_none());
         spec.tls = Some(TlsSpec { authorities: Some("/nowhere/ca.pem".into()), ..TlsSpec::default() });
-        let error = TlsPlan::new(&spec, Alpn::None).unwrap_err();
+        let error = TlsPlan::new(&spec).unwrap_err();
         assert!(error.contains("/nowhere/ca.pem"), "{error}");
     }
 }

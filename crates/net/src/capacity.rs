@@ -4,8 +4,7 @@
 //! and each ring has its own table. So a load above the limit is divided among several drivers whose sockets have no
 //! descriptors.
 //!
-//! The load and the origin call it before they make drivers. This module does not know ports, memory, or other limits
-//! of a load.
+//! This module does not know ports, memory, or other limits of a load.
 
 use crate::uring::{check, table_limit};
 use crate::{DriverKind, raise_descriptor_limit};

@@ -1,6 +1,4 @@
 //! What a thread or process needs from its host before it drives sockets: descriptors, a CPU, exact timers, the time.
-//!
-//! The client, the origin and the drivers call it.
 
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -113,34 +111,9 @@ impl CpuTime {
 
 /// CPU time of the calling thread so far, nanoseconds, exact.
 pub(crate) fn thread_cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a live timespec. The clock is every thread's own and cannot be missing.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
-
-/// The clock's functions of [`crate::Io`] for a driver of the kernel's.
-macro_rules! clocks_of_kernel {
-    () => {
-        #[inline]
-        fn now(&self) -> u64 {
-            crate::host::monotonic_ns()
-        }
-
-        fn unix_now(&self) -> u64 {
-            crate::host::unix_ns()
-        }
-
-        fn cpu_ns(&self) -> u64 {
-            crate::host::thread_cpu_ns()
-        }
-
-        fn cpu_time(&self) -> crate::CpuTime {
-            crate::CpuTime::read()
-        }
-    };
-}
-pub(crate) use clocks_of_kernel;
 
 /// Pins the calling thread to one CPU, given by its number from zero.
 ///
@@ -182,10 +155,7 @@ pub fn set_scheduling_class(class: SchedulingClass) -> io::Result<()> {
     };
     let param = libc::sched_param { sched_priority };
     // SAFETY: the pointer is to a live parameter; 0 is the calling thread.
-    if unsafe { libc::sched_setscheduler(0, policy, &param) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    crate::socket::check(unsafe { libc::sched_setscheduler(0, policy, &param) }).map(drop)
 }
 
 /// Sets the calling thread's timer slack to 1 ns, so that a wait ends on time and not up to 50 µs later. Drivers call

@@ -16,6 +16,7 @@ mod send_queue;
 pub mod sim;
 mod slots;
 mod socket;
+mod timer_queue;
 mod unix;
 mod uring;
 mod waker;
@@ -32,12 +33,13 @@ pub use host::{
 };
 pub use probe::{DriverKind, ProbeError, probe};
 pub use socket::{interface_index, listen_socket};
+pub use timer_queue::TimerQueue;
 pub use unix::{UnixError, UnixSocket, listen_unix};
 pub use uring::{BufferFill, UringDriver};
 
 /// A connection of one driver: a slot and its generation. Slots are small dense numbers and are reused, so handlers
 /// keep their state in a `Vec` indexed by [`Conn::slot`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Conn {
     slot: u32,
     generation: u32,
@@ -88,20 +90,30 @@ pub enum Event<'a> {
 
 /// The operations of a handler, from inside an event or between turns.
 ///
-/// Operations on a connection that is gone are ignored, so a handler need not track what the kernel knows better.
+/// Operations on a connection that is gone are ignored, so a handler need not track what the kernel knows better. The clocks are
+/// the kernel's unless a driver has others.
 pub trait Io {
     /// The time of the monotonic clock, nanoseconds: `CLOCK_MONOTONIC` (see [`monotonic_ns`]), or the virtual time of a simulated
     /// world. Every call reads the clock.
-    fn now(&self) -> u64;
+    #[inline]
+    fn now(&self) -> u64 {
+        monotonic_ns()
+    }
 
     /// The time of the wall clock, nanoseconds since the epoch of Unix.
-    fn unix_now(&self) -> u64;
+    fn unix_now(&self) -> u64 {
+        unix_ns()
+    }
 
     /// CPU time of the driver's thread so far, nanoseconds, exact.
-    fn cpu_ns(&self) -> u64;
+    fn cpu_ns(&self) -> u64 {
+        host::thread_cpu_ns()
+    }
 
     /// The same in two parts: see [`CpuTime`].
-    fn cpu_time(&self) -> CpuTime;
+    fn cpu_time(&self) -> CpuTime {
+        CpuTime::read()
+    }
 
     /// Begins a connection. [`Event::Connected`] or [`Event::Failed`] follows. `from` binds the source address (for
     /// spreading over 127.0.0.0/8 when ports run short); the unspecified address leaves it to the kernel, which then tries
@@ -129,7 +141,7 @@ pub trait Io {
     /// From now on a wait that would end with the first event goes on until there are about so many `events`, for `within` at most, so
     /// that what comes in short succession is handled together. Zero: it ends with the first, as it does before any call. Only
     /// io_uring on Linux 6.12 or newer can; elsewhere nothing changes.
-    fn gather(&mut self, _within: Duration, _events: u32) {}
+    fn batch_completions(&mut self, _within: Duration, _events: u32) {}
 
     /// Asks for [`Event::Sent`] the next time that the queue runs empty.
     fn want_sent(&mut self, conn: Conn);
@@ -185,19 +197,27 @@ pub trait Driver: Io {
     fn waker(&self) -> Self::Waker;
 
     /// The clock that [`Io::now`] and [`Io::unix_now`] read.
-    fn clock(&self) -> Clock;
+    fn clock(&self) -> Clock {
+        Clock::Kernel
+    }
 
     /// How late a wait may end, nanoseconds. Who has to act on time waits that much less, and polls for the rest.
-    fn wake_latency(&self) -> u64;
+    fn wake_latency(&self) -> u64 {
+        host::WAKE_LATENCY
+    }
 
     /// Leaves the CPU to other threads that want it.
-    fn yield_now(&mut self);
+    fn yield_now(&mut self) {
+        std::thread::yield_now();
+    }
 
     /// Puts the thread that turns the driver into a class.
     ///
     /// # Errors
     /// Those of [`set_scheduling_class`].
-    fn set_scheduling_class(&mut self, class: SchedulingClass) -> io::Result<()>;
+    fn set_scheduling_class(&mut self, class: SchedulingClass) -> io::Result<()> {
+        set_scheduling_class(class)
+    }
 
     /// Connections that are open, being established or being closed. Closed and failed ones count until the end of
     /// the turn after the kernel has released them, so a program that polls until this is zero has sent everything.
@@ -235,7 +255,7 @@ pub enum Next {
 ///
 /// # Errors
 /// Those of the task and of its driver.
-pub fn run<D: Driver>(task: &mut impl Task<D>, driver: &mut D) -> io::Result<()> {
+pub fn run<D: Driver>(task: &mut (impl Task<D> + ?Sized), driver: &mut D) -> io::Result<()> {
     while let Next::Poll(until) = task.turn(driver)? {
         task.poll(driver, until)?;
     }

@@ -1,11 +1,7 @@
 //! Finds out by trying which driver this host can run, and explains why not where the requested one does not work.
-//!
-//! The client and the origin call it once, before they make drivers.
 
 use std::fmt;
 use std::io;
-
-use weir_model::load::DriverChoice;
 
 use crate::uring::check;
 
@@ -79,19 +75,16 @@ pub enum ProbeError {
     },
 }
 
-/// Decides which driver to make. It sets up a ring to try it, which takes about a millisecond: call it once, not for
-/// every thread.
+/// Decides which driver to make: the one that is wanted, or the best that works. It sets up a ring to try it, which takes about
+/// a millisecond: call it once, not for every thread.
 ///
 /// # Errors
-/// When io_uring is requested and does not work here.
-pub fn probe(choice: DriverChoice) -> Result<DriverKind, ProbeError> {
-    match choice {
-        DriverChoice::Epoll => Ok(DriverKind::Epoll),
-        DriverChoice::IoUring => uring_works().map(|()| DriverKind::Uring),
-        DriverChoice::Auto => Ok(match uring_works() {
-            Ok(()) => DriverKind::Uring,
-            Err(_) => DriverKind::Epoll,
-        }),
+/// When io_uring is wanted and does not work here.
+pub fn probe(wanted: Option<DriverKind>) -> Result<DriverKind, ProbeError> {
+    match wanted {
+        Some(DriverKind::Epoll) => Ok(DriverKind::Epoll),
+        Some(DriverKind::Uring) => uring_works().map(|()| DriverKind::Uring),
+        None => Ok(uring_works().map_or(DriverKind::Epoll, |()| DriverKind::Uring)),
     }
 }
 
@@ -142,14 +135,14 @@ mod tests {
 
     #[test]
     fn epoll_is_used_when_requested() {
-        assert_eq!(probe(DriverChoice::Epoll).unwrap(), DriverKind::Epoll);
+        assert_eq!(probe(Some(DriverKind::Epoll)).unwrap(), DriverKind::Epoll);
     }
 
     #[test]
     fn io_uring_is_used_where_it_works() {
         uring_works().unwrap();
-        assert_eq!(probe(DriverChoice::IoUring).unwrap(), DriverKind::Uring);
-        assert_eq!(probe(DriverChoice::Auto).unwrap(), DriverKind::Uring);
+        assert_eq!(probe(Some(DriverKind::Uring)).unwrap(), DriverKind::Uring);
+        assert_eq!(probe(None).unwrap(), DriverKind::Uring);
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! Listens on a Unix stream socket: abstract, or at a path that is free or was left behind by a dead server.
 //!
-//! The origin calls it. It does not know drivers.
+//! It does not know drivers.
 
 use std::fs;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use crate::socket::{RawAddr, check, is_abstract, stream_socket};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily};
+
+use crate::socket::{is_abstract, stream_socket, unix_addr};
 
 /// Why a Unix socket cannot be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -76,24 +78,21 @@ impl Drop for UnixSocket {
 /// When a server listens there, when the path is something other than a socket, and when the kernel refuses.
 pub fn listen_unix(path: &Path, backlog: u32) -> Result<UnixSocket, UnixError> {
     let failed = |source| UnixError::Io { path: path.to_owned(), source };
-    let addr = RawAddr::unix(path).map_err(|_| UnixError::Path(path.to_owned()))?;
+    let addr = unix_addr(path).map_err(|_| UnixError::Path(path.to_owned()))?;
     let has_file = !is_abstract(path.as_os_str().as_bytes());
     if has_file {
         remove_stale(path)?;
     }
-    let fd = stream_socket(libc::AF_UNIX, true).map_err(failed)?;
-    // SAFETY: the address lives during the call and its length is its own.
-    check(unsafe { libc::bind(fd.as_raw_fd(), addr.as_ptr(), addr.len()) }).map_err(|error| match error.kind() {
+    let fd = stream_socket(AddressFamily::UNIX, true).map_err(failed)?;
+    net::bind(&fd, &addr).map_err(|error| match error {
         // Another process was faster.
-        io::ErrorKind::AddrInUse => UnixError::Taken(path.to_owned()),
-        _ => failed(error),
+        Errno::ADDRINUSE => UnixError::Taken(path.to_owned()),
+        error => failed(error.into()),
     })?;
     let file = has_file.then(|| identity(path)).transpose().map_err(failed)?;
     // From here on the file is removed if anything fails.
     let socket = UnixSocket { listener: UnixListener::from(fd), path: path.to_owned(), file };
-    // SAFETY: no pointers are passed.
-    check(unsafe { libc::listen(socket.listener.as_raw_fd(), i32::try_from(backlog).unwrap_or(i32::MAX)) })
-        .map_err(failed)?;
+    net::listen(&socket.listener, i32::try_from(backlog).unwrap_or(i32::MAX)).map_err(|error| failed(error.into()))?;
     Ok(socket)
 }
 
@@ -120,10 +119,8 @@ fn remove_stale(path: &Path) -> Result<(), UnixError> {
 
 /// Connects, without waiting for room in the queue.
 fn try_connect(path: &Path) -> io::Result<()> {
-    let addr = RawAddr::unix(path)?;
-    let fd = stream_socket(libc::AF_UNIX, true)?;
-    // SAFETY: the address lives during the call and its length is its own.
-    check(unsafe { libc::connect(fd.as_raw_fd(), addr.as_ptr(), addr.len()) }).map(drop)
+    let fd = stream_socket(AddressFamily::UNIX, true)?;
+    Ok(net::connect(fd, &unix_addr(path)?)?)
 }
 
 fn identity(path: &Path) -> io::Result<(u64, u64)> {

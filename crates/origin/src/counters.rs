@@ -34,6 +34,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use strum::VariantNames as _;
+
 use weir_model::counters::{
     AddressCounters, COUNTERS_SCHEMA, ContentCounters, NameCounters, OriginCounters, ProxyCounters, TlsCounters,
 };
@@ -41,7 +43,7 @@ use weir_model::load::Stalls;
 use weir_model::protocol::Application;
 use weir_wire::http1::{ConnectionHeader, Version};
 
-use crate::fault::{self, FaultKind};
+use crate::fault::FaultKind;
 use crate::named::SeenNames;
 
 /// Names of [`WorkerCounters::versions`], in their order.
@@ -110,7 +112,7 @@ pub(crate) struct WorkerCounters {
     pub(crate) connections_accepted: Counter,
     pub(crate) connections_used: Counter,
     pub(crate) connections_reset: Counter,
-    faults: [Counter; fault::KINDS.len()],
+    faults: [Counter; FaultKind::VARIANTS.len()],
     protocols: [Counter; Application::ALL.len()],
     reaching: Powers,
     max_requests: Counter,
@@ -324,7 +326,7 @@ impl AllCounters {
             connection_headers: self.by_name(&CONNECTION_HEADERS, |w| &w.connection_headers),
             max_in_flight_per_connection: max(|w| &w.max_in_flight).unwrap_or(0),
             max_connections_open: self.max_open.load(Ordering::Relaxed),
-            faults: self.by_name(&fault::KINDS, |w| &w.faults),
+            faults: self.by_name(FaultKind::VARIANTS, |w| &w.faults),
             connections_by_protocol: self.by_name(&Application::ALL.map(Application::id), |w| &w.protocols),
             connections_reaching: self.reaching(),
             max_requests_per_connection: max(|w| &w.max_requests).unwrap_or(0),

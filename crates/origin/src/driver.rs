@@ -1,12 +1,8 @@
-//! Makes the drivers of the workers, and finds out how many connections they can hold.
-//!
-//! [`crate::origin`] calls it at the start. This module does not know what is served.
+//! How many connections the drivers of an origin can hold. This module does not know what is served.
 
-use weir_net::{DescriptorKind, DriverKind, EpollDriver, SocketPlan, UringDriver};
+use weir_net::{DescriptorKind, DriverKind, SocketPlan};
 
-use crate::options::{Options, OriginError};
-use crate::origin::Serving;
-use crate::session::Session;
+use crate::options::Options;
 
 /// How many connections there is room for.
 #[derive(Debug, Clone, Copy)]
@@ -63,21 +59,5 @@ impl ConnectionLimit {
             }
             (DriverKind::Epoll, DescriptorKind::Regular) => "a higher `ulimit -n` makes room for more",
         }
-    }
-}
-
-/// Makes a driver on the calling thread and serves on it.
-///
-/// # Errors
-/// When the driver or the service on it does not start.
-pub(crate) fn serve_on<S: Session>(
-    kind: DriverKind,
-    descriptors: DescriptorKind,
-    serving: Serving<'_, S>,
-) -> Result<(), OriginError> {
-    let failed = |source| OriginError::Driver { driver: kind, source };
-    match kind {
-        DriverKind::Uring => serving.run(UringDriver::with_descriptors(descriptors).map_err(failed)?, kind),
-        DriverKind::Epoll => serving.run(EpollDriver::new().map_err(failed)?, kind),
     }
 }

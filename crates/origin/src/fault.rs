@@ -14,8 +14,10 @@ use weir_model::units::{ByteCount, HumanDuration};
 
 use crate::random::Random;
 
-/// What goes wrong with one response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The fault of one response. `FaultKind` has its variants alone, for counting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumDiscriminants)]
+#[strum_discriminants(name(FaultKind), vis(pub(crate)))]
+#[strum_discriminants(derive(strum::VariantNames), strum(serialize_all = "lowercase"))]
 pub enum Fault {
     /// The connection is reset (HTTP/2: the stream).
     Reset {
@@ -45,26 +47,6 @@ pub enum Fault {
     Expire(u32),
 }
 
-/// Kinds of fault, for counting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // see Fault
-pub(crate) enum FaultKind {
-    Reset,
-    Close,
-    Stall,
-    Length,
-    Status,
-    Drip,
-    Busy,
-    Lose,
-    Stale,
-    Expire,
-}
-
-/// Names of kinds of fault, in the order of [`FaultKind`].
-pub(crate) const KINDS: [&str; 10] =
-    ["reset", "close", "stall", "length", "status", "drip", "busy", "lose", "stale", "expire"];
-
 /// The possible faults of HTTP, for error texts.
 pub(crate) const RULE: &str = "reset, reset=before, reset=middle, close, stall, length, length=more, length=less, \
      status=<200 to 599>, drip=<bytes>/s, each with a probability behind it or not (reset=1%, status=503:2%, \
@@ -85,18 +67,7 @@ pub struct Faults {
 
 impl Fault {
     pub(crate) fn kind(self) -> FaultKind {
-        match self {
-            Fault::Reset { .. } => FaultKind::Reset,
-            Fault::Close => FaultKind::Close,
-            Fault::Stall => FaultKind::Stall,
-            Fault::Length { .. } => FaultKind::Length,
-            Fault::Status(_) => FaultKind::Status,
-            Fault::Drip(_) => FaultKind::Drip,
-            Fault::Busy => FaultKind::Busy,
-            Fault::Lose => FaultKind::Lose,
-            Fault::Stale => FaultKind::Stale,
-            Fault::Expire(_) => FaultKind::Expire,
-        }
+        self.into()
     }
 
     /// Whether an answer of such a protocol can have it.
@@ -303,7 +274,7 @@ mod tests {
     fn faults_are_drawn_with_their_probability() {
         let faults: Faults = "reset=10%,stall=20%,status=500:30%".parse().unwrap();
         let mut random = Random::new(5, 0);
-        let mut counts = [0u32; KINDS.len()];
+        let mut counts = [0u32; 10];
         let n = 100_000;
         for _ in 0..n {
             if let Some(fault) = faults.draw(&mut random) {

@@ -1,6 +1,6 @@
 //! One connection that speaks HTTP/1: the parser, and behind it the pipeline of responses.
 //!
-//! [`crate::http`] calls it. This module does not know drivers, nor what requests mean.
+//! This module does not know drivers, nor what requests mean.
 
 use weir_net::Conn;
 use weir_wire::http1::{Limits, RequestEvent, RequestParser};

@@ -1,7 +1,7 @@
 //! Tracks which bytes of which responses the kernel has taken.
 //!
 //! Responses are queued one behind the other. So one number, the bytes that are queued and not yet taken, says how far
-//! the kernel is in all of them. [`crate::pipeline`] calls it. This module does not know drivers or counters.
+//! the kernel is in all of them. This module does not know drivers or counters.
 
 use std::collections::VecDeque;
 

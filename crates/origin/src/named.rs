@@ -1,8 +1,9 @@
 //! Which names of requests have reached the origin, and how often.
 //!
-//! Each worker remembers the names that it has seen, a bit each, in pages that it makes as it needs them, and it alone writes them:
-//! no request takes a lock or an atomic addition. Whoever reads the counters compares the pages of all workers, so that a name that
-//! came to two of them is seen. [`crate::http`] calls it; `counters` reads it. This module knows neither heads nor connections.
+//! Each worker remembers the names that it has seen, a bit each, in pages that it makes as it needs them, and it alone
+//! writes them: no request takes a lock or an atomic addition. Whoever reads the counters compares the pages of all
+//! workers, so that a name that came to two of them is seen. `counters` reads it. This module knows neither heads nor
+//! connections.
 //!
 //! # Bounds
 //! Names come from outside. A worker has at most [`MOST_PAGES`] pages, 64 MiB for half a billion names of loads, whose numbers follow

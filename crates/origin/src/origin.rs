@@ -12,18 +12,21 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use weir_model::counters::OriginCounters;
-use weir_net::{DescriptorKind, Driver, DriverKind, Listener, Next, SchedulingClass, Task, UnixSocket, Wake, Waker};
+use weir_model::load::DriverChoice;
+use weir_net::{DescriptorKind, Driver, DriverKind, EpollDriver, Listener, MakeTask, Next, SchedulingClass, Task};
+use weir_net::{UnixSocket, UringDriver, Wake, Waker};
 
-use crate::counters::AllCounters;
-use crate::driver::{ConnectionLimit, serve_on};
+use crate::driver::ConnectionLimit;
 use crate::options::{Options, OriginError};
 use crate::pause::Pause;
-use crate::session::Session;
 use crate::stall_watch::StallWatch;
-use crate::tasks::{Common, KeyCount, MakeShared, OriginHandle, WithSessions, layers, with_sessions};
+use crate::tasks::{OriginHandle, OriginTasks};
 
 /// The requested length of the accept queue, in connections. The kernel caps it at `net.core.somaxconn`.
 const BACKLOG: u32 = 65_535;
+
+/// Makes the driver of a worker, on its thread.
+type MakeDriver<D> = fn(DescriptorKind) -> io::Result<D>;
 
 /// A running origin. Dropping it stops it as [`Origin::stop`] does.
 #[derive(Debug)]
@@ -66,26 +69,30 @@ impl Origin {
     /// # Errors
     /// See [`OriginError`]; nothing is left running then.
     pub fn start(options: Options) -> Result<Origin, OriginError> {
-        with_sessions(options, StartThreads)
+        let wanted = match options.driver {
+            DriverChoice::Auto => None,
+            DriverChoice::IoUring => Some(DriverKind::Uring),
+            DriverChoice::Epoll => Some(DriverKind::Epoll),
+        };
+        match weir_net::probe(wanted)? {
+            kind @ DriverKind::Uring => Origin::start_on(&options, kind, UringDriver::with_descriptors),
+            kind @ DriverKind::Epoll => Origin::start_on(&options, kind, |_| EpollDriver::new()),
+        }
     }
 
-    /// As [`Origin::start`], with sessions of a protocol.
-    fn start_with<S: Session + 'static>(
-        options: Options,
-        sessions: MakeShared<S>,
-        keys: Option<KeyCount>,
+    /// As [`Origin::start`], on these drivers.
+    fn start_on<D: Driver<Listener = Listener, Waker = Waker> + 'static>(
+        options: &Options,
+        kind: DriverKind,
+        make_driver: MakeDriver<D>,
     ) -> Result<Origin, OriginError> {
-        let kind = weir_net::probe(options.driver)?;
-        let below = layers::<S>(&options)?;
-        let limit = ConnectionLimit::of(kind, &options);
+        let limit = ConnectionLimit::of(kind, options);
         // By address, and then by worker.
         let listeners = options.addresses().map(|addr| bind(addr, limit.workers)).collect::<Result<Vec<_>, _>>()?;
         let unix = options.unix.as_deref().map(|path| weir_net::listen_unix(path, BACKLOG)).transpose()?;
         let refused = |source| OriginError::Listen { addr: options.listen, source };
         let addrs = listeners.iter().map(|one| one[0].local_addr()).collect::<Result<Vec<_>, _>>().map_err(refused)?;
-        let all_counters = Arc::new(AllCounters::new(limit.workers, addrs.clone(), S::OPERATIONS));
-        let handle = OriginHandle::new(Arc::clone(&all_counters), keys);
-        let common = Common { below, all_counters, stop: Arc::clone(&handle.stop), sessions };
+        let OriginTasks { handle, workers, .. } = OriginTasks::of(options, limit.workers, addrs.clone())?;
         let mut origin = Origin {
             addrs,
             kind,
@@ -98,10 +105,10 @@ impl Origin {
             stall_watch: None,
         };
         let mut listeners: Vec<_> = listeners.into_iter().map(Vec::into_iter).collect();
-        for number in 0..limit.workers {
-            let own = listeners.iter_mut().filter_map(Iterator::next).collect();
+        for (number, make) in workers.into_iter().enumerate() {
+            let own = listeners.iter_mut().filter_map(Iterator::next).map(Listener::from).collect();
             // On an error `origin` is dropped, which stops the running threads.
-            origin.launch::<S>(number, own, &options, common.clone())?;
+            origin.launch(number, own, options, make_driver, make)?;
         }
         let watch = StallWatch::start(Arc::clone(&origin.handle.all_counters), options.cpu(0), options.real_time);
         origin.stall_watch = Some(watch.map_err(OriginError::Thread)?);
@@ -192,14 +199,14 @@ impl Origin {
         }
     }
 
-    fn launch<S: Session + 'static>(
+    fn launch<D: Driver<Listener = Listener, Waker = Waker> + 'static>(
         &mut self,
         number: usize,
-        listeners: Vec<TcpListener>,
+        mut listeners: Vec<Listener>,
         options: &Options,
-        common: Common<S>,
+        make_driver: MakeDriver<D>,
+        make: MakeTask<D>,
     ) -> Result<(), OriginError> {
-        let mut listeners: Vec<Listener> = listeners.into_iter().map(Listener::from).collect();
         if let Some(unix) = &self.unix {
             listeners.push(unix.listener().map_err(OriginError::Thread)?.into());
         }
@@ -208,12 +215,31 @@ impl Origin {
         let (kind, descriptors) = (self.kind, self.limit.descriptors);
         let (cpu, real_time) = (options.cpu(number), options.real_time);
         let body = move || {
-            let serving = Serving::<S> { sender: &sender, listeners, number, common, shared: &shared };
             if real_time {
                 // Where it is not allowed, the client is not either, and its result says so.
                 let _ = weir_net::set_scheduling_class(SchedulingClass::RealTime);
             }
-            run(cpu, kind, descriptors, serving);
+            // Pinned before the driver is made, so that its memory is near.
+            let pinned =
+                cpu.map_or(Ok(()), |cpu| weir_net::pin_to_cpu(cpu).map_err(|source| OriginError::Pin { cpu, source }));
+            let refused = |source| OriginError::Driver { driver: kind, source };
+            let driver = pinned.and_then(|()| {
+                let mut driver = make_driver(descriptors).map_err(refused)?;
+                listeners.into_iter().try_for_each(|listener| driver.listen(listener)).map_err(refused)?;
+                Ok(driver)
+            });
+            // If the channel is closed, the owner has given up already.
+            let mut driver = match driver {
+                Ok(driver) => driver,
+                Err(error) => return drop(sender.send(Err(error))),
+            };
+            if sender.send(Ok(Ready { driver: driver.name(), waker: driver.waker() })).is_err() {
+                return;
+            }
+            if let Err(error) = serve(&mut *make(&driver), &mut driver, &shared.pause) {
+                let mut failure = shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                failure.get_or_insert_with(|| format!("an origin's thread died: {error}"));
+            }
         };
         let thread = Builder::new().name(format!("weir-origin-{number}")).spawn(body).map_err(OriginError::Thread)?;
         match started.recv() {
@@ -257,73 +283,11 @@ fn bind(addr: SocketAddr, workers: usize) -> Result<Vec<TcpListener>, OriginErro
     Ok(listeners)
 }
 
-/// The body of a worker thread.
-fn run<S: Session>(cpu: Option<u32>, kind: DriverKind, descriptors: DescriptorKind, serving: Serving<'_, S>) {
-    let sender = serving.sender;
-    // Pinned before the driver is made, so that its memory is near.
-    let pinned = cpu.map_or(Ok(()), |cpu| weir_net::pin_to_cpu(cpu).map_err(|source| OriginError::Pin { cpu, source }));
-    if let Err(error) = pinned.and_then(|()| serve_on(kind, descriptors, serving)) {
-        // If the channel is closed, the owner has given up already.
-        let _ = sender.send(Err(error));
-    }
-}
-
-/// What a worker needs once it has a driver.
-pub(crate) struct Serving<'a, S: Session> {
-    sender: &'a mpsc::Sender<Result<Ready, OriginError>>,
-    listeners: Vec<Listener>,
-    number: usize,
-    common: Common<S>,
-    shared: &'a Shared,
-}
-
-impl<S: Session> Serving<'_, S> {
-    /// Serves until the origin stops.
-    ///
-    /// # Errors
-    /// When the driver rejects the listener. Later errors are stored as the origin's failure.
-    pub(crate) fn run<D: Driver<Listener = Listener, Waker = Waker>>(
-        self,
-        mut driver: D,
-        kind: DriverKind,
-    ) -> Result<(), OriginError> {
-        for listener in self.listeners {
-            driver.listen(listener).map_err(|source| OriginError::Driver { driver: kind, source })?;
-        }
-        let ready = Ready { driver: driver.name(), waker: driver.waker() };
-        if self.sender.send(Ok(ready)).is_err() {
-            return Ok(());
-        }
-        let mut worker = self.common.worker(self.number, driver.clock());
-        if let Err(error) = serve(&mut worker, &mut driver, &self.shared.pause) {
-            let mut failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
-            failure.get_or_insert_with(|| format!("an origin's thread died: {error}"));
-        }
-        Ok(())
-    }
-}
-
 /// Runs a worker to its end, and lets it do nothing while the origin is paused.
-fn serve<D: Driver>(worker: &mut impl Task<D>, driver: &mut D, pause: &Pause) -> io::Result<()> {
+fn serve<D: Driver>(worker: &mut dyn Task<D>, driver: &mut D, pause: &Pause) -> io::Result<()> {
     while let Next::Poll(until) = worker.turn(driver)? {
         worker.poll(driver, until)?;
         pause.wait();
     }
     Ok(())
-}
-
-/// Gives an origin its threads.
-struct StartThreads;
-
-impl WithSessions for StartThreads {
-    type Output = Origin;
-
-    fn carry_out<S: Session + 'static>(
-        self,
-        options: Options,
-        sessions: MakeShared<S>,
-        keys: Option<KeyCount>,
-    ) -> Result<Origin, OriginError> {
-        Origin::start_with(options, sessions, keys)
-    }
 }

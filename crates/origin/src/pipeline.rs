@@ -9,7 +9,7 @@
 //! the response that went over it), [`MAX_WAITING`] responses in the queue, holding at most
 //! [`MAX_PAYLOAD`] bytes of request bodies. Requests beyond that are refused as malformed.
 //!
-//! [`crate::http1`] calls it. This module does not know how bytes become requests.
+//! This module does not know how bytes become requests.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -29,7 +29,6 @@ use crate::request_check::BodyCheck;
 use crate::resolve::{Resolved, Source};
 use crate::response::{Echoed, Response, Role, Written};
 use crate::response_faults::{self, Pace, PacedResponse};
-use crate::timers::TimerId;
 use crate::transport::Transport;
 
 /// With more bytes than this queued in the driver, responses wait in the connection's own queue.
@@ -62,8 +61,8 @@ pub(crate) struct Pipeline {
     state: State,
     /// [`weir_net::Event::Sent`] is requested and has not come.
     sent_requested: bool,
-    /// The timer that is set.
-    timer: Option<TimerId>,
+    /// A timer is set.
+    timer: bool,
     /// How the connection ends, once it is to end.
     end: End,
     /// A response has stopped in the middle on purpose. Nothing is sent until the peer gives up.
@@ -355,7 +354,7 @@ impl Pipeline {
 
     /// The timer has expired.
     pub(crate) fn on_timeout<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState) {
-        self.timer = None;
+        self.timer = false;
         self.account_sent(transport, state);
         if self.state == State::Closing && self.end == End::Linger {
             self.end = End::Close;
@@ -413,8 +412,9 @@ impl Pipeline {
     }
 
     fn set_timer(&mut self, at: u64, state: &mut HttpState) {
-        if let (None, Some(conn)) = (self.timer, self.conn) {
-            self.timer = Some(state.timers.set(at, (conn, 0)));
+        if let (false, Some(conn)) = (self.timer, self.conn) {
+            self.timer = true;
+            state.timers.push(at, (conn, 0));
         }
     }
 
@@ -552,9 +552,7 @@ impl Pipeline {
     pub(crate) fn release(&mut self, state: &mut HttpState) {
         state.counters().bytes_in.add(mem::take(&mut self.head_bytes));
         state.connection_closed(self.reader);
-        if let Some(timer) = self.timer.take() {
-            state.timers.cancel(timer);
-        }
+        self.timer = false;
         self.state = State::Closed;
         self.give_up_current(state);
         self.paced = None;

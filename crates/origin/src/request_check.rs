@@ -1,5 +1,5 @@
-//! Compares each request that has a name with the digest behind the name ([`weir_wire::digest`]), and counts differences.
-//! [`crate::http`] calls it for heads, the sessions for bodies. It does not know connections, nor what a difference means.
+//! Compares each request that has a name with the digest behind the name ([`weir_wire::digest`]), and counts
+//! differences. It does not know connections, nor what a difference means.
 
 use weir_wire::digest::{BodyDigester, DIGEST_LENGTH, Digest, DigestKey};
 use weir_wire::http1::{self, Framing, RequestHead};

@@ -3,7 +3,7 @@
 //! A load requests the same few targets over and over. The first request of each parses the target and prepares the
 //! bytes of the usual response (HTTP/1.1, connection kept). The following ones compare the target's bytes and send.
 //!
-//! The HTTP sessions call it. This module does not know connections, delays or counters.
+//! This module does not know connections, delays or counters.
 
 use std::cell::OnceCell;
 use std::io::Write as _;

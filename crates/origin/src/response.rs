@@ -1,6 +1,6 @@
 //! One response of HTTP/1: its content, when it is due, and how its bytes are sent.
 //!
-//! [`crate::pipeline`] calls it. This module does not know parsers, queues of responses or the counters.
+//! This module does not know parsers, queues of responses or the counters.
 
 use std::mem;
 use std::rc::Rc;

@@ -1,6 +1,6 @@
 //! Responses that are rendered first, and then cut short or sent in pieces.
 //!
-//! [`crate::pipeline`] calls it. This module does not know which fault is chosen, or how often.
+//! This module does not know which fault is chosen, or how often.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -4,8 +4,7 @@
 //! and what is allowed. It never guesses: ignoring a mistyped `?delya=10ms` would silently falsify a measurement. For
 //! targets that must differ (to get past a cache, say) there is `x`, whose value means nothing.
 //!
-//! Targets are compared as bytes; nothing is percent-decoded. [`crate::resolve`] calls it. This module does not know
-//! methods, bodies or sockets.
+//! Targets are compared as bytes; nothing is percent-decoded. This module does not know methods, bodies or sockets.
 
 use std::fmt;
 use std::rc::Rc;
@@ -164,11 +163,14 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
         b"/_weir/ready" => Plan::of(Subject::Ready),
         _ => {
             if let Some(text) = path.strip_prefix(b"/bytes/") {
-                Plan { bytes: Some(size_at("/bytes/", text)?), ..Plan::of(Subject::Bytes) }
+                Plan { bytes: Some(read("/bytes/", text, value::size, value::SIZE_RULE)?), ..Plan::of(Subject::Bytes) }
             } else if let Some(text) = path.strip_prefix(b"/delay/") {
-                Plan { delay: Some(delay_at("/delay/", text)?), ..Plan::of(Subject::Delay) }
+                Plan {
+                    delay: Some(read("/delay/", text, value::delay, value::DELAY_RULE)?),
+                    ..Plan::of(Subject::Delay)
+                }
             } else if let Some(text) = path.strip_prefix(b"/status/") {
-                Plan { status: status_at("/status/", text)?, ..Plan::of(Subject::Status) }
+                Plan { status: read("/status/", text, value::status, value::STATUS_RULE)?, ..Plan::of(Subject::Status) }
             } else {
                 return Err(Refusal::NotFound { path: excerpt(path) });
             }
@@ -182,42 +184,27 @@ fn parse_pair(plan: &mut Plan, pair: &[u8]) -> Result<(), Refusal> {
         None => (pair, &b""[..]),
     };
     match key {
-        b"bytes" => plan.bytes = Some(size_at("?bytes=", text)?),
-        b"delay" => plan.delay = Some(delay_at("?delay=", text)?),
-        b"status" => plan.status = status_at("?status=", text)?,
-        b"fault" => plan.faults = Some(Rc::new(faults_at("?fault=", text)?)),
-        b"chunked" => plan.chunked = flag_at("?chunked=", text)?,
-        b"close" => plan.close = flag_at("?close=", text)?,
-        b"encoding" => plan.encoding = Some(coding_at("?encoding=", text)?),
+        b"bytes" => plan.bytes = Some(read("?bytes=", text, value::size, value::SIZE_RULE)?),
+        b"delay" => plan.delay = Some(read("?delay=", text, value::delay, value::DELAY_RULE)?),
+        b"status" => plan.status = read("?status=", text, value::status, value::STATUS_RULE)?,
+        b"fault" => plan.faults = Some(read("?fault=", text, faults, fault::RULE)?),
+        b"chunked" => plan.chunked = read("?chunked=", text, value::flag, value::FLAG_RULE)?,
+        b"close" => plan.close = read("?close=", text, value::flag, value::FLAG_RULE)?,
+        b"encoding" => plan.encoding = Some(read("?encoding=", text, value::coding, value::CODING_RULE)?),
         b"x" => {}
         _ => return Err(bad("?", pair, KEYS_RULE)),
     }
     Ok(())
 }
 
-fn size_at(place: &str, text: &[u8]) -> Result<usize, Refusal> {
-    value::size(text).ok_or_else(|| bad(place, text, value::SIZE_RULE))
+/// Reads a value; `right`: what is allowed.
+fn read<T>(place: &str, text: &[u8], parse: fn(&[u8]) -> Option<T>, right: &'static str) -> Result<T, Refusal> {
+    parse(text).ok_or_else(|| bad(place, text, right))
 }
 
-fn delay_at(place: &str, text: &[u8]) -> Result<RandomDuration, Refusal> {
-    value::delay(text).ok_or_else(|| bad(place, text, value::DELAY_RULE))
-}
-
-fn faults_at(place: &str, text: &[u8]) -> Result<Faults, Refusal> {
-    let faults: Option<Faults> = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    faults.filter(|faults| faults.check(Application::Http1).is_ok()).ok_or_else(|| bad(place, text, fault::RULE))
-}
-
-fn status_at(place: &str, text: &[u8]) -> Result<u16, Refusal> {
-    value::status(text).ok_or_else(|| bad(place, text, value::STATUS_RULE))
-}
-
-fn flag_at(place: &str, text: &[u8]) -> Result<bool, Refusal> {
-    value::flag(text).ok_or_else(|| bad(place, text, value::FLAG_RULE))
-}
-
-fn coding_at(place: &str, text: &[u8]) -> Result<Coding, Refusal> {
-    value::coding(text).ok_or_else(|| bad(place, text, value::CODING_RULE))
+fn faults(text: &[u8]) -> Option<Rc<Faults>> {
+    let faults: Faults = std::str::from_utf8(text).ok()?.parse().ok()?;
+    faults.check(Application::Http1).is_ok().then(|| Rc::new(faults))
 }
 
 fn bad(place: &str, found: &[u8], right: &'static str) -> Refusal {

@@ -1,4 +1,4 @@
-//! The options of an origin that a run starts, from what the run asks. The processes of a run and the simulated world call it.
+//! The options of an origin that a run starts, from what the run asks.
 
 use std::io;
 use std::path::Path;

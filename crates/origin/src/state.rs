@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use weir_net::Clock;
+use weir_net::{Clock, Conn, TimerQueue};
 use weir_wire::tls::Scratch;
 
 use crate::counters::{AllCounters, WorkerCounters};
-use crate::timers::Timers;
 
 /// Shared by the connections of one worker. Their protocol adds an `S`.
 #[derive(Debug)]
@@ -18,8 +17,8 @@ pub(crate) struct WorkerState<S> {
     current: usize,
     /// The driver's clock.
     pub(crate) clock: Clock,
-    /// The timers of all connections.
-    pub(crate) timers: Timers,
+    /// The timers of all connections, each with a number that its session chose.
+    pub(crate) timers: TimerQueue<(Conn, u32)>,
     /// For TLS: the record that was opened last, and records that are sealed and not yet sent.
     pub(crate) opened: Scratch,
     pub(crate) sealed: Vec<u8>,
@@ -30,7 +29,7 @@ pub(crate) struct WorkerState<S> {
 impl<S> WorkerState<S> {
     /// The state of the worker with this number.
     pub(crate) fn new(all_counters: Arc<AllCounters>, worker: usize, shared: S, clock: Clock) -> WorkerState<S> {
-        let (timers, opened, sealed) = (Timers::new(clock.now()), Scratch::new(), Vec::new());
+        let (timers, opened, sealed) = (TimerQueue::default(), Scratch::new(), Vec::new());
         let first = worker * all_counters.addresses();
         WorkerState { all_counters, first, current: first, clock, timers, opened, sealed, shared }
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir_model::counters::OriginCounters;
 use weir_model::protocol::Application;
-use weir_net::{Clock, Driver, MakeTask, Task};
+use weir_net::{Clock, Driver, MakeTask};
 use weir_wire::tls::{ServerConfig, ServerOptions};
 
 use crate::counters::AllCounters;
@@ -20,57 +20,6 @@ use crate::session::Session;
 use crate::stall_watch::StallMeter;
 use crate::state::WorkerState;
 use crate::worker::{Layers, Worker};
-
-/// What the workers of an origin have in common, and its owner.
-#[derive(Debug)]
-pub(crate) struct Common<S: Session> {
-    pub(crate) below: Layers,
-    pub(crate) all_counters: Arc<AllCounters>,
-    pub(crate) stop: Arc<AtomicBool>,
-    pub(crate) sessions: MakeShared<S>,
-}
-
-impl<S: Session> Clone for Common<S> {
-    fn clone(&self) -> Common<S> {
-        Common {
-            below: self.below.clone(),
-            all_counters: Arc::clone(&self.all_counters),
-            stop: Arc::clone(&self.stop),
-            sessions: self.sessions.clone(),
-        }
-    }
-}
-
-impl<S: Session> Common<S> {
-    /// The worker with this number, on its thread.
-    pub(crate) fn worker(self, number: usize, clock: Clock) -> Worker<S> {
-        let shared = (self.sessions.0)(number, &clock);
-        Worker::new(WorkerState::new(self.all_counters, number, shared, clock), self.below, self.stop)
-    }
-}
-
-/// Makes what the sessions of a worker share, by the worker's number.
-pub(crate) struct MakeShared<S: Session>(Arc<SharedMaker<S::Shared>>);
-
-type SharedMaker<T> = dyn Fn(usize, &Clock) -> T + Send + Sync;
-
-impl<S: Session> MakeShared<S> {
-    pub(crate) fn new(make: impl Fn(usize, &Clock) -> S::Shared + Send + Sync + 'static) -> MakeShared<S> {
-        MakeShared(Arc::new(make))
-    }
-}
-
-impl<S: Session> Clone for MakeShared<S> {
-    fn clone(&self) -> MakeShared<S> {
-        MakeShared(Arc::clone(&self.0))
-    }
-}
-
-impl<S: Session> fmt::Debug for MakeShared<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MakeShared")
-    }
-}
 
 /// Counts the keys in the store.
 #[derive(Clone)]
@@ -91,10 +40,6 @@ pub struct OriginHandle {
 }
 
 impl OriginHandle {
-    pub(crate) fn new(all_counters: Arc<AllCounters>, keys: Option<KeyCount>) -> OriginHandle {
-        OriginHandle { all_counters, keys, stop: Arc::default() }
-    }
-
     /// The counters of all workers so far; exact when nothing is in flight. While they run, the sum is not of one instant, but
     /// `answered <= requests` and `connections_used <= connections_accepted` always hold.
     pub fn counters(&self) -> OriginCounters {
@@ -112,72 +57,6 @@ impl OriginHandle {
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }
-}
-
-/// What to do with an origin of any protocol.
-pub(crate) trait WithSessions {
-    /// What comes of it.
-    type Output;
-
-    /// Does it. `sessions` makes what the sessions of a worker share; `keys` counts the keys of a key-value origin.
-    ///
-    /// # Errors
-    /// Those of the origin.
-    fn carry_out<S: Session + 'static>(
-        self,
-        options: Options,
-        sessions: MakeShared<S>,
-        keys: Option<KeyCount>,
-    ) -> Result<Self::Output, OriginError>;
-}
-
-/// Does something with an origin of the protocol that the options name.
-///
-/// # Errors
-/// Faults that the protocol does not have, and those of what is done.
-pub(crate) fn with_sessions<W: WithSessions>(options: Options, with: W) -> Result<W::Output, OriginError> {
-    let responses = options.responses.clone();
-    let application = options.protocol.application();
-    responses.faults.check(application).map_err(OriginError::Fault)?;
-    match application {
-        Application::Redis => with_keyvalue::<Redis, W>(options, with),
-        Application::Juno => with_keyvalue::<Juno, W>(options, with),
-        Application::Memcached => with_keyvalue::<Memcached, W>(options, with),
-        Application::Http1 | Application::Http2 | Application::Http3 => {
-            let (names, key) = (options.names.clone(), options.answer_key);
-            let shared = move |worker, clock: &Clock| HttpShared::new(responses.clone(), &names, key, worker, clock);
-            with.carry_out::<HttpSession>(options, MakeShared::new(shared), None)
-        }
-    }
-}
-
-/// The same with a store for each address, which all workers share: to a proxy each address is a server.
-fn with_keyvalue<D: Dialect, W: WithSessions>(options: Options, with: W) -> Result<W::Output, OriginError> {
-    let responses = options.responses.clone();
-    let store = |_| D::store(responses.faults.has(FaultKind::Stale));
-    let stores: Arc<[D::Store]> = options.addresses().map(store).collect();
-    let counted = Arc::clone(&stores);
-    let shared = move |worker, _: &Clock| keyvalue::Shared::<D>::new(Arc::clone(&stores), responses.clone(), worker);
-    let keys = KeyCount(Arc::new(move || counted.iter().map(D::keys).sum()));
-    with.carry_out::<KeyValueSession<D>>(options, MakeShared::new(shared), Some(keys))
-}
-
-/// What is between sessions and their connections.
-///
-/// # Errors
-/// TLS options that cannot be used.
-pub(crate) fn layers<S: Session>(options: &Options) -> Result<Layers, OriginError> {
-    let tls = options.tls.as_ref().map(|tls| configure(tls, S::ALPN)).transpose()?;
-    Ok(Layers { tls, proxy_protocol: options.proxy_protocol, idle: options.idle })
-}
-
-/// Makes the TLS configuration from the options. `alpn` applies where they name no protocols.
-fn configure(options: &ServerOptions, alpn: &[&str]) -> Result<ServerConfig, OriginError> {
-    let mut options = options.clone();
-    if options.alpn.is_empty() {
-        options.alpn = alpn.iter().map(|name| (*name).to_owned()).collect();
-    }
-    Ok(ServerConfig::new(&options)?)
 }
 
 /// An origin as tasks for drivers of the caller's: what [`crate::Origin`] does with threads.
@@ -203,34 +82,75 @@ impl<D: Driver + 'static> OriginTasks<D> {
     /// # Errors
     /// Options that cannot be used.
     pub fn new(options: Options) -> Result<OriginTasks<D>, OriginError> {
-        with_sessions(options, MakeTasks(std::marker::PhantomData))
+        OriginTasks::of(&options, options.workers(), options.addresses().collect())
+    }
+
+    /// The same for so many workers, which listen at these addresses.
+    pub(crate) fn of(options: &Options, workers: usize, addrs: Vec<SocketAddr>) -> Result<OriginTasks<D>, OriginError> {
+        let application = options.protocol.application();
+        options.responses.faults.check(application).map_err(OriginError::Fault)?;
+        match application {
+            Application::Redis => OriginTasks::of_keys::<Redis>(options, workers, addrs),
+            Application::Juno => OriginTasks::of_keys::<Juno>(options, workers, addrs),
+            Application::Memcached => OriginTasks::of_keys::<Memcached>(options, workers, addrs),
+            Application::Http1 | Application::Http2 | Application::Http3 => {
+                let (responses, names, key) = (options.responses.clone(), options.names.clone(), options.answer_key);
+                let shared =
+                    move |worker, clock: &Clock| HttpShared::new(responses.clone(), &names, key, worker, clock);
+                OriginTasks::of_sessions::<HttpSession>(options, workers, addrs, shared, None)
+            }
+        }
+    }
+
+    /// The same with a store for each address, which all workers share: to a proxy each address is a server.
+    fn of_keys<P: Dialect>(
+        options: &Options,
+        workers: usize,
+        addrs: Vec<SocketAddr>,
+    ) -> Result<OriginTasks<D>, OriginError> {
+        let responses = options.responses.clone();
+        let stores: Arc<[P::Store]> = addrs.iter().map(|_| P::store(responses.faults.has(FaultKind::Stale))).collect();
+        let counted = Arc::clone(&stores);
+        let keys = KeyCount(Arc::new(move || counted.iter().map(P::keys).sum()));
+        let shared =
+            move |worker, _: &Clock| keyvalue::Shared::<P>::new(Arc::clone(&stores), responses.clone(), worker);
+        OriginTasks::of_sessions::<KeyValueSession<P>>(options, workers, addrs, shared, Some(keys))
+    }
+
+    /// The same with what the sessions of a worker share, by the worker's number.
+    fn of_sessions<S: Session + 'static>(
+        options: &Options,
+        workers: usize,
+        addrs: Vec<SocketAddr>,
+        shared: impl Fn(usize, &Clock) -> S::Shared + Send + Sync + 'static,
+        keys: Option<KeyCount>,
+    ) -> Result<OriginTasks<D>, OriginError> {
+        let tls = options.tls.as_ref().map(|tls| configure(tls, S::ALPN)).transpose()?;
+        let below = Layers { tls, proxy_protocol: options.proxy_protocol, idle: options.idle };
+        let all_counters = Arc::new(AllCounters::new(workers, addrs, S::OPERATIONS));
+        let handle = OriginHandle { all_counters: Arc::clone(&all_counters), keys, stop: Arc::default() };
+        let shared = Arc::new(shared);
+        let make = |number| -> MakeTask<D> {
+            let (below, shared, handle) = (below.clone(), Arc::clone(&shared), handle.clone());
+            Box::new(move |driver: &D| {
+                let clock = driver.clock();
+                let shared = shared(number, &clock);
+                let state = WorkerState::new(handle.all_counters, number, shared, clock);
+                Box::new(Worker::<S>::new(state, below, handle.stop))
+            })
+        };
+        let workers = (0..workers).map(make).collect();
+        let stall_meter: MakeTask<D> =
+            Box::new(move |driver: &D| Box::new(StallMeter::new(all_counters, driver.now())));
+        Ok(OriginTasks { handle, workers, stall_meter })
     }
 }
 
-struct MakeTasks<D>(std::marker::PhantomData<fn() -> D>);
-
-impl<D: Driver + 'static> WithSessions for MakeTasks<D> {
-    type Output = OriginTasks<D>;
-
-    fn carry_out<S: Session + 'static>(
-        self,
-        options: Options,
-        sessions: MakeShared<S>,
-        keys: Option<KeyCount>,
-    ) -> Result<OriginTasks<D>, OriginError> {
-        let below = layers::<S>(&options)?;
-        let addrs: Vec<SocketAddr> = options.addresses().collect();
-        let number = options.workers();
-        let all_counters = Arc::new(AllCounters::new(number, addrs, S::OPERATIONS));
-        let handle = OriginHandle::new(Arc::clone(&all_counters), keys);
-        let common = Common { below, all_counters, stop: Arc::clone(&handle.stop), sessions };
-        let make = |number| -> MakeTask<D> {
-            let common = common.clone();
-            Box::new(move |driver: &D| Box::new(common.worker(number, driver.clock())) as Box<dyn Task<D>>)
-        };
-        let workers = (0..number).map(make).collect();
-        let counters = Arc::clone(&handle.all_counters);
-        let stall_meter: MakeTask<D> = Box::new(move |driver: &D| Box::new(StallMeter::new(counters, driver.now())));
-        Ok(OriginTasks { handle, workers, stall_meter })
+/// Makes the TLS configuration from the options. `alpn` applies where they name no protocols.
+fn configure(options: &ServerOptions, alpn: &[&str]) -> Result<ServerConfig, OriginError> {
+    let mut options = options.clone();
+    if options.alpn.is_empty() {
+        options.alpn = alpn.iter().map(|name| (*name).to_owned()).collect();
     }
+    Ok(ServerConfig::new(&options)?)
 }

@@ -1,9 +1,8 @@
 //! The TLS layer, below any session: it turns records into plaintext, and plaintext into records.
 //!
-//! [`crate::worker`] calls it for connections that have TLS. The output of one event is sealed into one buffer, which
-//! all connections of a worker share, and is given to the driver in one piece. Bytes not taken by the kernel are
-//! counted as sealed bytes, which are more than the plaintext. So the counters are behind by the overhead of the
-//! records until the connection's queue is empty.
+//! The output of one event is sealed into one buffer, which all connections of a worker share, and is given to the
+//! driver in one piece. Bytes not taken by the kernel are counted as sealed bytes, which are more than the plaintext.
+//! So the counters are behind by the overhead of the records until the connection's queue is empty.
 //!
 //! This module does not know the protocols above it.
 

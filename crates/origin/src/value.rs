@@ -1,7 +1,7 @@
 //! The values that targets hold: sizes, durations, statuses and flags, as bytes off the wire.
 //!
-//! Sizes and durations are written as in weir's suite files, within the limits of an origin. [`crate::route`] calls
-//! it. This module does not know where in a target a value is.
+//! Sizes and durations are written as in weir's suite files, within the limits of an origin. This module does not know
+//! where in a target a value is.
 
 use std::time::Duration;
 

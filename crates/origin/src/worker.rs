@@ -139,11 +139,11 @@ impl<S: Session> Worker<S> {
 
     /// Notifies the sessions whose timers have expired. Without timers the clock is not read.
     fn expire_timers<I: Io>(&mut self, io: &mut I) {
-        if self.state.timers.is_empty() {
+        if self.state.timers.next().is_none() {
             return;
         }
         let now = io.now();
-        while let Some((conn, number)) = self.state.timers.pop(now) {
+        while let Some((_, (conn, number))) = self.state.timers.pop(now) {
             self.dispatch(io, conn, SessionEvent::Timeout(number));
         }
     }

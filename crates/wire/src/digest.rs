@@ -1,5 +1,5 @@
-//! Digests of requests: what the client writes behind a request's name about the rest of it, and how the origin compares that with what
-//! arrived. The load and the origin call it. It does not know who altered a request, nor who counts it.
+//! Digests of requests: what the client writes behind a request's name about the rest of it, and how the origin
+//! compares that with what arrived. It does not know who altered a request, nor who counts it.
 //!
 //! Four numbers of eight hexadecimal digits follow the name, each after a dash: the digests of method and target, of the headers and
 //! of the body, and the body's length. If headers are compared, their names follow after a further dash. Examples:

@@ -1,5 +1,5 @@
-//! Names of requests: how the client writes one into a header, how the origin answers with it, and how both find it in a head.
-//! The load and the origin call it.
+//! Names of requests: how the client writes one into a header, how the origin answers with it, and how both find it in
+//! a head.
 //!
 //! A name says which load it is of, which of the client's threads sent it (numbered through over all clients), and the how many-th
 //! request of that thread it is. As text it always has the same length, so that it is written over the last one in place; behind it

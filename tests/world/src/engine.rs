@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use weir_load::{
-    Controller, LoadError, LoadTasks, Outputs, Progress, SearchBench, SearchProgress, StopFlag, add_preload,
-    check_preload, load_tasks, preload_spec,
+    Controller, LoadError, LoadTasks, Outputs, Progress, StopFlag, add_preload, check_preload, load_tasks, preload_spec,
 };
 use weir_model::At;
 use weir_model::load::{LoadResult, LoadSpec, ProbeKind};
 use weir_net::sim::{NodeOptions, SimDriver, SimWaker, World};
 use weir_net::{Address, Driver, Io, Next, Task, Wake};
 use weir_origin::{Options, OriginError, OriginHandle, OriginTasks};
+use weir_search::{SearchBench, SearchProgress};
 
 /// Connections that wait to be accepted, at most.
 const BACKLOG: usize = 65_535;

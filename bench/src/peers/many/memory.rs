@@ -1,4 +1,4 @@
-//! Measures how much memory two processes and the kernel use at one moment. Called by [`super`] twice a second.
+//! Measures how much memory two processes and the kernel use at one moment.
 
 use std::fs;
 use std::io;

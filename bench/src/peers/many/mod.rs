@@ -1,5 +1,4 @@
 //! `peers many`: runs one client and one origin with very many connections, and measures the cost of each connection.
-//! Called by the program `peers`.
 //!
 //! User memory is that of the processes alone (`/proc/<pid>/smaps_rollup`), less what they use with 64 connections,
 //! divided by the additional connections. Kernel memory is the growth of its slabs and page tables. Both are sampled

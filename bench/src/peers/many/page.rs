@@ -1,4 +1,4 @@
-//! Writes `MANY.md` from the results of the loads. Called by [`super`].
+//! Writes `MANY.md` from the results of the loads.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Assigns each sample of `perf` to a layer by its call chain. Called by [`super`].
+//! Assigns each sample of `perf` to a layer by its call chain.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

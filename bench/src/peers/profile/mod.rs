@@ -1,5 +1,5 @@
 //! `peers profile`: samples clients and origins with `perf record` on the CPU's clock, and tabulates their CPU time by
-//! layer. Called by the program `peers`.
+//! layer.
 //!
 //! Samples are assigned by call chain. So the kernel's work on the peer's packets during a process's time (softirqs on
 //! loopback) has lines of its own.

@@ -8,8 +8,9 @@ use std::sync::mpsc::{Receiver, channel};
 
 use weir_host::role::{ClientCommand, ClientReport, ClientSpec, SPEC_FILE, SearchSpec};
 use weir_lab::trial::report;
-use weir_load::{Gate, LoadError, Outputs, SearchProgress, StopFlag};
+use weir_load::{Gate, LoadError, Outputs, StopFlag};
 use weir_model::load::SearchResult;
+use weir_search::SearchProgress;
 
 use crate::exit::{Exit, Failure, VerbResult};
 
@@ -66,7 +67,7 @@ fn run_search(
         _ => {}
     };
     let gate = order.waits.then_some(&commands.starts);
-    weir_load::find_max_to(&order.spec, &search.objective, &search.options, outputs, gate, stop, &mut progress)
+    weir_search::find_max_to(&order.spec, &search.objective, &search.options, outputs, gate, stop, &mut progress)
 }
 
 fn outputs(folder: &Path) -> Outputs {

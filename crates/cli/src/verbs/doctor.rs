@@ -52,7 +52,7 @@ pub fn examine(runs: &std::path::Path) -> Vec<Check> {
 fn driver_check() -> Check {
     let why = "io_uring costs client and origin about a third less CPU per request than epoll".to_owned();
     let name = "io-driver".to_owned();
-    match weir_net::probe(weir_model::load::DriverChoice::IoUring) {
+    match weir_net::probe(Some(weir_net::DriverKind::Uring)) {
         Ok(_) => {
             Check { name, status: Status::Ok, seen: "io_uring with everything that weir needs".into(), why, mend: None }
         }

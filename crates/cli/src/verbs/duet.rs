@@ -189,7 +189,7 @@ fn setup(
     topology: &Topology,
     (reached, hosts): (Reached, Hosts),
 ) -> Result<Setup, Failure> {
-    weir_net::probe(args.driver).map_err(Failure::missing)?;
+    weir_load::probe(args.driver).map_err(Failure::missing)?;
     let placement = topology::placement(topology, &hosts, &placement)?;
     weir_host::files::disk_has_room(parent(folder)).map_err(Failure::missing)?;
     Ok(Setup {

@@ -201,7 +201,7 @@ fn setup(
     topology: &Topology,
     (mut reached, mut hosts): (Reached, Hosts),
 ) -> Result<Setup, Failure> {
-    weir_net::probe(args.driver).map_err(Failure::missing)?;
+    weir_load::probe(args.driver).map_err(Failure::missing)?;
     elsewhere::check_served(&hosts, &resolved.products)?;
     let (resolved, installed) = install(args, resolved, &mut reached, &mut hosts)?;
     // Not before: a pod of a product's own image may have other CPUs.

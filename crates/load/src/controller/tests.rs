@@ -1,10 +1,9 @@
-//! What no world has: a worker that fails, and the memory of intervals. `tests/it` shows the course of loads with its times.
+//! The memory of intervals, which no simulated world has. `tests/it` shows the course of loads with its times.
 
 use super::*;
 use crate::clock::SECOND;
+use crate::interval::Kinds;
 use crate::plan::tests::spec;
-use crate::protocol::Http1;
-use crate::recorder::Kinds;
 
 const START: u64 = 10 * SECOND;
 
@@ -28,7 +27,8 @@ impl Fixture {
             preloaded: None,
             now: START,
         };
-        let (controller, mut workers) = Controller::new::<Http1>(options).unwrap();
+        let plan = Plan::new(&spec, &resources).unwrap();
+        let (controller, mut workers) = Controller::new(plan, options).unwrap();
         let WorkerParts { messages, spares, .. } = workers.remove(0);
         Fixture { controller, messages, spares }
     }
@@ -43,14 +43,6 @@ impl Fixture {
     fn turn(&mut self, now: u64) -> Result<Vec<Progress>, LoadError> {
         let (at, mut news) = (At { mono_ns: now, unix_ns: now }, Vec::new());
         self.controller.turn(at, &StopFlag::new(), &mut |one| news.push(one)).map(|_| news)
-    }
-}
-
-#[test]
-fn a_worker_that_fails_ends_the_load_at_any_time() {
-    for mut load in [Fixture::new(), Fixture::new().connected()] {
-        load.messages.send(Message::Failed(LoadError::Order("made up".into()))).unwrap();
-        assert!(matches!(load.turn(START), Err(LoadError::Order(_))));
     }
 }
 

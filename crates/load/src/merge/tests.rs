@@ -11,11 +11,10 @@ use crate::capacity::Resources;
 use crate::clock::SECOND;
 use crate::counts::RequestCounts;
 use crate::headers::HeaderWatch;
+use crate::interval::{Interval, Kinds, Phase};
 use crate::plan::Plan;
-use crate::protocol::Http1;
 use crate::protocol::Watches;
 use crate::reasons::Reasons;
-use crate::recorder::{Interval, Kinds, Phase};
 use crate::result::{Span, for_the_merge, result};
 use crate::shared::WorkerResult;
 
@@ -40,7 +39,7 @@ fn spec(threads: u32) -> LoadSpec {
 /// What one client leaves whose threads sent this, and which has that part of the load.
 fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path, host: &str) -> ClientOutput {
     let spec = LoadSpec { part, ..spec(whole) };
-    let plan = Plan::new::<Http1>(&spec, &Resources::unlimited()).unwrap();
+    let plan = Plan::new(&spec, &Resources::unlimited()).unwrap();
     let window = 5 * SECOND;
     let mut aggregate = Aggregate::new(plan.threads, true, true);
     let mut outcomes = Vec::new();
@@ -203,5 +202,5 @@ fn another_loads_client_is_refused() {
     let mut clients = two(folder.path());
     clients[1].result.offered_rate = Some(1.0);
     assert!(refused(&clients).contains("of another load"));
-    assert!(matches!(merge(&[], &Outputs::default()), Err(LoadError::Order(_))));
+    assert!(matches!(merge(&[], &Outputs::default()), Err(LoadError::InvalidSpec(_))));
 }

@@ -2,7 +2,6 @@
 //! `run` picks it as the [`Protocol`] of a load.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 
 use weir_model::load::{LoadSpec, RequestSpec};
@@ -10,7 +9,7 @@ use weir_wire::http1::{Framing, Limits, ParseError, ResponseEvent, ResponseParse
 use weir_wire::names::Name;
 
 use super::http_template::{BODY_IN_PLACE, HttpTemplate, header, headers_but, unnamed_value};
-use super::{Alpn, Encoded, Event, Instance, Protocol, Refusal, Responses, leak};
+use super::{Encoded, Event, Instance, Protocol, Refusal, Responses, leak};
 use crate::generator::Generator;
 
 /// See the module.
@@ -69,8 +68,6 @@ impl Session {
 }
 
 impl Protocol for Http1 {
-    const ALPN: Alpn = Alpn::Offered("http/1.1");
-    const SUCCESS: Range<u16> = 200..400;
     const SENDS_REQUESTS_ALONE: bool = true;
     type Session = Session;
     type Error = ParseError;
@@ -277,7 +274,7 @@ mod tests {
         let protocol = Http1::new(&spec(), Instance::default()).unwrap();
         let mut session = Session::default();
         assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
-        let expectations = [Http1::expectation(&spec().requests[0])];
+        let expectations = [Expectation::of(&spec().requests[0], spec().protocol)];
         let mut streams = [Stream::default()];
         let mut watches = Watches {
             headers: crate::headers::HeaderWatch::new(1),
@@ -312,7 +309,7 @@ mod tests {
             let protocol = Http1::new(&spec, Instance::default()).unwrap();
             let mut session = Session::default();
             assert!(protocol.connect(&mut session, 0, &mut Vec::new()));
-            let expectations = [Http1::expectation(&spec.requests[0])];
+            let expectations = [Expectation::of(&spec.requests[0], spec.protocol)];
             let mut streams = [Stream::default()];
             let mut watches = Watches {
                 headers: crate::headers::HeaderWatch::new(1),
@@ -358,6 +355,7 @@ mod tests {
 
     use crate::protocol::Watches;
     use crate::reasons::Reasons;
+    use crate::response_check::Expectation;
     use crate::worker::Stream;
     use weir_model::load::Names;
 }

@@ -1,17 +1,16 @@
 //! HTTP/2: each stream of the load is a stream of the connection, identified by its tag. `run` picks it as the
 //! [`Protocol`] of a load.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use weir_model::load::{ANSWER_HEADER, ErrorKind, LoadProtocol, LoadSpec, RequestSpec};
+use weir_requests::template::Template;
 use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared, ResetCause, SendError, Values};
 use weir_wire::names::Name;
 
 use super::http_template::{HttpTemplate, header, headers_but, unnamed_value};
-use super::{Alpn, Encoded, Event, Instance, Protocol, Refusal, Responses, leak};
+use super::{Encoded, Event, Instance, Protocol, Refusal, Responses, leak};
 use crate::generator::Generator;
-use crate::template::Template;
 
 /// Headers with fields that a request may have: a worker lists them without asking for memory.
 const MAX_CHANGING: usize = 32;
@@ -36,8 +35,6 @@ enum Request {
 }
 
 impl Protocol for Http2 {
-    const ALPN: Alpn = Alpn::Required("h2");
-    const SUCCESS: Range<u16> = 200..400;
     const NEGOTIATING: &'static str = "before its SETTINGS of HTTP/2 came";
     type Session = Option<Box<Client>>;
     type Error = String;

@@ -5,13 +5,13 @@
 
 use weir_model::load::{Feed, Names, RequestSpec};
 use weir_model::suite::Request;
+use weir_requests::template::Template;
 use weir_wire::digest::{DIGEST_LENGTH, Digest, DigestKey, compared_headers};
 use weir_wire::http1::{self, encode};
 use weir_wire::names::{AnswerKey, NAME_LENGTH, Name};
 
 use super::leak;
 use crate::generator::Fields;
-use crate::template::Template;
 
 /// Bodies from this size are sent from where they lie; smaller ones are cheaper to copy behind the head.
 pub(super) const BODY_IN_PLACE: usize = 4096;
@@ -129,7 +129,7 @@ impl HttpTemplate {
             Body::Uneven(body) => {
                 body.render(scratch, number, random);
                 text.extend_from_slice(b"Content-Length: ");
-                crate::template::put_decimal(text, scratch.len() as u64, 1);
+                weir_requests::template::put_decimal(text, scratch.len() as u64, 1);
                 text.extend_from_slice(b"\r\n\r\n");
                 text.extend_from_slice(scratch);
             }
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_request_takes_its_columns_from_one_row() {
-        let feed = crate::feed::parse("x", b"user,token\nann,t 1\nbob,\n").unwrap();
+        let feed = weir_requests::feed::parse("x", b"user,token\nann,t 1\nbob,\n").unwrap();
         let of = |path: &str, value: &str| {
             HttpTemplate::of(&request("POST", path, b"{{user}}={{seq}}"), &[HOST, ("X", value)], None, Some(&feed))
         };

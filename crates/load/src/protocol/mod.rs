@@ -1,36 +1,36 @@
-//! The client's protocols: each encodes the requests and parses the responses of one connection. Called by `worker`.
+//! The client's protocols: each encodes the requests and parses the responses of one connection.
 //!
-//! A protocol implements [`Protocol`] and knows nothing of sockets, TLS, pacing or counting. The worker is compiled
-//! once for each protocol, so that no call goes through a pointer. To add one, add a file here and a line in
-//! `run::run`.
+//! A protocol implements [`Protocol`], or [`keyvalue::Dialect`], and knows nothing of sockets, TLS, pacing or counting. The
+//! worker is compiled once for each protocol, so that no call goes through a pointer. To add one, add a file here and a line
+//! in `LoadTasks::new`.
 
 mod http1;
 mod http2;
 mod http_template;
 mod juno;
+mod keyvalue;
 mod memcached;
 mod redis;
 
 use std::fmt;
-use std::ops::Range;
 use std::time::Duration;
 
-use weir_model::load::{ErrorKind, LoadSpec, RequestSpec};
+use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec};
 
-use crate::check::Expectation;
 use crate::codings::CodingWatch;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
-use crate::names::NameWatch;
 use crate::reasons::Reasons;
+use crate::request_ids::NameWatch;
+use crate::response_check::Expectation;
 use crate::worker::Stream;
 use weir_wire::names::Name;
 
 pub(crate) use http1::Http1;
 pub(crate) use http2::Http2;
-pub(crate) use juno::Juno;
-pub(crate) use memcached::Memcached;
-pub(crate) use redis::Redis;
+pub(crate) type Juno = keyvalue::KeyValue<juno::Juno>;
+pub(crate) type Memcached = keyvalue::KeyValue<memcached::Memcached>;
+pub(crate) type Redis = keyvalue::KeyValue<redis::Redis>;
 
 /// One load of all those that a server sees.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,12 +43,6 @@ pub(crate) struct Instance {
 
 /// A protocol, with the requests of one load made ready. Each worker has a clone.
 pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
-    /// What TLS negotiates for it.
-    const ALPN: Alpn;
-
-    /// Which statuses are successes, where the request does not name one. A protocol without statuses reports 0.
-    const SUCCESS: Range<u16>;
-
     /// A connection sends requests and nothing else, so that unsent bytes are the end of the last request.
     const SENDS_REQUESTS_ALONE: bool = false;
 
@@ -69,11 +63,6 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
 
     /// The keys of the load were written before it, and that took so long.
     fn preloaded(&mut self, _took: Duration) {}
-
-    /// What the right response to a request is. One to the method HEAD has no body.
-    fn expectation(request: &RequestSpec) -> Expectation {
-        Expectation::new(&request.expect, request.request.method != "HEAD", Self::SUCCESS)
-    }
 
     /// Connection `number` (of all) was made, and its TLS negotiated: begins its session, which is the default or what
     /// [`Protocol::ended`] left of the slot's last one, and writes what is sent first. `true`: it is ready for requests; else
@@ -162,6 +151,14 @@ pub(crate) enum Alpn {
 }
 
 impl Alpn {
+    pub(crate) fn of(protocol: LoadProtocol) -> Alpn {
+        match protocol {
+            LoadProtocol::Http1 { .. } => Alpn::Offered("http/1.1"),
+            LoadProtocol::Http2 { .. } => Alpn::Required("h2"),
+            _ => Alpn::None,
+        }
+    }
+
     /// The name.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {

@@ -1,4 +1,4 @@
-//! Checks the numbers of a load. Called by `validate` before a [`super::Timetable`] is made.
+//! Checks the numbers of a load.
 
 use weir_model::load::OfferedRate;
 use weir_model::suite::{Arrivals, LoadKind};

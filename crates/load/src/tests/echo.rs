@@ -1,7 +1,6 @@
 //! A protocol of a dozen lines that is not HTTP, under the real worker: what adding a protocol takes. Requests are lines, and
 //! so are responses, which are right where they are the same line.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use weir_model::load::{ErrorKind, LoadResult, LoadSpec, OfferedRate, Target, TlsSpec};
@@ -13,7 +12,7 @@ use super::script::{Do, Server, tls};
 use crate::capacity::Resources;
 use crate::controller::LoadOptions;
 use crate::generator::Generator;
-use crate::protocol::{Alpn, Encoded, Event, Instance, Protocol, Refusal, Responses};
+use crate::protocol::{Encoded, Event, Instance, Protocol, Refusal, Responses};
 use crate::{LoadTasks, Outputs};
 
 /// The load's requests, by their bodies.
@@ -24,8 +23,6 @@ struct Echo(Arc<[Vec<u8>]>);
 type Session = usize;
 
 impl Protocol for Echo {
-    const ALPN: Alpn = Alpn::None;
-    const SUCCESS: Range<u16> = 0..1;
     type Session = Session;
     type Error = &'static str;
 
@@ -61,7 +58,7 @@ impl Protocol for Echo {
         let (line, rest) = input.split_at(end.unwrap_or(input.len()));
         let mut response = responses.of(0);
         if *session == 0 {
-            response.head(0, None);
+            response.head(200, None);
         }
         response.body(line);
         *session += line.len();
@@ -107,7 +104,7 @@ fn load(secure: bool, kind: LoadKind<OfferedRate>, answer: fn(&str) -> String) -
         preloaded: None,
         now: world.now(),
     };
-    drive(&world, LoadTasks::new::<Echo>(options).unwrap()).unwrap()
+    drive(&world, LoadTasks::of::<Echo>(options).unwrap()).unwrap()
 }
 
 #[test]
@@ -115,7 +112,7 @@ fn another_protocol_is_driven_with_and_without_tls() {
     for tls in [false, true] {
         let result = load(tls, LoadKind::Count { requests: 1_000 }, |line| format!("{line}\n"));
         assert_eq!((result.total.right, result.total.connections, result.window_s), (1_000, 4, 0.25));
-        assert_eq!(result.total.statuses.iter().collect::<Vec<_>>(), [(&0, &1_000)]);
+        assert_eq!(result.total.statuses.iter().collect::<Vec<_>>(), [(&200, &1_000)]);
         assert_eq!(result.tls.map(|tls| tls.handshakes), tls.then_some(4));
         assert!(result.total.bytes_out == 6_000 || tls, "{}", result.total.bytes_out);
         let result = load(tls, LoadKind::open(500.0, Arrivals::Constant), |line| format!("{line}\n"));

@@ -1,4 +1,4 @@
-//! Keeps a worker awake when a request is about to fall due. Called by `worker` for each turn of its driver.
+//! Keeps a worker awake when a request is about to fall due.
 //!
 //! A thread that sleeps until a due time wakes late ([`weir_net::Driver::wake_latency`]). In an open load this lateness (lag) would
 //! be part of every latency. So a worker sleeps until shortly before the due time, then polls

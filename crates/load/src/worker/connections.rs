@@ -1,5 +1,4 @@
-//! Makes connections, and makes them again when they are lost. An `impl` of `Worker`, called by `worker` on the
-//! driver's events and by `worker::exchange`.
+//! Makes connections, and makes them again when they are lost. An `impl` of `Worker`.
 //!
 //! A connection that brought a response is made again when a request is due for it, whoever ended it: so the request's
 //! latency has connecting in it. In a closed load that is at once. Before the load begins connections are made ahead of their requests,
@@ -17,8 +16,8 @@ use weir_net::Io;
 
 use super::Worker;
 use super::pool::{SlotId, SlotState, StreamState};
+use crate::interval::Phase;
 use crate::protocol::Protocol;
-use crate::recorder::Phase;
 
 /// What a peer does that takes no more requests.
 pub(super) const GOES_AWAY: &str = "the peer goes away (GOAWAY)";

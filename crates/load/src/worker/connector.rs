@@ -1,15 +1,16 @@
 //! Decides which slot connects next and when: it has the queue, the limits on number and rate, the timeouts, and the
-//! backoff after failures. Called by `worker` and `worker::connections`; it does not touch sockets.
+//! backoff after failures. It does not touch sockets.
 
 use std::collections::VecDeque;
 
 use weir_model::load::ErrorKind;
+use weir_net::TimerQueue;
 
 use super::pool::SlotId;
-use super::timer_wheel::{TimerQueue, TimerWheel};
+use super::timer_wheel::TimerWheel;
 use crate::clock::{MILLI, SECOND};
+use crate::interval::{Histo, histo};
 use crate::plan::{Plan, Share};
-use crate::recorder::{Histo, histo};
 
 /// The first backoff, and the longest.
 const BACKOFF: u64 = 10 * MILLI;
@@ -25,7 +26,7 @@ pub(super) struct Connector {
     /// Slots that are connecting, by when that is overdue.
     pub timeouts: TimerWheel,
     /// Slots that may try again, by when.
-    pub backoffs: TimerQueue,
+    pub backoffs: TimerQueue<u32>,
     /// Slots that are up, by when their connection is too old; `None`: none ever is.
     pub ages: Option<TimerWheel>,
     at_once: u32,
@@ -170,12 +171,11 @@ fn backoff(fails: u8) -> u64 {
 mod tests {
     use super::*;
     use crate::plan::tests::spec;
-    use crate::protocol::Http1;
 
     fn connector(change: impl FnOnce(&mut Plan)) -> Connector {
         let mut spec = spec();
         spec.connections = 3;
-        let mut plan = Plan::new::<Http1>(&spec, &crate::capacity::Resources::unlimited()).unwrap();
+        let mut plan = Plan::new(&spec, &crate::capacity::Resources::unlimited()).unwrap();
         change(&mut plan);
         let mut connector = Connector::new(&plan, &plan.shares[0], 0);
         (0..3).for_each(|id| connector.enqueue(id));

@@ -1,5 +1,4 @@
-//! Sends requests and handles responses: it connects pacing, pool, protocol and recorder. An `impl` of `Worker`, called
-//! by `worker` on the driver's events and by `worker::connections`.
+//! Sends requests and handles responses: it connects pacing, pool, protocol and recorder. An `impl` of `Worker`.
 
 use std::fmt::Display;
 
@@ -9,10 +8,10 @@ use weir_net::{Conn, Io};
 use super::Worker;
 use super::connections::GOES_AWAY;
 use super::pool::{NO_SLOT, SlotId, SlotState, Stream, StreamId, StreamState};
-use crate::names::NameWatch;
+use crate::interval::Phase;
 use crate::plan::Plan;
 use crate::protocol::{Encoded, Event, Protocol, Refusal, Responses};
-use crate::recorder::Phase;
+use crate::request_ids::NameWatch;
 
 /// Fewer bytes than this are not worth an operation of their own: copying them costs less.
 const LEAST_SKIPPED: u64 = 32 * 1024;
@@ -54,9 +53,9 @@ impl<P: Protocol> Worker<P> {
         now: u64,
         waited: bool,
     ) {
-        if self.transport.gathering != id && !self.transport.out.is_empty() {
+        if self.transport.corked != id && !self.transport.out.is_empty() {
             // Bytes of another connection are not to be mixed with this one's.
-            self.flush(io, self.transport.gathering);
+            self.flush(io, self.transport.corked);
         }
         let nth = stream - self.pool.first_stream(id);
         let slot = &mut self.pool.slots[id as usize];
@@ -78,7 +77,7 @@ impl<P: Protocol> Worker<P> {
             Ok(Encoded::Appended) => None,
             Err(refusal) => Some(refusal),
         };
-        if self.transport.gathering != id {
+        if self.transport.corked != id {
             self.flush(io, id);
         }
         if let Some(refusal) = refusal {
@@ -121,7 +120,7 @@ impl<P: Protocol> Worker<P> {
     pub(super) fn receive<I: Io>(&mut self, io: &mut I, id: SlotId, bytes: &[u8], now: u64) {
         self.recorder.counts().plaintext_in += bytes.len() as u64;
         let conn = self.pool.slots[id as usize].conn;
-        let before = std::mem::replace(&mut self.transport.gathering, id);
+        let before = std::mem::replace(&mut self.transport.corked, id);
         let streams = self.pool.streams_of(id);
         let streams = streams.start as usize..streams.end as usize;
         let mut rest = bytes;
@@ -159,7 +158,7 @@ impl<P: Protocol> Worker<P> {
         let counts = self.recorder.counts();
         counts.bytes_in += bytes;
         counts.plaintext_in += bytes;
-        let before = std::mem::replace(&mut self.transport.gathering, id);
+        let before = std::mem::replace(&mut self.transport.corked, id);
         let streams = self.pool.streams_of(id);
         let streams = &mut self.pool.streams[streams.start as usize..streams.end as usize];
         let slot = &mut self.pool.slots[id as usize];
@@ -181,7 +180,7 @@ impl<P: Protocol> Worker<P> {
             // It was for the connection that is gone; there may be a new one already.
             self.transport.out.clear();
         }
-        self.transport.gathering = before;
+        self.transport.corked = before;
     }
 
     /// What is not part of a response.
@@ -368,7 +367,7 @@ impl<P: Protocol> Worker<P> {
         }
         let id = self.pool.slot_of(stream_id);
         let nth = stream_id - self.pool.first_stream(id);
-        debug_assert_eq!(self.transport.gathering, NO_SLOT);
+        debug_assert_eq!(self.transport.corked, NO_SLOT);
         let session = &mut self.pool.slots[id as usize].session;
         if self.protocol.cancel(session, nth, &mut self.transport.out) {
             self.flush(io, id);

@@ -4,16 +4,16 @@
 //! - [`pool`]: connection slots and their streams. [`connector`]: which slot connects next. [`timer_wheel`]: deadlines.
 //! - [`crate::protocol`]: the protocol of a connection. [`transport`]: TLS and gathering of bytes, below it.
 //! - [`recorder`]: counts and samples, second by second.
-//! - [`busy_poll`]: staying awake when a request is about to fall due. [`gathering`]: sleeping on when more answers are about to come.
+//! - [`busy_poll`]: staying awake when a request is about to fall due. [`coalesce`]: sleeping on when more answers are about to come.
 //!
 //! The worker is a [`Handler`] of its driver's events, and checks the clock between turns. `connections` has its code for
 //! connections, `exchange` for requests and responses, `shutdown` for the end; the clock is handled here.
 
 mod busy_poll;
+mod coalesce;
 mod connections;
 mod connector;
 mod exchange;
-mod gathering;
 mod pacing;
 mod pool;
 mod recorder;
@@ -24,29 +24,28 @@ mod transport;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use weir_model::load::{ErrorKind, Target};
 use weir_net::{Conn, Driver, Event, Handler, Io, Next, Task};
 
 use crate::clock::{MILLI, NEVER};
+use crate::controller::WorkerParts;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
-use crate::names::NameWatch;
+use crate::interval::Phase;
 use crate::plan::{Plan, Share};
 use crate::protocol::{Protocol, Watches};
 use crate::reasons::Reasons;
-use crate::recorder::{Interval, Phase};
+use crate::request_ids::NameWatch;
 use crate::shared::{Message, Ready, Shared};
 use busy_poll::BusyPoll;
+use coalesce::Coalescing;
 use connector::Connector;
-use gathering::Gathering;
 use pacing::Pacing;
 pub(crate) use pool::Stream;
 use pool::{NO_SLOT, Pool, SlotId, SlotState};
 use recorder::Recorder;
-pub(crate) use transport::TlsCounters;
 use transport::Transport;
 
 /// How often timeouts, backoffs and the calling thread's requests are checked. A timeout may be late by this much.
@@ -89,7 +88,7 @@ pub(crate) struct Worker<P: Protocol> {
     recorder: Recorder,
     watches: Watches,
     busy_poll: BusyPoll,
-    gathering: Gathering,
+    coalescing: Coalescing,
     next_sweep: u64,
     /// The thread's CPU time at the last sweep, nanoseconds.
     cpu_at_sweep: u64,
@@ -98,16 +97,9 @@ pub(crate) struct Worker<P: Protocol> {
 }
 
 impl<P: Protocol> Worker<P> {
-    /// A worker at rest, for this driver. `spares` has intervals for later seconds.
-    pub(crate) fn new(
-        plan: Arc<Plan>,
-        protocol: P,
-        shared: Arc<Shared>,
-        share: Share,
-        messages: Sender<Message>,
-        spares: Receiver<Box<Interval>>,
-        driver: &impl Driver,
-    ) -> Worker<P> {
+    /// A worker at rest, for this driver.
+    pub(crate) fn new(parts: WorkerParts, protocol: P, driver: &impl Driver) -> Worker<P> {
+        let WorkerParts { plan, shared, share, messages, spares } = parts;
         let now = driver.now();
         Worker {
             protocol,
@@ -126,7 +118,7 @@ impl<P: Protocol> Worker<P> {
                 reasons: Reasons::default(),
             },
             busy_poll: BusyPoll::new(driver.wake_latency()),
-            gathering: Gathering::default(),
+            coalescing: Coalescing::default(),
             next_sweep: 0,
             cpu_at_sweep: 0,
             finished: false,
@@ -239,9 +231,9 @@ impl<P: Protocol> Worker<P> {
                 self.enqueue(id);
             }
             // What one connection gets leaves together.
-            self.transport.gathering = id;
+            self.transport.corked = id;
             self.send_pending(io, id);
-            self.transport.gathering = NO_SLOT;
+            self.transport.corked = NO_SLOT;
             self.flush(io, id);
         }
     }
@@ -434,8 +426,8 @@ impl<P: Protocol> Worker<P> {
         }
         self.connect_some(io);
         if !self.pacing.is_open() {
-            let within = self.gathering.swept(now, self.pool.in_flight, self.pool.ended);
-            io.gather(Duration::from_nanos(within), gathering::events(self.connector.up));
+            let within = self.coalescing.swept(now, self.pool.in_flight, self.pool.ended);
+            io.batch_completions(Duration::from_nanos(within), coalesce::events(self.connector.up));
         }
         let gauge = &self.shared.gauges[self.share.local as usize];
         gauge.open.store(self.connector.up, Ordering::Relaxed);

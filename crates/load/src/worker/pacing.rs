@@ -1,5 +1,4 @@
-//! Supplies the next request of a free stream and its due time. Called by `worker`, `worker::connections` and
-//! `worker::exchange`; it does not know connections.
+//! Supplies the next request of a free stream and its due time. It does not know connections.
 //!
 //! *Closed* and *counted* loads: a stream's next request is due when the stream is free, or when its think time is
 //! over; in a load of bursts also not before the next burst. *Open* loads: requests become due by the schedule and wait for a
@@ -11,9 +10,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_model::load::RandomDuration;
 use weir_model::suite::LoadKind;
+use weir_net::TimerQueue;
 
 use super::pool::StreamId;
-use super::timer_wheel::TimerQueue;
 use crate::backlog::Backlog;
 use crate::clock::{NEVER, from_secs};
 use crate::plan::{Plan, Share};
@@ -58,7 +57,7 @@ struct Rest {
     /// When the load started.
     start: u64,
     /// Streams at rest, by the end of it.
-    until: TimerQueue,
+    until: TimerQueue<u32>,
 }
 
 impl Rest {
@@ -275,14 +274,13 @@ mod tests {
     use super::*;
     use crate::clock::SECOND;
     use crate::plan::tests::spec;
-    use crate::protocol::Http1;
 
     fn pacing(kind: LoadKind<OfferedRate>, think: Option<RandomDuration>) -> Pacing {
         pacing_of(LoadSpec { kind, think, ..spec() })
     }
 
     fn pacing_of(spec: LoadSpec) -> Pacing {
-        let plan = Plan::new::<Http1>(&spec, &crate::capacity::Resources::unlimited()).unwrap();
+        let plan = Plan::new(&spec, &crate::capacity::Resources::unlimited()).unwrap();
         let mut pacing = Pacing::new(&plan, &plan.shares[0]);
         assert_eq!(pacing.next(5), None, "nothing before the start");
         pacing.begin(SECOND, 2 * SECOND);

@@ -15,7 +15,7 @@ use weir_wire::names::Name;
 use weir_wire::tls::Session as TlsSession;
 
 use super::timer_wheel::TimerWheel;
-use crate::check::Response;
+use crate::response_check::Response;
 
 /// Index of a slot.
 pub(super) type SlotId = u32;

@@ -1,5 +1,4 @@
-//! Records the counts and samples of one worker, second by second and phase by phase. Called by all parts of `worker`;
-//! it does not know connections.
+//! Records the counts and samples of one worker, second by second and phase by phase. It does not know connections.
 
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -9,8 +8,8 @@ use weir_net::{CpuTime, Io};
 use super::pool::Stream;
 use crate::clock::{NEVER, SECOND};
 use crate::counts::RequestCounts;
+use crate::interval::{EventCounts, Interval, Kinds, Phase, StatusLatency, USUAL_STATUS};
 use crate::plan::Plan;
-use crate::recorder::{EventCounts, Interval, Kinds, Phase, StatusLatency, USUAL_STATUS};
 use crate::shared::Message;
 
 /// See the module.
@@ -313,12 +312,11 @@ mod tests {
 
     use super::*;
     use crate::plan::tests::spec;
-    use crate::protocol::Http1;
 
     #[test]
     fn a_request_belongs_to_the_phase_in_which_it_was_due() {
         let spec = weir_model::load::LoadSpec { warmup_s: 1.0, duration_s: 1.0, ..spec() };
-        let plan = Plan::new::<Http1>(&spec, &crate::capacity::Resources::unlimited()).unwrap();
+        let plan = Plan::new(&spec, &crate::capacity::Resources::unlimited()).unwrap();
         let ((messages, received), (_spare, spares)) = (channel(), channel());
         let driver = weir_net::sim::World::new(1).driver("client");
         let mut recorder = Recorder::new(&plan, 0, 0, messages, spares);

@@ -1,5 +1,4 @@
-//! Ends a load: it counts and gives up what is still in flight, closes connections, and reports. An `impl` of `Worker`,
-//! called by `worker`.
+//! Ends a load: it counts and gives up what is still in flight, closes connections, and reports. An `impl` of `Worker`.
 
 use weir_model::load::{ConnectionSpread, ErrorKind};
 use weir_net::{Driver, Next};
@@ -7,8 +6,8 @@ use weir_net::{Driver, Next};
 use super::pool::{ConnSlot, SlotState};
 use super::{Stage, Worker};
 use crate::clock::MILLI;
+use crate::interval::{Histo, histo};
 use crate::protocol::Protocol;
-use crate::recorder::{Histo, histo};
 use crate::shared::{Message, WorkerResult};
 
 /// How long the connections may take to close.
@@ -109,7 +108,7 @@ impl<P: Protocol> Worker<P> {
             by_connection: self.by_connection(),
             used: self.connector.used,
             min_streams: self.pool.min_streams,
-            tls: self.transport.tls.as_ref().map(|layer| layer.counters.clone()),
+            tls: self.transport.tls.as_ref().map(|layer| (layer.counters.clone(), layer.times.clone())),
             watches: self.watches.clone(),
             cpu_us: (cpu.user_us, cpu.system_us),
             busy_poll_us,

@@ -1,12 +1,9 @@
-//! Deadlines. [`TimerWheel`] is for many that are rarely reached, such as the timeouts of `pool` and `connector`.
-//! [`TimerQueue`] is for fewer that are all reached, such as backoffs and think times.
+//! Deadlines that are many and rarely reached, such as the timeouts of `pool` and `connector`. Backoffs and think times are fewer and all
+//! reached: they are in a [`weir_net::TimerQueue`].
 //!
 //! The wheel costs nothing per request. An id is filed under the tick of its deadline, unless it is still filed under
 //! an earlier one. When that tick comes the id is taken out, and filed again if its deadline has moved. All timeouts
 //! are equally long, so no id is filed too late, and each is checked once per timeout.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use crate::clock::MILLI;
 
@@ -19,34 +16,6 @@ const TICKS: u64 = 1024;
 /// The end of a list, and not being in any.
 const LAST: u32 = u32::MAX;
 const UNFILED: u32 = u32::MAX - 1;
-
-/// Things to do at a time, the earliest first.
-#[derive(Debug)]
-pub(super) struct TimerQueue(BinaryHeap<Reverse<(u64, u32)>>);
-
-impl TimerQueue {
-    pub(super) fn with_capacity(most: usize) -> TimerQueue {
-        TimerQueue(BinaryHeap::with_capacity(most))
-    }
-
-    pub(super) fn push(&mut self, at: u64, id: u32) {
-        self.0.push(Reverse((at, id)));
-    }
-
-    /// The earliest time.
-    #[inline]
-    pub(super) fn next(&self) -> Option<u64> {
-        self.0.peek().map(|Reverse((at, _))| *at)
-    }
-
-    /// Takes the earliest, if its time has come.
-    pub(super) fn pop(&mut self, now: u64) -> Option<(u64, u32)> {
-        if self.next()? > now {
-            return None;
-        }
-        self.0.pop().map(|Reverse(entry)| entry)
-    }
-}
 
 /// See the module. Ids are small dense numbers.
 #[derive(Debug)]

@@ -1,5 +1,4 @@
-//! The layer below a protocol: it gathers the bytes of a connection, and encrypts them with TLS. Called by `worker`,
-//! `worker::exchange` and `worker::connections`.
+//! The layer below a protocol: it gathers the bytes of a connection, and encrypts them with TLS.
 //!
 //! Plaintext goes down through [`Transport::send`], which seals it if the slot has a TLS session; records come up
 //! through `Worker::receive_records`. TLS sessions belong to slots, buffers to the worker. Byte counts are those on the
@@ -8,16 +7,16 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use weir_model::load::{Endpoint, ErrorKind, ProxyVersion};
+use weir_model::load::{Endpoint, ErrorKind, ProxyVersion, TlsResult};
 use weir_net::Io;
 use weir_wire::proxy_protocol;
 use weir_wire::tls::{ClientConfig, KeyKind, Scratch, Session, TlsError, TlsEvent};
 
 use super::Worker;
 use super::pool::{ConnSlot, NO_SLOT, SlotId, SlotState};
+use crate::interval::{Histo, histo};
 use crate::plan::Plan;
 use crate::protocol::{Alpn, Protocol};
-use crate::recorder::{Histo, histo};
 
 /// What a worker sends with.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub(super) struct Transport {
     /// The bytes of the connection that is gathering, or of the current one.
     pub out: Vec<u8>,
     /// The slot whose bytes are gathered, to leave together.
-    pub gathering: SlotId,
+    pub corked: SlotId,
 }
 
 /// What a worker needs for TLS, and what it saw of it.
@@ -38,42 +37,21 @@ pub(super) struct TlsLayer {
     scratch: Scratch,
     /// Records, for as long as it takes to send them.
     records: Vec<u8>,
-    pub counters: TlsCounters,
-}
-
-/// The TLS statistics of one thread.
-#[derive(Debug, Clone)]
-pub(crate) struct TlsCounters {
-    pub handshakes: u64,
-    pub resumed: u64,
-    pub failed: u64,
-    pub versions: BTreeMap<&'static str, u64>,
-    pub suites: BTreeMap<&'static str, u64>,
-    pub groups: BTreeMap<&'static str, u64>,
-    pub keys: BTreeMap<&'static str, u64>,
+    pub counters: TlsResult,
     /// Times from connected to negotiated.
     pub times: Histo,
 }
 
 impl Transport {
     pub(super) fn new(plan: &Plan) -> Transport {
-        let counters = || TlsCounters {
-            handshakes: 0,
-            resumed: 0,
-            failed: 0,
-            versions: BTreeMap::new(),
-            suites: BTreeMap::new(),
-            groups: BTreeMap::new(),
-            keys: BTreeMap::new(),
-            times: histo(),
-        };
         let layer = |tls: &crate::tls::TlsPlan| TlsLayer {
             configs: plan.targets.iter().map(|_| tls.config.for_thread()).collect(),
             scratch: Scratch::new(),
             records: Vec::new(),
-            counters: counters(),
+            counters: TlsResult::default(),
+            times: histo(),
         };
-        Transport { tls: plan.tls.as_ref().map(|tls| Box::new(layer(tls))), out: Vec::new(), gathering: NO_SLOT }
+        Transport { tls: plan.tls.as_ref().map(|tls| Box::new(layer(tls))), out: Vec::new(), corked: NO_SLOT }
     }
 
     /// Sends bytes and then a body, which is not copied unless it is sealed. Returns how many bytes go on the wire.
@@ -237,23 +215,23 @@ impl<P: Protocol> Worker<P> {
         let (Some(layer), Some(negotiated)) = (&mut self.transport.tls, negotiated) else {
             return;
         };
-        if let Alpn::Required(name) = P::ALPN
+        if let Some(Alpn::Required(name)) = self.plan.tls.as_ref().map(|tls| tls.alpn)
             && negotiated.alpn.as_deref() != Some(name)
         {
             let detail = format!("the peer speaks TLS and does not offer the load's protocol in it (ALPN {name})");
             self.handshake_failed(io, id, ErrorKind::Tls, detail, now);
             return;
         }
+        layer.times.saturating_record(now.saturating_sub(slot.connected_at));
         let counters = &mut layer.counters;
-        counters.times.saturating_record(now.saturating_sub(slot.connected_at));
         counters.handshakes += 1;
         counters.resumed += u64::from(negotiated.resumed);
-        *counters.versions.entry(negotiated.version.as_str()).or_default() += 1;
-        *counters.suites.entry(negotiated.suite).or_default() += 1;
+        count(&mut counters.versions, negotiated.version.as_str());
+        count(&mut counters.suites, negotiated.suite);
         if let Some(group) = negotiated.group {
-            *counters.groups.entry(group).or_default() += 1;
+            count(&mut counters.groups, group);
         }
-        *counters.keys.entry(negotiated.peer_key.map_or("other", KeyKind::as_str)).or_default() += 1;
+        count(&mut counters.keys, negotiated.peer_key.map_or("other", KeyKind::as_str));
         self.begin_session(io, id, now);
     }
 
@@ -280,6 +258,14 @@ impl<P: Protocol> Worker<P> {
             session.close(&mut layer.records);
             self.send_records(io, id);
         }
+    }
+}
+
+/// Counts a connection under a name. Only the first one allocates.
+fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+    match counts.get_mut(name) {
+        Some(count) => *count += 1,
+        None => drop(counts.insert(name.to_owned(), 1)),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Loads: almost all in a simulated world, against scripted servers or weir's own origin, and those on real sockets that only a kernel
 //! shows (`real`).
 
-mod corpora;
 mod counts;
 mod failures;
 mod hostile;

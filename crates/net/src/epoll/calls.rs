@@ -1,14 +1,17 @@
 //! The system calls that one turn of the epoll driver makes.
 
 use std::io::{self, IoSlice};
-use std::mem;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags};
+
 use super::{EVENTS, EpollDriver};
+use crate::Listener;
 use crate::host::monotonic_ns;
 use crate::send_queue::{MAX_SLICES, SendQueue};
-use crate::socket::errno;
+use crate::socket::{borrow, errno};
 
 impl EpollDriver {
     /// The last connection has just gone and there is no listener, so a wait could last for ever.
@@ -82,22 +85,12 @@ impl EpollDriver {
     }
 }
 
-pub(super) fn accept(listener: RawFd) -> Result<OwnedFd, i32> {
-    // SAFETY: the peer's address is not requested, so both pointers may be null.
-    let fd = unsafe {
-        libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)
-    };
-    if fd < 0 {
-        return Err(errno());
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+pub(super) fn accept(listener: &Listener) -> Result<OwnedFd, i32> {
+    net::accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC).map_err(Errno::raw_os_error)
 }
 
 pub(super) fn receive(fd: RawFd, buffer: &mut [u8]) -> Result<usize, i32> {
-    // SAFETY: the buffer is writable for the length given.
-    let got = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-    usize::try_from(got).map_err(|_| errno())
+    net::recv(borrow(fd), buffer, RecvFlags::empty()).map(|(count, _)| count).map_err(Errno::raw_os_error)
 }
 
 /// Drops up to `most` bytes that have arrived at a TCP socket. Returns how many.
@@ -109,17 +102,11 @@ pub(super) fn skip(fd: RawFd, most: u32) -> Result<usize, i32> {
 
 pub(super) fn send(fd: RawFd, out: &SendQueue) -> Result<usize, i32> {
     let sent = if let Some(bytes) = out.as_one() {
-        // SAFETY: the bytes live during the call.
-        unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) }
+        net::send(borrow(fd), bytes, SendFlags::NOSIGNAL)
     } else {
         let mut slices = [IoSlice::new(&[]); MAX_SLICES];
         let filled = out.slices(&mut slices);
-        // SAFETY: all-zero is a valid msghdr: no name, no control data.
-        let mut message: libc::msghdr = unsafe { mem::zeroed() };
-        message.msg_iov = slices.as_mut_ptr().cast();
-        message.msg_iovlen = filled as _;
-        // SAFETY: IoSlice has the layout of iovec; slices and what they point to live during the call.
-        unsafe { libc::sendmsg(fd, &raw const message, libc::MSG_NOSIGNAL) }
+        net::sendmsg(borrow(fd), &slices[..filled], &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)
     };
-    usize::try_from(sent).map_err(|_| errno())
+    sent.map_err(Errno::raw_os_error)
 }

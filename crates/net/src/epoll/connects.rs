@@ -5,10 +5,13 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 
+use rustix::io::Errno;
+use rustix::net::SocketAddrAny;
+
 use super::{EpollDriver, WATCH_OUT, token};
 use crate::host::monotonic_ns;
 use crate::slots::Flag;
-use crate::socket::{self, RawAddr, errno};
+use crate::socket;
 use crate::{Address, Conn};
 
 /// How long until a connect to a Unix socket whose queue is full is tried again, nanoseconds. The kernel does not report when
@@ -16,21 +19,15 @@ use crate::{Address, Conn};
 const TRY_AGAIN: u64 = 1_000_000;
 
 /// A connect that waits for room in a Unix socket's queue.
-#[derive(Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Waiting {
     conn: Conn,
-    to: RawAddr,
-}
-
-impl std::fmt::Debug for Waiting {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.conn.fmt(f)
-    }
+    to: SocketAddrAny,
 }
 
 impl EpollDriver {
     pub(super) fn begin_connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
-        let addr = RawAddr::new(to)?;
+        let addr = socket::raw_addr(to)?;
         let fd = socket::client_socket(to, from, true)?;
         let error = connect(fd.as_raw_fd(), &addr).err();
         if error == Some(libc::EAGAIN) && to.tcp().is_none() {
@@ -85,13 +82,9 @@ impl EpollDriver {
 }
 
 /// Begins to connect. A connect that is still in progress is not an error.
-fn connect(fd: RawFd, addr: &RawAddr) -> Result<(), i32> {
-    // SAFETY: the address lives during the call and its length is its own.
-    match unsafe { libc::connect(fd, addr.as_ptr(), addr.len()) } {
-        0 => Ok(()),
-        _ => match errno() {
-            libc::EINPROGRESS | libc::EINTR => Ok(()),
-            error => Err(error),
-        },
+fn connect(fd: RawFd, addr: &SocketAddrAny) -> Result<(), i32> {
+    match rustix::net::connect(socket::borrow(fd), addr) {
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(()),
+        Err(error) => Err(error.raw_os_error()),
     }
 }

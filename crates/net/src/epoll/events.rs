@@ -1,4 +1,4 @@
-//! Turns the kernel's epoll events into handler events: connections, bytes, ends. The driver's turn calls it.
+//! Turns the kernel's epoll events into handler events: connections, bytes, ends.
 
 use std::io;
 use std::mem;
@@ -73,8 +73,7 @@ impl EpollDriver {
             let Some(socket) = self.listeners.get(listener) else {
                 return;
             };
-            match accept(socket.as_raw_fd())
-                .and_then(|fd| self.adopt(fd, WATCH).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO)))
+            match accept(socket).and_then(|fd| self.adopt(fd, WATCH).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO)))
             {
                 Ok(index) => {
                     let conn = self.slots.conn(index);

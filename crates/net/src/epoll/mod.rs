@@ -1,6 +1,6 @@
 //! The driver for kernels without a usable io_uring: edge-triggered epoll, one read buffer, one write per turn.
 //!
-//! Programs call it through [`crate::Driver`]. It does not know what the bytes mean.
+//! It does not know what the bytes mean.
 
 mod calls;
 mod connects;
@@ -13,10 +13,12 @@ use std::mem;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
+use rustix::event::epoll;
+
 use crate::send_queue::{NONE, SendQueuePool};
 use crate::slots::{Flag, Skips, Slots};
 use crate::socket::{self, check};
-use crate::{Address, Conn, Driver, Event, Handler, Io, Listener, SchedulingClass, Waker, host};
+use crate::{Address, Conn, Driver, Event, Handler, Io, Listener, Waker, host};
 
 /// The most bytes that one read takes.
 const READ_BUFFER: usize = 64 * 1024;
@@ -78,10 +80,7 @@ impl EpollDriver {
     /// When the kernel refuses a descriptor.
     pub fn new() -> io::Result<EpollDriver> {
         host::set_timer_slack()?;
-        // SAFETY: no pointers are passed.
-        let epoll = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: the descriptor is new and nobody else's.
-        let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let waker = Waker::new()?;
         let driver = EpollDriver {
             epoll,
@@ -183,8 +182,6 @@ impl EpollDriver {
 }
 
 impl Io for EpollDriver {
-    host::clocks_of_kernel!();
-
     fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
         self.begin_connect(to, from)
     }
@@ -285,22 +282,6 @@ impl Driver for EpollDriver {
 
     fn waker(&self) -> Waker {
         self.waker.clone()
-    }
-
-    fn clock(&self) -> host::Clock {
-        host::Clock::Kernel
-    }
-
-    fn wake_latency(&self) -> u64 {
-        host::WAKE_LATENCY
-    }
-
-    fn yield_now(&mut self) {
-        std::thread::yield_now();
-    }
-
-    fn set_scheduling_class(&mut self, class: SchedulingClass) -> io::Result<()> {
-        host::set_scheduling_class(class)
     }
 
     fn open(&self) -> usize {

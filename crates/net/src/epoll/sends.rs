@@ -1,4 +1,4 @@
-//! How the epoll driver sends queues: one write per turn, and the rest when there is room. The driver's turn calls it.
+//! How the epoll driver sends queues: one write per turn, and the rest when there is room.
 
 use std::mem;
 

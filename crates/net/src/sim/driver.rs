@@ -173,7 +173,7 @@ impl Io for SimDriver {
         self.world.shared.network().skip(self.node, conn, bytes);
     }
 
-    fn gather(&mut self, within: std::time::Duration, events: u32) {
+    fn batch_completions(&mut self, within: std::time::Duration, events: u32) {
         self.world.shared.network().node(self.node).gather = (within.as_nanos() as u64, events as usize);
     }
 

@@ -178,7 +178,7 @@ pub(super) struct Node {
     dirty: Vec<SocketId>,
     pub(super) woken: bool,
     pub(super) cpu_ns: u64,
-    /// See [`crate::Io::gather`].
+    /// See [`crate::Io::batch_completions`].
     pub(super) gather: (u64, usize),
 }
 

@@ -1,6 +1,4 @@
 //! Tries, on a socket pair, everything of io_uring that the driver relies on.
-//!
-//! [`crate::probe`] calls it and explains a failure.
 
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;

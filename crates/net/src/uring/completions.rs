@@ -1,4 +1,4 @@
-//! One turn of the io_uring driver: what it submits to the kernel, and how it handles the completions. The driver's `poll` calls it.
+//! One turn of the io_uring driver: what it submits to the kernel, and how it handles the completions.
 
 use std::io;
 use std::mem;

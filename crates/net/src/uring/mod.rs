@@ -9,7 +9,7 @@
 //! Ends. A slot is reused only when the kernel has no operation for it any more. A multishot receive that is still
 //! active is cancelled when its connection is closed.
 //!
-//! Programs call it through [`crate::Driver`]. It does not know what the bytes mean.
+//! It does not know what the bytes mean.
 
 mod buffers;
 pub(crate) mod check;
@@ -37,8 +37,8 @@ use self::ring::{Completion, OpKind, Ring};
 use self::scratch::Scratch;
 use crate::send_queue::{NONE, SendQueuePool};
 use crate::slots::{Flag, Skips, Slots};
-use crate::socket::{self, RawAddr};
-use crate::{Address, Conn, DescriptorKind, Driver, Handler, Io, Listener, SchedulingClass, Waker, host};
+use crate::socket;
+use crate::{Address, Conn, DescriptorKind, Driver, Handler, Io, Listener, Waker, host};
 
 /// What all connections receive in a turn, 1 or 2 MiB, stays in a core's cache until it is read. A response of 160 KiB takes two or three
 /// receives. With buffers for 16 MiB such responses cost a sixth more, because they were written to memory and read from it; where
@@ -322,16 +322,14 @@ impl UringDriver {
 }
 
 impl Io for UringDriver {
-    host::clocks_of_kernel!();
-
     fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
-        let addr = RawAddr::new(to)?;
+        let addr = socket::raw_addr(to)?;
         // Blocking: the ring waits where a blocking socket would, and fails at once on non-blocking ones.
         let socket = socket::client_socket(to, from, false)?;
         let index = self.hold(socket);
         self.slots.get_mut(index).set(Flag::Connecting);
         let addr = self.scratch.addr(addr);
-        let (start, len) = (addr.as_ptr(), addr.len());
+        let (start, len) = (addr.as_ptr().cast(), addr.addr_len());
         let connect = at!(self.socket_ref(index), |at| opcode::Connect::new(at, start, len).build());
         // SAFETY: scratch memory lives until everything is submitted.
         unsafe { self.push(connect, OpKind::Connect, index) };
@@ -344,8 +342,8 @@ impl Io for UringDriver {
         }
     }
 
-    fn gather(&mut self, within: Duration, events: u32) {
-        self.ring.gather(within, events);
+    fn batch_completions(&mut self, within: Duration, events: u32) {
+        self.ring.batch_completions(within, events);
     }
 
     fn skip(&mut self, conn: Conn, bytes: u64) {
@@ -424,22 +422,6 @@ impl Driver for UringDriver {
 
     fn waker(&self) -> Waker {
         self.waker.clone()
-    }
-
-    fn clock(&self) -> host::Clock {
-        host::Clock::Kernel
-    }
-
-    fn wake_latency(&self) -> u64 {
-        host::WAKE_LATENCY
-    }
-
-    fn yield_now(&mut self) {
-        std::thread::yield_now();
-    }
-
-    fn set_scheduling_class(&mut self, class: SchedulingClass) -> io::Result<()> {
-        host::set_scheduling_class(class)
     }
 
     fn open(&self) -> usize {

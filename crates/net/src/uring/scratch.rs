@@ -6,8 +6,9 @@
 
 use std::io::IoSlice;
 
+use rustix::net::SocketAddrAny;
+
 use crate::send_queue::{MAX_SLICES, SendQueue};
-use crate::socket::RawAddr;
 
 /// A message header and the slices it names.
 struct Message {
@@ -21,7 +22,7 @@ struct Message {
 pub(super) struct Scratch {
     messages: Vec<Box<Message>>,
     messages_used: usize,
-    addrs: Vec<Box<RawAddr>>,
+    addrs: Vec<Box<SocketAddrAny>>,
     addrs_used: usize,
 }
 
@@ -48,7 +49,7 @@ impl Scratch {
     }
 
     /// An address in the kernel's form.
-    pub(super) fn addr(&mut self, addr: RawAddr) -> &RawAddr {
+    pub(super) fn addr(&mut self, addr: SocketAddrAny) -> &SocketAddrAny {
         if self.addrs_used == self.addrs.len() {
             self.addrs.push(Box::new(addr));
         } else {

@@ -8,7 +8,7 @@
 //! exceeded it (large bodies are not copied, or sent as room comes), and [`MAX_STREAMS`] requests that hold at most
 //! [`MAX_PAYLOAD`] bytes of bodies together.
 //!
-//! [`crate::http`] calls it. This module does not know what requests mean, nor whether there is TLS below.
+//! This module does not know what requests mean, nor whether there is TLS below.
 
 mod output;
 mod response;
@@ -26,8 +26,8 @@ use crate::payload::MAX_PAYLOAD;
 use crate::pipeline::HIGH_WATER;
 use crate::resolve::Resolved;
 use crate::response::Role;
+use crate::sends::{Batch, Sends};
 use crate::session::SessionEvent;
-use crate::timers::TimerId;
 use crate::transport::Transport;
 
 use self::output::FrameOutput;
@@ -52,16 +52,17 @@ pub(crate) struct Http2 {
     buffered: usize,
     /// Slots of requests that wait for room in the driver, oldest first.
     waiting_for_room: VecDeque<Stream>,
-    sends: InFlight,
+    sends: Sends,
     /// Written in this event, and not yet given to the driver.
-    written: Tally,
+    written: Batch,
+    /// Bytes of the lab's own responses among it.
+    own: u64,
     in_flight: u64,
     requests: u64,
     /// The counters were read over this connection.
     reader: bool,
     /// [`weir_net::Event::Sent`] is requested and has not come.
     asked: bool,
-    linger: Option<TimerId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,7 +82,8 @@ enum State {
 struct PendingRequest {
     request: Request,
     phase: Phase,
-    timer: Option<TimerId>,
+    /// When it is looked at again.
+    timer: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -98,23 +100,6 @@ enum Phase {
     Stalled,
 }
 
-/// Written or sent bytes and responses, of counted requests.
-#[derive(Debug, Clone, Copy, Default)]
-struct Tally {
-    answered: u64,
-    body: u64,
-    /// Bytes of the lab's own responses.
-    own: u64,
-}
-
-/// What the driver was given and the kernel has not taken, per event.
-#[derive(Debug, Default)]
-struct InFlight {
-    queued: u64,
-    taken: u64,
-    marks: VecDeque<(u64, u64, Tally)>,
-}
-
 impl Http2 {
     /// A new connection, whose first bytes are still to be read.
     pub(crate) fn new(conn: Conn) -> Http2 {
@@ -127,13 +112,13 @@ impl Http2 {
             pending: 0,
             buffered: 0,
             waiting_for_room: VecDeque::new(),
-            sends: InFlight::default(),
-            written: Tally::default(),
+            sends: Sends::default(),
+            written: Batch::default(),
+            own: 0,
             in_flight: 0,
             requests: 0,
             reader: false,
             asked: false,
-            linger: None,
         }
     }
 
@@ -163,7 +148,6 @@ impl Http2 {
                 self.resume_waiting(&mut output, state);
             }
             SessionEvent::Timeout(LINGER) => {
-                self.linger = None;
                 self.state = State::Draining;
             }
             SessionEvent::Timeout(slot) => self.on_timeout(&mut output, state, slot as usize),
@@ -278,7 +262,7 @@ impl Http2 {
         }
         let (due, fault) = state.delay_and_fault(&request.resolved, request.role);
         if let Some(due) = due {
-            let timer = Some(self.set_timer(state, due, request.stream));
+            let timer = self.set_timer(state, due, request.stream);
             return self.insert(PendingRequest { request, phase: Phase::Waiting(fault), timer });
         }
         if !self.has_room(output) {
@@ -292,6 +276,10 @@ impl Http2 {
         let Some(Some(pending)) = self.streams.get_mut(slot) else {
             return;
         };
+        // The timer may be of a stream that had the slot before.
+        if pending.timer.is_none_or(|due| due > state.clock.now()) {
+            return;
+        }
         pending.timer = None;
         let stream = pending.request.stream;
         self.resume(output, state, stream);
@@ -344,7 +332,7 @@ impl Http2 {
         let before = output.written();
         let sent = request.respond(&mut self.server, state, output);
         if request.role == Role::Own {
-            self.written.own += output.written() - before;
+            self.own += output.written() - before;
         }
         match sent {
             Ok(http2::SendStatus::All) => self.finished(state, request),
@@ -359,8 +347,8 @@ impl Http2 {
     #[inline]
     fn finished(&mut self, state: &mut HttpState, request: Request) {
         if request.role == Role::Counted {
-            self.written.answered += 1;
-            self.written.body += request.body_length;
+            self.written.answers += 1;
+            self.written.values += request.body_length;
         }
         state.give_back(request.echoed.into_buffer());
     }
@@ -384,9 +372,6 @@ impl Http2 {
 
     fn drop_stream(&mut self, state: &mut HttpState, stream: Stream) {
         if let Some(pending) = self.remove(stream) {
-            if let Some(timer) = pending.timer {
-                state.timers.cancel(timer);
-            }
             self.abandon(&pending.request);
             state.give_up_check(pending.request.check);
         }
@@ -420,7 +405,7 @@ impl Http2 {
     fn linger(&mut self, state: &mut HttpState) {
         self.drop_all(state);
         self.state = State::Lingering;
-        self.linger = Some(state.timers.set(state.clock.now() + crate::pipeline::LINGER, (self.conn, LINGER)));
+        state.timers.push(state.clock.now() + crate::pipeline::LINGER, (self.conn, LINGER));
     }
 
     /// Gives the driver what was written, and closes if nothing is left to wait for.
@@ -432,14 +417,15 @@ impl Http2 {
         let bytes = output.written();
         let transport = output.transport();
         if bytes > 0 {
-            self.sends.push(bytes, mem::take(&mut self.written));
+            let own = mem::take(&mut self.own);
+            self.sends.push(bytes, Batch { bytes: bytes - own, ..mem::take(&mut self.written) });
         }
         // Also when nothing was written now: a `Sent` may be older than what is queued. Without another one, requests
         // that wait for room would wait for ever.
-        if !self.sends.marks.is_empty() && !mem::replace(&mut self.asked, true) {
+        if !self.sends.is_empty() && !mem::replace(&mut self.asked, true) {
             transport.want_sent();
         }
-        if self.state == State::Draining && self.pending == 0 && self.sends.marks.is_empty() {
+        if self.state == State::Draining && self.pending == 0 && self.sends.is_empty() {
             transport.close();
             self.release(state);
         }
@@ -450,9 +436,11 @@ impl Http2 {
         output.waiting() <= HIGH_WATER
     }
 
-    fn set_timer(&self, state: &mut HttpState, at: u64, stream: Stream) -> TimerId {
+    /// Returns when it expires.
+    fn set_timer(&self, state: &mut HttpState, at: u64, stream: Stream) -> Option<u64> {
         // Below MAX_STREAMS.
-        state.timers.set(at, (self.conn, stream.slot() as u32))
+        state.timers.push(at, (self.conn, stream.slot() as u32));
+        Some(at)
     }
 
     fn pending(&self, stream: Stream) -> Option<&PendingRequest> {
@@ -479,12 +467,12 @@ impl Http2 {
     }
 
     fn account_sent(&mut self, unsent: usize, state: &HttpState) {
-        let (bytes, tally) = self.sends.account_sent(unsent);
-        self.in_flight -= tally.answered;
+        let (_, Batch { answers, values, bytes }) = self.sends.account(unsent);
+        self.in_flight -= answers;
         let counters = state.counters();
-        counters.bytes_out.add(bytes - tally.own);
-        counters.body_bytes_out.add(tally.body);
-        counters.answered.add(tally.answered);
+        counters.bytes_out.add(bytes);
+        counters.body_bytes_out.add(values);
+        counters.answered.add(answers);
     }
 
     fn failed(&mut self, state: &mut HttpState, unsent: usize, reset: bool) {
@@ -505,33 +493,7 @@ impl Http2 {
 
     fn release(&mut self, state: &mut HttpState) {
         self.drop_all(state);
-        if let Some(timer) = self.linger.take() {
-            state.timers.cancel(timer);
-        }
         state.connection_closed(self.reader);
         self.state = State::Closed;
-    }
-}
-
-impl InFlight {
-    fn push(&mut self, bytes: u64, tally: Tally) {
-        self.queued += bytes;
-        self.marks.push_back((self.queued, bytes, tally));
-    }
-
-    /// What the kernel has taken since the last call: whole events only.
-    fn account_sent(&mut self, unsent: usize) -> (u64, Tally) {
-        let (mut sum, mut all) = (Tally::default(), 0);
-        self.taken = self.taken.max(self.queued.saturating_sub(unsent as u64));
-        while let Some(&(end, bytes, tally)) = self.marks.front()
-            && end <= self.taken
-        {
-            self.marks.pop_front();
-            all += bytes;
-            sum.answered += tally.answered;
-            sum.body += tally.body;
-            sum.own += tally.own;
-        }
-        (all, sum)
     }
 }

@@ -1,4 +1,4 @@
-//! One request on a stream, and how its response is made. The session of HTTP/2 calls it.
+//! One request on a stream, and how its response is made.
 
 use std::rc::Rc;
 
@@ -317,7 +317,7 @@ impl Http2 {
             if let (Some(pace), Some(now)) = (&paced.pace, now)
                 && pace.next() > now
             {
-                let timer = Some(self.set_timer(state, pace.next(), stream));
+                let timer = self.set_timer(state, pace.next(), stream);
                 return self.insert(PendingRequest { request, phase: Phase::Paced(paced), timer });
             }
             if !self.has_room(output) {

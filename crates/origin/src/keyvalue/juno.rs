@@ -9,7 +9,7 @@ use weir_model::protocol::Application;
 use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, ParseError, Payload, Status};
 
 use super::store::{Now, Record, Store};
-use super::{Answered, Asks, Context, Dialect, Lie};
+use super::{Answered, Asks, Context, Dialect, WrongReply};
 
 /// The longest value, bytes, and the longest time to live, s.
 const LONGEST_VALUE: usize = 204_800;
@@ -146,6 +146,24 @@ impl Dialect for Juno {
     }
 
     fn malformed(&self, _: &str, _: &mut Vec<u8>) {}
+}
+
+/// One request and what it needs.
+struct One<'a> {
+    request: &'a Message<'a>,
+    id: &'a Id,
+    shard: &'a mut Shard,
+    hash: u64,
+    key: &'a [u8],
+    now: Now,
+    wrong_reply: Option<WrongReply>,
+}
+
+impl One<'_> {
+    /// Returns whether it only claims to write.
+    fn loses(&self) -> bool {
+        self.wrong_reply == Some(WrongReply::Lose)
+    }
 }
 
 /// Appends a response. Namespace and key come back, and the value only if `payload` has it.

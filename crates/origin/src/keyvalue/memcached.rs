@@ -2,11 +2,12 @@
 //!
 //! A request that wants no reply gets none. `flush_all` removes everything at once, whatever its arguments are.
 
+use strum::VariantNames as _;
 use weir_model::protocol::Application;
 use weir_wire::memcached::{Command, Reply, RequestFrame, Store as How, Words};
 
 use super::store::{NEVER, Now, Record, Store};
-use super::{Answered, Asks, Context, Dialect, Lie};
+use super::{Answered, Asks, Context, Dialect, WrongReply};
 
 /// The longest request, bytes.
 const LONGEST: usize = 32 << 20;
@@ -30,8 +31,9 @@ pub(crate) struct Item {
 /// Items, and in each shard the last version that one got.
 type Items = Store<Item, u64>;
 
-/// What a command does, for counting; indices of [`OPERATIONS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The operation of a command, for counting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantNames)]
+#[strum(serialize_all = "lowercase")]
 enum Operation {
     Get,
     Set,
@@ -50,9 +52,6 @@ enum Operation {
     Unknown,
 }
 
-const OPERATIONS: [&str; 11] =
-    ["get", "set", "add", "replace", "append", "cas", "delete", "incr", "touch", "connection", "unknown"];
-
 /// Commands that [`Command`] does not tell apart.
 const OTHERS: [&[u8]; 3] = [b"version", b"flush_all", b"quit"];
 
@@ -62,7 +61,7 @@ impl Dialect for Memcached {
     type Request<'a> = Command<'a>;
 
     const APPLICATION: Application = Application::Memcached;
-    const OPERATIONS: &'static [&'static str] = &OPERATIONS;
+    const OPERATIONS: &'static [&'static str] = Operation::VARIANTS;
     const ORDERED: bool = true;
 
     fn frame() -> RequestFrame {
@@ -104,21 +103,20 @@ impl Dialect for Memcached {
 
     #[inline]
     fn answer(&mut self, request: Command<'_>, context: Context<'_, Memcached>, out: &mut Vec<u8>) -> Answered {
-        let Context { store, now, lie, .. } = context;
+        let Context { store, now, wrong_reply, .. } = context;
         let start = out.len();
         let mut answered = Answered::default();
         match request {
-            Command::Get { keys, cas } => answered = get(store, now, lie, (keys, cas), out),
+            Command::Get { keys, cas } => answered = get(store, now, wrong_reply, (keys, cas), out),
             Command::Store { how, key, flags, expiry, data, .. } => {
-                let (reply, lied) = put(store, now, lie, (how, key), (flags, expiry, data));
+                let (reply, lied) = put(store, now, wrong_reply, (how, key), (flags, expiry, data));
                 say(reply, out);
                 (answered.value_in, answered.lied) = (data.len(), lied);
             }
             Command::Delete { key, .. } => {
                 let (mut shard, hash) = store.lock(key);
-                let lose = lie == Some(Lie::Lose);
-                let was_there =
-                    if lose { shard.get(hash, key, now).is_some() } else { shard.remove(hash, key, now).is_some() };
+                let lose = wrong_reply == Some(WrongReply::Lose);
+                let was_there = shard.remove_unless(lose, hash, key, now).is_some();
                 say(if was_there { Reply::Deleted } else { Reply::NotFound }, out);
                 answered.lied = lose && was_there;
             }
@@ -174,20 +172,17 @@ fn say(reply: Reply<'_>, out: &mut Vec<u8>) {
 
 /// The values of keys, and their versions if they are asked for.
 #[inline]
-fn get(store: &Items, now: Now, lie: Option<Lie>, (keys, cas): (Words<'_>, bool), out: &mut Vec<u8>) -> Answered {
+fn get(
+    store: &Items,
+    now: Now,
+    wrong_reply: Option<WrongReply>,
+    (keys, cas): (Words<'_>, bool),
+    out: &mut Vec<u8>,
+) -> Answered {
     let mut answered = Answered { hit: Some(false), ..Answered::default() };
     for key in keys {
         let (mut shard, hash) = store.lock(key);
-        let mut lied = false;
-        let mut found = None;
-        if lie == Some(Lie::Stale)
-            && let Some(former) = shard.former(hash, key, now)
-        {
-            (found, lied) = (former, true);
-        }
-        if !lied {
-            found = shard.get(hash, key, now).map(|record| &*record);
-        }
+        let (found, lied) = shard.read(hash, key, now, wrong_reply == Some(WrongReply::Stale));
         answered.lied |= lied;
         let Some(Record { value, meta, .. }) = found else { continue };
         say(Reply::Value { key, flags: meta.flags, cas: cas.then_some(meta.version), data: value }, out);
@@ -203,7 +198,7 @@ fn get(store: &Items, now: Now, lie: Option<Lie>, (keys, cas): (Words<'_>, bool)
 fn put(
     store: &Items,
     now: Now,
-    lie: Option<Lie>,
+    wrong_reply: Option<WrongReply>,
     (how, key): (How, &[u8]),
     (flags, expiry, data): (u32, i32, &[u8]),
 ) -> (Reply<'static>, bool) {
@@ -230,8 +225,8 @@ fn put(
             _ => return (Reply::NotStored, false),
         }
     }
-    let lose = lie == Some(Lie::Lose);
-    let expires = Lie::expires(lie, item.1, now);
+    let lose = wrong_reply == Some(WrongReply::Lose);
+    let expires = WrongReply::expires(wrong_reply, item.1, now);
     if !lose {
         shard.extra = version;
         shard.put(hash, key, value, expires, item.0, now);

@@ -13,7 +13,6 @@
 mod juno;
 mod memcached;
 mod redis;
-mod sends;
 mod store;
 
 use std::collections::VecDeque;
@@ -28,15 +27,14 @@ use weir_wire::messages::{Frame, Messages};
 use crate::fault::{Fault, FaultKind};
 use crate::options::ResponseOptions;
 use crate::random::Random;
+use crate::sends::{Batch, Sends};
 use crate::session::{Session, SessionEvent};
 use crate::state::WorkerState;
-use crate::timers::TimerId;
 use crate::transport::Transport;
 use crate::value;
 pub(crate) use juno::Juno;
 pub(crate) use memcached::Memcached;
 pub(crate) use redis::Redis;
-use sends::{Batch, Sends};
 use store::{NEVER, Now};
 
 /// Bytes that may wait for a peer.
@@ -104,12 +102,12 @@ pub(crate) struct Context<'a, D: Dialect> {
     pub(crate) now: Now,
     /// For a key made of several parts.
     pub(crate) key: &'a mut Vec<u8>,
-    pub(crate) lie: Option<Lie>,
+    pub(crate) wrong_reply: Option<WrongReply>,
 }
 
 /// What a server does instead of what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lie {
+pub(crate) enum WrongReply {
     /// It says that it has written, and has not.
     Lose,
     /// It reads what was there before the last write.
@@ -118,11 +116,11 @@ pub(crate) enum Lie {
     Expire(u32),
 }
 
-impl Lie {
+impl WrongReply {
     /// When a value that is written expires, that is to expire at `right`, ms since 1970.
-    fn expires(lie: Option<Lie>, right: u64, now: Now) -> u64 {
-        match lie {
-            Some(Lie::Expire(ms)) if right != NEVER => now.ms() + u64::from(ms),
+    fn expires(wrong_reply: Option<WrongReply>, right: u64, now: Now) -> u64 {
+        match wrong_reply {
+            Some(WrongReply::Expire(ms)) if right != NEVER => now.ms() + u64::from(ms),
             _ => right,
         }
     }
@@ -192,8 +190,8 @@ struct Answers<D> {
     late: VecDeque<Late>,
     /// Bytes in `late`.
     late_bytes: usize,
-    /// Set for the first of them, and for when.
-    timer: Option<(TimerId, u64)>,
+    /// When the timer expires that was set for the first of them.
+    timer: Option<u64>,
     /// Counted requests, and those without a complete answer.
     requests: u64,
     in_flight: u64,
@@ -339,7 +337,7 @@ impl<D: Dialect> Answers<D> {
             state.counters().answered.add(1);
             return next;
         }
-        let one = Batch { answers: u64::from(asks.of_keys && !cut), values: answered.value_out as u64 };
+        let one = Batch { answers: u64::from(asks.of_keys && !cut), values: answered.value_out as u64, bytes: 0 };
         if next != Next::Stall && (due.is_some() || D::ORDERED && !self.late.is_empty()) {
             self.late_bytes += out.len() - start;
             put_off::<D>(&mut self.late, &state.clock, due, out.drain(start..).collect(), one);
@@ -406,6 +404,10 @@ impl<D: Dialect> Answers<D> {
                 self.end_if_done(transport, state);
             }
             SessionEvent::Timeout(_) => {
+                // An earlier timer for a later time may expire now.
+                if self.timer.is_none_or(|due| due > state.clock.now()) {
+                    return;
+                }
                 self.timer = None;
                 self.account_sent(transport, state);
                 self.send_late(transport, state);
@@ -434,7 +436,7 @@ impl<D: Dialect> Answers<D> {
     fn send<T: Transport>(&mut self, transport: &mut T, out: &mut Vec<u8>, batch: Batch) {
         if !out.is_empty() {
             transport.send(out);
-            self.sends.push(out.len(), batch);
+            self.sends.push(out.len() as u64, batch);
             out.clear();
             self.request_sent(transport);
         }
@@ -448,7 +450,7 @@ impl<D: Dialect> Answers<D> {
         {
             self.late_bytes -= late.bytes.len();
             transport.send(&late.bytes);
-            self.sends.push(late.bytes.len(), late.batch);
+            self.sends.push(late.bytes.len() as u64, late.batch);
             self.request_sent(transport);
         }
         self.wait_for_late(state);
@@ -459,12 +461,10 @@ impl<D: Dialect> Answers<D> {
     #[inline]
     fn wait_for_late(&mut self, state: &mut WorkerState<Shared<D>>) {
         let (Some(late), Some(conn)) = (self.late.front(), self.conn) else { return };
-        match self.timer {
-            Some((_, due)) if due <= late.due => return,
-            Some((timer, _)) => state.timers.cancel(timer),
-            None => {}
+        if self.timer.is_none_or(|due| due > late.due) {
+            self.timer = Some(late.due);
+            state.timers.push(late.due, (conn, 0));
         }
-        self.timer = Some((state.timers.set(late.due, (conn, 0)), late.due));
     }
 
     fn request_sent<T: Transport>(&mut self, transport: &mut T) {
@@ -504,9 +504,6 @@ impl<D: Dialect> Answers<D> {
             return;
         }
         state.connection_closed(false);
-        if let Some((timer, _)) = self.timer.take() {
-            state.timers.cancel(timer);
-        }
         self.late.clear();
         self.late.shrink_to(64);
         self.sends.clear();
@@ -529,15 +526,15 @@ fn carry_out<D: Dialect>(
         state.counters().fault(FaultKind::Busy);
         return (Answered::default(), Next::Read);
     }
-    let lie = match fault {
-        Some(Fault::Lose) => Some(Lie::Lose),
-        Some(Fault::Stale) => Some(Lie::Stale),
-        Some(Fault::Expire(ms)) => Some(Lie::Expire(ms)),
+    let wrong_reply = match fault {
+        Some(Fault::Lose) => Some(WrongReply::Lose),
+        Some(Fault::Stale) => Some(WrongReply::Stale),
+        Some(Fault::Expire(ms)) => Some(WrongReply::Expire(ms)),
         _ => None,
     };
     let address = state.address();
     let Shared { stores, key, .. } = &mut state.shared;
-    let answered = dialect.answer(request, Context { store: &stores[address], now, key, lie }, out);
+    let answered = dialect.answer(request, Context { store: &stores[address], now, key, wrong_reply }, out);
     let counters = state.counters();
     counters.body_bytes_in.add(answered.value_in as u64);
     match answered.hit {
@@ -545,7 +542,7 @@ fn carry_out<D: Dialect>(
         Some(false) => counters.misses.add(1),
         None => {}
     }
-    let Some(fault) = fault.filter(|_| lie.is_none() || answered.lied) else { return (answered, Next::Read) };
+    let Some(fault) = fault.filter(|_| wrong_reply.is_none() || answered.lied) else { return (answered, Next::Read) };
     counters.fault(fault.kind());
     let next = match fault {
         Fault::Reset { .. } => Next::Reset,

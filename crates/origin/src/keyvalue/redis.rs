@@ -4,11 +4,12 @@
 //! `WAIT` says that as many replicas as it asks for have everything: the origin stands for a server whose replicas are
 //! never behind.
 
+use strum::VariantNames as _;
 use weir_model::protocol::Application;
 use weir_wire::redis::{Command, Condition, Expiry, RequestFrame, Value, Version, Words, encode};
 
 use super::store::{NEVER, Now, Store};
-use super::{Answered, Asks, Context, Dialect, Lie};
+use super::{Answered, Asks, Context, Dialect, WrongReply};
 
 /// The longest request, bytes.
 const LONGEST: usize = 32 << 20;
@@ -21,8 +22,9 @@ pub(crate) struct Redis {
     version: Version,
 }
 
-/// What a command does, for counting; indices of [`OPERATIONS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The operation of a command, for counting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantNames)]
+#[strum(serialize_all = "lowercase")]
 enum Operation {
     Get,
     Set,
@@ -40,9 +42,6 @@ enum Operation {
     /// Not known.
     Unknown,
 }
-
-const OPERATIONS: [&str; 11] =
-    ["get", "set", "del", "expire", "ttl", "incr", "exists", "wait", "ping", "connection", "unknown"];
 
 /// A request.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +76,7 @@ impl Dialect for Redis {
     type Request<'a> = Request<'a>;
 
     const APPLICATION: Application = Application::Redis;
-    const OPERATIONS: &'static [&'static str] = &OPERATIONS;
+    const OPERATIONS: &'static [&'static str] = Operation::VARIANTS;
     const ORDERED: bool = true;
 
     fn frame() -> RequestFrame {
@@ -120,9 +119,9 @@ impl Dialect for Redis {
 
     #[inline]
     fn answer(&mut self, request: Request<'_>, context: Context<'_, Redis>, out: &mut Vec<u8>) -> Answered {
-        let Context { store, now, lie, .. } = context;
+        let Context { store, now, wrong_reply, .. } = context;
         match request.command {
-            Command::Get(key) => self.get(store, now, lie, key, out),
+            Command::Get(key) => self.get(store, now, wrong_reply, key, out),
             Command::Set { key, value, expiry, condition } => {
                 let (mut shard, hash) = store.lock(key);
                 let mut answered = Answered { value_in: value.len(), ..Answered::default() };
@@ -132,9 +131,9 @@ impl Dialect for Redis {
                     encode::null(out, self.version);
                     return answered;
                 }
-                let lose = lie == Some(Lie::Lose);
+                let lose = wrong_reply == Some(WrongReply::Lose);
                 let right = expires(expiry, now);
-                let expires = Lie::expires(lie, right, now);
+                let expires = WrongReply::expires(wrong_reply, right, now);
                 answered.lied = lose || expires != right;
                 if !lose {
                     shard.put(hash, key, value, expires, (), now);
@@ -143,12 +142,10 @@ impl Dialect for Redis {
                 answered
             }
             Command::Del(keys) => {
-                let (mut removed, lose) = (0, lie == Some(Lie::Lose));
+                let (mut removed, lose) = (0, wrong_reply == Some(WrongReply::Lose));
                 for key in keys.flatten() {
                     let (mut shard, hash) = store.lock(key);
-                    let was_there =
-                        if lose { shard.get(hash, key, now).is_some() } else { shard.remove(hash, key, now).is_some() };
-                    removed += i64::from(was_there);
+                    removed += i64::from(shard.remove_unless(lose, hash, key, now).is_some());
                 }
                 encode::integer(out, removed);
                 Answered { lied: lose && removed > 0, ..Answered::default() }
@@ -196,18 +193,16 @@ impl Dialect for Redis {
 
 impl Redis {
     #[inline]
-    fn get(&self, store: &Store<()>, now: Now, lie: Option<Lie>, key: &[u8], out: &mut Vec<u8>) -> Answered {
+    fn get(
+        &self,
+        store: &Store<()>,
+        now: Now,
+        wrong_reply: Option<WrongReply>,
+        key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Answered {
         let (mut shard, hash) = store.lock(key);
-        let mut lied = false;
-        let mut found = None;
-        if lie == Some(Lie::Stale)
-            && let Some(former) = shard.former(hash, key, now)
-        {
-            (found, lied) = (former, true);
-        }
-        if !lied {
-            found = shard.get(hash, key, now).map(|record| &*record);
-        }
+        let (found, lied) = shard.read(hash, key, now, wrong_reply == Some(WrongReply::Stale));
         match found {
             Some(record) => encode::bulk(out, &record.value),
             None => encode::null(out, self.version),

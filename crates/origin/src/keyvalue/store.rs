@@ -1,6 +1,6 @@
 //! The values that an origin keeps: in memory, in shards that all workers share, each key with its time of expiry.
 //!
-//! The protocols of this folder use it. Records lie in shards by the hash of their keys; a shard is locked for
+//! The protocols of this folder use it. Records wrong_reply in shards by the hash of their keys; a shard is locked for
 //! the time of one operation, and its lock is taken by another worker in one case of [`SHARDS`]. A value that is written
 //! again uses its former memory. Expired records are dropped when they are met, and before a shard grows.
 //!
@@ -137,6 +137,15 @@ impl<M: Clone, X: Default> Shard<M, X> {
         Some(former.record.as_ref().filter(|record| record.is_live(now)))
     }
 
+    /// Reads a key. `stale`: as before the last write, if that is known. Also returns whether the value is the former one.
+    #[inline]
+    pub(crate) fn read(&mut self, hash: u64, key: &[u8], now: Now, stale: bool) -> (Option<&Record<M>>, bool) {
+        if stale && self.former(hash, key, now).is_some() {
+            return (self.former(hash, key, now).flatten(), true);
+        }
+        (self.get(hash, key, now).map(|record| &*record), false)
+    }
+
     /// Writes a record.
     #[inline]
     pub(crate) fn put(&mut self, hash: u64, key: &[u8], value: &[u8], expires: u64, meta: M, now: Now) {
@@ -163,6 +172,11 @@ impl<M: Clone, X: Default> Shard<M, X> {
         self.keep_former(hash, key, now);
         let found = self.records.find_entry(hash, |record| *record.key == *key).ok()?;
         Some(found.remove().0).filter(|record| record.is_live(now))
+    }
+
+    /// The same; `lose`: it only seems so.
+    pub(crate) fn remove_unless(&mut self, lose: bool, hash: u64, key: &[u8], now: Now) -> Option<Record<M>> {
+        if lose { self.get(hash, key, now).cloned() } else { self.remove(hash, key, now) }
     }
 
     /// Remembers what a key holds, before it is written.

@@ -232,7 +232,7 @@ fn a_unix_socket_serves_too_and_its_file_goes(driver: DriverChoice) {
 
 #[test]
 fn as_many_threads_as_connections_need() {
-    let capacity = weir_net::capacity(weir_net::probe(DriverChoice::Auto).expect("a driver"));
+    let capacity = weir_net::capacity(weir_net::probe(None).expect("a driver"));
     let few = start(Options { connections: Some(100), ..Options::default() });
     assert_eq!((few.workers(), few.shortage(), few.full()), (1, None, None));
     if capacity.per_ring == 0 {

@@ -7,7 +7,7 @@ use crate::environment::{kernel_version, meminfo};
 use crate::sys::{local_ports, sysctl};
 
 /// Kernel memory of an established connection of client and origin on one machine, both ends, in bytes: 200,000 idle
-/// ones took 9.9 KB each on Linux 6.18, sockets and io_uring's receives together (`crates/net/examples/many.rs`).
+/// ones took 9.9 KB each on Linux 6.18, sockets and io_uring's receives together.
 const MEMORY: u64 = 10 * 1024;
 
 /// The share of available memory that may be used: the rest is for bytes under way and for the programs.

@@ -1,6 +1,6 @@
 //! Classes of bytes, and fast tests of whole lines.
 //!
-//! The parsers and the encoder call it. It knows the character rules of RFC 9110 section 5.6, and nothing of messages.
+//! It knows the character rules of RFC 9110 section 5.6, and nothing of messages.
 
 use super::ParseError;
 

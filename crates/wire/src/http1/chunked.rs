@@ -1,12 +1,12 @@
 //! Bodies: by length, chunked, or until the connection closes.
 //!
-//! Data is returned as slices of the caller's bytes. Only a chunk-size line or a trailer that was split is ever
-//! copied. The parsers call it; it does not know how a message chose its framing.
+//! Data is returned as slices of the caller's bytes. Only a chunk-size line or a trailer that was split is ever copied.
+//! It does not know how a message chose its framing.
 
 use super::chars::{check_text, strip_line_end, trim};
-use super::head::{Bounds, StartLine, Store};
+use super::head::{StartLine, Store};
 use super::headers::split_field;
-use super::{Framing, ParseError};
+use super::{Framing, Limits, ParseError};
 
 /// How much of a body is still to come, and in which part it is.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +78,7 @@ impl Body {
         &mut self,
         store: &mut Store<S>,
         input: &mut &'i [u8],
-        bounds: &Bounds,
+        limits: &Limits,
     ) -> Result<Step<'i>, ParseError> {
         loop {
             let next = match *self {
@@ -94,8 +94,8 @@ impl Body {
                     return Ok(Step::Data(data));
                 }
                 Body::ChunkLine => {
-                    let limit = bounds.chunk_line_bytes as usize;
-                    let too_long = ParseError::ChunkLineTooLong(bounds.chunk_line_bytes);
+                    let limit = limits.chunk_line_bytes as usize;
+                    let too_long = ParseError::ChunkLineTooLong(limits.chunk_line_bytes);
                     store.read_line(input, limit, too_long, chunk_size)?.map(|size| match size {
                         0 => Body::Trailers(0),
                         size => Body::ChunkData(size),
@@ -104,8 +104,8 @@ impl Body {
                 Body::ChunkCr => Some(expect(input, b'\r', Body::ChunkLf)?),
                 Body::ChunkLf => Some(expect(input, b'\n', Body::ChunkLine)?),
                 Body::Trailers(used) => {
-                    let limit = (bounds.trailer_bytes - used) as usize;
-                    let too_long = ParseError::TrailersTooLarge(bounds.trailer_bytes);
+                    let limit = (limits.trailer_bytes - used) as usize;
+                    let too_long = ParseError::TrailersTooLarge(limits.trailer_bytes);
                     store.read_line(input, limit, too_long, trailer)?.map(|size| match size {
                         None => Body::Done,
                         // A line is within its limit, which is what is left of a u32.

@@ -1,4 +1,4 @@
-//! Writes requests and responses. The client and the origin call it.
+//! Writes requests and responses.
 //!
 //! Every value is checked first, by the same rules as in the parsers, so that weir cannot send what it would refuse
 //! to read. Nothing is written when a check fails.

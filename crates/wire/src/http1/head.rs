@@ -1,4 +1,4 @@
-//! Finds the lines of a head, whether it arrives in one slice or byte by byte. The parsers call it.
+//! Finds the lines of a head, whether it arrives in one slice or byte by byte.
 //!
 //! A head that is complete in the caller's slice is parsed in place, line by line, in one pass. Otherwise it is
 //! copied to a [`Spill`] together with what its first lines said. Both ways check a head line by line, so that how
@@ -8,28 +8,6 @@
 
 use super::headers::Fields;
 use super::{Limits, ParseError};
-
-/// [`Limits`] in 16 bytes, which a connection can afford.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
-    pub(super) head_bytes: u32,
-    pub(super) headers: u32,
-    pub(super) chunk_line_bytes: u32,
-    pub(super) trailer_bytes: u32,
-}
-
-impl From<Limits> for Bounds {
-    /// Limits above 4 GiB become 4 GiB, less a byte.
-    fn from(limits: Limits) -> Bounds {
-        let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Bounds {
-            head_bytes: small(limits.head_bytes),
-            headers: small(limits.headers),
-            chunk_line_bytes: small(limits.chunk_line_bytes),
-            trailer_bytes: small(limits.trailer_bytes),
-        }
-    }
-}
 
 /// A status line or a request line.
 pub(super) trait StartLine: Copy {
@@ -58,11 +36,11 @@ impl<S: StartLine> Lines<S> {
 
     /// Processes a complete line. Returns the start line when this was the empty line at the end.
     #[inline]
-    fn add(&mut self, line: &[u8], bounds: &Bounds) -> Result<Option<S>, ParseError> {
+    fn add(&mut self, line: &[u8], limits: &Limits) -> Result<Option<S>, ParseError> {
         match self.start {
             None => self.start = Some(S::parse(line)?),
             Some(start) if line == b"\r\n" => return Ok(Some(start)),
-            Some(_) => self.fields.add(line, bounds.headers, S::REQUEST)?,
+            Some(_) => self.fields.add(line, limits.headers, S::REQUEST)?,
         }
         Ok(None)
     }
@@ -147,19 +125,19 @@ impl<S: StartLine> Store<S> {
     pub(super) fn read_head<'i>(
         &mut self,
         input: &mut &'i [u8],
-        bounds: &Bounds,
+        limits: &Limits,
     ) -> Result<Option<Head<'i, S>>, ParseError> {
         if self.partial() {
-            return self.continue_head(input, bounds);
+            return self.continue_head(input, limits);
         }
         let all: &'i [u8] = input;
-        let limit = bounds.head_bytes as usize;
+        let limit = limits.head_bytes as usize;
         let window = &all[..all.len().min(limit)];
         let mut lines = Lines::new();
         let mut at = 0;
         while let Some(end) = memchr::memchr(b'\n', &window[at..]) {
             let next = at + end + 1;
-            if let Some(start) = lines.add(&window[at..next], bounds)? {
+            if let Some(start) = lines.add(&window[at..next], limits)? {
                 *input = &all[next..];
                 let place = Place::Input(&all[..next]);
                 return Ok(Some(Head { start, fields: lines.fields, place }));
@@ -168,7 +146,7 @@ impl<S: StartLine> Store<S> {
         }
         lines.judge_part(&window[at..])?;
         if window.len() == limit {
-            return Err(ParseError::HeadTooLarge(bounds.head_bytes));
+            return Err(ParseError::HeadTooLarge(limits.head_bytes));
         }
         let spill = self.open();
         spill.bytes.extend_from_slice(window);
@@ -180,14 +158,14 @@ impl<S: StartLine> Store<S> {
 
     /// Continues a head in the spill buffer, a line at a time.
     #[cold]
-    fn continue_head<'i>(&mut self, input: &mut &'i [u8], bounds: &Bounds) -> Result<Option<Head<'i, S>>, ParseError> {
+    fn continue_head<'i>(&mut self, input: &mut &'i [u8], limits: &Limits) -> Result<Option<Head<'i, S>>, ParseError> {
         let spill = self.open();
-        let limit = bounds.head_bytes as usize;
+        let limit = limits.head_bytes as usize;
         loop {
             let complete = spill.take_line_part(input, limit);
             let line = &spill.bytes[spill.line..];
             if complete {
-                if let Some(start) = spill.lines.add(line, bounds)? {
+                if let Some(start) = spill.lines.add(line, limits)? {
                     spill.partial = false;
                     let fields = spill.lines.fields;
                     return Ok(Some(Head { start, fields, place: Place::Spill }));
@@ -196,7 +174,7 @@ impl<S: StartLine> Store<S> {
             } else {
                 spill.lines.judge_part(line)?;
                 if spill.bytes.len() == limit {
-                    return Err(ParseError::HeadTooLarge(bounds.head_bytes));
+                    return Err(ParseError::HeadTooLarge(limits.head_bytes));
                 }
                 return Ok(None);
             }

@@ -1,4 +1,4 @@
-//! Header lines: the public iterator over them, and the few headers that frame a message. The parsers call it.
+//! Header lines: the public iterator over them, and the few headers that frame a message.
 //!
 //! It knows the meaning of `Content-Length`, `Transfer-Encoding`, `Connection`, `Host` and `Expect`. It does not know
 //! start lines, bodies, or where a line came from.

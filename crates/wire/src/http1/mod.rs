@@ -1,7 +1,7 @@
 //! HTTP/1.1, client and server half (RFC 9112 and 9110).
 //!
 //! [`ResponseParser`] reads what a server sends, [`RequestParser`] reads what a client sends, and [`encode`] writes
-//! both. The client (`weir-load`) and the origin call them.
+//! both.
 //!
 //! Both parsers are strict: a benchmark has to notice a product that sends invalid HTTP, and an origin has to notice a
 //! proxy that forwards it. Where RFC 9112 lets a recipient be lenient (a lone LF as a line end, folded headers, a
@@ -27,19 +27,19 @@ pub use response::ResponseParser;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Largest head (start line and headers, with line ends), bytes.
-    pub head_bytes: usize,
+    pub head_bytes: u32,
     /// Most headers.
-    pub headers: usize,
+    pub headers: u32,
     /// Largest chunk-size line (with extensions), bytes.
-    pub chunk_line_bytes: usize,
+    pub chunk_line_bytes: u32,
     /// Largest trailer section, bytes.
-    pub trailer_bytes: usize,
+    pub trailer_bytes: u32,
 }
 
 impl Default for Limits {
     /// [`crate::MOST_HEAD_BYTES`] of head, [`crate::MOST_HEADERS`], 256 bytes a chunk-size line, 8 KiB of trailers.
     fn default() -> Limits {
-        let (head_bytes, headers) = (crate::MOST_HEAD_BYTES as usize, crate::MOST_HEADERS as usize);
+        let (head_bytes, headers) = (crate::MOST_HEAD_BYTES, crate::MOST_HEADERS);
         Limits { head_bytes, headers, chunk_line_bytes: 256, trailer_bytes: 8 * 1024 }
     }
 }

@@ -1,10 +1,10 @@
-//! The server half: parses requests. The origin calls it.
+//! The server half: parses requests.
 //!
 //! It knows what a request must contain. It does not know how or when a request is answered.
 
 use super::chars::{is_target, is_token_byte, strip_line_end};
 use super::chunked::{Body, Step};
-use super::head::{Bounds, Head, Place, StartLine, Store};
+use super::head::{Head, Place, StartLine, Store};
 use super::response::parse_version;
 use super::{Framing, Limits, ParseError, RequestEvent, RequestHead, Version};
 
@@ -12,7 +12,7 @@ use super::{Framing, Limits, ParseError, RequestEvent, RequestHead, Version};
 #[derive(Debug)]
 pub struct RequestParser {
     state: State,
-    bounds: Bounds,
+    limits: Limits,
     store: Store<RequestLine>,
     keep_alive: bool,
 }
@@ -36,7 +36,7 @@ enum State {
 impl RequestParser {
     /// For a new connection.
     pub fn new(limits: Limits) -> RequestParser {
-        RequestParser { state: State::Between, bounds: Bounds::from(limits), store: Store::new(), keep_alive: true }
+        RequestParser { state: State::Between, limits, store: Store::new(), keep_alive: true }
     }
 
     /// Returns the next event from `input`, and advances `input`. `None`: all of `input` was used; give more bytes.
@@ -50,7 +50,7 @@ impl RequestParser {
     pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<RequestEvent<'s>>, ParseError> {
         match &mut self.state {
             State::Between | State::EmptyLine | State::Head => self.next_head(input),
-            State::Body(body) => match body.next(&mut self.store, input, &self.bounds) {
+            State::Body(body) => match body.next(&mut self.store, input, &self.limits) {
                 Ok(Step::Data(data)) => Ok(Some(RequestEvent::Body(data))),
                 Ok(Step::More) => Ok(None),
                 Ok(Step::Done) => {
@@ -104,7 +104,7 @@ impl RequestParser {
         if input.is_empty() {
             return Ok(None);
         }
-        let judged = match self.store.read_head(input, &self.bounds) {
+        let judged = match self.store.read_head(input, &self.limits) {
             Ok(None) => return Ok(None),
             Ok(Some(head)) => judge(&head).map(|framing| (head, framing)),
             Err(error) => Err(error),

@@ -1,4 +1,4 @@
-//! The client half: parses responses, in the order of the requests. The load calls it.
+//! The client half: parses responses, in the order of the requests.
 //!
 //! It knows which responses have no body and what ends a connection. Of the requests it knows only whether they were
 //! HEAD.
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::chars::{check_text, strip_line_end};
 use super::chunked::{Body, Step};
-use super::head::{Bounds, Head, Place, StartLine, Store};
+use super::head::{Head, Place, StartLine, Store};
 use super::headers::Fields;
 use super::{Framing, Limits, ParseError, ResponseEvent, ResponseHead, Version};
 
@@ -15,7 +15,7 @@ use super::{Framing, Limits, ParseError, ResponseEvent, ResponseHead, Version};
 #[derive(Debug)]
 pub struct ResponseParser {
     state: State,
-    bounds: Bounds,
+    limits: Limits,
     store: Store<StatusLine>,
     /// The numbers of HEAD requests in flight. Hardly ever used, so it is allocated when needed.
     #[expect(clippy::box_collection, reason = "8 bytes of each connection instead of 32")]
@@ -43,7 +43,7 @@ impl ResponseParser {
     pub fn new(limits: Limits) -> ResponseParser {
         ResponseParser {
             state: State::Head,
-            bounds: Bounds::from(limits),
+            limits,
             store: Store::new(),
             heads: None,
             number: 0,
@@ -77,7 +77,7 @@ impl ResponseParser {
     pub fn next<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<ResponseEvent<'s>>, ParseError> {
         match &mut self.state {
             State::Head => self.next_head(input),
-            State::Body(body) => match body.next(&mut self.store, input, &self.bounds) {
+            State::Body(body) => match body.next(&mut self.store, input, &self.limits) {
                 Ok(Step::Data(data)) => Ok(Some(ResponseEvent::Body(data))),
                 Ok(Step::More) => Ok(None),
                 Ok(Step::Done) => {
@@ -144,7 +144,7 @@ impl ResponseParser {
         if self.in_flight == 0 {
             return Err(self.fail(ParseError::Unsolicited));
         }
-        let judged = match self.store.read_head(input, &self.bounds) {
+        let judged = match self.store.read_head(input, &self.limits) {
             Ok(None) => return Ok(None),
             Ok(Some(head)) => self.judge(&head).map(|framing| (head, framing)),
             Err(error) => Err(error),

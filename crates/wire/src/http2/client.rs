@@ -1,4 +1,4 @@
-//! The client half of a connection. The load calls it.
+//! The client half of a connection.
 
 use super::conn::{Conn, Event};
 use super::hpack::put_content_length;

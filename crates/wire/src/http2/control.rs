@@ -1,5 +1,4 @@
-//! Frames that control a connection or a stream and carry no message (RFC 9113 sections 6.3 to 6.10). [`super::conn`]
-//! calls it.
+//! Frames that control a connection or a stream and carry no message (RFC 9113 sections 6.3 to 6.10).
 
 use super::body::Output;
 use super::conn::{Conn, Event, FrameResult, MAX_WINDOW, todo};

@@ -1,5 +1,4 @@
 //! Frames: their format (RFC 9113 sections 4 and 6), and how they are found in slices that end anywhere.
-//! [`super::conn`] calls it.
 
 use super::Violation;
 

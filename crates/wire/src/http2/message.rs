@@ -1,5 +1,4 @@
 //! Interprets a header block as a request, a response or trailers, and checks it (RFC 9113 section 8).
-//! [`super::receive`] calls it.
 
 use super::class::Class;
 use super::fields::Fields;

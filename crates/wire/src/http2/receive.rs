@@ -1,5 +1,5 @@
 //! Reads header blocks and DATA of streams, and checks them against the state of their stream (RFC 9113 sections 5.1,
-//! 6.1, 8.1). [`super::conn`] calls it.
+//! 6.1, 8.1).
 
 use super::class::is_value;
 use super::conn::{Conn, Event, FIRST_WINDOW, FrameResult, MEMO, Payload, Step, todo};

@@ -1,5 +1,5 @@
-//! Sends messages: header blocks at once, DATA as the peer's windows allow, the rest later (RFC 9113 sections 4.3,
-//! 5.2 and 6.9). Both halves call it.
+//! Sends messages: header blocks at once, DATA as the peer's windows allow, the rest later (RFC 9113 sections 4.3, 5.2
+//! and 6.9).
 
 use super::body::{Body, Output};
 use super::conn::{Conn, todo};

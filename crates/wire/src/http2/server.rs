@@ -1,4 +1,4 @@
-//! The server half of a connection. The origin calls it.
+//! The server half of a connection.
 
 use super::class::is_value;
 use super::conn::{Conn, Event};

@@ -1,4 +1,4 @@
-//! SETTINGS, ours and the peer's (RFC 9113 section 6.5). Both halves call it.
+//! SETTINGS, ours and the peer's (RFC 9113 section 6.5).
 
 use super::Violation;
 use super::conn::{Conn, FIRST_MAX_FRAME, FIRST_WINDOW};

@@ -1,6 +1,4 @@
-//! Reading and writing a message. Integers are big-endian. The load and the origin call it.
-
-use std::net::IpAddr;
+//! Reading and writing a message. Integers are big-endian.
 
 use super::frame::HEADERS;
 use super::{EncodeError, Opcode, ParseError, Status};
@@ -13,10 +11,6 @@ const META: u8 = 2;
 
 /// Longest value, bytes: with all that is around it, its message is shorter than 4 GiB.
 const MOST_DATA: usize = u32::MAX as usize - (1 << 20);
-/// Longest name of a source, bytes: seven bits.
-const MOST_SOURCE: usize = 127;
-/// Longest other name, bytes: with both of its lengths it is a multiple of 4 below 256.
-const MOST_NAME: usize = 250;
 
 /// A message. What it refers to is borrowed from the bytes that it was read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,12 +19,8 @@ pub struct Message<'a> {
     pub opcode: Opcode,
     /// A response's status; `None`: it is a request.
     pub status: Option<Status>,
-    /// A request that needs no response.
-    pub one_way: bool,
     /// 1: replication, 2: mark as deleted. Clients send 0.
     pub flags: u8,
-    /// A request's shard, which clients leave at 0.
-    pub shard: u16,
     /// Comes back in the response.
     pub opaque: u32,
     /// What is known of the record and of the request.
@@ -52,7 +42,7 @@ pub struct Payload<'a> {
     pub data: &'a [u8],
 }
 
-/// The metadata; 0 and `None` are not sent.
+/// The metadata, less what neither a client nor a server of weir reads: who asks, and names for logs. 0 and `None` are not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Meta<'a> {
     /// Time to live, s.
@@ -71,28 +61,11 @@ pub struct Meta<'a> {
     pub request_id: Option<&'a [u8; 16]>,
     /// The number of the request that wrote the record.
     pub originator: Option<&'a [u8; 16]>,
-    /// Who asks.
-    pub source: Option<Source<'a>>,
-    /// What correlates requests in logs.
-    pub correlation: Option<&'a [u8]>,
-    /// The name of a user-defined function.
-    pub function: Option<&'a [u8]>,
-}
-
-/// Who asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Source<'a> {
-    /// Its address.
-    pub ip: IpAddr,
-    /// Its port.
-    pub port: u16,
-    /// The application's name.
-    pub name: &'a [u8],
 }
 
 /// The fields of the metadata in the order in which JunoDB writes them: tag and descriptor. The descriptor's upper three
 /// bits give the size: 0 for a value that begins with its length, else 2 to the power of n + 1 bytes.
-const ORDER: [u8; 11] = [0x2A, 0x65, 0x68, 0x47, 0x21, 0x22, 0x23, 0x24, 0x09, 0x06, 0x0B];
+const ORDER: [u8; 8] = [0x2A, 0x65, 0x68, 0x47, 0x21, 0x22, 0x23, 0x24];
 
 impl<'a> Message<'a> {
     /// Reads a message that is whole.
@@ -104,18 +77,15 @@ impl<'a> Message<'a> {
         if header[2] != 1 {
             return Err(ParseError::UnsupportedVersion);
         }
-        let (response, one_way) = match header[3] {
-            RESPONSE => (true, false),
-            REQUEST => (false, false),
-            ONE_WAY => (false, true),
+        let status = match header[3] {
+            RESPONSE => Some(Status(header[15])),
+            REQUEST | ONE_WAY => None,
             _ => return Err(ParseError::NotAnOperation),
         };
         let mut message = Message {
             opcode: Opcode(header[12]),
-            status: response.then_some(Status(header[15])),
-            one_way,
+            status,
             flags: header[13],
-            shard: if response { 0 } else { u16::from_be_bytes([header[14], header[15]]) },
             opaque: u32::from_be_bytes([header[8], header[9], header[10], header[11]]),
             ..Message::default()
         };
@@ -156,15 +126,11 @@ impl<'a> Message<'a> {
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         self.check()?;
         let start = out.len();
-        let kind = match (self.status, self.one_way) {
-            (Some(_), _) => RESPONSE,
-            (None, true) => ONE_WAY,
-            (None, false) => REQUEST,
-        };
+        let kind = if self.status.is_some() { RESPONSE } else { REQUEST };
         out.extend_from_slice(&[0x50, 0x50, 1, kind, 0, 0, 0, 0]);
         out.extend_from_slice(&self.opaque.to_be_bytes());
         out.extend_from_slice(&[self.opcode.0, self.flags]);
-        out.extend_from_slice(&self.status.map_or(self.shard, |status| u16::from(status.0)).to_be_bytes());
+        out.extend_from_slice(&self.status.map_or(0, |status| u16::from(status.0)).to_be_bytes());
         self.meta.write(out);
         self.write_record(out);
         let size = (out.len() - start) as u32;
@@ -183,11 +149,6 @@ impl<'a> Message<'a> {
         }
         if self.payload.data.len() > MOST_DATA {
             return Err(EncodeError::LongValue);
-        }
-        let Meta { source, correlation, function, .. } = &self.meta;
-        let long = |name: &Option<&[u8]>| name.is_some_and(|name| name.len() > MOST_NAME);
-        if source.is_some_and(|source| source.name.len() > MOST_SOURCE) || long(correlation) || long(function) {
-            return Err(EncodeError::LongName);
         }
         Ok(())
     }
@@ -243,9 +204,6 @@ impl<'a> Meta<'a> {
             0x47 => self.modified = u64::from_be_bytes(value.try_into().ok()?),
             0x65 => self.request_id = Some(value.try_into().ok()?),
             0x68 => self.originator = Some(value.try_into().ok()?),
-            0x06 => self.source = Some(Source::read(value)?),
-            0x09 => self.correlation = Some(named(value)?),
-            0x0B => self.function = Some(named(value)?),
             _ => {}
         }
         Some(())
@@ -281,10 +239,7 @@ impl<'a> Meta<'a> {
             0x2A => self.handling != 0,
             0x47 => self.modified != 0,
             0x65 => self.request_id.is_some(),
-            0x68 => self.originator.is_some(),
-            0x06 => self.source.is_some(),
-            0x09 => self.correlation.is_some(),
-            _ => self.function.is_some(),
+            _ => self.originator.is_some(),
         }
     }
 
@@ -298,10 +253,7 @@ impl<'a> Meta<'a> {
             0x2A => out.extend_from_slice(&self.handling.to_be_bytes()),
             0x47 => out.extend_from_slice(&self.modified.to_be_bytes()),
             0x65 => out.extend_from_slice(self.request_id.unwrap_or(&[0; 16])),
-            0x68 => out.extend_from_slice(self.originator.unwrap_or(&[0; 16])),
-            0x06 => self.source.iter().for_each(|source| source.write(out)),
-            0x09 => write_named(out, self.correlation.unwrap_or_default()),
-            _ => write_named(out, self.function.unwrap_or_default()),
+            _ => out.extend_from_slice(self.originator.unwrap_or(&[0; 16])),
         }
     }
 }
@@ -310,44 +262,4 @@ impl<'a> Meta<'a> {
 fn pad(out: &mut Vec<u8>, start: usize, unit: usize) {
     let length = (out.len() - start).next_multiple_of(unit);
     out.resize(start + length, 0);
-}
-
-/// A value that begins with its padded length and its length.
-fn named(value: &[u8]) -> Option<&[u8]> {
-    value.get(2..)?.get(..usize::from(value[1]))
-}
-
-fn write_named(out: &mut Vec<u8>, name: &[u8]) {
-    let start = out.len();
-    out.extend_from_slice(&[0, name.len() as u8]);
-    out.extend_from_slice(name);
-    pad(out, start, 4);
-    out[start] = (out.len() - start) as u8;
-}
-
-impl<'a> Source<'a> {
-    fn read(value: &'a [u8]) -> Option<Source<'a>> {
-        let [_, lengths, high, low] = *value.first_chunk()?;
-        let rest = &value[4..];
-        let (ip, rest): (IpAddr, _) = match lengths & 0x80 {
-            0 => (<[u8; 4]>::try_from(rest.get(..4)?).ok()?.into(), &rest[4..]),
-            _ => (<[u8; 16]>::try_from(rest.get(..16)?).ok()?.into(), &rest[16..]),
-        };
-        let name = rest.get(..usize::from(lengths & 0x7F))?;
-        Some(Source { ip, port: u16::from_be_bytes([high, low]), name })
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        let start = out.len();
-        let v6 = if self.ip.is_ipv6() { 0x80 } else { 0 };
-        out.extend_from_slice(&[0, self.name.len() as u8 | v6]);
-        out.extend_from_slice(&self.port.to_be_bytes());
-        match self.ip {
-            IpAddr::V4(ip) => out.extend_from_slice(&ip.octets()),
-            IpAddr::V6(ip) => out.extend_from_slice(&ip.octets()),
-        }
-        out.extend_from_slice(self.name);
-        pad(out, start, 4);
-        out[start] = (out.len() - start) as u8;
-    }
 }

@@ -1,4 +1,4 @@
-//! Where a message ends: its header says how long it is. [`crate::messages`] calls it.
+//! Where a message ends: its header says how long it is.
 
 use super::ParseError;
 use crate::messages::{Extent, Frame, Messages};

@@ -1,14 +1,14 @@
 //! JunoDB's protocol, client and server half, between clients and the proxy and between the proxy and its stores.
 //!
 //! A message is a header, metadata and a record. [`Reader`] takes whole messages out of a stream, [`Message`] reads and
-//! writes one. The client (`weir-load`) and the origin call them. Requests may be answered in any order; [`Message::opaque`]
-//! matches them. Nothing here knows what a proxy or a store does with a message.
+//! writes one. Requests may be answered in any order; [`Message::opaque`] matches them. Nothing here knows what a proxy
+//! or a store does with a message.
 
 mod codec;
 mod frame;
 mod names;
 
-pub use codec::{Message, Meta, Payload, Source};
+pub use codec::{Message, Meta, Payload};
 pub use frame::{MessageFrame, Reader};
 pub use names::{Opcode, Status};
 
@@ -55,7 +55,4 @@ pub enum EncodeError {
     /// A value is 4 GiB long or longer.
     #[error("the value is longer than a message can be")]
     LongValue,
-    /// The source's name is longer than 127 bytes, or another name longer than 250.
-    #[error("a name in the metadata is longer than 127 (source) or 250 bytes (others)")]
-    LongName,
 }

@@ -48,7 +48,6 @@ impl Status {
     pub const INCONSISTENT: Status = Status(26);
     pub const MARKED_DELETE: Status = Status(27);
     pub const NOT_SUPPORTED: Status = Status(28);
-    pub const INTERNAL: Status = Status(255);
 
     /// The operation was carried out. Clients count an inconsistent state among these: one store has it, another will.
     pub fn is_success(self) -> bool {

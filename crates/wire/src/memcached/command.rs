@@ -1,4 +1,4 @@
-//! Reading and writing a request. The load and the origin call it.
+//! Reading and writing a request.
 
 use super::frame::split;
 use super::words::{check_key, put, put_all, put_data, put_number, put_seconds};

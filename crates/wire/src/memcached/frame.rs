@@ -1,5 +1,4 @@
 //! Where a request or a reply ends: it is a line, and for some a value of the length that the line gives.
-//! [`crate::messages`] calls it.
 
 use super::{ParseError, Words};
 use crate::messages::{Extent, Frame, Line, LineError, Messages, line};

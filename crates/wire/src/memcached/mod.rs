@@ -1,9 +1,8 @@
 //! Memcached's protocol, its text commands, client and server half (<https://docs.memcached.org/protocols/basic/>).
 //!
-//! [`ReplyReader`] and [`RequestReader`] take whole messages out of a stream; [`Reply`] and [`Command`] read and write one.
-//! The client (`weir-load`) and the origin call them. Replies come in the order of the requests, but requests that are
-//! quiet have none, and one that reads has a reply for each value and an [`Reply::End`]: who reads them knows what was
-//! asked.
+//! [`ReplyReader`] and [`RequestReader`] take whole messages out of a stream; [`Reply`] and [`Command`] read and write
+//! one. Replies come in the order of the requests, but requests that are quiet have none, and one that reads has a
+//! reply for each value and an [`Reply::End`]: who reads them knows what was asked.
 //!
 //! Both halves are strict, because a benchmark has to notice a product that sends invalid bytes. Not read: the meta
 //! commands, which proxies such as twemproxy do not speak, and the binary protocol, which is deprecated.

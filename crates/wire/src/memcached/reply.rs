@@ -1,4 +1,4 @@
-//! Reading and writing a reply. The load and the origin call it.
+//! Reading and writing a reply.
 
 use super::frame::split;
 use super::words::{check_key, check_text, put, put_data, put_number};

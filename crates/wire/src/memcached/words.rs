@@ -1,4 +1,4 @@
-//! What lines consist of: words and numbers. The rest of the protocol calls it.
+//! What lines consist of: words and numbers.
 
 use super::{EncodeError, MOST_KEY, ParseError};
 use crate::http1::encode::decimal;

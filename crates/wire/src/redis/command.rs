@@ -1,4 +1,4 @@
-//! Reading a request that is whole: the commands that weir's load sends and its origin answers. The origin calls it.
+//! Reading a request that is whole: the commands that weir's load sends and its origin answers.
 
 use super::ParseError;
 use super::value::{Items, Value};

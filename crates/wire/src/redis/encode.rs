@@ -1,4 +1,4 @@
-//! Writes requests and replies into the caller's buffer. The client and the origin call it.
+//! Writes requests and replies into the caller's buffer.
 //!
 //! Longer replies are written piece by piece: [`header`] or [`map`], then the elements.
 

@@ -1,4 +1,4 @@
-//! Where a reply or a request ends. [`crate::messages`] calls it; it does not know what values mean.
+//! Where a reply or a request ends. It does not know what values mean.
 //!
 //! A message is one value, and an aggregate has further values behind it. It is enough to count how many values are
 //! still to come: each one takes one away, and an aggregate adds its elements. So nothing is recursive, and what is

@@ -1,9 +1,8 @@
 //! Redis's protocol, RESP2 and RESP3, client and server half (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
 //!
-//! [`ReplyReader`] takes whole replies out of a stream, and [`Value`] reads one. [`RequestReader`] takes whole requests,
-//! and [`Command`] reads one. [`encode`] writes both. The client (`weir-load`) and the origin call them. Nothing here
-//! knows what a server stores, or which reply belongs to which request: they come in the order of the requests, but for
-//! [`Value::Push`].
+//! [`ReplyReader`] takes whole replies out of a stream, and [`Value`] reads one. [`RequestReader`] takes whole
+//! requests, and [`Command`] reads one. [`encode`] writes both. Nothing here knows what a server stores, or which reply
+//! belongs to which request: they come in the order of the requests, but for [`Value::Push`].
 //!
 //! Both halves are strict, because a benchmark has to notice a product that sends invalid bytes. Not read: streamed
 //! strings and aggregates of RESP3 (`$?`, `*?`), which no server sends, and quotes in inline requests.
@@ -15,7 +14,7 @@ mod value;
 
 pub use command::{Command, Condition, Expiry, Words};
 pub use frame::{ReplyFrame, ReplyReader, RequestFrame, RequestReader};
-pub use value::{ErrorReply, Items, Value};
+pub use value::{Items, Value};
 
 /// Version of the protocol, which a connection chooses with `HELLO`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,4 +1,4 @@
-//! Reading a reply that is whole. The load calls it.
+//! Reading a reply that is whole.
 
 use super::ParseError;
 use super::frame::{Header, split_line};
@@ -8,7 +8,7 @@ use super::frame::{Header, split_line};
 pub enum Value<'a> {
     /// A line, such as `OK`.
     Simple(&'a [u8]),
-    /// An error, as a line or as a string; [`ErrorReply`] says its kind.
+    /// An error, as a line or as a string; its first word says its kind.
     Error(&'a [u8]),
     /// An integer.
     Integer(i64),
@@ -167,36 +167,5 @@ impl<'a> Iterator for Items<'a> {
                 Err(error)
             }
         })
-    }
-}
-
-/// What an error reply says, by its first word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ErrorReply {
-    /// `MOVED`, `ASK`: another node of the cluster has the key.
-    Redirected,
-    /// `CLUSTERDOWN`, `TRYAGAIN`, `CROSSSLOT`: the cluster cannot serve the key or keys now.
-    Cluster,
-    /// `LOADING`, `BUSY`, `MASTERDOWN`, `NOREPLICAS`, `OOM`, `READONLY`, `MISCONF`: the server cannot do it now.
-    Unavailable,
-    /// `NOAUTH`, `WRONGPASS`, `NOPERM`.
-    Auth,
-    /// Anything else.
-    Other,
-}
-
-impl ErrorReply {
-    /// The kind of an error reply.
-    pub fn of(text: &[u8]) -> ErrorReply {
-        let word = text.split(|byte| *byte == b' ').next().unwrap_or_default();
-        match word {
-            b"MOVED" | b"ASK" => ErrorReply::Redirected,
-            b"CLUSTERDOWN" | b"TRYAGAIN" | b"CROSSSLOT" => ErrorReply::Cluster,
-            b"LOADING" | b"BUSY" | b"MASTERDOWN" | b"NOREPLICAS" | b"OOM" | b"READONLY" | b"MISCONF" => {
-                ErrorReply::Unavailable
-            }
-            b"NOAUTH" | b"WRONGPASS" | b"NOPERM" => ErrorReply::Auth,
-            _ => ErrorReply::Other,
-        }
     }
 }

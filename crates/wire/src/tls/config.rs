@@ -81,13 +81,6 @@ impl ClientConfig {
         config.resumption = resumption(self.resumption);
         ClientConfig { rustls: Arc::new(config), resumption: self.resumption }
     }
-
-    /// A copy, tickets included, that requests another protocol by ALPN.
-    pub fn with_alpn(&self, alpn: Option<&str>) -> ClientConfig {
-        let mut config = rustls::ClientConfig::clone(&self.rustls);
-        config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
-        ClientConfig { rustls: Arc::new(config), resumption: self.resumption }
-    }
 }
 
 fn resumption(on: bool) -> Resumption {

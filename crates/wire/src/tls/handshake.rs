@@ -1,7 +1,7 @@
 //! A connection until its handshake is done: rustls, fed record by record.
 //!
 //! rustls gets whole records only, one at a time. So when the handshake is done, rustls holds nothing that came after
-//! it, and its secrets can be extracted. [`super::session`] calls it.
+//! it, and its secrets can be extracted.
 
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};

@@ -1,4 +1,4 @@
-//! Certificates and keys: read from PEM texts, or generated when none are given. [`super::config`] calls it.
+//! Certificates and keys: read from PEM texts, or generated when none are given.
 
 use std::sync::{Arc, OnceLock};
 

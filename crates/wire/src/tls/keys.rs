@@ -1,7 +1,7 @@
 //! One direction's keys: records are sealed and opened with them (RFC 8446, section 5.2; RFC 5246, section 6.2.3.3 with
 //! RFC 5288 for AES-GCM and RFC 7905 for ChaCha20-Poly1305).
 //!
-//! [`super::records`] calls it. This module does not know what records mean.
+//! This module does not know what records mean.
 
 use aws_lc_rs::aead;
 use rustls::ConnectionTrafficSecrets;

@@ -13,7 +13,7 @@
 //!        start ▶ out     next(input, scratch, out) ▶ Ready, Plain(range)…, Closed      write(plain, out)
 //! ```
 //!
-//! The load and the origin call it. It does not know sockets, files, clocks or threads: it gets PEM texts and slices.
+//! It does not know sockets, files, clocks or threads: it gets PEM texts and slices.
 
 mod alert;
 mod config;

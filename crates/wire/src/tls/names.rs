@@ -1,5 +1,4 @@
 //! Cipher suites and key exchange groups by name: the supported ones, and the selection that options make.
-//! [`super::config`] calls it.
 
 use rustls::crypto::{SupportedKxGroup, aws_lc_rs as provider};
 use rustls::{CipherSuite, NamedGroup, SupportedCipherSuite};

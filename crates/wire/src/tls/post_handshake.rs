@@ -1,5 +1,5 @@
-//! Messages after the handshake, one behind another in their own records (RFC 8446, section 4.6). They are joined
-//! when they arrive in pieces, which is rare. [`super::records`] calls it.
+//! Messages after the handshake, one behind another in their own records (RFC 8446, section 4.6). They are joined when
+//! they arrive in pieces, which is rare.
 
 /// Most bytes of a message; tickets are the largest, at 64 KiB and some.
 const MOST: usize = (1 << 16) + 1024;

@@ -1,4 +1,4 @@
-//! A connection after its handshake: it opens and seals records. [`super::session`] calls it.
+//! A connection after its handshake: it opens and seals records.
 //!
 //! Errors are reported to the peer by an alert, then to the caller. The limits on what a peer may send without data
 //! (empty records, warnings, key updates) are OpenSSL's: 32 in a row.
@@ -296,10 +296,6 @@ impl Traffic {
             left -= len;
         }
         Ok(())
-    }
-
-    pub(super) fn sealed_len(&self, plain: usize) -> usize {
-        plain + plain.div_ceil(PLAIN_MOST) * self.tx.overhead()
     }
 
     /// Appends close_notify, once.

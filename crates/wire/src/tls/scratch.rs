@@ -1,7 +1,7 @@
 //! The buffers that all sessions of a thread share. The load and each worker of the origin own one set.
 
 use std::fmt;
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 
 use super::keys::{BODY_MOST, HEADER};
 
@@ -25,12 +25,6 @@ impl Scratch {
     /// Empty; it grows when it is used.
     pub fn new() -> Scratch {
         Scratch::default()
-    }
-
-    /// The plaintext of the last [`super::TlsEvent::Plaintext`], to change in place. Valid until the next call of any
-    /// session.
-    pub fn plain_mut(&mut self, range: Range<usize>) -> &mut [u8] {
-        &mut self.plain[range]
     }
 
     /// The buffer that a record is opened into.

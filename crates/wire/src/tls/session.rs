@@ -1,4 +1,4 @@
-//! The TLS of one connection. The load and the origin call it between the socket and the protocol.
+//! The TLS of one connection.
 
 use std::fmt;
 use std::ops::Range;
@@ -154,15 +154,6 @@ impl Session {
         if let State::Traffic(traffic) = &mut self.0 {
             // A failure is the crypto library's, and the peer then gets nothing.
             let _ = traffic.seal(kind, content, out);
-        }
-    }
-
-    /// Bytes that [`Session::write`] appends for the given plaintext length; 0 before [`TlsEvent::Ready`]. A key
-    /// update, which precedes one record in eight million, is not included.
-    pub fn sealed_len(&self, plain: usize) -> usize {
-        match &self.0 {
-            State::Traffic(traffic) => traffic.sealed_len(plain),
-            _ => 0,
         }
     }
 

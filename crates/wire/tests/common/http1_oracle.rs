@@ -395,7 +395,7 @@ fn write_request(method: &[u8], target: &[u8], raw: &[u8], body: &[u8]) {
     let text = |bytes| std::str::from_utf8(bytes).expect("methods and targets are ASCII");
     let mut out = Vec::new();
     encode::request(&mut out, text(method), text(target), &fields, body).expect("what was read can be written");
-    let again = read(&mut RequestParser::new(Limits { headers: MANY + 1, ..wide() }), [&out[..]]);
+    let again = read(&mut RequestParser::new(Limits { headers: MANY as u32 + 1, ..wide() }), [&out[..]]);
     let Some(Seen::Request { method: m, target: t, raw, .. }) = again.first() else { panic!("{}", line(&again)) };
     assert_eq!((m.as_slice(), t.as_slice()), (method, target));
     assert_eq!(given(raw).as_ref(), Some(&fields));
@@ -418,7 +418,7 @@ fn write_answer(status: u16, framing: Framing, raw: &[u8], body: &[u8], head: bo
     } else {
         out.extend_from_slice(body);
     }
-    let mut answers = ResponseParser::new(Limits { headers: MANY + 1, ..wide() });
+    let mut answers = ResponseParser::new(Limits { headers: MANY as u32 + 1, ..wide() });
     answers.request_sent(head);
     let again = read(&mut answers, [&out[..]]);
     let Some(Seen::Answer { status: s, raw, .. }) = again.first() else { panic!("{}", line(&again)) };

@@ -27,14 +27,14 @@ fn heads() {
     // The line between the two is in a header, in the empty line's CR, in its LF, and after it.
     let bytes = "HTTP/1.1 204 X\r\nA: bc\r\n\r\n";
     for head_bytes in 0..bytes.len() + 3 {
-        let limits = Limits { head_bytes, ..Limits::default() };
+        let limits = Limits { head_bytes: head_bytes as u32, ..Limits::default() };
         let too_large = format!("HeadTooLarge({head_bytes})");
         let wanted = if bytes.len() <= head_bytes { "204 None | keep | idle" } else { &too_large };
         assert_eq!(answer(limits, bytes), wanted, "{head_bytes}");
     }
     let bytes = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
     for head_bytes in 0..bytes.len() + 3 {
-        let limits = Limits { head_bytes, ..Limits::default() };
+        let limits = Limits { head_bytes: head_bytes as u32, ..Limits::default() };
         let too_large = format!("HeadTooLarge({head_bytes})");
         let wanted = if bytes.len() <= head_bytes { "GET / None | keep | idle" } else { &too_large };
         assert_eq!(request(limits, bytes), wanted, "{head_bytes}");

@@ -3,23 +3,20 @@
 
 use crate::juno_oracle as oracle;
 use crate::messages;
-use std::net::IpAddr;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Source, Status};
+use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Status};
 
 const LIMIT: usize = 1 << 20;
 
 /// A message that owns what it refers to.
 #[derive(Debug, Clone)]
 struct Owned {
-    header: (u8, Option<u8>, bool, u8, u16, u32),
+    header: (u8, Option<u8>, u8, u32),
     numbers: ([u32; 5], u64),
     ids: [Option<[u8; 16]>; 2],
-    source: Option<(IpAddr, u16, Vec<u8>)>,
-    names: [Option<Vec<u8>>; 2],
     namespace: Vec<u8>,
     key: Vec<u8>,
     payload: (u8, Vec<u8>),
@@ -27,14 +24,12 @@ struct Owned {
 
 impl Owned {
     fn message(&self) -> Message<'_> {
-        let (opcode, status, one_way, flags, shard, opaque) = self.header;
+        let (opcode, status, flags, opaque) = self.header;
         let ([ttl, version, created, expires, handling], modified) = self.numbers;
         Message {
             opcode: Opcode(opcode),
             status: status.map(Status),
-            one_way: one_way && status.is_none(),
             flags,
-            shard: if status.is_some() { 0 } else { shard },
             opaque,
             meta: Meta {
                 ttl,
@@ -45,9 +40,6 @@ impl Owned {
                 handling,
                 request_id: self.ids[0].as_ref(),
                 originator: self.ids[1].as_ref(),
-                source: self.source.as_ref().map(|(ip, port, name)| Source { ip: *ip, port: *port, name }),
-                correlation: self.names[0].as_deref(),
-                function: self.names[1].as_deref(),
             },
             namespace: &self.namespace,
             key: &self.key,
@@ -58,23 +50,11 @@ impl Owned {
 
 fn message() -> impl Strategy<Value = Owned> {
     let number = || prop_oneof![Just(0), any::<u32>()];
-    let name = || proptest::option::of(vec(any::<u8>(), 0..=250));
-    let ip = prop_oneof![any::<[u8; 4]>().prop_map(IpAddr::from), any::<[u8; 16]>().prop_map(IpAddr::from)];
-    let header = (any::<u8>(), any::<Option<u8>>(), any::<bool>(), any::<u8>(), any::<u16>(), any::<u32>());
+    let header = (any::<u8>(), any::<Option<u8>>(), any::<u8>(), any::<u32>());
     let numbers = ([number(), number(), number(), number(), number()], prop_oneof![Just(0), any::<u64>()]);
-    let source = proptest::option::of((ip, any::<u16>(), vec(any::<u8>(), 0..=127)));
     let record = (vec(any::<u8>(), 0..=255), vec(any::<u8>(), 0..300), (0..4u8, vec(any::<u8>(), 0..300)));
-    (header, numbers, any::<[Option<[u8; 16]>; 2]>(), source, [name(), name()], record).prop_map(
-        |(header, numbers, ids, source, names, (namespace, key, payload))| Owned {
-            header,
-            numbers,
-            ids,
-            source,
-            names,
-            namespace,
-            key,
-            payload,
-        },
+    (header, numbers, any::<[Option<[u8; 16]>; 2]>(), record).prop_map(
+        |(header, numbers, ids, (namespace, key, payload))| Owned { header, numbers, ids, namespace, key, payload },
     )
 }
 

@@ -2,9 +2,8 @@
 //! is no message.
 
 use crate::messages;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use weir_wire::juno::{EncodeError, Message, MessageFrame, Meta, Opcode, ParseError, Payload, Source, Status};
+use weir_wire::juno::{EncodeError, Message, MessageFrame, Meta, Opcode, ParseError, Payload, Status};
 
 const LIMIT: usize = 1 << 20;
 
@@ -79,21 +78,25 @@ fn read(bytes: &[u8]) -> Result<Message<'_>, ParseError> {
 #[test]
 fn bytes_of_the_real_encoder_come_back() {
     assert_eq!(WORKED.len(), 8);
-    for (name, bytes) in WORKED {
-        let bytes = hex(bytes);
+    for (name, text) in WORKED {
+        let bytes = hex(text);
         let message = read(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(written(&message), bytes, "{name}");
+        let again = written(&message);
+        assert_eq!(Message::parse(&again), Ok(message), "{name}");
+        // The others have fields that are passed over: who asks, an ID for logs, a function.
+        if name.contains("response") || name.starts_with("Nop") {
+            assert_eq!(again, bytes, "{name}");
+        }
     }
 }
 
 #[test]
 fn a_create_request_says_all_of_it() {
     let id = std::array::from_fn(|n| 0x10 + n as u8);
-    let source = Source { ip: Ipv4Addr::LOCALHOST.into(), port: 0xC001, name: b"junoload" };
     let wanted = Message {
         opcode: Opcode::CREATE,
         opaque: 1,
-        meta: Meta { ttl: 1800, request_id: Some(&id), source: Some(source), ..Meta::default() },
+        meta: Meta { ttl: 1800, request_id: Some(&id), ..Meta::default() },
         namespace: b"ns",
         key: b"key1",
         payload: Payload { kind: 0, data: b"value" },
@@ -118,7 +121,6 @@ fn a_response_says_all_of_it() {
             handling: 2,
             request_id: Some(&id),
             originator: Some(&originator),
-            ..Meta::default()
         },
         namespace: b"ns",
         key: b"key1",
@@ -131,7 +133,6 @@ fn a_response_says_all_of_it() {
 #[test]
 fn every_field_comes_back() {
     let id = [7; 16];
-    let v6: IpAddr = Ipv6Addr::LOCALHOST.into();
     let full = Meta {
         ttl: 1,
         version: u32::MAX,
@@ -141,14 +142,10 @@ fn every_field_comes_back() {
         handling: 5,
         request_id: Some(&id),
         originator: Some(&id),
-        source: Some(Source { ip: v6, port: 65_535, name: &[b'n'; 127] }),
-        correlation: Some(&[b'c'; 250]),
-        function: Some(b""),
     };
     let message = Message {
         opcode: Opcode::PREPARE_SET,
         flags: 2,
-        shard: 1023,
         opaque: u32::MAX,
         meta: full,
         namespace: &[b'n'; 255],
@@ -158,10 +155,8 @@ fn every_field_comes_back() {
     };
     for message in [
         message,
-        Message { one_way: true, ..message },
-        Message { status: Some(Status::VERSION_CONFLICT), shard: 0, ..message },
-        Message { meta: Meta { correlation: Some(b"abc"), function: None, ..full }, ..message },
-        Message { meta: Meta { source: None, modified: 0, ..full }, ..message },
+        Message { status: Some(Status::VERSION_CONFLICT), ..message },
+        Message { meta: Meta { modified: 0, ..full }, ..message },
         Message { key: b"", namespace: b"", ..message },
         Message { payload: Payload { kind: 2, data: b"" }, ..message },
         Message::default(),
@@ -171,16 +166,9 @@ fn every_field_comes_back() {
         assert_eq!(Message::parse(&bytes), Ok(message));
     }
     assert_eq!(written(&Message { opaque: 5, ..Message::default() }), worked("Nop request (all empty)"));
-    let source = Source { ip: v6, port: 0, name: b"" };
     for (message, error) in [
         (Message { namespace: &[0; 256], ..message }, EncodeError::LongNamespace),
         (Message { key: &[0; 65_536], ..message }, EncodeError::LongKey),
-        (Message { meta: Meta { correlation: Some(&[0; 251]), ..full }, ..message }, EncodeError::LongName),
-        (Message { meta: Meta { function: Some(&[0; 251]), ..full }, ..message }, EncodeError::LongName),
-        (
-            Message { meta: Meta { source: Some(Source { name: &[0; 128], ..source }), ..full }, ..message },
-            EncodeError::LongName,
-        ),
     ] {
         let mut out = b"before".to_vec();
         assert_eq!(message.encode(&mut out), Err(error));
@@ -251,15 +239,11 @@ fn messages_that_are_none() {
         (request("00000008 02 ff 2121"), ParseError::BadField),
         (request("00000008 02 01 21 00"), ParseError::BadField),
         (request("00000010 02 02 2147 00000001 00000001"), ParseError::BadField),
-        // Names: no length, a length of 0, one that is no multiple of 4, one beyond the component, and one inside that
-        // does not fit.
+        // Names: no length, a length of 0, one that is no multiple of 4, and one beyond the component.
         (request("00000008 02 01 09 00"), ParseError::BadField),
         (request("00000010 02 01 09 00 00000000 00000000"), ParseError::BadField),
         (request("00000010 02 01 09 00 05016100 00000000"), ParseError::BadField),
         (request("00000010 02 01 09 00 0c016100 00000000"), ParseError::BadField),
-        (request("00000010 02 01 0b 00 04036100 00000000"), ParseError::BadField),
-        (request("00000010 02 01 06 00 08017f00 00017f00"), ParseError::BadField),
-        (request("00000010 02 01 06 00 08800000 00000000"), ParseError::BadField),
     ] {
         assert_eq!(read(&bytes), Err(want), "{bytes:02x?}");
     }

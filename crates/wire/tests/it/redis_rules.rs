@@ -1,7 +1,7 @@
 //! What RESP allows and what it does not, one by one, for both halves.
 
 use crate::messages;
-use weir_wire::redis::{Command, ErrorReply, ReplyFrame, RequestFrame, Value, Version, Words, encode};
+use weir_wire::redis::{Command, ReplyFrame, RequestFrame, Value, Version, Words, encode};
 
 const LIMIT: usize = 1 << 20;
 
@@ -292,25 +292,4 @@ fn written_bytes() {
         "+OK | +PO NG | -ERR unknown command \\'a  b\\' | 0 | 7 | -1 | 9223372036854775807 | -9223372036854775808 | \
          \"\\r\\n\" | null | null | [\"proto\" 3] | {\"proto\" 3} | >[+x]"
     );
-}
-
-#[test]
-fn errors_have_kinds() {
-    for (text, kind) in [
-        ("MOVED 3999 127.0.0.1:6381", ErrorReply::Redirected),
-        ("ASK 3999 127.0.0.1:6381", ErrorReply::Redirected),
-        ("CLUSTERDOWN Hash slot not served", ErrorReply::Cluster),
-        ("TRYAGAIN Multiple keys request during rehashing of slot", ErrorReply::Cluster),
-        ("CROSSSLOT Keys in request don't hash to the same slot", ErrorReply::Cluster),
-        ("LOADING Redis is loading the dataset in memory", ErrorReply::Unavailable),
-        ("NOREPLICAS Not enough good replicas to write.", ErrorReply::Unavailable),
-        ("OOM command not allowed", ErrorReply::Unavailable),
-        ("NOAUTH Authentication required.", ErrorReply::Auth),
-        ("WRONGPASS", ErrorReply::Auth),
-        ("ERR MOVED", ErrorReply::Other),
-        ("MOVEDX", ErrorReply::Other),
-        ("", ErrorReply::Other),
-    ] {
-        assert_eq!(ErrorReply::of(text.as_bytes()), kind, "{text}");
-    }
 }

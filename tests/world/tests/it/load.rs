@@ -1,12 +1,14 @@
 //! Loads of every kind: what is ordered is sent, to the last request and at its time.
 
-use weir_load::recorded::{self, Format};
-use weir_load::{StopFlag, feed, find_max_on, replay};
+use weir_load::StopFlag;
 use weir_model::Condition;
 use weir_model::load::*;
 use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
 use weir_net::sim::{Link, NodeOptions, World};
 use weir_origin::Options;
+use weir_requests::recorded::{self, Format};
+use weir_requests::{feed, replay};
+use weir_search::find_max_on;
 use weir_world::engine::{SimBench, SimOrigin, run_load};
 
 /// A load of one path on an origin that is 1 ms away. It takes a second.

@@ -5,9 +5,10 @@ mod report;
 
 use std::time::Instant;
 
-use weir_load::{Progress, SearchProgress, StopFlag};
+use weir_load::{Progress, StopFlag};
 use weir_model::condition::Condition;
 use weir_model::load::{LoadSpec, SearchEnd, SearchOptions, SearchResult};
+use weir_search::SearchProgress;
 
 use super::describe::protocol;
 use super::flags::Args;
@@ -23,7 +24,7 @@ use weir_model::text::{fixed_us, full_rate};
 pub fn main(args: &Args, conditions: &[Condition], spec: &LoadSpec, title: &str, stop: &StopFlag) -> VerbResult {
     let options = SearchOptions { budget_s: args.load.budget.0.as_secs_f64(), ..SearchOptions::default() };
     let mut live = Live::new(args.output.quiet, title, spec, conditions, &options);
-    let found = weir_load::find_max(spec, conditions, &options, stop, &mut |progress| live.update(&progress));
+    let found = weir_search::find_max(spec, conditions, &options, stop, &mut |progress| live.update(&progress));
     drop(live);
     let found = found.map_err(|error| failure(&error))?;
     if args.output.json {

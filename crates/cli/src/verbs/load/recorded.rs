@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use weir_load::recorded::{self, Format, LARGEST_FILE, RecordedRequest, Recording};
-use weir_load::{replay, targets};
 use weir_model::InputError;
 use weir_model::load::{OfferedRate, RecordedDue};
 use weir_model::text::{count, counted, line_at};
+use weir_requests::recorded::{self, Format, LARGEST_FILE, RecordedRequest, Recording};
+use weir_requests::{replay, targets};
 
 use super::flags::Args;
 use super::urls::{self, Place, UrlLine};

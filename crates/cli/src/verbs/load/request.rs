@@ -1,10 +1,10 @@
 //! Turns flags into requests and their expected responses: methods, headers, bodies, and the mix of several requests.
 //! Called by `verbs::load::spec`.
 
-use weir_load::feed;
-use weir_load::template::Template;
 use weir_model::load::{Endpoint, Feed, FeedOrder, RequestSpec, Target};
 use weir_model::suite::{Expect, Request};
+use weir_requests::feed;
+use weir_requests::template::Template;
 
 use super::flag_values::ConnectTo;
 use super::flags::Args;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use http::Uri;
 use percent_encoding::percent_decode_str;
-use weir_load::targets::{Body, Target};
 use weir_model::InputError;
 use weir_model::load::Login;
 use weir_model::protocol::Protocol;
 use weir_model::text::{counted, without_mark};
+use weir_requests::targets::{Body, Target};
 
 /// Connect timeout for each address of a name.
 const TRIED: Duration = Duration::from_secs(1);
@@ -497,7 +497,7 @@ mod tests {
         std::fs::write(folder.path().join("b.json"), "{}").expect("written");
         let list = folder.path().join("list.txt").display().to_string();
         let read = |text: &str| {
-            let targets = weir_load::targets::parse(&list, text).expect("a list");
+            let targets = weir_requests::targets::parse(&list, text).expect("a list");
             from_targets(&list, targets, false).map_err(|e| e.to_string().replace(&list, "list"))
         };
         let lines = read("POST http://h/a\nX: 1\n@b.json\n\nGET http://h/b\n").expect("right");

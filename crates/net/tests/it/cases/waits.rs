@@ -109,7 +109,7 @@ pub fn a_wait_goes_on_for_what_is_gathered<N: Network>(net: &N) {
     poll(&mut driver, &mut record);
     let gathers = driver.name() != "epoll";
     let mut after = |within: u64, senders: usize| {
-        driver.gather(Duration::from_nanos(within), 2);
+        driver.batch_completions(Duration::from_nanos(within), 2);
         peers[..senders].iter_mut().for_each(|peer| peer.write(b"x"));
         let (seen, start) = (record.data().len(), driver.now());
         driver.poll(&mut record, Some(start + 2 * LONG)).unwrap();

@@ -3,19 +3,19 @@
 use weir_wire::juno::{Message, Meta, Opcode, Payload, Status};
 
 use super::{
-    About, Answered, Context, DEFAULT_TTL, HANDLING, Id, Juno, Lie, Now, Record, Shard, after, expires_s, is_valid,
-    payload, refuse, respond, stored_key, ttl,
+    About, Answered, Context, DEFAULT_TTL, HANDLING, Id, Juno, Now, One, Record, WrongReply, after, expires_s,
+    is_valid, payload, refuse, respond, stored_key, ttl,
 };
 
 /// Answers a request of a client.
 pub(super) fn answer(request: &Message<'_>, context: Context<'_, Juno>, out: &mut Vec<u8>) -> Answered {
-    let Context { store, now, key, lie } = context;
+    let Context { store, now, key, wrong_reply } = context;
     let Some(id) = request.meta.request_id.filter(|_| is_valid(request)) else {
         return refuse(request, Status::BAD_PARAMETER, out);
     };
     let key = stored_key(request, key);
     let (mut shard, hash) = store.lock(key);
-    let mut one = One { request, id, shard: &mut shard, hash, key, now, lie };
+    let mut one = One { request, id, shard: &mut shard, hash, key, now, wrong_reply };
     match request.opcode {
         Opcode::GET => one.get(out),
         Opcode::CREATE | Opcode::UPDATE | Opcode::SET => one.write(out),
@@ -24,22 +24,11 @@ pub(super) fn answer(request: &Message<'_>, context: Context<'_, Juno>, out: &mu
     }
 }
 
-/// One request and what it needs.
-struct One<'a> {
-    request: &'a Message<'a>,
-    id: &'a Id,
-    shard: &'a mut Shard,
-    hash: u64,
-    key: &'a [u8],
-    now: Now,
-    lie: Option<Lie>,
-}
-
 impl One<'_> {
     fn get(&mut self, out: &mut Vec<u8>) -> Answered {
         let One { request, now, .. } = *self;
-        let former = match self.lie {
-            Some(Lie::Stale) => self.shard.former(self.hash, self.key, now),
+        let former = match self.wrong_reply {
+            Some(WrongReply::Stale) => self.shard.former(self.hash, self.key, now),
             _ => None,
         };
         if let Some(former) = former {
@@ -89,8 +78,8 @@ impl One<'_> {
             (_, None) => (about(1, now.s(), *id), after(now, if asked == 0 { DEFAULT_TTL } else { asked })),
         };
         let written = Record::new(expires, about.clone());
-        let lose = self.lie == Some(Lie::Lose);
-        let ends = Lie::expires(self.lie, expires, now);
+        let lose = self.loses();
+        let ends = WrongReply::expires(self.wrong_reply, expires, now);
         if !lose {
             self.shard.put(self.hash, self.key, request.payload.data, ends, about, now);
         }
@@ -101,11 +90,8 @@ impl One<'_> {
 
     fn destroy(&mut self, out: &mut Vec<u8>) -> Answered {
         let One { request, id, now, .. } = *self;
-        let lose = self.lie == Some(Lie::Lose);
-        let there = self.shard.get(self.hash, self.key, now).map(|record| record.expires);
-        if !lose {
-            self.shard.remove(self.hash, self.key, now);
-        }
+        let lose = self.loses();
+        let there = self.shard.remove_unless(lose, self.hash, self.key, now).map(|record| record.expires);
         let meta = Meta {
             handling: HANDLING,
             request_id: Some(id),
@@ -148,6 +134,5 @@ fn meta<'a>(record: &'a Record<About>, expires: u64, id: &'a Id, now: Now) -> Me
         version: record.meta.version,
         created: record.meta.created,
         expires: expires_s(expires),
-        ..Meta::default()
     }
 }

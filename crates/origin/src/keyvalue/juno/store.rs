@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::client::conflicts;
 use super::{
-    About, Answered, Context, Id, Juno, Lie, Now, Record, Shard, after, expires_s, payload, refuse, respond,
+    About, Answered, Context, Id, Juno, Now, One, Record, WrongReply, after, expires_s, payload, refuse, respond,
     stored_key, ttl,
 };
 
@@ -38,15 +38,15 @@ pub(crate) struct Lock {
 
 /// Answers a request of a proxy.
 pub(super) fn answer(request: &Message<'_>, context: Context<'_, Juno>, out: &mut Vec<u8>) -> Answered {
-    let Context { store, now, key, lie } = context;
+    let Context { store, now, key, wrong_reply } = context;
     let Some(id) = request.meta.request_id.filter(|_| !request.namespace.is_empty() && !request.key.is_empty()) else {
         return refuse(request, Status::BAD_PARAMETER, out);
     };
     let key = stored_key(request, key);
     let (mut shard, hash) = store.lock(key);
-    let mut one = One { request, id, shard: &mut shard, hash, key, now, lose: lie == Some(Lie::Lose) };
+    let mut one = One { request, id, shard: &mut shard, hash, key, now, wrong_reply };
     match request.opcode {
-        Opcode::READ => one.read(lie == Some(Lie::Stale), out),
+        Opcode::READ => one.read(wrong_reply == Some(WrongReply::Stale), out),
         Opcode::PREPARE_CREATE | Opcode::PREPARE_UPDATE | Opcode::PREPARE_SET | Opcode::PREPARE_DELETE => {
             one.prepare(out)
         }
@@ -60,18 +60,6 @@ pub(super) fn answer(request: &Message<'_>, context: Context<'_, Juno>, out: &mu
         Opcode::MARK_DELETE => one.mark_delete(out),
         _ => refuse(request, SERVICE_DENIED, out),
     }
-}
-
-/// One request and what it needs.
-struct One<'a> {
-    request: &'a Message<'a>,
-    id: &'a Id,
-    shard: &'a mut Shard,
-    hash: u64,
-    key: &'a [u8],
-    now: Now,
-    /// It says that it has written, and has not.
-    lose: bool,
 }
 
 impl One<'_> {
@@ -182,14 +170,10 @@ impl One<'_> {
             return refuse(request, Status::NO_UNCOMMITTED, out);
         };
         if lock.opcode == Opcode::PREPARE_DELETE {
-            let removed = match self.lose {
-                true => self.record().cloned(),
-                false => self.shard.remove(self.hash, self.key, now),
-            };
-            return match removed {
+            return match self.shard.remove_unless(self.loses(), self.hash, self.key, now) {
                 Some(record) => {
                     say(request, Status::OK, &record, Says::All, now, out);
-                    Answered { lied: self.lose, ..Answered::default() }
+                    Answered { lied: self.loses(), ..Answered::default() }
                 }
                 None => refuse(request, Status::OK, out),
             };
@@ -203,11 +187,11 @@ impl One<'_> {
         let about = About { kind: lock.kind, ..about(request, former.1, false) };
         let expires = expires.max(former.0);
         let written = Record::new(expires, about.clone());
-        if !self.lose {
+        if !self.loses() {
             self.shard.put(self.hash, self.key, &lock.value, expires, about, now);
         }
         say(request, Status::OK, &written, Says::All, now, out);
-        Answered { lied: self.lose, ..Answered::default() }
+        Answered { lied: self.loses(), ..Answered::default() }
     }
 
     fn read(&mut self, stale: bool, out: &mut Vec<u8>) -> Answered {
@@ -241,11 +225,11 @@ impl One<'_> {
         if self.holder().is_some() {
             return refuse(request, Status::RECORD_LOCKED, out);
         }
-        if !self.lose {
+        if !self.loses() {
             let about = about(request, *id, request.flags & MARKED != 0);
             self.shard.put(self.hash, self.key, request.payload.data, asked_expiry(request, now), about, now);
         }
-        Answered { lied: self.lose, ..refuse(request, Status::OK, out) }
+        Answered { lied: self.loses(), ..refuse(request, Status::OK, out) }
     }
 
     fn delete(&mut self, out: &mut Vec<u8>) -> Answered {
@@ -253,13 +237,11 @@ impl One<'_> {
         if self.holder().is_some() {
             return refuse(request, Status::RECORD_LOCKED, out);
         }
-        let removed = match self.lose {
-            true => self.record().cloned(),
-            false => self.shard.remove(self.hash, self.key, now),
+        let Some(record) = self.shard.remove_unless(self.loses(), self.hash, self.key, now) else {
+            return refuse(request, Status::NO_KEY, out);
         };
-        let Some(record) = removed else { return refuse(request, Status::NO_KEY, out) };
         say(request, Status::OK, &record, Says::Record, now, out);
-        Answered { lied: self.lose, ..Answered::default() }
+        Answered { lied: self.loses(), ..Answered::default() }
     }
 
     /// Leaves a mark where a record is deleted while not every store can be asked.
@@ -289,11 +271,11 @@ impl One<'_> {
         };
         let about = About { modified: now.0, request: *id, deleted: true, ..about };
         let marked = Record::new(expires, about.clone());
-        if !self.lose {
+        if !self.loses() {
             self.shard.put(self.hash, self.key, &[], expires, about, now);
         }
         say(request, Status::OK, &marked, Says::All, now, out);
-        Answered { lied: self.lose, ..Answered::default() }
+        Answered { lied: self.loses(), ..Answered::default() }
     }
 }
 

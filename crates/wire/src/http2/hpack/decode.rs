@@ -1,4 +1,4 @@
-//! Reads header blocks (RFC 7541 section 6). Both halves of a connection call it.
+//! Reads header blocks (RFC 7541 section 6).
 
 use super::super::class::{Class, classify, classify_again};
 use super::super::fields::Fields;

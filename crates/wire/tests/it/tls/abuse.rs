@@ -168,7 +168,6 @@ fn a_session_that_is_not_ready_refuses_to_write() {
     let error = pair.client.session.write(&[b"early"], &mut out).unwrap_err();
     assert_eq!(error.kind(), TlsErrorKind::Misuse);
     assert!(out.is_empty() && !pair.client.session.ready() && pair.client.session.negotiated().is_none());
-    assert_eq!(pair.client.session.sealed_len(10), 0);
     pair.client.session.close(&mut out);
     assert!(out.is_empty());
     assert_eq!(pair.client.take(b"\x16\x03\x03\0\0").unwrap_err().kind(), TlsErrorKind::Misuse);
@@ -195,5 +194,4 @@ fn empty_writes_send_nothing() {
     pair.client.session.write(&[], &mut pair.client.out).unwrap();
     pair.client.session.write(&[b"", b""], &mut pair.client.out).unwrap();
     assert!(pair.client.out.is_empty());
-    assert_eq!(pair.client.session.sealed_len(0), 0);
 }

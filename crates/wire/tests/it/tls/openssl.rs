@@ -158,6 +158,7 @@ fn wanting(suite: &str, version: Version, group: Option<&str>) -> ClientConfig {
         o.versions = (version, version);
         o.suites = vec![suite.to_owned()];
         o.groups = group.iter().map(|&group| group.to_owned()).collect();
+        o.alpn = Some("http/1.1".to_owned());
         o.resumption = true;
     })
 }
@@ -174,7 +175,7 @@ fn our_client_talks_to_its_server() {
             if suite.contains("_ECDSA_") && group != "secp256r1" {
                 continue;
             }
-            let config = wanting(suite, version, Some(group)).with_alpn(Some("http/1.1"));
+            let config = wanting(suite, version, Some(group));
             for resumed in [false, true, true] {
                 let mut line = Line::connect(&config, port);
                 let negotiated = line.end.session.negotiated().unwrap().clone();

@@ -49,9 +49,7 @@ impl End {
 
     /// Writes the given number of bytes.
     pub fn say(&mut self, bytes: &[u8]) {
-        let before = self.out.len();
         self.session.write(&[bytes], &mut self.out).expect("a ready session can be written to");
-        assert_eq!(self.out.len() - before, self.session.sealed_len(bytes.len()));
     }
 }
 
