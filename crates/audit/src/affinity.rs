@@ -10,15 +10,15 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Fairness,
     names: &["affinity"],
-    sees: "a product that used more CPU than it was given, or whose threads ran, or might have, on CPUs that are not its own. Pinning \
-         forbids that, but a product may set its threads' affinity itself",
-    threshold: "5 % more than given in all, or 5 % of a CPU on those of client and origin: invalid. Threads that used 1 % of a CPU and \
-         might run elsewhere: suspect",
-    source: "5 % is the error of the accounting: where a thread ran is known by the CPU it was on at the end of each second. Threads \
-         that hardly run do no harm",
+    sees: "a product that used more CPU than it was given, or whose threads may run on CPUs that are not its own. \
+         Pinning forbids that, but a product may set its threads' affinity itself",
+    threshold: "5 % more than given in all, or 5 % of a CPU on those of client and origin, is invalid. Threads that used 1 % \
+         of a CPU and might run elsewhere are suspect",
+    source: "5 % is the error of the accounting, which knows a thread's CPU at the end of each second. Threads that \
+         hardly run do no harm",
     remedy: "turn off the product's own CPU pinning",
-    blind: "threads that lived for less than a second between two looks; where the product was not started by weir. Workers that the \
-         kernel makes for an io_uring may run on every CPU, whatever the product's affinity is: they count",
+    blind: "threads that lived for less than a second between two samples; products that weir did not start. Kernel \
+         workers of an io_uring may run on every CPU, whatever the affinity: they count",
     provoked: true,
     run: Some(check),
 };

@@ -7,20 +7,19 @@ use super::{Check, Evidence, Kind, finding, percent};
 pub const CHECK: Check = Check {
     kind: Kind::Conservation,
     names: &["altered-requests"],
-    sees: "whether each request reached the origin as the client sent it: method, path and query, the headers that the workload sends, \
-           and the length and bytes of its body. Behind the request's name the client writes their digests, seeded with the run's key, \
-           and the origin compares what arrived. Also responses that came before their request was sent, and those to requests of \
-           which the origin never got the whole body",
-    threshold: "any request. Bodies that were cut off are allowed for requests without a response, refused ones, and those that were sent \
-                again. A cache may change methods and headers for what it asks, which is noted",
-    source: "RFC 9110 and 9113: an intermediary must not change path and query (section 7.7), and passes on the headers that are not of the \
-             connection. It may change their order, their names' case and how lists are split over lines, add its own, and \
-             frame the body otherwise. Host, Accept-Encoding, Forwarded, X-Forwarded-*, Via, Max-Forwards, X-Request-ID and headers for \
-             tracing are its own to change, and not compared",
+    sees: "whether each request reached the origin as the client sent it: method, path, query, the workload's headers, \
+         and its body's length and bytes. The client appends digests to the request ID, seeded with the run's key, \
+         and the origin compares. It also sees responses that came before their request was sent, and responses to \
+         requests whose whole body the origin never got",
+    threshold: "any request. Bodies may be cut off for requests that failed, were refused or were sent again. A cache may \
+         change methods and headers, which is noted",
+    source: "RFC 9110 and 9113: an intermediary must not change path and query (section 7.7), and passes on end-to-end \
+         headers. It may reorder headers, change the case of their names, split lists, add its own, and frame the \
+         body otherwise. The check does not compare Host, Accept-Encoding, Forwarded, X-Forwarded-*, Via, \
+         Max-Forwards, X-Request-ID and tracing headers",
     remedy: "do not compare its rate: find in the product's configuration what changes or drops requests, and let it pass them on",
-    blind: "headers that the workload does not send; requests whose name the product takes away (`conservation-requests` counts \
-            those), and those of loads without names, of which the bytes are compared alone; a small body that the product holds back while \
-            it responds and sends later",
+    blind: "headers that the workload does not send. Requests without an ID, of which only the bytes are compared. A \
+         small body that the product holds back while it responds",
     provoked: true,
     run: Some(check),
 };

@@ -7,12 +7,12 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Answers,
     names: &["no-answers"],
-    sees: "a window without any right response, which other checks may not notice: a product that stops answering \
-         during warm-up holds every connection of a closed load until the timeout. Then no request is due in the \
-         window, none fails in it, and the rate is a steady 0",
-    threshold: "no right response",
+    sees: "a window without any successful response. Other checks may not notice it: a product that stops during \
+         warm-up holds every connection of a closed load until the timeout. No request is then due in the window, \
+         none fails in it, and the rate is a steady 0",
+    threshold: "no successful response",
     source: "",
-    remedy: "see the product's output in the trial's folder; if its answers are only slow, make the window longer",
+    remedy: "see the product's output in the trial's folder; if its responses are only slow, make the window longer",
     blind: "",
     provoked: true,
     run: Some(check),

@@ -9,20 +9,20 @@ use super::{Check, Evidence, Kind, percent, role_name};
 pub const CHECK: Check = Check {
     kind: Kind::Headroom,
     names: &["no-bottleneck"],
-    sees: "a closed load in which connections waited although client, product and origin had CPU to spare and no timer that is known \
-           held them. Something stopped a role now and then (a signal, a quota, a duty cycle), or the product waits by itself, and the \
-           rate is that of the waiting. Of N requests in flight one is worked on, and at the busiest place the others are ahead of it: \
-           so the time that is explained is at least ((N - 1) u + s + w) / N, where u is the largest utilisation of a thread \
-           or of a CPU, s the CPUs that all roles used, and w the requests that were on the way, or waited for a timer or \
-           for a thread to wake, all in the mean",
-    threshold: "less than 70 % explained, with 4 requests in flight and more",
-    source: "Little's law, with the balanced job bounds of closed queueing networks (Zahorjan et al., 1982): a network without waits of \
-             its own explains all of the time. Each voluntary context switch counts 100 us for waking up, which is slow for a CPU \
-             of today. In honest trials of products on one CPU u is 0.9 and more",
-    remedy: "see what stopped the named role, and run again; a product that waits by itself (a rate limit, a sleep, a lock) is limited by \
-             that and not by its CPU",
-    blind: "duty cycles above 70 %; fewer than 4 requests in flight; several hosts, whose links take time that nobody counts; loads that \
-            are open, in bursts, with faults, or with a wait that cannot be read from the workload; stores that write to disk",
+    sees: "a closed load whose connections waited although client, product and origin had CPU to spare and no known \
+         timer held them. Something stopped a role now and then (a signal, a quota, a duty cycle), or the product \
+         waits by itself. The explained part of the time is at least ((N - 1) u + s + w) / N for N requests in \
+         flight. Here u is the largest utilisation of a thread or CPU, and s the CPUs that all roles used. Requests \
+         on the way, or waiting for a timer or a wake-up, are w",
+    threshold: "less than 70 % explained, with at least 4 requests in flight",
+    source: "Little's law, with the balanced job bounds of closed queueing networks (Zahorjan et al., 1982). A network \
+         without waits of its own explains all of the time. Each voluntary context switch counts 100 us for waking \
+         up, which is slow today. In honest trials of products on one CPU u is at least 0.9",
+    remedy: "see what stopped the named role, and run again. A product that waits by itself (a rate limit, a sleep, a \
+         lock) is not limited by its CPU",
+    blind: "duty cycles above 70 %; fewer than 4 requests in flight; several hosts, whose links take time that nobody \
+         counts. Open loads, bursts, faults, stores that write to disk, and unknown waits of the workload are not \
+         judged",
     provoked: true,
     run: Some(check),
 };

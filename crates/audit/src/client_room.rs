@@ -8,14 +8,14 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Headroom,
     names: &["client-room"],
-    sees: "a client thread near 100 % of a CPU, and client and origin together filling the CPUs they share, so that \
-         weir measured itself. For `direct` that is intended, and only noted",
+    sees: "a client thread near 100 % of a CPU, or client and origin that together fill the CPUs they share: weir \
+         measured itself. For `direct` that is intended, and only noted",
     threshold: "90 % of a CPU",
-    source: "by the Pollaczek-Khinchine formula for constant service times (M/D/1), the mean wait at utilisation rho \
-         is rho / 2(1 - rho) service times: 0.5 at one half, 4.5 at 0.9, without bound above. Beyond the threshold, \
-         the client's own queue is a part of every latency, and its CPU limits every rate",
+    source: "the mean wait of a queue with constant service times (M/D/1, Pollaczek-Khinchine) is rho / 2(1 - rho) \
+         service times. This is 0.5 at one half, 4.5 at 0.9, unbounded above. Beyond the threshold, the client's own \
+         queue is a part of every latency, and its CPU limits every rate",
     remedy: "give client and origin more CPUs (`--cpus`), or run them on another host; the product may carry more",
-    blind: "less than a window: a second in which the client was full",
+    blind: "a client that was full for less than a window, such as a second",
     provoked: false,
     run: Some(check),
 };

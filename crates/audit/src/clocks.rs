@@ -7,16 +7,16 @@ use super::{Check, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Noise,
     names: &["clocks"],
-    sees: "hosts whose clocks were known too badly for several clients to have measured the same window. The lab \
-         judges it at a trial's end, when the clocks have been read again",
+    sees: "hosts whose clocks were known too badly for several clients to have measured the same window. The lab judges \
+         it at a trial's end, when it has read the clocks again",
     threshold: "1 % of the shortest window, or 50 ms",
-    source: "clients begin and end by their own clocks; while only some of them make their load, what is carried is \
-         not what was asked for. A hundredth of the window moves its rate by as much at most, which is less than \
-         blocks differ; 50 ms is a twentieth of a second's row",
+    source: "clients begin and end by their own clocks, and while only some make their load, less is carried than \
+         planned. A hundredth of the window moves its rate by as much at most, which is less than blocks differ; 50 \
+         ms is a twentieth of a second's row",
     remedy: "see in `clocks` of measurement.json which host is slow to ask or drifts; a longer `duration` makes it \
          matter less",
-    blind: "a single client, whose clock is the only one, except for the use of CPU and memory, of which a window's \
-         ends say little",
+    blind: "a single client, whose clock is the only one. Its use of CPU and memory may be off by the ends of a window, \
+         which matters little",
     provoked: true,
     run: None,
 };

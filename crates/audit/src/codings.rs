@@ -8,14 +8,14 @@ use super::{Check, Evidence, Kind, finding, percent};
 pub const CHECK: Check = Check {
     kind: Kind::Fairness,
     names: &[COMPRESSES, "not-coded"],
-    sees: "a product that compresses answers whose requests accept that (`accept_encoding` of a workload). It does work that a product \
-           which passes the origin's answers on does not: where one of a case compresses and another does not, those that do are not \
-           ranked with the others. Also notes that no answer came coded although the workload accepts it",
-    threshold: "any answer: it is noted, because the suite allows it",
+    sees: "a product that compresses responses whose requests accept that (`accept_encoding` of a workload). It does \
+         work that others skip, so it is not ranked with products of the case that do not compress. The check also \
+         notes that no response came compressed although the workload accepts it",
+    threshold: "any response: it is noted, because the suite allows it",
     source: "",
     remedy: "compare it with products that compress as well, or turn off compression in the product's configuration",
-    blind: "a product that codes what the origin sends coded anew. Compression that nobody asked for is a wrong answer \
-            (`wrong-answers`)",
+    blind: "a product that compresses anew what the origin sends compressed. Compression that nobody requested is a \
+         wrong response (`wrong-answers`)",
     provoked: false,
     run: Some(check),
 };

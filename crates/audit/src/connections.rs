@@ -9,8 +9,8 @@ pub const CHECK: Check = Check {
     names: &["downstream-keepalive"],
     sees: "a product that closes the client's connections, so that handshakes are measured, too",
     threshold: "one extra connection for a hundred requests",
-    source: "a handshake and a teardown of TCP cost the kernel about as much as three small requests; one in a \
-         hundred is a few per cent",
+    source: "a handshake and a teardown of TCP cost the kernel about as much as three small requests. One in a hundred is \
+         a few per cent",
     remedy: "raise the product's limit of requests a connection, or say in the suite that each request has a connection (`close`)",
     blind: "fewer than that",
     provoked: true,

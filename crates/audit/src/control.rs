@@ -9,18 +9,18 @@ use super::{Check, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Fairness,
     names: &["control", "no-control"],
-    sees: "a product that carries fewer requests, or spends more CPU time on each, when they do not look like weir's. Each case of HTTP \
-         has a control right behind the last window of its first trial: a short load of the same kind whose requests have a \
-         `User-Agent` and an `Accept`, a header of another name in place of the request ID, other headers first, and another query. The \
-         lab judges it for a trial as a whole",
-    threshold: "weir's own requests have 1.1 times the rate of those in disguise, or cost less CPU time by that factor: suspect; by 1.25: \
-         invalid. Three standard deviations of the window's rate, in slices as long as the control, are added. If the first control \
-         differs, both kinds of requests are sent twice more in turn, and the smallest difference counts",
+    sees: "a product that carries fewer requests, or spends more CPU on each, when they do not look like weir's. A \
+         short load of the same kind follows the last window of each HTTP case's first trial. Its requests have a \
+         `User-Agent` and an `Accept`, another header in place of the request ID, another order, and another query. \
+         The result holds for the trial as a whole",
+    threshold: "weir's own requests have 1.1 times the rate of those in disguise, or cost less CPU by that factor: suspect; \
+         by 1.25: invalid. Three standard deviations of the window's rate are added. If the first control differs, \
+         both kinds are sent twice more in turn, and the smallest difference counts",
     source: "an honest product parses one or two headers more, and noise has to go the same way three times in a row",
-    remedy: "ask the product's makers what it does with such requests. Where a setting of yours acts upon `User-Agent` or the query, put \
-         what it expects into the workload; `control = false` of a load leaves the control out",
-    blind: "what both kinds of requests have in common, such as paths, sizes and times of arrival; windows shorter than 1 s, loads in \
-         which faults are provoked, keys and values, and duets, which have no control",
+    remedy: "ask the product's makers what it does with such requests. If a setting of yours acts upon `User-Agent` or \
+         the query, put what it expects into the workload. `control = false` of a load leaves the control out",
+    blind: "properties that both kinds share, such as paths, sizes and arrival times. Windows below 1 s, loads with \
+         faults, keys and values, and duets have no control",
     provoked: true,
     run: None,
 };

@@ -7,8 +7,8 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Load,
     names: &["count"],
-    sees: "a load of a fixed number of requests that ran out of time. What was sent is measured well; only the time \
-         for all is unknown",
+    sees: "a load of a fixed number of requests that ran out of time. The requests sent are measured well; only the \
+         time for all of them is unknown",
     threshold: "any request that was not sent",
     source: "",
     remedy: "a longer `duration`, or fewer requests",

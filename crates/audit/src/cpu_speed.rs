@@ -8,16 +8,16 @@ use super::{Check, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Noise,
     names: &["cpu-speed"],
-    sees: "a CPU of a role that was faster or slower in the block than in the blocks before, by the mean of a short calculation that is \
-         always the same, made before and after each window and timed by the CPU time it took. The lab judges it for a trial as a whole",
+    sees: "a CPU of a role that was faster or slower in this block than in the blocks before. A short, constant \
+         calculation before and after each window is timed by its CPU time. The result holds for the trial as a whole",
     threshold: "5 % is noted, 10 % is suspect; from 8 readings on, in the block and before",
-    source: "a quiet run of `quick` on a virtual machine with 2 CPUs (72 trials, 24 readings of each CPU a block): one reading in four was 5 % \
-         and more below the fastest, up to 30 %, for less than a trial; means of blocks differed by at most 4.9 %. Products are compared to a \
-         few per cent",
-    remedy: "compare with blocks of like speed (`speed` in measurement.json), or measure on a machine whose CPUs are not shared: see its \
-         governor, and its other guests",
-    blind: "changes that come and go within a block. On that machine the two readings around a window said nothing of the CPU time of a \
-         request in it (correlation -0.07 over 60 trials). Memory that is slower beyond the caches",
+    source: "a quiet run of `quick` on a virtual machine with 2 CPUs had 72 trials and 24 readings of each CPU a block. \
+         One reading in four was at least 5 % below the fastest, up to 30 %, for less than a trial. Means of blocks \
+         differed by at most 4.9 %. Products are compared to a few per cent",
+    remedy: "compare with blocks of like speed (`speed` in measurement.json), or measure on a machine whose CPUs are not \
+         shared. Look at its governor and its other guests",
+    blind: "changes that come and go within a block. On that machine the two readings around a window said nothing of \
+         its CPU time per request (correlation -0.07 over 60 trials). Nor does it see slower memory beyond the caches",
     provoked: false,
     run: None,
 };

@@ -7,14 +7,14 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Fairness,
     names: &["disk-writes"],
-    sees: "a product that wrote files to disk during the window, such as an access log: that is work which the others do not do, and \
-         the disk's other users slow it down",
-    threshold: "64 KiB, and 1 byte a request; a note where the product is to store or cache, and in a profile that leaves it as its \
-         vendor has it",
-    source: "an access log has some 100 bytes a request, and the few lines of a start or a warning are below",
+    sees: "a product that wrote files to disk during the window, such as an access log. The others do not do that work, \
+         and the disk's other users slow it down",
+    threshold: "64 KiB, and 1 byte a request. It is a note where the product stores or caches, and in a profile that leaves \
+         it as its vendor has it",
+    source: "an access log has some 100 bytes a request; the few lines of a start or a warning stay below",
     remedy: "turn off the product's access log, or put its files on a file system in memory",
-    blind: "files in memory (tmpfs), products that share memory through a mapped file, which counts alike, logs that are sent to another process, and where the kernel does not show the traffic of others' \
-         processes",
+    blind: "files in memory (tmpfs), and logs that are sent to another process. Traffic of others' processes, if the \
+         kernel hides it. Shared memory in a mapped file counts like a log",
     provoked: true,
     run: Some(check),
 };

@@ -10,22 +10,22 @@ use super::{Check, Evidence, Kind, finding};
 pub const CHECK: Check = Check {
     kind: Kind::Steady,
     names: &["drift", "pauses"],
-    sees: "a window in which the rate of right answers changed its level, by a step anywhere, a ramp, a dip or a peak, so that the \
-           result is the mean of two states (`drift`); and one in which answers (nearly) stopped for tenths of a second at a time, \
-           once, again and again, or for good (`pauses`). In rounds without a warm-up, which show how a product warms up, the earlier rounds are \
-           only noted",
-    threshold: "`drift`: a stretch of tenths of a second whose level differs by 5 % of the mean, moves the mean by 2 %, and stands out \
-                of the noise of neighbouring tenths, with at most 2 % of false alarms, 3 % where tenths \
-                resemble their neighbours much (`other_level` in `crates/stats`). `pauses`: what \
-                tenths below half the median lack is 2 % of the whole, or no answer came for half a second at a time; a closed load, \
-                whose latencies do not count what was not sent meanwhile, is invalid when none came for a second or a quarter of the \
-                window",
-    source: "blocks of one run differ by more than 2 %. By simulation on recorded noise of 5 % a tenth, steps of 50 % are found at every \
-             position from 2 s on (92 to 100 %), of 20 % from 12 s on (86 to 100 %), of 10 % in the middle half of 12 s (70 to 89 %), \
-             ramps of 20 % in 95 % of windows of 12 s. With 20 % of noise, steps of 50 % need 12 s",
+    sees: "a window in which the rate of successful responses changed its level (`drift`): a step, a ramp, a dip or a \
+         peak. The result is then the mean of two states. A window has `pauses` if responses (nearly) stopped for \
+         tenths of a second, once, repeatedly or for good. Earlier rounds without a warm-up are only noted, because \
+         they show how a product warms up",
+    threshold: "for `drift`, a stretch must differ by 5 % of the mean, move the mean by 2 %, and exceed the noise of \
+         neighbouring tenths. At most 2 % are false alarms, 3 % where tenths resemble their neighbours much \
+         (`other_level` in `crates/stats`). For `pauses`, tenths below half the median lack 2 % of the whole, or no \
+         response came for half a second. A closed load is invalid when none came for a second or a quarter of the \
+         window, because its latencies do not count unsent requests",
+    source: "blocks of one run differ by more than 2 %. Simulated steps of 50 %, on recorded noise of 5 % a tenth, are \
+         found anywhere from 2 s on (92 to 100 %). Steps of 20 % are found from 12 s on (86 to 100 %). In the middle \
+         half of 12 s, steps of 10 % are found in 70 to 89 % of cases. Ramps of 20 % are found in 95 % of windows of \
+         12 s. With noise of 20 %, steps of 50 % need 12 s",
     remedy: "a longer `warmup`, or `steady`; else see in load.csv what happened when",
-    blind: "windows below 1.8 s; steps of 10 % within 2 s; changes that come and go all the time without a pause; pauses of tenths \
-            where the rate is below 400/s, and of half a second where it is below 40/s",
+    blind: "windows below 1.8 s, steps of 10 % within 2 s, and changes that come and go all the time without a pause. \
+         Pauses of tenths at less than 400/s, and pauses of half a second at less than 40/s",
     provoked: true,
     run: Some(check),
 };

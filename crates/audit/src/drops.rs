@@ -7,9 +7,9 @@ use super::{Check, Evidence, Kind, named};
 pub const CHECK: Check = Check {
     kind: Kind::Noise,
     names: &["drops"],
-    sees: "packets that an interface dropped, and connections that a full listen queue turned away, between hosts. \
-         Such a connection is tried again after a second, which is then a part of its first request's latency. On the \
-         proxy's machine the queue is the product's own, and that is its performance: it is only noted",
+    sees: "packets that an interface dropped, and connections that a full listen queue turned away, between hosts. Such \
+         a connection is tried again after a second, which is then a part of its first request's latency. A full \
+         queue on the proxy's machine is the product's own performance, and only noted",
     threshold: "one packet for a thousand segments sent, and at least 10; one connection",
     source: "as for `retransmits`; some packets are always dropped because nobody listens to them, such as those of \
          switches",

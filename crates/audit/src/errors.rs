@@ -8,17 +8,17 @@ use super::{Check, Evidence, Kind, RateIntent, finding, percent};
 pub const CHECK: Check = Check {
     kind: Kind::Answers,
     names: &["errors", "refusals"],
-    sees: "requests without an answer, and requests that the product refused (statuses 429 and 5xx, resets, connections \
-           refused or ended early); the finding is `refusals` where these are the most of them. A load that is too high on \
-           purpose ends with requests in flight, at most one for each connection or stream; the client gives them up one \
-           timeout after the window, and these timeouts are no errors of the product",
-    threshold: "any is noted, from 0.1 % of the requests of the window the result is suspect, from 1 % invalid; with \
-                `expect.errors` of the workload: from that share on, and from ten times as many. In a closed load also by the time \
-                that connections waited in vain: suspect from ten times as large a share of all their time, invalid from a hundred \
-                times as large",
-    source: "users of k6 and fortio commonly fail a test at 1 %; a comparison of products must be stricter, because an \
-             error is often cheaper than a response. A connection of a closed load that waits in vain sends nothing else: there can be \
-             no more such errors than connections, however many answers came before",
+    sees: "requests without a response, and requests that the product refused (statuses 429 and 5xx, resets, \
+         connections refused or ended early). The finding is `refusals` where most are refusals. A load that is too \
+         high on purpose leaves requests in flight at its end, at most one for each connection or stream. The client \
+         gives these up one timeout after the window, and they are no errors",
+    threshold: "any is noted; from 0.1 % of the window's requests the result is suspect, from 1 % invalid. A workload may \
+         set another share than 0.1 % (`expect.errors`), and ten times that share is invalid. In a closed loop, time \
+         spent waiting for responses that never came counts too. Ten times that share of all connection time is \
+         suspect, a hundred times invalid",
+    source: "users of k6 and fortio commonly fail a test at 1 %. A comparison must be stricter, because an error is often \
+         cheaper than a response. A waiting connection of a closed loop sends nothing else, so such errors are never \
+         more than connections",
     remedy: "see the product's output in the trial's folder; offer less",
     blind: "whether the product or the origin behind it refused",
     provoked: true,

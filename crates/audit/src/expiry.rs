@@ -13,17 +13,16 @@ use super::{Check, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Answers,
     names: &["expiry"],
-    sees: "keys with a time to live that were gone before it was over, or there afterwards. Each case of such a workload has a test \
-         phase of its own: before its first window the lab writes a key with a short life, which it reads until that is over, and one \
-         with the workload's, which it reads again behind the window. The lab judges it for a trial as a whole",
-    threshold: "one key that ended earlier, or later, than its protocol counts: 1 ms for Redis's milliseconds, 1 s for seconds, and for \
-         memcached 1 s too early or 2 s too late, because its clock moves once a second. Earlier means that the read which did not find \
-         it was answered before that time had passed since the write was sent; later, that the read which found it was sent when that \
-         time had passed since the write was answered",
-    source: "a server acts on a request between its sending and its response, so that no delay of weir, network or product can \
-         look like a wrong life",
+    sees: "keys that did not live as long as their time to live. The lab writes a key with a short life before the \
+         first window and reads it until it expires. It writes another key with the workload's own life and reads it \
+         again after the window. The result holds for the trial as a whole",
+    threshold: "one key that expired too early or too late by more than its protocol counts. The tolerance is 1 ms for \
+         Redis's milliseconds and 1 s for seconds. A memcached may be 1 s early or 2 s late, because its clock moves \
+         once a second. Early counts from sending the write to the response of a read that found nothing. Late counts \
+         from the write's response to sending a read that found the key",
+    source: "a server acts between a request and its response, so no delay can look like a wrong life",
     remedy: "do not use it where a time to live matters; look for a setting that rounds or ignores it",
-    blind: "lives that end behind the trial",
+    blind: "lives that end after the trial",
     provoked: true,
     run: None,
 };

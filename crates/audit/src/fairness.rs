@@ -8,12 +8,13 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Fairness,
     names: &["uneven-connections"],
-    sees: "a product that serves some connections slower than others: most of them on one of its workers, or a worker that is slower. \
-           Each connection counts by the mean latency of its responses; in a closed load its rate is the inverse of that",
-    threshold: "the slowest tenth of the connections took twice as long as the fastest tenth, or one four times as long as the median: it is \
-                noted, because products do spread connections unevenly. 8 connections and more, with 20 responses each (100 in an open load)",
-    source: "the kernel gives connections to workers at random (SO_REUSEPORT), so that of 64 on 4 workers one has a third more \
-             than the mean and another a third less, in the mean of many runs",
+    sees: "a product that serves some connections slower than others: most are on one of its workers, or a worker is \
+         slower. Each connection counts by the mean latency of its responses",
+    threshold: "the slowest tenth of the connections took twice as long as the fastest tenth, or one took four times the \
+         median. It is noted, because products do spread unevenly. It needs 8 connections, with 20 responses each \
+         (100 in an open load)",
+    source: "the kernel gives connections to workers at random (SO_REUSEPORT). On average, one of 4 workers has a third \
+         more of 64 connections than the mean, and another a third less",
     remedy: "see how the product gives connections to its workers; with more connections a random spread becomes even",
     blind: "connections that are slow in turns; requests of different cost, if each connection sends one kind",
     provoked: true,

@@ -8,14 +8,16 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Answers,
     names: &["headers"],
-    sees: "headers of right answers that came, went or changed in the window, in one answer of 1,000 and at least one a second of each \
-           thread, against its first in the window. The product then does other work than at the start, or some answers come from elsewhere",
-    threshold: "a header that is there in some samples only; a value that changed once and stayed for three samples",
-    source: "a product in one state sends the same headers. Those of the connection and of the moment are not looked at (Age, Connection, \
-             Date, Keep-Alive, Transfer-Encoding, and that of names), nor numbers, nor values that go back and forth or take more \
-             than two forms",
+    sees: "headers of successful responses that appeared, vanished or changed during the window. It samples one \
+         response in 1,000, and at least one a second and thread, against the first of the window. The product then \
+         does other work than at the start, or some responses come from elsewhere",
+    threshold: "a header that only some samples have, or a value that changed once and stayed for three samples",
+    source: "a product in one state sends the same headers. The check ignores headers of the connection and of the \
+         moment: Age, Connection, Date, Keep-Alive, Transfer-Encoding and the request ID. It also ignores numbers, \
+         and values that alternate or take more than two forms",
     remedy: "find in the product's configuration and output what sets the header; a cache, a limit and a fallback do",
-    blind: "headers that differ in fewer answers than are sampled; of HTTP/2, connections but each 64th; what is so from the window's first answer on",
+    blind: "headers that differ in fewer responses than are sampled. All that is there from the window's first response \
+         on. Over HTTP/2, all but each 64th connection",
     provoked: true,
     run: Some(check),
 };

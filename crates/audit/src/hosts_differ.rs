@@ -8,8 +8,8 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Noise,
     names: &["hosts-differ"],
-    sees: "clients that differ in model of CPU, number of CPUs or kernel. One that is slower or later than the others \
-         has its own part in every latency; how well each did is judged by `client-lag` and `client-room`",
+    sees: "clients that differ in model of CPU, number of CPUs or kernel. A slower or later one has its own part in \
+         every latency; `client-lag` and `client-room` judge how well each did",
     threshold: "any difference: it is noted",
     source: "",
     remedy: "take clients of one kind; `hosts` of the load says how each did",

@@ -8,21 +8,21 @@ use super::{Check, Evidence, Kind, finding};
 pub const CHECK: Check = Check {
     kind: Kind::Headroom,
     names: &["client-lag"],
-    sees: "an open load whose latencies are higher because the client itself sent late: the percentiles of the latency are compared \
-         with those without the client's own lag. A request that waits for a free connection waits for the product, and is not late \
-         because of the client",
-    threshold: "a tenth of the latency, at the median or the 99th percentile, and at least 20 us; at the 99th percentile also \
-         more than what that percentile without the lag is uncertain by (the upper end of its 95 % interval). For `direct` it is only \
-         noted, because client and origin are all there is",
-    source: "20 us is the median by which a thread with the finest timer slack overslept on the 2-core virtual \
-         machine on which weir was built (20,000 sleeps of 0.2 ms: median 21 to 24 us, 99th percentile 50 to 54 us). \
-         A client that sleeps until a request is due cannot send it sooner. In windows of 2 s at 4,500/s a single stop of the \
-         machine for 4 ms moves the 99th percentile by a tenth to a third, with the client's lag or without it: of 66 such windows on an \
-         idle machine 10 were over a tenth, and 1 also over the interval; of 62 measured later beside other work, 11 and 5",
+    sees: "an open load whose latencies are higher because the client itself sent late: it compares percentiles with \
+         and without the client's own lag. A request that waits for a free connection waits for the product, and is \
+         not late because of the client",
+    threshold: "a tenth of the latency, at the median or the 99th percentile, and at least 20 us. At the 99th percentile the \
+         lag must also exceed the uncertainty of that percentile without it (upper end of its 95 % interval). For \
+         `direct` it is only noted",
+    source: "a thread with the finest timer slack oversleeps by 20 us in the median on the 2-core virtual machine on \
+         which weir was built. There, 20,000 sleeps of 0.2 ms had a median of 21 to 24 us and a 99th percentile of 50 \
+         to 54 us. In windows of 2 s at 4,500/s a single stop of 4 ms moves the 99th percentile by a tenth to a \
+         third. On an idle machine 10 of 66 such windows were over a tenth, and 1 also over the interval. Next to \
+         other work it was 11 and 5 of 62",
     remedy: "give the client a CPU of its own, or offer less",
-    blind: "in short windows, a lag that is a small part of an uncertain 99th percentile; closed loads, in which nothing is due at a \
-         time; answers that are read late. While all connections are taken because the client stood still, the requests due \
-         meanwhile count as waiting for the product (`stalls` shows that)",
+    blind: "a lag in a short window that is a small part of an uncertain 99th percentile. Closed loads, and responses \
+         that are read late. If the client stood still with all connections taken, requests count as waiting for the \
+         product (`stalls` shows that)",
     provoked: true,
     run: Some(check),
 };

@@ -10,11 +10,11 @@ pub const CHECK: Check = Check {
     sees: "a link between the hosts that carried all it can, so that the network was measured. Hosts that share a \
          machine are judged by the rows of their own network",
     threshold: "90 % of what the interface of the traffic carries, either way",
-    source: "of Ethernet with frames of 1,500 bytes, preamble, gap and checksum, which no counter has, take 1.6 %, \
-         and a queue before a link grows without bound towards its limit (see `client-room`)",
+    source: "preamble, gap and checksum of Ethernet frames of 1,500 bytes take 1.6 %, and no counter has them. A queue \
+         before a link grows without bound towards its limit (see `client-room`)",
     remedy: "smaller bodies, a lower rate, or faster links; the product may carry more",
-    blind: "interfaces that do not know what they carry, as many of virtual machines, unless the topology does. The \
-         counters include loopback, so that a product whose parts speak much to each other may be named without need",
+    blind: "interfaces that do not know their speed, as many of virtual machines, unless the topology does. The counters \
+         include loopback, so a product whose parts speak much to each other may be named without need",
     provoked: false,
     run: Some(check),
 };

@@ -9,11 +9,11 @@ use super::{Check, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Steady,
     names: &["never-steady"],
-    sees: "a product that was not steady when its time to warm up was over. The lab judges it for a trial as a whole",
+    sees: "a product that was not steady when its time to warm up was over. The result holds for the trial as a whole",
     threshold: "the decision of the warm-up: a permutation test at 99 % for changes of 5 % of the mean",
     source: "as for `drift`",
-    remedy: "a longer `steady` (the time it may take at most; 20 s are little), or a quieter machine; else read the \
-         number as one of a product that was still changing",
+    remedy: "a longer `steady` (the time it may take at most; 20 s are little), or a quieter machine. Else the number is \
+         one of a product that was still changing",
     blind: "warm-ups of fewer than 10 s, which it says",
     provoked: true,
     run: None,

@@ -8,9 +8,9 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Fairness,
     names: &["nic-queue"],
-    sees: "that the proxy's network interface interrupts the CPUs that the product was given, although its host has \
-         others. Those interrupts take time from the product that no account shows as its own. Where the product has \
-         all CPUs of its host, they are a part of what it costs, and that is not noted",
+    sees: "a network interface of the proxy's host that interrupts the product's CPUs, although the host has others. No \
+         account shows that time as the product's own. A product that has all CPUs of its host pays for interrupts \
+         anyway, which is not noted",
     threshold: "any queue: it is noted",
     source: "",
     remedy: "move them to other CPUs (/proc/irq/<n>/smp_affinity_list), or give the product all CPUs of its host",

@@ -7,14 +7,13 @@ use super::{Check, Evidence, Kind, finding};
 pub const CHECK: Check = Check {
     kind: Kind::Conservation,
     names: &["no-counters"],
-    sees: "that there are no counters of an origin: it is a product, as in benchmarks that others published, or there \
-         is none, because the product holds the data itself. What a store answers is checked by the client, which \
-         knows what it wrote",
+    sees: "that no origin of weir counted the requests: it is a product, as in published benchmarks, or the product \
+         holds the data itself. The client checks a store's responses, because it knows what it wrote",
     threshold: "none: it is noted",
     source: "",
     remedy: "run it with weir's own origin too, without `--origin`",
-    blind: "everything that counters would show: caches, retries, requests that are altered, connections to the origin that \
-         were not kept",
+    blind: "everything that counters would show: caches, retries, altered requests, connections to the origin that were \
+         not kept",
     provoked: true,
     run: Some(check),
 };

@@ -8,12 +8,11 @@ use super::{Check, Evidence, Kind, RateIntent, finding, percent};
 pub const CHECK: Check = Check {
     kind: Kind::Load,
     names: &["offered-load", "not-saturated"],
-    sees: "an open load that was not carried: requests that were due and not sent, or responses that fell behind. \
-         Also notes a load that was meant to be too high, and was carried. Where the load is meant to be too high, or \
-         is a point of a curve, the first is only noted, too",
-    threshold: "2 % of the offered requests not answered rightly inside the window",
-    source: "under a load that is not carried, latency is the length of a queue that grows with the window, and says \
-         nothing else about the product",
+    sees: "an open load that was not carried: some requests that were due were not sent, or responses fell behind. It \
+         is only noted at a point of a curve, and where the load is meant to be too high. The check also notes a load \
+         that was meant to be too high and was carried",
+    threshold: "2 % of the offered requests without a successful response inside the window",
+    source: "latency under such a load is the length of a queue that grows with the window",
     remedy: "offer less, or read this as: cannot carry that rate",
     blind: "",
     provoked: true,

@@ -7,14 +7,14 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Conservation,
     names: &["conservation-bytes"],
-    sees: "whether the client received the bodies that the origin sent, and the origin those that the client sent: compression (where \
-         requests accept it, decoded bodies are compared), truncation, rewriting, and responses made by the product",
-    threshold: "any byte, where every request was answered rightly; of request bodies, where every request was answered and reached the \
-         origin once. With failures the sums cannot be compared; other checks report those",
+    sees: "whether the client received the bodies that the origin sent, and the reverse: compression, truncation, \
+         rewriting, and responses made by the product. Decoded bodies are compared where requests accept compression",
+    threshold: "any byte, if every response was successful; for request bodies, if every request also reached the origin \
+         once. After failures the sums cannot be compared; other checks report those",
     source: "",
     remedy: "turn off compression and rewriting in the product's configuration",
-    blind: "another body of the same length (the client's own check of bodies, and `altered-requests`, see that); request bodies whose \
-         length is drawn for each, where more kinds of requests than are counted have them",
+    blind: "another body of the same length (the client's check of bodies and `altered-requests` see it). Request bodies \
+         of random length, if there are more kinds of requests than are counted",
     provoked: true,
     run: Some(check),
 };

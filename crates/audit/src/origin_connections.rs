@@ -7,8 +7,8 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Conservation,
     names: &["conservation-connections"],
-    sees: "another client of the origin during a trial of `direct`: the connections that carried requests to the \
-         origin are then the client's own",
+    sees: "another client of the origin during a trial of `direct`, where all connections with requests are the \
+         client's own",
     threshold: "any connection more; both sides count over the client's whole life",
     source: "",
     remedy: "see that nobody else uses the origin",

@@ -9,19 +9,21 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Noise,
     names: &["other-processes"],
-    sees: "other processes (neither client, product nor origin) on the CPUs that the roles were given, each CPU by itself, over the window \
-         and in each second. It names them. weir's own watching is among them. `weir compare` and `weir duet` leave such trials out",
-    threshold: "5 % of a CPU over the window; 10 % of a CPU of one role in a second. Of processes that cannot be seen, by the ticks of \
-         the CPUs: 10 % of a CPU over the window, times the root of how many CPUs the roles share",
-    source: "products are compared to a few per cent, and processes' own clocks are exact: in a quiet run of `quick` others used at most \
-         1.4 % of a CPU over a window (of 72) and 1.5 % in a second (of 408), most of it a thread of the kernel's. The kernel's ticks are \
-         samples: in 371 quiet windows of at least 2 s on a machine with 2 CPUs they had at most -0.8 % of the machine",
-    remedy: "end what runs beside weir (`top` and `ps` show it, and `weir doctor` names the busiest), and run again",
-    blind: "threads of the kernel's own. Of processes of other PID namespaces (other pods), and of children that ended unseen and that \
-         nobody waited for: what interrupts hide, because some kernels charge these to the interrupted process, so that the roles' time \
-         includes them and that of the CPU's processes does not (up to 38 % of a CPU), and most of what works in turns shorter than a tick \
-         (10 ms). How long a role's threads waited for a CPU (`run_delay`) is recorded and not judged. A process that moves between CPUs within a second \
-         is taken to have been on the last one",
+    sees: "other processes (neither client, product nor origin) on the roles' CPUs, each CPU by itself, over the window \
+         and in each second. It names them, weir's own sampling included. `weir compare` and `weir duet` leave such \
+         trials out",
+    threshold: "5 % of a CPU over the window, or 10 % of a CPU of one role in a second. Invisible processes are known by the \
+         ticks of the CPUs alone. Their threshold is 10 % of a CPU over the window, times the root of the number of \
+         CPUs that the roles share",
+    source: "products are compared to a few per cent, and processes' own clocks are exact. In a quiet run of `quick` \
+         others used at most 1.4 % of a CPU over a window (of 72). In a second (of 408) they used at most 1.5 %. The \
+         kernel's ticks are samples. In 371 quiet windows of at least 2 s on 2 CPUs they had at most -0.8 % of the \
+         machine",
+    remedy: "end other programs (`top` and `ps` show them, and `weir doctor` names the busiest), and run again",
+    blind: "kernel threads' own use. Processes of other PID namespaces (other pods) and children that ended unseen can \
+         hide behind interrupts. Some kernels charge these to the interrupted process (up to 38 % of a CPU). Turns \
+         shorter than a tick (10 ms) are mostly hidden, too. The wait of a role's threads for a CPU (`run_delay`) is \
+         recorded and not judged. A process that moves between CPUs within a second counts on the last one",
     provoked: false,
     run: Some(check),
 };

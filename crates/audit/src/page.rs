@@ -4,37 +4,32 @@ use super::{CHECKS, Kind};
 
 const HEAD: &str = "# The audit
 
-After each trial checks compare what client, origin and kernel counted. A finding is a note (the trial stays *valid*), a warning
-(*suspect*: ranked with a mark) or fatal (*invalid*: shown, never ranked). Where faults were provoked in the product on purpose, what they
-explain is only noted. This page is made from `crates/audit/src` (`WEIR_BLESS=1 cargo test -p weir-audit`).
+After each trial checks compare what client, origin and kernel counted. A finding comes with its remedy. It is a note (the trial stays
+*valid*), a warning (*suspect*: ranked with a mark) or fatal (*invalid*: shown, never ranked). Consequences of faults that a suite provokes
+are only noted. This page is made from `crates/audit/src` (`WEIR_BLESS=1 cargo test -p weir-audit`).
 ";
 
 const KINDS: [(Kind, &str); 7] = [
-    (Kind::Load, "Was the load what was asked for?"),
-    (Kind::Answers, "Were the answers right?"),
+    (Kind::Load, "Did the client send the load?"),
+    (Kind::Answers, "Were the responses correct?"),
     (Kind::Conservation, "Do the counters of client and origin agree?"),
-    (Kind::Fairness, "Did the product do what the others do, with what it was given?"),
-    (Kind::Headroom, "Had weir room, or did it measure itself?"),
+    (Kind::Fairness, "Did the product do the same work as the others, with what it was given?"),
+    (Kind::Headroom, "Did weir have room, or did it measure itself?"),
     (Kind::Steady, "Did the rate keep its level?"),
-    (Kind::Noise, "Was the machine quiet, and the network?"),
+    (Kind::Noise, "Were machine and network quiet?"),
 ];
 
 #[test]
 fn the_page_has_every_check() {
     let mut page = HEAD.to_owned();
     for (kind, title) in KINDS {
-        page.push_str(&format!("\n## {title}\n"));
+        page.push_str(&format!("\n## {title}\n\n"));
         for check in CHECKS.iter().filter(|check| check.kind == kind) {
             let names: Vec<String> = check.names.iter().map(|name| format!("`{name}`")).collect();
-            page.push_str(&format!("\n**{}** sees {}.\n\n", names.join(", "), check.sees));
-            let lines = [
-                ("Threshold", check.threshold),
-                ("Why that", check.source),
-                ("Remedy", check.remedy),
-                ("Cannot see", check.blind),
-            ];
+            page.push_str(&format!("- **{}** sees {}.\n", names.join(", "), check.sees));
+            let lines = [("Threshold", check.threshold), ("Reason", check.source), ("Blind spot", check.blind)];
             for (title, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
-                page.push_str(&format!("- {title}: {text}.\n"));
+                page.push_str(&format!("  - {title}: {text}.\n"));
             }
         }
     }

@@ -9,13 +9,14 @@ use super::{Check, Evidence, Kind, percent, role_name};
 pub const CHECK: Check = Check {
     kind: Kind::Headroom,
     names: &["cpu-quota"],
-    sees: "a limit of CPU time (`cpu.max`, `cpu.cfs_quota_us`) of a control group, or of one above it, that stopped client, product or \
-           origin in the window: the rate is then that of the limit",
+    sees: "a limit of CPU time (`cpu.max`, `cpu.cfs_quota_us`) of a control group that stopped client, product or \
+         origin in the window. The rate is then that of the limit",
     threshold: "1 % of the window, all CPUs of the group together",
-    source: "1 % of the window is where the 99th percentile begins to be about it; products are compared to a few per cent",
+    source: "a stop of 1 % of the window begins to shape the 99th percentile; products are compared to a few per cent",
     remedy: "raise the limit of that group or take it away (`docker --cpus`, `resources.limits.cpu`, `CPUQuota=`), or give each product \
              the same",
-    blind: "groups outside of the container in which weir runs; a limit that never stopped anybody has no finding (`weir doctor` names it)",
+    blind: "groups outside of weir's own container. A limit that never stopped anybody has no finding (`weir doctor` \
+         names it)",
     provoked: false,
     run: Some(check),
 };

@@ -9,8 +9,8 @@ pub const CHECK: Check = Check {
     names: &["retransmits"],
     sees: "a network between hosts that lost or delayed segments, so that they were sent again",
     threshold: "one segment in a thousand, and at least 10: the start of a few connections may cost as many",
-    source: "Linux waits at least 200 ms (`TCP_RTO_MIN`) for what no later segment makes up for, far longer than \
-         requests take, so that as many requests are in the tail that percentiles like p99.9 describe",
+    source: "Linux waits at least 200 ms (`TCP_RTO_MIN`) for a lost segment that no later one makes up for, far longer \
+         than requests take. As many requests are then in the tail that percentiles like p99.9 describe",
     remedy: "see in the interfaces' counters (`ip -s link`) what loses them; their requests are in the tail of every \
          latency",
     blind: "loopback, which loses nothing",

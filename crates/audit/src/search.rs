@@ -9,9 +9,9 @@ use super::{Check, Evidence, Kind, finding};
 pub const CHECK: Check = Check {
     kind: Kind::Headroom,
     names: &["search-room", "search-time"],
-    sees: "a search whose rates failed because the client was at its own limit, as the search itself judged. Also \
-         notes a search that ran out of time before the interval was narrow enough. The rate found is valid all the \
-         same, because it was confirmed at full length",
+    sees: "a search whose rates failed because the client was at its own limit. It also notes a search that ran out of \
+         time before the interval was narrow enough. The rate found is valid all the same, because it was confirmed \
+         at full length",
     threshold: "a client's thread busy for 90 % of the window, or late with connections free",
     source: "as for `client-room` and `client-lag`",
     remedy: "give the client more CPUs (`--cpus`), or run it on another host; the product may carry more",

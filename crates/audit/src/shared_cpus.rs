@@ -9,8 +9,8 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Headroom,
     names: &["shared-cpus"],
-    sees: "a product whose CPUs the client or the origin may use, too. Their work then takes time from the product, and every number is \
-           that of all of them together",
+    sees: "a product whose CPUs the client or the origin may use, too. Their work takes time from the product, and \
+         every number is that of all of them together",
     threshold: "any CPU",
     source: "",
     remedy: "give each role CPUs of its own (`--cpus`), or another host",

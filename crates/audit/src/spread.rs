@@ -7,10 +7,10 @@ use super::{Check, Evidence, Kind, finding, percent};
 pub const CHECK: Check = Check {
     kind: Kind::Fairness,
     names: &["spread"],
-    sees: "a product that does not spread its requests over all origins of a pool: one that favours an origin has \
-         less to do, and its latencies are those of that origin",
-    threshold: "an origin without a request is suspect, because the others do its work; a share 20 % more or less \
-         than an even one is noted",
+    sees: "a product that does not spread its requests over all origins of a pool. It has less to do, and its latencies \
+         are those of the origin that it favours",
+    threshold: "an origin without a request is suspect, because the others do its work. A share 20 % more or less than an \
+         even one is noted",
     source: "hashes of keys spread unevenly, round robin does not",
     remedy: "name all `origins` in the product's templates, or leave it out where there is a pool",
     blind: "loads of fewer than 100 requests an origin",

@@ -9,11 +9,11 @@ use super::{Check, Evidence, Kind, percent};
 pub const CHECK: Check = Check {
     kind: Kind::Headroom,
     names: &["stalls"],
-    sees: "a client or an origin that stood still for 20 ms and more at a time, without work of its own: it was stopped, or something \
-         took its CPU. In a closed load the rate is then too low by as much, and latencies say nothing of it",
+    sees: "a client or an origin that stood still for at least 20 ms without work of its own. Something stopped it or \
+         took its CPU. The rate of a closed load is too low by as much, and latencies do not show it",
     threshold: "1 % of the window makes the trial suspect; 5 % and a tenth of a second make it invalid",
-    source: "1 % of the window is where the 99th percentile begins to be about the stalls; products are compared to a few per cent. \
-         Below a tenth of a second in all it may be a single hiccup of a busy machine in a short window",
+    source: "stalls of 1 % of the window begin to shape the 99th percentile; products are compared to a few per cent. \
+         Less than a tenth of a second may be a single hiccup in a short window",
     remedy: "see what took the CPU (`other-processes`, `steal`, `weir doctor`), and run again",
     blind: "stalls below 20 ms; a single thread of several origin threads",
     provoked: false,

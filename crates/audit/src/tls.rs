@@ -9,16 +9,15 @@ use super::{Check, Evidence, Kind, finding};
 pub const CHECK: Check = Check {
     kind: Kind::Fairness,
     names: &["tls"],
-    sees: "whether client and product negotiated what is intended for all products of the run: TLS version, cipher suite, key exchange \
-           group, kind of the certificate's key, and resumption of sessions. A note says what was negotiated. Products with a levelled \
-           profile should use the newest version that the suite allows, with the cipher suite and the group of their templates; one that \
-           uses another is suspect, because it does other work",
-    threshold: "any connection; of resumption, where the suite allows it: no session resumed by a load that made its connections twice and \
-                more",
-    source: "AES-256 has 14 rounds where AES-128 has 10, the handshakes of TLS 1.2 and 1.3 differ, a signature with RSA of 2048 bits \
-             costs about twenty of P-256, and a resumed session needs none",
+    sees: "whether client and product negotiated the same TLS as all others: version, cipher suite, key exchange group, \
+         kind of key, and resumption. A note names the result. A product with a levelled profile is suspect if it \
+         uses another version, suite or group than its templates have, because it does other work",
+    threshold: "any connection. Resumption, where the suite allows it: no session resumed by a load that made its \
+         connections twice or more",
+    source: "AES-256 has 14 rounds where AES-128 has 10, and handshakes of TLS 1.2 and 1.3 differ. A signature with RSA \
+         of 2048 bits costs about twenty of P-256, and a resumed session needs none",
     remedy: "set versions and suites in the product's profile as its templates know them (tls_min, tls_max, tls12_suites, \
-         tls13_suites), or allow in the suite's [tls] only what all have",
+         tls13_suites). Or allow in the suite's [tls] only what all have",
     blind: "",
     provoked: false,
     run: Some(check),

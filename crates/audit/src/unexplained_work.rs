@@ -8,17 +8,18 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Fairness,
     names: &["unexplained-work"],
-    sees: "work that the product's own processes did not do: another process held its connections, or requests were answered \
-         with less CPU than their system calls take. The product's CPU and memory are then those of others",
-    threshold: "one connection, of the first 64 from clients and 64 to origins, before and after the window; less than 1 us of CPU a \
-         request, where each connection has one request in flight and 1,000 and more were answered",
-    source: "a request alone on its connections takes a server a read and a write, and a proxy two of each. A write to TCP goes through \
-         the network stack, which takes more than a microsecond on CPUs of today; lean proxies take 12 to 19 us a request on the virtual \
+    sees: "work that the product's own processes did not do. Another process held its connections, or requests took \
+         less CPU than their system calls need. The product's CPU and memory are then those of others",
+    threshold: "one of the first 64 connections from clients or 64 to origins, before or after the window. Or less than 1 us \
+         of CPU a request, with one request in flight per connection and at least 1,000 responses",
+    source: "a request alone on its connections takes a server a read and a write, and a proxy two of each. A write to \
+         TCP takes more than a microsecond on today's CPUs. Lean proxies took 12 to 19 us a request on the virtual \
          machine on which weir was built",
-    remedy: "see what the named process is, and end it before the run; the product has to do its work below the process that weir starts",
-    blind: "another process that holds none of these connections and does a part of the work (`other-processes` sees it on the roles' \
-         CPUs); one of another PID namespace; connections that only an io_uring holds; products that weir did not start. A product that \
-         forwards in the kernel alone (sockmap, XDP) is below 1 us rightly: its CPU is nobody's, and it cannot be ranked by it",
+    remedy: "see what the named process is, and end it before the run; the product must work below the process that weir \
+         starts",
+    blind: "another process that holds none of these connections (`other-processes` sees it on the roles' CPUs) or is of \
+         another PID namespace. Connections that only an io_uring holds, and products that weir did not start. A \
+         product that forwards in the kernel (sockmap, XDP) is rightly below 1 us, and cannot be ranked by CPU",
     provoked: true,
     run: Some(check),
 };

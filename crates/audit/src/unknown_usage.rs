@@ -7,8 +7,8 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Fairness,
     names: &["unknown-usage"],
-    sees: "that the product's CPU and memory were not measured: others have started it, and where its processes are \
-         was not said, or could not be read",
+    sees: "that the product's CPU and memory were not measured: others started it, and its processes are unknown or \
+         could not be read",
     threshold: "none: it is noted",
     source: "",
     remedy: "name its pods in [served] (namespace, selector) and run it with --topology kubernetes",

@@ -7,8 +7,8 @@ use super::{Check, Evidence, Kind, percent};
 pub const CHECK: Check = Check {
     kind: Kind::Headroom,
     names: &["vitals-late"],
-    sees: "samples of CPU and memory that began or ended later than the window, because weir's own thread for them got no CPU: what \
-         the roles used is then not that of the requests that were counted",
+    sees: "samples of CPU and memory that began or ended later than the window, because weir's own thread for them got \
+         no CPU. The roles' use is then not that of the counted requests",
     threshold: "2 % of the window and 50 ms make the trial suspect; 10 % and a tenth of a second make it invalid",
     source: "CPU time for each response is wrong by as much at most, and products are compared to a few per cent. A sample itself \
          takes some ms, and so does the scheduler of a busy machine",

@@ -8,14 +8,14 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Answers,
     names: &["wrong-answers"],
-    sees: "answers with a wrong body, header or status, that begin and do not end (`truncated`: the connection or the stream ended in \
-           the middle), or that break the protocol, in the client's whole life. What a product refuses (statuses 429 and 5xx, a \
-           connection that ends before the answer begins) is not among them: see `refusals`",
+    sees: "responses with a wrong body, header or status, responses that end in the middle (`truncated`), and \
+         violations of the protocol. It looks at the client's whole life. Refusals (status 429 or 5xx, a connection \
+         that ends before the response begins) belong to `refusals`",
     threshold: "one is suspect, more than 1 in 10,000 are invalid",
-    source: "a proxy that changes answers at times has a defect, and its rate is that of other work; transports do not \
-             do it (the checksums of TCP and TLS, and the client compares a hash of every body). Where a proxy spoils \
-             answers because of a race, they are far fewer than 1 in 10,000 and the rate can still be read",
-    remedy: "do not trust the product with this configuration: find in its output and versions why it spoils answers",
+    source: "a proxy that changes responses has a defect, and does other work. Transports do not do it: TCP and TLS have \
+         checksums, and the client hashes every body. A race in a proxy spoils far fewer than 1 in 10,000, so its \
+         rate can still be read",
+    remedy: "do not trust the product with this configuration: find in its output and versions why it spoils responses",
     blind: "headers that nobody expects (`headers` samples those)",
     provoked: true,
     run: Some(check),

@@ -8,10 +8,10 @@ use super::{Check, Evidence, Kind};
 pub const CHECK: Check = Check {
     kind: Kind::Answers,
     names: &["wrong-data"],
-    sees: "answers of a key-value server that cannot be right: an old value, none where there was one, another's, or \
-         one that was removed. A store that loses data may be fast because of it",
+    sees: "impossible responses of a key-value server: an old value, a missing one, one of another key, or a removed \
+         one. A store that loses data may be fast because of it",
     threshold: "one in the client's whole life, the warm-up included",
-    source: "each is told by a version and a hash inside the value, so that none is chance",
+    source: "each value holds a version and a hash, so chance cannot explain a wrong one",
     remedy: "do not use it where data matters; see what its promise of durability and consistency says",
     blind: "keys that the load does not read",
     provoked: false,

@@ -9,22 +9,22 @@ mod by_name;
 pub const CHECK: Check = Check {
     kind: Kind::Conservation,
     names: &["conservation-requests", ANSWERS_ITSELF],
-    sees: "whether each request that the client sent reached the origin once, and got the origin's answer to it, over the client's \
-           whole life. Requests of HTTP have names, which the origin answers with the time: so cached answers, also those that are \
-           revalidated behind, answers shared by requests in flight or exchanged between them, the product's own, forged ones, and requests that were sent \
-           twice, retried or mirrored are told apart and counted. Without names (key-value protocols, `names = false`, a product \
-           that takes them away, which is suspect) the sums are compared. A cache is expected to answer itself: this is reported, \
-           and its results are not ranked with those of proxies. Of a workload that products answer themselves no request may \
-           reach the origin. A product that replicates asks several origins for one request, so that only fewer are wrong",
-    threshold: "any request; those that were refused or had no response may or may not have reached the origin, and are allowed \
-                for. Fewer than 0.1 % that reached it again are suspect, others invalid",
+    sees: "whether each request reached the origin once and got the origin's response to it, over the client's whole \
+         life. HTTP requests have IDs, which the origin returns with the time. The check tells apart and counts \
+         cached responses, coalesced or exchanged ones, the product's own, forged ones, and requests that arrived \
+         more than once. Without IDs the sums are compared: for key-value protocols, with `names = false`, and for a \
+         product that removes IDs, which is suspect. A cache responds by itself: this is reported, and caches are not \
+         ranked with proxies. A workload that products respond to themselves must reach no origin. A product that \
+         replicates asks several origins for one request, so only fewer are wrong",
+    threshold: "any request, except that refused or failed requests may have reached the origin or not. Fewer than 0.1 % \
+         repeated requests are suspect, others invalid",
     source: "proxies repeat a request when an upstream connection closes under it, which is rarer than one in a \
              thousand",
     remedy: "turn off caching and short circuits in the product's configuration, and check its route",
-    blind: "with names: a product that takes the run's key from weir's own processes; a request that went to two origin hosts, which \
-            do not compare names; and, where client and origin have different clocks, whether another's answer was cached or shared. \
-            Without: kinds whose sums agree, such as a tenth cached and a tenth sent twice; of a product that replicates, whether it \
-            answers some itself, unless it answers most",
+    blind: "with IDs: a product that takes the run's key from weir's own processes, and a request that went to two \
+         origin hosts. With different clocks: whether another's response was cached or coalesced. Without IDs: \
+         mistakes whose sums agree, such as a tenth cached and a tenth sent twice. For a product that replicates: \
+         whether it responds by itself, unless it does so mostly",
     provoked: true,
     run: Some(check),
 };

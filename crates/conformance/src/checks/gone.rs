@@ -39,7 +39,7 @@ fn asked_without(bed: &mut dyn Testbed, timeout: Duration) -> Result<Cell, Cell>
     let ask = |target: &str| endpoint.ask(&endpoint.request("GET", target, &[]), false, timeout);
     let first = ask("/bytes/128?x=gone")?;
     if first.status < 500 {
-        return Ok(Cell::odd(first.status.to_string()).with(format!("it answers {} without an origin", first.status)));
+        return Ok(Cell::odd(first.status.to_string()).with(format!("it returns {} without an origin", first.status)));
     }
     let cell = Cell::reading(format!("{} in {}", first.status, about(first.took)));
     // A product that has noticed that the origin is down may respond differently to the next request.
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(cell.note.as_deref(), Some("what it has cached it serves all the same"));
         assert_eq!(CHECK.cell(&mut without(|_| Some(Reply::Close(Vec::new())))).says, "closes");
         let cell = CHECK.cell(&mut without(|_| None));
-        assert_eq!((cell.says.as_str(), cell.verdict), ("200", crate::Verdict::Odd), "it answers by itself");
+        assert_eq!((cell.says.as_str(), cell.verdict), ("200", crate::Verdict::Odd), "it responds by itself");
         let mut hangs = without(|_| Some(Reply::Silence));
         hangs.stop_origin();
         assert_eq!(either(asked_without(&mut hangs, Duration::from_millis(200))).says, "hangs");

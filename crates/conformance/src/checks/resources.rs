@@ -95,7 +95,7 @@ fn cores(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let cores = loaded.usage.cores_busy;
     let mut cell = Cell::reading(format!("{cores:.1}"));
     if cores > ONE {
-        cell = Cell { verdict: Verdict::Odd, ..cell }.with("more than the one that it was told to use");
+        cell = Cell { verdict: Verdict::Odd, ..cell }.with("more than the configured one");
     }
     Ok(match loaded.errors {
         0 => cell,

@@ -87,7 +87,7 @@ fn malformed(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let mut before = open(bed)?;
     set(&mut before, key, value)?;
     let cell = match open(bed)?.send_malformed() {
-        Ok(text) => Cell { says: "error".to_owned(), ..Cell::yes() }.with(format!("it answers: {text}")),
+        Ok(text) => Cell { says: "error".to_owned(), ..Cell::yes() }.with(format!("it returns: {text}")),
         Err(failure @ (RequestError::Closed | RequestError::Reset | RequestError::Cut)) => {
             Cell { says: word(&failure).to_owned(), ..Cell::yes() }
         }
