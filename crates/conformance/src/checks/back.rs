@@ -11,7 +11,7 @@ pub const CHECK: Check = Check::new(
     "origin-back",
     "Origin back",
     "The origin is gone for three requests and half a second, then listens again at the same address: after how long is a request \
-           answered rightly?",
+           successful?",
     run,
 )
 .when(When::Late);
@@ -66,7 +66,7 @@ fn within(bed: &mut dyn Testbed, within: Duration) -> Result<Cell, Cell> {
         pause(bed.stop(), EVERY);
     }
     let last = last.unwrap_or_default();
-    Ok(Cell::no(format!("not in {}", about(within))).with(format!("last answer: {last}")))
+    Ok(Cell::no(format!("not in {}", about(within))).with(format!("last response: {last}")))
 }
 
 #[cfg(test)]

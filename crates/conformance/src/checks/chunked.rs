@@ -15,9 +15,9 @@ use weir_product::client::{Endpoint, RequestError, Response, TIMEOUT};
 pub const CHECK: Check = Check::new(
     "chunked",
     "Chunked both ways",
-    "POST of 256 KiB in chunks of 4 KiB, and GET of an answer in chunks: are the bytes right? \
+    "POST of 256 KiB in chunks of 4 KiB, and GET of a response in chunks: are the bytes right? \
            \"buffers\": a request arrives with Content-Length, having been kept until it was whole; \
-           \"unchunks\": an answer does.",
+           \"unchunks\": a response does.",
     run,
 );
 

@@ -11,7 +11,7 @@ use crate::testbed::Testbed;
 pub const CHECK: Check = Check::new(
     "errors",
     "404, 500, 503 passed on",
-    "Answers of 404, 500 and 503: do status and body come through, and is the origin asked only once?",
+    "Responses of 404, 500 and 503: do status and body come through, and does the origin get one request only?",
     run,
 );
 

@@ -11,7 +11,7 @@ use weir_product::client::{RequestError, TIMEOUT};
 pub const CHECK: Check = Check::new(
     "graceful-stop",
     "Graceful stop",
-    "A request of 1 s is in flight when the product gets its signal for a graceful stop: is it answered, are new connections refused \
+    "A request of 1 s is in flight when the product gets its signal for a graceful stop: is it completed, are new connections refused \
            meanwhile, and does the product end?",
     run,
 )

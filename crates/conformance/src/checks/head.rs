@@ -10,7 +10,7 @@ use weir_product::client::{RequestError, TIMEOUT};
 pub const CHECK: Check = Check::new(
     "head",
     "HEAD",
-    "HEAD of 11,268 bytes, then GET on the same connection: is the answer without a body, with the length that GET would have?",
+    "HEAD of 11,268 bytes, then GET on the same connection: is the response without a body, with the length that GET would have?",
     run,
 );
 

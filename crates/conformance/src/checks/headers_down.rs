@@ -12,7 +12,7 @@ use crate::testbed::Testbed;
 pub const CHECK: Check = Check::new(
     "headers-to-client",
     "Headers to the client",
-    "An answer with Server, Content-Type and Content-Length, as it reached the client: how many headers are added (+), dropped (-) \
+    "A response with Server, Content-Type and Content-Length, as it reached the client: how many headers are added (+), dropped (-) \
            and changed (~)?",
     run,
 );

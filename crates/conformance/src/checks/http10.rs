@@ -13,8 +13,8 @@ use weir_product::client::{Endpoint, RequestError, Response, TIMEOUT};
 pub const CHECK: Check = Check::new(
     "http-1.0",
     "HTTP/1.0 client",
-    "Requests of HTTP/1.0 with Host and without, for an answer with a length and for one in chunks, which such a client does not \
-           know: are they answered so that it understands?",
+    "Requests of HTTP/1.0 with Host and without, for a response with a length and for one in chunks, which such a client does not \
+           know: can it read the responses?",
     run,
 );
 
@@ -34,7 +34,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         Err(RequestError::Malformed(why)) if why.contains("Transfer-Encoding") => {
             return Ok(Cell::no("sends chunks").with(why));
         }
-        answer => with_body(&right.body, answer).map_err(|cell| cell.with("at an answer in chunks"))?,
+        answer => with_body(&right.body, answer).map_err(|cell| cell.with("at a response in chunks"))?,
     };
     let kept =
         ask(&endpoint, PLAIN, &format!("{host}Connection: keep-alive\r\n")).is_ok_and(|response| response.keep_alive);

@@ -15,7 +15,7 @@ use weir_product::client::{Http2, TIMEOUT};
 pub const CLEARTEXT: Check = Check::new(
     "h2c",
     "HTTP/2 without TLS",
-    "HTTP/2 with prior knowledge: GET of 11,268 bytes, then ten answers that the origin gives after 100 ms, asked for at once on one \
+    "HTTP/2 with prior knowledge: GET of 11,268 bytes, then ten responses that take the origin 100 ms, requested at once on one \
            connection: do they come side by side?",
     ask,
 )
@@ -46,7 +46,7 @@ pub fn ask(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     if took < SIDE_BY_SIDE {
         return Ok(Cell::yes().with(most));
     }
-    Ok(Cell::odd("yes, in turn").with(format!("ten answers of 100 ms each take {}", about(took))).with(most))
+    Ok(Cell::odd("yes, in turn").with(format!("ten responses of 100 ms each take {}", about(took))).with(most))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use weir_product::client::TIMEOUT;
 pub const CHECK: Check = Check::new(
     "pipelined",
     "Pipelined requests",
-    "Three GETs sent in one piece, the second of which the origin answers after 100 ms: do three answers come, in order?",
+    "Three GETs sent in one piece, the second of which takes the origin 100 ms: do three responses come, in order?",
     run,
 );
 
@@ -24,7 +24,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         let answer = conn.answer(TIMEOUT).map_err(|failure| match nth {
             1 => Cell::failure(&failure),
             _ => {
-                let note = format!("after {} of 3 answers it {}", nth - 1, word(&failure));
+                let note = format!("after {} of 3 responses it {}", nth - 1, word(&failure));
                 Cell::no(format!("{} of 3", nth - 1)).with(note).with(detail(&failure).unwrap_or_default())
             }
         })?;
@@ -33,7 +33,7 @@ fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
             return Ok(Cell::no("wrong order"));
         }
         if !response.keep_alive && nth < 3 {
-            let note = format!("answer {nth} of 3 ends the connection; the requests behind it have to be sent again");
+            let note = format!("response {nth} of 3 ends the connection; the next requests have to be sent again");
             return Ok(Cell::odd(format!("{nth} of 3")).with(note));
         }
     }

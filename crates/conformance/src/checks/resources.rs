@@ -15,7 +15,7 @@ use crate::testbed::{Testbed, memory, pause};
 pub const MEMORY_IDLE: Check = Check::new(
     "memory-idle",
     "Memory, idle",
-    "Memory of all its processes (proportional set size) 1 s after it answered its first request.",
+    "Memory of all its processes (proportional set size) 1 s after its first response.",
     memory_idle,
 )
 .when(When::First);
@@ -99,8 +99,8 @@ fn cores(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     }
     Ok(match loaded.errors {
         0 => cell,
-        n if loaded.rate == 0.0 => cell.with(format!("no request was answered rightly, {n} were not")),
-        n => cell.with(format!("{n} requests without a right answer")),
+        n if loaded.rate == 0.0 => cell.with(format!("no request was successful, {n} failed")),
+        n => cell.with(format!("{n} requests failed")),
     })
 }
 
@@ -150,7 +150,7 @@ mod tests {
         };
         assert_eq!(cell(0.97, 0), Cell::reading("1.0"));
         assert_eq!((cell(1.42, 0).says.as_str(), cell(1.42, 0).verdict), ("1.4", Verdict::Odd));
-        assert_eq!(cell(0.5, 3).note.as_deref(), Some("3 requests without a right answer"));
+        assert_eq!(cell(0.5, 3).note.as_deref(), Some("3 requests failed"));
         assert_eq!(CORES.cell(&mut FakeTestbed::good()).verdict, Verdict::Unknown);
     }
 }

@@ -10,7 +10,7 @@ use crate::testbed::Testbed;
 pub const CHECK: Check = Check::new(
     "slow-origin",
     "Origin takes 2 s",
-    "GET of an answer that the origin gives after 2 s: is it waited for, and is the origin asked only once?",
+    "GET of a response that takes the origin 2 s: does the product wait, and does the origin get one request only?",
     run,
 );
 
@@ -30,7 +30,7 @@ fn after(bed: &mut dyn Testbed, target: &str, delay: Duration, timeout: Duration
         return Err(Cell { says: format!("{} after {}", response.status, about(response.took)), ..cell });
     }
     if response.took < delay {
-        return Ok(Cell::odd("yes, too soon").with(format!("the answer came after {}", about(response.took))));
+        return Ok(Cell::odd("yes, too soon").with(format!("the response came after {}", about(response.took))));
     }
     Ok(match bed.counters().map(|counters| counters.since(&before).requests) {
         Ok(0 | 1) | Err(_) => Cell::yes(),

@@ -11,7 +11,7 @@ use weir_product::client::{KeyValueClient, RequestError};
 pub const PIPELINED: Check = Check::of_keys(
     "kv-pipelined",
     "16 requests in one write",
-    "16 keys set in one write, then 16 reads in one write, a third of them of absent keys: does each get its own answer, in order \
+    "16 keys set in one write, then 16 reads in one write, a third of them of absent keys: does each get its own response, in order \
            where the protocol has an order?",
     pipelined,
 );
@@ -28,7 +28,7 @@ pub const SHARED: Check = Check::of_keys(
 pub const MALFORMED: Check = Check::of_keys(
     "kv-malformed",
     "Malformed request",
-    "Bytes that the protocol does not have: is the answer an error, or is the connection closed, and do connections that were \
+    "Bytes that the protocol does not have: is the response an error, or is the connection closed, and do connections that were \
            opened before and after it work?",
     malformed,
 )
@@ -57,7 +57,7 @@ fn all(client: &mut KeyValueClient, asks: &[Ask<'_>], right: &[Answer]) -> Resul
     let wrong = answers.iter().zip(right).filter(|(found, right)| found != right).count();
     match answers.iter().zip(right).find_map(|(found, right)| judge(found, right).err()) {
         None => Ok(()),
-        Some(cell) => Err(cell.with(format!("{wrong} of {} answers are not right", asks.len()))),
+        Some(cell) => Err(cell.with(format!("{wrong} of {} responses are wrong", asks.len()))),
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
                 true => assert_eq!(cell, Cell::yes()),
                 false => {
                     assert_eq!(cell.verdict, Verdict::No, "{cell:?}");
-                    assert!(cell.note.is_some_and(|note| note.contains("of 16 answers are not right")));
+                    assert!(cell.note.is_some_and(|note| note.contains("of 16 responses are wrong")));
                 }
             }
             // An answer that belongs to another request.

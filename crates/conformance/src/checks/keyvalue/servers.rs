@@ -118,7 +118,7 @@ fn asked_without(bed: &dyn Testbed, ask: Ask<'_>, timeout: Duration) -> Result<C
         Ok(Answer::Absent) => Err(Cell::no("says absent").with("a key of which nobody knows")),
         Ok(Answer::Done | Answer::Exists) => Err(Cell::no("says done").with("a write that nobody has")),
         Err(failure @ (RequestError::Closed | RequestError::Reset)) => {
-            Err(Cell::odd(word(&failure)).with("no error is answered"))
+            Err(Cell::odd(word(&failure)).with("no error is returned"))
         }
         Err(failure) => Err(Cell::failure(&failure)),
     }
