@@ -20,6 +20,8 @@
 //! - [`stats`](../weir_stats/index.html): intervals, ratios, ranks, change points
 //! - [`model`](../weir_model/index.html): the types that all others share
 
+// Comments of flags are their help, which a terminal shows as it is.
+#![allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
 // Elsewhere nobody needs all that the verbs share.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
