@@ -25,14 +25,14 @@ pub fn are_whole(measured: &[(PathBuf, Value)]) {
     }
 }
 
-/// docs/records.md names every file of the run and of a trial, and every key of the records.
+/// docs/records.md and docs/results.md name every file of the run and of a trial, and every key of the records.
 pub fn are_described(out: &Path, trial: &Path) {
-    let page = include_str!("../../docs/records.md");
+    let page = concat!(include_str!("../../docs/records.md"), include_str!("../../docs/results.md"));
     let named = |name: &str| page.contains(name);
     for folder in [out, trial] {
         for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
             let name = entry.file_name().to_string_lossy().replace("rates-latency", "rates-<load>");
-            assert!(named(&name), "docs/records.md does not name {name}");
+            assert!(named(&name), "no page on records names {name}");
         }
     }
     let record: Value =
@@ -42,15 +42,15 @@ pub fn are_described(out: &Path, trial: &Path) {
         for key in object.as_object().expect("an object").keys() {
             assert!(
                 named(&format!("`{key}`")) || named(&format!("{key},")) || named(&format!(" {key}`")),
-                "docs/records.md does not name {key}"
+                "no page on records names {key}"
             );
         }
     }
     for key in record["usage"][0].as_object().expect("usage").keys().filter(|key| *key != "role") {
-        assert!(named(&format!("`{key}`")), "docs/records.md does not name {key}");
+        assert!(named(&format!("`{key}`")), "no page on records names {key}");
     }
     let header = std::fs::read_to_string(trial.join("resources.csv")).expect("read");
     for column in header.lines().next().expect("a header").split(',') {
-        assert!(named(&format!("`{column}`")), "docs/records.md does not name {column}");
+        assert!(named(&format!("`{column}`")), "no page on records names {column}");
     }
 }

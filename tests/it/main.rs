@@ -19,6 +19,8 @@ mod install_build;
 mod killed;
 mod load;
 mod load_shown;
+mod pictures;
+mod prose;
 mod published_suites;
 mod quick;
 mod sentences;

@@ -1,7 +1,7 @@
-//! Sentences of docs/bias.md and docs/suites.md, held to the code, the suites and the products. `tests/words/sentences.csv` has the rows:
-//! a page, a phrase on it, a file, and the text in that file that makes the phrase true. A change of the text leads to the phrase.
+//! Sentences of some pages, held to the code, the suites and the products. `tests/words/sentences.csv` has the rows: a page, a
+//! phrase on it, a file, and the text in that file that makes the phrase true. A change of the text leads to the phrase.
 //!
-//! Each sentence with a number has a row, except in the list of differences, which is data itself (`differences.toml`).
+//! Each sentence with a number has a row.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,11 +26,9 @@ fn rows() -> Vec<[String; 4]> {
     reader.deserialize().map(|row| row.expect("four cells")).collect()
 }
 
-/// The sentences of a page that have a number, without the list of differences and examples of commands.
+/// The sentences of a page that have a number, without examples of commands.
 fn with_numbers(page: &str) -> Vec<String> {
-    let (before, rest) = page.split_once("<!-- differences -->").unwrap_or((page, ""));
-    let after = rest.split_once("<!-- end of differences -->").map_or("", |(_, after)| after);
-    let lines = before.lines().chain(after.lines()).filter(|line| !line.starts_with("    "));
+    let lines = page.lines().filter(|line| !line.starts_with("    "));
     // An item, a row or an empty line ends a paragraph.
     let mut paragraphs = vec![String::new()];
     for line in lines {
@@ -82,6 +80,6 @@ fn each_sentence_with_a_number_has_a_row() {
 
 #[test]
 fn a_number_without_a_row_would_be_seen() {
-    let page = "# 1\n\nA rate of 0.5 is half. None here: but 3 there.\n\n- x\n  y 7 z\n\n<!-- differences -->\n8\n<!-- end of differences -->\n1. 9";
+    let page = "# 1\n\nA rate of 0.5 is half. None here: but 3 there.\n\n- x\n  y 7 z\n\n1. 9";
     assert_eq!(with_numbers(page), ["# 1", "A rate of 0.5 is half.", "but 3 there.", "- x y 7 z", "9"]);
 }

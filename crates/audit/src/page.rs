@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 const HEAD: &str = "# The audit
 
-After each trial checks compare what client, origin and kernel counted. A finding is a note (the trial stays *valid*), a warning
-(*suspect*: ranked with a mark) or fatal (*invalid*: shown, never ranked). Where faults were provoked in the product on purpose, what they
-explain is only noted. This page is made from `crates/audit/src` (`WEIR_BLESS=1 cargo test -p weir-audit`).
+After each trial checks compare what client, origin and kernel counted. A finding comes with its remedy. It is a note (the trial stays
+*valid*), a warning (*suspect*: ranked with a mark) or fatal (*invalid*: shown, never ranked). Consequences of faults that a suite provokes
+are only noted. This page is made from `crates/audit/src` (`WEIR_BLESS=1 cargo test -p weir-audit`).
 ";
 
 const KINDS: [(&str, &str); 7] = [
-    ("load", "Was the load what was asked for?"),
-    ("answers", "Were the answers right?"),
+    ("load", "Did the client send the load?"),
+    ("answers", "Were the responses correct?"),
     ("conservation", "Do the counters of client and origin agree?"),
-    ("fairness", "Did the product do what the others do, with what it was given?"),
-    ("headroom", "Had weir room, or did it measure itself?"),
+    ("fairness", "Did the product do the same work as the others, with what it was given?"),
+    ("headroom", "Did weir have room, or did it measure itself?"),
     ("steady", "Did the rate keep its level?"),
-    ("noise", "Was the machine quiet, and the network?"),
+    ("noise", "Were machine and network quiet?"),
 ];
 
 /// All of a check's entry in `checks.toml`.
@@ -54,7 +54,7 @@ fn the_page_has_every_check() {
                 ("Cannot see", &check.blind),
             ];
             for (title, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
-                page.push_str(&format!("- {title}: {text}.\n"));
+                page.push_str(&format!("  - {title}: {text}.\n"));
             }
         }
     }

@@ -79,7 +79,7 @@ impl Cell {
 
     /// A response with a wrong status.
     pub fn status(response: &Response) -> Cell {
-        let words = first_words(response).map(|words| format!("it answers {}: {words}", response.status));
+        let words = first_words(response).map(|words| format!("it returns {}: {words}", response.status));
         Cell::no(response.status.to_string()).with(words.unwrap_or_default())
     }
 

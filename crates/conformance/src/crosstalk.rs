@@ -50,7 +50,7 @@ fn own_value(endpoint: &Endpoint, protocol: Protocol, key: &str) -> Result<(), S
     match client.set(key, key, Duration::ZERO).and_then(|()| client.get(key, Duration::ZERO)) {
         Ok(Some(value)) if value != key => {
             let (key, value) = (String::from_utf8_lossy(key), String::from_utf8_lossy(&value));
-            Err(format!("afterwards clients get answers that belong to others ({key} got {value})"))
+            Err(format!("afterwards clients get responses that belong to others ({key} got {value})"))
         }
         _ => Ok(()),
     }
@@ -74,7 +74,7 @@ fn judge(size: usize, response: Result<Response, RequestError>) -> Result<(), St
         Ok(response) if (201..400).contains(&response.status) => response.status.to_string(),
         _ => return Ok(()),
     };
-    Err(format!("afterwards clients get answers that belong to others ({} got {came})", target(size)))
+    Err(format!("afterwards clients get responses that belong to others ({} got {came})", target(size)))
 }
 
 #[cfg(test)]
@@ -99,7 +99,7 @@ mod tests {
         });
         for _ in 0..2 {
             let said = judged(&one_behind).expect_err("somebody got another's");
-            assert!(said.starts_with("afterwards clients get answers that belong to others (/bytes/"), "{said}");
+            assert!(said.starts_with("afterwards clients get responses that belong to others (/bytes/"), "{said}");
         }
     }
 

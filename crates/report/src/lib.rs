@@ -1,7 +1,7 @@
 //! Tables, charts, markdown and HTML, made from a run folder alone. The verbs `run` and `report` call [`make_of`];
 //! `weir-published` adds sections ([`extra`]), and `weir-compare` reads runs and draws tables with this crate.
 //!
-//! Data moves one way: [`load_run`] reads the folder, [`summary`] computes medians, intervals and ranks, and everything
+//! Data moves one way: [`load_run`] reads the folder, [`summary`](mod@summary) computes medians, intervals and ranks, and everything
 //! else draws the summary. [`machines`](fn@machines) lays several runs beside each other, and [`site`](fn@site) publishes many. The
 //! crate starts no process, opens no socket, and writes only the folder `report/` of a run, or the one of a report of several or of a
 //! site.

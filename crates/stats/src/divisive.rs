@@ -71,7 +71,7 @@ pub struct Changes {
 ///
 /// **How much.** Changes by which medians differ by less than `least` are left out, the smallest first.
 ///
-/// `tests/it/divisive.rs` measures false alarms and power; `docs/history.md` has the tables. A change of spread alone is none, and of a
+/// `tests/it/divisive.rs` measures false alarms and power; `bench/EVIDENCE.md` has the tables. A change of spread alone is none, and of a
 /// change that lasts for fewer than three values nothing is seen. No change below 8 values or when one is not finite.
 pub fn change_points(series: &[f64], how: &Changes) -> Vec<ChangePoint> {
     let possible = how.false_alarms > 0.0 && how.false_alarms < 1.0;

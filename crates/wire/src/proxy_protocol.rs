@@ -1,7 +1,7 @@
 //! The PROXY protocol, versions 1 and 2 (HAProxy's proxy-protocol.txt): a header at the beginning of a connection with the addresses
 //! that the sender's own client used.
 //!
-//! [`write`] makes one, and a [`Reader`] takes one from the beginning of a stream and leaves what follows. Version 2's additional
+//! [`write()`] makes one, and a [`Reader`] takes one from the beginning of a stream and leaves what follows. Version 2's additional
 //! values (TLVs) are skipped. The load and the origin call this; it does not know whether the addresses are true.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -97,7 +97,7 @@ fn slower_found(pairs: u64, blocks: u32, noise: Noise) -> usize {
     count(pairs, &before, &after, &asking(&["capacity -5%"]), |comparison| alarms(comparison) == 1)
 }
 
-/// What docs/compare.md tells: `cargo test -p weir-compare --test it compare:: -- --ignored --nocapture`.
+/// The table of bench/EVIDENCE.md: `cargo test -p weir-compare --test it compare:: -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints figures for a page"]
 fn figures() {

@@ -51,7 +51,7 @@ pub fn within(bed: &mut dyn Testbed, within: Duration) -> Result<Cell, Cell> {
         pause(bed.stop(), EVERY);
     }
     let last = last.unwrap_or_default();
-    Ok(Cell::no(format!("not in {}", about(within))).with(format!("last answer: {last}")))
+    Ok(Cell::no(format!("not in {}", about(within))).with(format!("last response: {last}")))
 }
 
 #[cfg(test)]

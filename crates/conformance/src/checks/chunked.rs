@@ -40,7 +40,7 @@ fn unchunked(answer: &Response) -> String {
         Framing::Chunked => "chunks",
         Framing::UntilClose => "the end of the connection",
     };
-    format!("a chunked answer reaches the client with {framing}")
+    format!("a chunked response reaches the client with {framing}")
 }
 
 fn post(endpoint: &Endpoint, target: &str, body: &[u8]) -> Result<Response, RequestError> {
@@ -75,7 +75,7 @@ mod tests {
         let cell = cell_of("chunked", &mut FakeTestbed::but(unchunks));
         assert_eq!(
             (cell.says.as_str(), cell.note.as_deref()),
-            ("yes, unchunks", Some("a chunked answer reaches the client with Content-Length"))
+            ("yes, unchunks", Some("a chunked response reaches the client with Content-Length"))
         );
         let both = move |asked: &Received| buffers(asked).or_else(|| unchunks(asked));
         assert_eq!(cell_of("chunked", &mut FakeTestbed::but(both)).says, "yes, neither kept");

@@ -28,7 +28,7 @@ fn asked_without(bed: &mut dyn Testbed, timeout: Duration) -> Result<Cell, Cell>
     let ask = |target: &str| endpoint.ask(&endpoint.request("GET", target, &[]), false, timeout);
     let first = ask("/bytes/128?x=gone")?;
     if first.status < 500 {
-        return Ok(Cell::odd(first.status.to_string()).with(format!("it answers {} without an origin", first.status)));
+        return Ok(Cell::odd(first.status.to_string()).with(format!("it returns {} without an origin", first.status)));
     }
     let cell = Cell::reading(format!("{} in {}", first.status, about(first.took)));
     // A product that has noticed that the origin is down may respond differently to the next request.

@@ -24,17 +24,17 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         Err(RequestError::Malformed(why)) if why.contains("Transfer-Encoding") => {
             return Ok(Cell::no("sends chunks").with(why));
         }
-        answer => with_body(&right.body, answer).map_err(|cell| cell.with("at an answer in chunks"))?,
+        answer => with_body(&right.body, answer).map_err(|cell| cell.with("at a response in chunks"))?,
     };
     let kept =
         ask(&endpoint, PLAIN, &format!("{host}Connection: keep-alive\r\n")).is_ok_and(|response| response.keep_alive);
     let keeps = if kept { "keeps the connection when asked to" } else { "closes even when asked not to" };
     let cell = match ask(&endpoint, PLAIN, "") {
         Ok(response) if response.status == 200 => Cell::yes(),
-        Ok(response) => Cell::odd("yes, with Host").with(format!("without Host it answers {}", response.status)),
+        Ok(response) => Cell::odd("yes, with Host").with(format!("without Host it returns {}", response.status)),
         Err(failure) => Cell::odd("yes, with Host").with(format!("without Host it {}", word(&failure))),
     };
-    Ok(cell.with(format!("answers as {version}; {keeps}")))
+    Ok(cell.with(format!("responds as {version}; {keeps}")))
 }
 
 fn ask(endpoint: &Endpoint, target: &str, headers: &str) -> Result<Response, RequestError> {
@@ -55,7 +55,7 @@ mod tests {
         let with_host = |asked: &Received| asked.header("host").is_none().then(|| Reply::Close(answer(400, "", b"")));
         let cell = cell_of("http-1.0", &mut FakeTestbed::but(with_host));
         assert_eq!(cell.says, "yes, with Host");
-        assert!(cell.note.expect("a note").starts_with("without Host it answers 400"));
+        assert!(cell.note.expect("a note").starts_with("without Host it returns 400"));
         let chunks = |asked: &Received| {
             let newer = Received { head: asked.head.replace("HTTP/1.0", "HTTP/1.1"), ..asked.clone() };
             Some(Reply::Close(origin(&newer)))

@@ -28,7 +28,7 @@ pub fn ask(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     if took < SIDE_BY_SIDE {
         return Ok(Cell::yes().with(most));
     }
-    Ok(Cell::odd("yes, in turn").with(format!("ten answers of 100 ms each take {}", about(took))).with(most))
+    Ok(Cell::odd("yes, in turn").with(format!("ten responses of 100 ms each take {}", about(took))).with(most))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let right: u64 = clients.iter().map(|client| client.right).sum();
     let reconnects: u64 = clients.iter().map(|client| client.reconnects).sum();
     if let Some(failure) = clients.iter().find_map(|client| client.failure.clone()) {
-        return Ok(Cell::no(failure).with(format!("after {right} right answers")));
+        return Ok(Cell::no(failure).with(format!("after {right} successful responses")));
     }
     let made = after.connections_accepted;
     let says = match made {

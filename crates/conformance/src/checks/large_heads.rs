@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(takes(usize::MAX, usize::MAX), Cell::reading("63 KiB"));
         let by_head = takes(32 * 1024, usize::MAX);
         assert_eq!(by_head.says, "32 KiB, then 431");
-        assert_eq!(by_head.note.as_deref(), Some("it answers 431: too large"));
+        assert_eq!(by_head.note.as_deref(), Some("it returns 431: too large"));
         let by_line = takes(usize::MAX, 8 * 1024);
         assert_eq!(by_line.says, "8 KiB, then 431");
         assert!(by_line.note.expect("a note").ends_with("in headers of 1 KiB each: 63 KiB"));

@@ -25,9 +25,9 @@ fn one(endpoint: &Endpoint, status: u16) -> Result<Option<String>, Cell> {
     let response = with_status(status, conn.ask(&request, false, TIMEOUT))?;
     if response.keep_alive {
         let next = with_status(200, conn.ask(&endpoint.request("GET", "/bytes/3", &[]), false, TIMEOUT));
-        match next.map_err(|cell| cell.with("what follows is not the next answer"))? {
+        match next.map_err(|cell| cell.with("the next response does not follow"))? {
             next if next.body.len() == 3 => {}
-            next => return Err(Cell::status(&next).with("what follows is not the next answer")),
+            next => return Err(Cell::status(&next).with("the next response does not follow")),
         }
     }
     // A 304 may have the `Content-Length` that 200 would have (RFC 9110, section 8.6). A 204 may not, and neither is

@@ -15,7 +15,7 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         let answer = conn.answer(TIMEOUT).map_err(|failure| match nth {
             1 => Cell::failure(&failure),
             _ => {
-                let note = format!("after {} of 3 answers it {}", nth - 1, word(&failure));
+                let note = format!("after {} of 3 responses it {}", nth - 1, word(&failure));
                 Cell::no(format!("{} of 3", nth - 1)).with(note).with(detail(&failure).unwrap_or_default())
             }
         })?;
@@ -24,7 +24,7 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
             return Ok(Cell::no("wrong order"));
         }
         if !response.keep_alive && nth < 3 {
-            let note = format!("answer {nth} of 3 ends the connection; the requests behind it have to be sent again");
+            let note = format!("response {nth} of 3 ends the connection; the next requests have to be sent again");
             return Ok(Cell::odd(format!("{nth} of 3")).with(note));
         }
     }

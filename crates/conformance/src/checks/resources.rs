@@ -59,12 +59,12 @@ pub fn cores(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let cores = loaded.usage.cores_busy;
     let mut cell = Cell::reading(format!("{cores:.1}"));
     if cores > ONE {
-        cell = Cell { verdict: Verdict::Odd, ..cell }.with("more than the one that it was told to use");
+        cell = Cell { verdict: Verdict::Odd, ..cell }.with("more than the configured one");
     }
     Ok(match loaded.errors {
         0 => cell,
-        n if loaded.rate == 0.0 => cell.with(format!("no request was answered rightly, {n} were not")),
-        n => cell.with(format!("{n} requests without a right answer")),
+        n if loaded.rate == 0.0 => cell.with(format!("no request was successful, {n} failed")),
+        n => cell.with(format!("{n} requests failed")),
     })
 }
 

@@ -17,7 +17,7 @@ pub fn after(bed: &mut dyn Testbed, target: &str, delay: Duration, timeout: Dura
         return Err(Cell { says: format!("{} after {}", response.status, about(response.took)), ..cell });
     }
     if response.took < delay {
-        return Ok(Cell::odd("yes, too soon").with(format!("the answer came after {}", about(response.took))));
+        return Ok(Cell::odd("yes, too soon").with(format!("the response came after {}", about(response.took))));
     }
     Ok(match bed.counters().map(|counters| counters.since(&before).requests) {
         Ok(0 | 1) | Err(_) => Cell::yes(),

@@ -6,7 +6,7 @@
 //! kills every descendant and goes. Where weir may (as root), it starts the supervisor in a PID namespace, and the kernel
 //! kills everything there when the supervisor itself is killed. Elsewhere the kernel kills the product alone
 //! (`PR_SET_PDEATHSIG`), and weir, a subreaper too, ends what the product leaves behind. When both are killed at once, the
-//! next weir finds what is left by its [`mark`], and ends it.
+//! next weir finds what is left by its `mark`, and ends it.
 //!
 //! Rejected: process groups alone (daemons leave them), cgroups (not writable everywhere weir runs).
 //!

@@ -2,7 +2,7 @@
 //! it at each sweep.
 //!
 //! With many streams on a connection, a server sends its answers one by one. A client that reads each at once pays a wake-up, a receive
-//! and a send for each, and makes the server read its requests one by one, too. `docs/engine.md` has what sleeping on changes: less CPU,
+//! and a send for each, and makes the server read its requests one by one, too. `bench/EXPERIMENTS.md` has what sleeping on changes: less CPU,
 //! higher rates and *lower* latencies.
 //!
 //! Sleeping on is part of the latency that is recorded, so it must be little: a hundredth of the mean latency, which is requests in

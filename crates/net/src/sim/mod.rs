@@ -2,7 +2,7 @@
 //! takes a millisecond, and the same seed gives the same bytes at the same nanosecond.
 //!
 //! A [`World`] has nodes. Each has a [`SimDriver`], and stands for a thread with its kernel. The world steps the nodes that have a
-//! [`Task`]; others belong to the caller, whose [`Driver::poll`] runs the world until something happens to the node. Work takes no time
+//! [`Task`]; others belong to the caller, whose [`Driver::poll`](crate::Driver::poll) runs the world until something happens to the node. Work takes no time
 //! and is accounted for ([`NodeOptions::cpu_per_event`]); what takes time are [`Link`]s, timers and frozen nodes.
 //!
 //! The network follows Linux where programs can see it: accept queues, send and receive buffers, half-closes, resets of what was closed

@@ -1,7 +1,7 @@
 //! Change points over runs: how often one is found that is not there, for the kinds of noise that runs have, and how often one that
 //! is. Everything is simulated from seeds, in logarithms, as histories are.
 //!
-//! `cargo test -p weir-stats --test it divisive:: -- --ignored --nocapture` prints the tables of `docs/history.md`.
+//! `cargo test -p weir-stats --test it divisive:: -- --ignored --nocapture` prints the tables of `bench/EVIDENCE.md`.
 
 use crate::common::normals;
 use rand::{Rng, SeedableRng};

@@ -29,7 +29,7 @@ fn all(client: &mut KeyValueClient, asks: &[Ask<'_>], right: &[Answer]) -> Resul
     let wrong = answers.iter().zip(right).filter(|(found, right)| found != right).count();
     match answers.iter().zip(right).find_map(|(found, right)| judge(found, right).err()) {
         None => Ok(()),
-        Some(cell) => Err(cell.with(format!("{wrong} of {} answers are not right", asks.len()))),
+        Some(cell) => Err(cell.with(format!("{wrong} of {} responses are wrong", asks.len()))),
     }
 }
 
@@ -59,7 +59,7 @@ pub fn malformed(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let mut before = open(bed)?;
     set(&mut before, key, value)?;
     let cell = match open(bed)?.send_malformed() {
-        Ok(text) => Cell { says: "error".to_owned(), ..Cell::yes() }.with(format!("it answers: {text}")),
+        Ok(text) => Cell { says: "error".to_owned(), ..Cell::yes() }.with(format!("it returns: {text}")),
         Err(failure @ (RequestError::Closed | RequestError::Reset | RequestError::Cut)) => {
             Cell { says: word(&failure).to_owned(), ..Cell::yes() }
         }
@@ -99,7 +99,7 @@ mod tests {
                 true => assert_eq!(cell, Cell::yes()),
                 false => {
                     assert_eq!(cell.verdict, Verdict::No, "{cell:?}");
-                    assert!(cell.note.is_some_and(|note| note.contains("of 16 answers are not right")));
+                    assert!(cell.note.is_some_and(|note| note.contains("of 16 responses are wrong")));
                 }
             }
             // An answer that belongs to another request.

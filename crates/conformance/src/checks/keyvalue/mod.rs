@@ -37,7 +37,7 @@ fn judge(found: &Answer, right: &Answer) -> Result<(), Cell> {
         return Ok(());
     }
     Err(match found {
-        Answer::Error(text) => Cell::no("error").with(format!("it answers: {text}")),
+        Answer::Error(text) => Cell::no("error").with(format!("it returns: {text}")),
         Answer::Value(value) => Cell::no("wrong value").with(format!("{} bytes", value.len())),
         Answer::Absent => Cell::no("absent"),
         Answer::Exists => Cell::no("exists"),

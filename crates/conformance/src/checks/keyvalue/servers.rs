@@ -17,7 +17,7 @@ pub fn replicated(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         Ok(Some(1..)) => Cell::yes(),
         Ok(Some(0)) => Cell::no("no replica"),
         Ok(None) => Cell::absent("its protocol cannot ask for it"),
-        Err(RequestError::Answer(text)) => Cell::no("refuses").with(format!("it answers: {text}")),
+        Err(RequestError::Answer(text)) => Cell::no("refuses").with(format!("it returns: {text}")),
         Err(failure) => Cell::failure(&failure),
     })
 }
@@ -48,7 +48,7 @@ pub fn spread(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let used = after.addresses.iter().filter(|one| one.requests > 0).count();
     let cell = match used {
         _ if used == bed.origins() && copies => {
-            Cell::reading("").with("it keeps copies: several origins are asked for one request")
+            Cell::reading("").with("it keeps copies: it asks several origins for one request")
         }
         _ if used == bed.origins() => Cell::reading(""),
         1 => Cell::no("").with("all go to one origin"),
@@ -85,13 +85,13 @@ fn asked_without(bed: &dyn Testbed, ask: Ask<'_>, timeout: Duration) -> Result<C
     let answer = KeyValueClient::open(&bed.product(), bed.protocol(), timeout).and_then(|mut client| client.ask(ask));
     match answer {
         Ok(Answer::Error(text)) => {
-            Ok(Cell::reading(format!("error in {}", about(begun.elapsed()))).with(format!("it answers: {text}")))
+            Ok(Cell::reading(format!("error in {}", about(begun.elapsed()))).with(format!("it returns: {text}")))
         }
         Ok(Answer::Value(_)) => Err(Cell::odd("answers by itself").with("a value is read without an origin")),
         Ok(Answer::Absent) => Err(Cell::no("says absent").with("a key of which nobody knows")),
         Ok(Answer::Done | Answer::Exists) => Err(Cell::no("says done").with("a write that nobody has")),
         Err(failure @ (RequestError::Closed | RequestError::Reset)) => {
-            Err(Cell::odd(word(&failure)).with("no error is answered"))
+            Err(Cell::odd(word(&failure)).with("no error is returned"))
         }
         Err(failure) => Err(Cell::failure(&failure)),
     }

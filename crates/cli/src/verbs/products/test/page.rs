@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use weir_conformance::{CHECKS, Check, Kind, Verdict};
+use weir_conformance::{CHECKS, Kind, Verdict};
 use weir_model::text::{human_bytes, wrapped};
 use weir_report::tables::markdown::escape;
 
@@ -10,7 +10,7 @@ use super::matrix::{self, words};
 use super::record::{Machine, Named, Record};
 
 /// Columns of the text in the file.
-const WIDTH: usize = 118;
+const WIDTH: usize = 140;
 
 /// The whole page.
 pub fn page(record: &Record) -> String {
@@ -23,9 +23,9 @@ pub fn page(record: &Record) -> String {
 fn write_page(record: &Record, page: &mut String) -> std::fmt::Result {
     writeln!(page, "# What the products do\n")?;
     let how = "Made by `weir products test --profile all --write docs/products.md`, and not to be edited. Each product runs between \
-               weir's own client, which controls every byte it sends, and weir's origin, or alone where it holds the data itself, told to use one worker and free to run on \
-               every CPU. A star says that there is more to read under *Details*. Times, memory and cores are one reading each, rounded, \
-               of this run: they say what kind of product it is, not which is better; for that there is `weir run`.";
+               weir's own client, which controls every byte, and weir's origin, or alone if it holds the data. It is configured for one \
+               worker and may run on every CPU. `weir products test --checks` prints the question of each row; a star marks more words \
+               under *Details*. Times, memory and cores are one rounded reading each, to show the kind of product: to rank, use `weir run`.";
     writeln!(page, "{}\n", wrapped(how, WIDTH, 0))?;
     let machine = format!("weir {}, {}, on {}.", record.weir, date(&record.started), place(&record.machine));
     writeln!(page, "{}\n", wrapped(&machine, WIDTH, 0))?;
@@ -46,7 +46,8 @@ fn write_page(record: &Record, page: &mut String) -> std::fmt::Result {
         }
         details(&of, page)?;
     }
-    questions(record, page)
+    page.truncate(page.trim_end().len() + 1);
+    Ok(())
 }
 
 fn date(started: &str) -> &str {
@@ -141,23 +142,12 @@ fn details(of: &[&Named], page: &mut String) -> std::fmt::Result {
         }
         if !notes.is_empty() {
             let items: Vec<String> =
-                notes.iter().map(|(text, titles)| format!("**{}**, {text}.", escape(&titles.join(", ")))).collect();
-            let item = format!("- {} - {}", check.title, items.join(" "));
+                notes.iter().map(|(text, titles)| format!("{}, {text}.", escape(&titles.join(", ")))).collect();
+            let item = format!("- **{}**. {}", check.title, items.join(" "));
             writeln!(page, "{}", wrapped(&item, WIDTH, 2))?;
         }
     }
     writeln!(page)
-}
-
-fn questions(record: &Record, page: &mut String) -> std::fmt::Result {
-    writeln!(page, "## What was asked\n")?;
-    let is_theirs =
-        |check: &Check| record.tested.iter().flat_map(|named| &named.tested.kinds).any(|kind| kind.has(check));
-    for check in record.checks.iter().filter(|check| is_theirs(check)) {
-        let item = format!("- **{}** (`--only {}`): {}", check.title, check.name, check.asks);
-        writeln!(page, "{}", wrapped(&item, WIDTH, 2))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -175,8 +165,8 @@ mod tests {
         at("| | one | two | three |\n|---|---|---|---|\n");
         at("| GET | yes | yes, closes\\* | no start |");
         at("| | five |\n|---|---|\n| Set and get | yes |\n| Origins gone | - |\n");
-        at("- Pipelined requests - **");
-        at("1 of 3: after 1 of 3 answers it closes.");
+        at("- **Pipelined requests**. ");
+        at("1 of 3: after 1 of 3 responses it closes.");
         at("refuses \\| pipes");
         at("| Four | - | not installed (four is not in PATH) |");
         at("2026-01-02");
@@ -185,16 +175,6 @@ mod tests {
         assert_eq!(from("own /home/somebody/bin/two"), "a binary of one's own");
         assert!(page.lines().all(|line| line.starts_with('|') || line.chars().count() <= WIDTH), "{page}");
         assert!(!page.contains("\n\n\n"));
-    }
-
-    #[test]
-    fn only_what_a_product_could_be_asked_is_explained() {
-        let mut record = example();
-        record.checks = CHECKS.iter().collect();
-        let both = |page: &str| ["get", "kv-get"].map(|check| page.contains(&format!("(`--only {check}`)")));
-        assert_eq!(both(&page(&record)), [true, false]);
-        record.tested = vec![store()];
-        assert_eq!(both(&page(&record)), [false, true]);
     }
 
     #[test]

@@ -88,7 +88,7 @@ mod tests {
             results(&record.tested[0].tested),
             [
                 "  yes      GET",
-                "  no       Pipelined requests: 1 of 3 (after 1 of 3 answers it closes)",
+                "  no       Pipelined requests: 1 of 3 (after 1 of 3 responses it closes)",
                 "  figures  Memory, idle 8.0 MiB",
             ]
         );

@@ -140,7 +140,7 @@ pub fn example() -> Record {
     record.started = "2026-01-02T10:15:00Z".into();
     let one = vec![
         ("get", cell(Verdict::Yes, "yes", None)),
-        ("pipelined", cell(Verdict::No, "1 of 3", Some("after 1 of 3 answers it closes"))),
+        ("pipelined", cell(Verdict::No, "1 of 3", Some("after 1 of 3 responses it closes"))),
         ("memory-idle", cell(Verdict::Reading, "8.0 MiB", None)),
         ("h3", cell(Verdict::Absent, "-", None)),
     ];
