@@ -13,7 +13,9 @@
 //! - [`product`](../weir_product/index.html): a product's configuration, start, readiness, end
 //! - [`host`](../weir_host/index.html): processes and files of a host
 //! - [`vitals`](../weir_vitals/index.html): CPU, memory and sockets as the kernel counts them
+//! - [`search`](../weir_search/index.html): the search for the highest rate
 //! - [`load`](../weir_load/index.html): the load generator
+//! - [`requests`](../weir_requests/index.html): readers of files with requests
 //! - [`origin`](../weir_origin/index.html): the server behind the proxy
 //! - [`net`](../weir_net/index.html): the I/O drivers
 //! - [`wire`](../weir_wire/index.html): protocols as sans-IO state machines
