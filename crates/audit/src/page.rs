@@ -42,17 +42,12 @@ fn the_page_has_every_check() {
     let mut page = HEAD.to_owned();
     let mut shown = 0;
     for (kind, title) in KINDS {
-        page.push_str(&format!("\n## {title}\n"));
+        page.push_str(&format!("\n## {title}\n\n"));
         for check in file["check"].iter().filter(|check| check.kind == kind) {
             shown += 1;
             let names: Vec<String> = check.names.iter().map(|name| format!("`{name}`")).collect();
-            page.push_str(&format!("\n**{}** sees {}.\n\n", names.join(", "), check.sees));
-            let lines = [
-                ("Threshold", &check.threshold),
-                ("Why that", &check.source),
-                ("Remedy", &check.remedy),
-                ("Cannot see", &check.blind),
-            ];
+            page.push_str(&format!("- **{}** sees {}.\n", names.join(", "), check.sees));
+            let lines = [("Threshold", &check.threshold), ("Reason", &check.source), ("Blind spot", &check.blind)];
             for (title, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
                 page.push_str(&format!("  - {title}: {text}.\n"));
             }

@@ -38,7 +38,7 @@ mod tests {
     fn yes_no_and_odd() {
         assert_eq!(cell_of("get", &mut FakeTestbed::good()), Cell::yes());
         let status = cell_of("get", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(503, "", b"<b>not</b> now")))));
-        assert_eq!((status.says.as_str(), status.note.as_deref()), ("503", Some("it answers 503: not now")));
+        assert_eq!((status.says.as_str(), status.note.as_deref()), ("503", Some("it returns 503: not now")));
         assert_eq!(says(FakeTestbed::but(|_| Some(Reply::Keep(answer(200, "", b"short"))))), "wrong body");
         assert_eq!(says(FakeTestbed::but(|asked| Some(Reply::Close(origin(asked))))), "closes", "without a word of it");
         assert_eq!(says(FakeTestbed::but(|asked| Some(closing(asked)))), "yes, closes");

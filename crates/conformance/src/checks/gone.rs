@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(cell.note.as_deref(), Some("what it has cached it serves all the same"));
         assert_eq!(cell_of("origin-gone", &mut without(|_| Some(Reply::Close(Vec::new())))).says, "closes");
         let cell = cell_of("origin-gone", &mut without(|_| None));
-        assert_eq!((cell.says.as_str(), cell.verdict), ("200", crate::Verdict::Odd), "it answers by itself");
+        assert_eq!((cell.says.as_str(), cell.verdict), ("200", crate::Verdict::Odd), "it responds by itself");
         let mut hangs = without(|_| Some(Reply::Silence));
         hangs.stop_origin();
         assert_eq!(either(asked_without(&mut hangs, Duration::from_millis(200))).says, "hangs");

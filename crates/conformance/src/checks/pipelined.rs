@@ -41,7 +41,7 @@ mod tests {
     fn yes_no_and_odd() {
         assert_eq!(cell_of("pipelined", &mut FakeTestbed::good()), Cell::yes());
         let one = cell_of("pipelined", &mut FakeTestbed::but(|asked| Some(Reply::Close(origin(asked)))));
-        assert_eq!((one.says.as_str(), one.note.as_deref()), ("1 of 3", Some("after 1 of 3 answers it closes")));
+        assert_eq!((one.says.as_str(), one.note.as_deref()), ("1 of 3", Some("after 1 of 3 responses it closes")));
         let turned = |asked: &Received| {
             let target = format!("/bytes/{}", 3 - asked.nth);
             Some(Reply::Keep(origin(&Received { target, ..asked.clone() })))

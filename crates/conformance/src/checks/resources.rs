@@ -115,7 +115,7 @@ mod tests {
         };
         assert_eq!(cell(0.97, 0), Cell::reading("1.0"));
         assert_eq!((cell(1.42, 0).says.as_str(), cell(1.42, 0).verdict), ("1.4", Verdict::Odd));
-        assert_eq!(cell(0.5, 3).note.as_deref(), Some("3 requests without a right answer"));
+        assert_eq!(cell(0.5, 3).note.as_deref(), Some("3 requests failed"));
         assert_eq!(cell_of("cores", &mut FakeTestbed::good()).verdict, Verdict::Unknown);
     }
 }

@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(says("kv-get", answer(Answer::Error("it is busy".into()))), ["error"; 3]);
         assert_eq!(says("kv-get", on(Set, Does::Close)), ["closes"; 3]);
         let cell = cell_of("kv-get", &mut but(PROTOCOLS[0], answer(Answer::Error("it is busy".into()))));
-        assert_eq!(cell.note.as_deref(), Some("it answers: it is busy; at a set"));
+        assert_eq!(cell.note.as_deref(), Some("it returns: it is busy; at a set"));
     }
 
     #[test]
