@@ -1,6 +1,8 @@
 //! The verbs that measure, and the flags that only they share: they need Linux. `args` has them in its table, and `main` calls them.
 
+use std::ops::RangeBounds;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -9,7 +11,7 @@ use weir_host::stop::Stop;
 use weir_model::Filter;
 use weir_model::filter::FilterKey;
 use weir_model::load::DriverChoice;
-use weir_model::units::CpuList;
+use weir_model::units::{CpuList, HumanDuration};
 use weir_product::catalogue::Catalogue;
 
 use super::parse_filter;
@@ -144,6 +146,18 @@ impl Select {
     /// Whether a load is asked for by name.
     pub fn names_loads(&self) -> bool {
         self.only.iter().any(|filter| filter.key == FilterKey::Load)
+    }
+}
+
+/// Reads a length of time from a range. `wanted` says which.
+pub fn parse_time(
+    range: impl RangeBounds<Duration> + Clone,
+    wanted: &'static str,
+) -> impl Fn(&str) -> Result<Duration, String> + Clone {
+    move |text| match text.parse() {
+        Ok(HumanDuration(time)) if range.contains(&time) => Ok(time),
+        Ok(_) => Err(wrong_value(format!("{text} is no such length"), wanted)),
+        Err(error) => Err(error.to_string()),
     }
 }
 

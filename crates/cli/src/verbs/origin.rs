@@ -10,10 +10,11 @@ use weir_model::load::{DriverChoice, MOST_ORIGIN_HEADERS, NAME_HEADER, RandomDur
 use weir_model::protocol::Protocol;
 use weir_origin::{Faults, Options, Origin, ResponseOptions, tls};
 
-use crate::args::{choice, driver_values, parse_count, parse_cpus, parse_header, parse_header_name, stop_on_signal};
+use crate::args::{
+    choice, driver_values, parse_count, parse_cpus, parse_header, parse_header_name, parse_time, stop_on_signal,
+};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use weir_model::text::{count, counted};
-use weir_model::units::HumanDuration;
 
 /// Flags of `weir origin`.
 #[derive(Debug, clap::Args)]
@@ -250,9 +251,7 @@ fn read(flag: &str, path: &Path) -> Result<Vec<u8>, Failure> {
 
 /// At least as long as a look at all connections may cost.
 fn parse_idle(text: &str) -> Result<Duration, String> {
-    let wanted = "a time of at least 10ms, such as 60s";
-    let HumanDuration(time) = text.parse().map_err(|e| wrong_value(e, wanted))?;
-    if time < Duration::from_millis(10) { Err(wrong_value(text, wanted)) } else { Ok(time) }
+    parse_time(Duration::from_millis(10).., "a time of at least 10ms, such as 60s")(text)
 }
 
 /// An address, or a name that has one, and a port, with or without a scheme. A store and a server of a key-value protocol

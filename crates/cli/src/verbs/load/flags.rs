@@ -7,14 +7,13 @@ use clap::ValueEnum;
 use weir_model::coding::Coding;
 use weir_model::condition::Condition;
 use weir_model::keyvalue::{KeyChoice, Mix, ValueSize};
-use weir_model::load::{DriverChoice, NAME_HEADER, ProxyVersion, RandomDuration, Step, TlsVersion};
+use weir_model::load::{DriverChoice, FeedOrder, NAME_HEADER, ProxyVersion, RandomDuration, Step, TlsVersion};
 use weir_model::protocol::Application;
 use weir_model::suite::Arrivals;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
 
 use super::flag_values::{self as parse, ConnectTo, Speed};
-use super::recorded::UrlsFormat;
-use super::request::FeedOrderArg;
+use super::recorded::{Kind, URLS_FORMATS};
 use crate::args::{choice, driver_values, parse_count, parse_cpus, parse_header, parse_header_name};
 use crate::telemetry::TelemetryArgs;
 
@@ -115,9 +114,6 @@ pub struct RequestFlags {
     /// Body of every request: TEXT, @FILE or @- (stdin).
     #[arg(long, short = 'b', value_name = "TEXT", group = "a_body", value_parser = parse::body)]
     pub body: Option<std::vec::Vec<u8>>,
-    /// Body of every request, from a file.
-    #[arg(long, value_name = "FILE", group = "a_body", value_parser = parse::content, hide_short_help = true)]
-    pub body_file: Option<std::vec::Vec<u8>>,
     /// Generate a body of this size, such as 11268 or 16KiB.
     #[arg(long, value_name = "BYTES", group = "a_body", value_parser = parse::generated, hide_short_help = true)]
     pub body_size: Option<std::vec::Vec<u8>>,
@@ -126,8 +122,8 @@ pub struct RequestFlags {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub urls: Option<PathBuf>,
     /// Format of the file of --urls or --replay [default: by its content].
-    #[arg(long, value_enum, value_name = "FORMAT", hide_short_help = true)]
-    pub urls_format: Option<UrlsFormat>,
+    #[arg(long, value_name = "FORMAT", value_parser = choice(&URLS_FORMATS), hide_short_help = true)]
+    pub urls_format: Option<Kind>,
     /// Send only the recorded requests to this host, with it as their Host [default: the URL's, or the only host recorded].
     #[arg(long, value_name = "HOST", hide_short_help = true)]
     pub urls_host: Option<String>,
@@ -141,15 +137,8 @@ pub struct RequestFlags {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub feed: Option<PathBuf>,
     /// Which row a request takes.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "ORDER",
-        default_value = "sequential",
-        requires = "feed",
-        hide_short_help = true
-    )]
-    pub feed_order: FeedOrderArg,
+    #[arg(long, value_name = "ORDER", value_parser = choice(&FEED_ORDERS), default_value = "sequential", requires = "feed", hide_short_help = true)]
+    pub feed_order: fn(u64) -> FeedOrder,
     /// Accept answers in this content coding: gzip. Coded answers are checked when they are decoded.
     #[arg(long, value_name = "CODING", value_parser = choice(&CODINGS), hide_short_help = true)]
     pub accept_encoding: Option<Coding>,
@@ -158,6 +147,12 @@ pub struct RequestFlags {
     #[arg(long, value_name = "HEADER", num_args = 0..=1, require_equals = true, default_missing_value = NAME_HEADER, value_parser = parse_header_name, hide_short_help = true)]
     pub request_ids: Option<String>,
 }
+
+/// Which row a request takes, by --seed.
+const FEED_ORDERS: [(&str, &str, fn(u64) -> FeedOrder); 2] = [
+    ("sequential", "One row after the other, over and over", |_| FeedOrder::Sequential),
+    ("random", "Any row, by --seed", FeedOrder::Random),
+];
 
 const CODINGS: [(&str, &str, Coding); 1] = [("gzip", "RFC 1952", Coding::Gzip)];
 

@@ -78,7 +78,6 @@ fn of_http(args: &Args) -> Option<(&'static str, &'static str)> {
         ("--method", request.method.is_some(), "--ops"),
         ("--header", !request.header.is_empty(), ""),
         ("--body", request.body.is_some(), "--value"),
-        ("--body-file", request.body_file.is_some(), "--value"),
         ("--body-size", request.body_size.is_some(), "--value"),
         ("--urls", request.urls.is_some(), ""),
         ("--weight", !request.weight.is_empty(), "--ops"),

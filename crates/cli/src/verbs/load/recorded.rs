@@ -97,7 +97,7 @@ struct File {
 
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub enum Kind {
     Recording(Format),
     /// Vegeta's.
     Targets,
@@ -115,7 +115,7 @@ impl File {
             return Err(Failure::wrong(flag, found, "at most 1 GiB: a part of it"));
         }
         let bytes = std::fs::read(path).map_err(|e| wrong(e.to_string()))?;
-        let kind = args.request.urls_format.map_or_else(|| Kind::of(&bytes), Kind::from);
+        let kind = args.request.urls_format.unwrap_or_else(|| Kind::of(&bytes));
         Ok(File { name, bytes, kind })
     }
 
@@ -138,41 +138,25 @@ impl Kind {
     }
 }
 
-impl From<UrlsFormat> for Kind {
-    fn from(format: UrlsFormat) -> Kind {
-        match format {
-            UrlsFormat::List => Kind::List,
-            UrlsFormat::Vegeta => Kind::Targets,
-            UrlsFormat::Har => Kind::Recording(Format::Har),
-            UrlsFormat::Combined => Kind::Recording(Format::Combined),
-            UrlsFormat::Haproxy => Kind::Recording(Format::Haproxy),
-            UrlsFormat::Envoy => Kind::Recording(Format::Envoy),
-            UrlsFormat::Elb => Kind::Recording(Format::Elb),
-            UrlsFormat::Json => Kind::Recording(Format::Json),
-        }
-    }
-}
-
 /// Formats of `--urls-format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum UrlsFormat {
-    /// A URL a line, as siege and h2load have them, or a time a line
-    List,
-    /// Vegeta's targets, HTTP or JSON format
-    Vegeta,
-    /// HTTP Archive
-    Har,
-    /// Access log of nginx, Apache or Traefik: common or combined, also with virtual hosts
-    Combined,
-    /// HAProxy's HTTP log
-    Haproxy,
-    /// Access log of Envoy or Istio in its default format
-    Envoy,
-    /// Access log of AWS's load balancers
-    Elb,
-    /// Access log with a JSON object a line, as of Caddy, Traefik, Envoy and nginx
-    Json,
-}
+pub const URLS_FORMATS: [(&str, &str, Kind); 8] = [
+    ("list", "A URL a line, as siege and h2load have them, or a time a line", Kind::List),
+    ("vegeta", "Vegeta's targets, HTTP or JSON format", Kind::Targets),
+    ("har", "HTTP Archive", Kind::Recording(Format::Har)),
+    (
+        "combined",
+        "Access log of nginx, Apache or Traefik: common or combined, also with virtual hosts",
+        Kind::Recording(Format::Combined),
+    ),
+    ("haproxy", "HAProxy's HTTP log", Kind::Recording(Format::Haproxy)),
+    ("envoy", "Access log of Envoy or Istio in its default format", Kind::Recording(Format::Envoy)),
+    ("elb", "Access log of AWS's load balancers", Kind::Recording(Format::Elb)),
+    (
+        "json",
+        "Access log with a JSON object a line, as of Caddy, Traefik, Envoy and nginx",
+        Kind::Recording(Format::Json),
+    ),
+];
 
 /// The requests of a recording: by their frequency, or with `speed` at their times.
 fn recording(args: &Args, file: &File, format: Format, speed: Option<f64>) -> Result<Source, Failure> {

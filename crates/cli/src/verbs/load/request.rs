@@ -3,7 +3,7 @@
 
 use weir_load::feed;
 use weir_load::template::Template;
-use weir_model::load::{Endpoint, Feed, FeedOrder, RequestSpec, Target};
+use weir_model::load::{Endpoint, Feed, RequestSpec, Target};
 use weir_model::suite::{Expect, Request};
 
 use super::flag_values::ConnectTo;
@@ -29,8 +29,7 @@ pub struct Mix {
 /// What is wrong in a flag, and names that cannot be resolved.
 pub fn mix(args: &Args, lines: &[UrlLine], feed: Option<&Feed>) -> Result<Mix, Failure> {
     let (flags, answers) = (&args.request, &args.answers);
-    let body =
-        flags.body.as_ref().or(flags.body_file.as_ref()).or(flags.body_size.as_ref()).cloned().unwrap_or_default();
+    let body = flags.body.as_ref().or(flags.body_size.as_ref()).cloned().unwrap_or_default();
     let expect = Expect {
         status: answers.expect_status,
         size: answers.expect_size.map(|size| size.0),
@@ -95,19 +94,7 @@ pub fn feed(args: &Args) -> Result<Option<Feed>, Failure> {
         return Err(Failure::wrong("--feed", format!("{name} has {size} bytes"), "at most 256 MiB"));
     }
     let feed = feed::parse(&name, &std::fs::read(path).map_err(unread)?).map_err(Failure::input)?;
-    Ok(Some(feed.in_order(match args.request.feed_order {
-        FeedOrderArg::Sequential => FeedOrder::Sequential,
-        FeedOrderArg::Random => FeedOrder::Random(args.load.seed),
-    })))
-}
-
-/// Orders of `--feed-order`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum FeedOrderArg {
-    /// One row after the other, over and over
-    Sequential,
-    /// Any row, by --seed
-    Random,
+    Ok(Some(feed.in_order((args.request.feed_order)(args.load.seed))))
 }
 
 impl Mix {

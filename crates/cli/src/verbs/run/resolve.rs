@@ -20,6 +20,7 @@ use weir_product::catalogue::Catalogue;
 use super::{available, budget};
 use crate::args::{Select, choice, parse_count};
 use crate::exit::Failure;
+use crate::verbs::products::Demand;
 
 /// The flags that decide what is run.
 #[derive(Debug, Clone, clap::Args)]
@@ -151,6 +152,11 @@ impl ResolvedSuite {
         let suite = recorded_suite(folder, catalogue)?;
         let (products, skipped) = (products_of(&suite, catalogue)?, recorded_skipped(folder));
         Ok(ResolvedSuite { suite, scaled: Vec::new(), skipped, products, lenient: false })
+    }
+
+    /// Which of its products have to be installed.
+    pub fn demand(&self) -> Demand {
+        if self.lenient { Demand::ForRun } else { Demand::All }
     }
 
     /// How long it takes.

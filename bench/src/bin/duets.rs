@@ -1,6 +1,6 @@
 //! How often a duet is wrong, and what it finds: thousands of duets drawn from the pairs of recorded ones. `bench/duets` calls it.
 //!
-//! `cargo run --release -p weir-lab --example duets -- [--difference 3%] [--same] FOLDER... [--dearer FOLDER...]` prints the recorded
+//! `cargo run --release -p weir-bench --bin duets -- [--difference 3%] [--same] FOLDER... [--dearer FOLDER...]` prints the recorded
 //! duets, and then what duets of 2, 5 and 10 minutes would have said, drawn from those of one program with itself: as recorded, and
 //! with B made dearer by calculation.
 //!
