@@ -4,11 +4,10 @@
 // Elsewhere nobody needs all that the verbs share.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
-#[macro_use]
-mod out;
+#[macro_use(output, remark)]
+extern crate weir_load_cli;
 
 mod args;
-mod exit;
 mod verbs;
 
 // What only the verbs that measure need.
@@ -19,9 +18,11 @@ mod ask;
 #[cfg(target_os = "linux")]
 mod library;
 #[cfg(target_os = "linux")]
-mod progress;
+mod run_metrics;
+
+use weir_load_cli::{exit, out};
 #[cfg(target_os = "linux")]
-mod telemetry;
+use weir_load_cli::{progress, telemetry};
 
 fn main() -> std::process::ExitCode {
     args::full_files_are_errors();

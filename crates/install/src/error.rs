@@ -98,7 +98,7 @@ impl InstallError {
         move |error| InstallError::Io { path, error }
     }
 
-    /// Whether the product is not there or cannot be used, and nothing else is wrong.
+    /// True if the product is not there or cannot be used, and nothing else is wrong.
     pub fn is_missing(&self) -> bool {
         matches!(self, InstallError::Unusable { .. } | InstallError::Chosen { .. })
     }

@@ -1,7 +1,7 @@
 //! Finds, plans and installs products by the same calls on this machine and on another one, whose agent carries them out by [`serve`].
 //!
-//! Both sides are the same program, so that a name is the same product. What comes from a library of the user's is brought to the other
-//! machine first. This module does not know whether anybody was asked.
+//! Both sides are the same program, so that a name is the same product. Products of a user's library are brought to the other machine
+//! first. This module does not know the user's consent.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,17 +22,17 @@ use crate::{
     use_binary,
 };
 
-/// What a machine has of some products.
+/// The products on a machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inventory {
-    /// What is installed, by product name.
+    /// Installed products by name.
     pub here: BTreeMap<String, Installed>,
-    /// What is not, by name, each with the reason in one line.
+    /// Missing products by name, each with the reason in one line.
     pub missing: BTreeMap<String, String>,
 }
 
 impl Inventory {
-    /// Of these products, with what came of each.
+    /// Makes an inventory from one result for each product.
     fn of(products: &[&Product], results: impl IntoIterator<Item = Result<Installed, InstallError>>) -> Inventory {
         let mut inventory = Inventory::default();
         products.iter().zip(results).for_each(|(product, result)| inventory.add(product, result));
@@ -49,7 +49,7 @@ impl Inventory {
         }
     }
 
-    /// What is installed, if nothing is missing.
+    /// Returns the installed products, if none is missing.
     ///
     /// # Errors
     /// The first product that is missing, and why.
@@ -64,7 +64,7 @@ impl Inventory {
 /// A step as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedStep {
-    /// What it does, in a line.
+    /// The action, in a line.
     pub text: String,
     /// Packages of the distribution that it installs.
     pub packages: Vec<String>,
@@ -82,7 +82,7 @@ pub trait Installer {
     /// The machine's name, if it is another one.
     fn host(&self) -> Option<&str>;
 
-    /// What is there of products that have a program.
+    /// Looks for products that have a program.
     ///
     /// # Errors
     /// When the host is lost.
@@ -265,7 +265,7 @@ impl Installer for RemoteInstaller<'_> {
     }
 }
 
-/// What a call is about.
+/// The products and options of a call.
 #[derive(Debug, Deserialize)]
 pub struct Request {
     /// Names of products.
@@ -273,7 +273,7 @@ pub struct Request {
     /// Folders on the host, as `--library` has them.
     #[serde(default)]
     pub libraries: Vec<PathBuf>,
-    /// Of `use`: the user's own binary.
+    /// For `use`: the user's own binary.
     #[serde(default)]
     binary: PathBuf,
     /// Of `plan` and `install`.
@@ -281,9 +281,13 @@ pub struct Request {
     want: Want,
 }
 
-/// Carries out a call on the machine that it is about. `list` says which versions are there, by product name, and looks no further. `find`
-/// says what is there. `plan` lists what has to be done. `install` does it, tells what it does, and says what is there. `use` takes a
-/// binary of the user's that is there.
+/// Carries out a call on its machine:
+///
+/// - `list` returns versions by product name, and looks no further.
+/// - `find` returns the inventory.
+/// - `plan` returns the steps.
+/// - `install` takes them, reports each, and returns the inventory.
+/// - `use` takes a binary of the user's on this machine.
 ///
 /// # Errors
 /// What is wrong with the request or with weir's own folder.
@@ -310,9 +314,10 @@ pub fn serve(
             serde_json::to_value(Inventory::of(&products, chosen))
         }
         _ => {
-            let mut notify = |news: Progress<'_>| match news {
-                Progress::Action(line) => progress(line.into()),
-                _ => {}
+            let mut notify = |news: Progress<'_>| {
+                if let Progress::Action(line) = news {
+                    progress(line.into());
+                }
             };
             // An agent that is to stop ends as a process, and what a build started with it.
             let stop = Stop::new();

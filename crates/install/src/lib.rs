@@ -1,7 +1,7 @@
 //! Installing products: finding them, planning what is missing, and installing it.
 //!
-//! There are three entry points. [`find`] looks for a product and never changes anything. [`plan`] returns what is to be done as
-//! [`Step`]s that can be shown to the user. [`run_step`] runs one of them. An [`Installer`] does the three for a product, here or on another
+//! There are three entry points: [`find`] looks for a product and never changes anything; [`plan`] returns [`Step`]s that can be shown
+//! to the user; and [`run_step`] runs one of them. An [`Installer`] does the three for a product, here or on another
 //! machine. Only the user's choice ([`Using`]) is remembered, and which libraries weir may run programs of ([`agreed`]). The state is
 //! what is on the disk, so an interrupted install is simply repeated.
 //!

@@ -41,11 +41,11 @@ impl fmt::Display for Step {
     }
 }
 
-/// What is wanted of products.
+/// The versions that are wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Want {
-    /// That they are there, in any version that is acceptable.
+    /// Any acceptable version.
     #[default]
     Present,
     /// The same, and nothing but weir's own folder changes: no packages of the distribution.
@@ -115,7 +115,7 @@ impl Step {
     }
 }
 
-/// Plans products one after another. What is known of this machine is asked once.
+/// Plans products one after another. It looks at this machine once.
 struct Planner<'h> {
     home: &'h Home,
     want: Want,
@@ -123,11 +123,11 @@ struct Planner<'h> {
     pip: OnceCell<bool>,
 }
 
-/// What one source needs to install a product.
+/// Needs of one source that installs a product.
 struct SourcePlan {
-    /// What it needs of the distribution.
+    /// Packages of the distribution.
     packages: Vec<String>,
-    /// What is then to be done, in this order.
+    /// Further actions, in this order.
     steps: Vec<Step>,
 }
 
@@ -135,7 +135,7 @@ struct SourcePlan {
 type Planned = Result<SourcePlan, Option<String>>;
 
 impl Planner<'_> {
-    /// What has to be done for one product; `None` when it is here, and no newer one that is wanted is named before it.
+    /// The plan for one product; `None` when it is here, and no newer one that is wanted is named before it.
     fn pinned(&self, product: &Product) -> Result<Option<SourcePlan>, InstallError> {
         if using::chosen_program(product, self.home)?.is_some() {
             return Ok(None);
@@ -188,7 +188,7 @@ impl Planner<'_> {
     fn source_plan(&self, product: &Product, install: &Install) -> Planned {
         let place = match self.want {
             Want::Latest => None,
-            // What is there and was found wanting would be installed as it is.
+            // A version that is there and was refused would only be installed again.
             _ if locate(product, install, self.home).is_ok() => return Err(None),
             _ => place::of(product, install, self.home)?,
         };

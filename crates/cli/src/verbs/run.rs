@@ -34,7 +34,8 @@ use crate::ask;
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use crate::library::catalogue;
 use crate::progress::minutes;
-use crate::telemetry::{Telemetry, TelemetryArgs, run::RunMetrics};
+use crate::run_metrics::RunMetrics;
+use crate::telemetry::{Telemetry, TelemetryArgs};
 use crate::verbs::products::Order;
 use crate::verbs::topology::{self, TopologyArgs};
 

@@ -96,12 +96,8 @@ impl RunningTrial<'_> {
         let (addr, protocol) = (self.target, self.trial.spec.workload.protocol);
         let server = Server { addr, protocol, timeout: request_timeout(self.trial.spec.load) };
         self.started.requester.expiry(keys, server).map_err(|error| {
-            Failure::at(
-                "expiry",
-                format!("a key with a time to live: {error}"),
-                "",
-                "see what the product says in its log",
-            )
+            let found = format!("a key with a time to live: {error}");
+            Failure::at("expiry", found, "", "see what the product says in its log")
         })
     }
 

@@ -150,7 +150,7 @@ impl TrialSpec<'_> {
 /// A trial that is carried out.
 #[derive(Debug, Clone, Copy)]
 pub struct Trial<'a> {
-    /// What it shares with the others of the run.
+    /// The parts that all trials of the run share.
     pub context: &'a TrialContext,
     /// What it asks.
     pub spec: &'a TrialSpec<'a>,

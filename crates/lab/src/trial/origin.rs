@@ -151,12 +151,9 @@ fn certified(context: &TrialContext, host: &Arc<dyn Host>, folder: &Path) -> Res
 fn write_response(trial: &Trial<'_>, workload: &Workload, own: Server, files: &Path) -> Result<(), Failure> {
     let request = &workload.request;
     let cannot = |why: &str| {
-        Failure::at(
-            "origin",
-            format!("the workload {} cannot be served from a file: {why}", workload.name),
-            format!("{} {}", request.method, request.path),
-            "leave the workload out (--only), or take weir's own origin (no --origin)",
-        )
+        let found = format!("the workload {} cannot be served from a file: {why}", workload.name);
+        let remedy = "leave the workload out (--only), or take weir's own origin (no --origin)";
+        Failure::at("origin", found, format!("{} {}", request.method, request.path), remedy)
     };
     if request.method != "GET" || !request.body.is_empty() {
         return Err(cannot("only GET without a body can"));
@@ -203,12 +200,10 @@ impl RunningOrigin {
         match &mut self.kind {
             OriginKind::Own(own) => match own.iter().find(|one| !one.process.alive()) {
                 None => Ok(()),
-                Some(gone) => Err(Failure::at(
-                    "load",
-                    "the origin went away in mid-trial",
-                    gone.process.last_lines(),
-                    "see origin.log in the trial's folder; the kernel's log shows an OOM kill",
-                )),
+                Some(gone) => {
+                    let remedy = "see origin.log in the trial's folder; the kernel's log shows an OOM kill";
+                    Err(Failure::at("load", "the origin went away in mid-trial", gone.process.last_lines(), remedy))
+                }
             },
             OriginKind::Product { running, .. } => running.still_runs("load"),
             OriginKind::Absent => Ok(()),
@@ -224,12 +219,8 @@ impl RunningOrigin {
         let mut all: Option<OriginCounters> = None;
         for OwnOrigin { process, .. } in own {
             let counters = process.counters().map_err(|e| {
-                Failure::at(
-                    "settle",
-                    format!("the origin's counters cannot be read: {e}"),
-                    process.last_lines(),
-                    "see origin.log in the trial's folder",
-                )
+                let found = format!("the origin's counters cannot be read: {e}");
+                Failure::at("settle", found, process.last_lines(), "see origin.log in the trial's folder")
             })?;
             let address = process.addrs.first().map(ToString::to_string).unwrap_or_default();
             let counters = if several { counters.of_address(address) } else { counters };

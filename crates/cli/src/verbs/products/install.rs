@@ -63,14 +63,14 @@ fn all(catalogue: &Catalogue, home: &Home, consent: Consent, json: bool) -> Verb
 pub enum Demand {
     /// All: a product that cannot be installed is an error.
     All,
-    /// Those that can be installed.
+    /// Only products that can be installed.
     Possible,
     /// The same, without a question where only weir's own folder changes. Packages of the system need a yes. Without it, products come in
     /// ways that need none, and those that have no such way are not installed.
     ForRun,
 }
 
-/// What is asked for, and what weir may do for it.
+/// Names the products, the versions of them, and the actions that weir may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Order<'a> {
     /// The user's folders of products.
@@ -194,7 +194,7 @@ fn packages_for(installer: &dyn Installer, products: &[&Product]) -> BTreeMap<St
     products.iter().filter_map(packages).collect()
 }
 
-/// Whether packages may be installed for these products. Where nobody can be asked, they may not, and standard error says so.
+/// Asks whether packages may be installed. Without a terminal they may not, and standard error says so.
 fn may_install_packages(wanting: &BTreeMap<String, String>) -> Result<bool, Failure> {
     let names: Vec<&str> = wanting.keys().map(String::as_str).collect();
     let packages = unique(wanting.values().flat_map(|packages| packages.split(' ')));

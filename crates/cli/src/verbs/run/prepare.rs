@@ -1,5 +1,5 @@
-//! What has to be there before a run or a duet can begin: hosts that are reached, products of the right versions, CPUs, room on the disk.
-//! It does not know what is measured.
+//! Prepares a run or a duet: reaches hosts, installs products of the right versions, finds CPUs and room on the disk. It does not know
+//! the measurement.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -43,7 +43,7 @@ pub fn call<T: DeserializeOwned>(
     serde_json::from_value(host.call(name, argument, progress).map_err(failed)?).map_err(Failure::missing)
 }
 
-/// What the doctors of other machines say, each finding with its host's name.
+/// Findings of the doctors on other machines, each with its host's name.
 ///
 /// # Errors
 /// When a host is lost.

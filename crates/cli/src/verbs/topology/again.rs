@@ -184,7 +184,7 @@ impl Reached {
     }
 }
 
-/// Whether a product is what it was.
+/// True if a product is what it was.
 fn check_same(product: &Product, was: &Installed, is: &Installed, host: &str) -> Result<(), String> {
     if (&is.binary, &is.sha256) == (&was.binary, &was.sha256) {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use weir_model::load::{ErrorKind, LoadResult};
 
-use crate::verbs::load::format::Outcome;
+use crate::load::format::Outcome;
 use weir_model::text::{fixed_us, full_rate};
 
 /// A worker that is busier than this was itself the limit: answers wait for the client.
@@ -145,7 +145,7 @@ mod tests {
     use weir_model::suite::{Arrivals, LoadKind};
 
     use super::*;
-    use crate::verbs::load::sample::{self, Sample};
+    use crate::load::sample::{self, Sample};
 
     fn said(sample: &Sample) -> String {
         let lines = limit(sample.outcome());

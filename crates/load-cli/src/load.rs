@@ -11,7 +11,7 @@ mod recorded;
 mod remarks;
 mod request;
 #[cfg(test)]
-pub mod sample;
+pub(crate) mod sample;
 mod spec;
 mod summary;
 mod tls;
@@ -29,8 +29,8 @@ use weir_model::load::{ErrorKind, LoadResult, LoadSpec};
 
 pub use self::flags::Args;
 use self::format::Outcome;
-use crate::args::stop_on_signal;
 use crate::exit::{Exit, Failure, VerbResult};
+use crate::process::stop_on_signal;
 use crate::telemetry::{Telemetry, load::LoadMetrics};
 
 /// Runs it.

@@ -6,8 +6,8 @@ use weir_load::{Detail, Progress};
 use weir_model::load::{LONGEST_S, LoadSecond, LoadSpec, OfferedRate, Quantiles};
 use weir_model::suite::LoadKind;
 
+use crate::load::describe::{describe, keyvalue, percentiles, protocol};
 use crate::progress::minutes_s;
-use crate::verbs::load::describe::{describe, keyvalue, percentiles, protocol};
 use weir_model::text::{count, counted, fixed_us, full_rate};
 
 /// Kinds of error that are named; the rest are added up.
@@ -232,7 +232,7 @@ mod tests {
     use weir_model::load::ErrorKind;
 
     use super::*;
-    use crate::verbs::load::sample;
+    use crate::load::sample;
 
     fn kept(name: &str, frame: &[String]) {
         sample::kept(name, &format!("{}\n", frame.join("\n")));

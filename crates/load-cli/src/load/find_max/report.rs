@@ -3,8 +3,8 @@
 use weir_model::condition::{Condition, ConditionMetric};
 use weir_model::load::{LoadSpec, Probe, ProbeKind, SearchEnd, SearchLimit, SearchResult};
 
+use crate::load::describe::threads;
 use crate::progress::minutes_s;
-use crate::verbs::load::describe::threads;
 use weir_model::text::{counted, fixed_us, full_rate};
 
 /// Above the rows of trials.
@@ -137,7 +137,7 @@ mod tests {
     use weir_model::load::{SEARCH_SCHEMA, SearchOptions};
 
     use super::*;
-    use crate::verbs::load::sample;
+    use crate::load::sample;
 
     fn probe(kind: ProbeKind, offered: Option<f64>, met: Option<bool>) -> Probe {
         Probe {

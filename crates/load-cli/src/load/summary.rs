@@ -336,7 +336,7 @@ mod tests {
     use weir_model::load::{HeaderSamples, LoadProtocol, NameCounts};
 
     use super::*;
-    use crate::verbs::load::sample::{self, kept};
+    use crate::load::sample::{self, kept};
 
     #[test]
     fn summaries_are_as_kept_and_fit_the_screen() {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::family::{Family, Kind, Value};
 
-/// What the answer to a scrape is called.
+/// Content type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The text of all families.
@@ -19,7 +19,7 @@ pub fn text(families: &[Family]) -> String {
 }
 
 fn write_family(out: &mut String, family: &Family) -> std::fmt::Result {
-    // What is counted in braces has no unit in its name.
+    // Units in braces, which are counts of things, are not part of the name.
     let unit = match family.unit {
         "s" => "seconds",
         "By" => "bytes",

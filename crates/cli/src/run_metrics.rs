@@ -1,13 +1,12 @@
-//! The metrics of a run, from the events that its progress shows. Published by `verbs::run`. The lab hears of each second's
+//! The metrics of a run, from the events that its progress shows. The lab hears of each second's
 //! percentiles and not of its distribution, so there is no histogram; seconds of warm-up are counted, too.
 
 use std::collections::BTreeMap;
 
 use weir_lab::run::{Observer, RunEvent};
+use weir_load_cli::telemetry::Telemetry;
+use weir_load_cli::telemetry::family::{Attributes, Family, Kind, family};
 use weir_model::record::CaseId;
-
-use super::Telemetry;
-use super::family::{Attributes, Family, Kind, family};
 
 /// Watches a run, publishes its metrics, and passes every event on.
 #[derive(Debug)]
@@ -117,16 +116,15 @@ fn named(case: &CaseId) -> Attributes {
 }
 
 #[cfg(test)]
-pub mod tests {
-    use weir_model::load::LoadSecond;
+mod tests {
+    use weir_load_cli::telemetry::exposition;
+    use weir_model::load::{LoadResult, LoadSecond};
     use weir_model::record::Measurement;
 
     use super::*;
-    use crate::telemetry::exposition;
-    use crate::verbs::load::sample;
 
     /// The metrics of a run in its second trial.
-    pub fn families() -> Vec<Family> {
+    fn families() -> Vec<Family> {
         let case = |product: &str| CaseId {
             product: product.into(),
             profile: "tuned".into(),
@@ -154,12 +152,11 @@ pub mod tests {
 
     #[test]
     fn a_run_that_is_over_has_neither_a_rate_nor_time_left() {
-        let sample = sample::plain();
         let mut state = State { planned: 2, before: 1, left_s: 3.0, ..State::default() };
         let record = serde_json::json!({
             "schema": 1, "trial": 2, "block": 1, "started": "", "took_s": 1.0, "verdict": "valid", "cores": 1,
             "case": { "product": "direct", "profile": "tuned", "workload": "tiny", "load": "capacity" },
-            "load": sample.result, "usage": [], "findings": [],
+            "load": LoadResult::default(), "usage": [], "findings": [],
         });
         let measurement: Measurement = serde_json::from_value(record).expect("a record");
         state.case = Some(measurement.case.clone());
@@ -172,6 +169,36 @@ pub mod tests {
 
     #[test]
     fn the_text_is_as_kept() {
-        sample::kept("metrics-run", &exposition::text(&families()));
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words/metrics-run.txt");
+        let text = exposition::text(&families());
+        if std::env::var_os("WEIR_BLESS").is_some() {
+            std::fs::write(&path, &text).expect("written");
+        }
+        assert_eq!(text, std::fs::read_to_string(&path).expect("kept"), "WEIR_BLESS=1 writes it anew");
+    }
+
+    #[test]
+    fn every_name_of_the_dashboard_is_exported() {
+        let dashboard = include_str!("../../../examples/grafana/weir.json");
+        let json: serde_json::Value = serde_json::from_str(dashboard).expect("JSON");
+        let panels = json["panels"].as_array().expect("panels");
+        let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+        let queries: Vec<&str> = targets.filter_map(|target| target["expr"].as_str()).collect();
+        let name = regex::Regex::new(r"\b(?:http|db|weir)_[a-z_]+").expect("a pattern");
+        let used: Vec<&str> =
+            queries.iter().flat_map(|query| name.find_iter(query)).map(|found| found.as_str()).collect();
+        // The texts of the tests of both.
+        let exported = [
+            include_str!("../../../tests/words/metrics-load.txt"),
+            include_str!("../../../tests/words/metrics-run.txt"),
+        ];
+        let exported = exported.concat();
+        assert!(used.len() >= 8 && queries.len() >= panels.len().min(6), "{queries:?}");
+        for name in used {
+            // A metric's, or that of a label.
+            let is_metric = |line: &str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']));
+            let is_exported = exported.lines().any(is_metric) || exported.contains(&format!("{name}=\""));
+            assert!(is_exported, "{name} is not exported:\n{exported}");
+        }
     }
 }

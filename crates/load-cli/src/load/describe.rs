@@ -118,7 +118,7 @@ fn spacing(arrivals: Arrivals) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::load::sample;
+    use crate::load::sample;
 
     #[test]
     fn what_is_out_of_the_ordinary_is_named() {

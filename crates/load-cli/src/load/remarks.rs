@@ -42,7 +42,7 @@ pub fn remarks(outcome: Outcome<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::load::sample;
+    use crate::load::sample;
 
     #[test]
     fn responses_that_are_never_what_was_asked_for_are_remarked_on() {

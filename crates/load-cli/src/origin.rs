@@ -10,15 +10,14 @@ use weir_model::load::{DriverChoice, MOST_ORIGIN_HEADERS, NAME_HEADER, RandomDur
 use weir_model::protocol::Protocol;
 use weir_origin::{Faults, Options, Origin, ResponseOptions, tls};
 
-use crate::args::{
-    choice, driver_values, parse_count, parse_cpus, parse_header, parse_header_name, parse_time, stop_on_signal,
-};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
+use crate::process::{parse_cpus, stop_on_signal};
+use crate::values::{choice, driver_values, parse_count, parse_header, parse_header_name, parse_time};
 use weir_model::text::{count, counted};
 
 /// Flags of `weir origin`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = include_str!("../../help/origin.txt"))]
+#[command(after_help = include_str!("../help/origin.txt"))]
 pub struct Args {
     /// Address and port to listen on, with a scheme for other protocols than HTTP (redis://, memcached://, juno-store://); port 0
     /// means a free one. Several make a pool. [default: 127.0.0.1:9000, with --unix a free port]

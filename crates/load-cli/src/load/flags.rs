@@ -14,33 +14,34 @@ use weir_model::units::{ByteCount, HumanDuration, Rate};
 
 use super::flag_values::{self as parse, ConnectTo, Speed};
 use super::recorded::{Kind, URLS_FORMATS};
-use crate::args::{choice, driver_values, parse_count, parse_cpus, parse_header, parse_header_name};
+use crate::process::parse_cpus;
 use crate::telemetry::TelemetryArgs;
+use crate::values::{choice, driver_values, parse_count, parse_header, parse_header_name};
 
 /// Flags of `weir load`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = include_str!("../../../help/load-short.txt"), after_long_help = include_str!("../../../help/load.txt"), override_usage = "weir load [OPTIONS] <URL>...\n       weir load [OPTIONS] --urls <FILE> [URL]")]
+#[command(after_help = include_str!("../../help/load-short.txt"), after_long_help = include_str!("../../help/load.txt"), override_usage = "weir load [OPTIONS] <URL>...\n       weir load [OPTIONS] --urls <FILE> [URL]")]
 pub struct Args {
     /// http[s]://host[:port][/path][?query]; several are requested in turn. Key-value servers:
     /// redis[s]://[[user]:password@]host[:port], juno[s]://host[:port], memcached[s]://host[:port].
     #[arg(value_name = "URL", required_unless_present = "urls", hide_short_help = true)]
     pub url: Vec<String>,
     #[command(flatten)]
-    pub load: LoadFlags,
+    pub(super) load: LoadFlags,
     #[command(flatten)]
-    pub request: RequestFlags,
+    pub(super) request: RequestFlags,
     #[command(flatten)]
-    pub keyvalue: KeyValueFlags,
+    pub(super) keyvalue: KeyValueFlags,
     #[command(flatten)]
-    pub answers: AnswerFlags,
+    pub(super) answers: AnswerFlags,
     #[command(flatten)]
-    pub connections: ConnectionFlags,
+    pub(super) connections: ConnectionFlags,
     #[command(flatten)]
-    pub tls: TlsFlags,
+    pub(super) tls: TlsFlags,
     #[command(flatten)]
-    pub output: OutputFlags,
+    pub(super) output: OutputFlags,
     #[command(flatten)]
-    pub telemetry: TelemetryArgs,
+    pub(super) telemetry: TelemetryArgs,
 }
 
 /// How requests arrive.
@@ -138,7 +139,7 @@ pub struct RequestFlags {
     pub feed: Option<PathBuf>,
     /// Which row a request takes.
     #[arg(long, value_name = "ORDER", value_parser = choice(&FEED_ORDERS), default_value = "sequential", requires = "feed", hide_short_help = true)]
-    pub feed_order: fn(u64) -> FeedOrder,
+    pub feed_order: FeedOrderOf,
     /// Accept answers in this content coding: gzip. Coded answers are checked when they are decoded.
     #[arg(long, value_name = "CODING", value_parser = choice(&CODINGS), hide_short_help = true)]
     pub accept_encoding: Option<Coding>,
@@ -148,8 +149,10 @@ pub struct RequestFlags {
     pub request_ids: Option<String>,
 }
 
-/// Which row a request takes, by --seed.
-const FEED_ORDERS: [(&str, &str, fn(u64) -> FeedOrder); 2] = [
+/// The order of the rows of a feed, by --seed.
+type FeedOrderOf = fn(u64) -> FeedOrder;
+
+const FEED_ORDERS: [(&str, &str, FeedOrderOf); 2] = [
     ("sequential", "One row after the other, over and over", |_| FeedOrder::Sequential),
     ("random", "Any row, by --seed", FeedOrder::Random),
 ];

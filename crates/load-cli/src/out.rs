@@ -36,12 +36,14 @@ fn write_line(to: &mut impl Write, line: Arguments<'_>) -> std::io::Result<()> {
 }
 
 /// `println!` for results: returns early with a [`Failure`] when standard output cannot be written.
+#[macro_export]
 macro_rules! output {
-    () => { output!("") };
+    () => { $crate::output!("") };
     ($($words:tt)*) => { $crate::out::result(format_args!($($words)*))? };
 }
 
 /// `eprintln!` that a closed standard error does not break.
+#[macro_export]
 macro_rules! remark {
     ($($words:tt)*) => { $crate::out::remark(format_args!($($words)*)) };
 }

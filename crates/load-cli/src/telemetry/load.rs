@@ -106,15 +106,15 @@ fn named(spec: &LoadSpec) -> (&'static str, Attributes) {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use std::collections::BTreeMap;
 
     use weir_load::Detail;
     use weir_model::load::LoadSecond;
 
     use super::*;
+    use crate::load::sample;
     use crate::telemetry::{Shared, exposition};
-    use crate::verbs::load::sample;
 
     /// The metrics of the sample load after its last second.
     pub fn families() -> Vec<Family> {

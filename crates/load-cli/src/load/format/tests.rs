@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use weir_model::load::LoadProtocol;
 
 use super::*;
-use crate::verbs::load::sample::{self, Sample, kept};
+use crate::load::sample::{self, Sample, kept};
 
 /// The text without conditions.
 fn text(format: FormatArg, outcome: Outcome<'_>) -> String {
@@ -103,10 +103,10 @@ fn key_value_tables_have_the_shape_of_the_tools_own() {
     // Behind the original's columns is one of ours.
     let columns = |line: &str| line.chars().take(158).collect::<String>();
     let ours: String = ours.lines().map(|line| columns(line) + "\n").collect();
-    let real = include_str!("../../../../../../tests/words/peers/junoload.txt");
+    let real = include_str!("../../../../../tests/words/peers/junoload.txt");
     assert_eq!(shapes(&ours, "FINAL"), shapes(real, "FINAL"));
     let ours = text(FormatArg::Memtier, sets_and_gets().outcome());
-    let real = include_str!("../../../../../../tests/words/peers/memtier.txt");
+    let real = include_str!("../../../../../tests/words/peers/memtier.txt");
     // weir has no bytes of each operation.
     let shapes = |text: &str| shapes(&text.replace(" --- ", " 0 ").replace(" --- ", " 0 "), "ALL STATS");
     assert_eq!(shapes(&ours), shapes(real));
@@ -255,7 +255,7 @@ fn differing(format: FormatArg, real: &str) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn vegetas_fields_are_its_own_but_for_those_that_weir_lacks() {
-    let real = include_str!("../../../../../../tests/words/peers/vegeta.json");
+    let real = include_str!("../../../../../tests/words/peers/vegeta.json");
     let lacks = [".bytes_out", ".bytes_out.mean", ".bytes_out.total", ".end", ".wait"];
     assert_eq!(differing(FormatArg::Vegeta, real), (vec![], lacks.map(str::to_owned).to_vec()));
     let read = json(FormatArg::Vegeta, &sample::failing());
@@ -269,7 +269,7 @@ fn vegetas_fields_are_its_own_but_for_those_that_weir_lacks() {
 #[test]
 fn scripts_read_k6() {
     // weir has the field of the script's own check under its own name, and the 99.9th percentile, which k6 has when asked.
-    let (more, _) = differing(FormatArg::K6, include_str!("../../../../../../tests/words/peers/k6.json"));
+    let (more, _) = differing(FormatArg::K6, include_str!("../../../../../tests/words/peers/k6.json"));
     let own = |field: &String| !field.contains("the answer is right") && !field.ends_with("p(99.9)");
     assert_eq!(more.into_iter().filter(own).collect::<Vec<_>>(), Vec::<String>::new());
     let read = json(FormatArg::K6, &sample::failing());
