@@ -40,13 +40,13 @@ fn write_family(out: &mut String, family: &Family) -> std::fmt::Result {
         let labels = labels.map(|(label, value)| format!("{}=\"{}\"", label.replace('.', "_"), escaped(value)));
         let labels = labels.collect::<Vec<_>>().join(",");
         match &series.value {
-            Value::Number(value) => writeln!(out, "{name}{end}{{{labels}}} {value:?}")?,
+            Value::Number(value) => writeln!(out, "{name}{end}{{{labels}}} {}", number(*value))?,
             Value::Distribution { bounds, counts, sum } => {
                 let count: u64 = counts.iter().sum();
-                writeln!(out, "{name}_sum{{{labels}}} {sum:?}\n{name}_count{{{labels}}} {count}")?;
+                writeln!(out, "{name}_sum{{{labels}}} {}\n{name}_count{{{labels}}} {count}", number(*sum))?;
                 let comma = if labels.is_empty() { "" } else { "," };
                 let mut below = 0;
-                for (bound, n) in bounds.iter().map(f64::to_string).chain(["+Inf".to_owned()]).zip(counts) {
+                for (bound, n) in bounds.iter().map(|bound| number(*bound)).chain(["+Inf".to_owned()]).zip(counts) {
                     below += n;
                     writeln!(out, "{name}_bucket{{le=\"{bound}\"{comma}{labels}}} {below}")?;
                 }
@@ -54,6 +54,11 @@ fn write_family(out: &mut String, family: &Family) -> std::fmt::Result {
         }
     }
     Ok(())
+}
+
+/// A number that a reader of the format knows for a floating one: whole numbers end in `.0`.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.1}") } else { value.to_string() }
 }
 
 /// A label's value as the format wants it between quotes.
