@@ -1,5 +1,5 @@
-//! The programs behind `weir load` and `weir origin`: flags, live view, summary, metrics for other programs; and what all verbs have
-//! in common: exit statuses, output, progress, readers of flag values.
+//! The programs behind `weir load` and `weir origin`: flags, live view, summary, metrics for other programs. All verbs also share its
+//! exit statuses, output, progress and readers of flag values.
 //!
 //! This crate does not know how a load is made or served, nor what a run or a product is.
 

@@ -1,4 +1,4 @@
-//! What flags and signals say of this process: the CPUs that it may use, and when it is to stop.
+//! Reads the CPUs of this process from a flag, and the request to stop from signals.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use weir_host::stop::Stop;
@@ -31,7 +31,7 @@ pub fn stop_on_signal() -> Result<Stop, Failure> {
     Ok(stop)
 }
 
-/// Whether the process ignores a signal, by the mask that the kernel shows.
+/// True if the process ignores a signal, by the mask that the kernel shows.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
