@@ -1,6 +1,6 @@
 //! `weir run`: runs a suite. Called by `main`.
 
-mod available;
+pub mod available;
 pub mod budget;
 mod document;
 mod dry_run;
@@ -13,6 +13,7 @@ mod versions;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use available::Availability;
 use document::Repeated;
 use prepare::Conditions;
 use progress::{RunProgress, Show};
@@ -113,7 +114,7 @@ pub fn main(args: &Args) -> VerbResult {
         Some(folder) => ResolvedSuite::recorded(folder, catalogue),
         None => {
             let cores = topology::has_cpus_of_this_machine(&topology).then_some(placement.proxy.len());
-            ResolvedSuite::resolve(&args.request, cores, catalogue)
+            ResolvedSuite::resolve(&args.request, cores, catalogue, &mut Availability::new())
         }
     };
     let mut resolved = resolve(&catalogue)?;

@@ -14,17 +14,26 @@ use weir_product::catalogue::Catalogue;
 use super::resolve::ResolvedSuite;
 use crate::exit::Failure;
 
+/// Why products cannot be installed on this machine, by name; `None`: they can. It is found out once for each, because apt is slow.
+pub type Availability = BTreeMap<String, Option<String>>;
+
 /// Keeps the entries whose product is or can be installed, and returns the others.
 ///
 /// # Errors
 /// When an entry's product does not exist.
-pub fn keep_available(suite: &mut Suite, catalogue: &Catalogue, home: &Home) -> Result<Vec<Skipped>, Failure> {
+pub fn keep_available(
+    suite: &mut Suite,
+    catalogue: &Catalogue,
+    known: &mut Availability,
+) -> Result<Vec<Skipped>, Failure> {
+    let home = Home::from_env().map_err(Failure::input)?;
     let mut skipped = Vec::new();
     let mut names: Vec<String> = suite.entries.iter().map(|entry| entry.product.clone()).collect();
     names.dedup();
     for name in names {
         let product = catalogue.product(&name, "--products").map_err(Failure::input)?;
-        if let Some(why) = why_unavailable(product, home) {
+        let why = known.entry(name.clone()).or_insert_with(|| why_unavailable(product, &home));
+        if let Some(why) = why.clone() {
             suite.entries.retain(|entry| entry.product != name);
             skipped.push(absent(name, why));
         }
