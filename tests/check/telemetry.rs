@@ -1,5 +1,5 @@
 //! Live metrics of a real load and a real run: scraped while it goes on, written to a file, and pushed to a collector. The numbers are
-//! those of the result. What the texts look like is in `crates/cli/src/telemetry`.
+//! those of the result. `crates/load-cli/src/telemetry` tests the texts.
 
 use crate::common;
 use std::collections::BTreeMap;

@@ -142,7 +142,7 @@ fn products_are_named_only_in_examples_of_the_help_and_of_error_messages() {
         .filter(|name| !root().join("crates/wire/src").join(name).is_dir())
         .collect();
     let mut found = Vec::new();
-    for name in crates().iter().filter(|name| *name != "cli") {
+    for name in crates().iter().filter(|name| !["cli", "load-cli"].contains(&name.as_str())) {
         let files = rust_files(&format!("crates/{name}/src"));
         let examples = Path::new("crates/model/src/file");
         for file in files.iter().filter(|file| !is_test(file) && !file.starts_with(examples)) {
@@ -184,9 +184,10 @@ fn a_check_of_products_is_a_file_and_its_lines_in_the_table() {
 
 #[test]
 fn every_help_text_belongs_to_a_verb_or_a_topic() {
-    let sources: String = rust_files("crates/cli/src").iter().map(|file| code(file)).collect();
-    for folder in ["crates/cli/help", "crates/cli/help/topics"] {
-        for entry in fs::read_dir(root().join(folder)).expect("a folder") {
+    for (krate, folder) in [("cli", "help"), ("load-cli", "help"), ("load-cli", "help/topics")] {
+        let folder = format!("crates/{krate}/{folder}");
+        let sources: String = rust_files(&format!("crates/{krate}/src")).iter().map(|file| code(file)).collect();
+        for entry in fs::read_dir(root().join(&folder)).expect("a folder") {
             let name = entry.expect("an entry").file_name().into_string().expect("a name");
             assert!(!name.ends_with(".txt") || sources.contains(&format!("/{name}\"")), "{folder}/{name} is not used");
         }

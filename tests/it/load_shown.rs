@@ -228,7 +228,7 @@ fn every_flag_refuses_what_is_wrong() {
     refused(&["--warmup=-1s"], &["--warmup"]);
     refused(&["-m", "GE T"], &["GE T"]);
     refused(&["-H", "nonsense"], &["nonsense", "name: value"]);
-    refused(&["--body-file", "/no/such/file"], &["--body-file", "/no/such/file"]);
+    refused(&["--body", "@/no/such/file"], &["--body", "/no/such/file"]);
     refused(&["--body-size", "5kb"], &["unknown unit"]);
     refused(&["--weight", "1,2"], &["2 weights for 1 URL"]);
     refused(&["--weight", "0"], &["--weight"]);

@@ -29,7 +29,8 @@ struct Entry {
     threshold: String,
     #[serde(default)]
     source: String,
-    remedy: String,
+    #[serde(rename = "remedy")]
+    _remedy: String,
     #[serde(default)]
     blind: String,
     #[serde(default, rename = "provoked")]

@@ -9,10 +9,11 @@ use weir_model::product::{Library, Product, Program};
 use weir_model::text::{hanging, wrapped};
 use weir_product::catalogue::Catalogue;
 
+use crate::ask::{self, Consent};
 use crate::exit::Failure;
-use crate::{ask, out};
+use crate::out;
 
-/// Makes sure that weir may run these products, of which some may be unknown: asks for each of their libraries, unless `yes` answers.
+/// Makes sure that weir may run these products, of which some may be unknown: asks for each of their libraries, unless the user agreed beforehand.
 /// Whether there was any to ask for.
 ///
 /// # Errors
@@ -20,12 +21,12 @@ use crate::{ask, out};
 pub fn ensure<'n>(
     catalogue: &mut Catalogue,
     names: impl IntoIterator<Item = &'n String>,
-    yes: bool,
+    consent: Consent,
 ) -> Result<bool, Failure> {
     let libraries: BTreeSet<Library> =
         products(catalogue, names).filter_map(|product| product.unagreed.clone()).collect();
     for library in &libraries {
-        ask_for(library, catalogue, yes)?;
+        ask_for(library, catalogue, consent)?;
         catalogue.agree(|other| other.sha256 == library.sha256);
         let home = Home::from_env().map_err(Failure::input)?;
         if let Err(error) = agreed::remember(library, &home) {
@@ -58,7 +59,7 @@ fn products<'c, 'n>(
 }
 
 /// Shows what each product of a library names, and asks.
-fn ask_for(library: &Library, catalogue: &Catalogue, yes: bool) -> Result<(), Failure> {
+fn ask_for(library: &Library, catalogue: &Catalogue, consent: Consent) -> Result<(), Failure> {
     let folder = library.folder.display();
     remark!("weir will run what the library {folder} names, with your rights:");
     let of_library = |product: &&Product| product.unagreed.as_ref().is_some_and(|own| own.sha256 == library.sha256);
@@ -66,7 +67,7 @@ fn ask_for(library: &Library, catalogue: &Catalogue, yes: bool) -> Result<(), Fa
         let named = product.program().map(named).unwrap_or_default();
         remark!("{}", hanging(&format!("  - {}: ", product.name), &named.join(", "), out::WIDTH));
     }
-    ask::agreed("Run them?", &format!("the library {folder} names programs to run"), "nothing of it was run", yes)
+    ask::agreed("Run them?", &format!("the library {folder} names programs to run"), "nothing of it was run", consent)
 }
 
 /// The commands of a program, and what is built of it. All is escaped as in its file, so that it does not draw on the terminal.

@@ -9,17 +9,14 @@ mod measuring;
 #[path = "args/elsewhere.rs"]
 mod elsewhere;
 
-use std::ops::RangeInclusive;
-
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use weir_model::Filter;
-use weir_model::units::{Count, UnitError};
 
 pub use self::measuring::*;
-use crate::exit::{Exit, value_error, wrong_value};
+use crate::exit::{Exit, value_error};
 use crate::verbs;
+pub use weir_load_cli::values::{choice, parse_count};
 
 /// Benchmarks proxies, API gateways and load balancers, and checks that its numbers are true.
 #[derive(Debug, Parser)]
@@ -91,36 +88,6 @@ pub enum Verb {
     Completions(verbs::help::CompletionArgs),
     /// Print or write man pages
     Man(verbs::help::ManArgs),
-}
-
-/// Reads one of a few values: the name of each on the command line, what the help says of it, and the value.
-pub fn choice<T: Clone + Send + Sync + 'static>(
-    all: &'static [(&'static str, &'static str, T)],
-) -> impl TypedValueParser<Value = T> {
-    let names = all.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
-    PossibleValuesParser::new(names).try_map(|given| {
-        let chosen = all.iter().find(|(name, ..)| *name == given);
-        chosen.map(|(.., value)| value.clone()).ok_or("not one of the values")
-    })
-}
-
-/// Reads a whole number from a range, such as 1000, 20k or 1.5M.
-pub fn parse_count<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
-where
-    T: TryFrom<u64> + Into<u64> + Copy,
-{
-    let (least, most): (u64, u64) = ((*range.start()).into(), (*range.end()).into());
-    move |text| {
-        let wanted = match most {
-            ..10_000 => format!("a whole number from {least} to {most}"),
-            10_000..=1_000_000 => format!("a whole number from {least} to {most}, such as 1000 or 2k"),
-            _ => format!("a whole number of at least {least}, such as 1000, 20k or 1.5M"),
-        };
-        let Count(count) = text.parse().map_err(|error: UnitError| wrong_value(error.found, &wanted))?;
-        let found = if count < least { "is too few" } else { "is too many" };
-        let fits = T::try_from(count).ok().filter(|_| (least..=most).contains(&count));
-        fits.ok_or_else(|| wrong_value(format!("{text:?} {found}"), &wanted))
-    }
 }
 
 /// The flags that select a part of a recorded run.

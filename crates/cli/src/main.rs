@@ -13,6 +13,7 @@
 //! - [`product`](../weir_product/index.html): a product's configuration, start, readiness, end
 //! - [`host`](../weir_host/index.html): processes and files of a host
 //! - [`vitals`](../weir_vitals/index.html): CPU, memory and sockets as the kernel counts them
+//! - [`load-cli`](../weir_load_cli/index.html): `weir load` and `weir origin`
 //! - [`search`](../weir_search/index.html): the search for the highest rate
 //! - [`load`](../weir_load/index.html): the load generator
 //! - [`requests`](../weir_requests/index.html): readers of files with requests
@@ -27,11 +28,10 @@
 // Elsewhere nobody needs all that the verbs share.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
-#[macro_use]
-mod out;
+#[macro_use(output, remark)]
+extern crate weir_load_cli;
 
 mod args;
-mod exit;
 mod verbs;
 
 // What only the verbs that measure need.
@@ -42,9 +42,11 @@ mod ask;
 #[cfg(target_os = "linux")]
 mod library;
 #[cfg(target_os = "linux")]
-mod progress;
+mod run_metrics;
+
+use weir_load_cli::{exit, out};
 #[cfg(target_os = "linux")]
-mod telemetry;
+use weir_load_cli::{progress, telemetry};
 
 fn main() -> std::process::ExitCode {
     args::full_files_are_errors();

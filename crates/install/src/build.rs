@@ -18,7 +18,6 @@ use super::child::{self, words};
 use super::place::{self, InstallFolder};
 use super::toolchain::{self, Toolchain};
 use super::{InstallContext, InstallError, Latest, Notify, Progress, lookup, project, tools};
-use crate::home::Home;
 
 /// The longest builds take ten minutes on two cores; what takes this long hangs.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
@@ -75,26 +74,11 @@ fn unset(tool: BuildTool) -> &'static [&'static str] {
 }
 
 impl BuildStep {
-    /// The step for one of a product's sources, or why there is none; `None` when nothing is built.
-    pub(super) fn new(
-        product: &Product,
-        install: &Install,
-        home: &Home,
-        newest: bool,
-    ) -> Option<Result<BuildStep, String>> {
-        let Install::Build { tool, source, binary, features, rust, env, needs } = install else { return None };
-        let place = if newest { Ok(None) } else { place::of(product, install, home) };
-        Some(place.map(|place| BuildStep {
-            product: Box::new(product.clone()),
-            tool: *tool,
-            source: source.clone(),
-            binary: binary.clone(),
-            features: features.clone(),
-            rust: rust.clone(),
-            env: env.clone(),
-            needs: tools::needs(*tool, needs),
-            place,
-        }))
+    /// The step for one of a product's sources, which goes to `place`; `None` when nothing is built.
+    pub(super) fn new(product: &Product, install: &Install, place: Option<InstallFolder>) -> Option<BuildStep> {
+        let Install::Build { tool, source, binary, features, rust, env, needs } = install.clone() else { return None };
+        let needs = tools::needs(tool, &needs);
+        Some(BuildStep { product: Box::new(product.clone()), tool, source, binary, features, rust, env, needs, place })
     }
 
     /// Name of the product that wants it.

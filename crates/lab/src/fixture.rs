@@ -95,7 +95,6 @@ pub fn measured(trial: u32, product: &str, workload: &str, rate: f64) -> Measure
 
 /// An error row.
 pub fn failed(trial: u32, product: &str, workload: &str, stage: &str, message: &str) -> Measurement {
-    let error =
-        TrialError { stage: stage.into(), message: message.into(), evidence: "seen".into(), remedy: "mend".into() };
+    let error = TrialError::new(stage, message, "seen", "mend");
     Measurement { verdict: Verdict::Error, error: Some(error), load: None, ..measured(trial, product, workload, 0.0) }
 }

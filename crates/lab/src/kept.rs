@@ -85,23 +85,19 @@ impl KeptProduct {
             return;
         }
         let (case, trial) = (&measured.case, measured.trial);
-        let gone = match &measured.error {
-            Some(error) => format!("failed at \"{}\": {}", error.stage, error.message),
-            None => "was its last: product or origin ended by itself after it".to_owned(),
-        };
-        let (evidence, remedy) = measured.error.as_ref().map_or_else(
-            || ("the output of the trial that started it".to_owned(), "see why it ended".to_owned()),
-            |error| (error.evidence.clone(), error.remedy.clone()),
-        );
-        self.broken = Some(TrialError {
-            stage: "not-tried".to_owned(),
-            message: format!(
-                "{} was started once for {of} workloads, and trial {trial} ({}) {gone}",
-                case.product, case.workload
+        let (gone, evidence, remedy) = match &measured.error {
+            Some(TrialError { stage, message, evidence, remedy }) => {
+                (format!("failed at \"{stage}\": {message}"), evidence.as_str(), remedy.as_str())
+            }
+            None => (
+                "was its last: product or origin ended by itself after it".to_owned(),
+                "the output of the trial that started it",
+                "see why it ended",
             ),
-            evidence,
-            remedy,
-        });
+        };
+        let started = format!("{} was started once for {of} workloads", case.product);
+        let message = format!("{started}, and trial {trial} ({}) {gone}", case.workload);
+        self.broken = Some(TrialError::new("not-tried", message, evidence, remedy));
     }
 }
 

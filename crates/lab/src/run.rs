@@ -288,11 +288,10 @@ impl Run {
     /// What is watched of a trial's product, if it is served already.
     fn watched(&self, planned: &Planned) -> Result<Option<Watched>, TrialError> {
         let product = self.context.products.get(&planned.case.product).filter(|product| product.served().is_some());
-        let watched = product.map(|product| self.reach.watched(product)).transpose().map_err(|error| TrialError {
-            stage: "host".to_owned(),
-            message: format!("the pods of {} are not found", planned.case.product),
-            evidence: error.to_string(),
-            remedy: "correct `namespace` and `selector` of its [served], or leave both out".to_owned(),
+        let watched = product.map(|product| self.reach.watched(product)).transpose().map_err(|error| {
+            let message = format!("the pods of {} are not found", planned.case.product);
+            let remedy = "correct `namespace` and `selector` of its [served], or leave both out";
+            TrialError::new("host", message, error.to_string(), remedy)
         })?;
         Ok(watched.flatten())
     }
@@ -307,12 +306,8 @@ impl Run {
             after => {
                 let found =
                     after.map_or_else(|error| error.evidence, |after| format!("before {before:?}, after {after:?}"));
-                let error = TrialError {
-                    stage: "host".to_owned(),
-                    message: format!("the pods of {} changed in mid-trial", planned.case.product),
-                    evidence: found,
-                    remedy: "keep their number fixed while weir runs".to_owned(),
-                };
+                let message = format!("the pods of {} changed in mid-trial", planned.case.product);
+                let error = TrialError::new("host", message, found, "keep their number fixed while weir runs");
                 Measurement { verdict: Verdict::Error, error: Some(error), ..measured }
             }
         }

@@ -209,6 +209,19 @@ pub struct TrialError {
     pub remedy: String,
 }
 
+impl TrialError {
+    /// A failure of this stage, with evidence and remedy.
+    pub fn new(
+        stage: &str,
+        message: impl Into<String>,
+        evidence: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> TrialError {
+        let (message, evidence, remedy) = (message.into(), evidence.into(), remedy.into());
+        TrialError { stage: stage.to_owned(), message, evidence, remedy }
+    }
+}
+
 /// A place in the topology.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr,

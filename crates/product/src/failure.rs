@@ -25,11 +25,6 @@ impl Failure {
         evidence: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Failure {
-        Failure::Trial(TrialError {
-            stage: stage.to_owned(),
-            message: message.into(),
-            evidence: evidence.into(),
-            remedy: remedy.into(),
-        })
+        Failure::Trial(TrialError::new(stage, message, evidence, remedy))
     }
 }

@@ -1,8 +1,7 @@
 //! weir's own requests for readiness and verification. They are never part of a load. The trial, the
 //! verification and the conformance tests call it.
 //!
-//! They use the protocol of the load. On this machine's sockets, plain HTTP/1.1 uses another implementation (`ureq`), so that `weir-wire` does not
-//! judge itself. TLS and HTTP/2 use weir's own protocol code ([`crate::client`]), whose tests compare it with other
+//! They use the protocol of the load, by weir's own protocol code ([`crate::client`]), whose tests compare it with other
 //! implementations. There is one request at a time over a kept connection, with no threads and no async runtime.
 //!
 //! This module does not know what the responses are compared with.
@@ -13,9 +12,9 @@ use std::time::Duration;
 
 use weir_model::protocol::{Application, Protocol};
 use weir_model::suite::Request;
-use weir_wire::http1::{Framing, encode};
+use weir_wire::http1::encode;
 
-use crate::client::{Endpoint, Http1, Http2, LARGEST_BODY, RequestError, Response, Transport, WireProtocol};
+use crate::client::{Endpoint, Http1, Http2, RequestError, Response, Transport, WireProtocol};
 
 /// A client of one address.
 #[derive(Debug)]
@@ -24,8 +23,6 @@ pub struct Http {
     protocol: Protocol,
     /// For each request.
     timeout: Duration,
-    /// The client for plain HTTP/1.1, with its own pool of connections.
-    independent: Option<ureq::Agent>,
     kept: RefCell<Option<Connection>>,
 }
 
@@ -43,10 +40,8 @@ impl Http {
 
     /// A client for another protocol.
     pub fn with_protocol(addr: SocketAddr, timeout: Duration, wire_protocol: &WireProtocol) -> Http {
-        let protocol = wire_protocol.protocol;
-        let independent =
-            (protocol == Protocol::default() && wire_protocol.network.is_none()).then(|| independent(timeout));
-        Http { endpoint: wire_protocol.at(addr), protocol, timeout, independent, kept: RefCell::default() }
+        let (endpoint, protocol) = (wire_protocol.at(addr), wire_protocol.protocol);
+        Http { endpoint, protocol, timeout, kept: RefCell::default() }
     }
 
     /// Sends one request of a workload.
@@ -54,9 +49,6 @@ impl Http {
     /// # Errors
     /// What went wrong, in words.
     pub fn send(&self, request: &Request) -> Result<Response, String> {
-        if let Some(agent) = &self.independent {
-            return ask_independently(agent, self.endpoint.addr, request);
-        }
         let clock = self.endpoint.network.clock();
         let until = clock.now().plus(self.timeout);
         if let Some(mut kept) = self.kept.take() {
@@ -136,37 +128,6 @@ fn written(request: &Request, authority: &str) -> Result<Vec<u8>, RequestError> 
     encode::request(&mut bytes, &request.method, &request.path, &headers, &request.body)
         .map_err(|e| RequestError::Unreachable(format!("the request cannot be sent: {e}")))?;
     Ok(bytes)
-}
-
-fn independent(timeout: Duration) -> ureq::Agent {
-    let config = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .max_redirects(0)
-        // The environment's proxy settings must not come between weir and what it measures.
-        .proxy(None)
-        .timeout_global(Some(timeout))
-        .user_agent("weir-lab")
-        .build();
-    ureq::Agent::new_with_config(config)
-}
-
-fn ask_independently(agent: &ureq::Agent, addr: SocketAddr, request: &Request) -> Result<Response, String> {
-    let mut builder =
-        ureq::http::Request::builder().method(request.method.as_str()).uri(format!("http://{addr}{}", request.path));
-    for (name, value) in &request.headers {
-        builder = builder.header(name, value);
-    }
-    let request = builder.body(request.body.as_slice()).map_err(|e| e.to_string())?;
-    let mut received = agent.run(request).map_err(|e| e.to_string())?;
-    let version = match received.version() {
-        ureq::http::Version::HTTP_10 => "HTTP/1.0",
-        ureq::http::Version::HTTP_11 => "HTTP/1.1",
-        _ => "another version of HTTP",
-    };
-    let headers = received.headers().iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
-    let response = Response::new(version, received.status().as_u16(), headers, Framing::None);
-    let body = received.body_mut().with_config().limit(LARGEST_BODY as u64);
-    Ok(Response { body: body.read_to_vec().map_err(|e| e.to_string())?, ..response })
 }
 
 #[cfg(test)]

@@ -115,57 +115,40 @@ pub struct LaunchSpec<'a> {
 ///
 /// # Errors
 /// Which step failed, and why.
-pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop: &Stop) -> Result<Running, Failure> {
-    let LaunchSpec {
-        profile,
-        folder,
-        elsewhere,
-        listen,
-        others,
-        origins,
-        cpus,
-        connections,
-        protocol,
-        streams,
-        targets,
-        faults,
-    } = spec;
+pub fn launch(launcher: &Launcher, product: &Product, wanted: LaunchSpec<'_>, stop: &Stop) -> Result<Running, Failure> {
+    let LaunchSpec { listen, protocol, .. } = wanted;
     let installed = launcher.installed.get(&product.name).ok_or_else(|| {
-        Failure::at(
-            "start",
-            format!("{} is not installed", product.title),
-            "",
-            format!("weir products install {}", product.name),
-        )
+        let remedy = format!("weir products install {}", product.name);
+        Failure::at("start", format!("{} is not installed", product.title), "", remedy)
     })?;
     let ProductKind::Proxy(program) = &product.kind else {
         return Err(Failure::at("start", format!("{} is no program", product.title), "", "choose a proxy"));
     };
     let (host, binary) = (Arc::clone(&launcher.host), installed.binary.clone());
-    let front = Place { host, binary, folder, cpus: cpus.to_vec() };
-    let place_of = |part: &Part| elsewhere.get(&part.name).unwrap_or(&front);
+    let front = Place { host, binary, folder: wanted.folder, cpus: wanted.cpus.to_vec() };
+    let place_of = |part: &Part| wanted.elsewhere.get(&part.name).unwrap_or(&front);
     let places: Vec<&Place> = program.parts.iter().map(place_of).collect();
     let cpu_sets = cpu_sets(program, &places);
-    let taken: Vec<SocketAddr> =
-        others.iter().map(|(_, addr)| *addr).chain(origins.iter().copied()).chain([listen]).collect();
+    let others = wanted.others.iter().map(|(_, addr)| *addr);
+    let taken: Vec<SocketAddr> = others.chain(wanted.origins.iter().copied()).chain([listen]).collect();
     let ports = part_ports(program, &places, &taken)?;
     let cores = |cpus: &[u32]| cpus.len().max(1);
     let vars = Vars {
         binary: PathBuf::new(),
         listen_host: listen.ip().to_string(),
         listen_port: listen.port(),
-        origins: origins.to_vec(),
+        origins: wanted.origins.to_vec(),
         cores: 0,
-        connections,
+        connections: wanted.connections,
         protocol,
-        others: others.to_vec(),
-        streams,
+        others: wanted.others.to_vec(),
+        streams: wanted.streams,
         tls: launcher.tls.settings(),
-        paths: targets.iter().map(|target| target.split('?').next().unwrap_or_default().to_owned()).collect(),
+        paths: wanted.targets.iter().map(|target| target.split('?').next().unwrap_or_default().to_owned()).collect(),
         ports: ports.clone(),
         part_cores: program.parts.iter().zip(&cpu_sets).map(|(part, set)| (part.name.clone(), cores(set))).collect(),
     };
-    let tls = protocol.is_tls() || others.iter().any(|(protocol, _)| protocol.is_tls());
+    let tls = protocol.is_tls() || wanted.others.iter().any(|(protocol, _)| protocol.is_tls());
     // Each host has files of its own: their folder, the program and the CPUs differ.
     let mut rendered: BTreeMap<&str, Rendered> = BTreeMap::new();
     for place in &places {
@@ -176,7 +159,7 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
             launcher.tls.write(host.as_ref(), folder)?;
         }
         let vars = Vars { binary: binary.clone(), cores: cores(cpus) as u32, ..vars.clone() };
-        let files = render::render(host.as_ref(), product, profile, &vars, folder)
+        let files = render::render(host.as_ref(), product, wanted.profile, &vars, folder)
             .map_err(|e| Failure::at("render", e.to_string(), "", "correct the product's templates"))?;
         entry.insert(files);
     }
@@ -214,15 +197,11 @@ pub fn launch(launcher: &Launcher, product: &Product, spec: LaunchSpec<'_>, stop
             return Err(Failure::Stopped);
         }
         let (output, exit) = (file("output", "log"), file("exit", "json"));
-        let disk = disk(faults, program, index, folder);
+        let disk = disk(wanted.faults, program, index, folder);
         let spec = ProgramSpec { cpus, nice, disk, ..spec(&rendered.command, output.clone()) };
         let process = host.start(&spec).map_err(|e| {
-            Failure::at(
-                "start",
-                e.to_string(),
-                command_line(&rendered.command),
-                "see that the binary is there and may run",
-            )
+            let command = command_line(&rendered.command);
+            Failure::at("start", e.to_string(), command, "see that the binary is there and may run")
         })?;
         let stop_within = part.process.stop_within;
         let host = Arc::clone(host);
@@ -299,22 +278,16 @@ fn run_check(host: &dyn Host, title: &str, spec: &ProgramSpec, stop: &Stop) -> R
         Ok(()) => return Ok(()),
         Err(CommandError::Stopped) => return Err(Failure::Stopped),
         Err(CommandError::Failed(ended)) if ended.lost => {
-            return Err(Failure::at(
-                "check",
-                format!("the check of {title}'s configuration was ended from outside, with weir's supervisor of it"),
-                command_line(&spec.argv),
-                ENDED_FROM_OUTSIDE,
-            ));
+            let found =
+                format!("the check of {title}'s configuration was ended from outside, with weir's supervisor of it");
+            return Err(Failure::at("check", found, command_line(&spec.argv), ENDED_FROM_OUTSIDE));
         }
         Err(CommandError::Failed(ended)) => format!("{title} refuses its configuration ({ended})"),
         Err(other) => format!("the check of {title}'s configuration {other}"),
     };
-    Err(Failure::at(
-        "check",
-        message,
-        format!("{}\n{}", command_line(&spec.argv), host.last_lines(&spec.output, EVIDENCE_LINES)),
-        "correct the product's templates; they are in the trial's folder as rendered",
-    ))
+    let evidence = format!("{}\n{}", command_line(&spec.argv), host.last_lines(&spec.output, EVIDENCE_LINES));
+    let remedy = "correct the product's templates; they are in the trial's folder as rendered";
+    Err(Failure::at("check", message, evidence, remedy))
 }
 
 /// The environment of every product: what its host lets it see, and nothing else of the user's session that could change its

@@ -86,12 +86,10 @@ impl Running {
                 self.still_runs("ready")?;
                 if clock.left(deadline).is_zero() {
                     let title = self.parts.last().map_or(&self.title, |part| &part.title);
-                    return Err(Failure::at(
-                        "ready",
-                        format!("{title} did not listen on {port} within {} s", within.as_secs_f64()),
-                        self.evidence(),
-                        "see its output and its rendered configuration; raise `ready_within` if it is only slow",
-                    ));
+                    let found = format!("{title} did not listen on {port} within {} s", within.as_secs_f64());
+                    let remedy =
+                        "see its output and its rendered configuration; raise `ready_within` if it is only slow";
+                    return Err(Failure::at("ready", found, self.evidence(), remedy));
                 }
                 clock.sleep(Duration::from_millis(10));
             }
@@ -104,12 +102,10 @@ impl Running {
         let to = (self.addr, self.protocol);
         let ready = requester.wait_ready(to, within, stop, || self.still_runs("ready"))?;
         let Err(last) = ready else { return Ok(()) };
-        Err(Failure::at(
-            "ready",
-            format!("{} did not get ready within {} s; last try: {last}", self.title, within.as_secs_f64()),
-            self.evidence(),
-            "see its output and its rendered configuration in the trial's folder; raise `ready_within` if it is only slow",
-        ))
+        let within = within.as_secs_f64();
+        let found = format!("{} did not get ready within {within} s; last try: {last}", self.title);
+        let remedy = "see its output and its rendered configuration in the trial's folder; raise `ready_within` if it is only slow";
+        Err(Failure::at("ready", found, self.evidence(), remedy))
     }
 
     /// Turns to another of its listeners: what follows asks there.

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-use weir_host::stop::Stop;
+use signal_hook::consts::SIGXFSZ;
+use weir_load_cli::{load, origin};
 use weir_model::Filter;
 use weir_model::filter::FilterKey;
-use weir_model::load::DriverChoice;
-use weir_model::units::CpuList;
 use weir_product::catalogue::Catalogue;
 
+pub use weir_load_cli::process::{parse_cpus, stop_on_signal};
+pub use weir_load_cli::values::{driver_values, parse_time};
+
 use super::parse_filter;
-use crate::exit::{Failure, VerbResult, wrong_value};
+use crate::exit::{Failure, VerbResult};
 use crate::verbs;
 
 /// The verbs.
@@ -22,9 +22,9 @@ pub enum Measuring {
     /// Run a suite: measure products, audit the numbers, write the report
     Run(Box<verbs::run::Args>),
     /// Generate load against any HTTP or key-value server (instead of wrk and hey)
-    Load(Box<verbs::load::Args>),
+    Load(Box<load::Args>),
     /// Run only the origin: a server with answers of any size and delay, and counters
-    Origin(verbs::origin::Args),
+    Origin(origin::Args),
     /// List, show, install and test products
     Products(verbs::products::Args),
     /// List and show suites
@@ -57,8 +57,8 @@ impl Measuring {
     pub fn main(&self) -> VerbResult {
         match self {
             Measuring::Run(args) => verbs::run::main(args),
-            Measuring::Load(args) => verbs::load::main(args),
-            Measuring::Origin(args) => verbs::origin::main(args),
+            Measuring::Load(args) => load::main(args),
+            Measuring::Origin(args) => origin::main(args),
             Measuring::Products(args) => verbs::products::main(args),
             Measuring::Suites(args) => verbs::suites::main(args),
             Measuring::Doctor(args) => verbs::doctor::main(args),
@@ -77,16 +77,6 @@ impl Measuring {
 /// weir.
 pub fn full_files_are_errors() {
     let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default());
-}
-
-/// Reads the name of an I/O driver. The help lists the names.
-pub fn driver_values() -> impl TypedValueParser<Value = DriverChoice> {
-    PossibleValuesParser::new([
-        PossibleValue::new("auto").help("io_uring where the kernel supports it, else epoll"),
-        PossibleValue::new("io_uring").alias("uring").help("io_uring, or fail"),
-        PossibleValue::new("epoll").help("epoll"),
-    ])
-    .try_map(|name| name.parse::<DriverChoice>())
 }
 
 /// Flags of `weir products` and `weir suites`, before or behind their verbs.
@@ -145,49 +135,4 @@ impl Select {
     pub fn names_loads(&self) -> bool {
         self.only.iter().any(|filter| filter.key == FilterKey::Load)
     }
-}
-
-/// Reads `0-3,8` and checks that this process may use them.
-pub fn parse_cpus(text: &str) -> Result<Vec<u32>, String> {
-    let cpus = text.parse::<CpuList>().map_err(|e| wrong_value(e.found, &e.wanted))?.into_vec();
-    let allowed = weir_host::placement::allowed_cpus();
-    match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-        Some(cpu) => Err(wrong_value(format!("weir may not use CPU {cpu}"), &CpuList::text(&allowed))),
-        None => Ok(cpus),
-    }
-}
-
-/// Reads the name of a header in which names of requests may stand.
-pub fn parse_header_name(text: &str) -> Result<String, String> {
-    weir_model::load::name_header(text).map_err(|(found, wanted)| wrong_value(found, wanted))
-}
-
-/// Reads `name: value`.
-pub fn parse_header(text: &str) -> Result<(String, String), String> {
-    match text.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        _ => Err(wrong_value(format!("\"{text}\" is not a header"), "'name: value'")),
-    }
-}
-
-/// A request to stop that the first Ctrl-C, SIGTERM or SIGHUP makes; a second one ends weir at once (supervisors and roles then clean
-/// up). A SIGHUP that weir was started to ignore, by `nohup`, stays ignored.
-///
-/// # Errors
-/// When the system takes no handler.
-pub fn stop_on_signal() -> Result<Stop, Failure> {
-    let stop = Stop::new();
-    let hangup = Some(SIGHUP).filter(|signal| !is_ignored(*signal));
-    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.flag()).map_err(Failure::missing)?;
-        signal_hook::flag::register(signal, stop.flag()).map_err(Failure::missing)?;
-    }
-    Ok(stop)
-}
-
-/// Whether the process ignores a signal, by the mask that the kernel shows.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

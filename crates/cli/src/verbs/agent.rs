@@ -41,7 +41,13 @@ fn offer(name: &str, argument: Value, progress: &mut dyn FnMut(Value)) -> Result
             let address: String = serde_json::from_value(argument).map_err(said)?;
             serde_json::to_value(resolve(&address)?).map_err(said)
         }
-        "list" | "find" | "plan" | "install" | "use" => super::products::offer(name, argument, progress),
+        "list" | "find" | "plan" | "install" | "use" => {
+            let request: weir_install::Request = serde_json::from_value(argument).map_err(said)?;
+            let mut catalogue = crate::library::catalogue(&request.libraries).map_err(|error| error.to_string())?;
+            // The weir that calls has asked its user.
+            catalogue.agree(|_| true);
+            weir_install::serve(name, &request, &catalogue, progress)
+        }
         _ => Err(format!("weir offers no {name} on its hosts")),
     }
 }

@@ -5,32 +5,29 @@ mod question;
 mod side;
 mod text;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use weir_compare::FailIf;
-use weir_install::home::Home;
 use weir_lab::duet::judged::{LEVEL, Verdict, metrics};
 use weir_lab::duet::{Asked, DUET_SCHEMA, Duet, Ended, Outcome};
-use weir_lab::hosts::Hosts;
-use weir_lab::preflight;
-use weir_lab::run::Setup;
-use weir_model::Placement;
 use weir_model::load::DriverChoice;
 use weir_model::record::Role;
-use weir_model::suite::Entry;
 use weir_model::text::percent;
 use weir_model::topology::Topology;
 use weir_model::units::HumanDuration;
-use weir_product::tls::RunTls;
 
 use crate::agree;
 use crate::args::{driver_values, parse_count, stop_on_signal};
+use crate::ask::Consent;
 use crate::exit::{Exit, Failure, VerbResult, value_error, wrong_value};
 use crate::library::catalogue;
 use crate::out;
-use crate::verbs::run::{default_folder, parent, parse_role_cpus, placement, print_machine, versions};
-use crate::verbs::topology::{self, Reached};
+use crate::verbs::products::{Demand, Order};
+use crate::verbs::run::prepare::Conditions;
+use crate::verbs::run::resolve::ResolvedSuite;
+use crate::verbs::run::{default_folder, parse_role_cpus, placement, print_machine};
+use crate::verbs::topology;
 use progress::DuetProgress;
 use question::Question;
 use side::Side;
@@ -119,7 +116,8 @@ fn parse_fail_if(text: &str) -> Result<FailIf, String> {
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
     let mut catalogue = catalogue(&args.library)?;
-    agree::ensure(&mut catalogue, [&args.a.product, &args.b.product], args.yes)?;
+    let consent = Consent::from(args.yes);
+    agree::ensure(&mut catalogue, [&args.a.product, &args.b.product], consent)?;
     let Question { suite, products } = Question::of(args, &catalogue)?;
     let load = &suite.loads[0];
     for one in &args.fail_if {
@@ -133,21 +131,22 @@ pub fn main(args: &Args) -> VerbResult {
         let found = format!("a pair of slices takes about {:.1} s", least.as_secs_f64());
         return Err(Failure::wrong("--budget", found, "more time, or a shorter --slice"));
     }
-    weir_net::raise_descriptor_limit();
     let folder = args.out.clone().unwrap_or_else(|| default_folder("duet"));
-    preflight::folder(&folder).map_err(Failure::input)?;
-    let placement = placement(&args.cpus);
-    let home = Home::from_env().map_err(Failure::missing)?;
-    let installed = side::installed([&args.a, &args.b], &suite, &products, &home, args.yes)?;
-    for Entry { product, profile } in &suite.entries {
-        versions::fits(product, profile, &products, &installed)?;
-    }
     let topology = Topology::local();
-    let own = std::env::current_exe().map_err(Failure::missing)?;
-    let weir = weir_host::transport::Binary::of(&own).map_err(Failure::missing)?;
-    let (reached, hosts) = topology::reach(&topology, weir, &folder, &placement, &products)?;
-    let limit = hosts.proxy.facts().environment.descriptors.1;
-    preflight::descriptors(&suite, &products, limit).map_err(Failure::input)?;
+    let order = Order { libraries: &args.library, demand: Demand::All, consent };
+    let conditions = Conditions {
+        topology: &topology,
+        weir: topology::own_binary()?,
+        folder: &folder,
+        placement: placement(&args.cpus),
+        driver: args.driver,
+        order,
+    };
+    let resolved = ResolvedSuite { suite, scaled: Vec::new(), skipped: Vec::new(), products, lenient: false };
+    let setup = conditions.setup(resolved, |resolved, _, _| {
+        let installed = side::installed([&args.a, &args.b], &resolved, consent)?;
+        Ok((resolved, installed))
+    })?;
     let asked = Asked {
         schema: DUET_SCHEMA,
         labels: [args.a.label(), args.b.label()],
@@ -157,7 +156,6 @@ pub fn main(args: &Args) -> VerbResult {
         warmup_s: args.warmup.0.as_secs_f64(),
         busy: args.busy,
     };
-    let setup = setup(args, (suite, products, installed), placement, &folder, &topology, (reached, hosts))?;
     if !args.quiet {
         remark!("{}", text::question(&asked, &setup.suite));
         print_machine(&setup);
@@ -179,36 +177,6 @@ pub fn main(args: &Args) -> VerbResult {
         _ => output!("{}", text::result(&outcome)),
     }
     Ok(exit(&outcome, &args.fail_if))
-}
-
-fn setup(
-    args: &Args,
-    (suite, products, installed): side::Ready,
-    placement: Placement,
-    folder: &Path,
-    topology: &Topology,
-    (reached, hosts): (Reached, Hosts),
-) -> Result<Setup, Failure> {
-    weir_load::probe(args.driver).map_err(Failure::missing)?;
-    let placement = topology::placement(topology, &hosts, &placement)?;
-    weir_host::files::disk_has_room(parent(folder)).map_err(Failure::missing)?;
-    Ok(Setup {
-        tls: RunTls::new(suite.tls).map_err(Failure::missing)?,
-        suite,
-        scaled: Vec::new(),
-        skipped: Vec::new(),
-        products,
-        origin_installed: installed.clone(),
-        installed,
-        placement,
-        driver: args.driver,
-        topology: topology.to_toml(),
-        weir_sha256: reached.weir_sha256(),
-        hosts,
-        reach: Box::new(reached),
-        weir_version: env!("CARGO_PKG_VERSION").to_owned(),
-        doctor: super::doctor::findings(&super::doctor::examine(parent(folder))),
-    })
 }
 
 /// How it ends, with the reasons on standard error.

@@ -9,6 +9,8 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
+use weir_load_cli::topics::{TOPICS, Topic};
+
 use crate::args::Cli;
 use crate::exit::{Exit, Failure, VerbResult};
 
@@ -44,30 +46,6 @@ pub struct ManArgs {
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
 }
-
-/// A page of `weir help load TOPIC`: text and examples from a file, with the flags between them.
-struct Topic {
-    name: &'static str,
-    page: &'static str,
-    /// The flags by their long names; none for all flags under the heading with the topic's name.
-    flags: &'static [&'static str],
-}
-
-/// All topics, in the order of `--help`.
-const TOPICS: [Topic; 8] = [
-    Topic { name: "load", page: include_str!("../../help/topics/load.txt"), flags: &[] },
-    Topic {
-        name: "find-max",
-        page: include_str!("../../help/topics/find-max.txt"),
-        flags: &["find-max", "budget", "connections", "max-connections", "duration", "warmup", "arrivals"],
-    },
-    Topic { name: "request", page: include_str!("../../help/topics/request.txt"), flags: &[] },
-    Topic { name: "key-value", page: include_str!("../../help/topics/key-value.txt"), flags: &[] },
-    Topic { name: "answers", page: include_str!("../../help/topics/answers.txt"), flags: &[] },
-    Topic { name: "connections", page: include_str!("../../help/topics/connections.txt"), flags: &[] },
-    Topic { name: "tls", page: include_str!("../../help/topics/tls.txt"), flags: &[] },
-    Topic { name: "output", page: include_str!("../../help/topics/output.txt"), flags: &[] },
-];
 
 /// Every verb and flag; what subcommands inherit, such as their full names, is filled in.
 fn weir() -> Command {

@@ -19,10 +19,6 @@ pub mod duet;
 #[cfg(target_os = "linux")]
 pub mod hosts;
 #[cfg(target_os = "linux")]
-pub mod load;
-#[cfg(target_os = "linux")]
-pub mod origin;
-#[cfg(target_os = "linux")]
 pub mod pod;
 #[cfg(target_os = "linux")]
 pub mod products;

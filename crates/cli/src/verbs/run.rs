@@ -1,45 +1,44 @@
 //! `weir run`: runs a suite. Called by `main`.
 
-mod available;
+pub mod available;
 pub mod budget;
 mod document;
 mod dry_run;
-pub mod elsewhere;
+pub mod prepare;
 mod progress;
+pub mod remote;
 pub mod resolve;
-pub mod versions;
+mod versions;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
+use available::Availability;
 use document::Repeated;
+use prepare::Conditions;
 use progress::{RunProgress, Show};
 use resolve::{ResolvedSuite, SuiteRequest};
 use weir_host::placement::allowed_cpus;
-use weir_install::Installed;
-use weir_install::home::Home;
-use weir_lab::hosts::{Hosts, PartHost};
+use weir_lab::hosts::PartHost;
 use weir_lab::journal::JournalError;
-use weir_lab::preflight;
 use weir_lab::run::{Outcome, Run, Setup, TOPOLOGY};
 use weir_model::Placement;
 use weir_model::load::DriverChoice;
-use weir_model::product::Product;
 use weir_model::record::{Finding, Role, Severity, Skipped};
 use weir_model::text::wrapped;
-use weir_model::topology::Topology;
 use weir_model::units::CpuList;
 use weir_product::catalogue::Catalogue;
-use weir_product::tls::RunTls;
 
+use crate::agree;
 use crate::args::{driver_values, parse_cpus, stop_on_signal};
+use crate::ask;
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use crate::library::catalogue;
 use crate::progress::minutes;
-use crate::telemetry::{Telemetry, TelemetryArgs, run::RunMetrics};
-use crate::verbs::products::There;
-use crate::verbs::topology::{self, Reached, TopologyArgs};
-use crate::{agree, ask};
+use crate::run_metrics::RunMetrics;
+use crate::telemetry::{Telemetry, TelemetryArgs};
+use crate::verbs::products::Order;
+use crate::verbs::topology::{self, TopologyArgs};
 
 /// Flags of `weir run`.
 #[derive(Debug, clap::Args)]
@@ -115,7 +114,7 @@ pub fn main(args: &Args) -> VerbResult {
         Some(folder) => ResolvedSuite::recorded(folder, catalogue),
         None => {
             let cores = topology::has_cpus_of_this_machine(&topology).then_some(placement.proxy.len());
-            ResolvedSuite::resolve(&args.request, cores, catalogue)
+            ResolvedSuite::resolve(&args.request, cores, catalogue, &mut Availability::new())
         }
     };
     let mut resolved = resolve(&catalogue)?;
@@ -126,18 +125,22 @@ pub fn main(args: &Args) -> VerbResult {
         let repeated = if args.request.as_published { Repeated::new(&resolved, &topology, &placement)? } else { None };
         return dry_run::show(&resolved, repeated.as_ref(), args.resume.as_deref(), args.json);
     }
-    if agree::ensure(&mut catalogue, resolved.products.keys(), args.yes)? {
+    if agree::ensure(&mut catalogue, resolved.products.keys(), args.yes.into())? {
         resolved = resolve(&catalogue)?;
     }
-    weir_net::raise_descriptor_limit();
     let folder =
         args.resume.clone().or_else(|| args.out.clone()).unwrap_or_else(|| default_folder(&resolved.suite.name));
-    preflight::folder(&folder).map_err(Failure::input)?;
-    let weir = args.topology.binary(&topology)?;
-    let (reached, run_hosts) = topology::reach(&topology, weir, &folder, &placement, &resolved.products)?;
-    let limit = run_hosts.proxy.facts().environment.descriptors.1;
-    preflight::descriptors(&resolved.suite, &resolved.products, limit).map_err(Failure::input)?;
-    let setup = setup(args, resolved, placement, &folder, &topology, (reached, run_hosts))?;
+    let order = Order { libraries: &args.library, demand: resolved.demand(), consent: args.yes.into() };
+    let conditions = Conditions {
+        topology: &topology,
+        weir: args.topology.binary(&topology)?,
+        folder: &folder,
+        placement,
+        driver: args.driver,
+        order,
+    };
+    let setup =
+        conditions.setup(resolved, |resolved, reached, hosts| prepare::install(resolved, order, reached, hosts))?;
     let suite = setup.suite.clone();
     if !args.quiet && args.resume.is_none() {
         let expected = setup.suite.takes(&setup.skipped, &resolve::overheads(&setup.products));
@@ -193,102 +196,10 @@ pub fn default_folder(suite: &str) -> PathBuf {
     PathBuf::from("runs").join(format!("{now}-{suite}"))
 }
 
-fn setup(
-    args: &Args,
-    resolved: ResolvedSuite,
-    placement: Placement,
-    folder: &Path,
-    topology: &Topology,
-    (mut reached, mut hosts): (Reached, Hosts),
-) -> Result<Setup, Failure> {
-    weir_load::probe(args.driver).map_err(Failure::missing)?;
-    elsewhere::check_served(&hosts, &resolved.products)?;
-    let (resolved, installed) = install(args, resolved, &mut reached, &mut hosts)?;
-    // Not before: a pod of a product's own image may have other CPUs.
-    let placement = topology::placement(topology, &hosts, &placement)?;
-    let resolved = resolved.on_cores(placement.proxy.len())?;
-    let origin_installed = match &resolved.suite.origin {
-        Some(name) if hosts.origin().facts().work.is_some() => {
-            let product: Vec<&Product> = resolved.products.get(name).into_iter().collect();
-            elsewhere::all(reached.install_on(hosts.origin(), &product, &args.library, args.yes)?)?
-        }
-        _ => installed.clone(),
-    };
-    let resolved = versions::fitting(resolved, &installed)?;
-    let mut doctor = elsewhere::findings(&hosts)?;
-    if hosts.each().iter().any(|host| host.facts().work.is_none()) {
-        doctor.extend(super::doctor::findings(&super::doctor::examine(parent(folder))));
-    }
-    let ResolvedSuite { suite, scaled, skipped, products, .. } = resolved;
-    weir_host::files::disk_has_room(parent(folder)).map_err(Failure::missing)?;
-    Ok(Setup {
-        tls: RunTls::new(suite.tls).map_err(Failure::missing)?,
-        suite,
-        scaled,
-        skipped,
-        products,
-        installed,
-        origin_installed,
-        placement,
-        driver: args.driver,
-        topology: topology.to_toml(),
-        weir_sha256: reached.weir_sha256(),
-        hosts,
-        reach: Box::new(reached),
-        weir_version: env!("CARGO_PKG_VERSION").to_owned(),
-        doctor,
-    })
-}
-
-/// The folder, which is there, that the run's folder will be in.
-pub fn parent(folder: &Path) -> &Path {
-    folder.ancestors().skip(1).find(|p| p.is_dir()).unwrap_or(Path::new("."))
-}
-
-/// The suite's products on the proxy's host and where their parts run, installed where they are missing. If the host's disk is this
-/// machine's, they are this machine's, and are installed here: a namespace has no way out.
-fn install(
-    args: &Args,
-    resolved: ResolvedSuite,
-    reached: &mut Reached,
-    hosts: &mut Hosts,
-) -> Result<(ResolvedSuite, BTreeMap<String, Installed>), Failure> {
-    let home = Home::from_env().map_err(Failure::input)?;
-    let products: Vec<&Product> = resolved.products.values().collect();
-    let (resolved, here) = match (hosts.proxy.facts().work.is_some(), resolved.lenient) {
-        (true, true) => {
-            let has = reached.install(hosts, &products, &args.library, args.yes)?;
-            (available::without(resolved, has.missing)?, has.here)
-        }
-        (true, false) => {
-            let installed = elsewhere::all(reached.install(hosts, &products, &args.library, args.yes)?)?;
-            (resolved, installed)
-        }
-        (false, true) => available::install(resolved, &home, args.yes)?,
-        (false, false) => {
-            let installed = super::products::ensure(&products, &home, args.yes)?;
-            (resolved, installed)
-        }
-    };
-    let products: Vec<&Product> = resolved.products.values().collect();
-    let missing = reached.install_parts(hosts, &products, &here, &args.library, args.yes)?;
-    if resolved.lenient {
-        return Ok((available::without(resolved, missing)?, here));
-    }
-    let here = elsewhere::all(There { here, missing })?;
-    Ok((resolved, here))
-}
-
 /// The CPUs of the roles, where the user named some of them.
 pub fn placement(named: &[(Role, Vec<u32>)]) -> Placement {
     let mut placement = Placement::automatic(&allowed_cpus());
-    for (role, cpus) in named {
-        match role {
-            Role::Client => placement.client = cpus.clone(),
-            Role::Proxy => placement.proxy = cpus.clone(),
-            Role::Origin => placement.origin = cpus.clone(),
-        }
-    }
+    named.iter().for_each(|(role, cpus)| placement.set(*role, cpus.clone()));
     placement
 }
 

@@ -86,10 +86,7 @@ impl TopologyArgs {
     /// # Errors
     /// When it is no program for a machine, or another one was given for hosts to which weir is not copied.
     pub fn binary(&self, topology: &Topology) -> Result<Binary, Failure> {
-        let Some(file) = &self.weir else {
-            let own = std::env::current_exe().map_err(Failure::missing)?;
-            return Binary::of(&own).map_err(Failure::missing);
-        };
+        let Some(file) = &self.weir else { return own_binary() };
         if let Some(host) = topology.hosts().iter().find(|host| !copies(&host.reach)) {
             let wanted = format!("a topology of hosts with ssh or command; weir is not copied to {}", host.name);
             return Err(Failure::wrong("--weir", file.display().to_string(), wanted));
@@ -98,6 +95,15 @@ impl TopologyArgs {
             Failure::wrong("--weir", error.to_string(), "a weir of this version, built for those machines")
         })
     }
+}
+
+/// This weir.
+///
+/// # Errors
+/// When its file cannot be read.
+pub fn own_binary() -> Result<Binary, Failure> {
+    let own = std::env::current_exe().map_err(Failure::missing)?;
+    Binary::of(&own).map_err(Failure::missing)
 }
 
 /// Flags of `--topology kubernetes`. A file with `[kubernetes]` can say more.

@@ -1,17 +1,10 @@
 //! What the user chose: a binary of theirs, or the newest version.
 
 use super::*;
-use crate::{plan, plan_latest, use_binary, use_no_binary, using};
-
-fn found(product: &Product, home: &Home) -> Found {
-    find(product, home).unwrap()
-}
+use crate::{Want, plan, use_binary, use_no_binary, using};
 
 fn why_not(product: &Product, home: &Home) -> String {
-    match found(product, home) {
-        Found::No { tried } => tried.join("\n"),
-        Found::Yes(installed) => panic!("found {installed:?}"),
-    }
+    find(product, home).unwrap_err().tried().join("\n")
 }
 
 /// A home, a binary of version 1.2.3, and one of version 9.9.
@@ -31,15 +24,15 @@ fn a_binary_of_the_users_comes_first_until_it_is_undone() {
 
     let installed = use_binary(&product, &mine, &home).unwrap();
     assert_eq!((installed.version.as_str(), installed.from), ("9.9", format!("own {}", mine.display())));
-    let Found::Yes(seen) = found(&product, &home) else { panic!("not found") };
+    let seen = find(&product, &home).unwrap();
     assert_eq!((&seen.binary, seen.version.as_str(), seen.sha256), (&mine, "9.9", installed.sha256.clone()));
     let own = using("thing", &home).unwrap().own.expect("written down");
     assert_eq!((own.binary, own.version, own.sha256), (mine.clone(), "9.9".to_owned(), installed.sha256));
-    assert_eq!(plan(&[&product], &home).unwrap(), [], "nothing is to be installed");
+    assert_eq!(plan(&[&product], &home, Want::Present).unwrap(), [], "nothing is to be installed");
 
     // Built anew at the same place: measured as it is, and said.
     script(&mine, "echo thing 9.10");
-    let Found::Yes(seen) = found(&product, &home) else { panic!("not found") };
+    let seen = find(&product, &home).unwrap();
     assert_eq!(
         (seen.version.as_str(), seen.from),
         ("9.10", format!("own {}, changed since it was chosen", mine.display()))
@@ -47,7 +40,7 @@ fn a_binary_of_the_users_comes_first_until_it_is_undone() {
 
     assert!(use_no_binary("thing", &home).unwrap());
     assert!(!use_no_binary("thing", &home).unwrap(), "the second time there is nothing to undo");
-    let Found::Yes(seen) = found(&product, &home) else { panic!("not found") };
+    let seen = find(&product, &home).unwrap();
     assert_eq!(seen.binary, theirs);
 }
 
@@ -61,7 +54,7 @@ fn what_was_chosen_and_is_gone_is_not_replaced_by_something_else() {
     for words in [mine.to_str().unwrap(), "there is no such file", "weir products use thing --none"] {
         assert!(text.contains(words), "no {words} in {text}");
     }
-    assert!(matches!(plan(&[&product], &home), Err(InstallError::Chosen { .. })));
+    assert!(matches!(plan(&[&product], &home, Want::Present), Err(InstallError::Chosen { .. })));
 }
 
 #[test]
@@ -129,7 +122,7 @@ fn the_newest_is_refused_where_nothing_can_say_what_it_is() {
         needs: Vec::new(),
     };
     let product = product(vec![releases, npm]);
-    let text = plan_latest(&[&product], &Home::at("/nonexistent")).unwrap_err().to_string();
+    let text = plan(&[&product], &Home::at("/nonexistent"), Want::Latest).unwrap_err().to_string();
     for words in ["no newest version of thing", "release 1: no hash is known", "npm project program: its versions are"]
     {
         assert!(text.contains(words), "no {words:?} in {text}");

@@ -6,10 +6,10 @@ use weir_host::supervisor::account;
 
 use super::*;
 use crate::home::Home;
-use crate::{Found, InstallError, Installed, find, version};
+use crate::{InstallError, Installed, find, version};
 
 /// Looks for a thing whose binary is a script.
-fn find_script(body: &str, change: impl FnOnce(&mut Program)) -> Result<Found, InstallError> {
+fn find_script(body: &str, change: impl FnOnce(&mut Program)) -> Result<Installed, InstallError> {
     let dir = tempfile::tempdir().unwrap();
     let binary = dir.path().join("thing");
     script(&binary, body);
@@ -18,18 +18,16 @@ fn find_script(body: &str, change: impl FnOnce(&mut Program)) -> Result<Found, I
     find(&product, &Home::at(dir.path().join("home")))
 }
 
-fn why_not(found: Result<Found, InstallError>) -> String {
-    match found.unwrap() {
-        Found::No { tried } => tried.join("\n"),
-        Found::Yes(installed) => panic!("found {installed:?}"),
-    }
+fn why_not(found: Result<Installed, InstallError>) -> String {
+    let error = found.unwrap_err();
+    assert!(error.is_missing(), "{error}");
+    error.tried().join("\n")
 }
 
 #[test]
 fn the_version_is_read_from_either_stream() {
     for body in ["echo 'this is thing 1.2.3, built today'", "echo thing 1.2.3 >&2; exit 1"] {
-        let Found::Yes(installed) = find_script(body, |_| ()).unwrap() else { panic!("{body}: not found") };
-        let Installed { version, sha256, from, binary } = installed;
+        let Installed { version, sha256, from, binary } = find_script(body, |_| ()).unwrap();
         assert_eq!(version, "1.2.3");
         assert_eq!(sha256.len(), 64);
         assert_eq!(from, "system");
@@ -43,7 +41,7 @@ fn too_old_says_found_and_wanted() {
     assert!(text.starts_with("system ("), "{text}");
     assert!(text.ends_with("is version 1.9.3; at least 1.10 is wanted"), "{text}");
     let exactly = find_script("echo thing 1.10", |program| program.version.at_least = Some("1.10.0".to_owned()));
-    assert!(matches!(exactly, Ok(Found::Yes(_))));
+    assert!(exactly.is_ok());
 }
 
 #[test]
@@ -71,8 +69,8 @@ fn a_binary_that_hangs_is_given_up() {
 
 #[test]
 fn a_binary_that_reads_stdin_gets_nothing() {
-    let found = find_script("read line; echo thing 1.2.3 after $?", |_| ()).unwrap();
-    assert!(matches!(found, Found::Yes(_)));
+    let found = find_script("read line; echo thing 1.2.3 after $?", |_| ());
+    assert!(found.is_ok());
 }
 
 #[test]
@@ -88,8 +86,7 @@ fn a_binary_that_cannot_run_says_why() {
 /// Its folder is root's alone.
 #[test]
 fn a_binary_is_asked_with_the_rights_of_a_product() {
-    let found = find_script("echo thing 1.$(id -u)", |_| ()).unwrap();
-    let Found::Yes(installed) = found else { panic!("{found:?}") };
+    let installed = find_script("echo thing 1.$(id -u)", |_| ()).unwrap();
     let own = || rustix::process::geteuid().as_raw();
     let user = account::possible().map_or_else(|_| own(), |()| account::ACCOUNT);
     assert_eq!(installed.version, format!("1.{user}"));
@@ -123,7 +120,7 @@ fn a_later_way_makes_up_for_an_earlier_one() {
     let apt = Install::Apt { package: "no-such-package".to_owned(), binary: new.clone() };
     let mut product = product(vec![system(&old), apt]);
     program_of(&mut product).version.at_least = Some("1".to_owned());
-    let Found::Yes(installed) = find(&product, &Home::at(dir.path())).unwrap() else { panic!("not found") };
+    let installed = find(&product, &Home::at(dir.path())).unwrap();
     assert_eq!(installed.binary, new);
     assert_eq!(installed.from, "system", "dpkg knows no such package");
 }

@@ -22,7 +22,7 @@ use weir_model::product::{Install, Product, ProductKind, Program};
 
 use crate::download::{self, DownloadStep, Means};
 use crate::home::Home;
-use crate::{Found, InstallContext, InstallError, Latest, Progress, find};
+use crate::{InstallContext, InstallError, Installed, Latest, Progress, find};
 
 /// A product with these ways to be installed, that says `thing 1.2.3` to `--version`.
 fn product(installs: Vec<Install>) -> Product {
@@ -85,8 +85,8 @@ impl InstallFolder {
         Ok((lines, latest))
     }
 
-    fn found(&self, install: &Install) -> Found {
-        find(&product(vec![install.clone()]), &self.home()).unwrap()
+    fn found(&self, install: &Install) -> Result<Installed, InstallError> {
+        find(&product(vec![install.clone()]), &self.home())
     }
 
     /// What is in the product's folder of the home.

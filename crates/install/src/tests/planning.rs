@@ -4,7 +4,7 @@ use std::env::consts::ARCH;
 
 use super::*;
 use crate::home::Home;
-use crate::{InstallContext, InstallError, Step, plan, plan_own, run_step};
+use crate::{InstallContext, InstallError, Step, Want, plan, run_step};
 use weir_host::stop::Stop;
 
 fn wheel(name: &str) -> Install {
@@ -24,14 +24,14 @@ fn nothing_is_planned_for_what_is_there_or_needs_nothing() {
     let here = product(vec![system(&binary), wheel("thing")]);
     let mut direct = product(Vec::new());
     direct.kind = ProductKind::Direct;
-    assert_eq!(plan(&[&here, &direct], &Home::at(dir.path())).unwrap(), []);
+    assert_eq!(plan(&[&here, &direct], &Home::at(dir.path()), Want::Present).unwrap(), []);
 }
 
 #[test]
 fn a_wheel_says_what_will_be_done() {
     let home = Home::at("/nonexistent/home");
     let missing = product(vec![Install::System { binary: "weir-no-such-program".to_owned() }, wheel("thing-bin")]);
-    let steps = plan(&[&missing], &home).unwrap();
+    let steps = plan(&[&missing], &home, Want::Present).unwrap();
     let text = steps.last().unwrap().to_string();
     let folder = "/nonexistent/home/products/thing/wheel-1.0";
     let what = format!("thing-bin==1.0, check its SHA-256, unpack it into {folder}");
@@ -45,9 +45,9 @@ fn no_package_is_planned_where_only_weirs_own_folder_may_change() {
     let home = Home::at("/nonexistent/home");
     let package = Install::Apt { package: "thing".to_owned(), binary: "/nonexistent/thing".into() };
     let either = product(vec![package.clone(), wheel("thing-bin")]);
-    let steps = plan_own(&[&either], &home).unwrap();
+    let steps = plan(&[&either], &home, Want::WithoutPackages).unwrap();
     assert!(matches!(steps.as_slice(), [Step::Download(_)]), "{steps:?}");
-    let text = plan_own(&[&product(vec![package])], &home).unwrap_err().to_string();
+    let text = plan(&[&product(vec![package])], &home, Want::WithoutPackages).unwrap_err().to_string();
     assert!(text.contains("it needs packages of the system: thing"), "{text}");
 }
 
@@ -63,7 +63,7 @@ fn packages_are_joined_and_a_package_found_wanting_is_passed_over() {
     let mut third = product(vec![apt("three", &old), wheel("three-bin")]);
     program_of(&mut third).version.at_least = Some("1".to_owned());
 
-    let steps = plan(&[&first, &second, &third, &first], &Home::at(dir.path())).unwrap();
+    let steps = plan(&[&first, &second, &third, &first], &Home::at(dir.path()), Want::Present).unwrap();
     let [Step::Apt(packages), Step::Download(wheel)] = steps.as_slice() else { panic!("{steps:?}") };
     assert_eq!(packages.packages, ["one", "two"]);
     assert!(
@@ -75,7 +75,7 @@ fn packages_are_joined_and_a_package_found_wanting_is_passed_over() {
 #[test]
 fn no_way_at_all_is_an_error_with_every_way() {
     let missing = product(vec![Install::System { binary: "weir-no-such-program".to_owned() }]);
-    let error = plan(&[&missing], &Home::at("/nonexistent")).unwrap_err();
+    let error = plan(&[&missing], &Home::at("/nonexistent"), Want::Present).unwrap_err();
     assert!(matches!(error, InstallError::NoSource { .. }));
     let text = error.to_string();
     assert!(text.contains("thing is not installed") && text.contains("weir-no-such-program"), "{text}");
@@ -87,7 +87,7 @@ fn a_home_that_cannot_be_made_stops_a_step() {
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
     let home = Home::at(file.join("home"));
-    let steps = plan(&[&product(vec![wheel("thing-bin")])], &home).unwrap();
+    let steps = plan(&[&product(vec![wheel("thing-bin")])], &home, Want::Present).unwrap();
     let (host, stop) = (no_host(), Stop::new());
     let context = InstallContext { home: &home, host: &host, stop: &stop };
     let error = run_step(steps.last().unwrap(), context, &mut |_| ()).unwrap_err();

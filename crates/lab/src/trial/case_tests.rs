@@ -10,7 +10,6 @@ use std::sync::PoisonError;
 
 use weir_audit as audit;
 use weir_host::role::ClientSpec;
-use weir_host::stop::Stop;
 use weir_model::case_tests::{CaseTests, Control, ControlLoad, ControlRound};
 use weir_model::load::{LoadResult, LoadSpec};
 use weir_model::product::ProductKind;
@@ -52,20 +51,19 @@ const TENTH_S: f64 = 0.1;
 /// Measures the points of a trial, and makes the tests of its case where no earlier trial has.
 pub fn measure_case(
     running_trial: &mut RunningTrial<'_>,
-    stop: &Stop,
     observer: &mut dyn Observer,
     measurement: &mut Measurement,
 ) -> Result<(), Failure> {
-    let TrialSpec { planned, .. } = *running_trial.trial;
-    measurement.tests = running_trial.context.tests_of(&planned.case);
+    let TrialSpec { planned, .. } = *running_trial.trial.spec;
+    measurement.tests = running_trial.trial.context.tests_of(&planned.case);
     if measurement.tests.is_some() {
-        return measure_points(running_trial, stop, observer, measurement);
+        return measure_points(running_trial, observer, measurement);
     }
     let keys = running_trial.test_keys(running_trial.new_keys(), observer)?;
-    measure_points(running_trial, stop, observer, measurement)?;
+    measure_points(running_trial, observer, measurement)?;
     let keys = running_trial.test_keys(keys, observer)?;
     let expiry: Vec<_> = keys.into_iter().map(|key| key.expiry).collect();
-    let control = running_trial.control(measurement.points.last(), stop, observer)?;
+    let control = running_trial.control(measurement.points.last(), observer)?;
     let has_any = !expiry.is_empty() || control.is_some();
     measurement.tests = has_any.then_some(CaseTests { trial: planned.trial, expiry, control });
     Ok(())
@@ -82,8 +80,8 @@ pub fn findings(trial: &TrialSpec<'_>, measurement: &Measurement) -> Vec<Finding
 impl RunningTrial<'_> {
     /// The keys with a time to live of the case; none where its values have none, or where stores are emptied between its windows.
     fn new_keys(&self) -> Vec<TestKey> {
-        let workload = self.trial.workload;
-        if self.trial.load.restart {
+        let workload = self.trial.spec.workload;
+        if self.trial.spec.load.restart {
             return Vec::new();
         }
         let ttl = workload.keyvalue.as_ref().and_then(|keyvalue| keyvalue.ttl);
@@ -95,58 +93,50 @@ impl RunningTrial<'_> {
             return Ok(keys);
         }
         observer.notify(RunEvent::Stage("testing expiry"));
-        let (addr, protocol) = (self.target, self.trial.workload.protocol);
-        let server = Server { addr, protocol, timeout: request_timeout(self.trial.load) };
+        let (addr, protocol) = (self.target, self.trial.spec.workload.protocol);
+        let server = Server { addr, protocol, timeout: request_timeout(self.trial.spec.load) };
         self.started.requester.expiry(keys, server).map_err(|error| {
-            Failure::at(
-                "expiry",
-                format!("a key with a time to live: {error}"),
-                "",
-                "see what the product says in its log",
-            )
+            let found = format!("a key with a time to live: {error}");
+            Failure::at("expiry", found, "", "see what the product says in its log")
         })
     }
 
     /// True when a control follows a point.
     fn has_control(&self, point: &Point) -> bool {
-        let TrialSpec { load, workload, .. } = *self.trial;
+        let TrialSpec { load, workload, .. } = *self.trial.spec;
         let is_measured = point.load.window_s >= LEAST_WINDOW_S && point.load.rate > 0.0;
         let is_invalid = point.findings.iter().any(|finding| finding.severity == Severity::Fatal);
         load.control != Some(false)
             && load.faults.is_empty()
-            && self.product.kind != ProductKind::Direct
+            && self.trial.product.kind != ProductKind::Direct
             && !workload.protocol.is_keyvalue()
             && is_measured
             && !is_invalid
     }
 
-    fn control(
-        &mut self,
-        point: Option<&Point>,
-        stop: &Stop,
-        observer: &mut dyn Observer,
-    ) -> Result<Option<Control>, Failure> {
+    fn control(&mut self, point: Option<&Point>, observer: &mut dyn Observer) -> Result<Option<Control>, Failure> {
         let Some(point) = point.filter(|point| self.has_control(point)) else { return Ok(None) };
         observer.notify(RunEvent::Stage("control"));
         let length_s = (point.load.window_s * SHARE).clamp(LENGTHS.0, LENGTHS.1);
         let usual = self.short_spec(point, length_s)?;
         // Only weir's own origin takes any query, and a cache would have to be filled anew.
-        let keeps_path = self.context.origin.is_some() || self.trial.workload.by_product || self.product.caches;
-        let random = self.context.hosts.proxy.random();
+        let keeps_path =
+            self.trial.context.origin.is_some() || self.trial.spec.workload.by_product || self.trial.product.caches;
+        let random = self.trial.context.hosts.proxy.random();
         let (disguised, changed) = disguise(usual.clone(), keeps_path, random);
         let mut control = Control { changed, spread: spread(&point.load.tenths, length_s), rounds: Vec::new() };
         let mut measured = control_load(&point.load, &point.usage);
         loop {
             let nth = control.rounds.len() + 1;
-            let disguised = self.short_load(disguised.clone(), &format!("disguised-{nth}"), stop)?;
+            let disguised = self.short_load(disguised.clone(), &format!("disguised-{nth}"))?;
             control.rounds.push(ControlRound { usual: measured, disguised });
             if nth == MOST_ROUNDS || audit::control(&control).is_none() {
                 break;
             }
-            measured = self.short_load(usual.clone(), &format!("usual-{}", nth + 1), stop)?;
+            measured = self.short_load(usual.clone(), &format!("usual-{}", nth + 1))?;
         }
         // Nothing of it may be in the counters of the next load.
-        quiet_counters(&self.started.origin, self.context.hosts.clock().as_ref())?;
+        quiet_counters(&self.started.origin, self.trial.context.hosts.clock().as_ref())?;
         Ok(Some(control))
     }
 
@@ -154,7 +144,7 @@ impl RunningTrial<'_> {
     fn short_spec(&self, point: &Point, length_s: f64) -> Result<LoadSpec, Failure> {
         let rate = point.offered_rate;
         let plain = PointSpec { point: point.point, of: point.point, rate, connections: point.connections };
-        let spec = load_spec(self.context, self.trial, &plain, self.target, &self.expect)?;
+        let spec = load_spec(&self.trial, &plain, self.target, &self.expect)?;
         let kind = match (spec.kind, rate) {
             (kind @ LoadKind::Open { .. }, _) => kind,
             // The result of a search.
@@ -164,11 +154,11 @@ impl RunningTrial<'_> {
         Ok(LoadSpec { kind, warmup_s: WARMUP_S, duration_s: length_s, ..spec })
     }
 
-    fn short_load(&mut self, spec: LoadSpec, name: &str, stop: &Stop) -> Result<ControlLoad, Failure> {
-        let folder = self.make_folder(self.trial.folder.join(FOLDER).join(name))?;
+    fn short_load(&mut self, spec: LoadSpec, name: &str) -> Result<ControlLoad, Failure> {
+        let folder = self.make_folder(self.trial.spec.folder.join(FOLDER).join(name))?;
         let client = ClientSpec::from(spec);
         let schedule = Schedule::measured(&client.spec);
-        let running = self.start_load(&client, &folder, longest(&client.spec), schedule, stop)?.watch(&[])?;
+        let running = self.start_load(&client, &folder, longest(&client.spec), schedule)?.watch(&[])?;
         let measured = measure(running, &mut ())?;
         Ok(control_load(&measured.load, &measured.window.usage))
     }

@@ -13,7 +13,7 @@ use weir_load::{ClientOutput, Outputs, Progress, merge, threads_of_clients};
 use weir_model::load::{LoadResult, LoadSecond, LoadSpec, Part};
 use weir_model::record::Role;
 
-use super::{TrialContext, TrialSpec, client_folder};
+use super::{Trial, client_folder};
 use crate::hosts::path_on_host;
 
 /// Name of the folder, beside the merged files, with those of each of several clients.
@@ -64,19 +64,13 @@ impl ClientError {
 
 impl Clients {
     /// Starts a client on each client's host. Their files will be in `folder`.
-    pub fn start(
-        context: &TrialContext,
-        trial: &TrialSpec<'_>,
-        spec: &ClientSpec,
-        folder: &Path,
-        hold: bool,
-    ) -> Result<Clients, ClientError> {
-        let hosts = context.hosts.clients_of(trial.load);
+    pub fn start(trial: &Trial<'_>, spec: &ClientSpec, folder: &Path, hold: bool) -> Result<Clients, ClientError> {
+        let hosts = trial.context.hosts.clients_of(trial.spec.load);
         let several = hosts.len() > 1;
         let mut clients = Clients { each: Vec::new(), folder: folder.to_owned() };
         let warmup = Duration::from_secs_f64(spec.spec.warmup_s);
-        let stagger = trial.load.stagger.filter(|_| hold).unwrap_or_default().min(warmup / hosts.len() as u32);
-        for (host, spec) in hosts.iter().zip(orders(context, trial, spec)) {
+        let stagger = trial.spec.load.stagger.filter(|_| hold).unwrap_or_default().min(warmup / hosts.len() as u32);
+        for (host, spec) in hosts.iter().zip(orders(trial, spec)) {
             // One that gets no thread has nothing to do.
             let Some(mut spec) = spec else { continue };
             // Their windows are one.
@@ -84,7 +78,7 @@ impl Clients {
             spec.spec.warmup_s = warmup.saturating_sub(delay).as_secs_f64();
             let name = &host.facts().name;
             let here = if several { folder.join(FOLDER).join(name) } else { folder.to_owned() };
-            let folder = path_on_host(host.as_ref(), trial.folder, &here);
+            let folder = path_on_host(host.as_ref(), trial.spec.folder, &here);
             let output = folder.join("client.log");
             let process = ClientProcess::start(host, &spec, &folder, &output, hold)
                 .map_err(|e| ClientError { message: e.to_string(), last_lines: host.last_lines(&output, 8) })?;
@@ -238,8 +232,9 @@ impl Client {
 }
 
 /// What each client's host has to run: all of it where there is one.
-fn orders(context: &TrialContext, trial: &TrialSpec<'_>, spec: &ClientSpec) -> Vec<Option<ClientSpec>> {
-    let hosts = context.hosts.clients_of(trial.load);
+fn orders(trial: &Trial<'_>, spec: &ClientSpec) -> Vec<Option<ClientSpec>> {
+    let context = trial.context;
+    let hosts = context.hosts.clients_of(trial.spec.load);
     if hosts.len() < 2 {
         return vec![Some(spec.clone())];
     }
@@ -252,7 +247,7 @@ fn orders(context: &TrialContext, trial: &TrialSpec<'_>, spec: &ClientSpec) -> V
     let order = |(host, part): (&Arc<dyn Host>, Part)| {
         (part.threads > 0).then(|| {
             let tls = spec.spec.tls.is_some();
-            let tls = tls.then(|| context.launcher.tls.client_spec(&client_folder(host.as_ref(), trial)));
+            let tls = tls.then(|| context.launcher.tls.client_spec(&client_folder(host.as_ref(), trial.spec)));
             let cpus = cpus_of(host);
             ClientSpec { spec: LoadSpec { part: Some(part), threads, cpus, tls, ..spec.spec.clone() }, ..spec.clone() }
         })

@@ -87,11 +87,9 @@ pub struct TrialContext {
 impl TrialContext {
     /// Reaches hosts again that were lost, before a trial of a product. Returns why it cannot be tried.
     pub fn restore(&mut self, reach: &mut dyn Reach, product: &str) -> Result<(), TrialError> {
-        let moved = self.hosts.restore(reach, self.products.get(product)).map_err(|(name, error)| TrialError {
-            stage: "host".to_owned(),
-            message: format!("the host {name} cannot be reached"),
-            evidence: error.to_string(),
-            remedy: "see that it runs, and continue with `weir run --resume`".to_owned(),
+        let moved = self.hosts.restore(reach, self.products.get(product)).map_err(|(name, error)| {
+            let remedy = "see that it runs, and continue with `weir run --resume`";
+            TrialError::new("host", format!("the host {name} cannot be reached"), error.to_string(), remedy)
         })?;
         if moved {
             self.placement = self.hosts.placement();
@@ -149,6 +147,19 @@ impl TrialSpec<'_> {
     }
 }
 
+/// A trial that is carried out.
+#[derive(Debug, Clone, Copy)]
+pub struct Trial<'a> {
+    /// The parts that all trials of the run share.
+    pub context: &'a TrialContext,
+    /// What it asks.
+    pub spec: &'a TrialSpec<'a>,
+    /// The product of its case.
+    pub product: &'a Product,
+    /// Ends it early.
+    pub stop: &'a Stop,
+}
+
 /// Why a trial has no measurement, not even an error row.
 #[derive(Debug, thiserror::Error)]
 pub enum Abort {
@@ -192,13 +203,8 @@ pub fn run(
     }
     if let Err(error) = bring_back(&context.hosts, trial.folder, &first, kept.is_some()) {
         let remedy = "see that the host can be reached, and that its disk and the one here have room";
-        let error = TrialError {
-            stage: "host".to_owned(),
-            message: format!("what was written on a host cannot be brought back: {error}"),
-            evidence: String::new(),
-            remedy: remedy.to_owned(),
-        };
-        measurement = failed(measurement, error);
+        let message = format!("what was written on a host cannot be brought back: {error}");
+        measurement = failed(measurement, TrialError::new("host", message, "", remedy));
     }
     measurement.took_s = clock.since(began).as_secs_f64();
     Ok(measurement)
@@ -214,12 +220,8 @@ fn bring_back(hosts: &Hosts, trial: &Path, first: &Path, kept: bool) -> Result<(
 /// The error of a trial in which a host was lost, whatever else failed by that.
 fn lost(hosts: &Hosts) -> TrialError {
     let (name, why) = hosts.lost().unwrap_or_default();
-    TrialError {
-        stage: "host".to_owned(),
-        message: format!("the host {name} was lost in mid-trial"),
-        evidence: why,
-        remedy: "see that it runs and can be reached; the next trial tries it again".to_owned(),
-    }
+    let remedy = "see that it runs and can be reached; the next trial tries it again";
+    TrialError::new("host", format!("the host {name} was lost in mid-trial"), why, remedy)
 }
 
 /// Fills in the results of the points, which so many clients measured; `findings` are those of the trial as a whole.
@@ -262,25 +264,10 @@ fn blank(context: &TrialContext, trial: &TrialSpec<'_>) -> Measurement {
         case: trial.planned.case.clone(),
         protocol: trial.workload.protocol,
         started: context.hosts.clock().timestamp(),
-        took_s: 0.0,
-        verdict: Verdict::Valid,
-        error: None,
         product_version: installed.map(|i| i.version.clone()),
         product_sha256: installed.map(|i| i.sha256.clone()),
         cores: cores(context, &trial.planned.case.product),
-        load: None,
-        origin: None,
-        usage: Vec::new(),
-        owners: Vec::new(),
-        findings: Vec::new(),
-        points: Vec::new(),
-        warmup: None,
-        search: None,
-        faults: Vec::new(),
-        clocks: Vec::new(),
-        speed: Vec::new(),
-        kept: None,
-        tests: None,
+        ..Measurement::default()
     }
 }
 
@@ -295,15 +282,16 @@ fn attempt(
     measurement: &mut Measurement,
 ) -> Result<Vec<Finding>, Failure> {
     let product = context.product(&trial.planned.case.product, "start")?;
+    let running = Trial { context, spec: trial, product, stop };
     let started = match kept.take() {
         Some(started) => started,
         None => {
             observer.notify(RunEvent::Stage("starting"));
-            Stack::start(context, trial, product, stop)?
+            Stack::start(&running)?
         }
     };
     measurement.kept = trial.chain.filter(|chain| chain.workloads.len() > 1).map(|chain| started.kept(chain));
-    let (mut started, measured) = measure_with(context, trial, product, started, stop, observer, measurement);
+    let (mut started, measured) = measure_with(running, started, observer, measurement);
     let goes_on = trial.chain.is_some_and(SharedStart::goes_on) && !matches!(measured, Err(Failure::Stopped));
     if goes_on && started.still_runs(measured.as_ref().err().map(|_| context.hosts.clock())) {
         *kept = Some(started);
@@ -318,20 +306,17 @@ fn attempt(
 
 /// Verifies and measures. What was started comes back, whatever happens.
 fn measure_with(
-    context: &TrialContext,
-    trial: &TrialSpec<'_>,
-    product: &Product,
+    trial: Trial<'_>,
     mut started: Stack,
-    stop: &Stop,
     observer: &mut dyn Observer,
     measurement: &mut Measurement,
 ) -> (Stack, Result<(), Failure>) {
-    let (target, expect) = match started.verify(context, trial, product, stop, observer) {
+    let (target, expect) = match started.verify(&trial, observer) {
         Ok(verified) => verified,
         Err(failure) => return (started, Err(failure)),
     };
-    let mut running_trial = RunningTrial { context, trial, product, started, target, expect };
-    let measured = case_tests::measure_case(&mut running_trial, stop, observer, measurement);
+    let mut running_trial = RunningTrial { trial, started, target, expect };
+    let measured = case_tests::measure_case(&mut running_trial, observer, measurement);
     (running_trial.started, measured)
 }
 
@@ -345,26 +330,21 @@ fn findings(context: &TrialContext, trial: &TrialSpec<'_>, measurement: &Measure
 }
 
 /// Starts origin and product, and verifies them.
-fn set_up<'a>(
-    context: &'a TrialContext,
-    trial: &'a TrialSpec<'a>,
-    product: &'a Product,
-    stop: &Stop,
-    observer: &mut dyn Observer,
-) -> Result<RunningTrial<'a>, Failure> {
+fn set_up<'a>(trial: Trial<'a>, observer: &mut dyn Observer) -> Result<RunningTrial<'a>, Failure> {
     observer.notify(RunEvent::Stage("starting"));
-    let mut started = Stack::start(context, trial, product, stop)?;
-    let (target, expect) = started.verify(context, trial, product, stop, observer)?;
-    Ok(RunningTrial { context, trial, product, started, target, expect })
+    let mut started = Stack::start(&trial)?;
+    let (target, expect) = started.verify(&trial, observer)?;
+    Ok(RunningTrial { trial, started, target, expect })
 }
 
 /// A process for weir's own requests from a host.
-fn requester(host: &Arc<dyn Host>, context: &TrialContext, trial: &TrialSpec<'_>) -> Result<Requester, Failure> {
-    let log = path_on_host(host.as_ref(), trial.folder, &trial.folder.join("requester.log"));
+fn requester(host: &Arc<dyn Host>, trial: &Trial<'_>) -> Result<Requester, Failure> {
+    let folder = trial.spec.folder;
+    let log = path_on_host(host.as_ref(), folder, &folder.join("requester.log"));
     if let Some(folder) = log.parent() {
         host.create_dir(folder)?;
     }
-    Requester::start(host, &context.launcher.tls, &log)
+    Requester::start(host, &trial.context.launcher.tls, &log)
 }
 
 /// The folder, on a client's host, with the certificate that clients show, where they need one.

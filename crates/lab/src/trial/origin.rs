@@ -19,11 +19,10 @@ use weir_vitals::Watched;
 
 use super::spec::is_real_time;
 use super::stack::targets;
-use super::{TrialContext, TrialSpec, request_timeout, requester};
+use super::{Trial, TrialContext, request_timeout, requester};
 use crate::hosts::{is_same_host, path_on_host};
 use weir_host::Host;
 use weir_host::role::OriginProcess;
-use weir_host::stop::Stop;
 use weir_product::failure::Failure;
 use weir_product::launch::{LaunchSpec, launch};
 use weir_product::render::{CERT, CLIENT_CA, KEY};
@@ -61,23 +60,22 @@ struct OwnOrigin {
 /// Starts the origin that the suite asks for, and waits until it serves. weir's own speaks `protocol`; over plain TCP it speaks
 /// both HTTP/1.1 and HTTP/2. A product as the origin speaks HTTP/1.1.
 pub fn start(
-    context: &TrialContext,
-    trial: &TrialSpec<'_>,
+    trial: &Trial<'_>,
     addrs: &[SocketAddr],
     protocol: Protocol,
     requester: &Requester,
-    stop: &Stop,
 ) -> Result<RunningOrigin, Failure> {
-    let own = own(context, trial, addrs, protocol)?;
+    let Trial { context, stop, .. } = *trial;
+    let own = own(trial, addrs, protocol)?;
     let Some(Entry { product: name, profile }) = &context.origin else {
         return Ok(RunningOrigin { addrs: addrs.to_vec(), kind: OriginKind::Own(own) });
     };
     let listen = addrs[0];
     let product = context.product(name, "origin")?;
-    let folder = path_on_host(context.hosts.origin().as_ref(), trial.folder, &trial.folder.join("origin"));
-    let from = Server { addr: listen, protocol: Protocol::default(), timeout: request_timeout(trial.load) };
-    for workload in trial.workloads() {
-        write_response(context, trial, workload, from, &folder.join(FILES))?;
+    let folder = path_on_host(context.hosts.origin().as_ref(), trial.spec.folder, &trial.spec.folder.join("origin"));
+    let from = Server { addr: listen, protocol: Protocol::default(), timeout: request_timeout(trial.spec.load) };
+    for workload in trial.spec.workloads() {
+        write_response(trial, workload, from, &folder.join(FILES))?;
     }
     // The product listens on the same port.
     drop(own);
@@ -89,10 +87,10 @@ pub fn start(
         others: &[],
         origins: &[listen],
         cpus: &context.placement.origin,
-        connections: trial.load.connections,
-        protocol: trial.workload.protocol.upstream(),
+        connections: trial.spec.load.connections,
+        protocol: trial.spec.workload.protocol.upstream(),
         streams: 1,
-        targets: &targets(&trial.workloads()),
+        targets: &targets(&trial.spec.workloads()),
         faults: &[],
     };
     let mut running = launch(&context.origin_launcher, product, spec, stop)?;
@@ -104,26 +102,22 @@ pub fn start(
     Ok(RunningOrigin { kind, addrs: vec![listen] })
 }
 
-fn own(
-    context: &TrialContext,
-    trial: &TrialSpec<'_>,
-    listen: &[SocketAddr],
-    protocol: Protocol,
-) -> Result<Vec<OwnOrigin>, Failure> {
+fn own(trial: &Trial<'_>, listen: &[SocketAddr], protocol: Protocol) -> Result<Vec<OwnOrigin>, Failure> {
+    let context = trial.context;
     let hosts = &context.hosts.origins;
     let several = hosts.len() > 1;
     let mut own = Vec::new();
     for (nth, host) in hosts.iter().enumerate().take(listen.len()) {
         // Addresses were dealt to the hosts in turn.
         let listen: Vec<SocketAddr> = listen.iter().skip(nth).step_by(hosts.len()).copied().collect();
-        let at = |name: &str| path_on_host(host.as_ref(), trial.folder, &trial.folder.join(name));
+        let at = |name: &str| path_on_host(host.as_ref(), trial.spec.folder, &trial.spec.folder.join(name));
         let log = if several { at(&format!("origin-{}.log", host.facts().name)) } else { at("origin.log") };
         host.create_dir(&at(""))?;
         let tls = protocol.is_tls().then(|| certified(context, host, &at("origin"))).transpose()?;
         let cpus = context.hosts.cpus(Role::Origin, host, &context.placement);
-        let (connections, driver) = (trial.load.connections, context.driver);
-        let real_time = is_real_time(context, trial);
-        let names = trial.workload.name_header();
+        let (connections, driver) = (trial.spec.load.connections, context.driver);
+        let real_time = is_real_time(trial);
+        let names = trial.spec.workload.name_header();
         let spec = OriginSpec {
             listen,
             protocol,
@@ -134,7 +128,7 @@ fn own(
             tls,
             names: names.filter(|names| names != NAME_HEADER),
             answer_key: context.answer_key,
-            headers: trial.workload.origin_headers.clone(),
+            headers: trial.spec.workload.origin_headers.clone(),
         };
         let process = OriginProcess::start(host, &spec, &log).map_err(|e| {
             Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says")
@@ -154,27 +148,18 @@ fn certified(context: &TrialContext, host: &Arc<dyn Host>, folder: &Path) -> Res
 
 /// Sends the request to weir's own origin, on its host, and writes the response's body as the file with which a web server answers
 /// the same request.
-fn write_response(
-    context: &TrialContext,
-    trial: &TrialSpec<'_>,
-    workload: &Workload,
-    own: Server,
-    files: &Path,
-) -> Result<(), Failure> {
+fn write_response(trial: &Trial<'_>, workload: &Workload, own: Server, files: &Path) -> Result<(), Failure> {
     let request = &workload.request;
     let cannot = |why: &str| {
-        Failure::at(
-            "origin",
-            format!("the workload {} cannot be served from a file: {why}", workload.name),
-            format!("{} {}", request.method, request.path),
-            "leave the workload out (--only), or take weir's own origin (no --origin)",
-        )
+        let found = format!("the workload {} cannot be served from a file: {why}", workload.name);
+        let remedy = "leave the workload out (--only), or take weir's own origin (no --origin)";
+        Failure::at("origin", found, format!("{} {}", request.method, request.path), remedy)
     };
     if request.method != "GET" || !request.body.is_empty() {
         return Err(cannot("only GET without a body can"));
     }
     let path = file_of(&request.path).ok_or_else(|| cannot("its path is no plain path, such as /bytes/128"))?;
-    requester(context.hosts.origin(), context, trial)?.save(request, own, files.join(path)).map_err(|e| cannot(&e))
+    requester(trial.context.hosts.origin(), trial)?.save(request, own, files.join(path)).map_err(|e| cannot(&e))
 }
 
 /// The relative path of the file that a web server serves for a request path; `None` where it would serve none, or another.
@@ -215,12 +200,10 @@ impl RunningOrigin {
         match &mut self.kind {
             OriginKind::Own(own) => match own.iter().find(|one| !one.process.alive()) {
                 None => Ok(()),
-                Some(gone) => Err(Failure::at(
-                    "load",
-                    "the origin went away in mid-trial",
-                    gone.process.last_lines(),
-                    "see origin.log in the trial's folder; the kernel's log shows an OOM kill",
-                )),
+                Some(gone) => {
+                    let remedy = "see origin.log in the trial's folder; the kernel's log shows an OOM kill";
+                    Err(Failure::at("load", "the origin went away in mid-trial", gone.process.last_lines(), remedy))
+                }
             },
             OriginKind::Product { running, .. } => running.still_runs("load"),
             OriginKind::Absent => Ok(()),
@@ -236,12 +219,8 @@ impl RunningOrigin {
         let mut all: Option<OriginCounters> = None;
         for OwnOrigin { process, .. } in own {
             let counters = process.counters().map_err(|e| {
-                Failure::at(
-                    "settle",
-                    format!("the origin's counters cannot be read: {e}"),
-                    process.last_lines(),
-                    "see origin.log in the trial's folder",
-                )
+                let found = format!("the origin's counters cannot be read: {e}");
+                Failure::at("settle", found, process.last_lines(), "see origin.log in the trial's folder")
             })?;
             let address = process.addrs.first().map(ToString::to_string).unwrap_or_default();
             let counters = if several { counters.of_address(address) } else { counters };

@@ -25,10 +25,9 @@ use super::faults::Faults;
 use super::origin::RunningOrigin;
 use super::series::quiet_counters;
 use super::windows::joined;
-use super::{TrialContext, TrialSpec, lost};
+use super::{Trial, lost};
 use crate::hosts::{Hosts, is_same_host};
 use weir_host::role::{ClientCommand, ClientReport, ClientSpec};
-use weir_host::stop::Stop;
 use weir_host::{Clock, Host, Sampler};
 use weir_product::failure::Failure;
 use weir_product::requester::Requester;
@@ -114,11 +113,9 @@ impl Schedule {
 /// A running load.
 #[derive(Debug)]
 pub struct RunningLoad<'a> {
-    context: &'a TrialContext,
+    trial: Trial<'a>,
     clients: Clients,
     samplers: Samplers,
-    /// What is watched of a product that is served already.
-    served: Option<Watched>,
     most: Duration,
     deadline: At,
     clock: Arc<dyn Clock>,
@@ -128,7 +125,6 @@ pub struct RunningLoad<'a> {
     starts_together: bool,
     origin: &'a mut RunningOrigin,
     running: &'a mut Option<Running>,
-    stop: &'a Stop,
     faults: Faults,
     /// Ends with the client.
     _monitored: Option<Monitored<'a>>,
@@ -167,26 +163,23 @@ impl Drop for Monitored<'_> {
 impl<'a> RunningLoad<'a> {
     /// Starts clients in `folder`, which may take `most`. Nothing is watched before [`RunningLoad::watch`].
     pub fn start(
-        trial: (&'a TrialContext, &TrialSpec<'_>),
+        trial: Trial<'a>,
         spec: &ClientSpec,
         folder: &Path,
         most: Duration,
         schedule: Schedule,
         backend: Backend<'a>,
-        stop: &'a Stop,
     ) -> Result<RunningLoad<'a>, Failure> {
         let Backend { origin, running, requester } = backend;
-        let (context, trial) = trial;
         let spec = ClientSpec { waits: !matches!(schedule, Schedule::ByClient), ..spec.clone() };
         let hold = matches!(schedule, Schedule::Measured { .. });
-        let clients = Clients::start(context, trial, &spec, folder, hold).map_err(failed)?;
+        let clients = Clients::start(&trial, &spec, folder, hold).map_err(failed)?;
         let monitored = Monitored::start(requester, running.as_ref(), folder);
-        let clock = context.hosts.clock();
+        let clock = trial.context.hosts.clock();
         Ok(RunningLoad {
-            context,
+            trial,
             clients,
             samplers: Vec::new(),
-            served: trial.watched.cloned(),
             most,
             deadline: clock.now().plus(most),
             clock,
@@ -195,7 +188,6 @@ impl<'a> RunningLoad<'a> {
             starts_together: false,
             origin,
             running,
-            stop,
             faults: Faults::default(),
             _monitored: monitored,
         })
@@ -203,15 +195,13 @@ impl<'a> RunningLoad<'a> {
 
     /// The roots of the trees of processes that are watched: clients, origin and product.
     pub fn roots(&self) -> Vec<u32> {
-        let served = self.served.as_ref();
-        let of_host = |host| trees(self.context, host, &self.clients, self.origin, (self.running.as_ref(), served));
-        self.context.hosts.each().into_iter().flat_map(of_host).filter_map(|watched| watched.root()).collect()
+        let of_host = |host| trees(&self.trial, host, &self.clients, self.origin, self.running.as_ref());
+        self.trial.context.hosts.each().into_iter().flat_map(of_host).filter_map(|watched| watched.root()).collect()
     }
 
     /// Samples all processes from now on. Trees with roots in `beside` are measured by another at the same time.
     pub fn watch(mut self, beside: &[u32]) -> Result<RunningLoad<'a>, Failure> {
-        let of_product = (self.running.as_ref(), self.served.as_ref());
-        match samplers(self.context, &self.clients, self.origin, of_product, beside) {
+        match samplers(&self.trial, &self.clients, self.origin, self.running.as_ref(), beside) {
             Ok(samplers) => self.samplers = samplers,
             Err(error) => {
                 // Vitals may be the first to see that a process has ended; the error must name that process.
@@ -244,7 +234,7 @@ impl<'a> RunningLoad<'a> {
 
     /// The same, without waiting longer.
     pub fn receive_within(&mut self, within: Duration) -> Result<Option<ClientReport>, Failure> {
-        if self.stop.is_requested() {
+        if self.trial.stop.is_requested() {
             return Err(Failure::Stopped);
         }
         if self.clock.left(self.deadline).is_zero() {
@@ -268,7 +258,7 @@ impl<'a> RunningLoad<'a> {
 
     /// The first moment that can be sent ahead as a start.
     pub fn soon(&self) -> At {
-        let far = self.context.hosts.each().iter().any(|host| host.facts().work.is_some());
+        let far = self.trial.context.hosts.each().iter().any(|host| host.facts().work.is_some());
         self.clock.now().plus(if far { FAR_AHEAD } else { AHEAD })
     }
 
@@ -344,7 +334,7 @@ impl<'a> RunningLoad<'a> {
     }
 
     fn all_alive(&mut self) -> Result<(), Failure> {
-        not_lost(&self.context.hosts)?;
+        not_lost(&self.trial.context.hosts)?;
         all_alive(self.origin, self.running)
     }
 
@@ -361,37 +351,37 @@ fn not_lost(hosts: &Hosts) -> Result<(), Failure> {
 
 /// The processes of the roles that a host has.
 fn trees(
-    context: &TrialContext,
+    trial: &Trial<'_>,
     host: &Arc<dyn Host>,
     clients: &Clients,
     origin: &RunningOrigin,
-    (running, served): (Option<&Running>, Option<&Watched>),
+    running: Option<&Running>,
 ) -> Vec<Watched> {
-    let hosts = &context.hosts;
+    let hosts = &trial.context.hosts;
     let own = clients.processes().filter(|(of, _)| is_same_host(of, host));
     let mut watched: Vec<Watched> = own.map(|(_, pid)| Watched::process(Role::Client, pid)).collect();
     watched.extend(origin.watched(host));
     watched.extend(running.iter().flat_map(|running| running.watched(Role::Proxy, host.as_ref())));
     let on = |watched: Watched| {
-        let cpus = hosts.cpus(watched.role, host, &context.placement);
+        let cpus = hosts.cpus(watched.role, host, &trial.context.placement);
         watched.on(cpus)
     };
     let mut watched: Vec<Watched> = watched.into_iter().map(on).collect();
     // It has the CPUs that others gave it.
-    watched.extend(served.filter(|_| is_same_host(&hosts.proxy, host)).cloned());
+    watched.extend(trial.spec.watched.filter(|_| is_same_host(&hosts.proxy, host)).cloned());
     watched
 }
 
 /// A sampler on each host, of the processes that it has; the first is that of the proxy's host.
 fn samplers(
-    context: &TrialContext,
+    trial: &Trial<'_>,
     clients: &Clients,
     origin: &RunningOrigin,
-    (running, served): (Option<&Running>, Option<&Watched>),
+    running: Option<&Running>,
     measured_by_another: &[u32],
 ) -> std::io::Result<Samplers> {
-    let hosts = &context.hosts;
-    let of_host = |host| (host, trees(context, host, clients, origin, (running, served)));
+    let hosts = &trial.context.hosts;
+    let of_host = |host| (host, trees(trial, host, clients, origin, running));
     let each: Vec<(&Arc<dyn Host>, Vec<Watched>)> = hosts.each().into_iter().map(of_host).collect();
     let sampler = |(host, trees): &(&Arc<dyn Host>, Vec<Watched>)| {
         let host: &Arc<dyn Host> = host;

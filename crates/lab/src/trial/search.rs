@@ -118,12 +118,9 @@ fn unmet(result: &SearchResult) -> TrialError {
             "a quieter machine, a longer `duration`, or a weaker objective"
         }
     };
-    TrialError {
-        stage: "objective".to_owned(),
-        message: format!("{}: {found}; {}", objective.join(", "), result.sentence()),
-        evidence: result.probes.iter().map(|probe| seen(probe, &result.conditions)).collect::<Vec<_>>().join("\n"),
-        remedy: remedy.to_owned(),
-    }
+    let message = format!("{}: {found}; {}", objective.join(", "), result.sentence());
+    let seen: Vec<String> = result.probes.iter().map(|probe| seen(probe, &result.conditions)).collect();
+    TrialError::new("objective", message, seen.join("\n"), remedy)
 }
 
 /// `fine 12.3k/s for 4.0 s: p99 6.2 ms, errors 0 %: not met`.

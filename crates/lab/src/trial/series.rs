@@ -9,7 +9,7 @@ use std::time::Duration;
 use weir_model::Condition;
 use weir_model::counters::OriginCounters;
 use weir_model::load::SearchResult;
-use weir_model::product::{Product, ProductKind, is_levelled};
+use weir_model::product::{ProductKind, is_levelled};
 use weir_model::record::{Finding, Measurement, Point, Warmup};
 use weir_model::suite::{Expect, Load, LoadKind, Series};
 use weir_model::units::Share;
@@ -21,13 +21,12 @@ use super::points::{PointSpec, part, points, rate_intent};
 use super::running_load::{Backend, RunningLoad, Schedule};
 use super::spec::{intended_wait_s, load_spec};
 use super::stack::{SharedStart, Stack};
-use super::{TrialContext, TrialSpec, connections, cores, search, warm};
+use super::{Trial, TrialSpec, connections, cores, search, warm};
 use crate::progress::{Observer, RunEvent};
 use weir_audit::{self as audit, Evidence};
 use weir_host::Clock;
 use weir_host::files::FileError;
 use weir_host::role::ClientSpec;
-use weir_host::stop::Stop;
 use weir_product::failure::Failure;
 
 /// How long the origin may take to answer the last requests after the load has ended.
@@ -42,12 +41,8 @@ const QUIET_FOR: Duration = Duration::from_millis(100);
 /// A trial whose processes run and were verified.
 #[derive(Debug)]
 pub struct RunningTrial<'a> {
-    /// What all trials share.
-    pub context: &'a TrialContext,
-    /// The trial to run.
-    pub trial: &'a TrialSpec<'a>,
-    /// The product of the case.
-    pub product: &'a Product,
+    /// The trial.
+    pub trial: Trial<'a>,
     /// Origin and product.
     pub started: Stack,
     /// Where the client goes.
@@ -70,35 +65,34 @@ pub struct Prepared {
 /// Measures every point. What was measured stays in `measurement` when the trial fails later.
 pub fn measure_points(
     running_trial: &mut RunningTrial<'_>,
-    stop: &Stop,
     observer: &mut dyn Observer,
     measurement: &mut Measurement,
 ) -> Result<(), Failure> {
-    if let Some(most) = running_trial.trial.load.steady {
-        measurement.warmup = Some(running_trial.warm_up(most, stop, observer)?);
+    if let Some(most) = running_trial.trial.spec.load.steady {
+        measurement.warmup = Some(running_trial.warm_up(most, observer)?);
     }
     running_trial.read_speed(measurement);
-    for point in points(running_trial.trial.load, running_trial.trial.rate) {
-        if let Some(part) = part(running_trial.trial.load, &point) {
+    for point in points(running_trial.trial.spec.load, running_trial.trial.spec.rate) {
+        if let Some(part) = part(running_trial.trial.spec.load, &point) {
             observer.notify(RunEvent::Part(part));
         }
-        if running_trial.trial.load.restart && point.point > 1 {
-            let stopped = running_trial.restart(&point, stop, observer)?;
+        if running_trial.trial.spec.load.restart && point.point > 1 {
+            let stopped = running_trial.restart(&point, observer)?;
             if let Some(former) = measurement.points.last_mut() {
                 former.findings.extend(stopped);
             }
         }
-        let mut measured = match &running_trial.trial.load.kind {
-            LoadKind::Search { objective } => running_trial.search(&point, objective, stop, observer, measurement)?,
+        let mut measured = match &running_trial.trial.spec.load.kind {
+            LoadKind::Search { objective } => running_trial.search(&point, objective, observer, measurement)?,
             _ => {
-                let folder = point.folder(running_trial.trial.folder);
-                running_trial.measure_load(&point, folder, stop, observer)?
+                let folder = point.folder(running_trial.trial.spec.folder);
+                running_trial.measure_load(&point, folder, observer)?
             }
         };
         running_trial.read_speed(measurement);
         connections::add(&mut measured.window.series, &measured.load);
-        let folder = point.folder(running_trial.trial.folder);
-        write_files(&folder, &measured.window, running_trial.context.hosts.storage().as_ref())?;
+        let folder = point.folder(running_trial.trial.spec.folder);
+        write_files(&folder, &measured.window, running_trial.trial.context.hosts.storage().as_ref())?;
         measurement.faults = std::mem::take(&mut measured.faults);
         let point = running_trial.audited(&point, measured, measurement.search.as_ref());
         measurement.points.push(point);
@@ -109,50 +103,41 @@ pub fn measure_points(
 impl RunningTrial<'_> {
     /// Reads how fast the CPUs are, between windows.
     fn read_speed(&self, measurement: &mut Measurement) {
-        measurement.speed.push(self.context.hosts.speeds(&self.context.placement));
+        measurement.speed.push(self.trial.context.hosts.speeds(&self.trial.context.placement));
     }
 
     /// Starts product and origin anew for a point, in a folder of its own. Returns what there is to say of how the former ended.
-    fn restart(
-        &mut self,
-        point: &PointSpec,
-        stop: &Stop,
-        observer: &mut dyn Observer,
-    ) -> Result<Vec<Finding>, Failure> {
-        let stopped = self.started.stop(self.product);
+    fn restart(&mut self, point: &PointSpec, observer: &mut dyn Observer) -> Result<Vec<Finding>, Failure> {
+        let stopped = self.started.stop(self.trial.product);
         observer.notify(RunEvent::Stage("starting"));
         // The last point's folder is the trial's own, in which the first start is.
-        let folder = self.trial.folder.join(format!("start-{}", point.point));
-        let trial = TrialSpec { folder: &folder, ..*self.trial };
-        self.started = Stack::start(self.context, &trial, self.product, stop)?;
-        (self.target, self.expect) = self.started.verify(self.context, &trial, self.product, stop, observer)?;
+        let folder = self.trial.spec.folder.join(format!("start-{}", point.point));
+        let spec = TrialSpec { folder: &folder, ..*self.trial.spec };
+        let trial = Trial { spec: &spec, ..self.trial };
+        self.started = Stack::start(&trial)?;
+        (self.target, self.expect) = self.started.verify(&trial, observer)?;
         Ok(stopped)
     }
 
     /// Makes a folder of the trial.
     pub fn make_folder(&self, folder: PathBuf) -> Result<PathBuf, Failure> {
-        self.context.hosts.storage().create_dir(&folder).map_err(FileError::at(&folder))?;
+        self.trial.context.hosts.storage().create_dir(&folder).map_err(FileError::at(&folder))?;
         Ok(folder)
     }
 
     /// Makes a load ready, with its files in `folder`.
     pub fn prepare(&self, point: &PointSpec, folder: PathBuf) -> Result<Prepared, Failure> {
         let folder = self.make_folder(folder)?;
-        let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
+        let spec = load_spec(&self.trial, point, self.target, &self.expect)?;
         // The last answer of the verification may still be on its way out.
-        let counters = settled_counters(&self.started.origin, self.context.hosts.clock().as_ref())?;
+        let counters = settled_counters(&self.started.origin, self.trial.context.hosts.clock().as_ref())?;
         Ok(Prepared { client: ClientSpec::from(spec), counters, folder })
     }
 
     /// Starts the client of a load that is ready. Nothing is watched yet.
-    pub fn connect<'w>(&'w mut self, load: &Prepared, stop: &'w Stop) -> Result<RunningLoad<'w>, Failure> {
-        self.start_load(
-            &load.client,
-            &load.folder,
-            longest(&load.client.spec),
-            Schedule::measured(&load.client.spec),
-            stop,
-        )
+    pub fn connect(&mut self, load: &Prepared) -> Result<RunningLoad<'_>, Failure> {
+        let Prepared { client, folder, .. } = load;
+        self.start_load(client, folder, longest(&client.spec), Schedule::measured(&client.spec))
     }
 
     /// What was measured, with what the origin counted since `before`, when all is answered.
@@ -162,40 +147,39 @@ impl RunningTrial<'_> {
         before: Option<OriginCounters>,
         measured: Measured,
     ) -> Result<Measured, Failure> {
-        let last = point.point == point.of && !self.trial.chain.is_some_and(SharedStart::goes_on);
-        let (origin, clock) = (&self.started.origin, self.context.hosts.clock());
+        let last = point.point == point.of && !self.trial.spec.chain.is_some_and(SharedStart::goes_on);
+        let (origin, clock) = (&self.started.origin, self.trial.context.hosts.clock());
         let counters = if last { settled_counters } else { quiet_counters };
         let after = counters(origin, clock.as_ref())?;
         Ok(Measured { counters: before.zip(after).map(|(before, after)| after.since(&before)), ..measured })
     }
 
     /// Starts a client in `folder`, which may take `most`. Nothing is watched yet.
-    pub fn start_load<'w>(
-        &'w mut self,
+    pub fn start_load(
+        &mut self,
         spec: &ClientSpec,
         folder: &Path,
         most: Duration,
         schedule: Schedule,
-        stop: &'w Stop,
-    ) -> Result<RunningLoad<'w>, Failure> {
+    ) -> Result<RunningLoad<'_>, Failure> {
         let Stack { origin, running, requester, .. } = &mut self.started;
         let backend = Backend { origin, running, requester };
-        RunningLoad::start((self.context, self.trial), spec, folder, most, schedule, backend, stop)
+        RunningLoad::start(self.trial, spec, folder, most, schedule, backend)
     }
 
     /// Warms the product up with the load without its series: at its rate, over all its connections.
-    fn warm_up(&mut self, most: Duration, stop: &Stop, observer: &mut dyn Observer) -> Result<Warmup, Failure> {
-        let TrialSpec { load, rate, folder, .. } = *self.trial;
+    fn warm_up(&mut self, most: Duration, observer: &mut dyn Observer) -> Result<Warmup, Failure> {
+        let TrialSpec { load, rate, folder, .. } = *self.trial.spec;
         let folder = self.make_folder(folder.join(warm::FOLDER))?;
         let plain = PointSpec { point: 1, of: 1, rate, connections: load.connections };
-        let spec = warm::warmup_spec(load_spec(self.context, self.trial, &plain, self.target, &self.expect)?, most);
+        let spec = warm::warmup_spec(load_spec(&self.trial, &plain, self.target, &self.expect)?, most);
         let longest = longest(&spec);
         observer.notify(RunEvent::Stage("warming up until steady"));
         let client = ClientSpec::from(spec);
-        let running_load = self.start_load(&client, &folder, longest, Schedule::Unmeasured, stop)?.watch(&[])?;
+        let running_load = self.start_load(&client, &folder, longest, Schedule::Unmeasured)?.watch(&[])?;
         let warmup = warm::warm_up(running_load, observer)?;
         // Its last requests must not be in the counters of the measured load.
-        quiet_counters(&self.started.origin, self.context.hosts.clock().as_ref())?;
+        quiet_counters(&self.started.origin, self.trial.context.hosts.clock().as_ref())?;
         Ok(warmup)
     }
 
@@ -204,13 +188,12 @@ impl RunningTrial<'_> {
         &mut self,
         point: &PointSpec,
         folder: PathBuf,
-        stop: &Stop,
         observer: &mut dyn Observer,
     ) -> Result<Measured, Failure> {
         let prepared = self.prepare(point, folder)?;
         observer.notify(RunEvent::Stage("connecting"));
-        let faults = Faults::new(&self.trial.load.faults, self.product)?;
-        let running_load = self.connect(&prepared, stop)?.watch(&[])?;
+        let faults = Faults::new(&self.trial.spec.load.faults, self.trial.product)?;
+        let running_load = self.connect(&prepared)?.watch(&[])?;
         let measured = measure(running_load.with_faults(faults), observer)?;
         observer.notify(RunEvent::Stage("settling"));
         self.settled(point, prepared.counters, measured)
@@ -221,17 +204,16 @@ impl RunningTrial<'_> {
         &mut self,
         point: &PointSpec,
         objective: &[Condition],
-        stop: &Stop,
         observer: &mut dyn Observer,
         measurement: &mut Measurement,
     ) -> Result<Measured, Failure> {
-        let folder = self.trial.folder;
-        let spec = load_spec(self.context, self.trial, point, self.target, &self.expect)?;
-        let search = search::search_spec(self.trial.load, objective);
+        let folder = self.trial.spec.folder;
+        let spec = load_spec(&self.trial, point, self.target, &self.expect)?;
+        let search = search::search_spec(self.trial.spec.load, objective);
         let most = search::longest(&search, longest(&spec));
         let client = ClientSpec { search: Some(search), ..spec.into() };
         observer.notify(RunEvent::Stage("searching"));
-        let running_load = self.start_load(&client, folder, most, Schedule::ByClient, stop)?.watch(&[])?;
+        let running_load = self.start_load(&client, folder, most, Schedule::ByClient)?.watch(&[])?;
         let found = search::run_search(running_load, observer)?;
         measurement.search = Some(found.result);
         found.confirmed.map_err(Failure::Trial)
@@ -240,9 +222,9 @@ impl RunningTrial<'_> {
     /// The point with what the audit found.
     pub fn audited(&self, point: &PointSpec, measured: Measured, search: Option<&SearchResult>) -> Point {
         let Measured { load, window, counters, .. } = measured;
-        let trial_load = self.trial.load;
-        let mut placement = self.context.placement.clone();
-        if self.product.served().is_some() {
+        let trial_load = self.trial.spec.load;
+        let mut placement = self.trial.context.placement.clone();
+        if self.trial.product.served().is_some() {
             // weir's CPUs there are not the product's.
             placement.proxy.clear();
         }
@@ -252,10 +234,10 @@ impl RunningTrial<'_> {
             usage: &window.usage,
             series: &window.series,
             owners: &window.owners,
-            hosts: &self.context.hosts.records(),
+            hosts: &self.trial.context.hosts.records(),
             vitals_late_s: window.late_s,
             placement: &placement,
-            product_cpus: cores(self.context, &self.product.name),
+            product_cpus: cores(self.trial.context, &self.trial.product.name),
             connections: point.connections,
             close: trial_load.close,
             requests: match trial_load.kind {
@@ -265,18 +247,18 @@ impl RunningTrial<'_> {
             rate_intent: rate_intent(trial_load),
             warming_round: is_warming_round(trial_load, point),
             search,
-            proxied: self.product.kind != ProductKind::Direct,
-            caches: self.product.caches,
-            store: self.product.store,
-            replicates: self.product.replicates,
-            by_product: self.trial.workload.by_product,
-            protocol: self.trial.workload.protocol,
-            tls: self.context.launcher.tls.settings(),
-            levelled: is_levelled(&self.trial.planned.case.profile),
-            errors_allowed: self.trial.workload.expect.errors.unwrap_or(Share::THOUSANDTH),
+            proxied: self.trial.product.kind != ProductKind::Direct,
+            caches: self.trial.product.caches,
+            store: self.trial.product.store,
+            replicates: self.trial.product.replicates,
+            by_product: self.trial.spec.workload.by_product,
+            protocol: self.trial.spec.workload.protocol,
+            tls: self.trial.context.launcher.tls.settings(),
+            levelled: is_levelled(&self.trial.spec.planned.case.profile),
+            errors_allowed: self.trial.spec.workload.expect.errors.unwrap_or(Share::THOUSANDTH),
             timeout_s: trial_load.timeout.as_secs_f64(),
             // Origins of others may wait as they like.
-            waits_s: intended_wait_s(self.trial).filter(|_| self.context.origin.is_none()),
+            waits_s: intended_wait_s(self.trial.spec).filter(|_| self.trial.context.origin.is_none()),
             faults: !trial_load.faults.is_empty(),
         });
         Point {

@@ -42,15 +42,11 @@ pub fn wait_ready(
     stop: &Stop,
 ) -> Result<(), Failure> {
     requester.wait_ready(to, served.ready_within, stop, || Ok(()))?.map_err(|last| {
+        let Served { address, origin_port, .. } = served;
         let within = served.ready_within.as_secs_f64();
-        Failure::at(
-            "ready",
-            format!("no answer of the origin came through {title} at {} within {within} s; last try: {last}", served.address),
-            "",
-            format!(
-                "see that it has a route for all paths and hosts to weir's origin at port {}; raise `ready_within` if it is only slow",
-                served.origin_port
-            ),
-        )
+        let found =
+            format!("no answer of the origin came through {title} at {address} within {within} s; last try: {last}");
+        let route = format!("see that it has a route for all paths and hosts to weir's origin at port {origin_port}");
+        Failure::at("ready", found, "", route + "; raise `ready_within` if it is only slow")
     })
 }

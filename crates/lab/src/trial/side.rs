@@ -14,7 +14,7 @@ use weir_product::failure::Failure;
 use super::measure::{Measured, measure_both};
 use super::points::PointSpec;
 use super::series::{Prepared, RunningTrial};
-use super::{Abort, TrialContext, TrialSpec, blank, conclude, connections, failed, measure, set_up};
+use super::{Abort, Trial, TrialContext, TrialSpec, blank, conclude, connections, failed, measure, set_up};
 use crate::plan::Planned;
 
 /// A product with its origin, ready to be measured.
@@ -33,23 +33,23 @@ pub struct Slice<'s> {
 }
 
 impl<'a> Side<'a> {
-    /// Starts and verifies it. `trial` says what each slice asks, and has the folder of the product's files.
+    /// Starts and verifies it. `spec` says what each slice asks, and has the folder of the product's files.
     ///
     /// # Errors
     /// Which step failed, and why.
-    pub fn start(context: &'a TrialContext, trial: &'a TrialSpec<'a>, stop: &Stop) -> Result<Side<'a>, Failure> {
-        let product = context.product(&trial.planned.case.product, "start")?;
-        Ok(Side { running: set_up(context, trial, product, stop, &mut ())? })
+    pub fn start(context: &'a TrialContext, spec: &'a TrialSpec<'a>, stop: &'a Stop) -> Result<Side<'a>, Failure> {
+        let product = context.product(&spec.planned.case.product, "start")?;
+        Ok(Side { running: set_up(Trial { context, spec, product, stop }, &mut ())? })
     }
 
     /// Ends it.
     pub fn stop(self) {
-        let RunningTrial { product, mut started, .. } = self.running;
-        let _ = started.stop(product);
+        let RunningTrial { trial, mut started, .. } = self.running;
+        let _ = started.stop(trial.product);
     }
 
     fn point(&self, slice: Slice<'_>) -> PointSpec {
-        let TrialSpec { rate, load, .. } = *self.running.trial;
+        let TrialSpec { rate, load, .. } = *self.running.trial.spec;
         // The arrivals are the same for both sides of a block.
         let block = slice.planned.block;
         PointSpec { point: block, of: block, rate, connections: load.connections }
@@ -64,7 +64,7 @@ impl<'a> Side<'a> {
 
     /// The slice as it is before anything was measured.
     fn blank(&self, slice: Slice<'_>) -> Measurement {
-        blank(self.running.context, &TrialSpec { planned: slice.planned, ..*self.running.trial })
+        blank(self.running.trial.context, &TrialSpec { planned: slice.planned, ..*self.running.trial.spec })
     }
 }
 
@@ -78,12 +78,11 @@ pub fn measure_pair(
     slices: [Slice<'_>; 2],
     turn: Duration,
     first: usize,
-    stop: &Stop,
 ) -> Result<[Option<Measurement>; 2], Abort> {
-    let clock = sides[0].running.context.hosts.clock();
+    let clock = sides[0].running.trial.context.hosts.clock();
     let began = clock.now();
     let mut measurements = [0, 1].map(|nth| Some(sides[nth].blank(slices[nth])));
-    match attempt(sides, slices, turn, first, stop, &mut measurements) {
+    match attempt(sides, slices, turn, first, &mut measurements) {
         Ok(()) => {}
         Err((_, Failure::Stopped)) => return Err(Abort::Stopped),
         Err((_, Failure::File(error))) => return Err(Abort::Journal(error.into())),
@@ -117,15 +116,14 @@ fn attempt(
     slices: [Slice<'_>; 2],
     turn: Duration,
     first: usize,
-    stop: &Stop,
     measurements: &mut [Option<Measurement>; 2],
 ) -> Result<(), Failed> {
     let of = |nth: usize| move |failure: Failure| (nth, failure);
     let prepared =
         [sides[0].prepare(slices[0], turn).map_err(of(0))?, sides[1].prepare(slices[1], turn).map_err(of(1))?];
     let [a, b] = sides;
-    let a = a.running.connect(&prepared[0], stop).map_err(of(0))?;
-    let b = b.running.connect(&prepared[1], stop).map_err(of(1))?;
+    let a = a.running.connect(&prepared[0]).map_err(of(0))?;
+    let b = b.running.connect(&prepared[1]).map_err(of(1))?;
     let roots = [a.roots(), b.roots()];
     let running_loads = [a.watch(&roots[1]).map_err(of(0))?, b.watch(&roots[0]).map_err(of(1))?];
     let mut measured = measure_both(running_loads, turn, first)?;
@@ -134,13 +132,13 @@ fn attempt(
         let (side, slice) = (&sides[nth], slices[nth]);
         let mut measured = side.running.settled(&side.point(slice), before.counters, measured).map_err(of(nth))?;
         connections::add(&mut measured.window.series, &measured.load);
-        let storage = side.running.context.hosts.storage();
+        let storage = side.running.trial.context.hosts.storage();
         measure::write_files(slice.folder, &measured.window, storage.as_ref())
             .map_err(|error| (nth, Failure::File(error)))?;
         let point = side.running.audited(&side.point(slice), measured, None);
         let Some(measurement) = &mut measurements[nth] else { continue };
         measurement.points.push(point);
-        conclude(measurement, side.running.trial.load, Vec::new(), side.running.context.hosts.clients.len());
+        conclude(measurement, side.running.trial.spec.load, Vec::new(), side.running.trial.context.hosts.clients.len());
     }
     Ok(())
 }

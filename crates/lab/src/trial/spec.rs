@@ -8,28 +8,28 @@ use weir_model::protocol::Application;
 use weir_model::suite::{Expect, LoadKind};
 
 use super::points::PointSpec;
-use super::{TrialContext, TrialSpec, client_folder};
+use super::{Trial, TrialSpec, client_folder};
 use weir_product::failure::Failure;
 
 /// The load of one point.
 pub fn load_spec(
-    context: &TrialContext,
-    trial: &TrialSpec<'_>,
+    trial: &Trial<'_>,
     point: &PointSpec,
     target: SocketAddr,
     expect: &Expect,
 ) -> Result<LoadSpec, Failure> {
-    let protocol = trial.workload.protocol;
+    let context = trial.context;
+    let protocol = trial.spec.workload.protocol;
     let authority = context.launcher.wire_protocol(protocol)?.at(target).authority();
-    let kind = match (&trial.load.kind, point.rate) {
+    let kind = match (&trial.spec.load.kind, point.rate) {
         (LoadKind::Open { arrivals, .. }, Some(rate)) => LoadKind::open(rate, *arrivals),
         (LoadKind::Count { requests }, _) => LoadKind::Count { requests: *requests },
         // A search sets its rates one after another.
         (LoadKind::Closed | LoadKind::Search { .. } | LoadKind::Open { .. }, _) => LoadKind::Closed,
     };
-    let plain = LoadSpec::new(Target::tcp(target, authority), trial.workload.request.clone(), expect.clone());
-    let mut keyvalue = trial.workload.keyvalue.clone();
-    let value = trial.load.values.get(point.point.saturating_sub(1) as usize);
+    let plain = LoadSpec::new(Target::tcp(target, authority), trial.spec.workload.request.clone(), expect.clone());
+    let mut keyvalue = trial.spec.workload.keyvalue.clone();
+    let value = trial.spec.load.values.get(point.point.saturating_sub(1) as usize);
     if let (Some(keyvalue), Some(value)) = (&mut keyvalue, value) {
         keyvalue.value = ValueSize::Fixed(*value);
     }
@@ -40,25 +40,25 @@ pub fn load_spec(
     Ok(LoadSpec {
         requests,
         keyvalue,
-        warmup_s: if kind.has_warmup() { trial.load.warmup.as_secs_f64() } else { 0.0 },
+        warmup_s: if kind.has_warmup() { trial.spec.load.warmup.as_secs_f64() } else { 0.0 },
         kind,
-        protocol: LoadProtocol::of(protocol, trial.load.streams),
+        protocol: LoadProtocol::of(protocol, trial.spec.load.streams),
         tls: protocol
             .is_tls()
-            .then(|| context.launcher.tls.client_spec(&client_folder(context.hosts.client().as_ref(), trial))),
-        names: names(context, trial),
-        accept_encoding: trial.workload.accept_encoding,
+            .then(|| context.launcher.tls.client_spec(&client_folder(context.hosts.client().as_ref(), trial.spec))),
+        names: names(trial),
+        accept_encoding: trial.spec.workload.accept_encoding,
         connections: point.connections,
-        connection_close: trial.load.close && protocol.application() == Application::Http1,
-        requests_per_connection: (trial.load.close && protocol.application() != Application::Http1).then_some(1),
+        connection_close: trial.spec.load.close && protocol.application() == Application::Http1,
+        requests_per_connection: (trial.spec.load.close && protocol.application() != Application::Http1).then_some(1),
         threads: (context.placement.client.len() as u32).min(point.connections),
         cpus: context.placement.client.clone(),
-        real_time: is_real_time(context, trial),
-        duration_s: trial.load.duration.as_secs_f64(),
-        timeout_s: trial.load.timeout.as_secs_f64(),
-        connect_timeout_s: trial.load.connect_timeout.map(|timeout| timeout.as_secs_f64()),
-        leave_queue: trial.load.leaves_queue(),
-        seed: seed(context.seed, trial.planned.block, point.point),
+        real_time: is_real_time(trial),
+        duration_s: trial.spec.load.duration.as_secs_f64(),
+        timeout_s: trial.spec.load.timeout.as_secs_f64(),
+        connect_timeout_s: trial.spec.load.connect_timeout.map(|timeout| timeout.as_secs_f64()),
+        leave_queue: trial.spec.load.leaves_queue(),
+        seed: seed(context.seed, trial.spec.planned.block, point.point),
         driver: context.driver,
         ..plain
     })
@@ -78,8 +78,10 @@ pub fn intended_wait_s(trial: &TrialSpec<'_>) -> Option<f64> {
 }
 
 /// The names of the requests: only weir's own origin answers them.
-fn names(context: &TrialContext, trial: &TrialSpec<'_>) -> Option<Names> {
-    let header = trial.workload.name_header().filter(|_| context.origin.is_none() && !trial.workload.by_product)?;
+fn names(trial: &Trial<'_>) -> Option<Names> {
+    let context = trial.context;
+    let header =
+        trial.spec.workload.name_header().filter(|_| context.origin.is_none() && !trial.spec.workload.by_product)?;
     Some(Names {
         key: context.answer_key,
         ..Names::new(header, context.load_numbers.next(), context.hosts.one_clock())
@@ -92,11 +94,14 @@ const SLEEPS_BETWEEN: f64 = 10_000.0;
 
 /// Whether client and origin run before the ordinary processes of their CPUs: in open loads whose rate leaves both time to spare, and
 /// only where the proxy has CPUs of its own. Closed loads may use all of a CPU that weir's other threads need, too.
-pub fn is_real_time(context: &TrialContext, trial: &TrialSpec<'_>) -> bool {
-    let placement = &context.placement;
+pub fn is_real_time(trial: &Trial<'_>) -> bool {
+    let placement = &trial.context.placement;
     let pinned = !placement.client.is_empty() && !placement.origin.is_empty() && !placement.proxy.is_empty();
-    let spare = trial.most_rate().is_some_and(|rate| rate <= SLEEPS_BETWEEN * placement.client.len() as f64);
-    matches!(trial.load.kind, LoadKind::Open { .. }) && spare && pinned && placement.sharing_with_proxy().is_empty()
+    let spare = trial.spec.most_rate().is_some_and(|rate| rate <= SLEEPS_BETWEEN * placement.client.len() as f64);
+    matches!(trial.spec.load.kind, LoadKind::Open { .. })
+        && spare
+        && pinned
+        && placement.sharing_with_proxy().is_empty()
 }
 
 /// The seed of the arrivals: the same for every product of a block, so that all get the same load; another one at every point.

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_host::ports::NoPort;
-use weir_host::stop::Stop;
 use weir_host::{Clock, Host};
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, Kept, Role};
@@ -22,7 +21,7 @@ use weir_product::requester::{Requester, Server};
 use weir_product::running::Running;
 
 use super::origin::RunningOrigin;
-use super::{TrialContext, TrialSpec, client_folder, origin, request_timeout, requester, served};
+use super::{Trial, client_folder, origin, request_timeout, requester, served};
 use crate::hosts::{self, Hosts, path_on_host};
 use crate::progress::{Observer, RunEvent};
 
@@ -66,15 +65,11 @@ pub struct Stack {
 
 impl Stack {
     /// Starts origin and product of a trial, and waits until the origin answers through the product.
-    pub fn start(
-        context: &TrialContext,
-        trial: &TrialSpec<'_>,
-        product: &Product,
-        stop: &Stop,
-    ) -> Result<Stack, Failure> {
+    pub fn start(trial: &Trial<'_>) -> Result<Stack, Failure> {
+        let Trial { context, product, .. } = *trial;
         let hosts = &context.hosts;
         let protocols = protocols(trial);
-        let origins = trial.workload.origin_count() as usize;
+        let origins = trial.spec.workload.origin_count() as usize;
         let no_port =
             |e: NoPort| Failure::at("start", e.to_string(), "", "end what holds the ports, or use another machine");
         let (fronts, origin_addrs) = match &product.kind {
@@ -82,34 +77,36 @@ impl Stack {
             ProductKind::Proxy(_) if product.store => ports(hosts, protocols.len(), 0).map_err(no_port)?,
             ProductKind::Proxy(_) => ports(hosts, protocols.len(), origins).map_err(no_port)?,
             ProductKind::Served(served) => {
-                (vec![served::reached(hosts, served)?], served::origins(hosts, served, trial.workload)?)
+                (vec![served::reached(hosts, served)?], served::origins(hosts, served, trial.spec.workload)?)
             }
         };
-        let requester = requester(hosts.client(), context, trial)?;
+        let requester = requester(hosts.client(), trial)?;
         let origin = match product.store {
             true => RunningOrigin::absent(),
             false => {
-                let protocol = at_origin(trial.workload, product);
-                origin::start(context, trial, &origin_addrs, protocol, &requester, stop)?
+                let protocol = at_origin(trial.spec.workload, product);
+                origin::start(trial, &origin_addrs, protocol, &requester)?
             }
         };
         let fronts: Vec<(Protocol, SocketAddr)> = match (&product.kind, origin.addrs.first()) {
-            (ProductKind::Direct, Some(addr)) => vec![(trial.workload.protocol, *addr)],
+            (ProductKind::Direct, Some(addr)) => vec![(trial.spec.workload.protocol, *addr)],
             _ => protocols.into_iter().zip(fronts).collect(),
         };
-        let running = start_product(context, trial, product, &origin.addrs, &fronts, stop)?;
-        Ok(Stack { origin, running, requester, fronts, since: trial.planned.trial, folder: trial.folder.to_owned() })
+        let running = start_product(trial, &origin.addrs, &fronts)?;
+        Ok(Stack {
+            origin,
+            running,
+            requester,
+            fronts,
+            since: trial.spec.planned.trial,
+            folder: trial.spec.folder.to_owned(),
+        })
     }
 
     /// Waits until the product answers what the trial's clients speak.
-    fn wait_ready(
-        &mut self,
-        trial: &TrialSpec<'_>,
-        product: &Product,
-        to: SocketAddr,
-        stop: &Stop,
-    ) -> Result<(), Failure> {
-        let protocol = trial.workload.protocol;
+    fn wait_ready(&mut self, trial: &Trial<'_>, to: SocketAddr) -> Result<(), Failure> {
+        let Trial { product, stop, .. } = *trial;
+        let protocol = trial.spec.workload.protocol;
         match (&product.kind, &mut self.running) {
             (ProductKind::Proxy(program), Some(running)) => {
                 running.turn_to(protocol, to);
@@ -124,15 +121,8 @@ impl Stack {
 
     /// Verifies that a trial's requests are answered as they should be. Returns where its clients go, and what a right answer is.
     /// Where the origin has ended, that is why they are not, whatever the product says.
-    pub fn verify(
-        &mut self,
-        context: &TrialContext,
-        trial: &TrialSpec<'_>,
-        product: &Product,
-        stop: &Stop,
-        observer: &mut dyn Observer,
-    ) -> Result<(SocketAddr, Expect), Failure> {
-        let verified = self.verify_answers(context, trial, product, stop, observer);
+    pub fn verify(&mut self, trial: &Trial<'_>, observer: &mut dyn Observer) -> Result<(SocketAddr, Expect), Failure> {
+        let verified = self.verify_answers(trial, observer);
         if let Err(Failure::Trial(_)) = verified {
             self.origin.still_runs()?;
         }
@@ -141,28 +131,27 @@ impl Stack {
 
     fn verify_answers(
         &mut self,
-        context: &TrialContext,
-        trial: &TrialSpec<'_>,
-        product: &Product,
-        stop: &Stop,
+        trial: &Trial<'_>,
         observer: &mut dyn Observer,
     ) -> Result<(SocketAddr, Expect), Failure> {
-        let protocol = trial.workload.protocol;
+        let Trial { context, product, .. } = *trial;
+        let protocol = trial.spec.workload.protocol;
         let to = self.fronts.iter().find(|(spoken, _)| *spoken == protocol).map(|(_, addr)| *addr);
         let to = to.ok_or_else(|| {
             let found = format!("{} has no listener for {}", product.title, protocol.title());
             Failure::at("verify", found, "", "leave out the load's `keep`")
         })?;
         for client in &context.hosts.clients {
-            context.launcher.tls.write_client(client.as_ref(), &client_folder(client.as_ref(), trial))?;
+            context.launcher.tls.write_client(client.as_ref(), &client_folder(client.as_ref(), trial.spec))?;
         }
-        self.wait_ready(trial, product, to, stop)?;
+        self.wait_ready(trial, to)?;
         observer.notify(RunEvent::Stage("verifying"));
         if let Some(running) = &self.running {
             running.verify_listener()?;
         }
-        let at_origin = if context.origin.is_some() { Protocol::default() } else { at_origin(trial.workload, product) };
-        let timeout = request_timeout(trial.load);
+        let at_origin =
+            if context.origin.is_some() { Protocol::default() } else { at_origin(trial.spec.workload, product) };
+        let timeout = request_timeout(trial.spec.load);
         let server = Server { addr: to, protocol, timeout };
         let to_origin = self.origin.addrs.first().filter(|_| !at_origin.is_keyvalue());
         let to_origin = to_origin.map(|addr| Server { addr: *addr, protocol: at_origin, timeout });
@@ -180,10 +169,10 @@ impl Stack {
         let wrong = |found: String| Failure::at("verify", found, evidence(), remedy.clone());
         let expect = self
             .requester
-            .verify(trial.workload, server, to_origin, proxied)
+            .verify(trial.spec.workload, server, to_origin, proxied)
             .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?
             .map_err(wrong)?;
-        if self.requester.serves_strangers(trial.workload, server).map_err(wrong)? {
+        if self.requester.serves_strangers(trial.spec.workload, server).map_err(wrong)? {
             let found = "a client without a certificate was served, and the suite's [tls] has client_certificates";
             return Err(wrong(found.to_owned()));
         }
@@ -222,9 +211,9 @@ fn at_origin(workload: &Workload, product: &Product) -> Protocol {
 }
 
 /// What clients speak with the product, the trial's own first.
-fn protocols(trial: &TrialSpec<'_>) -> Vec<Protocol> {
-    let own = [trial.workload].into_iter();
-    unique(own.chain(trial.workloads()).map(|workload| workload.protocol))
+fn protocols(trial: &Trial<'_>) -> Vec<Protocol> {
+    let own = [trial.spec.workload].into_iter();
+    unique(own.chain(trial.spec.workloads()).map(|workload| workload.protocol))
 }
 
 /// Free addresses for the product's listeners and for so many origins, which are dealt to the origins' hosts in turn. Those of one host
@@ -247,21 +236,19 @@ fn ports(hosts: &Hosts, fronts: usize, origins: usize) -> Result<(Vec<SocketAddr
 
 /// Starts the product of a case between client and origin; `None` for `direct`. It listens at each of `fronts`.
 fn start_product(
-    context: &TrialContext,
-    trial: &TrialSpec<'_>,
-    product: &Product,
+    trial: &Trial<'_>,
     origins: &[SocketAddr],
     fronts: &[(Protocol, SocketAddr)],
-    stop: &Stop,
 ) -> Result<Option<Running>, Failure> {
+    let Trial { context, product, stop, .. } = *trial;
     let (ProductKind::Proxy(_), [(protocol, listen), others @ ..]) = (&product.kind, fronts) else {
         return Ok(None);
     };
-    let (load, workloads) = (trial.load, trial.workloads());
-    let elsewhere = parts_elsewhere(context, trial, product)?;
+    let (load, workloads) = (trial.spec.load, trial.spec.workloads());
+    let elsewhere = parts_elsewhere(trial)?;
     let spec = LaunchSpec {
-        profile: &trial.planned.case.profile,
-        folder: path_on_host(context.hosts.proxy.as_ref(), trial.folder, &trial.folder.join("product")),
+        profile: &trial.spec.planned.case.profile,
+        folder: path_on_host(context.hosts.proxy.as_ref(), trial.spec.folder, &trial.spec.folder.join("product")),
         elsewhere: &elsewhere,
         listen: *listen,
         others,
@@ -277,11 +264,8 @@ fn start_product(
 }
 
 /// The places of parts that have another host than the product's front. Their folders have the host's name: all come back into one.
-fn parts_elsewhere(
-    context: &TrialContext,
-    trial: &TrialSpec<'_>,
-    product: &Product,
-) -> Result<BTreeMap<String, Place>, Failure> {
+fn parts_elsewhere(trial: &Trial<'_>) -> Result<BTreeMap<String, Place>, Failure> {
+    let Trial { context, product, .. } = *trial;
     let hosts = &context.hosts;
     let mut places = BTreeMap::new();
     for (part, at) in hosts.parts_elsewhere(product) {
@@ -291,11 +275,11 @@ fn parts_elsewhere(
             let found = format!("{} is not installed on {}", product.title, host.facts().name);
             Failure::at("start", found, "", "run again with it: it is installed there before the first trial")
         })?;
-        let folder = trial.folder.join(format!("product-{}", host.facts().name));
+        let folder = trial.spec.folder.join(format!("product-{}", host.facts().name));
         let place = Place {
             host: Arc::clone(host),
             binary: installed.binary.clone(),
-            folder: path_on_host(host.as_ref(), trial.folder, &folder),
+            folder: path_on_host(host.as_ref(), trial.spec.folder, &folder),
             cpus: hosts.cpus(Role::Proxy, host, &context.placement),
         };
         places.insert(part.clone(), place);

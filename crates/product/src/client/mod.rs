@@ -34,7 +34,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(5);
 pub const TLS_NAME: &str = "localhost";
 
 /// Largest body that is read.
-pub(crate) const LARGEST_BODY: usize = 256 << 20;
+const LARGEST_BODY: usize = 256 << 20;
 
 /// A protocol, with its TLS settings. Clones share the TLS configuration.
 #[derive(Debug, Clone, Default)]

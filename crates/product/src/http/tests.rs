@@ -112,8 +112,8 @@ fn said(protocol: Protocol, words: &'static [u8], timeout: Duration) -> String {
 fn a_peer_that_misbehaves_is_an_error_with_a_reason() {
     use Protocol::{H2, H2c, Http11, Https11};
     for (protocol, words, expected) in [
-        (Http11, &b"SSH-2.0-OpenSSH_9\r\n"[..], "protocol: "),
-        (Http11, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", "io: "),
+        (Http11, &b"SSH-2.0-OpenSSH_9\r\n"[..], "what came is no HTTP response: "),
+        (Http11, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", "in the middle of its response"),
         (H2c, b"HTTP/1.1 400 Bad Request\r\n\r\n", "what came is no HTTP response: "),
         (Https11, b"HTTP/1.1 400 Bad Request\r\n\r\n", "TLS: "),
         (H2, b"\x15\x03\x03\x00\x02\x02\x28", "TLS: "),
@@ -127,8 +127,7 @@ fn a_peer_that_misbehaves_is_an_error_with_a_reason() {
 fn silence_ends_in_time() {
     for protocol in of_paths() {
         let error = said(protocol, b"", Duration::from_millis(200));
-        let expected = if protocol == Protocol::Http11 { "timeout" } else { "nothing came for 0.2 s" };
-        assert!(error.contains(expected), "{protocol:?}: {error}");
+        assert!(error.contains("nothing came for 0.2 s"), "{protocol:?}: {error}");
     }
 }
 
@@ -162,7 +161,7 @@ fn an_answer_that_breaks_off_is_no_answer() {
         let http = Http::with_protocol(origin.addr(), LONG, &run.wire_protocol(protocol).expect("session"));
         for fault in ["close", "reset"] {
             let error = http.get(&format!("/bytes/100000?fault={fault}")).expect_err(fault);
-            let said = ["in the middle of its response", "reset by the peer", "Peer disconnected"];
+            let said = ["in the middle of its response", "reset by the peer"];
             assert!(said.iter().any(|words| error.contains(words)), "{protocol:?} {fault}: {error}");
         }
         assert_eq!(http.get("/bytes/10").expect("the next is answered").size(), 10, "{protocol:?}");

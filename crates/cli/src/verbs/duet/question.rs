@@ -8,11 +8,12 @@ use weir_model::product::{Product, ProductKind};
 use weir_model::record::Skipped;
 use weir_model::suite::{Arrivals, Entry, Load, LoadKind, RateSpec, Suite};
 use weir_model::text::{one_of, suggestion};
-use weir_model::units::{HumanDuration, Rate};
+use weir_model::units::Rate;
 use weir_product::catalogue::Catalogue;
 
 use super::Args;
 use super::side::Side;
+use crate::args::parse_time;
 use crate::exit::{Failure, wrong_value};
 
 /// Default length of a pair of slices. Shorter ones spend more of their time on starts; longer ones are fewer starts.
@@ -52,20 +53,12 @@ pub fn parse_load(text: &str) -> Result<LoadChoice, String> {
 
 /// Reads the length of a slice.
 pub fn parse_slice(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(HumanDuration(time)) if (Duration::from_millis(100)..=Duration::from_secs(60)).contains(&time) => Ok(time),
-        Ok(_) => Err(wrong_value(format!("{text} is no length of a slice"), "a time from 100ms to 60s, such as 2s")),
-        Err(error) => Err(error.to_string()),
-    }
+    parse_time(Duration::from_millis(100)..=Duration::from_secs(60), "a time from 100ms to 60s, such as 2s")(text)
 }
 
 /// Reads the length of a turn.
 pub fn parse_turn(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(HumanDuration(time)) if (Duration::from_millis(5)..=Duration::from_secs(30)).contains(&time) => Ok(time),
-        Ok(_) => Err(wrong_value(format!("{text} is no length of a turn"), "a time from 5ms to 30s, such as 25ms")),
-        Err(error) => Err(error.to_string()),
-    }
+    parse_time(Duration::from_millis(5)..=Duration::from_secs(30), "a time from 5ms to 30s, such as 25ms")(text)
 }
 
 /// The shortest time that is at least this long and in which both have the same number of turns.

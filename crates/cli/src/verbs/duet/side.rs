@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use weir_install::home::Home;
 use weir_install::{Installed, own_binary};
 use weir_model::product::Product;
-use weir_model::suite::Suite;
 
+use crate::ask::Consent;
 use crate::exit::{Failure, wrong_value};
 use crate::verbs::products;
+use crate::verbs::run::resolve::ResolvedSuite;
 
 /// `name`, `name:profile`, `name=/path`, `name:profile=/path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,9 +21,6 @@ pub struct Side {
     /// `None`: as installed.
     pub binary: Option<PathBuf>,
 }
-
-/// The suite of a duet, its products, and their programs by name.
-pub type Ready = (Suite, BTreeMap<String, Product>, BTreeMap<String, Installed>);
 
 impl Side {
     /// Reads it.
@@ -57,14 +55,13 @@ impl Side {
 /// A binary that cannot be used; a product that cannot be installed.
 pub fn installed(
     sides: [&Side; 2],
-    suite: &Suite,
-    products: &BTreeMap<String, Product>,
-    home: &Home,
-    yes: bool,
+    resolved: &ResolvedSuite,
+    consent: Consent,
 ) -> Result<BTreeMap<String, Installed>, Failure> {
+    let home = Home::from_env().map_err(Failure::missing)?;
     let mut all = BTreeMap::new();
-    for (side, entry) in sides.into_iter().zip(&suite.entries) {
-        let Some(product) = products.get(&entry.product).filter(|product| product.program().is_some()) else {
+    for (side, entry) in sides.into_iter().zip(&resolved.suite.entries) {
+        let Some(product) = resolved.products.get(&entry.product).filter(|product| product.program().is_some()) else {
             continue;
         };
         let found = match &side.binary {
@@ -72,7 +69,7 @@ pub fn installed(
             None => {
                 // Installed under its own name.
                 let product = Product { name: side.product.clone(), ..product.clone() };
-                let mut here = products::ensure(&[&product], home, yes)?;
+                let mut here = products::ensure(&[&product], &home, consent)?;
                 let Some(found) = here.remove(&side.product) else { continue };
                 found
             }

@@ -11,7 +11,7 @@ use weir_lab::network::{self, Pair, Unmeasured};
 use weir_model::Placement;
 use weir_model::clock::ClockReading;
 use weir_model::record::{Environment, Finding, HostClock, HostRecord, Role, Severity};
-use weir_model::text::list;
+use weir_model::text::{list, unique};
 use weir_model::topology::{HostSpec, PartError, Reach, Topology};
 use weir_vitals::doctor::Check;
 
@@ -21,7 +21,7 @@ use crate::exit::{Exit, Failure, VerbResult};
 use crate::out;
 use crate::progress::{Status, template};
 use crate::verbs::doctor;
-use crate::verbs::run::elsewhere::call;
+use crate::verbs::run::remote::call;
 use crate::verbs::topology::{self, Answer, Reached, TopologyArgs};
 
 /// What this verb calls itself where a host is kept to it.
@@ -242,38 +242,24 @@ fn by(reach: &Reach) -> String {
 
 type Ends = (Arc<dyn Host>, Arc<dyn Host>);
 
-/// A host's name, and what came of reaching it.
-type Named<'a> = (&'a str, &'a Answer);
-
-/// Each of the first with each of the others.
-fn all<'a>(from: &[Named<'a>], to: &[Named<'a>]) -> Vec<(Named<'a>, Named<'a>)> {
-    from.iter().flat_map(|from| to.iter().map(move |to| (*from, *to))).collect()
-}
-
 /// The pairs that traffic uses, and which were left out. Each client speaks with the proxy, and the proxy with each host that has a part of
 /// it and with each origin. Without a proxy it is the first client and the first origin. `front` is the index of the proxy's host.
 fn pairs(topology: &Topology, front: usize, answers: &[Answer]) -> (Vec<Ends>, Vec<String>) {
-    let hosts: Vec<(&HostSpec, &Answer)> = topology.hosts().iter().zip(answers).collect();
-    let with = |has: &dyn Fn(&HostSpec) -> bool| {
-        let hosts = hosts.iter().filter(|(host, _)| has(host));
-        hosts.map(|(host, answer)| (host.name.as_str(), *answer)).collect::<Vec<Named<'_>>>()
+    let hosts = topology.hosts();
+    let with = |has: &dyn Fn(&HostSpec) -> bool| -> Vec<usize> {
+        hosts.iter().enumerate().filter(|(_, host)| has(host)).map(|(place, _)| place).collect()
     };
     let of = |role: Role| with(&|host| host.roles.contains(&role));
     let (clients, origins) = (of(Role::Client), of(Role::Origin));
-    let proxy = [(hosts[front].0.name.as_str(), hosts[front].1)];
-    let mut wanted = all(&clients, &proxy);
-    wanted.extend(all(&proxy, &with(&|host| !host.parts.is_empty() && host.name != proxy[0].0)));
-    wanted.extend(all(&proxy, &origins));
-    wanted.extend(all(&clients[..1], &origins[..origins.len().min(1)]));
-    let (mut pairs, mut seen, mut not_measured) = (Vec::new(), Vec::new(), Vec::new());
-    for ((from, one), (to, other)) in wanted {
-        if seen.contains(&(from, to)) {
-            continue;
-        }
-        seen.push((from, to));
-        match (one, other) {
+    let parts = with(&|host| !host.parts.is_empty() && host.name != hosts[front].name);
+    let mut wanted: Vec<(usize, usize)> = clients.iter().map(|client| (*client, front)).collect();
+    wanted.extend(parts.into_iter().chain(origins.iter().copied()).map(|other| (front, other)));
+    wanted.extend(clients.first().copied().zip(origins.first().copied()));
+    let (mut pairs, mut not_measured) = (Vec::new(), Vec::new());
+    for (from, to) in unique(wanted) {
+        match (&answers[from], &answers[to]) {
             (Ok(one), Ok(other)) => pairs.push((Arc::clone(one), Arc::clone(other))),
-            _ => not_measured.push(format!("{from} to {to}: not both are reached")),
+            _ => not_measured.push(format!("{} to {}: not both are reached", hosts[from].name, hosts[to].name)),
         }
     }
     let direct = (clients.len() * origins.len()).saturating_sub(1);

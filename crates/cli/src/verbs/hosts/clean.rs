@@ -12,7 +12,7 @@ use weir_model::text::human_bytes;
 use weir_model::topology::{Made, Topology};
 
 use crate::exit::{Exit, Failure, VerbResult};
-use crate::verbs::run::elsewhere::call;
+use crate::verbs::run::remote::call;
 use crate::verbs::topology::{self, TopologyArgs};
 
 /// What this verb calls itself where a host is kept to it.

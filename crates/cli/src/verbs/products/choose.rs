@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use weir_install::home::Home;
-use weir_install::{Installed, quick_find, use_binary, use_no_binary, use_pinned};
+use weir_install::{Installed, Installer, RemoteInstaller, quick_find, use_binary, use_no_binary, use_pinned};
 use weir_model::Placement;
 use weir_model::product::Product;
 use weir_model::record::Role;
@@ -15,7 +15,6 @@ use weir_product::catalogue::Catalogue;
 use super::list::Row;
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::out;
-use crate::verbs::run::elsewhere;
 use crate::verbs::topology::{TopologyArgs, reach_each};
 
 /// The name of this verb on a host that is kept to it.
@@ -59,7 +58,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, libraries: &[PathBu
     if !changed {
         remark!("nothing to undo: {name} already is what its file says");
     }
-    let row = Row::of(product, Some(Ok(quick_find(product, home).map_err(Failure::missing)?)));
+    let row = Row::of(product, Some(quick_find(product, home)));
     if json {
         return out::json(&row);
     }
@@ -85,9 +84,9 @@ fn on_hosts(
     for (host, answer) in topology.hosts().iter().zip(answers) {
         // A host without a role has parts of products alone.
         if host.roles.contains(&Role::Proxy) || host.roles.is_empty() {
-            let host_there = answer.map_err(Failure::missing)?;
-            let mut there = elsewhere::all(elsewhere::use_binary(&host_there, product, binary, libraries)?)?;
-            chosen.extend(there.remove(&product.name).map(|installed| (host.name.as_str(), installed)));
+            let reached = answer.map_err(Failure::missing)?;
+            let installer = RemoteInstaller::new(&reached, &[product], libraries).map_err(Failure::missing)?;
+            chosen.insert(&host.name, installer.choose(product, binary).map_err(Failure::missing)?);
         }
     }
     if json {

@@ -1,21 +1,20 @@
-//! `weir products install`, and the offer to install what is missing. `weir run` and `weir products test` use the
-//! latter.
+//! `weir products install`, and the offer to install what is missing, here or on another host. Verbs that start products use the latter.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use weir_host::LocalHost;
-use weir_host::stop::Stop;
 use weir_install::home::Home;
-use weir_install::{self as install, Found, InstallContext, InstallError, Installed, Progress, Step};
+use weir_install::{InstallError, Installed, Installer, Inventory, LocalInstaller, PlannedStep, Progress, Want};
 use weir_model::product::Product;
+use weir_model::text::{unique, wrapped};
 use weir_product::catalogue::Catalogue;
 
-use super::attempt::{Attempt, attempt};
 use super::proxies;
 use crate::args::stop_on_signal;
-use crate::ask;
+use crate::ask::{self, Consent};
 use crate::exit::{Exit, Failure, VerbResult};
+use crate::out;
 use crate::progress::{Status, minutes, template};
 use crate::verbs::topology::end_left_behind;
 
@@ -31,170 +30,184 @@ pub struct Args {
     latest: bool,
 }
 
-pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, yes: bool, json: bool) -> VerbResult {
+pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, consent: Consent, json: bool) -> VerbResult {
     if args.products.is_empty() {
-        return all(catalogue, home, yes, json);
+        return all(catalogue, home, consent, json);
     }
     let product = |name: &String| catalogue.product(name, "weir products install").map_err(Failure::input);
-    let wanted = args.products.iter().map(product).collect::<Result<Vec<_>, _>>()?;
-    match args.latest {
-        true => newest(&wanted, home, yes)?,
-        false => newer(&wanted, home, yes)?,
+    let products = args.products.iter().map(product).collect::<Result<Vec<_>, _>>()?;
+    let wants: &[Want] = if args.latest { &[Want::Latest] } else { &[Want::Present, Want::Newer] };
+    let order = Order { libraries: &[], demand: Demand::All, consent };
+    for want in wants {
+        provide(&local(home)?, &products, *want, order)?.complete().map_err(failure)?;
     }
-    super::list::show(&wanted, home, json)
+    super::list::show(&products, home, json)
 }
 
 /// Installs all that can be installed here, in the newest version that the products' files name; names the others, and then
 /// ends with status 1.
-fn all(catalogue: &Catalogue, home: &Home, yes: bool, json: bool) -> VerbResult {
-    let Attempt { here, failed } = attempt(&catalogue.products().values().collect::<Vec<_>>(), home, yes)?;
-    let here: Vec<&Product> = catalogue.products().values().filter(|p| here.contains_key(&p.name)).collect();
-    let mut remarks: Vec<String> = failed.iter().map(|(name, why)| format!("not installed: {name}: {why}")).collect();
-    remarks.extend(bring_up_to_date(&here, home, yes)?);
+fn all(catalogue: &Catalogue, home: &Home, consent: Consent, json: bool) -> VerbResult {
+    let products: Vec<&Product> = catalogue.products().values().collect();
+    let order = Order { libraries: &[], demand: Demand::Possible, consent };
+    let Inventory { here, missing } = provide(&local(home)?, &products, Want::Present, order)?;
+    let here: Vec<&Product> = products.into_iter().filter(|product| here.contains_key(&product.name)).collect();
+    let old = provide(&local(home)?, &here, Want::Newer, order)?.missing;
     super::list::main(catalogue, home, json)?;
-    for line in &remarks {
-        remark!("weir: {line}");
+    missing.iter().for_each(|(name, why)| remark!("weir: not installed: {name}: {why}"));
+    old.iter().for_each(|(name, why)| remark!("weir: still in an old version: {name}: {why}"));
+    Ok(if missing.is_empty() && old.is_empty() { Exit::Ok } else { Exit::Failed })
+}
+
+/// Which of the products have to be there in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Demand {
+    /// All: a product that cannot be installed is an error.
+    All,
+    /// Only products that can be installed.
+    Possible,
+    /// The same, without a question where only weir's own folder changes. Packages of the system need a yes. Without it, products come in
+    /// ways that need none, and those that have no such way are not installed.
+    ForRun,
+}
+
+/// Names the products, the versions of them, and the actions that weir may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Order<'a> {
+    /// The user's folders of products.
+    pub libraries: &'a [PathBuf],
+    pub demand: Demand,
+    pub consent: Consent,
+}
+
+impl Order<'_> {
+    /// The same of products that all have to be there.
+    pub fn of_all(self) -> Self {
+        Order { demand: Demand::All, ..self }
     }
-    Ok(if remarks.is_empty() { Exit::Ok } else { Exit::Failed })
 }
 
-/// Replaces old versions one by one. Returns a line for each step that failed: the old version is still there.
-fn bring_up_to_date(products: &[&Product], home: &Home, yes: bool) -> Result<Vec<String>, Failure> {
-    let steps = newer_steps(products, home, yes)?;
-    let context = Context::new()?;
-    let mut failed = Vec::new();
-    for step in &steps {
-        match context.run(std::slice::from_ref(step), home) {
-            Ok(()) => {}
-            Err(error @ InstallError::Interrupted) => return Err(failure(error)),
-            Err(error) => failed.push(format!("still in an old version: {}", one_line(&error))),
-        }
-    }
-    Ok(failed)
-}
-
-fn newest(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> {
-    let steps = install::plan_latest(products, home).map_err(failure)?;
-    remark!("weir will take the newest version instead of the pinned one:");
-    carry_out(&steps, home, yes)?;
-    find_all(products, home).map(drop)
-}
-
-/// Makes sure that products are installed, in the newest version that their files name: prints what will be done, asks, installs.
-fn newer(products: &[&Product], home: &Home, yes: bool) -> Result<(), Failure> {
-    ensure(products, home, yes)?;
-    let steps = newer_steps(products, home, yes)?;
-    Context::new()?.run(&steps, home).map_err(failure)?;
-    find_all(products, home).map(drop)
-}
-
-/// The steps from installed versions to the newest that the products' files name, shown and agreed to.
-fn newer_steps(products: &[&Product], home: &Home, yes: bool) -> Result<Vec<Step>, Failure> {
-    let steps = install::plan_newer(products, home).map_err(failure)?;
-    if !steps.is_empty() {
-        remark!("What is installed is older than the version that the product's file names. weir will:");
-        confirm(&steps, yes)?;
-    }
-    Ok(steps)
-}
-
-/// Makes sure that products are installed: prints what is missing and what will be done, asks, installs. Returns what is
-/// installed, by product name.
+/// This machine.
 ///
 /// # Errors
-/// When something cannot be installed, is not found afterwards, or the user says no.
-pub fn ensure(products: &[&Product], home: &Home, yes: bool) -> Result<BTreeMap<String, Installed>, Failure> {
-    let (mut here, missing) = look(products, home);
-    if missing.is_empty() {
-        return Ok(here);
-    }
-    let missing: Vec<&Product> = missing.into_iter().map(|(product, _)| product).collect();
-    let steps = install::plan(&missing, home).map_err(failure)?;
-    let names: Vec<&str> = missing.iter().map(|product| product.title.as_str()).collect();
-    remark!("Not installed yet: {}. weir will:", names.join(", "));
-    carry_out(&steps, home, yes)?;
-    here.extend(find_all(&missing, home)?);
-    Ok(here)
+/// When weir's own program cannot be found.
+pub fn local(home: &Home) -> Result<LocalInstaller, Failure> {
+    LocalInstaller::new(home.clone()).map_err(Failure::missing)
 }
 
-/// What is installed, by product name, and products that are not, with the reason. Where a file is wrong, a plan for them says the same.
-pub(super) type Looked<'p> = (BTreeMap<String, Installed>, Vec<(&'p Product, InstallError)>);
-
-/// Looks for each, several at once.
-pub(super) fn look<'p>(products: &[&'p Product], home: &Home) -> Looked<'p> {
-    let proxies = proxies(products.iter().copied());
-    let (mut here, mut missing) = (BTreeMap::new(), Vec::new());
-    for (product, found) in proxies.iter().zip(install::find_all(&proxies, home)) {
-        match found.and_then(|found| usable(product, found)) {
-            Ok(installed) => drop(here.insert(product.name.clone(), installed)),
-            Err(why) => missing.push((*product, why)),
-        }
-    }
-    (here, missing)
-}
-
-/// All of them, or an error for the first that is not installed.
-fn find_all(products: &[&Product], home: &Home) -> Result<BTreeMap<String, Installed>, Failure> {
-    let (here, missing) = look(products, home);
-    missing.into_iter().next().map_or(Ok(here), |(_, why)| Err(failure(why)))
-}
-
-/// What was found, or that it cannot be used.
-pub(super) fn usable(product: &Product, found: Found) -> Result<Installed, InstallError> {
-    match found {
-        Found::Yes(installed) => Ok(installed),
-        Found::No { tried } => Err(InstallError::Unusable { product: product.name.clone(), tried }),
-    }
-}
-
-/// An error as a reason in one line.
-pub(super) fn one_line(error: &InstallError) -> String {
-    let text = error.to_string();
-    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ").replace(":; ", ": ")
-}
-
-/// Shows the steps, asks, and does them.
-fn carry_out(steps: &[Step], home: &Home, yes: bool) -> Result<(), Failure> {
-    confirm(steps, yes)?;
-    Context::new()?.run(steps, home).map_err(failure)
-}
-
-/// Shows the steps and asks.
+/// Products that all have to be installed here, by name.
 ///
 /// # Errors
-/// When the user says no, or cannot be asked.
-pub fn confirm(steps: &[impl std::fmt::Display], yes: bool) -> Result<(), Failure> {
-    for step in steps {
-        remark!("  - {step}");
-    }
-    ask::agreed("Go on?", "something has to be installed", "nothing was installed", yes)
+/// As [`provide`].
+pub fn ensure(products: &[&Product], home: &Home, consent: Consent) -> Result<BTreeMap<String, Installed>, Failure> {
+    let order = Order { libraries: &[], demand: Demand::All, consent };
+    provide(&local(home)?, products, Want::Present, order)?.complete().map_err(failure)
 }
 
-/// What installing needs besides a folder: this machine, and the flag that Ctrl-C sets.
-pub(super) struct Context {
-    host: LocalHost,
-    stop: Stop,
-}
-
-impl Context {
-    pub(super) fn new() -> Result<Context, Failure> {
-        end_left_behind();
-        let host = LocalHost::new(std::env::current_exe().map_err(Failure::missing)?);
-        Ok(Context { host, stop: stop_on_signal()? })
-    }
-
-    pub(super) fn run(&self, steps: &[Step], home: &Home) -> Result<(), InstallError> {
-        let context = InstallContext { home, host: &self.host, stop: &self.stop };
-        for step in steps {
-            let mut shown = InstallProgress::new();
-            install::run_step(step, context, &mut |progress| shown.update(progress))?;
+/// Looks what a machine has of products, plans what is wanted of them beyond that, shows it, asks, and installs one product after another.
+/// Returns what is there then, and why the others are not.
+///
+/// # Errors
+/// When the user says no or stops it, when the host is lost, and when a product cannot be installed that is demanded.
+pub fn provide(
+    installer: &dyn Installer,
+    products: &[&Product],
+    mut want: Want,
+    Order { demand, consent, .. }: Order<'_>,
+) -> Result<Inventory, Failure> {
+    let products = proxies(products.iter().copied());
+    let mut inventory = installer.find(&products).map_err(failure)?;
+    let wanted: Vec<&Product> =
+        products.into_iter().filter(|one| want != Want::Present || !inventory.here.contains_key(&one.name)).collect();
+    let ends_it = |error: &InstallError| {
+        demand == Demand::All || matches!(error, InstallError::Interrupted | InstallError::Host(_))
+    };
+    let mut packages = BTreeMap::new();
+    if demand == Demand::ForRun && consent == Consent::Asked {
+        packages = packages_for(installer, &wanted);
+        if !packages.is_empty() && !may_install_packages(&packages)? {
+            want = Want::WithoutPackages;
         }
-        Ok(())
+    }
+    let (mut possible, mut steps) = (Vec::new(), Vec::new());
+    for product in wanted {
+        match installer.plan(product, want) {
+            Ok(more) if more.is_empty() => {}
+            Ok(more) => {
+                steps.extend(more.into_iter().map(|step| step.text));
+                possible.push(product);
+            }
+            Err(error) if ends_it(&error) => return Err(failure(error)),
+            Err(error) => {
+                let why = packages.get(&product.name).map(|packages| {
+                    format!("it needs packages of the system ({packages}), which weir installs only if it may: --yes")
+                });
+                inventory.missing.insert(product.name.clone(), why.unwrap_or_else(|| error.one_line()));
+            }
+        }
+    }
+    if possible.is_empty() {
+        return Ok(inventory);
+    }
+    announce(installer.host(), want, &possible);
+    unique(steps).iter().for_each(|step| remark!("  - {step}"));
+    if demand != Demand::ForRun {
+        ask::agreed("Go on?", "something has to be installed", "nothing was installed", consent)?;
+    }
+    end_left_behind();
+    let stop = stop_on_signal()?;
+    for product in possible {
+        let mut shown = InstallProgress::new(installer.host());
+        let installed = installer.install(product, want, &stop, &mut |progress| shown.update(progress));
+        drop(shown);
+        match installed {
+            Err(error) if ends_it(&error) => return Err(failure(error)),
+            Err(error) => {
+                remark!("  {}: {}", product.title, error.one_line());
+                inventory.add(product, Err(error));
+            }
+            Ok(installed) => inventory.add(product, Ok(installed)),
+        }
+    }
+    Ok(inventory)
+}
+
+/// Says for which products something will be done.
+fn announce(host: Option<&str>, want: Want, products: &[&Product]) {
+    let on = host.map(|host| format!(" on {host}")).unwrap_or_default();
+    let titles: Vec<&str> = products.iter().map(|product| product.title.as_str()).collect();
+    match want {
+        Want::Present | Want::WithoutPackages => remark!("Not installed yet{on}: {}. weir will:", titles.join(", ")),
+        Want::Newer => {
+            remark!("What is installed{on} is older than the version that the product's file names. weir will:");
+        }
+        Want::Latest => remark!("weir will take the newest version instead of the pinned one:"),
     }
 }
 
-pub(super) fn failure(error: InstallError) -> Failure {
+/// Products whose first way needs packages of the system, each with these.
+fn packages_for(installer: &dyn Installer, products: &[&Product]) -> BTreeMap<String, String> {
+    let packages = |product: &&Product| {
+        let steps: Vec<PlannedStep> = installer.plan(product, Want::Present).ok()?;
+        let packages: Vec<String> = steps.into_iter().flat_map(|step| step.packages).collect();
+        (!packages.is_empty()).then(|| (product.name.clone(), packages.join(" ")))
+    };
+    products.iter().filter_map(packages).collect()
+}
+
+/// Asks whether packages may be installed. Without a terminal they may not, and standard error says so.
+fn may_install_packages(wanting: &BTreeMap<String, String>) -> Result<bool, Failure> {
+    let names: Vec<&str> = wanting.keys().map(String::as_str).collect();
+    let packages = unique(wanting.values().flat_map(|packages| packages.split(' ')));
+    let what = format!("packages of the system for {} ({})", names.join(", "), packages.join(" "));
+    if ask::can_be_asked() {
+        return ask::asked(&format!("Install {what}, too?"));
+    }
+    remark!("{}", wrapped(&format!("Without {what}: --yes would install them."), out::WIDTH, 2));
+    Ok(false)
+}
+
+/// The exit status of an install that failed.
+pub fn failure(error: InstallError) -> Failure {
     match error {
         InstallError::Interrupted => Failure::interrupted(error),
         other => Failure::missing(other),
@@ -211,13 +224,16 @@ struct InstallProgress {
     began: Instant,
     last_line: Instant,
     now: String,
+    /// Before each line.
+    prefix: String,
 }
 
 impl InstallProgress {
-    fn new() -> InstallProgress {
+    fn new(host: Option<&str>) -> InstallProgress {
         let status = Status::new(false, template("    {spinner} {elapsed} {wide_msg}"), None);
         let now = Instant::now();
-        InstallProgress { status, began: now, last_line: now, now: String::new() }
+        let prefix = host.map(|host| format!("{host}: ")).unwrap_or_default();
+        InstallProgress { status, began: now, last_line: now, now: String::new(), prefix }
     }
 
     fn update(&mut self, progress: Progress<'_>) {
@@ -237,7 +253,7 @@ impl InstallProgress {
     }
 
     fn line(&mut self, line: &str) {
-        self.status.line(&format!("    {line}"));
+        self.status.line(&format!("    {}{line}", self.prefix));
         self.last_line = Instant::now();
     }
 }

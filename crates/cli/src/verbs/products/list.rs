@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use weir_install::home::Home;
-use weir_install::{Found, FoundProgram, InstallError, quick_find_all};
+use weir_install::{FoundProgram, InstallError, at_once, quick_find};
 use weir_model::product::Product;
 use weir_model::release::Age;
 use weir_product::catalogue::Catalogue;
@@ -34,12 +34,11 @@ pub struct Row {
 
 impl Row {
     /// `found` is `None` for a product without a program. An error is a reason for which it is missing.
-    pub fn of(product: &Product, found: Option<Result<Found<FoundProgram>, InstallError>>) -> Row {
+    pub fn of(product: &Product, found: Option<Result<FoundProgram, InstallError>>) -> Row {
         let (program, missing) = match found {
             None => (None, Vec::new()),
-            Some(Ok(Found::Yes(program))) => (Some(program), Vec::new()),
-            Some(Ok(Found::No { tried })) => (None, tried),
-            Some(Err(error)) => (None, vec![error.to_string()]),
+            Some(Ok(program)) => (Some(program), Vec::new()),
+            Some(Err(error)) => (None, error.tried()),
         };
         Row {
             name: product.name.clone(),
@@ -98,7 +97,7 @@ pub fn show(products: &[&Product], home: &Home, json: bool) -> VerbResult {
 
 /// Asks several binaries at once for their versions. An error of one product stays with that product.
 fn rows(products: &[&Product], home: &Home) -> Vec<Row> {
-    let mut found = quick_find_all(&proxies(products.iter().copied()), home).into_iter();
+    let mut found = at_once(&proxies(products.iter().copied()), |product| quick_find(product, home)).into_iter();
     let row = |product: &&Product| match product.program() {
         None => Row::of(product, None),
         Some(_) => Row::of(product, found.next()),

@@ -1,26 +1,23 @@
 //! `weir products`: lists, installs and tests products, with one file per larger subcommand. Called by `main`.
 
-mod attempt;
 mod choose;
 mod install;
 mod list;
-mod offer;
 mod show;
 mod test;
 
 use clap::Subcommand;
 use weir_install::home::Home;
-use weir_install::{Found, locate_any, quick_find};
+use weir_install::{locate_any, quick_find};
 use weir_model::product::{Install, Product, ProductKind};
 use weir_product::catalogue::Catalogue;
 
 use crate::agree;
 use crate::args::LibraryArgs;
+use crate::ask::Consent;
 use crate::exit::{Exit, Failure, VerbResult};
 
-pub use attempt::{Attempt, attempt_unasked};
-pub use install::{confirm, ensure};
-pub use offer::{There, offer};
+pub use install::{Demand, Order, ensure, failure, local, provide};
 
 /// Flags of `weir products`.
 #[derive(Debug, clap::Args)]
@@ -97,7 +94,7 @@ fn listed(library: &LibraryArgs) -> Result<Catalogue, Failure> {
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let (yes, json, library) = (args.yes, args.library.json, args.library.folders());
+    let (consent, json, library) = (Consent::from(args.yes), args.library.json, args.library.folders());
     let mut catalogue = match &args.verb {
         Verb::List { .. } => listed(&args.library)?,
         verb => match verb.named() {
@@ -110,8 +107,8 @@ pub fn main(args: &Args) -> VerbResult {
         [] => catalogue.products().keys().cloned().collect(),
         named => named.to_vec(),
     };
-    if yes || !args.verb.only_looks() {
-        agree::ensure(&mut catalogue, &about, yes)?;
+    if args.yes || !args.verb.only_looks() {
+        agree::ensure(&mut catalogue, &about, consent)?;
     }
     match &args.verb {
         Verb::List { outdated } => {
@@ -119,9 +116,9 @@ pub fn main(args: &Args) -> VerbResult {
             if *outdated { list::ages(&catalogue, &home, json) } else { list::main(&catalogue, &home, json) }
         }
         Verb::Show { product } => show::main(&catalogue, &home, product, json),
-        Verb::Install(args) => install::main(args, &catalogue, &home, yes, json),
+        Verb::Install(args) => install::main(args, &catalogue, &home, consent, json),
         Verb::Use(args) => choose::main(args, &catalogue, &home, library, json),
-        Verb::Test(args) => test::main(args, &catalogue, &home, yes, json),
+        Verb::Test(args) => test::main(args, &catalogue, &home, consent, json),
         Verb::Path { product } => {
             agree::say_unagreed(&catalogue, &about);
             path(&catalogue, &home, product)
@@ -134,18 +131,16 @@ fn path(catalogue: &Catalogue, home: &Home, name: &str) -> VerbResult {
     let product = with_program(catalogue, name, "weir products path")?;
     let found = match &product.unagreed {
         Some(_) => locate_any(product, home),
-        None => quick_find(product, home).map(|found| match found {
-            Found::Yes(seen) => Found::Yes(seen.binary),
-            Found::No { tried } => Found::No { tried },
-        }),
+        None => quick_find(product, home).map(|found| found.binary),
     };
-    match found.map_err(Failure::missing)? {
-        Found::Yes(binary) => output!("{}", binary.display()),
-        Found::No { tried } => {
-            let found = format!("{} is not installed:\n  {}", product.title, tried.join("\n  "));
+    match found {
+        Ok(binary) => output!("{}", binary.display()),
+        Err(error) if error.is_missing() => {
+            let found = format!("{} is not installed:\n  {}", product.title, error.tried().join("\n  "));
             let release = release_elsewhere(product).map(|release| format!(", or {release}"));
             return Err(Failure::to_fix(found, format!("weir products install {name}{}", release.unwrap_or_default())));
         }
+        Err(error) => return Err(Failure::missing(error)),
     }
     Ok(Exit::Ok)
 }

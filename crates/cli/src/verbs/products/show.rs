@@ -28,7 +28,7 @@ struct ProductDetails<'a> {
 pub fn main(catalogue: &Catalogue, home: &Home, name: &str, json: bool) -> VerbResult {
     let product = catalogue.product(name, "weir products show").map_err(Failure::input)?;
     let found = match product.program().map(|_| quick_find(product, home)) {
-        Some(Err(error)) if product.unagreed.is_none() => return Err(Failure::missing(error)),
+        Some(Err(error)) if product.unagreed.is_none() && !error.is_missing() => return Err(Failure::missing(error)),
         found => found,
     };
     let details = ProductDetails {

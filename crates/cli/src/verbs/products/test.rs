@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use weir_conformance::{self as conformance, CHECKS, Kind, ProductReport, TestSpec, Verdict};
 use weir_host::LocalHost;
-use weir_install::Found;
 use weir_install::home::Home;
 use weir_model::product::Product;
 use weir_model::text::{one_of, suggestion};
@@ -19,6 +18,7 @@ use weir_product::catalogue::Catalogue;
 
 use super::proxies;
 use crate::args::stop_on_signal;
+use crate::ask::Consent;
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::out;
 use crate::progress::minutes_s;
@@ -56,14 +56,14 @@ pub struct Args {
 }
 
 /// Runs it.
-pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, yes: bool, json: bool) -> VerbResult {
+pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, consent: Consent, json: bool) -> VerbResult {
     if args.checks {
         return list_checks(json);
     }
     check_names(&args.only)?;
     let wanted = wanted(args, catalogue)?;
     if args.install {
-        install(&wanted, home, args, yes)?;
+        install(&wanted, home, args, consent)?;
     }
     let (here, absent) = split_installed(&wanted, home, !args.products.is_empty())?;
     let cases = cases(&here, args)?;
@@ -183,12 +183,12 @@ fn wanted<'a>(args: &Args, catalogue: &'a Catalogue) -> Result<Vec<&'a Product>,
 }
 
 /// Installs products. Products that were named must be installed afterwards.
-fn install(wanted: &[&Product], home: &Home, args: &Args, yes: bool) -> Result<(), Failure> {
+fn install(wanted: &[&Product], home: &Home, args: &Args, consent: Consent) -> Result<(), Failure> {
     if !args.products.is_empty() {
-        return super::ensure(wanted, home, yes).map(drop);
+        return super::ensure(wanted, home, consent).map(drop);
     }
     for product in wanted {
-        if let Err(why) = super::ensure(&[*product], home, yes) {
+        if let Err(why) = super::ensure(&[*product], home, consent) {
             remark!("{} is skipped: {why}", product.title);
         }
     }
@@ -201,13 +201,14 @@ type Here<'a> = Vec<(&'a Product, weir_install::Installed)>;
 fn split_installed<'a>(wanted: &[&'a Product], home: &Home, named: bool) -> Result<(Here<'a>, Vec<Absent>), Failure> {
     let (mut here, mut absent) = (Vec::new(), Vec::new());
     for product in wanted {
-        match weir_install::find(product, home).map_err(Failure::missing)? {
-            Found::Yes(installed) => here.push((*product, installed)),
-            Found::No { .. } if named => {
+        match weir_install::find(product, home) {
+            Ok(installed) => here.push((*product, installed)),
+            Err(error) if !error.is_missing() => return Err(Failure::missing(error)),
+            Err(_) if named => {
                 let mend = format!("weir products install {}, or --install", product.name);
                 return Err(Failure::to_fix(format!("{} is not installed", product.title), mend));
             }
-            Found::No { .. } => absent.push(Absent::new(product)),
+            Err(_) => absent.push(Absent::new(product)),
         }
     }
     if here.is_empty() {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use weir_install::home::Home;
-use weir_install::{self as install, Installed};
+use weir_install::{Want, plan};
 use weir_lab::skipped;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::Skipped;
@@ -13,43 +13,32 @@ use weir_product::catalogue::Catalogue;
 
 use super::resolve::ResolvedSuite;
 use crate::exit::Failure;
-use crate::verbs::products::{self, Attempt};
+
+/// Why products cannot be installed on this machine, by name; `None`: they can. It is found out once for each, because apt is slow.
+pub type Availability = BTreeMap<String, Option<String>>;
 
 /// Keeps the entries whose product is or can be installed, and returns the others.
 ///
 /// # Errors
 /// When an entry's product does not exist.
-pub fn keep_available(suite: &mut Suite, catalogue: &Catalogue, home: &Home) -> Result<Vec<Skipped>, Failure> {
+pub fn keep_available(
+    suite: &mut Suite,
+    catalogue: &Catalogue,
+    known: &mut Availability,
+) -> Result<Vec<Skipped>, Failure> {
+    let home = Home::from_env().map_err(Failure::input)?;
     let mut skipped = Vec::new();
     let mut names: Vec<String> = suite.entries.iter().map(|entry| entry.product.clone()).collect();
     names.dedup();
     for name in names {
         let product = catalogue.product(&name, "--products").map_err(Failure::input)?;
-        if let Some(why) = why_unavailable(product, home) {
+        let why = known.entry(name.clone()).or_insert_with(|| why_unavailable(product, &home));
+        if let Some(why) = why.clone() {
             suite.entries.retain(|entry| entry.product != name);
             skipped.push(absent(name, why));
         }
     }
     Ok(skipped)
-}
-
-/// Installs what is missing, one product at a time. What cannot be installed after all is skipped.
-///
-/// # Errors
-/// When the user interrupts, the origin cannot be installed, or no product is left to measure.
-pub fn install(
-    resolved: ResolvedSuite,
-    home: &Home,
-    yes: bool,
-) -> Result<(ResolvedSuite, BTreeMap<String, Installed>), Failure> {
-    let all: Vec<&Product> = resolved.products.values().collect();
-    let Attempt { here, failed } = products::attempt_unasked(&all, home, yes)?;
-    let had_one = has_a_product(&resolved);
-    let resolved = without(resolved, failed)?;
-    if had_one && !has_a_product(&resolved) {
-        return Err(none_left(&resolved.skipped));
-    }
-    Ok((resolved, here))
 }
 
 /// Whether anything but the baseline is left.
@@ -66,8 +55,9 @@ pub fn none_left(skipped: &[Skipped]) -> Failure {
 /// The suite without the products that could not be installed, by name with the reason.
 ///
 /// # Errors
-/// When the origin is one of them, or nothing is left to run.
+/// When the origin is one of them, or nothing is left to run but the baseline.
 pub fn without(mut resolved: ResolvedSuite, failed: BTreeMap<String, String>) -> Result<ResolvedSuite, Failure> {
+    let had_one = has_a_product(&resolved);
     for (name, why) in failed {
         if resolved.suite.origin.as_ref() == Some(&name) {
             return Err(Failure::missing(format!("--origin: {name} cannot be installed: {why}")));
@@ -75,6 +65,9 @@ pub fn without(mut resolved: ResolvedSuite, failed: BTreeMap<String, String>) ->
         resolved.suite.entries.retain(|entry| entry.product != name);
         resolved.skipped.retain(|one| one.product != name);
         resolved.skipped.push(absent(name, format!("could not be installed: {why}")));
+    }
+    if had_one && !has_a_product(&resolved) {
+        return Err(none_left(&resolved.skipped));
     }
     skipped::check_not_empty(&resolved.suite, &resolved.skipped).map_err(Failure::input)?;
     Ok(resolved)
@@ -94,7 +87,7 @@ pub fn without_profile(suite: &Suite, catalogue: &Catalogue) -> Vec<Skipped> {
 /// Why a product cannot be installed on this machine, in a line; `None` where it can be, or weir may not look yet.
 fn why_unavailable(product: &Product, home: &Home) -> Option<String> {
     product.program().filter(|_| product.unagreed.is_none())?;
-    let error = install::plan(&[product], home).err()?;
+    let error = plan(&[product], home, Want::Present).err()?;
     let said = error.to_string();
     // The other lines say what was tried.
     let first = said.lines().next().unwrap_or_default().trim_end_matches(':');

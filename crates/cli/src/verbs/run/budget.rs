@@ -14,7 +14,8 @@ use weir_model::text::counted;
 use weir_model::units::HumanDuration;
 
 use super::resolve::{SuiteRequest, overheads};
-use crate::exit::{Failure, wrong_value};
+use crate::args::parse_time;
+use crate::exit::Failure;
 use crate::progress::minutes;
 
 /// Goal of `--scale fit` for a suite of the library. A file of the user's runs as written.
@@ -22,11 +23,7 @@ pub const DEFAULT: Duration = Duration::from_secs(20 * 60);
 
 /// Reads `20m`.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(HumanDuration(time)) if !time.is_zero() => Ok(time),
-        Ok(_) => Err(wrong_value("the budget is zero", "a time, such as 20m")),
-        Err(error) => Err(error.to_string()),
-    }
+    parse_time(Duration::from_nanos(1).., "a time, such as 20m")(text)
 }
 
 /// The suite shortened to the budget, and a sentence when it takes longer all the same.

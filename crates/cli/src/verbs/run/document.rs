@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use weir_install::home::Home;
-use weir_install::{Found, quick_find_all};
+use weir_install::versions;
 use weir_model::Placement;
 use weir_model::product::Product;
 use weir_model::text::{counted, list};
@@ -46,17 +46,10 @@ impl Repeated {
         let home = Home::from_env().map_err(Failure::input)?;
         let runs_here = |product: &&Product| product.program().is_some() && product.unagreed.is_none();
         let products: Vec<&Product> = resolved.products.values().filter(runs_here).collect();
-        let found = quick_find_all(&products, &home);
-        let version = |name: &str| {
-            let place = products.iter().position(|product| product.name == name)?;
-            match &found[place] {
-                Ok(Found::Yes(program)) => Some(program.version.as_str()),
-                _ => None,
-            }
-        };
+        let versions = versions(&products, &home);
         let cpus = counted(placement.proxy.len() as u64, "CPU");
         Ok(Some(Repeated {
-            other_versions: other_versions(&resolved.suite.name, version),
+            other_versions: other_versions(&resolved.suite.name, |name| versions.get(name).map(String::as_str)),
             here: format!("this machine, on which the proxy has {cpus}"),
             document,
         }))

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use weir_install::home::Home;
 use weir_lab::run::overhead;
 use weir_lab::skipped;
 use weir_model::condition::Condition;
@@ -17,9 +16,11 @@ use weir_model::suite::{Entry, Scale, Suite};
 use weir_model::text::{one_of, suggestion};
 use weir_product::catalogue::Catalogue;
 
-use super::{available, budget};
+use super::available::{self, Availability};
+use super::budget;
 use crate::args::{Select, choice, parse_count};
 use crate::exit::Failure;
+use crate::verbs::products::Demand;
 
 /// The flags that decide what is run.
 #[derive(Debug, Clone, clap::Args)]
@@ -93,7 +94,7 @@ pub struct ResolvedSuite {
 
 impl ResolvedSuite {
     /// As the flags say, on a machine where the product has so many cores; `None`: they are not known yet, and
-    /// [`ResolvedSuite::on_cores`] follows.
+    /// [`ResolvedSuite::on_cores`] follows. `known` says which products can be installed, as far as that was found out before.
     ///
     /// # Errors
     /// What is wrong in a flag or a file; that nothing is left to run, or that the budget is too small.
@@ -101,6 +102,7 @@ impl ResolvedSuite {
         request: &SuiteRequest,
         cores: Option<usize>,
         catalogue: &Catalogue,
+        known: &mut Availability,
     ) -> Result<ResolvedSuite, Failure> {
         let selected = selected(request, catalogue)?;
         let (mut suite, _) = selected.at_scale(request.scale());
@@ -108,7 +110,7 @@ impl ResolvedSuite {
         let all = request.select.products.iter().flatten().any(|name| name == ALL);
         let lenient = all || (request.select.products.is_none() && !request.strict && !request.as_published);
         if lenient {
-            skipped = absent(request, all, &mut suite, catalogue)?;
+            skipped = absent(request, all, &mut suite, catalogue, known)?;
             if !skipped.is_empty() && !has_a_product(&suite, catalogue) {
                 return Err(available::none_left(&skipped));
             }
@@ -151,6 +153,11 @@ impl ResolvedSuite {
         let suite = recorded_suite(folder, catalogue)?;
         let (products, skipped) = (products_of(&suite, catalogue)?, recorded_skipped(folder));
         Ok(ResolvedSuite { suite, scaled: Vec::new(), skipped, products, lenient: false })
+    }
+
+    /// Which of its products have to be installed.
+    pub fn demand(&self) -> Demand {
+        if self.lenient { Demand::ForRun } else { Demand::All }
     }
 
     /// How long it takes.
@@ -208,15 +215,15 @@ fn absent(
     all: bool,
     suite: &mut Suite,
     catalogue: &Catalogue,
+    known: &mut Availability,
 ) -> Result<Vec<Skipped>, Failure> {
-    let home = Home::from_env().map_err(Failure::input)?;
     let mut skipped = Vec::new();
     // A product that a filter removed is not missing.
     let by_filter = |key| matches!(key, FilterKey::Product | FilterKey::Profile);
     if all && !request.select.only.iter().any(|filter| by_filter(filter.key)) {
         skipped = available::without_profile(suite, catalogue);
     }
-    skipped.extend(available::keep_available(suite, catalogue, &home)?);
+    skipped.extend(available::keep_available(suite, catalogue, known)?);
     Ok(skipped)
 }
 

@@ -17,6 +17,7 @@ use crate::args::Select;
 use crate::exit::{Exit, Failure, VerbResult};
 use crate::out::{self, WIDTH, columns};
 use crate::progress::minutes;
+use crate::verbs::run::available::Availability;
 use crate::verbs::run::resolve::{ResolvedSuite, SuiteRequest};
 
 #[derive(Debug, Serialize)]
@@ -76,9 +77,9 @@ pub fn show(catalogue: &Catalogue, name: &str, select: &Select, budget: Option<D
         .map_err(Failure::input)?;
     agree::say_unagreed(catalogue, suite.entries.iter().map(|entry| &entry.product));
     let mut scales = Vec::new();
-    let mut skipped: Vec<Skipped> = Vec::new();
+    let (mut skipped, mut available) = (Vec::<Skipped>::new(), Availability::new());
     for scale in [Scale::Smoke, Scale::Fit, Scale::Full] {
-        let resolved = ResolvedSuite::resolve(&request(scale), Some(cores), catalogue)?;
+        let resolved = ResolvedSuite::resolve(&request(scale), Some(cores), catalogue, &mut available)?;
         scales.push(Scaled {
             scale: scale.as_str(),
             trials: resolved.suite.trials(&resolved.skipped),

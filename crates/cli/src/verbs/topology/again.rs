@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use weir_host::kubernetes::CGROUPS;
 use weir_host::placement::restrict_to;
+use weir_host::stop::Stop;
 use weir_host::threads::on_thread;
 use weir_host::{Host, HostError};
-use weir_install::Installed;
+use weir_install::{Installed, Installer, Inventory, RemoteInstaller, Want};
 use weir_lab::hosts::{Hosts, Reach, is_same_host};
 use weir_model::product::{Product, Served};
 use weir_model::record::Role;
@@ -17,8 +18,7 @@ use weir_vitals::Watched;
 
 use super::{Answer, Place, Reached, spec};
 use crate::exit::Failure;
-use crate::verbs::products::There;
-use crate::verbs::run::elsewhere;
+use crate::verbs::products::{Order, provide};
 
 /// Products that a host had when the run began.
 #[derive(Debug)]
@@ -60,27 +60,26 @@ impl Reached {
     /// The products of a run on the proxy's host; of pods, on one for each image that they come in.
     ///
     /// # Errors
-    /// When the user says no, or a host is lost.
+    /// As [`provide`].
     pub fn install(
         &mut self,
         hosts: &mut Hosts,
         products: &[&Product],
-        libraries: &[PathBuf],
-        yes: bool,
-    ) -> Result<There, Failure> {
+        order: Order<'_>,
+    ) -> Result<Inventory, Failure> {
         let mut by_image: BTreeMap<Option<&str>, Vec<&Product>> = BTreeMap::new();
         for product in products {
             let image = product.image.as_deref().filter(|_| matches!(self.made, Place::Pods(_)));
             by_image.entry(image).or_default().push(product);
         }
-        let mut all = There::default();
+        let mut all = Inventory::default();
         for products in by_image.values() {
             if let Some(other) = self.for_product(&hosts.proxy.facts().name, products[0]).map_err(Failure::missing)? {
                 hosts.proxy = other;
             }
-            let there = self.install_on(&hosts.proxy, products, libraries, yes)?;
-            all.here.extend(there.here);
-            all.missing.extend(there.missing);
+            let has = self.install_on(&hosts.proxy, products, order)?;
+            all.here.extend(has.here);
+            all.missing.extend(has.missing);
         }
         Ok(all)
     }
@@ -89,14 +88,13 @@ impl Reached {
     /// Returns those that are missing somewhere or have another version, by name, each with the reason.
     ///
     /// # Errors
-    /// When the user says no, or a host is lost.
+    /// As [`provide`].
     pub fn install_parts(
         &mut self,
         hosts: &mut Hosts,
         products: &[&Product],
         front: &BTreeMap<String, Installed>,
-        libraries: &[PathBuf],
-        yes: bool,
+        order: Order<'_>,
     ) -> Result<BTreeMap<String, String>, Failure> {
         let mut missing = BTreeMap::new();
         for host in hosts.clone().each() {
@@ -105,13 +103,13 @@ impl Reached {
                 continue;
             }
             let has_part = |product: &&&Product| {
-                let mut elsewhere = hosts.parts_elsewhere(product);
-                front.contains_key(&product.name) && elsewhere.any(|(_, part)| is_same_host(&part.host, host))
+                let mut others = hosts.parts_elsewhere(product);
+                front.contains_key(&product.name) && others.any(|(_, part)| is_same_host(&part.host, host))
             };
             let products: Vec<&Product> = products.iter().filter(has_part).copied().collect();
-            let There { here, missing: absent } = self.install_on(host, &products, libraries, yes)?;
-            missing.extend(absent.into_iter().map(|(name, why)| (name, format!("on {}: {why}", facts.name))));
-            for (name, installed) in &here {
+            let has = self.install_on(host, &products, order)?;
+            missing.extend(has.missing.into_iter().map(|(name, why)| (name, format!("on {}: {why}", facts.name))));
+            for (name, installed) in &has.here {
                 let wanted = &front[name].version;
                 if installed.version != *wanted {
                     let why =
@@ -120,7 +118,7 @@ impl Reached {
                 }
             }
             for part in hosts.parts.values_mut().filter(|part| is_same_host(&part.host, host)) {
-                part.installed = Some(here.clone());
+                part.installed = Some(has.here.clone());
             }
         }
         Ok(missing)
@@ -129,24 +127,24 @@ impl Reached {
     /// Products on a host with a disk of its own, now and whenever it is reached again.
     ///
     /// # Errors
-    /// When the user says no, or the host is lost.
+    /// As [`provide`].
     pub fn install_on(
         &mut self,
         host: &Arc<dyn Host>,
         products: &[&Product],
-        libraries: &[PathBuf],
-        yes: bool,
-    ) -> Result<There, Failure> {
-        let there = elsewhere::install(host, products, libraries, yes)?;
+        order: Order<'_>,
+    ) -> Result<Inventory, Failure> {
+        let installer = RemoteInstaller::new(host, products, order.libraries).map_err(Failure::missing)?;
+        let has = provide(&installer, products, Want::Present, order)?;
         let host = host.facts().name.clone();
         self.kept.push(Kept {
             image: self.image(&host),
             host,
-            products: products.iter().filter(|p| there.here.contains_key(&p.name)).map(|p| (*p).clone()).collect(),
-            libraries: libraries.to_vec(),
-            installed: there.here.clone(),
+            products: products.iter().filter(|p| has.here.contains_key(&p.name)).map(|p| (*p).clone()).collect(),
+            libraries: order.libraries.to_vec(),
+            installed: has.here.clone(),
         });
-        Ok(there)
+        Ok(has)
     }
 
     fn image(&self, host: &str) -> Option<String> {
@@ -173,25 +171,25 @@ impl Reached {
             return Err(failed(&error));
         }
         for kept in self.kept.iter().filter(|kept| kept.host == name && kept.image == image) {
-            let there = elsewhere::again(&host, &kept.products, &kept.libraries)?;
-            same(&kept.installed, &there, name).map_err(|error| failed(&error))?;
+            let products: Vec<&Product> = kept.products.iter().collect();
+            let installer = RemoteInstaller::new(&host, &products, &kept.libraries).map_err(|error| failed(&error))?;
+            for product in products {
+                let now = installer.install(product, Want::Present, &Stop::new(), &mut |_| {});
+                let now =
+                    now.map_err(|why| failed(&format!("{} is no longer on the host {name}: {why}", product.name)))?;
+                check_same(product, &kept.installed[&product.name], &now, name).map_err(|error| failed(&error))?;
+            }
         }
         Ok(host)
     }
 }
 
-/// Whether all products are what they were.
-fn same(before: &BTreeMap<String, Installed>, now: &There, host: &str) -> Result<(), String> {
-    for (product, was) in before {
-        let is = now.here.get(product).ok_or_else(|| {
-            let why = now.missing.get(product).map_or("it is not there", String::as_str);
-            format!("{product} is no longer on the host {host}: {why}")
-        })?;
-        if (&is.binary, &is.sha256) != (&was.binary, &was.sha256) {
-            let was = format!("{} ({})", was.version, was.binary.display());
-            let is = format!("{} ({}) or another build", is.version, is.binary.display());
-            return Err(format!("{product} on the host {host} was {was} when the run began, and is now {is}"));
-        }
+/// True if a product is what it was.
+fn check_same(product: &Product, was: &Installed, is: &Installed, host: &str) -> Result<(), String> {
+    if (&is.binary, &is.sha256) == (&was.binary, &was.sha256) {
+        return Ok(());
     }
-    Ok(())
+    let was = format!("{} ({})", was.version, was.binary.display());
+    let is = format!("{} ({}) or another build", is.version, is.binary.display());
+    Err(format!("{} on the host {host} was {was} when the run began, and is now {is}", product.name))
 }

@@ -12,6 +12,8 @@ use weir_product::tls::RunTls;
 use super::*;
 use crate::fixture;
 use crate::plan::plan;
+use crate::trial::{TrialContext, TrialSpec};
+use weir_host::stop::Stop;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -87,7 +89,9 @@ impl Bench {
         let requester = Requester::here(self.context.launcher.tls.clone());
         let backend = Backend { origin: &mut origin, running: &mut running, requester: &requester };
         let stop = Stop::new();
-        let load = RunningLoad::start((&self.context, &trial), &spec, folder, 60 * SECOND, schedule, backend, &stop);
+        let (product, context) = (fixture::direct(), &self.context);
+        let trial = Trial { context, spec: &trial, product: &product, stop: &stop };
+        let load = RunningLoad::start(trial, &spec, folder, 60 * SECOND, schedule, backend);
         steps(load.expect("started").watch(&[]).expect("watched"));
     }
 }
@@ -172,7 +176,7 @@ fn a_load_ends_at_its_time_limit_and_on_request() {
         bench.clock.sleep(60 * SECOND);
         let failure = load.receive().expect_err("too late").to_string();
         assert_eq!(failure, "the client was not done after 60 s");
-        load.stop.set();
+        load.trial.stop.set();
         assert!(matches!(load.receive(), Err(Failure::Stopped)));
     });
     assert!(bench.reports.lock().expect("not poisoned").is_empty());

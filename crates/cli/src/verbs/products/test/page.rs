@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use weir_conformance::{CHECKS, Kind, Verdict};
+use weir_model::record::Environment;
 use weir_model::text::{human_bytes, wrapped};
 use weir_report::tables::markdown::escape;
 
 use super::matrix::{self, words};
-use super::record::{Machine, Named, Record};
+use super::record::{Named, Record};
 
 /// Columns of the text in the file.
 const WIDTH: usize = 140;
@@ -54,10 +55,10 @@ fn date(started: &str) -> &str {
     started.split('T').next().unwrap_or(started)
 }
 
-fn place(machine: &Machine) -> String {
-    let Machine { os, kernel, arch, cpu, cpus, memory_bytes, virtualization } = machine;
+fn place(machine: &Environment) -> String {
+    let Environment { os, kernel, arch, cpu_model, cpus, memory_bytes, virtualization, .. } = machine;
     let kind = virtualization.as_ref().map(|kind| format!(" in a virtual machine ({kind})")).unwrap_or_default();
-    format!("{cpus} CPUs ({cpu}, {arch}){kind}, {}, {os}, {kernel}", human_bytes(*memory_bytes as f64))
+    format!("{cpus} CPUs ({cpu_model}, {arch}){kind}, {}, {os}, {kernel}", human_bytes(*memory_bytes as f64))
 }
 
 /// `tuned` first, `stock` second, others as they come.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use weir_conformance::{CHECKS, Check, ProductReport};
 use weir_install::Installed;
 use weir_model::product::Product;
+use weir_model::record::Environment;
 
 /// Version of [`Record`].
 const SCHEMA: u32 = 1;
@@ -22,7 +23,7 @@ pub struct Record {
     /// When it began, RFC 3339, UTC.
     pub started: String,
     /// Where.
-    pub machine: Machine,
+    pub machine: Environment,
     /// What was asked.
     pub checks: Vec<&'static Check>,
     /// What was found, in the order in which it was.
@@ -33,18 +34,6 @@ pub struct Record {
     pub never_fetched: BTreeMap<String, Vec<String>>,
     /// Somebody asked to stop before the end.
     pub stopped: bool,
-}
-
-/// The kind of machine.
-#[derive(Debug, Serialize)]
-pub struct Machine {
-    pub os: String,
-    pub kernel: String,
-    pub arch: String,
-    pub cpu: String,
-    pub cpus: u32,
-    pub memory_bytes: u64,
-    pub virtualization: Option<String>,
 }
 
 /// A product in a profile, and what was found of it.
@@ -79,22 +68,13 @@ impl Absent {
 impl Record {
     /// Nothing found yet.
     pub fn begin(absent: Vec<Absent>, never_fetched: BTreeMap<String, Vec<String>>, only: &[String]) -> Record {
-        let environment = weir_vitals::environment();
         let is_asked = |check: &&Check| only.is_empty() || only.contains(&check.name);
         Record {
             schema: SCHEMA,
             weir: env!("CARGO_PKG_VERSION").to_owned(),
             optimised: !cfg!(debug_assertions),
             started: jiff::Timestamp::now().to_string(),
-            machine: Machine {
-                os: environment.os,
-                kernel: environment.kernel,
-                arch: environment.arch,
-                cpu: environment.cpu_model,
-                cpus: environment.cpus,
-                memory_bytes: environment.memory_bytes,
-                virtualization: environment.virtualization,
-            },
+            machine: weir_vitals::environment(),
             checks: CHECKS.iter().filter(is_asked).collect(),
             tested: Vec::new(),
             absent,
