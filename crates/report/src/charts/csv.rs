@@ -1,4 +1,4 @@
-//! Writes the numbers of a chart as CSV, for users who want to draw it with another tool. Called by `make`.
+//! Writes the numbers of a chart as CSV, for users who want to draw it with another tool.
 
 use weir_model::text::csv_cell;
 

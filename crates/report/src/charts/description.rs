@@ -34,6 +34,23 @@ pub enum ChartKind {
     Curves(Curves),
 }
 
+impl ChartKind {
+    /// Groups of bars.
+    pub fn bars(value: Axis, series: Vec<BarSeries>, groups: Vec<BarGroup>, arrangement: Arrangement) -> ChartKind {
+        ChartKind::Bars(Bars { value, series, groups, arrangement })
+    }
+
+    /// Lines over two axes, with vertical rules.
+    pub fn lines(x: Axis, y: Axis, series: Vec<Line>, rules: Vec<(f64, String)>) -> ChartKind {
+        ChartKind::Lines(Lines { x, y, series, rules })
+    }
+
+    /// Curves over two axes, without a diagonal.
+    pub fn curves(x: Axis, y: Axis, series: Vec<Curve>) -> ChartKind {
+        ChartKind::Curves(Curves { x, y, series, csv_only: Vec::new(), ideal: None })
+    }
+}
+
 /// Groups of horizontal bars, from top to bottom.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bars {

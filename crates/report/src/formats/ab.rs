@@ -1,5 +1,4 @@
-//! Prints a result as ApacheBench does, in whole milliseconds. Called by `weir load --format ab`.
-//! weir does not read the name of the server, so that field stays empty.
+//! Prints a result as ApacheBench does, in whole milliseconds. The name of the server stays empty: weir does not read it.
 
 use std::collections::BTreeMap;
 

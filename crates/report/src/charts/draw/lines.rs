@@ -1,6 +1,5 @@
-//! Draws lines, and curves of measured points, over two axes. Called by `draw`. Lines lie on a fine grid of whole
-//! numbers: this keeps pages small, and the script of the page can read the values back. The points of curves carry
-//! their values as text.
+//! Draws lines, and curves of measured points, over two axes. Lines lie on a fine grid of whole numbers: this keeps pages small, and the
+//! script of the page can read the values back. The points of curves carry their values as text.
 
 use std::fmt::Write as _;
 
