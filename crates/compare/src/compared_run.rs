@@ -1,5 +1,5 @@
 //! One of the runs that are compared: its trials, its suite, its numbers by block, and the trials during which other processes used the
-//! machine; and whether a case asked the same question in two runs.
+//! machine. The module also decides whether a case asked the same question in two runs.
 //!
 //! Dividing by the direct path does not remove the effect of another process, because that depends on what it meets. A proxy with one CPU
 //! loses half of it, while the direct path, which has no proxy, loses little. Such load also lasts for hours, so it can affect one whole

@@ -1,8 +1,8 @@
 //! Conditions of `--fail-if`: a metric, the change for the worse from which on it is an alarm, and the outcome in a comparison.
 //!
-//! An alarm is a sure change for the worse whose estimate is at least as bad as the condition. A stricter rule was rejected: if the whole
-//! interval had to be as bad, `-5%` would never find a product that lost exactly 5 %, and would find one that lost 10 % only with twice
-//! the blocks. A change that may be none is no alarm, however large it looks.
+//! An alarm is a sure change for the worse whose estimate is at least as bad as the condition. A stricter rule was rejected, by which
+//! the whole interval had to be as bad. With it `-5%` would never find a product that lost exactly 5 %, and would need twice the blocks
+//! to find one that lost 10 %. A change that may be none is no alarm, however large it looks.
 
 use std::fmt;
 use std::str::FromStr;

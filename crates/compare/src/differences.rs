@@ -134,18 +134,14 @@ fn of_role(environment: &Environment, role: Role) -> Facts {
     unique(hosts.iter().map(|(name, _)| name)).into_iter().map(|name| (name.clone(), values(name))).collect()
 }
 
-/// `netns, 3 hosts on one machine: ...`. Runs of older weirs have no file for it, and were on one machine.
+/// `netns, 3 hosts on one machine: ...`.
 fn topology(run: &ComparedRun, environment: &Environment) -> String {
-    let file = run.run.folder.join("topology.toml");
-    let known =
-        weir_model::regular::read_text(&file).ok().and_then(|text| Topology::parse("topology.toml", &text).ok());
-    match (known, environment.hosts.is_empty()) {
-        (_, true) => "one machine, over loopback".to_owned(),
-        (known, false) => {
-            let kind = known.map_or("hosts", |topology| topology.kind());
-            format!("{kind}, {}", host_words(&environment.hosts))
-        }
+    if environment.hosts.is_empty() {
+        return "one machine, over loopback".to_owned();
     }
+    let text = weir_model::regular::read_text(&run.run.folder.join("topology.toml")).ok();
+    let known = text.and_then(|text| Topology::parse("topology.toml", &text).ok());
+    format!("{}, {}", known.map_or("hosts", |topology| topology.kind()), host_words(&environment.hosts))
 }
 
 fn hash_words(hash: &str) -> String {

@@ -1,5 +1,5 @@
-//! Reads what was published of each suite, built in from `suites/published/`, whose `README.md` explains the columns: figures with their
-//! variants, products and versions, measures, and differences between suite and document. It knows these files and no run.
+//! Reads what was published of each suite: figures with their variants, products and versions, measures, and differences between suite
+//! and document. The files are built in from `suites/published/`, whose `README.md` explains them. The module knows no run.
 
 use include_dir::{Dir, include_dir};
 use serde::de::DeserializeOwned;

@@ -81,14 +81,17 @@ pub(super) fn lines<'a>(context: &Context<'a>) -> Vec<Line<'a>> {
     let results = source.figures.iter().filter(|figure| figure.kind == FigureKind::Result);
     let of_figure = |figure: &'a Figure| {
         let measure = source.measure(&figure.metric)?;
-        let ours =
-            if measure.compare == Compare::None { vec![Ours::NotTaken] } else { ours_of(context, figure, measure) };
+        let ours = if measure.compare == Compare::None {
+            vec![Ours::NotTaken]
+        } else {
+            counterparts(context, figure, measure)
+        };
         Some(ours.into_iter().map(move |ours| Line { figure, measure, ours }).collect::<Vec<_>>())
     };
     results.filter_map(of_figure).flatten().collect()
 }
 
-fn ours_of<'a>(context: &Context<'a>, figure: &'a Figure, measure: &'a Measure) -> Vec<Ours<'a>> {
+fn counterparts<'a>(context: &Context<'a>, figure: &'a Figure, measure: &'a Measure) -> Vec<Ours<'a>> {
     if Variant::parse(&figure.variant) == Variant::Other {
         return vec![Ours::NoCounterpart("it is of another program than the product".to_string())];
     }
@@ -168,7 +171,7 @@ pub(super) const FILE: &str = "published.csv";
 type Counts = [u64; 4];
 
 /// Counts each figure once, whatever the number of its lines.
-fn counted_by_kind<'l>(lines: impl Iterator<Item = &'l Line<'l>>) -> Counts {
+fn count_kinds<'l>(lines: impl Iterator<Item = &'l Line<'l>>) -> Counts {
     let mut counts = Counts::default();
     for line in lines {
         match &line.ours {
@@ -183,7 +186,7 @@ fn counted_by_kind<'l>(lines: impl Iterator<Item = &'l Line<'l>>) -> Counts {
 
 /// How many of the published results stand beside a number of this run, and why the others do not.
 pub(super) fn sentence(lines: &[Line<'_>]) -> String {
-    let counts = counted_by_kind(lines.iter());
+    let counts = count_kinds(lines.iter());
     let [measured, not_run, no_counterpart, not_taken] = counts;
     let others = [
         (not_run, "of products or cases that were not run"),
@@ -205,7 +208,7 @@ pub(super) fn sentence(lines: &[Line<'_>]) -> String {
 pub(super) fn counts(context: &Context<'_>, lines: &[Line<'_>]) -> Table {
     let by_group = by_group(context.source, lines.iter().map(|line| (line, line)));
     let rows: Vec<(&str, Counts)> =
-        by_group.into_iter().map(|(group, lines)| (group, counted_by_kind(lines.into_iter()))).collect();
+        by_group.into_iter().map(|(group, lines)| (group, count_kinds(lines.into_iter()))).collect();
     let mut table = TableOf::<(&str, Counts)>::new();
     table.add(Column::text("Measure"), |(group, _)| *group);
     table.add(Column::number("Published", ""), |(_, counts)| Cell::count(counts.iter().sum::<u64>()));

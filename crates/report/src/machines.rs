@@ -92,12 +92,12 @@ pub fn machines(runs: &[(Run, Summary)], folder: &Path, files: ChartFiles) -> Re
         }
     }
     let runs: Vec<(&Run, &Summary)> = runs.iter().map(|(run, summary)| (run, summary)).collect();
-    write_report_of(&Machines::of(&runs), folder, files)
+    write_machines(&Machines::of(&runs), folder, files)
 }
 
 /// The sections of such a report. The runs must be comparable to the first of them.
 pub(crate) fn sections(runs: &[(&Run, &Summary)]) -> Vec<ExtraSection> {
-    sections_of(&Machines::of(runs))
+    machine_sections(&Machines::of(runs))
 }
 
 /// Fails where the second run cannot stand beside the first.
@@ -142,7 +142,7 @@ struct Markdown<'a> {
 }
 
 /// Writes the report.
-pub(super) fn write_report_of(all: &Machines<'_>, folder: &Path, files: ChartFiles) -> Result<Made, ReportError> {
+pub(super) fn write_machines(all: &Machines<'_>, folder: &Path, files: ChartFiles) -> Result<Made, ReportError> {
     let is_report = folder.join("report.html").is_file();
     let empty = std::fs::read_dir(folder).map_or(true, |mut files| files.next().is_none());
     if !is_report && !empty {
@@ -159,8 +159,8 @@ pub(super) fn write_report_of(all: &Machines<'_>, folder: &Path, files: ChartFil
         title: &format!("{title}, {count} machines"),
         brand: &format!("{count} runs"),
         heading: &format!("{title}, on {count} machines"),
-        words: words_of(all),
-        sections: sections_of(all),
+        words: introduction(all),
+        sections: machine_sections(all),
         repeat: vec![(
             "This report was made from the run folders:".to_owned(),
             format!("weir report {}", runs.join(" ")),
@@ -183,7 +183,7 @@ pub(super) fn write_report_of(all: &Machines<'_>, folder: &Path, files: ChartFil
 }
 
 /// What a reader must know first.
-fn words_of(all: &Machines<'_>) -> Vec<String> {
+fn introduction(all: &Machines<'_>) -> Vec<String> {
     let mut words = vec![
         "A product's numbers on two machines compare the machines, with all that differs between the runs. Products are compared \
          within one machine: each run's own report ranks them."
@@ -199,7 +199,7 @@ fn words_of(all: &Machines<'_>) -> Vec<String> {
 }
 
 /// What the machines are, and each case on all of them.
-pub(super) fn sections_of(all: &Machines<'_>) -> Vec<ExtraSection> {
+pub(super) fn machine_sections(all: &Machines<'_>) -> Vec<ExtraSection> {
     let mut about = vec![Item::Table(machines_table(all))];
     let differences = differences(all);
     about.push(match differences.rows.is_empty() {
@@ -241,7 +241,7 @@ pub(super) fn machines_table(all: &Machines<'_>) -> Table {
 
 /// What differs between the runs, besides the machines' names: a column for each machine. No rows where nothing does.
 pub(super) fn differences(all: &Machines<'_>) -> Table {
-    let facts: Vec<Vec<(String, String)>> = all.machines.iter().map(facts_of).collect();
+    let facts: Vec<Vec<(String, String)>> = all.machines.iter().map(run_details).collect();
     let names = unique(facts.iter().flatten().map(|(name, _)| name.clone()));
     let value = |facts: &[(String, String)], name: &str| {
         facts.iter().find(|(known, _)| known == name).map_or_else(|| "not there".to_owned(), |(_, value)| value.clone())
@@ -271,7 +271,7 @@ pub(super) fn other_programs(all: &Machines<'_>) -> Vec<String> {
     unique(programs.iter().map(|(title, ..)| *title).filter(|title| several(title)).map(str::to_owned))
 }
 
-fn facts_of(machine: &Machine<'_>) -> Vec<(String, String)> {
+fn run_details(machine: &Machine<'_>) -> Vec<(String, String)> {
     let Some(environment) = &machine.run.environment else {
         return vec![("environment.json".to_owned(), "cannot be read".to_owned())];
     };

@@ -123,7 +123,7 @@ pub enum HistoryError {
 pub struct History {
     /// [`HISTORY_SCHEMA`].
     pub schema: u32,
-    /// What it is of, and what counts as a change.
+    /// Its cases, and the rule for a change.
     #[serde(flatten)]
     pub options: Options,
     /// The claims, one a series of a product, and the level of each.

@@ -1,6 +1,6 @@
-//! Reads of each run what a history needs: where it took place, what it asked, and one number of each case and metric; and groups runs by
-//! machine, because only runs of one machine are compared. Users change kernel, system, settings and versions on purpose, and want to see
-//! them in a history, so these are no part of a machine.
+//! Reads the part of each run that a history needs: where it took place, what it asked, and one number of each case and metric. Runs are
+//! grouped by machine, because only runs of one machine are compared. Users change kernel, system, settings and versions on purpose, and
+//! want to see them in a history, so these are no part of a machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ fn number(run: &ComparedRun, case: &CaseId, metric: Metric, options: &Options) -
 /// Names and values.
 type Facts = Vec<(String, String)>;
 
-/// Of what [`host_facts`] tells, what makes a machine another one.
+/// The facts of [`host_facts`] that make a machine another one.
 const OF_HOST: [&str; 5] = ["Host", "Architecture", "CPU", "CPUs online", "Virtualization"];
 
 /// The runs of one machine.
@@ -182,7 +182,7 @@ fn value<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
     facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// What two runs must have in common to be of one machine.
+/// The facts that two runs of one machine have in common.
 fn facts(environment: &Environment, any_host: bool) -> Facts {
     let of_run =
         run_facts(environment).into_iter().filter(|(name, _)| name.starts_with("CPUs of ") || name == "Origin");

@@ -1,4 +1,4 @@
-//! Builds the sentences of a history: its answer, its alarms and its remarks.
+//! Builds the sentences of a history: its result, its alarms and its remarks.
 
 use weir_model::text::{counted, list, percent, significant, unique};
 use weir_report::run::BASELINE;

@@ -167,7 +167,7 @@ fn points(
     (points, without, usual.is_some())
 }
 
-/// A change may be found so many runs beside its cause.
+/// A change may be found so many runs before or after its cause.
 const BESIDE: usize = 2;
 
 /// The seed of every series: a history of the same runs says the same.

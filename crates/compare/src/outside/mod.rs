@@ -44,19 +44,19 @@ pub enum Tool {
     Oha,
 }
 
-/// Tools that send a request only when the last answer on its connection came.
+/// For tools that send a request only when the last response on its connection came.
 const OMITS: &str = "sends a request only when the last answer on its connection came, so that its latencies have nothing of those \
                      that a stall kept from being sent (coordinated omission)";
 
-/// What most tools take for a right answer.
+/// The rule of most tools for a correct response.
 const STATUSES: &str = "takes every status of 200 to 399 for right, whatever the body is";
 
-/// What is known of a tool.
+/// Facts about a tool.
 struct ToolWords {
     name: &'static str,
     /// How it measures latency, where that is not as weir does; else empty.
     latency: &'static str,
-    /// What it takes for a right answer, likewise.
+    /// Its rule for a correct response, likewise.
     right: &'static str,
 }
 

@@ -1,5 +1,5 @@
 //! Reads the results of other tools: the texts of wrk, wrk2 and hey, hey's CSV, and the JSON of k6, vegeta, oha and `weir load`. In a
-//! text, other lines are passed over, such as those of a script around the tool; a line that begins as one of the tool's and does not go
+//! text, other lines are passed over, such as those of a script around the tool. A line that begins as one of the tool's and does not go
 //! on so is an error. In JSON, fields that are `null` were not measured.
 
 use serde_json::Value;
@@ -215,7 +215,7 @@ pub fn hey(document: &Document<'_>) -> Result<ToolResult, InputError> {
     Ok(found)
 }
 
-/// hey keeps so many answers, and drops the others silently.
+/// hey keeps so many responses, and drops the others silently.
 const MOST_ROWS: usize = 1_000_000;
 
 /// Reads all rows behind the names of the columns.

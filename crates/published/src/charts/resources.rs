@@ -39,6 +39,9 @@ const MEASURES: [(&str, &str, &str); 4] = [
     ("Threads", "", "#cc79a7"),
 ];
 
+/// A measure of a row; `None` where it was not recorded.
+type Value<'v> = &'v dyn Fn(&ResourceSecond) -> Option<f64>;
+
 /// For each role of each product as the document configured it: one chart with everything, and one for each thing.
 pub(super) fn draw(counterpart: Counterpart<'_>, broken: &mut Vec<Broken>) -> Vec<Item> {
     let Counterpart { context, layout, .. } = counterpart;
@@ -119,7 +122,7 @@ impl<'a> Own<'a> {
     fn of(context: &'a Context<'a>, entry: &'a Entry, role: Role, course: &'a Course) -> Own<'a> {
         let environment = context.cases.run.environment.as_ref();
         let memory = environment.map(|environment| environment.memory_bytes as f64).filter(|bytes| *bytes > 0.0);
-        let values: [&dyn Fn(&ResourceSecond) -> Option<f64>; 4] = [
+        let values: [Value<'_>; 4] = [
             &|row| Some((row.cpu_user? + row.cpu_system?) * 100.0),
             &|row| Some(row.rss_bytes? as f64 / memory? * 100.0),
             &|row| row.connections_open.map(|n| n as f64),
@@ -217,13 +220,8 @@ fn sockets(role: Role) -> &'static str {
     }
 }
 
-/// What a role used of a thing of [`MEASURES`], as a line with a piece for each case.
-fn line(
-    stretches: &[Stretch],
-    role: Role,
-    (name, _, colour): (&str, &str, &str),
-    value: &dyn Fn(&ResourceSecond) -> Option<f64>,
-) -> Line {
+/// A role's use of a thing of [`MEASURES`], as a line with a piece for each case.
+fn line(stretches: &[Stretch], role: Role, (name, _, colour): (&str, &str, &str), value: Value<'_>) -> Line {
     let mut pieces: Vec<Points> = Vec::new();
     for stretch in stretches {
         let own = stretch.rows.iter().filter(|(_, row)| row.who == role.as_str());

@@ -1,6 +1,6 @@
 //! Writes a result as the JSON of k6 (`--summary-export`) and vegeta (`report -type=json`), for scripts that read those files. Latency is
-//! weir's, from due to answered. k6's `http_req_blocked` is the wait before that, from due to sent. What weir has not is left out: k6's
-//! virtual users and parts of a request, vegeta's `bytes_out`, `end` and `wait`.
+//! weir's, from due to answered. k6's `http_req_blocked` is the wait before that, from due to sent. Left out is what weir does not measure:
+//! k6's virtual users and parts of a request, vegeta's `bytes_out`, `end` and `wait`.
 
 use serde_json::{Map, Value, json};
 use weir_model::condition::{Comparison, Condition, Timing};

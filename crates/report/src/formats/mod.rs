@@ -67,6 +67,11 @@ impl Account<'_> {
         self.result.window.errors.iter().filter(|(kind, _)| wanted(**kind)).map(|(_, n)| n).sum()
     }
 
+    /// Requests of the window that failed in that way.
+    fn errors_of(&self, kind: ErrorKind) -> u64 {
+        self.sum(|other| other == kind)
+    }
+
     /// Answers of any kind.
     fn answers(&self) -> u64 {
         self.result.window.statuses.values().sum()

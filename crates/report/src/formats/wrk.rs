@@ -61,8 +61,7 @@ impl Wrk<'_> {
 
     /// Failed requests: connecting, reading, and those that took too long.
     fn failed(&self) -> (u64, u64, u64) {
-        let (connect, timeout) =
-            (self.account.sum(ErrorKind::is_connect), self.account.sum(|kind| kind == ErrorKind::Timeout));
+        let (connect, timeout) = (self.account.sum(ErrorKind::is_connect), self.account.errors_of(ErrorKind::Timeout));
         (connect, self.account.unanswered() - connect - timeout, timeout)
     }
 }

@@ -404,7 +404,7 @@ pub fn summary(run: &Run) -> Summary {
         title,
         question: suite.question.clone(),
         answer: String::new(),
-        hosts: words::hosts_of(run),
+        hosts: words::run_hosts(run),
         remarks: Vec::new(),
         trials: run.trials.len(),
         trials_planned: (suite.blocks > 0).then(|| suite.trials(skipped(run))),

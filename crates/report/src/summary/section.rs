@@ -176,13 +176,11 @@ pub(super) fn sorted<R: DerefMut<Target = Standing>>(
     metric: Metric,
     may: impl Fn(usize, &R) -> bool,
 ) -> Sorted<R> {
-    let ranked: Vec<(usize, Competitor<'_>)> = (rows.iter().enumerate().zip(values))
-        .filter(|((i, row), _)| may(*i, row))
-        .filter_map(|((i, row), by_block)| Some((i, Competitor { estimate: row.of(metric)?, by_block })))
-        .collect();
-    let (indices, competitors): (Vec<usize>, Vec<Competitor<'_>>) = ranked.into_iter().unzip();
-    let places = ranks(&competitors, metric.higher_is_better());
-    let best = places.first().map(|place| competitors[place.index].by_block);
+    let may_rank = rows.iter().enumerate().filter(|(place, row)| may(*place, row));
+    let (indices, estimates): (Vec<usize>, Vec<Estimate>) =
+        may_rank.filter_map(|(place, row)| Some((place, row.of(metric)?))).unzip();
+    let by_block: Vec<&[f64]> = indices.iter().map(|index| values[*index].as_slice()).collect();
+    let places = ranks(&estimates, &by_block, metric.higher_is_better());
     let mut left: Vec<Option<R>> = rows.into_iter().map(Some).collect();
     let mut sorted = Sorted { rows: Vec::with_capacity(left.len()), ranked: Vec::with_capacity(places.len()) };
     for place in &places {
@@ -190,8 +188,7 @@ pub(super) fn sorted<R: DerefMut<Target = Standing>>(
         sorted.ranked.push(index);
         if let Some(mut row) = left[index].take() {
             row.rank = Some((place.rank_low, place.rank_high));
-            row.ratio_to_best =
-                best.and_then(|best| paired_ratio(competitors[place.index].by_block, best, LEVEL, SEED));
+            row.ratio_to_best = paired_ratio(&values[index], &values[sorted.ranked[0]], LEVEL, SEED);
             sorted.rows.push(row);
         }
     }
@@ -199,26 +196,14 @@ pub(super) fn sorted<R: DerefMut<Target = Standing>>(
     sorted
 }
 
-/// One competitor: its estimate, and its value in each block (NaN where it has none).
-struct Competitor<'a> {
-    estimate: Estimate,
-    by_block: &'a [f64],
-}
-
 /// Ranks, best first. Shared where intervals overlap, and also where the ratio within blocks may be 1: below 6 blocks the
 /// interval of a median is narrower than 95 % (that of 3 blocks has 75 %), so of two equal products one would be declared
 /// better in one run of ten. The ratio's interval keeps its promise.
-fn ranks(competitors: &[Competitor<'_>], higher_is_better: bool) -> Vec<Ranked> {
-    let estimates: Vec<Estimate> = competitors.iter().map(|competitor| competitor.estimate).collect();
-    shared_ranks(&estimates, higher_is_better, |better, worse| {
-        match paired_ratio(competitors[better].by_block, competitors[worse].by_block, LEVEL, SEED) {
-            Some(ratio) if ratio.n > 1 => {
-                if higher_is_better {
-                    ratio.low > 1.0
-                } else {
-                    ratio.high < 1.0
-                }
-            }
+fn ranks(estimates: &[Estimate], by_block: &[&[f64]], higher_is_better: bool) -> Vec<Ranked> {
+    shared_ranks(estimates, higher_is_better, |better, worse| {
+        match paired_ratio(by_block[better], by_block[worse], LEVEL, SEED) {
+            Some(ratio) if ratio.n > 1 && higher_is_better => ratio.low > 1.0,
+            Some(ratio) if ratio.n > 1 => ratio.high < 1.0,
             // One block promises nothing; the order is then what was seen, and the text says so.
             _ => true,
         }
@@ -231,14 +216,9 @@ mod tests {
     use crate::summary::Estimates;
 
     fn places(values: &[&[f64]], higher_is_better: bool) -> Vec<(usize, usize, usize)> {
-        let competitors: Vec<Competitor> = values
-            .iter()
-            .map(|by_block| Competitor {
-                estimate: weir_stats::median_interval(by_block, LEVEL, SEED).unwrap(),
-                by_block,
-            })
-            .collect();
-        ranks(&competitors, higher_is_better)
+        let estimates: Vec<Estimate> =
+            values.iter().map(|by_block| weir_stats::median_interval(by_block, LEVEL, SEED).unwrap()).collect();
+        ranks(&estimates, values, higher_is_better)
             .iter()
             .map(|place| (place.index, place.rank_low, place.rank_high))
             .collect()

@@ -516,7 +516,7 @@ pub fn host_words(hosts: &[HostRecord]) -> String {
 }
 
 /// The same of a run.
-pub(super) fn hosts_of(run: &Run) -> String {
+pub(super) fn run_hosts(run: &Run) -> String {
     run.environment.as_ref().map(|environment| host_words(&environment.hosts)).unwrap_or_default()
 }
 

@@ -80,7 +80,7 @@ pub(super) fn windows(trial: &Trial) -> Vec<(f64, &LoadResult)> {
 const LONGEST_STEP: f64 = 2.5;
 
 /// The pieces of a line of rows of several windows: it ends where two windows of a series are separated in time.
-pub(super) fn pieces_of(points: &Points) -> impl Iterator<Item = Points> {
+pub(super) fn split_at_gaps(points: &Points) -> impl Iterator<Item = Points> {
     points.chunk_by(|a, b| b.0 - a.0 < LONGEST_STEP).map(<[_]>::to_vec)
 }
 
@@ -288,7 +288,7 @@ fn resource_line(
         let start = timeline.start(*block);
         let points: Points =
             of_role.filter_map(|(at, row)| Some((start + at, (quantity.of)(row)? / quantity.unit.size))).collect();
-        pieces_of(&points).collect::<Vec<_>>()
+        split_at_gaps(&points).collect::<Vec<_>>()
     });
     Line { name: row.label.clone(), part: String::new(), colour, dash, pieces: pieces.collect() }
 }
@@ -347,7 +347,7 @@ fn add(all: &mut Lists, place: usize, trial: &Trial, start: f64, told: Vec<(Stri
         }
     }
     for ((name, part), points) in own {
-        all.entry(name).or_default().entry((place, part)).or_default().extend(pieces_of(&points));
+        all.entry(name).or_default().entry((place, part)).or_default().extend(split_at_gaps(&points));
     }
 }
 
