@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use weir_model::text::{Unit, counted, csv_cell, grouped};
 use weir_report::charts::axis::{Axis, Scale};
-use weir_report::charts::{Chart, ChartKind, Dash, Line};
+use weir_report::charts::{Chart, ChartKind, Line};
 use weir_report::extra::{ExtraSection, Item};
 use weir_report::run::BASELINE;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableOf};
@@ -96,10 +96,9 @@ fn chart(number: usize, series: &Series, history: &History) -> Chart {
     };
     let line = |name: &str, colour: &str, pieces| Line {
         name: name.to_owned(),
-        part: String::new(),
         colour: colour.to_owned(),
-        dash: Dash::Solid,
         pieces,
+        ..Line::default()
     };
     let levels = ends.map(level).collect();
     let rule = |change: &super::Change| (change.at as f64 + 0.5, signed(change.after / change.before));

@@ -5,7 +5,7 @@ use weir_model::suite::Entry;
 use weir_model::text::{Unit, unique};
 use weir_report::charts::axis::{Axis, Scale};
 use weir_report::charts::{
-    Chart, ChartKind, Curve, CurvePoint, Curves, Dash, Line, PERCENTILES_NOTE, percentile_curve, separate, style,
+    Chart, ChartKind, CurvePoint, Dash, Line, Lines, PERCENTILES_NOTE, percentile_curve, separate, style,
 };
 use weir_report::palette::{Style, lighter};
 use weir_report::run::{BASELINE, Broken};
@@ -94,11 +94,11 @@ fn line(
         } else {
             format!("{} {}", run.title_of(&entry.product), tail(case.name))
         },
-        part: String::new(),
         colour: lighter(&colour, shade(PALEST, place, of)),
         // Every other case is dashed, so that a product's lines differ by more than their shade.
         dash: if of > 1 && place % 2 == 1 { Dash::Dotted } else { dash },
         pieces: vec![points],
+        ..Line::default()
     }
 }
 
@@ -117,7 +117,7 @@ pub(super) fn rounds(counterpart: Counterpart<'_>) -> Option<Chart> {
         };
         let points: Vec<CurvePoint> = (1..=case.rounds()).filter_map(point).collect();
         if !points.is_empty() {
-            let curve = Curve { name: cases.run.label_of(entry), colour, dash, points, knee: None };
+            let curve = Line { name: cases.run.label_of(entry), colour, dash, points, ..Line::default() };
             curves.push((entry.product == BASELINE, curve));
         }
     }
@@ -138,10 +138,11 @@ pub(super) fn rounds(counterpart: Counterpart<'_>) -> Option<Chart> {
         subtitle: counterpart.subtitle("A product that warms up carries more from round to round."),
         alt: format!("{metric} over rounds of {}.", names.join(", ")),
         notes,
-        kind: ChartKind::Curves(Curves {
+        kind: ChartKind::Lines(Lines {
             x: Axis::linear("Round", ""),
             y: Axis::linear(axis_label(metric), &unit),
             series: separated.drawn,
+            rules: Vec::new(),
             csv_only: separated.csv_only,
             ideal: None,
         }),
@@ -186,7 +187,7 @@ fn points_chart(counterpart: Counterpart<'_>, curves: &Published<'_>, entry: &En
         };
         let points = curves.points.iter().filter_map(point).collect();
         let name = format!("published {}", metric.trim_start_matches("latency-"));
-        Curve { name, colour: colours(GREY, place), dash: Dash::Dotted, points, knee: None }
+        Line { name, colour: colours(GREY, place), dash: Dash::Dotted, points, ..Line::default() }
     };
     let measured = |(place, metric): (usize, &String)| {
         let point = |(variant, number)| {
@@ -196,10 +197,10 @@ fn points_chart(counterpart: Counterpart<'_>, curves: &Published<'_>, entry: &En
         };
         let points = curves.measured_at(entry).into_iter().filter_map(point).collect();
         let name = format!("here {}", metric.trim_start_matches("latency-"));
-        Curve { name, colour: colours(&style(run, entry).colour, place), dash: Dash::Solid, points, knee: None }
+        Line { name, colour: colours(&style(run, entry).colour, place), points, ..Line::default() }
     };
     let metrics = || curves.metrics.iter().enumerate();
-    let series: Vec<Curve> = metrics().map(published).chain(metrics().map(measured)).collect();
+    let series: Vec<Line> = metrics().map(published).chain(metrics().map(measured)).collect();
     let what = match curves.across {
         Across::Connections => "Connections",
         Across::Rates => "Offered rate",
@@ -221,6 +222,6 @@ fn points_chart(counterpart: Counterpart<'_>, curves: &Published<'_>, entry: &En
                 .to_string(),
             context.scaled.to_string(),
         ],
-        kind: ChartKind::curves(axis, Axis { scale: Scale::Log, ..Axis::linear("Latency", &unit) }, series),
+        kind: ChartKind::lines(axis, Axis { scale: Scale::Log, ..Axis::linear("Latency", &unit) }, series, Vec::new()),
     }
 }

@@ -8,7 +8,7 @@ use super::{Counterpart, folded, shown, slug};
 use crate::layout::holds;
 use crate::run_cases::{Context, RunCase};
 use weir_report::charts::axis::{Axis, Scale};
-use weir_report::charts::{Chart, ChartKind, Dash, Line, Points, note_broken, placed};
+use weir_report::charts::{Chart, ChartKind, Line, Points, note_broken, placed};
 use weir_report::extra::Item;
 use weir_report::run::{BASELINE, Broken, Trial};
 use weir_report::series;
@@ -228,5 +228,5 @@ fn line(stretches: &[Stretch], role: Role, (name, _, colour): (&str, &str, &str)
         pieces.push(own.filter_map(|(at, row)| Some((stretch.start + at, value(row)?))).collect());
     }
     pieces.retain(|piece| !piece.is_empty());
-    Line { name: name.to_string(), part: String::new(), colour: colour.to_string(), dash: Dash::Solid, pieces }
+    Line { name: name.to_string(), colour: colour.to_string(), pieces, ..Line::default() }
 }

@@ -528,7 +528,7 @@ fn every_picture_of_a_case_that_was_run_has_its_counterpart() {
 fn over_rates(published: &Extra) -> Vec<(String, Vec<(f64, f64)>)> {
     let own = published.charts().filter(|chart| chart.name.starts_with("published-3k-fixed-conn-compact-"));
     let of = own.map(|chart| {
-        let ChartKind::Curves(curves) = &chart.kind else { panic!("curves") };
+        let ChartKind::Lines(curves) = &chart.kind else { panic!("curves") };
         assert_eq!(curves.series.len(), 6, "three percentiles, published and here");
         let highest = |who: &str| curves.series.iter().find(|c| c.name == format!("{who} p99")).unwrap();
         let points = highest("published").points.iter().zip(&highest("here").points);

@@ -11,7 +11,7 @@ use weir_stats::Estimate;
 use super::recorded::{Answer, Question, Recorded};
 use super::{SHOWN, safe, shortened, untaken};
 use crate::charts::axis::Axis;
-use crate::charts::{Chart, ChartKind, Curve, CurvePoint};
+use crate::charts::{Chart, ChartKind, CurvePoint, Line};
 use crate::error::{DrawError, ReportError};
 use crate::extra::{ExtraSection, Item};
 use crate::page::{ChartFiles, Links, SectionsPage};
@@ -224,9 +224,9 @@ fn chart(id: &str, question: &Question<'_>, stood: &[Stood<'_>]) -> Option<Chart
         let points: Vec<CurvePoint> = newest.iter().enumerate().filter_map(point).collect();
         let name = if profiles { format!("{}, {}", entry.product, entry.profile) } else { entry.product.clone() };
         let look = style(entry, &entries);
-        (points.len() > 1).then_some(Curve { name, colour: look.colour, dash: look.dash, points, knee: None })
+        (points.len() > 1).then_some(Line { name, colour: look.colour, dash: look.dash, points, ..Line::default() })
     };
-    let curves: Vec<Curve> = entries.iter().zip(&series).filter_map(curve).collect();
+    let curves: Vec<Line> = entries.iter().zip(&series).filter_map(curve).collect();
     let words: Vec<String> =
         curves.iter().map(|curve| format!("{}: {}", curve.name, counted(curve.points.len() as u64, "run"))).collect();
     let better = if metric.higher_is_better() { "More is better." } else { "Less is better." };
@@ -241,6 +241,6 @@ fn chart(id: &str, question: &Question<'_>, stood: &[Stood<'_>]) -> Option<Chart
             "Medians over the blocks of each run; whiskers are the interval of the median. Hollow: not ranked."
                 .to_owned(),
         ],
-        kind: ChartKind::curves(Axis::linear("Run", ""), Axis::of_metric(metric, unit), curves),
+        kind: ChartKind::lines(Axis::linear("Run", ""), Axis::of_metric(metric, unit), curves, Vec::new()),
     })
 }

@@ -7,7 +7,7 @@ use weir_stats::Estimate;
 
 use super::style;
 use crate::charts::axis::{Axis, Scale};
-use crate::charts::{Arrangement, Bar, BarGroup, BarSeries, Chart, ChartKind, Curve, CurvePoint, Curves};
+use crate::charts::{Arrangement, Bar, BarGroup, BarSeries, Chart, ChartKind, CurvePoint, Line, Lines};
 use crate::palette::{Style, lighter};
 use crate::run::Run;
 use crate::summary::{Metric, Overall, PointRow, Row, Section, Standing, Summary};
@@ -331,17 +331,18 @@ fn chart(run: &Run, section: &Section, metric: Metric, stem: &str) -> Chart {
         subtitle: subtitle.to_string(),
         alt: format!("{name} {against}: {}.", curve_words(section, metric, unit)),
         notes,
-        kind: ChartKind::Curves(Curves {
+        kind: ChartKind::Lines(Lines {
             x,
             y: Axis { scale, ..Axis::of_metric(metric, unit) },
             series: separated.drawn,
+            rules: Vec::new(),
             csv_only: separated.csv_only,
             ideal: (offered && rate).then(|| "offered".to_string()),
         }),
     }
 }
 
-fn curve(run: &Run, section: &Section, row: &Row, metric: Metric, unit: Unit) -> Curve {
+fn curve(run: &Run, section: &Section, row: &Row, metric: Metric, unit: Unit) -> Line {
     let Style { colour, dash } = style(run, &row.entry);
     let mut knee = None;
     let mut points = Vec::new();
@@ -352,7 +353,7 @@ fn curve(run: &Run, section: &Section, row: &Row, metric: Metric, unit: Unit) ->
         }
         points.push(CurvePoint { hollow: point.invalid > 0, ..CurvePoint::of(x, &estimate, unit.size) });
     }
-    Curve { name: row.label.clone(), colour, dash, points, knee }
+    Line { name: row.label.clone(), colour, dash, points, knee, ..Line::default() }
 }
 
 /// Where a point stands on the horizontal axis.
@@ -394,16 +395,16 @@ const TOO_FAR: f64 = 3.0;
 #[derive(Debug, Default)]
 pub struct Separated {
     /// To be drawn.
-    pub drawn: Vec<Curve>,
+    pub drawn: Vec<Line>,
     /// Not to be drawn, only among the numbers.
-    pub csv_only: Vec<Curve>,
+    pub csv_only: Vec<Line>,
     /// A sentence for each that is left out.
     pub notes: Vec<String>,
 }
 
 /// Removes the curves of the direct path (those with the flag) from a chart in which they would be too far above all others.
 /// On a logarithmic axis no curve is too far above the others.
-pub fn separate(curves: Vec<(bool, Curve)>, scale: Scale, unit: &str) -> Separated {
+pub fn separate(curves: Vec<(bool, Line)>, scale: Scale, unit: &str) -> Separated {
     let highest = curves.iter().filter(|(direct, _)| !direct).map(|(_, curve)| most(curve)).fold(0.0, f64::max);
     let mut separated = Separated::default();
     for (direct, curve) in curves {
@@ -423,23 +424,22 @@ pub fn separate(curves: Vec<(bool, Curve)>, scale: Scale, unit: &str) -> Separat
     separated
 }
 
-fn most(curve: &Curve) -> f64 {
+fn most(curve: &Line) -> f64 {
     curve.points.iter().map(|point| point.interval.map_or(point.y, |(_, high)| high.max(point.y))).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charts::{CurvePoint, Dash};
+    use crate::charts::CurvePoint;
 
-    fn curve(name: &str, rates: &[f64]) -> Curve {
+    fn curve(name: &str, rates: &[f64]) -> Line {
         let point = |(x, y): (usize, &f64)| CurvePoint { x: x as f64, y: *y, interval: None, hollow: false };
-        Curve {
+        Line {
             name: name.to_string(),
             colour: "#000000".to_string(),
-            dash: Dash::Solid,
             points: rates.iter().enumerate().map(point).collect(),
-            knee: None,
+            ..Line::default()
         }
     }
 

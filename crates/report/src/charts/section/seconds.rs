@@ -146,7 +146,7 @@ fn line(run: &Run, row: &Row, part: &str, pieces: &[Points], unit: Unit) -> Line
     let Style { colour, dash } = style(run, &row.entry);
     let scaled = |piece: &Points| piece.iter().map(|(x, us)| (*x, us / unit.size)).collect();
     let (name, part) = (row.label.clone(), part.to_string());
-    Line { name, part, colour, dash, pieces: pieces.iter().map(scaled).collect() }
+    Line { name, part, colour, dash, pieces: pieces.iter().map(scaled).collect(), ..Line::default() }
 }
 
 /// One entry's histograms of the section added up: (share of requests, microseconds), as far as the samples carry.
@@ -290,7 +290,7 @@ fn resource_line(
             of_role.filter_map(|(at, row)| Some((start + at, (quantity.of)(row)? / quantity.unit.size))).collect();
         split_at_gaps(&points).collect::<Vec<_>>()
     });
-    Line { name: row.label.clone(), part: String::new(), colour, dash, pieces: pieces.collect() }
+    Line { name: row.label.clone(), colour, dash, pieces: pieces.collect(), ..Line::default() }
 }
 
 fn resource_chart(section: &Section, role: Role, quantity: &Quantity, series: Vec<Line>, timeline: &Timeline) -> Chart {
@@ -371,7 +371,14 @@ fn monitor_chart(
         let Style { colour, dash } = style(run, &row.entry);
         let paler = parts.iter().position(|own| *own == part).unwrap_or(0) as f64 / parts.len() as f64;
         pieces.iter_mut().flatten().for_each(|point| point.1 /= unit.size);
-        Line { name: row.label.clone(), part, colour: lighter(&colour, PALEST * paler), dash, pieces }
+        Line {
+            name: row.label.clone(),
+            part,
+            colour: lighter(&colour, PALEST * paler),
+            dash,
+            pieces,
+            ..Line::default()
+        }
     });
     // The name comes from a product, and becomes a path.
     let safe = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
