@@ -67,7 +67,8 @@ fn every_metric_of_the_table_is_shown_where_its_entry_says() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("2026-01-02T03-04-05-trees");
     common::write_run(&copy);
-    let csv = fs::read_to_string(make(&copy, ChartFiles::Pictures).unwrap().markdown.with_file_name("summary.csv")).unwrap();
+    let csv =
+        fs::read_to_string(make(&copy, ChartFiles::Pictures).unwrap().markdown.with_file_name("summary.csv")).unwrap();
     let csv: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     let json = serde_json::to_value(&section.rows[0]).unwrap();
     let overall = serde_json::to_value(&summary.overall.as_ref().unwrap().rows[0]).unwrap();
