@@ -204,7 +204,7 @@ pub struct Measure {
     /// The metric that ours is taken of; empty: the same.
     #[serde(rename = "as")]
     stands_for: String,
-    /// What ours means where that differs, or why there is none.
+    /// The meaning of weir's figure where it differs, or the reason why there is none.
     pub note: String,
 }
 
@@ -230,7 +230,7 @@ impl Measure {
 }
 
 impl Source {
-    /// What weir has beside a metric: the first row that matches it. `None` for a metric of no figure.
+    /// Returns weir's counterpart of a metric: the first row that matches it. `None` for a metric of no figure.
     pub fn measure(&self, metric: &str) -> Option<&Measure> {
         self.measures.iter().find(|measure| fits(&measure.metric, metric))
     }
@@ -242,7 +242,7 @@ impl Source {
     }
 }
 
-/// What distinguishes figures of the same case and product.
+/// The difference between figures of the same case and product.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Variant {
     /// Nothing: the figure is for the whole case.

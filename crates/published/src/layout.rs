@@ -18,7 +18,7 @@ pub struct Layout {
     pub pictures: Vec<PictureLayout>,
     #[serde(default, rename = "suite")]
     suites: Vec<SuiteLayout>,
-    /// What a reader must know of the output of each tool.
+    /// The remark under the output of each tool.
     tools: BTreeMap<Tool, String>,
     /// Columns that several tables have, by a name of their own.
     #[serde(default)]
@@ -149,7 +149,7 @@ pub enum Draw {
     Points,
 }
 
-/// What holds for a whole suite.
+/// The layout that all documents of a suite share.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SuiteLayout {

@@ -43,7 +43,7 @@ pub(super) struct Member {
 pub(super) struct PublishedFacts {
     /// Requests a second.
     pub rate: Option<f64>,
-    /// Requests a second that were asked for.
+    /// Requests a second that the load offered.
     pub offered: Option<f64>,
     /// Kinds of failed requests, such as "status 502", and their share of all requests.
     pub errors: Vec<(String, f64)>,

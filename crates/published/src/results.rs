@@ -13,7 +13,7 @@ use crate::numbers::{Numbers, unit_size};
 use crate::pairs;
 use crate::run_cases::Context;
 
-/// A published result and what stands beside it.
+/// A published result and its counterpart in this run.
 #[derive(Debug, Clone)]
 pub(super) struct Line<'a> {
     pub figure: &'a Figure,
@@ -21,7 +21,7 @@ pub(super) struct Line<'a> {
     pub ours: Ours<'a>,
 }
 
-/// What stands beside a published result.
+/// The counterpart of a published result in this run.
 #[derive(Debug, Clone)]
 pub(super) enum Ours<'a> {
     /// A number.
@@ -44,7 +44,7 @@ pub(super) struct Measured<'a> {
     pub value: Estimate,
     /// Ours divided by theirs, of metrics that compare; `None` where theirs is 0.
     pub ratio: Option<Estimate>,
-    /// What a reader must know of this number.
+    /// The remark on this number.
     pub remark: String,
     /// Shown and not ranked.
     pub invalid: bool,
@@ -62,7 +62,7 @@ impl Line<'_> {
         }
     }
 
-    /// What a reader must know of ours, or why there is no number.
+    /// The remark on weir's number, or the reason why there is none.
     pub fn note(&self) -> String {
         match &self.ours {
             Ours::NotRun(why) | Ours::NoCounterpart(why) => why.clone(),
@@ -117,7 +117,7 @@ fn counterparts<'a>(context: &Context<'a>, figure: &'a Figure, measure: &'a Meas
 }
 
 impl Numbers<'_, '_> {
-    /// Of a transfer over TLS what was on the wire; `None` for all else.
+    /// Names the bytes on the wire of a transfer over TLS; `None` for all else.
     fn on_the_wire(&self, entry: &Entry, plaintext: f64) -> Option<String> {
         let (figure, cases) = (self.figure, self.context.cases);
         if figure.metric != "transfer" {

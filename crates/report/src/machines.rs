@@ -1,4 +1,4 @@
-//! Lays runs of one suite side by side, by machine: what each product did in a case on each of them, as a report in a folder of its own.
+//! Compares machines by their runs of one suite: a report of its own shows each product's numbers in each case, machine by machine.
 //!
 //! A product's numbers on two machines compare machines, with all else that differs between the runs; products are compared within one
 //! run. This module knows several runs and no history, and judges nothing: that is `weir-compare`'s.
@@ -42,7 +42,7 @@ impl Machine<'_> {
 /// Several machines, and what their runs have in common.
 pub(crate) struct Machines<'a> {
     pub machines: Vec<Machine<'a>>,
-    /// What ran on any of them: the direct path first.
+    /// The entries that ran on any of them: the direct path first.
     pub entries: Vec<Entry>,
 }
 
@@ -83,8 +83,8 @@ impl<'a> Machines<'a> {
 /// Makes a report of several runs of one suite in `folder`, which is made, or replaced where it is such a report.
 ///
 /// # Errors
-/// When two runs are of different suites, ask something else by the same name, or are the same; when the folder is something else; when
-/// it cannot be written, or drawing fails (a defect of weir).
+/// When two runs are the same, are of different suites, or differ in a case of the same name. When the folder is something else or
+/// cannot be written. When drawing fails (a defect of weir).
 pub fn machines(runs: &[(Run, Summary)], folder: &Path, files: ChartFiles) -> Result<Made, ReportError> {
     for (nth, (run, _)) in runs.iter().enumerate() {
         for (other, _) in &runs[..nth] {
@@ -100,7 +100,7 @@ pub(crate) fn sections(runs: &[(&Run, &Summary)]) -> Vec<ExtraSection> {
     machine_sections(&Machines::of(runs))
 }
 
-/// Fails where the second run cannot stand beside the first.
+/// Fails if the second run cannot be compared with the first.
 pub(crate) fn comparable(first: &Run, second: &Run) -> Result<(), ReportError> {
     let refuse = |why: String, wanted: &str| {
         let (path, first) = (second.folder.clone(), first.folder.clone());
@@ -182,7 +182,7 @@ pub(super) fn write_machines(all: &Machines<'_>, folder: &Path, files: ChartFile
     })
 }
 
-/// What a reader must know first.
+/// The paragraphs above the tables.
 fn introduction(all: &Machines<'_>) -> Vec<String> {
     let mut words = vec![
         "A product's numbers on two machines compare the machines, with all that differs between the runs. Products are compared \
@@ -198,7 +198,7 @@ fn introduction(all: &Machines<'_>) -> Vec<String> {
     words
 }
 
-/// What the machines are, and each case on all of them.
+/// A section about the machines, and one for each case on all of them.
 pub(super) fn machine_sections(all: &Machines<'_>) -> Vec<ExtraSection> {
     let mut about = vec![Item::Table(machines_table(all))];
     let differences = differences(all);
@@ -239,7 +239,7 @@ pub(super) fn machines_table(all: &Machines<'_>) -> Table {
     table.table("machines-table", "What each machine is", &all.machines, |_| RowKind::Plain)
 }
 
-/// What differs between the runs, besides the machines' names: a column for each machine. No rows where nothing does.
+/// The differences between the runs, besides the machines' names: a column for each machine. No rows if there are none.
 pub(super) fn differences(all: &Machines<'_>) -> Table {
     let facts: Vec<Vec<(String, String)>> = all.machines.iter().map(run_details).collect();
     let names = unique(facts.iter().flatten().map(|(name, _)| name.clone()));
@@ -295,19 +295,19 @@ fn run_details(machine: &Machine<'_>) -> Vec<(String, String)> {
     facts
 }
 
-/// What is shown of a case: the metric, its unit, and what is better.
+/// The numbers shown of a case: the metric, its unit, and which direction is better.
 const SHOWN: [(Metric, Unit, &str); 3] = [
     (Metric::Rate, Unit::PER_SECOND, "More is better."),
     (Metric::P99, Unit::MILLIS, "Less is better."),
     (Metric::Cpu, Unit::MICROS_PER_REQUEST, "Less is better."),
 ];
 
-/// What an entry did in a case on a machine.
+/// Returns an entry's row in a case on a machine.
 fn row<'a>(machine: &'a Machine<'_>, (workload, load): (&str, &str), entry: &Entry) -> Option<&'a Row> {
     machine.section(workload, load)?.all_rows().find(|row| row.entry == *entry)
 }
 
-/// What a case is called: as in the first run that has it.
+/// Returns the heading of a case, from the first run that has it.
 pub(super) fn heading(all: &Machines<'_>, (workload, load): (&str, &str)) -> String {
     let mut sections = all.machines.iter().filter_map(|machine| machine.section(workload, load));
     sections.next().map(Section::heading).unwrap_or_default()

@@ -185,12 +185,12 @@ pub(crate) fn chart(chart: &Chart, links: &Links) -> Result<String, DrawError> {
     Ok(ChartBlock { links, chart, plot: draw::plot(chart, false)? }.render()?)
 }
 
-/// What a reader can choose from.
+/// The choices that a page offers its reader.
 #[derive(Default)]
 pub(crate) struct Filter {
-    /// What more than one thing can be chosen of.
+    /// Kinds with more than one thing to choose.
     pub groups: Vec<Group>,
-    /// What the page's script knows of names.
+    /// The names, as the page's script reads them.
     pub names: String,
 }
 
@@ -247,11 +247,11 @@ impl Group {
 #[derive(Debug, Clone, Default, Template)]
 #[template(path = "sections.html")]
 pub struct SectionsPage<'a> {
-    /// Where it finds what belongs to it; by default it is a report on its own, with PNG.
+    /// The paths to its other files; by default it is a report on its own, with PNG.
     pub links: Links,
-    /// What it is of, such as `40 runs`.
+    /// The subject beside weir's name, such as `40 runs`.
     pub brand: &'a str,
-    /// What the window of a browser is called; empty: as the heading.
+    /// The title of the browser's window; empty: as the heading.
     pub title: &'a str,
     /// The first heading.
     pub heading: &'a str,
@@ -259,7 +259,7 @@ pub struct SectionsPage<'a> {
     pub question: &'a str,
     /// The answer; may be empty.
     pub answer: &'a str,
-    /// What a reader must know first, one paragraph each.
+    /// The introduction, one string a paragraph.
     pub words: Vec<String>,
     /// In reading order.
     pub sections: Vec<ExtraSection>,
@@ -299,7 +299,7 @@ pub(crate) const SCRIPT_FILE: &str = "assets/weir.js";
 /// The feed of a site, from its folder.
 pub(crate) const FEED_FILE: &str = "feed.xml";
 
-/// What no page does: it loads nothing but pictures, asks nobody, and sends nothing.
+/// The policy of every page: it loads nothing but pictures, connects to no server, and sends nothing.
 const ALWAYS: &str =
     "default-src 'none'; img-src 'self' file: data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'";
 
@@ -319,12 +319,12 @@ pub enum ChartFiles {
 }
 
 impl ChartFiles {
-    /// Whether the picture is a file beside the page.
+    /// True if the picture is a file of its own.
     pub(crate) fn has_svg(self) -> bool {
         self >= ChartFiles::Pictures
     }
 
-    /// Whether it is one of pixels, too.
+    /// True if there is a picture of pixels, too.
     pub(crate) fn has_png(self) -> bool {
         self == ChartFiles::Raster
     }
@@ -339,7 +339,7 @@ impl ChartFiles {
     }
 }
 
-/// Where a page finds what belongs to it.
+/// The paths from a page to its other files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Links {
     /// The way from the page to the site's folder, empty or with a `/` at its end; `None`: the page is a report on its own.
@@ -358,8 +358,8 @@ impl Links {
         Links { charts, ..Links::default() }
     }
 
-    /// Those of a page of a site. `root` is the way from it to the site's folder, `files` the folder of its files beside it, empty: its
-    /// own folder; `above` are the pages between the overview and it.
+    /// Those of a page of a site. `root` is the path from it to the site's folder. `files` is the folder of its files, empty for its own
+    /// folder. `above` are the pages between the overview and it.
     pub(crate) fn of_site(
         root: &'static str,
         files: &str,
@@ -371,8 +371,8 @@ impl Links {
         Links { root: Some(root), files, charts, above: [overview].into_iter().chain(above).collect() }
     }
 
-    /// What the page may load and run (its Content Security Policy). A page that is one file names its script by its hash: a script that
-    /// came in with a run's texts would not run even if it were not escaped.
+    /// The page's Content Security Policy. A page that is one file names its script by its hash. A script from a run's texts would not
+    /// run even if it were not escaped.
     pub fn policy(&self) -> String {
         let own = match self.root {
             None => {

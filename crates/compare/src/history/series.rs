@@ -217,8 +217,8 @@ fn values(points: &[Point]) -> Vec<f64> {
     points.iter().map(|point| point.value).collect()
 }
 
-/// A divided time must have changed as measured, too: where the reference alone got faster, as weir makes the direct path, a product with the same speed would
-/// look slower by that share.
+/// A divided time must have changed as measured, too. Otherwise a product of constant speed would look slower when the reference alone
+/// got faster, as it does when weir improves the direct path.
 fn verdict(series: &Series, before: &[Point], after: &[Point], least: f64) -> Verdict {
     let median = |points: &[Point], of: fn(&Point) -> f64| {
         weir_stats::median(&points.iter().map(of).collect::<Vec<_>>()).map_or(f64::NAN, f64::ln)

@@ -110,7 +110,7 @@ fn leaders(section: &crate::summary::Section) -> Vec<&str> {
 
 const LIST_FILE: &str = "site.json";
 
-/// What stands in the file of every site.
+/// The value of `made_by` in the list of runs, which marks a folder as a site.
 const MADE_BY: &str = "weir site";
 
 /// Everything that a site has in its folder.

@@ -127,7 +127,7 @@ pub(super) struct Answer<'a> {
     pub section: &'a Section,
 }
 
-/// What is asked.
+/// The case that a question is about.
 #[derive(Clone, Copy, PartialEq)]
 struct Asked<'a> {
     workload: &'a Workload,
@@ -197,7 +197,7 @@ impl<'a> Question<'a> {
         newest
     }
 
-    /// What the newest answer ranks by.
+    /// The metric by which the newest answer ranks.
     pub fn ranked_by(&self) -> Metric {
         self.answers.first().map_or(Metric::Rate, |answer| answer.section.ranked_by)
     }

@@ -87,7 +87,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Who comes first, question by question and machine by machine.
+/// The first products, question by question and machine by machine.
 fn answers(questions: &[Question<'_>]) -> Table {
     let lines: Vec<Line<'_>> = questions
         .iter()
@@ -161,7 +161,7 @@ fn of_suites_table(suites: &[Suite<'_>]) -> Table {
     table.table("suites-table", "Suites", suites, |_| RowKind::Plain)
 }
 
-/// What else the site has.
+/// The site's other files.
 fn more() -> Table {
     let rows = [
         ("runs/index.html", "every run"),

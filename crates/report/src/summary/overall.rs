@@ -266,7 +266,7 @@ fn memory(from: &[Chosen<'_>], entry: &Entry) -> (Option<Estimate>, bool) {
 /// The order of products so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Provisional {
-    /// What it goes by: the rate, or p99 where no load asks for a rate.
+    /// The metric of the order: the rate, or p99 where no load asks for a rate.
     pub metric: Metric,
     /// Best first, each with its geometric mean over the workloads that all of these were measured in: requests a second, or
     /// microseconds.

@@ -138,7 +138,7 @@ pub struct Cause {
     pub kind: String,
     /// The blocks of the trials; none where the cause is of the product.
     pub blocks: Vec<u32>,
-    /// What was seen in the first of them; may be empty.
+    /// The observation in the first of them; may be empty.
     pub message: String,
     /// Other blocks had other numbers.
     pub differs: bool,
@@ -316,7 +316,7 @@ pub struct SearchSummary {
     pub of: usize,
     /// How they ended, each sentence with how many did.
     pub ends: BTreeMap<String, usize>,
-    /// Who could not do more: `product`, `client`, `nobody`, each with how many searches.
+    /// The role that could not do more: `product`, `client`, `nobody`, each with its number of searches.
     pub limits: BTreeMap<&'static str, usize>,
 }
 

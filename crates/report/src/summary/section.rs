@@ -196,8 +196,8 @@ pub(super) fn sorted<R: DerefMut<Target = Standing>>(
     sorted
 }
 
-/// Ranks, best first. Shared where intervals overlap, and also where the ratio within blocks may be 1: below 6 blocks the
-/// interval of a median is narrower than 95 % (that of 3 blocks has 75 %), so of two equal products one would be declared
+/// Ranks, best first. Shared where intervals overlap, and also where the ratio within blocks may be 1. Below 6 blocks the
+/// interval of a median is narrower than 95 % (that of 3 blocks has 75 %). One of two equal products would then be declared
 /// better in one run of ten. The ratio's interval keeps its promise.
 fn ranks(estimates: &[Estimate], by_block: &[&[f64]], higher_is_better: bool) -> Vec<Ranked> {
     shared_ranks(estimates, higher_is_better, |better, worse| {

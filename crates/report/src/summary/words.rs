@@ -29,7 +29,7 @@ pub(super) fn answer(summary: &Summary) -> String {
     }
 }
 
-/// That nobody is ranked, and the first failure, which is likely to be the cause.
+/// Says that no product is ranked, and names the first failure, which is likely to be the cause.
 fn nothing(summary: &Summary) -> String {
     let none = "No product has a measurement that may be ranked";
     let Some(FailedTrial { label, workload, load, stage, message, .. }) = summary.errors.first() else {
@@ -213,7 +213,7 @@ fn caches(summary: &Summary) -> Option<String> {
     })
 }
 
-/// What the brackets behind a number mean (`what`: "In brackets", "Whiskers are"), for estimates of so many blocks.
+/// Explains the brackets behind a number (`what`: "In brackets", "Whiskers are"), for estimates of so many blocks.
 fn interval_words(what: &str, estimates: &[Estimate]) -> String {
     let Some(widest) = estimates.iter().max_by_key(|estimate| estimate.n) else {
         return "There is no number, so there is no interval.".to_string();

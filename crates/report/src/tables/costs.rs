@@ -86,7 +86,7 @@ struct PartRow<'a> {
     part: &'a str,
     cpu_us: Option<Estimate>,
     cores_busy: Option<Estimate>,
-    /// Of the CPU time of all parts, 0 to 1.
+    /// The share of the CPU time of all parts, 0 to 1.
     share: Option<Estimate>,
 }
 
@@ -174,10 +174,10 @@ fn point_unit(section: &Section, metric: Metric) -> Unit {
     }
 }
 
-/// What marks the point at which a curve bends.
+/// The mark of the point at which a curve bends.
 pub(crate) const KNEE: &str = " \u{25c6}";
 
-/// What the mark means, and how it was found. The font of a chart may lack the mark of the table, so both name their own.
+/// Explains the mark, and how its point was found. The font of a chart may lack the mark of the table, so both name their own.
 pub(crate) fn knee_words(section: &Section, mark: &str) -> Option<String> {
     let what = match section.series {
         Series::Shares(_) => "from which p99 climbs in its order of magnitude",

@@ -67,8 +67,8 @@ pub fn estimate_cell(estimate: Option<Estimate>, unit: Unit) -> Cell {
     estimate.map(|estimate| number(&estimate).detail(interval(&estimate, unit))).into()
 }
 
-/// What the product itself used: where it carried requests and its processes were not read, that is said, because an empty cell is what
-/// the baseline has.
+/// The product's own use of a resource. A product whose processes were not read says so, because an empty cell is what the
+/// baseline has.
 pub fn usage_cell(row: &Standing, estimate: Option<Estimate>, unit: Unit) -> Cell {
     match estimate {
         None if !row.is_baseline() && row.of(Metric::Rate).is_some() => Cell::from("unknown"),
@@ -283,7 +283,7 @@ fn unit(section: &Section) -> Unit {
     section.ranked_by.entry().quantity.unit(least(values))
 }
 
-/// What the section says of this product.
+/// The section's rank and number of this product.
 fn cell(entry: &Row, section: &Section) -> Option<Cell> {
     let row = section.all_rows().find(|row| row.entry == entry.entry)?;
     let estimate = row.of(section.ranked_by)?;
@@ -296,7 +296,7 @@ fn cell(entry: &Row, section: &Section) -> Option<Cell> {
     }))
 }
 
-/// Of one section: rank, rate, latency, cost, memory, errors.
+/// The ranking of one section: rank, rate, latency, cost, memory, errors.
 pub fn ranking(section: &Section) -> Table {
     let medians = section.all_rows().filter_map(|row| row.of(Metric::P50)).map(|p50| p50.value);
     let time = Quantity::Latency.unit(least(medians));
@@ -366,7 +366,7 @@ fn add_estimate<'a>(
     table.add(column, move |row| estimate_cell(pick(row), unit));
 }
 
-/// What the load asks for.
+/// Adds the column of the rate that the load offers or searches.
 fn add_rate(table: &mut TableOf<'_, Row>, section: &Section) {
     let (name, help) = match (&section.series, &section.kind) {
         (Series::Once, LoadKind::Search { .. }) => ("Capacity", "The highest rate found that meets the objective."),

@@ -228,7 +228,7 @@ pub(super) fn memory(run: &Run, section: &Section) -> Chart {
     }
 }
 
-/// What is measured, and under which load.
+/// Names the measured quantity and the load.
 fn notes(section: &Section, what: &str) -> Vec<String> {
     std::iter::once(what.to_string()).chain(section.how.first().cloned()).collect()
 }
@@ -263,7 +263,7 @@ fn label(row: &Row) -> String {
     }
 }
 
-/// What the marks in this chart mean.
+/// Explains the marks in this chart.
 pub(super) fn subtitle(section: &Section) -> String {
     let outlined = section.rows.iter().any(|row| row.rank.is_none() && row.of(Metric::Rate).is_some());
     let better = if section.ranked_by.higher_is_better() { "More is better." } else { "Less is better." };
@@ -356,7 +356,7 @@ fn curve(run: &Run, section: &Section, row: &Row, metric: Metric, unit: Unit) ->
     Line { name: row.label.clone(), colour, dash, points, knee, ..Line::default() }
 }
 
-/// Where a point stands on the horizontal axis.
+/// Returns a point's place on the horizontal axis.
 fn across(section: &Section, point: &PointRow) -> Option<f64> {
     match section.series {
         Series::Shares(_) => point.offered,

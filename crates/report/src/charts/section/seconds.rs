@@ -16,7 +16,7 @@ use crate::run::{Broken, Run, Trial, displayed};
 use crate::series::{self, Merged, MonitorSecond};
 use crate::summary::{Metric, Row, Section};
 
-/// Where each block begins on the joined axis.
+/// The second at which each block begins on the joined axis.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     starts: BTreeMap<u32, f64>,
