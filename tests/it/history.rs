@@ -99,7 +99,7 @@ fn bad_input_is_refused_with_what_would_be_right() {
         assert!(words.iter().all(|word| said.contains(word)), "{more:?}: not all of {words:?} in:\n{said}");
         assert!(ended.stdout.is_empty(), "{}", ended.stdout);
     };
-    refused(&empty, &[], &["there is no run in this folder", "expected: a run's folder"]);
+    refused(&empty, &[], &["it is no run, and there is none in it", "expected: a folder that `weir run` made"]);
     refused(&empty.join("x"), &[], &["there is no such folder"]);
     refused(scratch.path(), &["--by", "commit"], &["--by", "kernel"]);
     refused(scratch.path(), &["--numbers", "capcity"], &["did you mean \"capacity\"?"]);

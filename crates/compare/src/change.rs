@@ -7,8 +7,8 @@ use weir_model::metric::Metric;
 use weir_model::record::CaseId;
 use weir_stats::{Estimate, detectable_change, unpaired_ratio};
 
-use super::compared_run::Blocks;
-use super::{ComparedRun, Options};
+use crate::compared_run::Blocks;
+use crate::{ComparedRun, Options};
 
 /// Of the direct path's change from run to run, this share may have affected a product and not be divided out, or the other way: what
 /// slows a machine down does not slow all work alike. Source: of the difference between real runs of one product on a virtual

@@ -1,10 +1,9 @@
-//! One of the two runs that are compared: its trials, its suite, its numbers by block, and the trials during which
-//! other processes used the machine. `weir compare` reads two of them with [`ComparedRun::read`]; `change` takes
-//! numbers from them.
+//! One of the runs that are compared: its trials, its suite, its numbers by block, and the trials during which other processes used the
+//! machine. The module also decides whether a case asked the same question in two runs.
 //!
-//! Dividing by the direct path does not remove the effect of another process, because that depends on what it meets. A
-//! proxy with one CPU loses half of it, while the direct path, which has no proxy, loses little. Such load also lasts
-//! for hours, so it can affect one whole run and not the other, which no interval over blocks can show.
+//! Dividing by the direct path does not remove the effect of another process, because that depends on what it meets. A proxy with one CPU
+//! loses half of it, while the direct path, which has no proxy, loses little. Such load also lasts for hours, so it can affect one whole
+//! run and not the other, which no interval over blocks can show.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,8 +12,7 @@ use weir_model::cpu_time::{CROWDED, CpuTime, roles_on};
 use weir_model::metric::{Goal, Metric, Window};
 use weir_model::record::{CaseId, Measurement, Role};
 use weir_model::suite::{LoadKind, Series, Suite};
-use weir_model::text::{counted, unique};
-
+use weir_model::text::{counted, percent, short, unique};
 use weir_report::ReportError;
 use weir_report::run::{BASELINE, Run, Trial, load_run};
 use weir_report::series::resource_seconds;
@@ -201,5 +199,57 @@ fn cpu_time(run: &Run, trial: &Trial) -> Option<CpuTime> {
     match hosts.iter().find(|host| host.has(Role::Proxy)) {
         None => CpuTime::of(rows),
         Some(proxy) => CpuTime::of_machine(rows, "host", &roles_on(hosts, &proxy.machine)),
+    }
+}
+
+/// Offered rates that differ by more than this share are different questions. At half of a product's capacity, its mean
+/// wait changes about as much as the rate (the wait in a queue is proportional to `1 / (1 - load)`).
+const RATE_MAY_DIFFER: f64 = 0.05;
+
+/// From this difference on, a remark mentions the offered rates.
+const RATE_IS_SAID: f64 = 0.01;
+
+/// The reason why a case cannot be compared, or else the remarks to show beside it.
+pub(super) fn check(before: &ComparedRun, after: &ComparedRun, case: &CaseId) -> Result<Vec<String>, String> {
+    if let (Some(old), Some(new)) = (&before.suite, &after.suite) {
+        definitions(old, new, case)?;
+    }
+    match after.goal(case) {
+        Goal::FixedRate => rates(before.median_offered(case), after.median_offered(case)),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The same of the rates that were offered.
+pub(super) fn rates(before: Option<f64>, after: Option<f64>) -> Result<Vec<String>, String> {
+    let Some((old, new)) = before.zip(after) else { return Ok(Vec::new()) };
+    let differs = (new / old - 1.0).abs().max((old / new - 1.0).abs());
+    let offered = format!("{} requests/s were offered before and {} after", short(old), short(new));
+    if differs > RATE_MAY_DIFFER {
+        return Err(format!("{offered}: at other rates, other latencies; a load with a fixed rate compares"));
+    }
+    Ok(if differs > RATE_IS_SAID { vec![format!("{offered}, {} apart", percent(differs))] } else { Vec::new() })
+}
+
+/// The reason why a case's workload or load asks something else in the second suite.
+pub(super) fn definitions(old: &Suite, new: &Suite, case: &CaseId) -> Result<(), String> {
+    if let (Some(a), Some(b)) = (old.workload(&case.workload), new.workload(&case.workload)) {
+        let mut parts = a.differs_in(b);
+        if a.protocol.is_tls() && old.tls != new.tls {
+            parts.push("TLS settings");
+        }
+        refuse("workload", &case.workload, &parts)?;
+    }
+    if let (Some(a), Some(b)) = (old.load(&case.load), new.load(&case.load)) {
+        refuse("load", &case.load, &a.differs_in(b))?;
+    }
+    Ok(())
+}
+
+fn refuse(what: &str, name: &str, parts: &[&str]) -> Result<(), String> {
+    match parts {
+        [] => Ok(()),
+        [part] => Err(format!("the {what} {name} is another one in each run: its {part} differs")),
+        parts => Err(format!("the {what} {name} is another one in each run: its {} differ", parts.join(" and its "))),
     }
 }

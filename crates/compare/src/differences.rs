@@ -1,5 +1,5 @@
-//! Lists what else differs between two runs: machine, weir, products, suite. Each may be the cause of a change, so
-//! `output` shows them before any number. `lib` calls it.
+//! Lists what else differs between two runs: machine, weir, products, suite. Each may be the cause of a change, so `output` shows them
+//! before any number.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use weir_model::suite::{Load, Suite};
 use weir_model::text::unique;
 use weir_model::units::HumanDuration;
 
-use super::ComparedRun;
+use crate::ComparedRun;
 use weir_report::files;
 use weir_report::run::Trial;
 use weir_report::summary::host_words;
-use weir_report::tables::{host_facts, machine_facts, run_facts};
+use weir_report::tables::{host_facts, machine_facts, run_facts, short_hash};
 
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -29,9 +29,6 @@ pub struct Difference {
 
 /// The number of characters shown of a line of configuration.
 const LINE_SHOWN: usize = 60;
-
-/// The number of digits shown of a SHA-256.
-const HASH_SHOWN: usize = 12;
 
 /// All differences; products only as far as `cases` names them.
 pub(super) fn differences(before: &ComparedRun, after: &ComparedRun, cases: &[CaseId]) -> Vec<Difference> {
@@ -85,7 +82,7 @@ fn machine(all: &mut Differences, a: &Environment, b: &Environment) {
     }
     // Of one version there may be several programs.
     if a.weir_version == b.weir_version {
-        all.push("weir", &short_hash(&a.weir_sha256), &short_hash(&b.weir_sha256));
+        all.push("weir", &hash_words(&a.weir_sha256), &hash_words(&b.weir_sha256));
     }
 }
 
@@ -137,22 +134,18 @@ fn of_role(environment: &Environment, role: Role) -> Facts {
     unique(hosts.iter().map(|(name, _)| name)).into_iter().map(|name| (name.clone(), values(name))).collect()
 }
 
-/// `netns, 3 hosts on one machine: ...`. Runs of older weirs have no file for it, and were on one machine.
+/// `netns, 3 hosts on one machine: ...`.
 fn topology(run: &ComparedRun, environment: &Environment) -> String {
-    let file = run.run.folder.join("topology.toml");
-    let known =
-        weir_model::regular::read_text(&file).ok().and_then(|text| Topology::parse("topology.toml", &text).ok());
-    match (known, environment.hosts.is_empty()) {
-        (_, true) => "one machine, over loopback".to_owned(),
-        (known, false) => {
-            let kind = known.map_or("hosts", |topology| topology.kind());
-            format!("{kind}, {}", host_words(&environment.hosts))
-        }
+    if environment.hosts.is_empty() {
+        return "one machine, over loopback".to_owned();
     }
+    let text = weir_model::regular::read_text(&run.run.folder.join("topology.toml")).ok();
+    let known = text.and_then(|text| Topology::parse("topology.toml", &text).ok());
+    format!("{}, {}", known.map_or("hosts", |topology| topology.kind()), host_words(&environment.hosts))
 }
 
-fn short_hash(hash: &str) -> String {
-    format!("SHA-256 {}...", hash.chars().take(HASH_SHOWN).collect::<String>())
+fn hash_words(hash: &str) -> String {
+    format!("SHA-256 {}...", short_hash(hash))
 }
 
 fn products(all: &mut Differences, a: &Environment, b: &Environment, cases: &[CaseId]) {
@@ -165,7 +158,7 @@ fn products(all: &mut Differences, a: &Environment, b: &Environment, cases: &[Ca
             all.push(format!("{name}'s version"), &old.version, &new.version);
         } else if old.sha256 != new.sha256 {
             let binary =
-                |facts: &ProductFacts| format!("{} of {}, {}", short_hash(&facts.sha256), facts.from, facts.version);
+                |facts: &ProductFacts| format!("{} of {}, {}", hash_words(&facts.sha256), facts.from, facts.version);
             all.push(format!("{name}'s binary"), &binary(&old), &binary(&new));
         }
     }

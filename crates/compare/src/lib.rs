@@ -7,12 +7,10 @@
 //! statuses.
 
 mod change;
-mod comparable;
 mod compared_run;
+mod condition;
 mod differences;
-mod fail_if;
 pub mod history;
-mod outcome;
 mod output;
 pub mod outside;
 mod sentences;
@@ -27,14 +25,13 @@ use weir_model::record::CaseId;
 
 pub use change::{Change, Median, Verdict};
 pub use compared_run::ComparedRun;
+pub use condition::{Alarm, ConditionOutcome, FailIf, NotJudged};
 pub use differences::Difference;
-pub use fail_if::FailIf;
-pub use outcome::{Alarm, ConditionOutcome, NotJudged};
 pub use output::{markdown, text};
 
 use change::Samples;
 use weir_report::Part;
-use weir_report::run::BASELINE;
+use weir_report::run::{BASELINE, Run};
 
 /// The version of the [`Comparison`] format.
 pub const COMPARISON_SCHEMA: u32 = 1;
@@ -145,10 +142,33 @@ pub struct RunFacts {
     pub folder: PathBuf,
     /// The name of its suite; empty when unknown.
     pub suite: String,
-    /// Its start, RFC 3339; `None` when unknown.
-    pub started: Option<String>,
+    /// Its start, RFC 3339; empty when unknown, as the versions below.
+    pub started: String,
     /// The number of trials that ended.
     pub trials: usize,
+    /// weir's version.
+    pub weir: String,
+    /// `uname -sr`.
+    pub kernel: String,
+    /// The versions of its products: names and versions.
+    pub products: Vec<(String, String)>,
+}
+
+impl RunFacts {
+    /// The facts of a run.
+    pub(crate) fn of(run: &Run) -> RunFacts {
+        let environment = run.environment.clone().unwrap_or_default();
+        RunFacts {
+            run: run.name.clone(),
+            folder: run.folder.clone(),
+            suite: run.suite.name.clone(),
+            started: environment.started,
+            trials: run.trials.len(),
+            weir: environment.weir_version,
+            kernel: environment.kernel,
+            products: environment.products.into_iter().map(|facts| (facts.name, facts.version)).collect(),
+        }
+    }
 }
 
 /// One case that both runs have.
@@ -210,8 +230,8 @@ pub fn compare(before: &ComparedRun, after: &ComparedRun, options: &Options) -> 
     let changed = read.into_iter().map(evaluated).collect();
     let mut comparison = Comparison {
         schema: COMPARISON_SCHEMA,
-        before: facts(before),
-        after: facts(after),
+        before: RunFacts::of(&before.run),
+        after: RunFacts::of(&after.run),
         level: options.level,
         asked,
         all,
@@ -226,7 +246,7 @@ pub fn compare(before: &ComparedRun, after: &ComparedRun, options: &Options) -> 
         conditions: Vec::new(),
     };
     comparison.conditions =
-        options.fail_if.iter().map(|condition| outcome::evaluate(*condition, &comparison)).collect();
+        options.fail_if.iter().map(|condition| condition::evaluate(*condition, &comparison)).collect();
     comparison.answer = sentences::answer(&comparison);
     comparison.remarks = sentences::remarks(&comparison);
     Ok(comparison)
@@ -275,7 +295,7 @@ fn read_case(
     options: &Options,
     machine: bool,
 ) -> Result<(CaseChange, Vec<Samples>), String> {
-    let remarks = comparable::check(runs.0, runs.1, case)?;
+    let remarks = compared_run::check(runs.0, runs.1, case)?;
     for (run, when) in [(runs.0, "before"), (runs.1, "after")] {
         if let Some(why) = run.why_no_number(case) {
             return Err(format!("the run {when} has no number of it: {why}"));
@@ -310,14 +330,4 @@ pub(crate) fn of_load(metric: Metric, goal: Goal) -> Option<Metric> {
     let compared = metric.entry().compared?;
     let fits = compared.always.contains(&goal) || compared.if_asked.contains(&goal);
     if fits { Some(metric) } else { compared.instead }
-}
-
-fn facts(compared: &ComparedRun) -> RunFacts {
-    RunFacts {
-        run: compared.run.name.clone(),
-        folder: compared.run.folder.clone(),
-        suite: compared.run.suite.name.clone(),
-        started: compared.run.environment.as_ref().map(|environment| environment.started.clone()),
-        trials: compared.run.trials.len(),
-    }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CaseChange, Change, Comparison, ConditionOutcome, Difference, Verdict, sentences};
+use crate::{CaseChange, Change, Comparison, ConditionOutcome, Difference, RunFacts, Verdict, sentences};
 use weir_model::metric::Metric;
 use weir_model::text::{counted, percent, significant, wrapped};
 use weir_report::tables::markdown::escape;
@@ -58,9 +58,9 @@ pub fn markdown(comparison: &Comparison) -> String {
 }
 
 fn heading(comparison: &Comparison) -> String {
-    let started = |facts: &super::RunFacts| match &facts.started {
-        Some(started) => format!("{} ({started})", facts.run),
-        None => facts.run.clone(),
+    let started = |facts: &RunFacts| match facts.started.as_str() {
+        "" => facts.run.clone(),
+        started => format!("{} ({started})", facts.run),
     };
     format!("{} compared with {} before it", started(&comparison.after), started(&comparison.before))
 }
@@ -199,7 +199,7 @@ fn notes(comparison: &Comparison, hidden: usize) -> Vec<String> {
 }
 
 fn family(comparison: &Comparison) -> String {
-    let each = |family: &super::Family| {
+    let each = |family: &crate::Family| {
         format!("{} % for each of {}", significant(family.level_of_each * 100.0, 4), family.claims)
     };
     match comparison.asked.claims {

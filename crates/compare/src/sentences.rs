@@ -1,10 +1,9 @@
 //! Builds the sentences of a comparison: its answer, its remarks, and the changes that alarms and the answer name.
-//! `lib`, `outcome` and `output` call it.
 
 use weir_model::metric::Metric;
 use weir_model::record::CaseId;
 
-use super::{CaseChange, Change, Comparison, Verdict};
+use crate::{CaseChange, Change, Comparison, Verdict};
 use weir_model::text::{counted, grouped, percent};
 use weir_report::run::{BASELINE, Run};
 
@@ -142,14 +141,14 @@ pub(super) fn always_busy_there() -> String {
 }
 
 fn something_else() -> String {
-    format!("something else used more than {} of the machine's CPU", percent(super::compared_run::MOST))
+    format!("something else used more than {} of the machine's CPU", percent(crate::compared_run::MOST))
 }
 
 /// A remark that trials are skipped because other processes used the machine.
 fn busy_trials(comparison: &Comparison) -> Option<String> {
     let sum = |of: fn(&CaseChange) -> usize| comparison.cases.iter().map(of).sum::<usize>();
     let (before, after) = (sum(|case| case.busy_trials.0), sum(|case| case.busy_trials.1));
-    let most = percent(super::compared_run::MOST);
+    let most = percent(crate::compared_run::MOST);
     (before + after > 0).then(|| {
         format!(
             "Skipped, except for memory: {} of the run before and {} of the run after, because something else used more than {most} \

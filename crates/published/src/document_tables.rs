@@ -1,13 +1,12 @@
-//! Repeats a document's own tables with this run's numbers: the document's columns and units, weir's precision. Which
-//! tables a document has is data (`layout`). [`sections`](crate::sections) calls [`tables`].
+//! Repeats a document's own tables with this run's numbers: the document's columns and units, weir's precision. Which tables a document has
+//! is data (`layout`).
 
 use weir_model::suite::Entry;
 
-use super::context::Context;
-use super::layout::{ColumnLayout, TableLayout, TableShape, fill, head, tail};
-use super::metrics::unit_size;
-use super::run_cases::RunCase;
-use super::variant::Variant;
+use crate::figures::Variant;
+use crate::layout::{ColumnLayout, TableLayout, TableShape, fill, head, holds, tail};
+use crate::numbers::unit_size;
+use crate::run_cases::{Context, RunCase};
 use weir_model::text::{Unit, count, grouped, short, unique};
 use weir_report::run::BASELINE;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableOf, estimate_cell};
@@ -125,12 +124,12 @@ impl<'a> TableBuilder<'a> {
     }
 
     fn in_order(&self) -> Vec<(&'a RunCase<'a>, &'a Entry)> {
-        self.context.document_order(self.layout.order, |case| self.layout.holds(case))
+        self.context.document_order(self.layout.order, |case| holds(&self.layout.cases, case))
     }
 
     fn cases(&self) -> Vec<&'a RunCase<'a>> {
         let known = self.context.source.cases();
-        let held = known.into_iter().filter(|case| self.layout.holds(case));
+        let held = known.into_iter().filter(|case| holds(&self.layout.cases, case));
         held.filter_map(|case| self.context.cases.case(case)).collect()
     }
 
@@ -159,12 +158,11 @@ impl<'a> TableBuilder<'a> {
         };
         let size = self.size(column);
         // Times are measured to a microsecond, so less than half of one is 0.
-        let nothing = is_time(&self.unit(column)) && estimate.value < 0.5;
-        if nothing {
+        if ["s", "ms"].contains(&self.unit(column).as_str()) && estimate.value < 0.5 {
             return Cell::number("0", 0.0);
         }
         let mut cell = estimate_cell(Some(estimate), Unit { name: "", size });
-        if is_count(&self.unit(column)) {
+        if ["requests", "responses", "errors", "B"].contains(&self.unit(column).as_str()) {
             cell.main = count((estimate.value / size).round().max(0.0) as u64);
         }
         cell
@@ -192,12 +190,4 @@ impl<'a> TableBuilder<'a> {
 
 fn kind((case, entry): &Place<'_>) -> RowKind {
     if case.invalid(entry) { RowKind::Unranked } else { RowKind::Plain }
-}
-
-fn is_time(unit: &str) -> bool {
-    ["s", "ms"].contains(&unit)
-}
-
-fn is_count(unit: &str) -> bool {
-    ["requests", "responses", "errors", "B"].contains(&unit)
 }

@@ -2,6 +2,8 @@
 //! run's numbers, and no code has to know a document. `figures` reads it; `document_tables`, `charts` and `tool_output`
 //! use it. It knows this file and no run.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 /// The file, or what it has of one suite.
@@ -14,12 +16,13 @@ pub struct Layout {
     /// Its pictures.
     #[serde(default, rename = "picture")]
     pub pictures: Vec<PictureLayout>,
-    #[serde(default, rename = "load")]
-    loads: Vec<PreferredLoads>,
-    #[serde(default, rename = "shaped")]
-    tools: Vec<ToolOutput>,
+    #[serde(default, rename = "suite")]
+    suites: Vec<SuiteLayout>,
+    /// The remark under the output of each tool.
+    tools: BTreeMap<Tool, String>,
+    /// Columns that several tables have, by a name of their own.
     #[serde(default)]
-    columns: Vec<SharedColumns>,
+    columns: BTreeMap<String, Vec<ColumnLayout>>,
 }
 
 /// One table of a document.
@@ -95,13 +98,6 @@ enum Columns {
     Own(Vec<ColumnLayout>),
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SharedColumns {
-    name: String,
-    columns: Vec<ColumnLayout>,
-}
-
 /// A picture of a document, or one that the document says can be drawn.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,23 +149,19 @@ pub enum Draw {
     Points,
 }
 
-/// The loads of a suite that repeat the document, best first.
+/// The layout that all documents of a suite share.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PreferredLoads {
-    suite: String,
-    names: Vec<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ToolOutput {
-    suite: String,
-    format: Tool,
+struct SuiteLayout {
+    name: String,
+    /// Its loads that repeat the document, best first.
+    #[serde(default)]
+    loads: Vec<String>,
+    tool: Tool,
 }
 
 /// The tool whose output a document contains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
     /// wrk.
@@ -188,8 +180,7 @@ impl Layout {
         let mut layout: Layout = toml::from_str(text).map_err(|error| format!("layout.toml: {error}"))?;
         layout.tables.retain(|table| table.suite == suite);
         layout.pictures.retain(|picture| picture.suite == suite);
-        layout.loads.retain(|load| load.suite == suite);
-        layout.tools.retain(|tool| tool.suite == suite);
+        layout.suites.retain(|one| one.name == suite);
         Ok(layout)
     }
 
@@ -197,47 +188,35 @@ impl Layout {
     pub fn columns<'a>(&'a self, table: &'a TableLayout) -> &'a [ColumnLayout] {
         match &table.columns {
             Columns::Own(columns) => columns,
-            Columns::Named(name) => {
-                let shared = self.columns.iter().find(|shared| shared.name == *name);
-                shared.map(|shared| shared.columns.as_slice()).unwrap_or_default()
-            }
+            Columns::Named(name) => self.columns.get(name).map(Vec::as_slice).unwrap_or_default(),
         }
     }
 
     /// The names of the suite's loads that repeat the document, best first. Empty: each case has a load of its own.
     pub fn loads(&self) -> Vec<&str> {
-        self.loads.iter().flat_map(|load| load.names.iter().map(String::as_str)).collect()
+        self.suites.iter().flat_map(|suite| suite.loads.iter().map(String::as_str)).collect()
     }
 
-    /// The tool whose output the document contains.
-    pub fn tool(&self) -> Option<Tool> {
-        self.tools.first().map(|tool| tool.format)
-    }
-}
-
-impl TableLayout {
-    /// Whether a case is in the table.
-    pub fn holds(&self, case: &str) -> bool {
-        holds(&self.cases, case)
-    }
-}
-
-impl PictureLayout {
-    /// Whether a case is in the picture.
-    pub fn holds(&self, case: &str) -> bool {
-        holds(&self.cases, case)
+    /// The tool whose output the document contains, and what a reader must know of it.
+    pub fn tool(&self) -> Option<(Tool, &str)> {
+        let tool = self.suites.first()?.tool;
+        Some((tool, self.tools.get(&tool)?))
     }
 }
 
 /// True when one of the patterns matches the case; a star matches anything. An empty list matches every case.
-fn holds(patterns: &[String], case: &str) -> bool {
-    let fits = |pattern: &String| match pattern.split_once('*') {
+pub fn holds(patterns: &[String], case: &str) -> bool {
+    patterns.is_empty() || patterns.iter().any(|pattern| fits(pattern, case))
+}
+
+/// True when a name is that of a pattern, in which a star matches anything.
+pub fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
         Some((before, after)) => {
-            case.len() >= before.len() + after.len() && case.starts_with(before) && case.ends_with(after)
+            name.len() >= before.len() + after.len() && name.starts_with(before) && name.ends_with(after)
         }
-        None => pattern == case,
-    };
-    patterns.is_empty() || patterns.iter().any(fits)
+        None => pattern == name,
+    }
 }
 
 /// A case's name up to its first hyphen: `http` of `http-tiny`.

@@ -6,43 +6,30 @@
 //! This crate knows no product and no document by name (layouts are data). It does not know how a page or a markdown
 //! file is drawn.
 
-mod beside;
-mod causes;
 mod charts;
-mod context;
-mod differences;
-mod document;
 mod document_tables;
-mod facts;
-mod figure_tables;
 mod figures;
 mod layout;
-mod machine;
 mod machines;
-mod measures;
-mod metrics;
 mod numbers;
+mod pairs;
 mod points;
 mod ratios;
+mod results;
 mod run_cases;
 mod tables;
 mod tool_output;
-mod variant;
-mod versions;
 
 use std::collections::BTreeMap;
 
-use context::Context;
-use run_cases::RunCases;
+use run_cases::{Context, RunCases};
 use weir_model::text::{counted, list};
 use weir_report::extra::{Extra, ExtraSection, Item};
 use weir_report::run::Run;
 use weir_report::summary::Summary;
 use weir_report::tables::Table;
 
-pub use differences::{Difference, differences};
-pub use document::{Document, document};
-pub use versions::other_versions;
+pub use figures::{Difference, Document, differences, document, other_versions};
 
 /// The sections of a run's report; empty when nothing was published of its suite.
 pub fn sections(run: &Run, summary: &Summary) -> Extra {
@@ -56,62 +43,52 @@ pub fn sections(run: &Run, summary: &Summary) -> Extra {
     let context = Context { cases: &cases, source: &source, scaled: &scaled };
     let mut broken = Vec::new();
     let compared = comparison(&context);
-    let differing = if compared.is_empty() { Vec::new() } else { all_differences(&context) };
+    let mut differing = Vec::new();
+    if !compared.is_empty() {
+        differing.push(Item::Paragraph(scaled.clone()));
+        differing.extend(differences(&run.suite.name).iter().map(|one| Item::Paragraph(one.plain())));
+    }
+    let tables = document_tables::tables(&context).into_iter().map(Item::Table).collect();
+    let pictures = charts::items(&context, summary, &mut broken);
+    let shaped = tool_output::items(&context, &mut broken);
     let sections = [
         ("published", "Published figures and this run", compared),
         ("published-differences", "Differences from the document", differing),
-        (
-            "published-tables",
-            "The published tables, with this run's numbers",
-            document_tables::tables(&context).into_iter().map(Item::Table).collect(),
-        ),
-        (
-            "published-pictures",
-            "The published pictures, with this run's numbers",
-            charts::items(&context, summary, &mut broken),
-        ),
-        (
-            "published-shaped",
-            "Every measurement in the format of the document's tool",
-            tool_output::items(&context, &mut broken),
-        ),
+        ("published-tables", "The published tables, with this run's numbers", tables),
+        ("published-pictures", "The published pictures, with this run's numbers", pictures),
+        ("published-shaped", "Every measurement in the format of the document's tool", shaped),
     ];
-    let sections = sections.into_iter().filter(|(_, _, items): &(_, _, Vec<Item>)| !items.is_empty());
-    let sections =
-        sections.map(|(id, heading, items)| ExtraSection { id: id.to_string(), heading: heading.to_string(), items });
-    Extra { sections: sections.collect(), broken }
+    let sections = sections.into_iter().filter(|(.., items): &(_, _, Vec<Item>)| !items.is_empty());
+    Extra { sections: sections.map(|(id, heading, items)| ExtraSection::new(id, heading, items)).collect(), broken }
 }
 
 fn comparison(context: &Context<'_>) -> Vec<Item> {
     let all = ratios::comparisons(context.cases, context.source);
     let points = points::tables(context);
-    let lines = beside::lines(context);
+    let lines = results::lines(context);
     if lines.iter().all(|line| line.measured().is_none()) && points.is_empty() {
         return Vec::new();
     }
     let mut items = vec![Item::Paragraph(introduction(context, all.first()))];
     items.extend(machines::table(context).map(Item::Table));
-    items.push(Item::Paragraph(figure_tables::sentence(&lines)));
-    items.extend(charts::distances::chart(context, &lines).map(|chart| Item::Chart(Box::new(chart))));
+    items.push(Item::Paragraph(results::sentence(&lines)));
+    items.extend(charts::distances(context, &lines).map(Item::from));
     // What deserves attention stands open; what only supports it is folded where it is long.
-    let pairs = tables::other_order(context, &all);
-    items.extend(pairs.excluded.map(Item::Table));
-    items.extend([pairs.open, pairs.causes].into_iter().flatten().map(folded));
+    let [excluded, open, causes] = tables::other_order(context, &all);
+    items.extend(excluded.map(Item::Table));
+    items.extend([open, causes].into_iter().flatten().map(folded));
     items.extend(tables::agreement(context, &all).map(folded));
-    items.extend(metrics::METRICS.iter().filter_map(|metric| tables::ratios(context, *metric, &all)).map(folded));
+    items.extend(numbers::METRICS.iter().filter_map(|metric| tables::ratios(context, *metric, &all)).map(folded));
     items.extend(tables::origin_connections(context).map(folded));
     items.extend(points.into_iter().map(folded));
-    items.push(folded(figure_tables::counts(context, &lines)));
-    items.extend(figure_tables::not_taken(&lines).map(folded));
-    items.push(everything(context, &lines));
+    items.push(folded(results::counts(context, &lines)));
+    items.extend(results::not_taken(&lines).map(folded));
+    items.push(Item::Listed {
+        table: results::all_results(context, &lines),
+        csv: results::csv(&context.cases.run.suite.name, &lines),
+        file: results::FILE.to_string(),
+    });
     items
-}
-
-/// The differences between the document and this run: the scale, and those of the suite.
-fn all_differences(context: &Context<'_>) -> Vec<Item> {
-    let own = differences(&context.cases.run.suite.name);
-    let sentences = own.iter().map(Difference::plain);
-    std::iter::once(context.scaled.to_string()).chain(sentences).map(Item::Paragraph).collect()
 }
 
 /// A table with more rows than this is folded up.
@@ -121,13 +98,6 @@ fn folded(table: Table) -> Item {
     if table.rows.len() > LONG { Item::Folded(table) } else { Item::Table(table) }
 }
 
-/// Everything that was published, beside ours.
-fn everything(context: &Context<'_>, lines: &[beside::Line<'_>]) -> Item {
-    let table = figure_tables::all(context, lines);
-    let csv = figure_tables::csv(&context.cases.run.suite.name, lines);
-    Item::Listed { table, csv, file: figure_tables::FILE.to_string() }
-}
-
 /// The source of the figures, what was measured, and on how many cores, as far as `first` says it.
 fn introduction(context: &Context<'_>, first: Option<&ratios::Comparison>) -> String {
     let source = context.source;
@@ -135,13 +105,13 @@ fn introduction(context: &Context<'_>, first: Option<&ratios::Comparison>) -> St
     if let Some(document) = source.documents.first() {
         text.push_str(&format!("Published as \u{201c}{}\u{201d}, {}.", document.title, document.address));
     }
-    let measured = versions::published(&source.products);
+    let measured = figures::published(&source.products);
     if !measured.is_empty() {
         text.push_str(&format!(" It measured {}.", list(&measured)));
     }
     let ran = context.cases.run.environment.iter().flat_map(|environment| &environment.products);
     let ran: BTreeMap<&str, &str> = ran.map(|facts| (facts.name.as_str(), facts.version.as_str())).collect();
-    let others = versions::differing(&source.products, |product| ran.get(product).copied());
+    let others = figures::differing(&source.products, |product| ran.get(product).copied());
     if !others.is_empty() {
         text.push_str(&format!(" Other versions ran here: {}.", others.join("; ")));
     }

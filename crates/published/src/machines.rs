@@ -1,12 +1,11 @@
 //! The machines of a published benchmark, from `suites/published/machines.csv`, and a table of them beside those of a run.
-//! [`sections`](crate::sections) shows it.
 
 use serde::Deserialize;
 use weir_model::record::{Environment, HostRecord, Role};
 use weir_model::text::{Unit, counted, list, short};
 use weir_report::tables::{Column, RowKind, Table, TableOf};
 
-use super::context::Context;
+use crate::run_cases::Context;
 
 /// One kind of machine of a document, as printed there.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -54,84 +53,73 @@ impl Machine {
     }
 }
 
-/// A row: where the machine is, and its cells.
-struct Row {
-    place: &'static str,
-    roles: String,
-    cells: [String; 6],
-    remark: String,
-}
+/// The columns of the table.
+const COLUMNS: [&str; 9] =
+    ["Where", "Roles", "Machine", "Cores", "Memory", "Network", "System", "By the vendor's list", "Remark"];
+
+/// The cells of a machine in the order of [`COLUMNS`].
+type Cells = [String; 9];
 
 /// The machines of the document and those of this run. `None` where nothing is known of the document's.
 pub(super) fn table(context: &Context<'_>) -> Option<Table> {
     let source = context.source;
+    if source.machines.is_empty() {
+        return None;
+    }
     let there = source.machines.iter().map(|machine| {
         let Machine { machine: name, cores, memory, network, system, vendor, .. } = machine;
-        let line = match source.documents.first().is_some_and(|first| first.document == machine.document) {
-            true => format!("line {}", machine.line),
-            false => format!("line {} of {}", machine.line, machine.document),
-        };
-        let remarks = [line, machine.remark.clone()].into_iter().filter(|text| !text.is_empty());
-        Row {
-            place: "there",
-            roles: machine.roles(),
-            cells: [name, cores, memory, network, system, vendor].map(String::clone),
-            remark: remarks.collect::<Vec<_>>().join("; "),
-        }
+        let first = source.documents.first().is_some_and(|first| first.document == machine.document);
+        let of = if first { String::new() } else { format!(" of {}", machine.document) };
+        let remark = if machine.remark.is_empty() { String::new() } else { format!("; {}", machine.remark) };
+        let remark = format!("line {}{of}{remark}", machine.line);
+        [&"there".to_owned(), &machine.roles(), name, cores, memory, network, system, vendor, &remark]
+            .map(String::clone)
     });
     let here = context.cases.run.environment.iter().flat_map(|environment| match environment.hosts.as_slice() {
         [] => vec![of_one(environment)],
         hosts => hosts.iter().map(of_host).collect(),
     });
-    let rows: Vec<Row> = there.chain(here).collect();
-    let mut table = TableOf::<Row>::new();
-    table.add(Column::text("Where"), |row| row.place);
-    table.add(Column::text("Roles"), |row| row.roles.clone());
-    let names = ["Machine", "Cores", "Memory", "Network", "System", "By the vendor's list"];
-    for (place, name) in names.into_iter().enumerate() {
-        table.add(Column::text(name), move |row| match row.cells[place].as_str() {
-            "" => "\u{2013}".to_string(),
+    let rows: Vec<Cells> = there.chain(here).collect();
+    let mut table = TableOf::<Cells>::new();
+    for (place, name) in COLUMNS.into_iter().enumerate() {
+        let known = place > 1 && place + 1 < COLUMNS.len();
+        table.add(Column::text(name), move |cells| match cells[place].as_str() {
+            "" if known => "\u{2013}".to_string(),
             cell => cell.to_string(),
         });
     }
-    table.add(Column::text("Remark"), |row| row.remark.clone());
     let note = "Cells of the document are as printed there, and empty where it says nothing; what the vendor lists for a machine of that \
                 name is beside them. A virtual CPU of such machines is mostly one of two threads of a core. Compare ratios between products, and not figures, between machines that differ.";
     let table = table.table("published-machines", "The machines, there and here", &rows, |_| RowKind::Plain);
-    (!source.machines.is_empty()).then(|| table.with_notes([note, context.scaled]))
+    Some(table.with_notes([note, context.scaled]))
 }
 
 /// The one machine of a run.
-fn of_one(environment: &Environment) -> Row {
+fn of_one(environment: &Environment) -> Cells {
     let placement = &environment.placement;
     let roles = [("client", &placement.client), ("proxy", &placement.proxy), ("origin", &placement.origin)];
     let placed = roles.map(|(role, cpus)| match cpus.as_slice() {
         [] => role.to_string(),
         cpus => format!("{role} (CPU {})", list(&cpus.iter().map(u32::to_string).collect::<Vec<_>>())),
     });
-    Row { roles: list(&placed), ..row(environment, environment.cpus, "loopback".to_string()) }
+    cells(list(&placed), environment, environment.cpus, "loopback".to_string())
 }
 
 /// One host of several.
-fn of_host(host: &HostRecord) -> Row {
+fn of_host(host: &HostRecord) -> Cells {
     let roles: Vec<&str> = host.roles.iter().map(|role| role.as_str()).collect();
     let speed = host.link().and_then(|link| link.bits_per_s);
     let network = speed.map(|bits| format!("{} Gbit/s", short(bits as f64 / 1e9))).unwrap_or_default();
-    Row { roles: format!("{} ({})", list(&roles), host.name), ..row(&host.facts, host.cpus.len() as u32, network) }
+    cells(format!("{} ({})", list(&roles), host.name), &host.facts, host.cpus.len() as u32, network)
 }
 
-fn row(facts: &Environment, cpus: u32, network: String) -> Row {
+fn cells(roles: String, facts: &Environment, cpus: u32, network: String) -> Cells {
     let memory = match facts.memory_bytes {
         0 => String::new(),
         bytes => format!("{} GiB", short(bytes as f64 / Unit::GIBIBYTES.size)),
     };
-    let kind = facts.virtualization.as_ref().map(|kind| format!("virtual ({kind})"));
-    let cpus = counted(u64::from(cpus), "CPU");
-    let cells = [facts.cpu_model.clone(), cpus, memory, network, system(facts), String::new()];
-    Row { place: "here", roles: String::new(), cells, remark: kind.unwrap_or_default() }
-}
-
-fn system(facts: &Environment) -> String {
-    let parts = [facts.os.as_str(), facts.kernel.as_str()];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    let kind = facts.virtualization.as_ref().map(|kind| format!("virtual ({kind})")).unwrap_or_default();
+    let system = [facts.os.as_str(), &facts.kernel].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+    let (cpus, system) = (counted(u64::from(cpus), "CPU"), system.join(", "));
+    ["here".to_owned(), roles, facts.cpu_model.clone(), cpus, memory, network, system, String::new(), kind]
 }

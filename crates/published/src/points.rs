@@ -1,7 +1,6 @@
-//! Lays the points of published curves (percentiles over connections or rates) beside those of this run. A machine that
-//! cannot carry the published numbers measures others of the same shape: points belong together that are the same share
-//! of the most connections, or of the highest rate, of their curve. [`sections`](crate::sections) shows [`tables`], and
-//! `charts` draws the curves.
+//! Lays the points of published curves (percentiles over connections or rates) beside those of this run. A machine that cannot carry the
+//! published numbers measures others of the same shape: points belong together that are the same share of the most connections, or of the
+//! highest rate, of their curve.
 
 use weir_model::suite::Entry;
 use weir_model::text::{Unit, count, short, unique};
@@ -9,13 +8,11 @@ use weir_report::run::{BASELINE, Trial};
 use weir_report::tables::{Cell, Column, RowKind, Table, TableOf, estimate_cell};
 use weir_stats::Estimate;
 
-use super::charts::slug;
-use super::context::Context;
-use super::figures::Picture;
-use super::layout::{Draw, PictureLayout};
-use super::metrics::{percentile, unit_size};
-use super::run_cases::RunCase;
-use super::variant::Variant;
+use crate::charts::slug;
+use crate::figures::{Picture, Variant};
+use crate::layout::{Draw, PictureLayout, holds};
+use crate::numbers::{percentile, unit_size};
+use crate::run_cases::{Context, RunCase};
 
 /// Shares that differ by more than this part are different points.
 const SAME_SHARE: f64 = 0.02;
@@ -68,7 +65,7 @@ impl<'a> Published<'a> {
     /// The picture's curves; `None` where the case was not run over the same axis.
     pub fn of(context: &Context<'a>, layout: &'a PictureLayout) -> Option<Published<'a>> {
         let source = context.source;
-        let name = source.cases().into_iter().find(|case| layout.holds(case))?;
+        let name = source.cases().into_iter().find(|case| holds(&layout.cases, case))?;
         let case = context.cases.case(name)?;
         let own = |metric: &'a String| source.results(metric).filter(|figure| figure.case == name).collect::<Vec<_>>();
         let figures: Vec<_> = layout.metrics.iter().flat_map(own).collect();

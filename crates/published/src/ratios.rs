@@ -11,10 +11,9 @@ use weir_model::suite::Entry;
 use weir_model::text::unique;
 use weir_stats::{Estimate, paired_ratio};
 
-use super::figures::{Figure, Source};
-use super::metrics::{METRICS, name, unit_size};
-use super::run_cases::{RunCase, RunCases};
-use super::variant::Variant;
+use crate::figures::{Figure, Source, Variant};
+use crate::numbers::{METRICS, metric_name, unit_size};
+use crate::run_cases::{RunCase, RunCases};
 use weir_report::run::BASELINE;
 use weir_report::summary::{LEVEL, SEED};
 
@@ -110,7 +109,7 @@ pub(super) fn ratio(a: &ComparisonRow, b: &ComparisonRow) -> Option<Estimate> {
 pub(super) fn comparisons(run_cases: &RunCases<'_>, source: &Source) -> Vec<Comparison> {
     let mut all = Vec::new();
     for metric in METRICS {
-        let name = name(metric);
+        let name = metric_name(metric);
         for case in source.cases() {
             let Some(case) = run_cases.case(case) else { continue };
             let own: Vec<&Figure> = source.results(&name).filter(|f| f.case == case.name).collect();
@@ -169,7 +168,7 @@ fn comparison(
             published: figure.value * size,
             published_ratio: None,
             measured: entry.and_then(|entry| {
-                let by_block = run_cases.by_block(case, Variant::parse(variant), entry, &name(metric));
+                let by_block = run_cases.by_block(case, Variant::parse(variant), entry, &metric_name(metric));
                 let estimate = weir_stats::median_interval(&by_block, LEVEL, SEED)?;
                 Some(MeasuredFigure {
                     entry: entry.clone(),

@@ -1,5 +1,5 @@
-//! The cases of a published suite in a run: their trials, and each metric as one value per block. `ratios`, `facts`,
-//! `context`, `tool_output`, the document's tables and the charts read them. It knows no published number.
+//! The cases of a published suite in a run: their trials, each metric as one value per block, and the order of a document. The module
+//! knows no published number.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,17 +11,20 @@ use weir_model::metric::{Metric, Window};
 use weir_model::record::Measurement;
 use weir_model::suite::Entry;
 use weir_model::text::unique;
+use weir_report::run::{BASELINE, Run, Trial, displayed};
+use weir_report::series::{self, window_folders};
+use weir_report::summary::{LEVEL, SEED, Section, Summary};
 use weir_stats::{Estimate, median_interval};
 
-use super::variant::Variant;
-use super::{machine, metrics};
-use weir_report::hlog;
-use weir_report::run::{BASELINE, Run, Trial, displayed};
-use weir_report::series::window_folders;
-use weir_report::summary::{LEVEL, SEED, Section, Summary};
+use crate::figures::{Source, Variant};
+use crate::layout::{Order, head};
+use crate::numbers;
 
 /// The prefix of profiles that repeat a document's own configuration.
 const AS_PUBLISHED: &str = "as-published";
+
+/// Values of histograms are nanoseconds.
+const NANOS_IN_US: f64 = 1e3;
 
 /// The cases of a published suite that were run.
 pub(crate) struct RunCases<'a> {
@@ -31,13 +34,7 @@ pub(crate) struct RunCases<'a> {
     pub profiles: Vec<String>,
     cases: Vec<RunCase<'a>>,
     /// Histograms of latency by file, each read once.
-    histograms: RefCell<BTreeMap<PathBuf, Option<Rc<Times>>>>,
-}
-
-/// A histogram of latency.
-pub(crate) struct Times {
-    histogram: Histogram<u64>,
-    us_per_value: f64,
+    histograms: RefCell<BTreeMap<PathBuf, Option<Rc<Histogram<u64>>>>>,
 }
 
 /// A case that was run.
@@ -127,43 +124,43 @@ impl<'a> RunCases<'a> {
     /// percentiles; or from what was sampled of the machine.
     pub fn value(&self, trial: &Trial, variant: Variant, metric: &str) -> Option<f64> {
         let window = variant.window(&trial.measurement)?;
-        if let Some(known) = metrics::value(metric, &window) {
+        if let Some(known) = numbers::value_in_window(metric, &window) {
             return Some(known);
         }
         if metric == "latency-within-stdev" {
             let (mean, stdev) = (Metric::Mean.value(&window)?, Metric::Stdev.value(&window)?);
             let times = self.histogram(trial, variant)?;
-            return Some(times.count_between(mean - stdev, mean + stdev) as f64 / times.histogram.len() as f64);
+            return Some(count_between(&times, mean - stdev, mean + stdev) as f64 / times.len() as f64);
         }
-        let Some(share) = metrics::percentile(metric) else { return machine::value(self.run, trial, metric) };
-        let times = self.histogram(trial, variant)?;
-        Some(times.histogram.value_at_quantile(share) as f64 * times.us_per_value)
+        match numbers::percentile(metric) {
+            Some(share) => Some(self.histogram(trial, variant)?.value_at_quantile(share) as f64 / NANOS_IN_US),
+            None => numbers::value_of_machine(self.run, trial, metric),
+        }
     }
 
     /// The histogram of latency of a trial's window; `None` where it cannot be read, or is empty.
-    pub fn histogram(&self, trial: &Trial, variant: Variant) -> Option<Rc<Times>> {
+    pub fn histogram(&self, trial: &Trial, variant: Variant) -> Option<Rc<Histogram<u64>>> {
         let folders = window_folders(self.run, trial);
         let folder = match variant {
             Variant::Round(round) => folders.into_iter().nth((round as usize).checked_sub(1)?)?,
             Variant::Whole | Variant::Cores(_) | Variant::Machine => folders.into_iter().next_back()?,
             _ => return None,
         };
-        let mut known = self.histograms.borrow_mut();
-        let read = |file: &PathBuf| {
-            let hlog::Merged { histogram, us_per_value, .. } = hlog::read(file, "latency").ok()?;
-            (!histogram.is_empty()).then(|| Rc::new(Times { histogram, us_per_value }))
-        };
         let file = folder.join("latency.hlog");
-        known.entry(file.clone()).or_insert_with(|| read(&file)).clone()
+        if let Some(known) = self.histograms.borrow().get(&file) {
+            return known.clone();
+        }
+        let read = series::histogram(&file, "latency").ok().filter(|read| !read.histogram.is_empty());
+        let histogram = read.map(|read| Rc::new(read.histogram));
+        self.histograms.borrow_mut().insert(file, histogram.clone());
+        histogram
     }
 }
 
-impl Times {
-    /// Requests that took between so many microseconds, both included.
-    pub fn count_between(&self, low_us: f64, high_us: f64) -> u64 {
-        let value = |us: f64| (us.max(0.0) / self.us_per_value).round() as u64;
-        self.histogram.count_between(value(low_us), value(high_us))
-    }
+/// Requests that took between so many microseconds, both included.
+pub(crate) fn count_between(histogram: &Histogram<u64>, low_us: f64, high_us: f64) -> u64 {
+    let nanos = |us: f64| (us.max(0.0) * NANOS_IN_US).round() as u64;
+    histogram.count_between(nanos(low_us), nanos(high_us))
 }
 
 impl<'a> RunCase<'a> {
@@ -197,5 +194,42 @@ impl<'a> RunCase<'a> {
     /// The number of cores that products had.
     pub fn cores(&self) -> Option<u32> {
         self.trials.iter().map(|trial| trial.measurement.cores).max()
+    }
+}
+
+/// A run, and what was published of its suite.
+pub(crate) struct Context<'a> {
+    pub cases: &'a RunCases<'a>,
+    pub source: &'a Source,
+    /// The parts of the suite that were scaled, one sentence for every table and chart.
+    pub scaled: &'a str,
+}
+
+impl<'a> Context<'a> {
+    /// The cases that `wanted` accepts, with the entries that were run of them, in a document's order: case by case
+    /// with the entries of each product, or product by product within the cases of one head. Only what is in the
+    /// document is returned: its tables and pictures are repeated, not extended.
+    pub fn document_order(&self, order: Order, wanted: impl Fn(&str) -> bool) -> Vec<(&'a RunCase<'a>, &'a Entry)> {
+        let (run, source) = (self.cases, self.source);
+        let names = source.cases();
+        let cases: Vec<&RunCase<'_>> =
+            names.iter().filter(|case| wanted(case)).filter_map(|case| run.case(case)).collect();
+        let has_figure =
+            |case: &str, product: &str| source.figures.iter().any(|f| f.case == case && f.product == product);
+        let mut all: Vec<(&RunCase<'_>, &Entry)> = Vec::new();
+        for case in &cases {
+            let products = source.products.iter().filter(|product| has_figure(case.name, &product.product));
+            let entries = products.flat_map(|product| run.entries(&product.product));
+            all.extend(entries.filter(|entry| !case.usable_trials(entry).is_empty()).map(|entry| (*case, entry)));
+        }
+        if order == Order::HeadProductTail {
+            // Sorted by profile before case, so that each profile stays one line of a chart and one block of rows.
+            all.sort_by_key(|(case, entry)| {
+                let of_head = cases.iter().position(|other| head(other.name) == head(case.name));
+                let product = source.products.iter().position(|product| product.product == entry.product);
+                (of_head, product, run.profiles.iter().position(|profile| *profile == entry.profile))
+            });
+        }
+        all
     }
 }

@@ -1,18 +1,16 @@
-//! Builds the tables that compare published figures with a run: ratios, how far the orders of products agree, pairs of
-//! products in another order with possible causes, and the connections that products opened to the origin.
-//! [`sections`](crate::sections) calls it.
+//! Builds the tables that compare published figures with a run: ratios, how far the orders of products agree, pairs of products in another
+//! order with possible causes, and the connections that products opened to the origin.
 
 use weir_model::metric::Metric;
 use weir_model::text::{Unit, extremes, short};
 use weir_report::run::BASELINE;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableOf, estimate_cell};
 
-use super::causes::{CAUSES, Cause, opens, published_errors, was_offered};
-use super::context::Context;
-use super::facts::{self, MeasuredFacts, Pair};
-use super::metrics::{METRICS, heading, name, unit_size};
-use super::ratios::{Comparison, ComparisonRow, excludes_one, ratio};
-use super::variant::Variant;
+use crate::figures::Variant;
+use crate::numbers::{METRICS, heading, metric_name, unit_size};
+use crate::pairs::{self, CAUSES, Cause, MeasuredFacts, Pair, opens, published_errors, was_offered};
+use crate::ratios::{Comparison, ComparisonRow, excludes_one, ratio};
+use crate::run_cases::Context;
 
 /// Each product of each case under each profile: the published figure, the measured one, and both divided by the best.
 /// `None` when no figure of the metric was published.
@@ -57,14 +55,14 @@ pub(super) fn ratios(context: &Context<'_>, metric: Metric, all: &[Comparison]) 
     );
     Some(
         table
-            .table(format!("published-{}", name(metric)), title, &rows, kind)
+            .table(format!("published-{}", metric_name(metric)), title, &rows, kind)
             .with_notes([note.as_str(), context.scaled]),
     )
 }
 
 /// A remark of the document that the figure does not measure the product, or that a reader must know.
 fn published_remark(context: &Context<'_>, comparison: &Comparison, row: &ComparisonRow) -> String {
-    let facts = facts::published(context.source, &comparison.case, &row.product, &comparison.variant);
+    let facts = pairs::published(context.source, &comparison.case, &row.product, &comparison.variant);
     let offered = was_offered(&facts).filter(|_| comparison.metric == Metric::Rate);
     let parts = [
         offered.map(|rate| format!("only {}/s were offered", short(rate))),
@@ -152,24 +150,15 @@ fn total<'a>(metric: Metric, profile: &'a str, rows: &[Agreement<'_>]) -> Option
     (own.len() > 1).then_some(Agreement { metric, case, profile, products: None, tau, pairs, opposite, sure })
 }
 
-/// Pairs of products in another order than published.
-pub(super) struct OtherOrder {
-    /// Those whose published order an interval excludes.
-    pub excluded: Option<Table>,
-    /// The others: the order may be the published one.
-    pub open: Option<Table>,
-    /// What the causes in both mean.
-    pub causes: Option<Table>,
-}
-
 /// A pair and the comparison in which it is.
 type Placed<'a> = (&'a Comparison, Pair);
 
-/// Each pair of products in another order than published, with its ratios and possible causes.
-pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> OtherOrder {
+/// Each pair of products in another order than published, with its ratios and possible causes: those whose published order an interval
+/// excludes, those of which the order may be the published one, and what the causes in both mean.
+pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> [Option<Table>; 3] {
     let mut pairs: Vec<Placed<'_>> = Vec::new();
     for comparison in all {
-        let found = comparison.agreement().opposite.into_iter().filter_map(|two| facts::pair(context, comparison, two));
+        let found = comparison.agreement().opposite.into_iter().filter_map(|two| pairs::pair(context, comparison, two));
         // Products that both ran under another profile only are listed with that profile.
         pairs.extend(found.filter(|pair| pair.has_profile(&comparison.profile)).map(|pair| (comparison, pair)));
     }
@@ -180,21 +169,13 @@ pub(super) fn other_order(context: &Context<'_>, all: &[Comparison]) -> OtherOrd
     let causes = CAUSES.iter().filter(found);
     let meanings = meanings.table("published-causes", "What the causes mean", causes, |_| RowKind::Plain);
     let (excluded, open): (Vec<Placed<'_>>, Vec<Placed<'_>>) = pairs.into_iter().partition(|(_, pair)| pair.is_sure());
-    OtherOrder {
-        excluded: pairs_table(
-            context,
-            "published-other-order",
-            "Pairs of products in another order than published",
-            &excluded,
-        ),
-        open: pairs_table(
-            context,
-            "published-open-order",
-            "Pairs in another order than published, which their intervals leave open",
-            &open,
-        ),
-        causes: (!meanings.rows.is_empty()).then_some(meanings),
-    }
+    let title = "Pairs of products in another order than published";
+    let open_title = "Pairs in another order than published, which their intervals leave open";
+    [
+        pairs_table(context, "published-other-order", title, &excluded),
+        pairs_table(context, "published-open-order", open_title, &open),
+        (!meanings.rows.is_empty()).then_some(meanings),
+    ]
 }
 
 fn pairs_table(context: &Context<'_>, id: &str, title: &str, pairs: &[Placed<'_>]) -> Option<Table> {
@@ -240,7 +221,7 @@ pub(super) fn origin_connections(context: &Context<'_>) -> Option<Table> {
     let mut rows: Vec<Opened<'_>> = Vec::new();
     for product in context.source.products.iter().filter(|product| product.product != BASELINE) {
         for entry in context.cases.entries(&product.product) {
-            let measured = |case| facts::measured(case, Variant::Whole, entry);
+            let measured = |case| pairs::measured(case, Variant::Whole, entry);
             let cases = context.cases.cases().iter().filter_map(measured).collect();
             rows.push(Opened { title: context.cases.run.title_of(&product.product), profile: &entry.profile, cases });
         }

@@ -1,5 +1,4 @@
 //! Prints each measurement in the format of the document's tool, from a trial's record and histograms.
-//! [`sections`](crate::sections) calls [`items`].
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +7,13 @@ use weir_model::load::LoadResult;
 use weir_model::record::{Measurement, Point};
 use weir_model::suite::{Entry, Series};
 
-use super::context::Context;
-use super::layout::Tool;
-use super::run_cases::RunCase;
+use crate::layout::Tool;
+use crate::run_cases::{Context, RunCase};
 use weir_report::charts::note_broken;
 use weir_report::extra::Item;
 use weir_report::formats::{self, Account};
-use weir_report::hlog;
 use weir_report::run::{Broken, Run, Trial, relative};
-use weir_report::series::window_folders;
+use weir_report::series::{self, window_folders};
 
 /// Their folder within the report's folder.
 const FOLDER: &str = "shaped";
@@ -26,7 +23,7 @@ const LOG: &str = "latency.hlog";
 
 /// One text for each of the document's cases and each entry, with all blocks and rounds; empty when the document has no tool output.
 pub(super) fn items(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Item> {
-    let Some(tool) = context.source.layout.tool() else { return Vec::new() };
+    let Some((tool, words)) = context.source.layout.tool() else { return Vec::new() };
     let mut texts = Vec::new();
     let run = context.cases.run;
     for case in context.source.cases().into_iter().filter_map(|name| context.cases.case(name)) {
@@ -35,33 +32,9 @@ pub(super) fn items(context: &Context<'_>, broken: &mut Vec<Broken>) -> Vec<Item
     if texts.is_empty() {
         return Vec::new();
     }
-    let mut items = vec![Item::Paragraph(format!("{} {}", explanation(tool), context.scaled))];
+    let mut items = vec![Item::Paragraph(format!("{words} {}", context.scaled))];
     items.extend(texts);
     items
-}
-
-/// What a reader must know about the text of a tool.
-fn explanation(tool: Tool) -> &'static str {
-    match tool {
-        Tool::Wrk => {
-            "As wrk prints a measurement. Req/Sec is of all threads together, divided by their number, where wrk takes each \
-             thread by itself; requests/sec are answers of any kind, as wrk has it, and not right ones alone as elsewhere in \
-             this report."
-        }
-        Tool::Wrk2 => {
-            "As wrk2 prints a measurement with --latency. Req/Sec is of all threads together, divided by their number; latency counts \
-             from when a request was due, as wrk2 has it; requests/sec are answers of any kind."
-        }
-        Tool::Junoload => {
-            "As junoload prints its final table. Latency counts from when a request was due, where junoload counts from when it was \
-             sent; a column of weir's own behind it has the requests that ended in a second."
-        }
-        Tool::Hey => {
-            "As hey prints a measurement. Not measured, and 0 there: DNS-lookup (weir resolves names before it starts) and req \
-             write (the writing of a request is part of resp wait). Requests/sec are requests of any outcome, as hey has it, \
-             and not right answers alone as elsewhere in this report."
-        }
-    }
 }
 
 fn item(run: &Run, case: &RunCase<'_>, entry: &Entry, tool: Tool, broken: &mut Vec<Broken>) -> Option<Item> {
@@ -110,16 +83,7 @@ fn loads<'a>(run: &Run, trial: &'a Trial, case: &RunCase<'_>) -> Vec<(String, u3
 
 /// Both histograms of a load, in nanoseconds.
 fn read(file: &Path) -> Result<[Histogram<u64>; 2], String> {
-    let of = |tag: &str| {
-        let read = hlog::read(file, tag)?;
-        // The tools' formats are made from nanoseconds, which is what weir writes.
-        if (read.us_per_value - 0.001).abs() < 1e-9 {
-            Ok(read.histogram)
-        } else {
-            Err("not in nanoseconds".to_string())
-        }
-    };
-    let latency = of("latency")?;
-    let service = of("service").unwrap_or_else(|_| latency.clone());
+    let latency = series::histogram(file, "latency")?.histogram;
+    let service = series::histogram(file, "service").map_or_else(|_| latency.clone(), |read| read.histogram);
     Ok([latency, service])
 }

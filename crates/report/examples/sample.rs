@@ -22,7 +22,10 @@ fn main() {
         }
     }
     let began = std::time::Instant::now();
-    let made = weir_report::make(&folder, &weir_report::Options { png: !large });
+    let made = weir_report::make(
+        &folder,
+        if large { weir_report::ChartFiles::Pictures } else { weir_report::ChartFiles::Raster },
+    );
     let run = weir_report::load_run(&folder);
     match made.and_then(|made| Ok((made, run?))) {
         Ok((made, run)) => {

@@ -64,6 +64,21 @@ pub enum Item {
 }
 
 impl ExtraSection {
+    /// A section of that anchor and heading.
+    pub fn new(id: impl Into<String>, heading: impl Into<String>, items: Vec<Item>) -> ExtraSection {
+        ExtraSection { id: id.into(), heading: heading.into(), items }
+    }
+
+    /// Its texts that are files: path in the report's folder, and text.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Text { text, file, .. } | Item::Listed { csv: text, file, .. } => {
+                Some((file.as_str(), text.as_str()))
+            }
+            _ => None,
+        })
+    }
+
     /// Its pictures.
     pub fn charts(&self) -> impl Iterator<Item = &Chart> {
         self.items.iter().flat_map(|item| match item {
@@ -75,23 +90,19 @@ impl ExtraSection {
 }
 
 impl Extra {
-    /// The items of all sections.
-    fn items(&self) -> impl Iterator<Item = &self::Item> {
-        self.sections.iter().flat_map(|section| &section.items)
-    }
-
     /// Its texts that are files: path in the report's folder, and text.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.items().filter_map(|item| match item {
-            Item::Text { text, file, .. } | Item::Listed { csv: text, file, .. } => {
-                Some((file.as_str(), text.as_str()))
-            }
-            _ => None,
-        })
+        self.sections.iter().flat_map(ExtraSection::files)
     }
 
     /// Its pictures.
     pub fn charts(&self) -> impl Iterator<Item = &Chart> {
         self.sections.iter().flat_map(ExtraSection::charts)
+    }
+}
+
+impl From<Chart> for Item {
+    fn from(chart: Chart) -> Item {
+        Item::Chart(Box::new(chart))
     }
 }

@@ -1,5 +1,4 @@
-//! Reads the configuration files that a run rendered for its products. `page` shows them, and `weir-compare` compares
-//! them. The module knows where a trial keeps them, but not their syntax.
+//! Reads the configuration files that a run rendered for its products. The module knows where a trial keeps them, but not their syntax.
 
 use std::fs;
 use std::io::Read;

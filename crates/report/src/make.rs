@@ -1,5 +1,4 @@
-//! Writes the report of a run. `weir run` and `weir report` call it through [`make_of`].
-//! It writes into a new folder and then swaps that with the old one, so that a reader never sees half a report.
+//! Writes the report of a run. It writes into a new folder and then swaps that with the old one, so that a reader never sees half a report.
 //! It changes nothing in the run except `report/`.
 
 use std::fs;
@@ -10,8 +9,7 @@ use rayon::prelude::*;
 use crate::charts::{self, Chart, SectionCharts, csv, draw, png};
 use crate::error::ReportError;
 use crate::extra::Extra;
-use crate::links::{ChartFiles, Links};
-use crate::page::{self, Drawing};
+use crate::page::{self, ChartFiles, Drawing, Links};
 use crate::run::{Broken, Run, load_run};
 use crate::summary::{Summary, summary};
 use crate::summary_csv;
@@ -21,19 +19,6 @@ const FOLDER: &str = "report";
 
 /// Name of the page in it.
 const PAGE: &str = "report.html";
-
-/// What to make.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Rasterise each chart too. Without, a report is made several times as fast.
-    pub png: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options { png: true }
-    }
-}
 
 /// The paths of the files of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,9 +39,9 @@ pub struct Made {
 ///
 /// When the folder is no run, no trial has ended, a file cannot be written, or drawing fails (a defect of weir). An older
 /// report then stays as it was.
-pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
+pub fn make(run: &Path, files: ChartFiles) -> Result<Made, ReportError> {
     let run = load_run(run)?;
-    make_of(&run, summary(&run), Extra::default(), options)
+    make_of(&run, summary(&run), Extra::default(), files)
 }
 
 /// Makes the report of a loaded run, or of a part of it, from its `summary`. The caller already has the summary, which takes
@@ -65,10 +50,10 @@ pub fn make(run: &Path, options: &Options) -> Result<Made, ReportError> {
 /// # Errors
 ///
 /// As [`make`].
-pub fn make_of(loaded: &Run, summary: Summary, extra: Extra, options: &Options) -> Result<Made, ReportError> {
+pub fn make_of(loaded: &Run, summary: Summary, extra: Extra, files: ChartFiles) -> Result<Made, ReportError> {
     let run = loaded.folder.as_path();
     let new = folder_beside(run)?;
-    let names = write_report(loaded, summary, extra, &Links::of_report(options.png), &new.path().join(PAGE))?;
+    let names = write_report(loaded, summary, extra, &Links::of_report(files), &new.path().join(PAGE))?;
     let folder = run.join(FOLDER);
     replace(run, new, &folder)?;
     Ok(Made {

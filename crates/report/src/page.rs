@@ -1,27 +1,30 @@
-//! Writes `report.html`, a single file that works offline, and `report.md`, which can be pasted into a README. Called by
-//! `make`. What they look like is in the templates, which escape all text that comes from a run. Only two things pass
-//! unescaped: the style and script of the page, and what was drawn by another template.
+//! Pages: `report.html`, a single file that works offline; `report.md`, which can be pasted into a README; and the page of several runs.
+//! Their looks are in the templates, which escape all text that comes from a run. Only two things pass unescaped: the style and script of
+//! the page, and what was drawn by another template.
 
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use askama::Template;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use weir_model::suite::Series;
 use weir_model::text::{count, counted};
 
-use crate::charts::draw::{self, Plot};
-use crate::charts::{Chart, SectionCharts};
-use crate::error::DrawError;
+use crate::charts::draw::Plot;
+use crate::charts::{Chart, SectionCharts, draw};
+use crate::error::{DrawError, ReportError};
 use crate::extra::{ExtraSection, Item};
-use crate::files::{self, Rendered};
-use crate::links::Links;
-use crate::page_filter::Filter;
+use crate::files::Rendered;
+use crate::make::{write, write_charts};
 use crate::run::Run;
 use crate::summary::{Section, Summary};
-use crate::tables::markdown::{self, escape};
-use crate::tables::{self, Table, html, one_line};
+use crate::tables::markdown::escape;
+use crate::tables::{Table, html, markdown, one_line};
+use crate::{files, tables};
 
 /// With more sections than this, each one is built when the reader scrolls near it. A page of a few sections can be
 /// searched and printed as it is.
@@ -180,4 +183,223 @@ fn in_script(kind: &str, inert: &str) -> String {
 /// A chart as a page has it.
 pub(crate) fn chart(chart: &Chart, links: &Links) -> Result<String, DrawError> {
     Ok(ChartBlock { links, chart, plot: draw::plot(chart, false)? }.render()?)
+}
+
+/// The choices that a page offers its reader.
+#[derive(Default)]
+pub(crate) struct Filter {
+    /// Kinds with more than one thing to choose.
+    pub groups: Vec<Group>,
+    /// The names, as the page's script reads them.
+    pub names: String,
+}
+
+/// Names to choose from.
+pub(crate) struct Group {
+    /// Its key in the address.
+    pub key: &'static str,
+    pub heading: &'static str,
+    /// Each with its title.
+    pub names: Vec<(String, String)>,
+}
+
+impl Filter {
+    /// Everything in the summary, in the suite's order and not in that of a table.
+    pub fn of(run: &Run, summary: &Summary) -> Filter {
+        let group = |key, heading| Group { key, heading, names: Vec::new() };
+        let (mut products, mut profiles) = (group("product", "Products"), group("profile", "Profiles"));
+        let (mut workloads, mut loads) = (group("workload", "Workloads"), group("load", "Loads"));
+        let mut entries = Vec::new();
+        for entry in &run.suite.entries {
+            let mut rows = summary.sections.iter().flat_map(|section| section.all_rows());
+            let Some(row) = rows.find(|row| row.entry == *entry) else { continue };
+            entries.push(json!({
+                "product": entry.product, "profile": entry.profile, "title": row.title, "label": row.label,
+                "baseline": row.is_baseline(),
+            }));
+            if !row.is_baseline() {
+                products.add(&entry.product, &row.title);
+                profiles.add(&entry.profile, "");
+            }
+        }
+        for section in &summary.sections {
+            workloads.add(&section.workload, &section.workload_title);
+            loads.add(&section.load, &section.load_title);
+        }
+        let mut groups = vec![products, profiles, workloads, loads];
+        // A choice of one is none.
+        groups.retain(|group| group.names.len() > 1);
+        Filter { groups, names: json!({ "entries": entries }).to_string().replace('<', "\\u003c") }
+    }
+}
+
+impl Group {
+    fn add(&mut self, name: &str, title: &str) {
+        if !self.names.iter().any(|(known, _)| known == name) {
+            let title = if title.is_empty() { name } else { title };
+            self.names.push((name.to_string(), title.to_string()));
+        }
+    }
+}
+
+/// A page of several runs: a heading, what a reader must know first, sections of tables and charts, and how to repeat it. It does not
+/// know what the runs have in common.
+#[derive(Debug, Clone, Default, Template)]
+#[template(path = "sections.html")]
+pub struct SectionsPage<'a> {
+    /// The paths to its other files; by default it is a report on its own, with PNG.
+    pub links: Links,
+    /// The subject beside weir's name, such as `40 runs`.
+    pub brand: &'a str,
+    /// The title of the browser's window; empty: as the heading.
+    pub title: &'a str,
+    /// The first heading.
+    pub heading: &'a str,
+    /// The question that the page answers; may be empty.
+    pub question: &'a str,
+    /// The answer; may be empty.
+    pub answer: &'a str,
+    /// The introduction, one string a paragraph.
+    pub words: Vec<String>,
+    /// In reading order.
+    pub sections: Vec<ExtraSection>,
+    /// How its numbers come about again: a sentence and a command each.
+    pub repeat: Vec<(String, String)>,
+}
+
+impl SectionsPage<'_> {
+    /// Writes the page as `file`, and what it links to where its links say: the charts in a folder `charts`, and the sections' files.
+    /// Returns all other files that were written.
+    ///
+    /// # Errors
+    /// A file cannot be written, or a drawing fails (a defect of weir).
+    pub fn write(&self, file: &Path) -> Result<Vec<PathBuf>, ReportError> {
+        let folder = file.with_file_name("").join(&self.links.files);
+        let charts: Vec<&Chart> = self.sections.iter().flat_map(ExtraSection::charts).collect();
+        let names = write_charts(&charts, &folder, self.links.charts)?;
+        let mut files: Vec<PathBuf> = names.into_iter().map(|name| folder.join("charts").join(name)).collect();
+        for (name, text) in self.sections.iter().flat_map(ExtraSection::files) {
+            write(&folder.join(name), text.as_bytes())?;
+            files.push(folder.join(name));
+        }
+        let page = self.render().map_err(ReportError::draw(&file.to_string_lossy()))?;
+        write(file, page.as_bytes())?;
+        Ok(files)
+    }
+
+    fn chart(&self, picture: &Chart) -> Result<String, DrawError> {
+        chart(picture, &self.links)
+    }
+}
+
+/// Names of the files that the pages of a site share, from the site's folder.
+pub(crate) const STYLE_FILE: &str = "assets/weir.css";
+pub(crate) const SCRIPT_FILE: &str = "assets/weir.js";
+
+/// The feed of a site, from its folder.
+pub(crate) const FEED_FILE: &str = "feed.xml";
+
+/// The policy of every page: it loads nothing but pictures, connects to no server, and sends nothing.
+const ALWAYS: &str =
+    "default-src 'none'; img-src 'self' file: data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'";
+
+/// Pages of a site run only the site's script. `file:` is for a site that is read from a disk.
+const OF_SITE: &str = "script-src 'self' file:; style-src 'self' file:";
+
+/// The files of a chart beside a page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChartFiles {
+    /// Its numbers as CSV; the picture is on the page alone.
+    Numbers,
+    /// The picture as SVG, too.
+    Pictures,
+    /// And as PNG.
+    #[default]
+    Raster,
+}
+
+impl ChartFiles {
+    /// True if the picture is a file of its own.
+    pub(crate) fn has_svg(self) -> bool {
+        self >= ChartFiles::Pictures
+    }
+
+    /// True if there is a picture of pixels, too.
+    pub(crate) fn has_png(self) -> bool {
+        self == ChartFiles::Raster
+    }
+
+    /// The endings of the files' names.
+    pub(crate) fn endings(self) -> &'static [&'static str] {
+        match self {
+            ChartFiles::Numbers => &["csv"],
+            ChartFiles::Pictures => &["svg", "csv"],
+            ChartFiles::Raster => &["svg", "png", "csv"],
+        }
+    }
+}
+
+/// The paths from a page to its other files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Links {
+    /// The way from the page to the site's folder, empty or with a `/` at its end; `None`: the page is a report on its own.
+    pub root: Option<&'static str>,
+    /// The way from the page to the folder of its files, likewise.
+    pub files: String,
+    /// As what its charts are there as files.
+    pub charts: ChartFiles,
+    /// The pages above it, as the reader knows them: address from the site's folder, and name.
+    pub above: Vec<(String, String)>,
+}
+
+impl Links {
+    /// Those of a report.
+    pub(crate) fn of_report(charts: ChartFiles) -> Links {
+        Links { charts, ..Links::default() }
+    }
+
+    /// Those of a page of a site. `root` is the path from it to the site's folder. `files` is the folder of its files, empty for its own
+    /// folder. `above` are the pages between the overview and it.
+    pub(crate) fn of_site(
+        root: &'static str,
+        files: &str,
+        charts: ChartFiles,
+        above: Option<(String, String)>,
+    ) -> Links {
+        let files = if files.is_empty() { String::new() } else { format!("{files}/") };
+        let overview = ("index.html".to_owned(), "weir".to_owned());
+        Links { root: Some(root), files, charts, above: [overview].into_iter().chain(above).collect() }
+    }
+
+    /// The page's Content Security Policy. A page that is one file names its script by its hash. A script from a run's texts would not
+    /// run even if it were not escaped.
+    pub fn policy(&self) -> String {
+        let own = match self.root {
+            None => {
+                let hash = BASE64_STANDARD.encode(Sha256::digest(SCRIPT));
+                format!("script-src 'sha256-{hash}'; style-src 'unsafe-inline'")
+            }
+            Some(_) => OF_SITE.to_owned(),
+        };
+        format!("{ALWAYS}; {own}")
+    }
+
+    /// Its style, and of a site the feed, as markup for its head.
+    pub fn style(&self) -> String {
+        match self.root {
+            None => format!("<style>{STYLE}</style>"),
+            Some(root) => format!(
+                "<link rel=\"stylesheet\" href=\"{root}{STYLE_FILE}\">\n\
+                 <link rel=\"alternate\" type=\"application/atom+xml\" title=\"Runs\" href=\"{root}{FEED_FILE}\">"
+            ),
+        }
+    }
+
+    /// Its script, as markup for its end.
+    pub fn script(&self) -> String {
+        match self.root {
+            None => format!("<script>{SCRIPT}</script>"),
+            Some(root) => format!("<script src=\"{root}{SCRIPT_FILE}\"></script>"),
+        }
+    }
 }

@@ -1,5 +1,4 @@
 //! Gives each product one colour, the same in every chart of a report and distinguishable for colour-blind readers.
-//! `charts::section` and `weir-published` use it.
 
 use weir_model::suite::Entry;
 use weir_model::text::unique;

@@ -1,5 +1,4 @@
-//! Writes `summary.csv` for spreadsheets: one row for each product and section. Called by `make`.
-//! Times are in microseconds, memory is in bytes.
+//! Writes `summary.csv` for spreadsheets: one row for each product and section. Times are in microseconds, memory is in bytes.
 
 use weir_model::text::csv_cell;
 use weir_stats::Estimate;
@@ -7,20 +6,8 @@ use weir_stats::Estimate;
 use crate::error::DrawError;
 use crate::summary::{Metric, Row, Section, Summary};
 
-const PLAIN: [&str; 12] = [
-    "workload",
-    "load",
-    "product",
-    "profile",
-    "rank_low",
-    "rank_high",
-    "valid",
-    "suspect",
-    "invalid",
-    "failed",
-    "requests",
-    "errors",
-];
+/// The columns before those of the estimates.
+const PLAIN: &str = "workload load product profile rank_low rank_high valid suspect invalid failed requests errors";
 
 /// The estimates of a row: those of the table of metrics that have a column, then the ratios.
 fn estimates(row: &Row) -> impl Iterator<Item = Option<Estimate>> {
@@ -40,7 +27,7 @@ pub(crate) fn draw(summary: &Summary) -> Result<Vec<u8>, DrawError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let names = columns().map(|(_, name)| name).chain(["ratio_to_best", "ratio_to_direct"]);
     let estimates = names.flat_map(|name| ["", "_low", "_high"].map(|end| format!("{name}{end}")));
-    writer.write_record(PLAIN.iter().map(|name| (*name).to_string()).chain(estimates))?;
+    writer.write_record(PLAIN.split(' ').map(str::to_owned).chain(estimates))?;
     for section in &summary.sections {
         for row in section.all_rows() {
             writer.write_record(record(section, row).iter().map(|cell| csv_cell(cell)))?;

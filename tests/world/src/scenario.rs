@@ -190,8 +190,8 @@ impl Scenario {
     /// # Errors
     /// Why it cannot be drawn.
     pub fn draw(&self) -> Result<PathBuf, String> {
-        let options = weir_report::Options { png: false };
-        weir_report::make(&self.run_folder(), &options).map_err(|error| format!("the report: {error}"))?;
+        let files = weir_report::ChartFiles::Pictures;
+        weir_report::make(&self.run_folder(), files).map_err(|error| format!("the report: {error}"))?;
         Ok(self.run_folder().join("report"))
     }
 

@@ -98,7 +98,7 @@ fn text(format: FormatArg, summary: &weir_report::Summary) -> String {
 fn machines(runs: &[(weir_report::Run, weir_report::Summary)], out: Option<&Path>) -> VerbResult {
     let suite = runs.first().map(|(_, summary)| summary.suite.as_str()).unwrap_or_default();
     let folder = out.map_or_else(|| PathBuf::from(format!("{suite}-machines")), Path::to_path_buf);
-    let made = weir_report::machines(runs, &folder, &weir_report::Options::default()).map_err(|error| match error {
+    let made = weir_report::machines(runs, &folder, weir_report::ChartFiles::Raster).map_err(|error| match error {
         ReportError::NotBeside { .. } | ReportError::Occupied { .. } => Failure::input(error),
         other => Failure::missing(other),
     })?;
@@ -111,7 +111,7 @@ fn machines(runs: &[(weir_report::Run, weir_report::Summary)], out: Option<&Path
 /// Writes the report, with what was published of its suite.
 pub fn make(run: &weir_report::Run, summary: &weir_report::Summary) -> Result<weir_report::Made, Failure> {
     let published = weir_published::sections(run, summary);
-    weir_report::make_of(run, summary.clone(), published, &weir_report::Options::default()).map_err(Failure::missing)
+    weir_report::make_of(run, summary.clone(), published, weir_report::ChartFiles::Raster).map_err(Failure::missing)
 }
 
 /// Prints the answer: on one screen, in full, or as JSON.

@@ -5,8 +5,6 @@
 //! Runs are grouped by machine, and a case by what it asked: nothing is compared across groups. This module does not know how
 //! anything was measured, and judges no pair of runs, which is the rest of this crate's.
 
-mod judge;
-mod machine;
 mod output;
 mod page;
 mod read;
@@ -27,8 +25,8 @@ use weir_stats::Estimate;
 pub use output::text;
 pub use page::write_page;
 
-use crate::{Difference, Family};
-use read::OneRun;
+use crate::{Difference, Family, RunFacts};
+use read::Group;
 
 /// The version of the [`History`] format.
 pub const HISTORY_SCHEMA: u32 = 1;
@@ -60,7 +58,7 @@ pub enum FailOn {
 }
 
 /// What a history is of, and what counts as a change.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Options {
     /// The order of the runs.
     pub by: Order,
@@ -75,14 +73,19 @@ pub struct Options {
     /// The product by whose numbers of the same block others are divided: the direct path, or one that stays the same in all runs.
     pub reference: String,
     /// Take numbers as measured, not divided.
+    #[serde(skip)]
     pub absolute: bool,
     /// Include trials during which other processes used the machine.
+    #[serde(skip)]
     pub busy: bool,
     /// Take machines that differ in nothing but their names for one.
+    #[serde(skip)]
     pub any_host: bool,
     /// Which cases.
+    #[serde(skip)]
     pub selection: Part,
     /// Which numbers; empty: those that `weir compare` compares.
+    #[serde(skip)]
     pub metrics: Vec<Metric>,
 }
 
@@ -120,20 +123,11 @@ pub enum HistoryError {
 pub struct History {
     /// [`HISTORY_SCHEMA`].
     pub schema: u32,
-    /// The order of the runs.
-    pub by: Order,
-    /// The level of all claims together.
-    pub level: f64,
+    /// Its cases, and the rule for a change.
+    #[serde(flatten)]
+    pub options: Options,
     /// The claims, one a series of a product, and the level of each.
     pub claims: Family,
-    /// The product by whose numbers others are divided; `direct`: the direct path.
-    pub reference: String,
-    /// The least change that counts, as a ratio.
-    pub least: f64,
-    /// So many runs at the end of each series are the newest.
-    pub newest: usize,
-    /// Which changes in the newest runs are alarms.
-    pub fail_on: FailOn,
     /// The result, one sentence.
     pub answer: String,
     /// What a reader must know first, one sentence each.
@@ -157,25 +151,6 @@ pub struct Machine {
     pub facts: Vec<(String, String)>,
     /// Its runs by date.
     pub runs: Vec<RunFacts>,
-}
-
-/// A run of a history.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RunFacts {
-    /// The name of its folder.
-    pub run: String,
-    /// The folder.
-    pub folder: PathBuf,
-    /// Its suite.
-    pub suite: String,
-    /// When it began, RFC 3339.
-    pub started: String,
-    /// weir's version.
-    pub weir: String,
-    /// `uname -sr`.
-    pub kernel: String,
-    /// The versions of its products: names and versions.
-    pub products: Vec<(String, String)>,
 }
 
 /// One number of a case on a machine, run by run.
@@ -290,28 +265,23 @@ pub fn history(folders: &[PathBuf], options: &Options) -> Result<History, Histor
     if runs.is_empty() {
         return Err(InputError::of("weir history", sentences::none_left(&skipped), "runs that can be read").into());
     }
-    let groups = machine::groups(runs, options.any_host);
+    let groups = read::groups(runs, options.any_host);
     let mut all = series::all(&groups, options);
-    let claims = judge::judge(&mut all, options);
+    let claims = series::judge(&mut all, options);
     let mut history = History {
         schema: HISTORY_SCHEMA,
-        by: options.by,
-        level: options.level,
+        options: options.clone(),
         claims,
-        reference: options.reference.clone(),
-        least: options.least,
-        newest: options.newest,
-        fail_on: options.fail_on,
         answer: String::new(),
         remarks: Vec::new(),
         alarms: Vec::new(),
-        machines: groups.iter().map(|group| group.machine(|run| run.facts())).collect(),
+        machines: groups.iter().map(Group::machine).collect(),
         skipped,
         series: all,
     };
     history.alarms = sentences::alarms(&history);
     history.answer = sentences::answer(&history);
-    history.remarks = sentences::remarks(&history, options);
+    history.remarks = sentences::remarks(&history);
     Ok(history)
 }
 

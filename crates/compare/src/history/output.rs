@@ -57,7 +57,11 @@ pub(super) fn heading(history: &History) -> String {
         all => counted(all.len() as u64, "machine"),
     };
     let all = sentences::runs(runs().count());
-    format!("{all} of {} on {machines}{span}, by {}", weir_model::text::list(&suites), sentences::order(history.by))
+    format!(
+        "{all} of {} on {machines}{span}, by {}",
+        weir_model::text::list(&suites),
+        sentences::order(history.options.by)
+    )
 }
 
 /// The day of a time such as `2026-01-02T03:04:05Z`.
@@ -129,14 +133,14 @@ fn notes(history: &History, hidden: usize) -> Vec<String> {
         notes.push(format!(
             "Of 100 histories without any change, at most {} show one by chance (p at most {}{}); more where a machine \
              drifts over many runs: docs/history.md. Changes below {} are left out.",
-            ((1.0 - history.level) * 100.0).round(),
+            ((1.0 - history.options.level) * 100.0).round(),
             sentences::p(1.0 - history.claims.level_of_each),
             if history.claims.claims > 1 {
                 format!(" for each of {} numbers", history.claims.claims)
             } else {
                 String::new()
             },
-            percent(history.least - 1.0),
+            percent(history.options.least - 1.0),
         ));
     }
     if hidden > 0 {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use weir_model::text::{Unit, counted, csv_cell, grouped};
 use weir_report::charts::axis::{Axis, Scale};
-use weir_report::charts::{Chart, ChartKind, Dash, Line, Lines};
+use weir_report::charts::{Chart, ChartKind, Line};
 use weir_report::extra::{ExtraSection, Item};
 use weir_report::run::BASELINE;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableOf};
-use weir_report::{Options, ReportError, SectionsPage};
+use weir_report::{ReportError, SectionsPage};
 
 use super::output::{changes, heading, what_else};
 use super::{History, Machine, Order, Point, RunFacts, Series, Verdict, sentences};
@@ -27,19 +27,17 @@ type Numbered<'a> = (usize, &'a Series);
 /// # Errors
 /// When a file cannot be written, or a drawing fails (a defect of weir).
 pub fn write_page(history: &History, file: &Path, command: &str) -> Result<Vec<PathBuf>, ReportError> {
-    let heading = heading(history);
-    let runs = history.machines.iter().map(|machine| machine.runs.len()).sum();
-    let words: Vec<String> = std::iter::once(&history.answer).chain(&history.remarks).cloned().collect();
+    let runs = sentences::runs(history.machines.iter().map(|machine| machine.runs.len()).sum());
     let page = SectionsPage {
-        title: &format!("History of {}", sentences::runs(runs)),
-        brand: &sentences::runs(runs),
-        heading: &heading,
-        words: &words,
-        sections: &sections(history),
-        repeat: "This page was made from the run folders:",
-        command,
+        title: &format!("History of {runs}"),
+        brand: &runs,
+        heading: &heading(history),
+        words: std::iter::once(&history.answer).chain(&history.remarks).cloned().collect(),
+        sections: sections(history),
+        repeat: vec![("This page was made from the run folders:".to_owned(), command.to_owned())],
+        ..SectionsPage::default()
     };
-    page.write(file, &Options::default())
+    page.write(file)
 }
 
 fn sections(history: &History) -> Vec<ExtraSection> {
@@ -48,26 +46,25 @@ fn sections(history: &History) -> Vec<ExtraSection> {
         let words = what_else(change).map(|words| format!("{}, {}: {words}", sentences::case(series), change.run));
         about.extend(words.map(Item::Paragraph));
     }
-    let first = ExtraSection { id: "history-changes".to_owned(), heading: "Changes".to_owned(), items: about };
     let numbered = history.series.iter().enumerate().filter(|(_, series)| !series.points.is_empty());
-    let cases = grouped(numbered.map(|(number, series)| (section_heading(history, series), (number, series))));
-    let mut cases: Vec<(String, Vec<Numbered<'_>>)> = cases;
+    let mut cases = grouped(numbered.map(|(number, series)| (section_heading(history, series), (number, series))));
     cases.sort_by_key(|(_, all)| !all.iter().any(|(_, series)| !series.changes.is_empty()));
-    let case = |(place, (heading, all)): (usize, (String, Vec<Numbered<'_>>))| {
-        let (changed, unchanged): (Vec<_>, Vec<_>) = all.iter().partition(|(_, series)| !series.changes.is_empty());
-        let charts = |some: &[Numbered<'_>]| -> Vec<Chart> {
-            some.iter().map(|(number, series)| chart(*number, series, history)).collect()
-        };
-        let mut items: Vec<Item> = charts(&changed).into_iter().map(|chart| Item::Chart(Box::new(chart))).collect();
+    let mut sections = vec![ExtraSection::new("history-changes", "Changes", about)];
+    for (place, (heading, all)) in cases.into_iter().enumerate() {
+        let (changed, unchanged): (Vec<Numbered<'_>>, Vec<Numbered<'_>>) =
+            all.iter().partition(|(_, series)| !series.changes.is_empty());
+        let mut items: Vec<Item> =
+            changed.iter().map(|(number, series)| chart(*number, series, history).into()).collect();
         if !unchanged.is_empty() {
             let summary = format!("{} without a change", counted(unchanged.len() as u64, "number"));
-            items.push(Item::Charts { summary, charts: charts(&unchanged) });
+            let charts = unchanged.iter().map(|(number, series)| chart(*number, series, history)).collect();
+            items.push(Item::Charts { summary, charts });
         }
-        items.extend(all.iter().map(|(number, series)| listed(*number, series, history.by)));
-        ExtraSection { id: format!("history-case-{}", place + 1), heading, items }
-    };
-    let cases = cases.into_iter().enumerate().map(case);
-    std::iter::once(first).chain(cases).chain([runs(history)]).collect()
+        items.extend(all.iter().map(|(number, series)| listed(*number, series, history.options.by)));
+        sections.push(ExtraSection::new(format!("history-case-{}", place + 1), heading, items));
+    }
+    sections.push(runs(history));
+    sections
 }
 
 fn section_heading(history: &History, series: &Series) -> String {
@@ -99,10 +96,9 @@ fn chart(number: usize, series: &Series, history: &History) -> Chart {
     };
     let line = |name: &str, colour: &str, pieces| Line {
         name: name.to_owned(),
-        part: String::new(),
         colour: colour.to_owned(),
-        dash: Dash::Solid,
         pieces,
+        ..Line::default()
     };
     let levels = ends.map(level).collect();
     let rule = |change: &super::Change| (change.at as f64 + 0.5, signed(change.after / change.before));
@@ -114,19 +110,19 @@ fn chart(number: usize, series: &Series, history: &History) -> Chart {
         title: format!("{}: {}", entry.name, sentences::case(series)),
         subtitle: format!(
             "{better} A dot for each run, by {}; lines are medians between changes.",
-            sentences::order(history.by)
+            sentences::order(history.options.by)
         ),
         alt: format!("{} over {}. {found}.", entry.name, sentences::runs(series.points.len())),
-        notes: notes(series, &history.reference),
-        kind: ChartKind::Lines(Lines {
-            x: Axis::linear("Run", ""),
-            y: Axis { scale: Scale::Fitted, ..Axis::of_metric(series.metric, unit) },
-            series: vec![
+        notes: notes(series, &history.options.reference),
+        kind: ChartKind::lines(
+            Axis::linear("Run", ""),
+            Axis { scale: Scale::Fitted, ..Axis::of_metric(series.metric, unit) },
+            vec![
                 line("runs", RUNS, series.points.iter().enumerate().map(value).collect()),
                 line("level", LEVEL, levels),
             ],
-            rules: series.changes.iter().map(rule).collect(),
-        }),
+            series.changes.iter().map(rule).collect(),
+        ),
     }
 }
 
@@ -216,7 +212,7 @@ fn runs(history: &History) -> ExtraSection {
     if !history.skipped.is_empty() {
         items.push(Item::Table(skipped(history)));
     }
-    ExtraSection { id: "history-runs".to_owned(), heading: "Runs".to_owned(), items }
+    ExtraSection::new("history-runs", "Runs", items)
 }
 
 fn skipped(history: &History) -> Table {

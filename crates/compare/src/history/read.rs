@@ -1,24 +1,25 @@
-//! Finds runs in folders, and reads of each what a history needs: where it took place, what it asked, and one number of each case and
-//! metric. `history` calls it; `machine` and `series` group what it read. It does not know what a change is.
+//! Reads the part of each run that a history needs: where it took place, what it asked, and one number of each case and metric. Runs are
+//! grouped by machine, because only runs of one machine are compared. Users change kernel, system, settings and versions on purpose, and
+//! want to see them in a history, so these are no part of a machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use weir_model::InputError;
 use weir_model::metric::{Goal, Metric};
-use weir_model::record::{CaseId, Environment};
+use weir_model::record::{CaseId, Environment, Role};
 use weir_model::suite::Suite;
-use weir_report::{ReportError, SkippedRun, runs_in};
+use weir_model::text::{Unit, list, unique};
+use weir_report::tables::{host_facts, run_facts};
+use weir_report::{ReportError, SkippedRun, find_runs};
 
-use super::{HistoryError, Options, RunFacts};
+use super::{HistoryError, Machine, Options};
 use crate::compared_run::divisor;
-use crate::{ComparedRun, of_load, sentences};
+use crate::{ComparedRun, RunFacts, of_load, sentences};
 
 /// What a history needs of a run.
 #[derive(Debug, Clone)]
 pub(super) struct OneRun {
-    pub folder: PathBuf,
-    pub name: String,
+    pub facts: RunFacts,
     pub suite: Suite,
     pub environment: Environment,
     pub cases: Vec<OfCase>,
@@ -49,20 +50,6 @@ pub(super) struct Number {
 }
 
 impl OneRun {
-    pub fn facts(&self) -> RunFacts {
-        let environment = &self.environment;
-        let products = environment.products.iter().map(|facts| (facts.name.clone(), facts.version.clone()));
-        RunFacts {
-            run: self.name.clone(),
-            folder: self.folder.clone(),
-            suite: self.suite.name.clone(),
-            started: environment.started.clone(),
-            weir: environment.weir_version.clone(),
-            kernel: environment.kernel.clone(),
-            products: products.collect(),
-        }
-    }
-
     /// The version of a product; empty where there is none.
     pub fn version(&self, product: &str) -> &str {
         let facts = self.environment.products.iter().find(|facts| facts.name == product);
@@ -73,25 +60,13 @@ impl OneRun {
 /// All runs of the folders that can be used, by date, and those that cannot.
 pub(super) fn runs(folders: &[PathBuf], options: &Options) -> Result<(Vec<OneRun>, Vec<SkippedRun>), HistoryError> {
     let (mut runs, mut skipped) = (Vec::new(), Vec::new());
-    let mut seen: BTreeSet<PathBuf> = BTreeSet::new();
-    for folder in folders {
-        let found = runs_in(folder)?;
-        if found.is_empty() {
-            let wanted = "a run's folder, or one with runs in it, such as runs/";
-            let source = folder.to_string_lossy();
-            return Err(InputError::of(source, "there is no run in this folder", wanted).into());
-        }
-        for run in found {
-            if !seen.insert(run.canonicalize().unwrap_or_else(|_| run.clone())) {
-                continue;
-            }
-            match read(&run, options) {
-                Ok(one) => runs.push(one),
-                Err(why) => skipped.push(SkippedRun { folder: run, why }),
-            }
+    for folder in find_runs(folders)? {
+        match read(&folder, options) {
+            Ok(one) => runs.push(one),
+            Err(why) => skipped.push(SkippedRun { folder, why }),
         }
     }
-    runs.sort_by(|a, b| (&a.environment.started, &a.name).cmp(&(&b.environment.started, &b.name)));
+    runs.sort_by(|a, b| (&a.facts.started, &a.facts.run).cmp(&(&b.facts.started, &b.facts.run)));
     Ok((runs, skipped))
 }
 
@@ -109,8 +84,7 @@ fn read(folder: &Path, options: &Options) -> Result<OneRun, String> {
         return Err("its machine or what it asked is not known".to_owned());
     };
     let cases = compared.cases().into_iter().map(|case| of_case(&compared, case, options)).collect();
-    let name = compared.run.name.clone();
-    Ok(OneRun { folder: folder.to_path_buf(), name, suite, environment, cases })
+    Ok(OneRun { facts: RunFacts::of(&compared.run), suite, environment, cases })
 }
 
 fn of_case(run: &ComparedRun, case: CaseId, options: &Options) -> OfCase {
@@ -142,4 +116,95 @@ fn number(run: &ComparedRun, case: &CaseId, metric: Metric, options: &Options) -
     let divides = divisor(metric, &options.reference).is_some();
     let blocks = values.len();
     Some(Number { measured: median(values.into_values().collect())?, blocks, by_reference, divides })
+}
+
+/// Names and values.
+type Facts = Vec<(String, String)>;
+
+/// The facts of [`host_facts`] that make a machine another one.
+const OF_HOST: [&str; 5] = ["Host", "Architecture", "CPU", "CPUs online", "Virtualization"];
+
+/// The runs of one machine.
+pub(super) struct Group {
+    pub label: String,
+    pub facts: Facts,
+    /// By date.
+    pub runs: Vec<OneRun>,
+}
+
+impl Group {
+    pub fn machine(&self) -> Machine {
+        let runs = self.runs.iter().map(|run| run.facts.clone()).collect();
+        Machine { label: self.label.clone(), facts: self.facts.clone(), runs }
+    }
+}
+
+/// Runs by machine, in the order of the first runs. `any_host`: machines that differ in nothing but their names are one.
+pub(super) fn groups(runs: Vec<OneRun>, any_host: bool) -> Vec<Group> {
+    let with_facts = runs.into_iter().map(|run| (facts(&run.environment, any_host), run));
+    let grouped = weir_model::text::grouped(with_facts);
+    let mut groups: Vec<Group> =
+        grouped.into_iter().map(|(facts, runs)| Group { label: name(&runs[0], any_host), facts, runs }).collect();
+    let names: Vec<String> = groups.iter().map(|group| group.label.clone()).collect();
+    for at in 0..groups.len() {
+        let same = (0..names.len()).filter(|other| names[*other] == names[at]).collect::<Vec<_>>();
+        if same.len() > 1 {
+            let own = distinct(&groups, &same, at);
+            groups[at].label = format!("{} ({own})", names[at]);
+        }
+    }
+    // Two of them may differ in what is not shown.
+    for at in 0..groups.len() {
+        let earlier = groups[..at].iter().filter(|group| group.label == groups[at].label).count();
+        if earlier > 0 {
+            groups[at].label = format!("{}, {}", groups[at].label, earlier + 1);
+        }
+    }
+    groups
+}
+
+fn name(run: &OneRun, any_host: bool) -> String {
+    let environment = &run.environment;
+    if any_host || environment.host.is_empty() { environment.cpu_model.clone() } else { environment.host.clone() }
+}
+
+/// The facts in which one of several groups differs from the others.
+fn distinct(groups: &[Group], same: &[usize], own: usize) -> String {
+    let names = unique(same.iter().flat_map(|at| groups[*at].facts.iter().map(|(name, _)| name.as_str())));
+    let differs =
+        |name: &&str| same.iter().any(|at| value(&groups[*at].facts, name) != value(&groups[own].facts, name));
+    let words = names.into_iter().filter(differs);
+    let words = words.map(|name| format!("{name} {}", value(&groups[own].facts, name).unwrap_or("not there")));
+    list(&words.collect::<Vec<_>>())
+}
+
+fn value<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
+    facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+/// The facts that two runs of one machine have in common.
+fn facts(environment: &Environment, any_host: bool) -> Facts {
+    let of_run =
+        run_facts(environment).into_iter().filter(|(name, _)| name.starts_with("CPUs of ") || name == "Origin");
+    if environment.hosts.is_empty() {
+        return of_machine(environment, any_host).into_iter().chain(of_run).collect();
+    }
+    let mut facts: Facts = of_run.collect();
+    for host in &environment.hosts {
+        let roles: Vec<&str> = host.roles.iter().map(|role: &Role| role.as_str()).collect();
+        facts.push((format!("Roles of {}", host.name), list(&roles)));
+        facts.push((format!("CPUs of {}", host.name), weir_model::units::CpuList::text(&host.cpus)));
+        let own = of_machine(&host.facts, any_host).into_iter();
+        facts.extend(own.map(|(name, value)| (format!("{name} of {}", host.name), value)));
+    }
+    facts
+}
+
+fn of_machine(environment: &Environment, any_host: bool) -> Facts {
+    let mut facts = host_facts(environment);
+    facts.retain(|(name, _)| OF_HOST.contains(&name.as_str()) && !(any_host && name == "Host"));
+    // Kernels keep some of it for themselves, and another one more.
+    let quarters = (environment.memory_bytes as f64 / Unit::GIBIBYTES.size * 4.0).round() / 4.0;
+    facts.push(("Memory".to_owned(), format!("{quarters} GiB")));
+    facts
 }

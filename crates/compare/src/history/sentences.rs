@@ -1,11 +1,10 @@
-//! Builds the sentences of a history: its answer, its alarms and its remarks. `history` calls it, and `output` and `page` name changes
-//! with it.
+//! Builds the sentences of a history: its result, its alarms and its remarks.
 
 use weir_model::text::{counted, list, percent, significant, unique};
 use weir_report::run::BASELINE;
 use weir_stats::FEWEST_RUNS;
 
-use super::{Change, FailOn, History, Options, Order, Series, SkippedRun, Verdict};
+use super::{Change, FailOn, History, Order, Series, SkippedRun, Verdict};
 use crate::compared_run::divisor;
 
 /// The number of changes that the answer names; the others are counted.
@@ -36,7 +35,7 @@ pub(super) fn p(p: f64) -> String {
 
 pub(super) fn alarms(history: &History) -> Vec<String> {
     let counts = |(_, change): &&(&Series, &Change)| {
-        let asked = match history.fail_on {
+        let asked = match history.options.fail_on {
             FailOn::Worse => change.worse,
             FailOn::Any => true,
             FailOn::Never => false,
@@ -71,7 +70,7 @@ pub(super) fn answer(history: &History) -> String {
 }
 
 /// What a reader must know besides the answer.
-pub(super) fn remarks(history: &History, options: &Options) -> Vec<String> {
+pub(super) fn remarks(history: &History) -> Vec<String> {
     let mut remarks = Vec::new();
     let machines = &history.machines;
     if machines.len() > 1 {
@@ -83,7 +82,7 @@ pub(super) fn remarks(history: &History, options: &Options) -> Vec<String> {
             each.join("; ")
         ));
     }
-    if options.any_host {
+    if history.options.any_host {
         remarks.push("Machines that differ in nothing but their names are taken for one (--any-host).".to_owned());
     }
     let apart = unique(history.series.iter().filter_map(|series| {
@@ -93,11 +92,12 @@ pub(super) fn remarks(history: &History, options: &Options) -> Vec<String> {
     remarks.extend(apart.into_iter().map(|sentence| format!("{sentence}.")));
     let claims = || history.series.iter().filter(|series| !series.of_machine && !series.points.is_empty());
     let divided = claims().filter(|series| series.divided).count();
-    let as_measured =
-        claims().filter(|series| !series.divided && divisor(series.metric, &history.reference).is_some()).count();
-    let reference = reference(&history.reference);
+    let as_measured = claims()
+        .filter(|series| !series.divided && divisor(series.metric, &history.options.reference).is_some())
+        .count();
+    let reference = reference(&history.options.reference);
     if divided > 0 {
-        let other_metrics = match history.reference.as_str() {
+        let other_metrics = match history.options.reference.as_str() {
             BASELINE => " (CPU by the origin's CPU per response, memory by nothing)",
             _ => "",
         };
@@ -108,7 +108,7 @@ pub(super) fn remarks(history: &History, options: &Options) -> Vec<String> {
     }
     if as_measured > 0 {
         let absent = format!("{reference} is not in half of the runs");
-        let why = if options.absolute { "--absolute" } else { &absent };
+        let why = if history.options.absolute { "--absolute" } else { &absent };
         remarks.push(format!(
             "{} as measured ({why}): what the machine did then looks like a change of the product.",
             if divided > 0 { "Some numbers are" } else { "Numbers are" }

@@ -1,18 +1,20 @@
-//! Makes series of runs: each number of each case on each machine, in order, with what is divided and what is left out. `history`
-//! calls it; `judge` finds the changes in them.
+//! Makes series of runs: each number of each case on each machine, in order, with what is divided and what is left out. Changes are found
+//! in all series together, so that few histories without a change have one.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use weir_model::metric::{Goal, Metric};
 use weir_model::record::CaseId;
 use weir_model::text::unique;
 use weir_model::version;
 use weir_report::run::BASELINE;
+use weir_stats::{Changes, FEWEST_RUNS, change_points, unpaired_ratio};
 
-use super::machine::Group;
-use super::read::{Number, OfCase, OneRun};
-use super::{Options, Order, Point, Series, Without, sentences};
-use crate::comparable;
+use super::read::{Group, Number, OfCase, OneRun};
+use super::{Change, Options, Order, Point, Series, Verdict, Without, sentences};
+use crate::{ComparedRun, Difference, Family, compared_run, differences};
 
 /// All series of all machines.
 pub(super) fn all(groups: &[Group], options: &Options) -> Vec<Series> {
@@ -69,9 +71,9 @@ fn by_question<'a>(runs: Vec<(&'a OneRun, &'a OfCase)>, case: &CaseId) -> Vec<As
 }
 
 fn differs(first: (&OneRun, &OfCase), other: (&OneRun, &OfCase), case: &CaseId) -> Option<String> {
-    let same = comparable::definitions(&first.0.suite, &other.0.suite, case);
+    let same = compared_run::definitions(&first.0.suite, &other.0.suite, case);
     let rates = || match other.1.goal {
-        Goal::FixedRate => comparable::rates(first.1.offered, other.1.offered).map(|_| ()),
+        Goal::FixedRate => compared_run::rates(first.1.offered, other.1.offered).map(|_| ()),
         _ => Ok(()),
     };
     same.and_then(|()| rates()).err()
@@ -107,7 +109,7 @@ fn of_question(machine: &str, case: &CaseId, asked: Asked<'_>, products: bool, o
 }
 
 fn in_order(a: &OneRun, b: &OneRun, case: &CaseId, by: Order) -> Ordering {
-    let dates = (&a.environment.started, &a.name).cmp(&(&b.environment.started, &b.name));
+    let dates = (&a.facts.started, &a.facts.run).cmp(&(&b.facts.started, &b.facts.run));
     version::order(key(a, case, by), key(b, case, by)).then(dates)
 }
 
@@ -136,7 +138,7 @@ fn points(
     let usual = weir_stats::median(&beside).filter(|_| divided && !beside.is_empty());
     let (mut points, mut without) = (Vec::new(), Vec::new());
     for (run, of) in runs {
-        let mut lacks = |why: &str| without.push(Without { run: run.name.clone(), why: why.to_owned() });
+        let mut lacks = |why: &str| without.push(Without { run: run.facts.run.clone(), why: why.to_owned() });
         let Some(number) = of.numbers.get(&metric) else {
             lacks(of.why_not.as_deref().unwrap_or("it has no such number"));
             continue;
@@ -153,14 +155,120 @@ fn points(
             }
         };
         points.push(Point {
-            run: run.name.clone(),
-            started: run.environment.started.clone(),
+            run: run.facts.run.clone(),
+            started: run.facts.started.clone(),
             key: key(run, case, options.by).to_owned(),
             value,
             measured: number.measured,
             blocks: number.blocks,
-            folder: run.folder.clone(),
+            folder: run.facts.folder.clone(),
         });
     }
     (points, without, usual.is_some())
+}
+
+/// A change may be found so many runs before or after its cause.
+const BESIDE: usize = 2;
+
+/// The seed of every series: a history of the same runs says the same.
+const SEED: u64 = 15;
+
+/// Fills in the changes and the noise of every series; the claims that were made.
+pub(super) fn judge(all: &mut [Series], options: &Options) -> Family {
+    let claimed = all.iter().filter(|series| !series.of_machine && series.points.len() >= FEWEST_RUNS);
+    let claims = Family::of(claimed.count(), options.level);
+    let mut read = Runs::default();
+    for series in all {
+        series.changes = changes(series, options, claims.level_of_each, &mut read);
+        series.noise = noise(series);
+    }
+    claims
+}
+
+fn changes(series: &Series, options: &Options, level: f64, read: &mut Runs) -> Vec<Change> {
+    let logs: Vec<f64> = series.points.iter().map(|point| point.value.ln()).collect();
+    let how = Changes { false_alarms: 1.0 - level, least: options.least.ln(), seed: SEED };
+    let found = change_points(&logs, &how);
+    let ends: Vec<usize> = found.iter().map(|point| point.at).chain([logs.len()]).collect();
+    let mut from = 0;
+    let mut all = Vec::new();
+    for (point, end) in found.iter().zip(&ends[1..]) {
+        let (before, after) = (&series.points[from..point.at], &series.points[point.at..*end]);
+        from = point.at;
+        let Some(ratio) = unpaired_ratio(&values(after), &values(before), level) else { continue };
+        let last = *end == logs.len();
+        all.push(Change {
+            at: point.at,
+            run: after[0].run.clone(),
+            before: point.before.exp(),
+            after: point.after.exp(),
+            p: point.p,
+            worse: (point.after < point.before) == series.metric.higher_is_better(),
+            verdict: verdict(series, before, after, options.least),
+            newest: last && after.len() <= options.newest,
+            differences: read.differences(&beside(before, after), &series.case),
+            ratio,
+        });
+    }
+    all
+}
+
+fn values(points: &[Point]) -> Vec<f64> {
+    points.iter().map(|point| point.value).collect()
+}
+
+/// A divided time must have changed as measured, too. Otherwise a product of constant speed would look slower when the reference alone
+/// got faster, as it does when weir improves the direct path.
+fn verdict(series: &Series, before: &[Point], after: &[Point], least: f64) -> Verdict {
+    let median = |points: &[Point], of: fn(&Point) -> f64| {
+        weir_stats::median(&points.iter().map(of).collect::<Vec<_>>()).map_or(f64::NAN, f64::ln)
+    };
+    let change = |of: fn(&Point) -> f64| median(after, of) - median(before, of);
+    let (judged, measured) = (change(|point| point.value), change(|point| point.measured));
+    if series.of_machine {
+        Verdict::Machine
+    } else if series.divided && series.metric.is_time() && measured * judged.signum() < least.ln() {
+        Verdict::Unclear
+    } else {
+        Verdict::Changed
+    }
+}
+
+/// The folders of the runs around a change: the last that is surely before it, and the first that is surely behind it.
+fn beside(before: &[Point], after: &[Point]) -> (PathBuf, PathBuf) {
+    let before = &before[before.len().saturating_sub(BESIDE)];
+    let after = &after[(BESIDE - 1).min(after.len() - 1)];
+    (before.folder.clone(), after.folder.clone())
+}
+
+/// Runs that were read again, whole, for what differs between them.
+#[derive(Default)]
+struct Runs(BTreeMap<PathBuf, Option<ComparedRun>>);
+
+impl Runs {
+    fn differences(&mut self, (before, after): &(PathBuf, PathBuf), case: &CaseId) -> Vec<Difference> {
+        self.read(before);
+        self.read(after);
+        let run = |folder: &Path| self.0.get(folder).and_then(Option::as_ref);
+        let both = run(before).zip(run(after));
+        let cases = std::slice::from_ref(case);
+        both.map(|(before, after)| differences::differences(before, after, cases)).unwrap_or_default()
+    }
+
+    fn read(&mut self, folder: &Path) {
+        self.0.entry(folder.to_path_buf()).or_insert_with(|| ComparedRun::read(folder).ok());
+    }
+}
+
+/// The standard deviation between changes, as a share: of each value by the median of its level.
+fn noise(series: &Series) -> Option<f64> {
+    let starts = std::iter::once(0).chain(series.changes.iter().map(|change| change.at));
+    let ends = series.changes.iter().map(|change| change.at).chain([series.points.len()]);
+    let mut all = Vec::new();
+    for (start, end) in starts.zip(ends) {
+        let values = values(&series.points[start..end]);
+        let level = weir_stats::median(&values)?;
+        all.extend(values.iter().map(|value| value / level));
+    }
+    weir_stats::relative_noise(&all)
 }

@@ -1,4 +1,4 @@
-//! Lays two results of load generators side by side, as text, markdown or JSON. Called by `weir compare`.
+//! Lays two results of load generators side by side, as text, markdown or JSON.
 
 use serde::Serialize;
 use weir_model::metric::Metric;

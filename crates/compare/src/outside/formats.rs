@@ -8,7 +8,7 @@ use serde_json::{Deserializer, Value};
 use weir_model::InputError;
 use weir_model::text::line_at;
 
-use super::{Found, csv, error, json, text, wanted};
+use super::{ToolResult, error, readers, wanted};
 
 /// A format.
 struct Format {
@@ -28,7 +28,7 @@ enum Marks {
 
 /// How it is read.
 enum Reader {
-    Read(fn(&Document<'_>) -> Result<Found, InputError>),
+    Read(fn(&Document<'_>) -> Result<ToolResult, InputError>),
     /// It is known and not read: why, and what is instead.
     None {
         why: &'static str,
@@ -56,6 +56,14 @@ impl<'t> Document<'t> {
 
 use Marks::{Keys, Lines};
 
+const fn read_format(
+    title: &'static str,
+    marks: Marks,
+    reader: fn(&Document<'_>) -> Result<ToolResult, InputError>,
+) -> Format {
+    Format { title, marks, reader: Reader::Read(reader) }
+}
+
 const fn unread_format(title: &'static str, marks: Marks, why: &'static str, instead: &'static str) -> Format {
     Format { title, marks, reader: Reader::None { why, instead } }
 }
@@ -65,34 +73,14 @@ const NOT_READ: &str = "weir does not read that";
 
 /// All. The first that fits a JSON document counts.
 static FORMATS: &[Format] = &[
-    Format { title: "weir load --json", marks: Keys(&["window&thread_busy"]), reader: Reader::Read(json::weir) },
-    Format {
-        title: "wrk or wrk2, with --latency",
-        marks: Lines(&["Running … test @", "Thread Stats"]),
-        reader: Reader::Read(text::wrk),
-    },
-    Format {
-        title: "hey",
-        marks: Lines(&["Summary:|Total:", "Latency distribution:"]),
-        reader: Reader::Read(text::hey),
-    },
-    Format { title: "hey -o csv", marks: Lines(&["response-time,"]), reader: Reader::Read(csv::hey) },
-    Format {
-        title: "oha --output-format json",
-        marks: Keys(&["latencyPercentiles", "summary.requestsPerSec"]),
-        reader: Reader::Read(json::oha),
-    },
-    Format {
-        title: "vegeta report -type=json",
-        marks: Keys(&["latencies&status_codes"]),
-        reader: Reader::Read(json::vegeta),
-    },
+    read_format("weir load --json", Keys(&["window&thread_busy"]), readers::weir),
+    read_format("wrk or wrk2, with --latency", Lines(&["Running … test @", "Thread Stats"]), readers::wrk),
+    read_format("hey", Lines(&["Summary:|Total:", "Latency distribution:"]), readers::hey),
+    read_format("hey -o csv", Lines(&["response-time,"]), readers::hey_csv),
+    read_format("oha --output-format json", Keys(&["latencyPercentiles", "summary.requestsPerSec"]), readers::oha),
+    read_format("vegeta report -type=json", Keys(&["latencies&status_codes"]), readers::vegeta),
     unread_format("k6 --out json", Keys(&["metric&type&data"]), "a line for each sample", K6),
-    Format {
-        title: "k6 --summary-export or handleSummary",
-        marks: Keys(&["results.metrics", "metrics"]),
-        reader: Reader::Read(json::k6),
-    },
+    read_format("k6 --summary-export or handleSummary", Keys(&["results.metrics", "metrics"]), readers::k6),
     unread_format("weir load --find-max --json", Keys(&["probes"]), "a search, whose rate is not that of a load", WEIR),
     unread_format("oha's text", Lines(&["Summary:|Success rate:"]), "rounded", OHA),
     unread_format("oha --output-format csv", Lines(&["request-start,"]), "a row for each request", OHA),
@@ -137,7 +125,7 @@ struct Place {
 ///
 /// # Errors
 /// No result, several, or one that is damaged.
-pub fn read(source: &str, text: &str) -> Result<Found, InputError> {
+pub fn read(source: &str, text: &str) -> Result<ToolResult, InputError> {
     let mut places = texts(text);
     places.extend(documents(text, places.first()));
     places.sort_by_key(|place| place.start);
@@ -163,7 +151,7 @@ fn unknown(source: &str, text: &str) -> InputError {
         return InputError::of(source, "this is no result of a tool that weir knows", wanted());
     }
     match Deserializer::from_str(text).into_iter::<Value>().next() {
-        Some(Err(wrong)) => json::syntax_error(source, &wrong),
+        Some(Err(wrong)) => readers::syntax_error(source, &wrong),
         _ => InputError::of(source, "this JSON is no result of a tool that weir knows", wanted()),
     }
 }

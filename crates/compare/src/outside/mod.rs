@@ -6,10 +6,8 @@
 //! numbers.
 
 mod beside;
-mod csv;
 mod formats;
-mod json;
-mod text;
+mod readers;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -46,52 +44,55 @@ pub enum Tool {
     Oha,
 }
 
+/// For tools that send a request only when the last response on its connection came.
+const OMITS: &str = "sends a request only when the last answer on its connection came, so that its latencies have nothing of those \
+                     that a stall kept from being sent (coordinated omission)";
+
+/// The rule of most tools for a correct response.
+const STATUSES: &str = "takes every status of 200 to 399 for right, whatever the body is";
+
+/// Facts about a tool.
+struct ToolWords {
+    name: &'static str,
+    /// How it measures latency, where that is not as weir does; else empty.
+    latency: &'static str,
+    /// Its rule for a correct response, likewise.
+    right: &'static str,
+}
+
 impl Tool {
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
+    fn words(self) -> ToolWords {
+        let of = |name, latency, right| ToolWords { name, latency, right };
         match self {
-            Tool::Weir => "weir load",
-            Tool::Wrk => "wrk",
-            Tool::Wrk2 => "wrk2",
-            Tool::Hey => "hey",
-            Tool::K6 => "k6",
-            Tool::Vegeta => "vegeta",
-            Tool::Oha => "oha",
-        }
-    }
-
-    /// How it measures latency, where that is not as weir does.
-    fn latency(self) -> Option<&'static str> {
-        Some(match self {
-            Tool::Weir => return None,
-            Tool::Wrk | Tool::Hey => {
-                "sends a request only when the last answer on its connection came, so that its latencies have nothing of \
-                 those that a stall kept from being sent (coordinated omission)"
-            }
+            Tool::Weir => of("weir load", "", ""),
+            Tool::Wrk => of("wrk", OMITS, STATUSES),
+            Tool::Hey => of("hey", OMITS, STATUSES),
             Tool::Wrk2 => {
-                "counts latency from when a request was due, as weir does; its first ten seconds calibrate and are not \
-                 measured"
+                let latency = "counts latency from when a request was due, as weir does; its first ten seconds calibrate and are not \
+                               measured";
+                of("wrk2", latency, STATUSES)
             }
-            Tool::K6 => {
-                "counts latency from when a request was sent: what a virtual user waited before that is not in it"
-            }
-            Tool::Vegeta => "counts latency from when a worker began to send, at a rate that does not wait for answers",
-            Tool::Oha => {
-                "counts latency from when a request was sent, unless it was started with --latency-correction, which \
-                 its output does not tell"
-            }
-        })
-    }
-
-    /// What it takes for a right answer, where that is not as weir does.
-    fn right(self) -> Option<&'static str> {
-        match self {
-            Tool::Weir => None,
-            Tool::K6 => Some(
+            Tool::K6 => of(
+                "k6",
+                "counts latency from when a request was sent: what a virtual user waited before that is not in it",
                 "takes for right what http_req_failed says: a status of 200 to 399, unless the script says otherwise",
             ),
-            _ => Some("takes every status of 200 to 399 for right, whatever the body is"),
+            Tool::Vegeta => {
+                let latency =
+                    "counts latency from when a worker began to send, at a rate that does not wait for answers";
+                of("vegeta", latency, STATUSES)
+            }
+            Tool::Oha => {
+                let latency = "counts latency from when a request was sent, unless it was started with --latency-correction, which \
+                               its output does not tell";
+                of("oha", latency, STATUSES)
+            }
         }
+    }
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        self.words().name
     }
 }
 
@@ -168,22 +169,12 @@ fn wanted() -> String {
     format!("a result of one of: {}", readable().collect::<Vec<_>>().join("; "))
 }
 
-/// What a parser found in a text.
-#[derive(Debug)]
-struct Found {
-    tool: Tool,
-    window_s: Option<f64>,
-    requests: u64,
-    connections: Option<u64>,
-    offered: Option<f64>,
-    numbers: BTreeMap<Metric, f64>,
-    lacks: Vec<String>,
-}
-
-impl Found {
-    fn of(tool: Tool, requests: u64) -> Found {
-        let (window_s, connections, offered) = (None, None, None);
-        Found { tool, window_s, requests, connections, offered, numbers: BTreeMap::new(), lacks: Vec::new() }
+impl ToolResult {
+    /// A result without numbers yet.
+    fn of(tool: Tool, requests: u64) -> ToolResult {
+        let (file, window_s, connections, offered) = (PathBuf::new(), None, None, None);
+        let (numbers, lacks) = (BTreeMap::new(), Vec::new());
+        ToolResult { file, tool, window_s, requests, connections, offered, numbers, lacks }
     }
 
     /// Of so many requests a second so many in all had a right answer.
@@ -213,26 +204,13 @@ impl Found {
         if self.numbers.is_empty() {
             return Err(InputError::of(source, "nothing was measured: no request ended", wanted()));
         }
-        let name = self.tool.as_str();
-        let mut lacks: Vec<String> = [self.tool.latency(), self.tool.right()]
-            .into_iter()
-            .flatten()
-            .map(|how| format!("{name} {how}."))
-            .collect();
-        lacks.append(&mut self.lacks);
+        let ToolWords { name, latency, right } = self.tool.words();
+        let how = [latency, right].into_iter().filter(|how| !how.is_empty()).map(|how| format!("{name} {how}."));
+        self.lacks.splice(0..0, how);
         if !self.numbers.contains_key(&Metric::P99) {
-            lacks.push("It has no 99th percentile.".to_owned());
+            self.lacks.push("It has no 99th percentile.".to_owned());
         }
-        Ok(ToolResult {
-            file: PathBuf::from(source),
-            tool: self.tool,
-            window_s: self.window_s,
-            requests: self.requests,
-            connections: self.connections,
-            offered: self.offered,
-            numbers: self.numbers,
-            lacks,
-        })
+        Ok(ToolResult { file: PathBuf::from(source), ..self })
     }
 }
 

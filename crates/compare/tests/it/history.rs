@@ -125,7 +125,11 @@ fn a_product_that_stays_the_same_shows_the_machine() {
     }
     let options = Options { reference: "birch".to_owned(), ..only(&[Metric::Cpu, Metric::Rss]) };
     let found = runs.history(&options);
-    assert_eq!((found.claims.claims, &found.reference[..]), (2, "birch"), "nothing is claimed of the reference");
+    assert_eq!(
+        (found.claims.claims, &found.options.reference[..]),
+        (2, "birch"),
+        "nothing is claimed of the reference"
+    );
     let [cpu, memory] = [Metric::Cpu, Metric::Rss].map(|metric| series(&found, "alder", metric));
     assert!(cpu.divided && memory.divided && (17..=19).contains(&cpu.changes[0].at), "{:?}", cpu.changes);
     assert!(series(&found, "birch", Metric::Cpu).of_machine);
@@ -299,7 +303,7 @@ fn bad_input_is_refused() {
         Ok(found) => panic!("{}", found.answer),
     };
     let empty = tempfile::tempdir().expect("a folder");
-    assert!(refused(empty.path(), &Options::default()).contains("there is no run in this folder"));
+    assert!(refused(empty.path(), &Options::default()).contains("there is none in it"));
     assert!(refused(&empty.path().join("x"), &Options::default()).contains("there is no such folder"));
     let mut options = Options::default();
     options.selection.products = vec!["aldr".to_owned()];

@@ -1,21 +1,20 @@
-//! Draws a document's bar charts with this run's numbers. `charts` calls it. Bars begin at 0 even where the original's
-//! do not, because their lengths would otherwise mean nothing.
+//! Draws a document's bar charts with this run's numbers, and how far this run's numbers are from the published ones. Bars begin at 0 even
+//! where the original's do not, because their lengths would otherwise mean nothing.
 
 use std::collections::BTreeSet;
 
 use weir_model::suite::Entry;
-
-use super::{Counterpart, shade};
-use crate::context::Context;
-use crate::layout::fill;
-use crate::metrics::unit_size;
-use crate::run_cases::RunCase;
-use crate::variant::Variant;
 use weir_model::text::{grouped, short, unique};
 use weir_report::charts::axis::{Axis, Scale};
-use weir_report::charts::style;
-use weir_report::charts::{Arrangement, Bar, BarGroup, BarSeries, Bars, Chart, ChartKind};
+use weir_report::charts::{Arrangement, Bar, BarGroup, BarSeries, Bars, Chart, ChartKind, style};
 use weir_report::palette::lighter;
+
+use super::{Counterpart, shade};
+use crate::figures::Variant;
+use crate::layout::{fill, holds};
+use crate::numbers::unit_size;
+use crate::results::{self, Line, Measured};
+use crate::run_cases::{Context, RunCase};
 
 /// The share of white in the last of several bars of a product.
 const PALEST: f64 = 0.7;
@@ -31,12 +30,12 @@ struct Value<'a> {
     bar: Bar,
 }
 
-pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>) -> Option<Chart> {
-    let layout = counterpart.layout;
+pub(super) fn draw(counterpart: Counterpart<'_>) -> Option<Chart> {
+    let Counterpart { context, layout, .. } = counterpart;
     let cases = context.cases;
     let mut values: Vec<Value<'_>> = Vec::new();
-    for (case, entry) in context.document_order(layout.order, |case| layout.holds(case)) {
-        values.extend(layout.metrics.iter().filter_map(|metric| value(context, counterpart, case, entry, metric)));
+    for (case, entry) in context.document_order(layout.order, |case| holds(&layout.cases, case)) {
+        values.extend(layout.metrics.iter().filter_map(|metric| value(counterpart, case, entry, metric)));
     }
     let names = unique(values.iter().map(|value| value.series.clone()));
     let by_product = layout.bars.contains("{product}");
@@ -91,14 +90,8 @@ pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>) -> Optio
     })
 }
 
-fn value<'a>(
-    context: &Context<'_>,
-    counterpart: Counterpart<'_>,
-    case: &RunCase<'_>,
-    entry: &'a Entry,
-    metric: &str,
-) -> Option<Value<'a>> {
-    let cases = context.cases;
+fn value<'a>(counterpart: Counterpart<'_>, case: &RunCase<'_>, entry: &'a Entry, metric: &str) -> Option<Value<'a>> {
+    let (context, cases) = (counterpart.context, counterpart.context.cases);
     let estimate = cases.estimate(case, Variant::Whole, entry, metric)?;
     let unit = context.source.results(metric).next().map(|figure| figure.unit.as_str()).unwrap_or_default();
     let size = unit_size(unit).unwrap_or(1.0);
@@ -123,4 +116,83 @@ fn alt_text(value: &Value<'_>, series: usize) -> String {
 
 fn better(metrics: &[String]) -> &'static str {
     if metrics.iter().all(|metric| metric.starts_with("latency-")) { "Less is better." } else { "More is better." }
+}
+
+/// One chart of all results that compare. `None` where there are none.
+pub(crate) fn distances(context: &Context<'_>, lines: &[Line<'_>]) -> Option<Chart> {
+    let run = context.cases.run;
+    let compared = lines.iter().filter_map(|line| {
+        let measured = line.measured().filter(|measured| measured.closest)?;
+        Some((line, measured, measured.ratio?.value)).filter(|(.., ratio)| *ratio > 0.0)
+    });
+    let compared: Vec<(&Line<'_>, &Measured<'_>, f64)> = compared.collect();
+    let order = |product: &str| context.source.products.iter().position(|known| known.product == product);
+    let mut products = unique(compared.iter().map(|(line, ..)| line.figure.product.as_str()));
+    products.sort_by_key(|product| order(product));
+    let series = products.iter().map(|product| {
+        let entry = compared.iter().find(|(line, ..)| line.figure.product == *product).map(|(_, own, _)| own.entry);
+        let colour = entry.map(|entry| style(run, entry).colour).unwrap_or_default();
+        BarSeries { name: run.title_of(product).to_string(), colour }
+    });
+    let series: Vec<BarSeries> = series.collect();
+    let dot = |(line, measured, ratio): &(&Line<'_>, &Measured<'_>, f64)| {
+        let place = products.iter().position(|product| *product == line.figure.product).unwrap_or(0);
+        let figure = line.figure;
+        let of = [figure.metric.as_str(), &figure.case, &figure.variant].join(" ");
+        let text = format!(
+            "{} times: {}, {} {} there, {} here{}",
+            short(*ratio),
+            of.trim_end(),
+            short(figure.value),
+            figure.unit,
+            short(measured.value.value),
+            if measured.invalid { ", invalid" } else { "" }
+        );
+        Bar {
+            series: place,
+            value: *ratio,
+            interval: None,
+            colour: series[place].colour.clone(),
+            hollow: measured.invalid,
+            text,
+        }
+    };
+    let groups = results::by_group(context.source, compared.iter().map(|one| (one.0, one)));
+    let groups = groups.into_iter().map(|(group, all)| BarGroup {
+        label: group.to_string(),
+        // A rule below each.
+        baseline: true,
+        bars: all.into_iter().map(dot).collect(),
+    });
+    let groups: Vec<BarGroup> = groups.collect();
+    let within = |factor: f64| compared.iter().filter(|(.., r)| (1.0 / factor..=factor).contains(r)).count();
+    let (near, far) = (within(2.0), compared.len() - within(10.0));
+    let title = format!("How far this run is from {}", context.source.documents.first()?.title);
+    let subtitle = format!(
+        "Each dot is one published result: ours divided by theirs. Of {}, {near} are within a factor of 2 and {far} beyond one of 10.",
+        compared.len()
+    );
+    let mut notes = vec![
+        "At 1 both are the same; right of it ours is more, left of it less. Machines differ, so look at whether the dots of one \
+         product stand elsewhere than those of the others, more than at where all of them stand. Counts that grow with the number \
+         of requests are compared as shares of it. Results that are 0 on either side have no place on this axis."
+            .to_string(),
+    ];
+    if context.cases.profiles.len() > 1 {
+        notes.push("Of each product the profile that repeats the document most closely.".to_string());
+    }
+    notes.push(context.scaled.to_string());
+    (!compared.is_empty()).then(|| Chart {
+        name: "published-distances".to_string(),
+        alt: format!("{title}. {subtitle}"),
+        title,
+        subtitle,
+        notes,
+        kind: ChartKind::bars(
+            Axis { scale: Scale::Log, ..Axis::linear("This run / published", "") },
+            series,
+            groups,
+            Arrangement::Dots { rule: 1.0 },
+        ),
+    })
 }

@@ -1,16 +1,15 @@
-//! Draws the counterparts of a document's pictures: the same axes and series with this run's numbers. Which pictures a
-//! document has is data (`layout`). [`sections`](crate::sections) calls [`items`].
+//! Draws the counterparts of a document's pictures: the same axes and series with this run's numbers. Which pictures a document has is data
+//! (`layout`).
 
 mod bars;
-pub(crate) mod distances;
 mod lines;
-mod points;
 mod resources;
 
-use crate::context::Context;
+pub(crate) use bars::distances;
+
 use crate::figures::Picture;
 use crate::layout::{Draw, PictureLayout};
-use crate::run_cases::RunCases;
+use crate::run_cases::{Context, RunCases};
 use weir_report::charts::Chart;
 use weir_report::charts::axis::Scale;
 use weir_report::extra::Item;
@@ -20,6 +19,7 @@ use weir_report::summary::Summary;
 /// A layout and the picture that it describes.
 #[derive(Clone, Copy)]
 pub(super) struct Counterpart<'a> {
+    pub context: &'a Context<'a>,
     pub layout: &'a PictureLayout,
     /// `None` where the document has no picture and says that one can be drawn.
     pub picture: Option<&'a Picture>,
@@ -33,21 +33,21 @@ pub(crate) fn items(context: &Context<'_>, summary: &Summary, broken: &mut Vec<B
         let under = layout.load.as_ref().map(|load| RunCases::under(context.cases.run, summary, load));
         let context = Context { cases: under.as_ref().unwrap_or(context.cases), ..*context };
         let picture = context.source.pictures.iter().find(|picture| picture.picture == layout.picture);
-        drawn.extend(of_picture(&context, Counterpart { layout, picture }, broken));
+        drawn.extend(of_picture(Counterpart { context: &context, layout, picture }, broken));
     }
     drawn
 }
 
-fn of_picture(context: &Context<'_>, counterpart: Counterpart<'_>, broken: &mut Vec<Broken>) -> Vec<Item> {
+fn of_picture(counterpart: Counterpart<'_>, broken: &mut Vec<Broken>) -> Vec<Item> {
     match counterpart.layout.draw {
-        Draw::Bars => shown(bars::draw(context, counterpart)),
-        Draw::Percentiles => shown(lines::percentiles(context, counterpart, None, broken)),
+        Draw::Bars => shown(bars::draw(counterpart)),
+        Draw::Percentiles => shown(lines::percentiles(counterpart, None, broken)),
         Draw::ProductPercentiles => {
-            folded(counterpart.title(), lines::percentiles_of_each(context, counterpart, broken)).into_iter().collect()
+            folded(counterpart.title(), lines::percentiles_of_each(counterpart, broken)).into_iter().collect()
         }
-        Draw::Rounds => shown(lines::rounds(context, counterpart)),
-        Draw::Points => shown(points::draw(context, counterpart)),
-        Draw::Resources => resources::draw(context, counterpart, broken),
+        Draw::Rounds => shown(lines::rounds(counterpart)),
+        Draw::Points => shown(lines::points(counterpart)),
+        Draw::Resources => resources::draw(counterpart, broken),
     }
 }
 
@@ -99,10 +99,13 @@ impl Counterpart<'_> {
 
     /// The lower end of the original's axis, if the axis could begin at 0 and does not.
     pub fn cut_off(&self) -> Option<f64> {
-        let (from, _) = self.picture?.y_range.split_once(" to ")?;
-        let from: f64 = from.parse().ok()?;
-        (from > 0.0 && self.scale() == Scale::Linear).then_some(from)
+        self.picture.and_then(cut_off)
     }
+}
+
+fn cut_off(picture: &Picture) -> Option<f64> {
+    let (from, _) = picture.y_range.split_once(" to ")?;
+    from.parse().ok().filter(|from| *from > 0.0 && picture.y_scale != "log")
 }
 
 /// The share of white in one of several colours of a product: none in the first, `palest` in the last.
@@ -127,7 +130,7 @@ mod tests {
         let source = source("monolake").unwrap();
         let cut = source.layout.pictures.iter().filter(|layout| {
             let picture = source.pictures.iter().find(|picture| picture.picture == layout.picture);
-            Counterpart { layout, picture }.cut_off().is_some()
+            picture.and_then(cut_off).is_some()
         });
         assert_eq!(cut.count(), 3);
         assert_eq!(slug("../A b_c!"), "a-b-c");

@@ -1,14 +1,14 @@
-//! Draws a document's pictures of what a process used during the benchmark, for proxy, client and origin: CPU, memory, TCP connections
-//! and threads on one axis, and each on an axis of its own. `charts` calls it.
+//! Draws a document's pictures of what a process used during the benchmark, for proxy, client and origin: CPU, memory, TCP connections and
+//! threads on one axis, and each on an axis of its own.
 
 use weir_model::record::{ResourceSecond, Role};
 use weir_model::suite::Entry;
 
 use super::{Counterpart, folded, shown, slug};
-use crate::context::Context;
-use crate::run_cases::RunCase;
+use crate::layout::holds;
+use crate::run_cases::{Context, RunCase};
 use weir_report::charts::axis::{Axis, Scale};
-use weir_report::charts::{Chart, ChartKind, Dash, Line, Lines, Points, note_broken, placed};
+use weir_report::charts::{Chart, ChartKind, Line, Points, note_broken, placed};
 use weir_report::extra::Item;
 use weir_report::run::{BASELINE, Broken, Trial};
 use weir_report::series;
@@ -39,10 +39,14 @@ const MEASURES: [(&str, &str, &str); 4] = [
     ("Threads", "", "#cc79a7"),
 ];
 
+/// A measure of a row; `None` where it was not recorded.
+type Value<'v> = &'v dyn Fn(&ResourceSecond) -> Option<f64>;
+
 /// For each role of each product as the document configured it: one chart with everything, and one for each thing.
-pub(super) fn draw(context: &Context<'_>, counterpart: Counterpart<'_>, broken: &mut Vec<Broken>) -> Vec<Item> {
-    let (cases, layout) = (context.cases, counterpart.layout);
-    let all = context.document_order(layout.order, |case| layout.holds(case));
+pub(super) fn draw(counterpart: Counterpart<'_>, broken: &mut Vec<Broken>) -> Vec<Item> {
+    let Counterpart { context, layout, .. } = counterpart;
+    let cases = context.cases;
+    let all = context.document_order(layout.order, |case| holds(&layout.cases, case));
     let mut charts = Vec::new();
     let mut single = Vec::new();
     for measured in context.source.products.iter().filter(|measured| measured.product != BASELINE) {
@@ -110,53 +114,45 @@ struct Own<'a> {
     entry: &'a Entry,
     role: Role,
     course: &'a Course,
-    /// Whether the connections are the role's own, not the machine's.
-    own_sockets: bool,
     /// In the order of [`MEASURES`].
-    lines: [Line; 4],
+    lines: Vec<Line>,
 }
 
 impl<'a> Own<'a> {
     fn of(context: &'a Context<'a>, entry: &'a Entry, role: Role, course: &'a Course) -> Own<'a> {
         let environment = context.cases.run.environment.as_ref();
         let memory = environment.map(|environment| environment.memory_bytes as f64).filter(|bytes| *bytes > 0.0);
-        let (who, stretches) = (role.as_str(), &course.stretches);
-        let mut rows = stretches.iter().flat_map(|stretch| &stretch.rows);
-        let own_sockets = rows.any(|(_, row)| row.who == who && row.connections_open.is_some());
-        let mut lines = [
-            line(stretches, who, 0, &|row| Some((row.cpu_user? + row.cpu_system?) * 100.0)),
-            line(stretches, who, 1, &|row| Some(row.rss_bytes? as f64 / memory? * 100.0)),
-            if own_sockets {
-                line(stretches, who, 2, &|row| row.connections_open.map(|n| n as f64))
-            } else {
-                line(stretches, "host", 2, &|row| row.tcp_established.map(|n| n as f64))
-            },
-            line(stretches, who, 3, &|row| row.threads.map(|n| n as f64)),
+        let values: [Value<'_>; 4] = [
+            &|row| Some((row.cpu_user? + row.cpu_system?) * 100.0),
+            &|row| Some(row.rss_bytes? as f64 / memory? * 100.0),
+            &|row| row.connections_open.map(|n| n as f64),
+            &|row| row.threads.map(|n| n as f64),
         ];
-        // The machine's sockets are shown only beside a role's own lines.
-        if [0, 1, 3].iter().all(|place| lines[*place].pieces.is_empty()) {
-            lines[2].pieces.clear();
-        }
-        Own { context, entry, role, course, own_sockets, lines }
+        let lines = values.iter().zip(MEASURES).map(|(value, measure)| line(&course.stretches, role, measure, value));
+        Own { context, entry, role, course, lines: lines.collect() }
     }
 
     /// Everything on one axis, as the document has it.
     fn together(&self, counterpart: Counterpart<'_>) -> Chart {
-        let positive = |line: &Line| {
-            let above = |piece: &Points| piece.iter().copied().filter(|(_, value)| *value > 0.0).collect();
-            Line { pieces: line.pieces.iter().map(above).collect(), ..line.clone() }
-        };
-        let unit = |(_, unit, _): (&str, &str, &str)| if unit.is_empty() { String::new() } else { format!(", {unit}") };
-        let lines = self.lines.iter().zip(MEASURES).filter(|(line, _)| !line.pieces.is_empty());
-        let series =
-            lines.map(|(line, measure)| Line { name: line.name.clone() + &unit(measure), ..positive(line) }).collect();
+        let mut series: Vec<Line> = self.lines.iter().filter(|line| !line.pieces.is_empty()).cloned().collect();
+        for line in &mut series {
+            let unit = MEASURES.iter().find(|(name, ..)| *name == line.name).map_or("", |(_, unit, _)| unit);
+            line.name.push_str(if unit.is_empty() { "" } else { ", " });
+            line.name.push_str(unit);
+            line.pieces.iter_mut().for_each(|piece| piece.retain(|(_, value)| *value > 0.0));
+        }
+        let how =
+            "CPU in per cent of a core, memory (resident) of the machine's; values of 0 have no place on this axis.";
         Chart {
             name: self.name(&counterpart.name()),
             title: format!("Performance metrics of process {}", self.process()),
             subtitle: counterpart.subtitle("The original has a linear axis, on which only the connections are seen."),
             alt: format!("CPU, memory, TCP connections and threads of the {} over time.", self.role.as_str()),
-            notes: self.notes(&["CPU in per cent of a core, memory (resident) of the machine's; values of 0 have no place on this axis.", self.sockets()]),
-            kind: self.over_time(Axis { scale: Scale::Log, ..Axis::linear("CPU and memory in %, connections, threads", "") }, series),
+            notes: self.notes(&[how, sockets(self.role)]),
+            kind: self.over_time(
+                Axis { scale: Scale::Log, ..Axis::linear("CPU and memory in %, connections, threads", "") },
+                series,
+            ),
         }
     }
 
@@ -166,24 +162,23 @@ impl<'a> Own<'a> {
         let how = match place {
             0 => "In per cent of a core.",
             1 => "Resident, in per cent of the machine's.",
-            2 => self.sockets(),
+            2 => sockets(self.role),
             _ => "All processes of the role together.",
         };
-        let line = self.lines[place].clone();
-        let series = if line.pieces.is_empty() { Vec::new() } else { vec![line] };
+        let series = Some(self.lines[place].clone()).filter(|line| !line.pieces.is_empty());
         Chart {
             name: self.name(&format!("{}-{}", counterpart.name(), slug(what))),
             title: format!("{what} of process {}", self.process()),
             subtitle: String::new(),
             alt: format!("{what} of the {} over time.", self.role.as_str()),
             notes: self.notes(&[how]),
-            kind: self.over_time(Axis::linear(what, unit), series),
+            kind: self.over_time(Axis::linear(what, unit), series.into_iter().collect()),
         }
     }
 
     fn over_time(&self, y: Axis, series: Vec<Line>) -> ChartKind {
         let rules = self.course.stretches.iter().map(|stretch| (stretch.start, stretch.case.clone())).collect();
-        ChartKind::Lines(Lines { x: Axis::time(), y, series, rules })
+        ChartKind::lines(Axis::time(), y, series, rules)
     }
 
     fn name(&self, stem: &str) -> String {
@@ -199,31 +194,19 @@ impl<'a> Own<'a> {
     }
 
     fn notes(&self, own: &[&str]) -> Vec<String> {
-        let windows = match self.course.kept {
-            true => {
-                "The measured windows of one start of product and origin, which were kept from case to case, as they came: what lies \
-                 between them, the warm-up too, is not drawn."
-            }
-            false => {
-                "The measured windows of the first block's cases, joined end to end; the product was started for each."
-            }
+        let windows = if self.course.kept {
+            "The measured windows of one start of product and origin, which were kept from case to case, as they came: what lies \
+             between them, the warm-up too, is not drawn."
+        } else {
+            "The measured windows of the first block's cases, joined end to end; the product was started for each."
         };
         [windows].iter().chain(own).map(|text| (*text).to_string()).chain([self.context.scaled.to_string()]).collect()
-    }
-
-    /// How the connections drawn were counted.
-    fn sockets(&self) -> &'static str {
-        sockets(self.role, self.own_sockets)
     }
 }
 
 /// How the connections drawn were counted.
-fn sockets(role: Role, own: bool) -> &'static str {
+fn sockets(role: Role) -> &'static str {
     match role {
-        _ if !own => {
-            "TCP connections are the machine's, all roles together, both ends of each, as the kernel counts them: this run did \
-             not record the role's own."
-        }
         Role::Client => {
             "TCP connections are the client's own, as its threads count what they open and close, at each second's end."
         }
@@ -237,13 +220,13 @@ fn sockets(role: Role, own: bool) -> &'static str {
     }
 }
 
-/// What `who` used of a thing of [`MEASURES`], as a line with a piece for each case.
-fn line(stretches: &[Stretch], who: &str, place: usize, value: &dyn Fn(&ResourceSecond) -> Option<f64>) -> Line {
-    let piece = |stretch: &Stretch| -> Points {
-        let own = stretch.rows.iter().filter(|(_, row)| row.who == who);
-        own.filter_map(|(at, row)| Some((stretch.start + at, value(row)?))).collect()
-    };
-    let (name, _, colour) = MEASURES[place];
-    let pieces = stretches.iter().map(piece).filter(|piece| !piece.is_empty()).collect();
-    Line { name: name.to_string(), part: String::new(), colour: colour.to_string(), dash: Dash::Solid, pieces }
+/// A role's use of a thing of [`MEASURES`], as a line with a piece for each case.
+fn line(stretches: &[Stretch], role: Role, (name, _, colour): (&str, &str, &str), value: Value<'_>) -> Line {
+    let mut pieces: Vec<Points> = Vec::new();
+    for stretch in stretches {
+        let own = stretch.rows.iter().filter(|(_, row)| row.who == role.as_str());
+        pieces.push(own.filter_map(|(at, row)| Some((stretch.start + at, value(row)?))).collect());
+    }
+    pieces.retain(|piece| !piece.is_empty());
+    Line { name: name.to_string(), colour: colour.to_string(), pieces, ..Line::default() }
 }

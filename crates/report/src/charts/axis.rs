@@ -1,5 +1,4 @@
-//! Places values on an axis and picks readable ticks. `draw` uses it, and the chart builders of this crate and of
-//! `weir-published` describe axes with it. It knows numbers, but no pixels and no products.
+//! Places values on an axis and picks readable ticks. It knows numbers, but no pixels and no products.
 
 use weir_model::metric::Metric;
 use weir_model::text::{Unit, significant};
@@ -148,19 +147,13 @@ impl Span {
     /// Ticks inside the span.
     pub fn ticks(&self) -> Vec<Tick> {
         let values: Vec<f64> = match self.scale {
-            Scale::Linear => {
-                let step = nice_step(self.high / 7.0);
-                (0..=((self.high / step + 1e-9) as usize)).map(|i| i as f64 * step).collect()
-            }
-            Scale::Fitted => {
-                let step = nice_step((self.high - self.low) / 7.0);
+            Scale::Linear | Scale::Fitted => {
+                let step = step_above(((self.high - self.low) / 7.0).max(1e-12));
                 let (first, last) = ((self.low / step - 1e-9).ceil() as i64, (self.high / step + 1e-9).floor() as i64);
                 (first..=last).map(|i| i as f64 * step).collect()
             }
             Scale::Log => self.log_ticks(),
-            Scale::Percentile => {
-                return percentile_ticks(self.high);
-            }
+            Scale::Percentile => return percentile_ticks(self.high),
         };
         values.into_iter().map(|value| Tick { value, text: tick_text(value) }).collect()
     }
@@ -191,11 +184,6 @@ fn percentile_ticks(high: f64) -> Vec<Tick> {
 pub(super) fn tick_text(value: f64) -> String {
     let text = significant(value, 6);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
-}
-
-/// 1, 2 or 5 times a power of ten, at least `least`.
-fn nice_step(least: f64) -> f64 {
-    step_above(least.max(1e-12))
 }
 
 const STEPS: [f64; 3] = [1.0, 2.0, 5.0];

@@ -1,4 +1,4 @@
-//! Writes the numbers of a chart as CSV, for users who want to draw it with another tool. Called by `make`.
+//! Writes the numbers of a chart as CSV, for users who want to draw it with another tool.
 
 use weir_model::text::csv_cell;
 
@@ -37,7 +37,7 @@ fn rows(kind: &ChartKind) -> (Vec<String>, Vec<Vec<String>>) {
             });
             (header.into(), rows.collect())
         }
-        ChartKind::Lines(lines) => {
+        ChartKind::Lines(lines) if lines.series.iter().all(|line| line.points.is_empty()) => {
             let header = ["series", "part", &lines.x.title(), &lines.y.title()].map(str::to_string);
             let rows = lines.series.iter().flat_map(|line| {
                 let points = line.pieces.iter().flatten();
@@ -45,7 +45,7 @@ fn rows(kind: &ChartKind) -> (Vec<String>, Vec<Vec<String>>) {
             });
             (header.into(), rows.collect())
         }
-        ChartKind::Curves(curves) => {
+        ChartKind::Lines(curves) => {
             let header = ["series", &curves.x.title(), &curves.y.title(), "low", "high", "knee"].map(str::to_string);
             let rows = curves.series.iter().chain(&curves.csv_only).flat_map(|curve| {
                 curve.points.iter().enumerate().map(|(place, point)| {

@@ -30,8 +30,18 @@ pub enum ChartKind {
     Bars(Bars),
     /// Lines over an axis.
     Lines(Lines),
-    /// Measured points with their intervals, joined.
-    Curves(Curves),
+}
+
+impl ChartKind {
+    /// Groups of bars.
+    pub fn bars(value: Axis, series: Vec<BarSeries>, groups: Vec<BarGroup>, arrangement: Arrangement) -> ChartKind {
+        ChartKind::Bars(Bars { value, series, groups, arrangement })
+    }
+
+    /// Lines over two axes, with vertical rules.
+    pub fn lines(x: Axis, y: Axis, series: Vec<Line>, rules: Vec<(f64, String)>) -> ChartKind {
+        ChartKind::Lines(Lines { x, y, series, rules, csv_only: Vec::new(), ideal: None })
+    }
 }
 
 /// Groups of horizontal bars, from top to bottom.
@@ -109,10 +119,14 @@ pub struct Lines {
     pub series: Vec<Line>,
     /// Vertical rules with a label to their right, such as where a block begins.
     pub rules: Vec<(f64, String)>,
+    /// Lines that are only in the CSV: if they were drawn, the others would look flat.
+    pub csv_only: Vec<Line>,
+    /// The name of the diagonal on which the measured value equals the offered one; `None` draws no diagonal.
+    pub ideal: Option<String>,
 }
 
-/// One line.
-#[derive(Debug, Clone, PartialEq)]
+/// One line: pieces without marks, or measured points, joined and marked.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Line {
     /// As in the legend. Lines of one name share an entry of the legend and a toggle.
     pub name: String,
@@ -124,40 +138,14 @@ pub struct Line {
     pub dash: Dash,
     /// Pieces with gaps between them.
     pub pieces: Vec<Points>,
+    /// Measured points with their intervals, from left to right.
+    pub points: Vec<CurvePoint>,
+    /// The measured point at which the line bends, by its place.
+    pub knee: Option<usize>,
 }
 
 /// A piece of a line without gaps: (x, y) in the axes' units.
 pub type Points = Vec<(f64, f64)>;
-
-/// Measured points with their intervals, joined by lines.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Curves {
-    /// Horizontal.
-    pub x: Axis,
-    /// Vertical.
-    pub y: Axis,
-    /// What is drawn, later ones on top.
-    pub series: Vec<Curve>,
-    /// Curves that are only in the CSV: if they were drawn, the other curves would look flat.
-    pub csv_only: Vec<Curve>,
-    /// The name of the diagonal on which the measured value equals the offered one; `None` draws no diagonal.
-    pub ideal: Option<String>,
-}
-
-/// One curve.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Curve {
-    /// As in the legend.
-    pub name: String,
-    /// `#rrggbb`.
-    pub colour: String,
-    /// How its line is drawn.
-    pub dash: Dash,
-    /// From left to right.
-    pub points: Vec<CurvePoint>,
-    /// The point at which it bends, by its place.
-    pub knee: Option<usize>,
-}
 
 /// A measured point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -195,9 +183,10 @@ impl From<(&str, &str)> for BarSeries {
 }
 
 /// How a line is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Dash {
     /// Without gaps.
+    #[default]
     Solid,
     /// Long dashes.
     Dashed,
@@ -255,8 +244,9 @@ impl Chart {
     pub fn is_empty(&self) -> bool {
         match &self.kind {
             ChartKind::Bars(bars) => bars.groups.iter().all(|group| group.bars.is_empty()),
-            ChartKind::Lines(lines) => lines.series.iter().all(|line| line.pieces.iter().all(Vec::is_empty)),
-            ChartKind::Curves(curves) => curves.series.iter().all(|curve| curve.points.is_empty()),
+            ChartKind::Lines(lines) => {
+                lines.series.iter().all(|line| line.points.is_empty() && line.pieces.iter().all(Vec::is_empty))
+            }
         }
     }
 
@@ -266,7 +256,6 @@ impl Chart {
             ChartKind::Bars(bars) if bars.series.len() < 2 => Vec::new(),
             ChartKind::Bars(bars) => bars.series.iter().map(|s| (s.name.as_str(), s.colour.as_str())).collect(),
             ChartKind::Lines(lines) => lines.names().into_iter().map(|line| (&*line.name, &*line.colour)).collect(),
-            ChartKind::Curves(curves) => curves.series.iter().map(|c| (c.name.as_str(), c.colour.as_str())).collect(),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Charts as plain data ([`Chart`]), drawn as SVG ([`draw`]) and PNG, with their numbers as CSV. `make` and `page` use
-//! them, and `weir-published` adds charts of its own. `section` decides which charts a report has.
+//! Charts as plain data ([`Chart`]), drawn as SVG ([`draw`]) and PNG, with their numbers as CSV. `section` decides which charts a report
+//! has.
 
 pub mod axis;
 pub mod csv;

@@ -1,5 +1,4 @@
 //! Rasterises the SVG of a chart with an embedded font, so that it looks the same on a machine without fonts.
-//! Called by `make`.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,5 +1,4 @@
-//! Prints a result as ApacheBench does, in whole milliseconds. Called by `weir load --format ab`.
-//! weir does not read the name of the server, so that field stays empty.
+//! Prints a result as ApacheBench does, in whole milliseconds. The name of the server stays empty: weir does not read it.
 
 use std::collections::BTreeMap;
 
@@ -16,30 +15,13 @@ struct Ab<'a> {
     spec: &'a LoadSpec,
     host: &'a str,
     port: &'a str,
-    /// Failed requests by ab's kinds.
-    connect: u64,
-    receive: u64,
-    length: u64,
-    exceptions: u64,
 }
 
 /// Prints the output of ab, with the request itself, such as the host and the path.
 pub fn ab(account: Account<'_>, spec: &LoadSpec) -> String {
     let authority = spec.targets.first().map(|target| target.authority.as_str()).unwrap_or_default();
     let (host, port) = host_and_port(authority, spec.tls.is_some());
-    let connect = account.sum(ErrorKind::is_connect);
-    let ab = Ab {
-        account,
-        result: account.result,
-        spec,
-        host,
-        port,
-        connect,
-        receive: account.unanswered() - connect,
-        length: account.sum(|kind| kind == ErrorKind::WrongBody),
-        exceptions: account.sum(|kind| kind == ErrorKind::WrongHeader),
-    };
-    format!("{ab}\n")
+    format!("{}\n", Ab { account, result: account.result, spec, host, port })
 }
 
 impl Ab<'_> {

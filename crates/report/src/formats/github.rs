@@ -1,6 +1,5 @@
-//! Writes numbers as `github-action-benchmark` reads them: its tools `customBiggerIsBetter` and `customSmallerIsBetter` each take
-//! a list of names, values and units, so that a load or a run has one file of either kind. Called by `weir load --format` and
-//! `weir report --format`.
+//! Writes numbers as `github-action-benchmark` reads them: its tools `customBiggerIsBetter` and `customSmallerIsBetter` each take a list of
+//! names, values and units, so that a load or a run has one file of either kind.
 
 use serde::Serialize;
 use weir_model::metric::{Metric, Quantity};

@@ -1,6 +1,5 @@
-//! Prints a result as hey does. Called by `weir load --format hey` and by `weir-published`. The histogram has eleven
-//! marks, from the fastest to the slowest request. Name lookup and the writing of a request are 0: weir resolves names
-//! before it starts, and does not time the writing.
+//! Prints a result as hey does. The histogram has eleven marks, from the fastest to the slowest request. Name lookup and the writing of a
+//! request are 0: weir resolves names before it starts, and does not time the writing.
 
 use askama::Template;
 use weir_model::load::{ErrorKind, LoadResult};

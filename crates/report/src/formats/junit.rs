@@ -1,12 +1,11 @@
-//! Writes the checks of a load or a run as a JUnit XML file, which CI systems show as test cases. Called by `weir load --format
-//! junit` and `weir report --format junit`. A condition that holds is a failure; what could not be judged, and a trial that could
-//! not be carried out, is an error.
+//! Writes the checks of a load or a run as a JUnit XML file, which CI systems show as test cases. A condition that holds is a failure; what
+//! could not be judged, and a trial that could not be carried out, is an error.
 
 use askama::Template;
 use weir_model::condition::Condition;
 
-use super::{Account, vegeta};
-use crate::summary::{Row, Summary};
+use super::{Account, json};
+use crate::summary::{Cause, Row, Summary};
 
 /// One test case.
 struct Case {
@@ -70,7 +69,7 @@ pub fn junit(account: Account<'_>, fail_if: &[Condition]) -> String {
         };
         case(format!("not {condition}"), outcome)
     }));
-    let timestamp = vegeta::rfc3339(result.window_start_ms as f64);
+    let timestamp = json::rfc3339(result.window_start_ms as f64);
     draw(&Junit { suite: account.title, seconds: result.window_s, timestamp, cases })
 }
 
@@ -83,7 +82,7 @@ pub fn junit_of_run(summary: &Summary) -> String {
             class: class.clone(),
             name: row.label.clone(),
             outcome: outcome(row),
-            output: row.remarks.join("\n"),
+            output: row.causes.iter().map(Cause::to_string).collect::<Vec<_>>().join("\n"),
         })
     });
     draw(&Junit { suite: &summary.suite, seconds: 0.0, timestamp: String::new(), cases: sections.collect() })

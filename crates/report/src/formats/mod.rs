@@ -8,13 +8,9 @@ mod ab;
 mod github;
 mod hey;
 pub mod hgrm;
+mod json;
 mod junit;
-mod junoload;
-mod k6;
-mod memtier;
-mod operations;
-mod units;
-mod vegeta;
+mod keyvalue;
 mod wrk;
 
 use hdrhistogram::Histogram;
@@ -23,11 +19,9 @@ use weir_model::load::{ErrorKind, LoadResult};
 pub use ab::ab;
 pub use github::{Better, github, github_of_run};
 pub use hey::hey;
+pub use json::{k6, vegeta};
 pub use junit::{junit, junit_of_run};
-pub use junoload::junoload;
-pub use k6::k6;
-pub use memtier::memtier;
-pub use vegeta::vegeta;
+pub use keyvalue::{junoload, memtier};
 pub use wrk::{ThreadRates, thread_rates, wrk, wrk2};
 
 /// What came of a load, and how its times were distributed.
@@ -71,6 +65,11 @@ impl Account<'_> {
     /// Requests of the window that failed in those ways.
     fn sum(&self, wanted: impl Fn(ErrorKind) -> bool) -> u64 {
         self.result.window.errors.iter().filter(|(kind, _)| wanted(**kind)).map(|(_, n)| n).sum()
+    }
+
+    /// Requests of the window that failed in that way.
+    fn errors_of(&self, kind: ErrorKind) -> u64 {
+        self.sum(|other| other == kind)
     }
 
     /// Answers of any kind.

@@ -1,16 +1,19 @@
-//! The feed of a site (Atom, RFC 4287): its newest runs, what each answers, and what changed since the run before it of the same suite on
-//! the same machine. Times are those of the runs, so that the same runs give the same feed.
+//! What a site has for programs: the feed of its newest runs (Atom, RFC 4287), and `site.json`, the list of its runs. Times are those of
+//! the runs, so that the same runs give the same files.
 
+use std::fs;
 use std::path::Path;
 
 use askama::Template;
+use serde_json::{Value, json};
+use weir_model::regular;
 use weir_model::text::list;
 
 use super::SiteOptions;
 use super::recorded::Recorded;
 use crate::error::ReportError;
-use crate::links::FEED_FILE;
 use crate::make::write as write_file;
+use crate::page::FEED_FILE;
 use crate::tables::one_line;
 
 /// Runs in the feed.
@@ -39,7 +42,7 @@ struct Entry {
 ///
 /// # Errors
 /// When the file cannot be written or drawn.
-pub(super) fn write(runs: &[Recorded], site: &Path, options: &SiteOptions<'_>) -> Result<(), ReportError> {
+pub(super) fn write_feed(runs: &[Recorded], site: &Path, options: &SiteOptions<'_>) -> Result<(), ReportError> {
     let url = options.url.as_str();
     let dated = runs.iter().enumerate().filter(|(_, run)| !run.started().is_empty());
     let entries: Vec<Entry> = dated.take(MOST).map(|(nth, run)| entry(run, &runs[nth + 1..], url)).collect();
@@ -103,4 +106,53 @@ fn leaders(section: &crate::summary::Section) -> Vec<&str> {
     let mut names: Vec<&str> = first.map(|row| row.label.as_str()).collect();
     names.sort_unstable();
     names
+}
+
+const LIST_FILE: &str = "site.json";
+
+/// The value of `made_by` in the list of runs, which marks a folder as a site.
+const MADE_BY: &str = "weir site";
+
+/// Everything that a site has in its folder.
+const OWN: [&str; 7] = ["assets", "feed.xml", "index.html", "products", "runs", LIST_FILE, "suites"];
+
+/// Fails unless the folder is new, empty, or a site with nothing else in it.
+pub(super) fn may_replace(folder: &Path) -> Result<(), ReportError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(ReportError::io(folder, "read", error)),
+    };
+    let mut names: Vec<String> =
+        entries.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    let marker =
+        regular::read(&folder.join(LIST_FILE)).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    if !names.is_empty() && marker.is_none_or(|marker| marker["made_by"] != MADE_BY) {
+        return Err(ReportError::Occupied { path: folder.to_path_buf(), what: "site" });
+    }
+    match names.iter().find(|name| !OWN.contains(&name.as_str())) {
+        Some(other) => Err(ReportError::Foreign { path: folder.join(other) }),
+        None => Ok(()),
+    }
+}
+
+/// Writes the file.
+pub(super) fn write_list(runs: &[Recorded], site: &Path) -> Result<(), ReportError> {
+    let of_run = |run: &Recorded| {
+        json!({
+            "id": run.id,
+            "run": run.run.name,
+            "suite": run.summary.suite,
+            "machine": run.machine,
+            "started": run.started(),
+            "whole": run.whole,
+            "page": run.page(),
+            "answer": run.summary.answer,
+        })
+    };
+    let runs: Vec<Value> = runs.iter().map(of_run).collect();
+    let list = json!({ "made_by": MADE_BY, "schema": 1, "weir": env!("CARGO_PKG_VERSION"), "runs": runs });
+    let text = serde_json::to_vec_pretty(&list).map_err(ReportError::draw(LIST_FILE))?;
+    write_file(&site.join(LIST_FILE), &text)
 }

@@ -7,10 +7,7 @@
 //! nothing: who comes first in a question is what the run's own summary says.
 
 mod feed;
-mod index;
-mod marker;
 mod products;
-mod question;
 mod recorded;
 mod run_page;
 mod suites;
@@ -24,12 +21,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::error::ReportError;
-use crate::extra::{Extra, ExtraSection, Item};
-use crate::links::{self, ChartFiles, Links};
+use crate::extra::Extra;
 use crate::make::{folder_beside, replace, write};
-use crate::page::{SCRIPT, STYLE};
+use crate::page::{self, SCRIPT, STYLE};
 use crate::run::Run;
-use crate::sections_page::Sheet;
 use crate::summary::Summary;
 use crate::tables::Table;
 use recorded::Recorded;
@@ -89,8 +84,8 @@ const SHOWN: usize = 50;
 /// When a folder has no run, or one that was given by name cannot be read; when `folder` holds something else; when it cannot be
 /// written, or drawing fails (a defect of weir). An older site then stays as it was.
 pub fn site(given: &[PathBuf], folder: &Path, options: &SiteOptions<'_>) -> Result<Site, ReportError> {
-    marker::may_replace(folder)?;
-    let (runs, skipped) = recorded::read(recorded::find(given)?, options.whole)?;
+    feed::may_replace(folder)?;
+    let (runs, skipped) = recorded::read(given, options.whole)?;
     let Some(first) = given.first().filter(|_| runs.is_empty()) else {
         return write_site(&runs, skipped, folder, options);
     };
@@ -104,21 +99,21 @@ fn write_site(
     folder: &Path,
     options: &SiteOptions<'_>,
 ) -> Result<Site, ReportError> {
-    let questions = question::all(runs);
+    let questions = recorded::all(runs);
     let products = products::all(&questions);
     let suites = suites::all(runs);
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(|error| ReportError::io(parent, "make", error))?;
     let new = folder_beside(parent)?;
     let to = new.path();
-    write(&to.join(links::STYLE_FILE), STYLE.as_bytes())?;
-    write(&to.join(links::SCRIPT_FILE), SCRIPT.as_bytes())?;
+    write(&to.join(page::STYLE_FILE), STYLE.as_bytes())?;
+    write(&to.join(page::SCRIPT_FILE), SCRIPT.as_bytes())?;
     runs.par_iter().try_for_each(|run| run_page::write(run, to, options))?;
     products.par_iter().try_for_each(|product| products::write(product, to))?;
-    suites.par_iter().try_for_each(|suite| suites::write(suite, to, options))?;
-    index::write(runs, &questions, &products, &suites, to)?;
-    feed::write(runs, to, options)?;
-    marker::write(runs, to)?;
+    suites.par_iter().try_for_each(|suite| suites::write_suite(suite, to, options))?;
+    suites::write_overview(runs, &questions, &products, &suites, to)?;
+    feed::write_feed(runs, to, options)?;
+    feed::write_list(runs, to)?;
     let (files, bytes) = weigh(to).map_err(|error| ReportError::io(to, "read", error))?;
     replace(parent, new, folder)?;
     Ok(Site {
@@ -148,52 +143,6 @@ fn weigh(folder: &Path) -> std::io::Result<(usize, u64)> {
     Ok(sum)
 }
 
-/// A page of the site, below the overview.
-struct Page<'a> {
-    /// Its address from the site's folder, such as `products/nginx.html`.
-    address: &'a str,
-    /// The way back from it to the site's folder.
-    root: &'static str,
-    /// The folder of its files, from the folder that it is in; empty: that folder itself.
-    files: &'a str,
-    /// The files of its charts.
-    charts: ChartFiles,
-    brand: &'a str,
-    heading: &'a str,
-    question: &'a str,
-    answer: &'a str,
-    words: Vec<String>,
-    sections: Vec<ExtraSection>,
-    repeat: Vec<(String, String)>,
-    /// Pages above it, besides the overview.
-    above: Vec<(String, String)>,
-}
-
-impl Page<'_> {
-    /// Writes the page with the files of its charts and texts.
-    fn write(&self, site: &Path) -> Result<(), ReportError> {
-        let path = site.join(self.address);
-        let files = if self.files.is_empty() { String::new() } else { format!("{}/", self.files) };
-        let sheet = Sheet {
-            links: &Links { root: Some(self.root), files, charts: self.charts, above: above(&self.above) },
-            brand: self.brand,
-            title: self.heading,
-            heading: self.heading,
-            question: self.question,
-            answer: self.answer,
-            words: &self.words,
-            sections: &self.sections,
-            repeat: &self.repeat,
-        };
-        sheet.write(&path).map(drop)
-    }
-}
-
-/// The overview, and what is between it and a page.
-fn above(between: &[(String, String)]) -> Vec<(String, String)> {
-    [("index.html".to_owned(), "weir".to_owned())].into_iter().chain(between.iter().cloned()).collect()
-}
-
 /// A table of the first [`SHOWN`] of some rows, which says so.
 fn shortened(mut table: Table, rest: &str) -> Table {
     let all = table.rows.len();
@@ -220,9 +169,4 @@ fn untaken(wanted: String, taken: &mut BTreeSet<String>) -> String {
     let name = std::iter::once(wanted.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(wanted);
     taken.insert(name.clone());
     name
-}
-
-/// A section of a page.
-fn section(id: &str, heading: &str, items: Vec<Item>) -> ExtraSection {
-    ExtraSection { id: id.to_owned(), heading: heading.to_owned(), items }
 }

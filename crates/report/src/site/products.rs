@@ -8,23 +8,19 @@ use weir_model::suite::Entry;
 use weir_model::text::{Unit, counted, csv_cell, grouped};
 use weir_stats::Estimate;
 
-use super::question::{Answer, Question};
-use super::recorded::Recorded;
-use super::{Page, SHOWN, safe, section, shortened, untaken};
+use super::recorded::{Answer, Question, Recorded};
+use super::{SHOWN, safe, shortened, untaken};
 use crate::charts::axis::Axis;
-use crate::charts::{Chart, ChartKind, Curve, CurvePoint, Curves};
+use crate::charts::{Chart, ChartKind, CurvePoint, Line};
 use crate::error::{DrawError, ReportError};
-use crate::extra::Item;
-use crate::links::ChartFiles;
+use crate::extra::{ExtraSection, Item};
+use crate::page::{ChartFiles, Links, SectionsPage};
 use crate::palette::style;
 use crate::summary::Row;
-use crate::tables::{Cell, Column, RowKind, Table, TableOf, estimate_cell, rank_words, usage_cell};
+use crate::tables::{Cell, Column, RowKind, Table, TableOf, metric_cell, rank_words, row_kind, short_hash};
 
 /// The way from a product's page to the site's folder.
 const ROOT: &str = "../";
-
-/// Digits shown of a program's SHA-256.
-const HASH_SHOWN: usize = 12;
 
 /// A product in all runs.
 pub(super) struct Product<'a> {
@@ -95,7 +91,7 @@ fn version_in<'a>(run: &'a Recorded, product: &str) -> Option<&'a str> {
 /// # Errors
 /// When a file cannot be written or drawn.
 pub(super) fn write(product: &Product<'_>, site: &Path) -> Result<(), ReportError> {
-    let mut sections = vec![section("versions", "Versions", vec![Item::Table(versions(product))])];
+    let mut sections = vec![ExtraSection::new("versions", "Versions", vec![Item::Table(versions(product))])];
     let mut taken = BTreeSet::from(["versions".to_owned()]);
     for (question, stood) in &product.asked {
         let Some(newest) = question.answers.first() else { continue };
@@ -103,26 +99,20 @@ pub(super) fn write(product: &Product<'_>, site: &Path) -> Result<(), ReportErro
         let all = table(&id, question, stood);
         let file = format!("{id}.csv");
         let rows = all.rows.len();
-        let mut items: Vec<Item> =
-            chart(&id, question, stood).map(|chart| Item::Chart(Box::new(chart))).into_iter().collect();
+        let mut items: Vec<Item> = chart(&id, question, stood).map(Item::from).into_iter().collect();
         items.push(if rows > SHOWN {
             let csv = csv(stood).map_err(ReportError::draw(&file))?;
             Item::Listed { table: shortened(all, &format!("{file} has all")), csv, file }
         } else {
             Item::Table(all)
         });
-        sections.push(section(&id, &question.words, items));
+        sections.push(ExtraSection::new(&id, &question.words, items));
     }
     let runs = counted(product.runs.len() as u64, "run");
-    let page = Page {
-        address: &product.address(),
-        root: ROOT,
-        files: &product.name,
-        charts: ChartFiles::Pictures,
+    let page = SectionsPage {
+        links: Links::of_site(ROOT, &product.name, ChartFiles::Pictures, None),
         brand: &product.title,
         heading: &product.title,
-        question: "",
-        answer: "",
         words: vec![format!(
             "{} in {runs}. Its numbers on two machines compare the machines; its ranks are among the products of each run.",
             product.title
@@ -132,9 +122,9 @@ pub(super) fn write(product: &Product<'_>, site: &Path) -> Result<(), ReportErro
             "Each run's page, behind its date, has the run.toml that repeats it:".to_owned(),
             "weir run run.toml".to_owned(),
         )],
-        above: Vec::new(),
+        ..SectionsPage::default()
     };
-    page.write(site)
+    page.write(&site.join(product.address())).map(drop)
 }
 
 /// A version that was run, and in which runs.
@@ -156,7 +146,7 @@ fn versions(product: &Product<'_>) -> Table {
     table.add(Column::text("Version"), |row| row.version.to_owned());
     table.add(Column::text("SHA-256"), |row| match row.sha256 {
         "" => Cell::none(),
-        hash => Cell::from(hash.chars().take(HASH_SHOWN).collect::<String>()),
+        hash => Cell::from(short_hash(hash)),
     });
     table.add(Column::text("First run"), |row| row.runs.last().map(|run| run.date_cell(ROOT)));
     table.add(Column::text("Newest run"), |row| row.runs.first().map(|run| run.date_cell(ROOT)));
@@ -188,17 +178,9 @@ fn table(id: &str, question: &Question<'_>, stood: &[Stood<'_>]) -> Table {
         [(Metric::Rate, Unit::PER_SECOND), (Metric::P99, Unit::MILLIS), (Metric::Cpu, Unit::MICROS_PER_REQUEST)]
     {
         let column = Column::number(metric.entry().title, unit.name).help(metric.entry().help);
-        table.add(column, move |it| match metric {
-            Metric::Cpu => usage_cell(it.row, it.row.of(metric), unit),
-            _ => estimate_cell(it.row.of(metric), unit),
-        });
+        table.add(column, move |it| metric_cell(it.row, metric, unit));
     }
-    let kind = |it: &Stood<'_>| match it.row.rank {
-        None => RowKind::Unranked,
-        Some(_) if it.row.suspect() => RowKind::Marked,
-        Some(_) => RowKind::Plain,
-    };
-    table.table(format!("{id}-runs"), format!("Every run: {}", question.words), stood, kind)
+    table.table(format!("{id}-runs"), format!("Every run: {}", question.words), stood, |it| row_kind(it.row))
 }
 
 /// The same as CSV: times in microseconds.
@@ -242,9 +224,9 @@ fn chart(id: &str, question: &Question<'_>, stood: &[Stood<'_>]) -> Option<Chart
         let points: Vec<CurvePoint> = newest.iter().enumerate().filter_map(point).collect();
         let name = if profiles { format!("{}, {}", entry.product, entry.profile) } else { entry.product.clone() };
         let look = style(entry, &entries);
-        (points.len() > 1).then_some(Curve { name, colour: look.colour, dash: look.dash, points, knee: None })
+        (points.len() > 1).then_some(Line { name, colour: look.colour, dash: look.dash, points, ..Line::default() })
     };
-    let curves: Vec<Curve> = entries.iter().zip(&series).filter_map(curve).collect();
+    let curves: Vec<Line> = entries.iter().zip(&series).filter_map(curve).collect();
     let words: Vec<String> =
         curves.iter().map(|curve| format!("{}: {}", curve.name, counted(curve.points.len() as u64, "run"))).collect();
     let better = if metric.higher_is_better() { "More is better." } else { "Less is better." };
@@ -259,12 +241,6 @@ fn chart(id: &str, question: &Question<'_>, stood: &[Stood<'_>]) -> Option<Chart
             "Medians over the blocks of each run; whiskers are the interval of the median. Hollow: not ranked."
                 .to_owned(),
         ],
-        kind: ChartKind::Curves(Curves {
-            x: Axis::linear("Run", ""),
-            y: Axis::of_metric(metric, unit),
-            series: curves,
-            csv_only: Vec::new(),
-            ideal: None,
-        }),
+        kind: ChartKind::lines(Axis::linear("Run", ""), Axis::of_metric(metric, unit), curves, Vec::new()),
     })
 }

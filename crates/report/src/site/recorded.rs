@@ -1,17 +1,19 @@
-//! What a site knows of a run: its summary, and all that was recorded but the trials, which would not fit into memory a thousand times.
+//! The runs of a site, and the questions that they answer. A run is its summary and all that was recorded but the trials, which would not
+//! fit into memory a thousand times. A question is a workload under a load, whatever suite asks it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use weir_model::metric::Metric;
 use weir_model::record::Environment;
+use weir_model::suite::{Load, Tls, Workload};
 use weir_model::text::{counted, unique};
 
-use super::{SkippedRun, safe, untaken};
+use super::{SkippedRun, safe, untaken, words};
 use crate::error::ReportError;
-use crate::found::runs_in;
-use crate::run::{Run, load_run};
-use crate::summary::{Summary, host_words, summary};
+use crate::run::{Run, find_runs, load_run};
+use crate::summary::{Row, Section, Summary, host_words, summary};
 use crate::tables::Cell;
 
 /// A run of the site.
@@ -80,51 +82,20 @@ pub(super) fn machines(runs: &[Recorded]) -> Vec<&str> {
     unique(runs.iter().map(|run| run.machine.as_str()))
 }
 
-/// A run's folder.
-pub(super) struct Found {
-    folder: PathBuf,
-    /// It was given by name, and did not turn up in another folder.
-    named: bool,
-}
-
-/// The runs of all folders, each once, in the order in which they were given.
-///
-/// # Errors
-/// A folder that is no run and has none.
-pub(super) fn find(given: &[PathBuf]) -> Result<Vec<Found>, ReportError> {
-    let mut all: Vec<Found> = Vec::new();
-    let mut seen = BTreeSet::new();
-    for folder in given {
-        let runs = runs_in(folder)?;
-        if runs.is_empty() {
-            let why = "it is no run, and there is none in it".to_owned();
-            return Err(ReportError::NotARun { path: folder.clone(), why });
-        }
-        let new = runs.into_iter().filter(|run| seen.insert(run.canonicalize().unwrap_or_else(|_| run.clone())));
-        all.extend(new.map(|run| Found { named: run == *folder, folder: run }));
-    }
-    Ok(all)
-}
-
 /// Reads all runs, newest first, and says what of those that turned up in a folder could not be read. `whole` of the newest runs of
 /// each suite on each machine keep their whole report.
 ///
 /// # Errors
 /// The first run that was given by name and cannot be read.
-pub(super) fn read(found: Vec<Found>, whole: usize) -> Result<(Vec<Recorded>, Vec<SkippedRun>), ReportError> {
-    let read: Vec<(Found, Result<Recorded, ReportError>)> = found
-        .into_par_iter()
-        .map(|found| {
-            let read = Recorded::read(&found.folder);
-            (found, read)
-        })
-        .collect();
+pub(super) fn read(given: &[PathBuf], whole: usize) -> Result<(Vec<Recorded>, Vec<SkippedRun>), ReportError> {
+    let found = find_runs(given)?;
+    let read: Vec<Result<Recorded, ReportError>> = found.par_iter().map(|folder| Recorded::read(folder)).collect();
     let (mut runs, mut skipped) = (Vec::new(), Vec::new());
-    for (found, read) in read {
+    for (folder, read) in found.into_iter().zip(read) {
         match read {
             Ok(run) => runs.push(run),
-            Err(error) if found.named => return Err(error),
-            Err(error) => skipped.push(SkippedRun { folder: found.folder, why: error.to_string() }),
+            Err(error) if given.contains(&folder) => return Err(error),
+            Err(error) => skipped.push(SkippedRun { folder, why: error.to_string() }),
         }
     }
     runs.sort_by(|a, b| (a.started(), &a.run.name, &a.run.folder).cmp(&(b.started(), &b.run.name, &b.run.folder)));
@@ -138,4 +109,96 @@ pub(super) fn read(found: Vec<Found>, whole: usize) -> Result<(Vec<Recorded>, Ve
     let newest = runs.iter_mut().filter(|run| seen.insert((run.suite(), run.machine.clone())));
     newest.take(whole).for_each(|run| run.whole = true);
     Ok((runs, skipped))
+}
+
+/// A question, and what runs answer.
+pub(super) struct Question<'a> {
+    /// In plain words.
+    pub words: String,
+    /// Newest first.
+    pub answers: Vec<Answer<'a>>,
+    asked: Asked<'a>,
+}
+
+/// What one run says.
+#[derive(Clone, Copy)]
+pub(super) struct Answer<'a> {
+    pub run: &'a Recorded,
+    pub section: &'a Section,
+}
+
+/// The case that a question is about.
+#[derive(Clone, Copy, PartialEq)]
+struct Asked<'a> {
+    workload: &'a Workload,
+    load: &'a Load,
+    /// How TLS is spoken; `None`: it is not.
+    tls: Option<Tls>,
+}
+
+impl<'a> Asked<'a> {
+    fn by(run: &'a Recorded, section: &Section) -> Option<Asked<'a>> {
+        let suite = &run.run.suite;
+        let workload = suite.workloads.iter().find(|workload| workload.name == section.workload)?;
+        let tls = workload.protocol.is_tls().then_some(suite.tls);
+        Some(Asked { workload, load: suite.load(&section.load)?, tls })
+    }
+
+    fn is_alike(&self, other: &Asked<'_>) -> bool {
+        self == other
+            || (self.tls == other.tls
+                && self.workload.differs_in(other.workload).is_empty()
+                && self.load.differs_in(other.load).is_empty())
+    }
+}
+
+/// The questions of all runs, in the order in which the newest runs ask them.
+pub(super) fn all(runs: &[Recorded]) -> Vec<Question<'_>> {
+    let mut all: Vec<Question<'_>> = Vec::new();
+    for run in runs {
+        for section in &run.summary.sections {
+            let Some(asked) = Asked::by(run, section) else { continue };
+            let answer = Answer { run, section };
+            match all.iter_mut().find(|question| question.asked.is_alike(&asked)) {
+                Some(question) => question.answers.push(answer),
+                None => {
+                    let words = words::of(asked.workload, asked.load);
+                    all.push(Question { words, answers: vec![answer], asked });
+                }
+            }
+        }
+    }
+    all
+}
+
+impl<'a> Answer<'a> {
+    /// The products that the run ranks first; several: it cannot tell them apart. None: nothing may be ranked.
+    pub fn first(&self) -> Vec<&'a Row> {
+        self.section.rows.iter().filter(|row| row.rank.is_some_and(|(best, _)| best == 1)).collect()
+    }
+
+    /// The address of the section on the run's page, from the site's folder; of a page without sections the page's.
+    pub fn address(&self) -> String {
+        let page = self.run.page();
+        if self.run.whole { format!("{page}#{}", self.section.slug()) } else { page }
+    }
+}
+
+impl<'a> Question<'a> {
+    /// The newest answer of each machine, and how many that machine has given.
+    pub fn by_machine(&self) -> Vec<(Answer<'a>, usize)> {
+        let mut newest: Vec<(Answer<'a>, usize)> = Vec::new();
+        for answer in &self.answers {
+            match newest.iter_mut().find(|(known, _)| known.run.machine == answer.run.machine) {
+                Some((_, runs)) => *runs += 1,
+                None => newest.push((*answer, 1)),
+            }
+        }
+        newest
+    }
+
+    /// The metric by which the newest answer ranks.
+    pub fn ranked_by(&self) -> Metric {
+        self.answers.first().map_or(Metric::Rate, |answer| answer.section.ranked_by)
+    }
 }

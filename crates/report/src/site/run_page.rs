@@ -7,17 +7,16 @@ use weir_model::record::{ProductFacts, Severity};
 use weir_model::regular;
 use weir_model::text::unique;
 
+use super::SiteOptions;
 use super::recorded::Recorded;
-use super::{Page, SiteOptions, above, section};
-use crate::charts;
 use crate::error::ReportError;
 use crate::extra::{ExtraSection, Item};
-use crate::links::{ChartFiles, Links};
 use crate::make::{write as write_file, write_report};
+use crate::page::{ChartFiles, Links, SectionsPage};
 use crate::run::load_run;
 use crate::summary::{FailedTrial, FindingGroup};
-use crate::summary_csv;
 use crate::tables::{self, Cell, Column, RowKind, Table, TableOf};
+use crate::{charts, summary_csv};
 
 /// The way from a run's page to the site's folder.
 const ROOT: &str = "../../";
@@ -36,8 +35,7 @@ pub(super) fn write(run: &Recorded, site: &Path, options: &SiteOptions<'_>) -> R
     if run.whole {
         let read = load_run(&run.run.folder)?;
         let extra = (options.extra)(&read, &run.summary);
-        let charts = ChartFiles::Pictures;
-        let links = Links { root: Some(ROOT), files: String::new(), charts, above: above(&between(run)) };
+        let links = Links::of_site(ROOT, "", ChartFiles::Pictures, Some(above(run)));
         return write_report(&read, run.summary.clone(), extra, &links, &page).map(drop);
     }
     let csv = summary_csv::draw(&run.summary).map_err(ReportError::draw("summary.csv"))?;
@@ -55,11 +53,8 @@ pub(super) fn write(run: &Recorded, site: &Path, options: &SiteOptions<'_>) -> R
     if !run.summary.findings.is_empty() {
         words.push("Findings are counted here; the whole report explains each.".to_owned());
     }
-    let page = Page {
-        address: &run.page(),
-        root: ROOT,
-        files: "",
-        charts: ChartFiles::Numbers,
+    let short = SectionsPage {
+        links: Links::of_site(ROOT, "", ChartFiles::Numbers, Some(above(run))),
         brand: &run.run.name,
         heading: &run.summary.title,
         question: &run.summary.question,
@@ -67,37 +62,37 @@ pub(super) fn write(run: &Recorded, site: &Path, options: &SiteOptions<'_>) -> R
         words,
         sections: sections(run, suite.is_some()),
         repeat,
-        above: between(run),
+        ..SectionsPage::default()
     };
-    page.write(site)
+    short.write(&page).map(drop)
 }
 
 /// The page of its suite.
-fn between(run: &Recorded) -> Vec<(String, String)> {
+fn above(run: &Recorded) -> (String, String) {
     let suite = run.suite();
-    vec![(format!("suites/{suite}.html"), suite)]
+    (format!("suites/{suite}.html"), suite)
 }
 
 fn sections(run: &Recorded, has_suite: bool) -> Vec<ExtraSection> {
     let summary = &run.summary;
-    let picture = charts::overview(&run.run, summary).map(|chart| Item::Chart(Box::new(chart)));
+    let picture = charts::overview(&run.run, summary).map(Item::from);
     let overall = tables::overall(summary).map(Item::Table);
     let mut sections = Vec::new();
     let products: Vec<Item> = overall.into_iter().chain(picture).collect();
     if !products.is_empty() {
-        sections.push(section("products", "Each product", products));
+        sections.push(ExtraSection::new("products", "Each product", products));
     }
     let mut matrix = tables::matrix(summary);
     // Its notes speak of sections that this page does not have.
     matrix.notes.clear();
-    sections.push(section("matrix", "Every workload under every load", vec![Item::Table(matrix)]));
+    sections.push(ExtraSection::new("matrix", "Every workload under every load", vec![Item::Table(matrix)]));
     let noticed = [findings(&summary.findings), errors(&summary.errors)];
     let noticed: Vec<Item> = noticed.into_iter().filter(|table| !table.rows.is_empty()).map(Item::Table).collect();
     if !noticed.is_empty() {
-        sections.push(section("findings", "Findings", noticed));
+        sections.push(ExtraSection::new("findings", "Findings", noticed));
     }
-    sections.push(section("machine", "Machine and programs", environment(run)));
-    sections.push(section("kept", "What is kept of this run", kept(has_suite)));
+    sections.push(ExtraSection::new("machine", "Machine and programs", environment(run)));
+    sections.push(ExtraSection::new("kept", "What is kept of this run", kept(has_suite)));
     sections
 }
 

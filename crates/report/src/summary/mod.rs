@@ -1,22 +1,10 @@
-//! Summarises a run in numbers: medians with intervals, ratios within blocks, and shared ranks. `weir run` and `weir
-//! report` call [`summary`]. `--json` prints it, and tables, charts and sentences are made from it. The module does not
-//! know how a table looks.
+//! Summarises a run in numbers: medians with intervals, ratios within blocks, and shared ranks. `weir run` and `weir report` call
+//! [`summary`]. The module does not know how a table looks.
 
-mod answer;
-mod cost;
-mod curve;
-mod hosts;
-mod how;
-mod kept;
-mod metric;
-mod origin;
-mod outdated;
 mod overall;
-mod provisional;
-mod rank;
-mod row;
-mod search;
+mod rows;
 mod section;
+mod words;
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -26,20 +14,15 @@ use weir_model::Condition;
 pub use weir_model::metric::Metric;
 use weir_model::record::{Severity, Skipped, TrialError, Verdict};
 use weir_model::suite::{Entry, LoadKind, Protocol, Series};
-use weir_model::text::list;
+use weir_model::text::{list, short};
 use weir_stats::Estimate;
 
 use crate::run::{BASELINE, Broken, Run, Trial};
 
-pub use cost::{Memory, WarmupSummary};
-pub use curve::PointRow;
-pub use hosts::{ClientSummary, host_words};
-pub use metric::Estimates;
-pub(crate) use metric::window_of;
-pub use outdated::Outdated;
-pub use overall::{Overall, OverallRow};
-pub use provisional::{Provisional, provisional};
-pub use search::SearchSummary;
+pub use overall::{Overall, OverallRow, Provisional, provisional};
+pub(crate) use rows::window_of;
+pub use rows::{Cause, Estimates, Memory, PointRow, SearchSummary, WarmupSummary};
+pub use words::{ClientSummary, Outdated, host_words};
 
 /// Version of [`Summary`].
 pub const SUMMARY_SCHEMA: u32 = 1;
@@ -226,7 +209,8 @@ pub struct Row {
     /// Findings of its trials.
     pub findings: usize,
     /// Why it is marked or not ranked, one sentence each.
-    pub remarks: Vec<String>,
+    #[serde(rename = "remarks")]
+    pub causes: Vec<Cause>,
 }
 
 /// Trials by verdict.
@@ -343,6 +327,11 @@ impl std::ops::AddAssign for Verdicts {
     }
 }
 
+/// `5,000`, or `4,000 to 5,000` where both ends differ.
+pub(crate) fn range_words((least, most): (f64, f64)) -> String {
+    if most > least * 1.001 { format!("{} to {}", short(least), short(most)) } else { short(least) }
+}
+
 /// `workload-load`: see [`Section::slug`].
 pub(crate) fn slug(workload: &str, load: &str) -> String {
     // The names are such already, unless a record was tampered with: they become paths, so that is not trusted.
@@ -415,7 +404,7 @@ pub fn summary(run: &Run) -> Summary {
         title,
         question: suite.question.clone(),
         answer: String::new(),
-        hosts: hosts::of(run),
+        hosts: words::run_hosts(run),
         remarks: Vec::new(),
         trials: run.trials.len(),
         trials_planned: (suite.blocks > 0).then(|| suite.trials(skipped(run))),
@@ -428,10 +417,10 @@ pub fn summary(run: &Run) -> Summary {
         errors: errors(run),
         broken: run.broken.clone(),
     };
-    summary.outdated = outdated::of(run, &summary);
-    summary.answer = answer::answer(&summary);
-    summary.remarks = answer::remarks(&summary);
-    summary.remarks.extend(hosts::clock_words(run));
+    summary.outdated = words::outdated(run, &summary);
+    summary.answer = words::answer(&summary);
+    summary.remarks = words::remarks(&summary);
+    summary.remarks.extend(words::clock_words(run));
     summary
 }
 

@@ -1,22 +1,20 @@
-//! Computes the numbers of the first screen: each product over all workloads. Called by `summary`. Rates come from the
-//! load that asks how much a product carries, latencies from the load that offers the same rate to all. Over several
-//! workloads a number is their geometric mean, the only mean whose ratios do not depend on the reference workload
-//! (Fleming and Wallace 1986, "How not to lie with statistics"). It is computed within each block first, so that its
-//! interval is one over blocks.
+//! The numbers of the first screen: each product over all workloads, and the order so far while a run goes on. Rates come from the load
+//! that asks how much a product carries, latencies from the load that offers the same rate to all. Over several workloads a number is
+//! their geometric mean, the only mean whose ratios do not depend on the reference workload (Fleming and Wallace 1986, "How not to lie
+//! with statistics"). It is computed within each block first, so that its interval is one over blocks.
 
 use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 
 use serde::Serialize;
-use weir_model::metric::{Quantity, Window};
-use weir_model::suite::{Entry, LoadKind, Series};
+use weir_model::metric::{Metric, Quantity, Window};
+use weir_model::suite::{Entry, Load, LoadKind, Series, Suite, Workload};
 use weir_stats::{Estimate, median_interval};
 
-use super::metric::Estimates;
-use super::rank::sorted;
-use super::row::Cases;
-use super::{LEVEL, Metric, Row, SEED, Section, Standing, cost, section};
-use crate::run::{BASELINE, Run};
+use super::rows::{Cases, Estimates};
+use super::section::{is_ranked, sorted};
+use super::{LEVEL, Row, SEED, Section, Standing, rows, section};
+use crate::run::{BASELINE, Run, Trial};
 
 /// Each product over all workloads.
 #[derive(Debug, Clone, Serialize)]
@@ -108,7 +106,9 @@ pub(super) fn overall(run: &Run, sections: &[Section]) -> Option<Overall> {
     let workloads = &run.suite.workloads;
     let of = |choose: fn(&Section) -> Option<u8>| -> Vec<Chosen<'_>> {
         let best = |name: &str| {
-            let own = sections.iter().filter(|section| section.workload == name && ranks_somebody(section));
+            let own = sections
+                .iter()
+                .filter(|section| section.workload == name && section.rows.iter().any(|row| row.rank.is_some()));
             own.filter_map(|section| Some((choose(section)?, section))).min_by_key(|(order, _)| *order)
         };
         workloads.iter().filter_map(|w| best(&w.name)).map(|(_, section)| Chosen::of(run, section)).collect()
@@ -142,10 +142,6 @@ pub(super) fn overall(run: &Run, sections: &[Section]) -> Option<Overall> {
         baseline,
         rows,
     })
-}
-
-fn ranks_somebody(section: &Section) -> bool {
-    section.rows.iter().any(|row| row.rank.is_some())
 }
 
 /// How well a section says what a product carries; the least is best.
@@ -198,7 +194,8 @@ impl Table<'_> {
         let (baseline, products): (Vec<&Entry>, Vec<&Entry>) =
             self.run.suite.entries.iter().filter(there).partition(|entry| entry.product == BASELINE);
         let rows: Vec<OverallRow> = products.iter().map(|entry| self.row(entry)).collect();
-        let values: Vec<Vec<f64>> = products.iter().map(|entry| self.leading_by_block(entry)).collect();
+        let leading = |entry: &&Entry| by_block(self.leading(), entry, &|window| self.ranked_by.value(window));
+        let values: Vec<Vec<f64>> = products.iter().map(leading).collect();
         let sorted = sorted(rows, &values, self.ranked_by, |_, row| row.missing.is_empty());
         (baseline.iter().map(|entry| self.row(entry)).collect(), sorted.rows)
     }
@@ -215,10 +212,6 @@ impl Table<'_> {
     /// The sections that latency comes from.
     fn latency(&self) -> &[Chosen<'_>] {
         if self.latencies.is_empty() { self.rates } else { self.latencies }
-    }
-
-    fn leading_by_block(&self, entry: &Entry) -> Vec<f64> {
-        by_block(self.leading(), entry, &|window| self.ranked_by.value(window))
     }
 
     fn row(&self, entry: &Entry) -> OverallRow {
@@ -266,6 +259,119 @@ fn memory(from: &[Chosen<'_>], entry: &Entry) -> (Option<Estimate>, bool) {
     let own: Vec<&Row> = from.iter().filter_map(|one| one.row(entry)).collect();
     let proportional = !own.is_empty() && own.iter().all(|row| row.memory.is_some_and(|memory| memory.proportional));
     let planned = from.iter().find_map(|one| one.section.connections);
-    let value = |window: &Window<'_>| cost::by_connection(window, proportional, planned);
+    let value = |window: &Window<'_>| rows::by_connection(window, proportional, planned);
     (median_interval(&by_block(from, entry, &value), LEVEL, SEED), proportional)
+}
+
+/// The order of products so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Provisional {
+    /// The metric of the order: the rate, or p99 where no load asks for a rate.
+    pub metric: Metric,
+    /// Best first, each with its geometric mean over the workloads that all of these were measured in: requests a second, or
+    /// microseconds.
+    pub products: Vec<(Entry, f64)>,
+    /// How many workloads that are.
+    pub workloads: usize,
+    /// Workloads of the suite.
+    pub of: usize,
+    /// Products without a number in these workloads, so far.
+    pub without: usize,
+    /// Products with a workload in which no trial may be ranked, so far.
+    pub excluded: usize,
+}
+
+/// What is known of a product in a workload.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cell {
+    /// Nothing.
+    Unmeasured,
+    /// That it may not be ranked.
+    Excluded,
+    /// Its median over the blocks.
+    Value(f64),
+}
+
+/// The order after these trials; `None` until two products have a number in one workload. Products are compared only over
+/// workloads that all of them were measured in: at first in that which most of them were measured in.
+pub fn provisional(suite: &Suite, trials: &[Trial]) -> Option<Provisional> {
+    let (metric, loads) = leading(suite);
+    let entries: Vec<&Entry> = suite.entries.iter().filter(|entry| entry.product != BASELINE).collect();
+    let columns: Vec<Vec<Cell>> =
+        suite.workloads.iter().map(|workload| column(workload, &loads, &entries, trials, metric)).collect();
+    let excluded: Vec<bool> = (0..entries.len()).map(|i| columns.iter().any(|c| c[i] == Cell::Excluded)).collect();
+    let value = |column: &Vec<Cell>, i: usize| match column[i] {
+        Cell::Value(value) if !excluded[i] => Some(value),
+        _ => None,
+    };
+    let measured = |column: &Vec<Cell>| (0..entries.len()).filter(|i| value(column, *i).is_some()).collect::<Vec<_>>();
+    // The last of several largest is the first of the suite.
+    let among = columns.iter().rev().map(measured).max_by_key(Vec::len).filter(|among| among.len() > 1)?;
+    let common: Vec<&Vec<Cell>> =
+        columns.iter().filter(|column| among.iter().all(|i| value(column, *i).is_some())).collect();
+    let mean = |i: &usize| {
+        let logs: f64 = common.iter().filter_map(|column| value(column, *i)).map(f64::ln).sum();
+        (logs / common.len() as f64).exp()
+    };
+    let mut products: Vec<(Entry, f64)> = among.iter().map(|i| (entries[*i].clone(), mean(i))).collect();
+    products.sort_by(|a, b| if metric.higher_is_better() { b.1.total_cmp(&a.1) } else { a.1.total_cmp(&b.1) });
+    let excluded = excluded.iter().filter(|out| **out).count();
+    Some(Provisional {
+        metric,
+        workloads: common.len(),
+        of: suite.workloads.len(),
+        without: entries.len() - products.len() - excluded,
+        excluded,
+        products,
+    })
+}
+
+/// The metric that the order goes by, and the loads that it may come from, best first.
+fn leading(suite: &Suite) -> (Metric, Vec<&Load>) {
+    let mut rates: Vec<&Load> = suite.loads.iter().filter(|load| !gives_rate(load)).collect();
+    rates.sort_by_key(|load| rate_order(&load.series, &load.kind));
+    if !rates.is_empty() {
+        return (Metric::Rate, rates);
+    }
+    let alike: Vec<&Load> = suite.loads.iter().filter(|load| !load.kind.own_rates()).collect();
+    (Metric::P99, if alike.is_empty() { suite.loads.iter().collect() } else { alike })
+}
+
+/// Whether a load offers a rate that can be carried, so that it asks for latency.
+fn gives_rate(load: &Load) -> bool {
+    matches!(load.kind, LoadKind::Open { .. }) && !load.saturating && load.series == Series::Once
+}
+
+/// What is known of each product in a workload, under the first load in which somebody may be ranked.
+fn column(workload: &Workload, loads: &[&Load], entries: &[&Entry], trials: &[Trial], metric: Metric) -> Vec<Cell> {
+    let mut first = None;
+    for load in loads {
+        let cells = cells(workload, load, entries, trials, metric);
+        if cells.iter().any(|cell| matches!(cell, Cell::Value(_))) {
+            return cells;
+        }
+        first.get_or_insert(cells);
+    }
+    first.unwrap_or_default()
+}
+
+fn cells(workload: &Workload, load: &Load, entries: &[&Entry], trials: &[Trial], metric: Metric) -> Vec<Cell> {
+    let of_section = |trial: &&Trial| {
+        let case = &trial.measurement.case;
+        case.workload == workload.name && case.load == load.name
+    };
+    let trials: Vec<&Trial> = trials.iter().filter(of_section).collect();
+    let blocks: BTreeSet<u32> = trials.iter().map(|trial| trial.measurement.block).collect();
+    let blocks: Vec<u32> = blocks.into_iter().collect();
+    let cases: Vec<Cases<'_>> = entries.iter().filter_map(|entry| Cases::of(entry, load, &trials)).collect();
+    let cell = |entry: &&Entry| {
+        let Some(own) = cases.iter().find(|cases| cases.entry == *entry) else { return Cell::Unmeasured };
+        let values = own.by_block(&blocks, |window| metric.value(window));
+        let values: Vec<f64> = values.into_iter().filter(|value| *value > 0.0).collect();
+        match weir_stats::median(&values).filter(|_| is_ranked(own, &cases)) {
+            Some(value) => Cell::Value(value),
+            None => Cell::Excluded,
+        }
+    };
+    entries.iter().map(cell).collect()
 }

@@ -1,9 +1,8 @@
-//! Draws a table as HTML, which `page.js` can sort and filter. Called by the templates of the page.
-//! The template escapes everything.
+//! Draws a table as HTML, which `page.js` can sort and filter. The template escapes everything.
 
 use askama::Template;
 
-use super::{RowKind, Table, TableRow};
+use super::{REMARKS, RowKind, Table, TableRow};
 
 #[derive(Template)]
 #[template(path = "table.html")]

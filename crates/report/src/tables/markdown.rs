@@ -1,6 +1,6 @@
-//! Draws a table as GitHub markdown. Called by `markdown`, `extra` and `weir-compare`.
+//! Draws a table as GitHub markdown.
 
-use super::{Column, Table, TableRow, dropped, fitting, one_line};
+use super::{Column, REMARKS, Table, TableRow, dropped, fitting, one_line};
 
 /// Characters that a table may be wide, where columns can be spared: about what GitHub shows without a scroll bar.
 const WIDTH: usize = 120;
@@ -21,6 +21,15 @@ pub fn draw(table: &Table) -> String {
     let notes: Vec<&str> = table.notes.iter().chain(&narrow).map(String::as_str).collect();
     if !notes.is_empty() {
         text.push_str(&format!("\n{}\n", escape(&notes.join(" "))));
+    }
+    let (shown, folded) = table.remarks.split_at(table.remarks.len().min(REMARKS));
+    let item = |remark: &String| format!("- {}\n", escape(remark));
+    if !shown.is_empty() {
+        text.push_str(&format!("\n{}", shown.iter().map(item).collect::<String>()));
+    }
+    if !folded.is_empty() {
+        let (n, items) = (folded.len(), folded.iter().map(item).collect::<String>());
+        text.push_str(&format!("\n<details><summary>{n} more remarks</summary>\n\n{items}\n</details>\n"));
     }
     text
 }

@@ -2,34 +2,21 @@
 //! table as text, markdown or HTML. `page`, `markdown` and `terminal` use them, and so do `weir-compare` and
 //! `weir-published`.
 
-mod cells;
-mod cost;
-mod details;
-mod faults;
-mod hosts;
+mod costs;
 pub mod html;
 pub mod markdown;
-mod matrix;
-mod operations;
-mod overall;
-mod parts;
-mod points;
-mod ranking;
+mod products;
 pub mod text;
+mod trials;
 
-pub(crate) use cells::rank_words;
-pub use cells::{estimate_cell, metric_cell, usage_cell};
-pub use cost::cost;
-pub use details::{broken_files, environment, errors, findings, host_facts, machine_facts, run_facts, trials};
-pub use faults::faults;
-pub use hosts::clients;
-pub use matrix::matrix;
-pub use operations::operations;
-pub use overall::overall;
-pub use parts::parts;
-pub(crate) use points::knee_words;
-pub use points::{every as points, side_by_side};
-pub use ranking::ranking;
+pub(crate) use costs::knee_words;
+pub use costs::{cost, every as points, parts, side_by_side};
+pub use products::{estimate_cell, matrix, metric_cell, overall, ranking, usage_cell};
+pub(crate) use products::{rank_words, row_kind};
+pub use trials::{
+    broken_files, clients, environment, errors, faults, findings, host_facts, machine_facts, operations, run_facts,
+    trials,
+};
 
 use weir_model::record::Verdict;
 use weir_model::text::{count, short};
@@ -47,7 +34,12 @@ pub struct Table {
     pub rows: Vec<TableRow>,
     /// Sentences beside it.
     pub notes: Vec<String>,
+    /// Remarks on single rows, a list below it.
+    pub remarks: Vec<String>,
 }
+
+/// More remarks than this are folded up.
+const REMARKS: usize = 5;
 
 /// One column.
 #[derive(Debug, Clone, PartialEq)]
@@ -145,7 +137,7 @@ impl<'a, T: 'a> TableOf<'a, T> {
         let cells = |row| self.columns.iter().map(|(_, cell)| cell(row)).collect();
         let rows = rows.into_iter().map(|row| TableRow { kind: kind(row), cells: cells(row) }).collect();
         let columns = self.columns.into_iter().map(|(column, _)| column).collect();
-        Table { id: id.into(), title: title.into(), columns, rows, notes: Vec::new() }
+        Table { id: id.into(), title: title.into(), columns, rows, ..Table::default() }
     }
 }
 
@@ -281,6 +273,11 @@ fn dropped(table: &Table, kept: &[usize]) -> Option<String> {
     let names = (0..table.columns.len()).filter(|i| !kept.contains(i)).map(|i| table.columns[i].name.as_str());
     let names: Vec<&str> = names.collect();
     (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// The first digits of a SHA-256.
+pub fn short_hash(hash: &str) -> &str {
+    hash.get(..12).unwrap_or(hash)
 }
 
 /// Text from a run may hold anything; a table's cell is one line without control characters.

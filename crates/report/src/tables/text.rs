@@ -1,4 +1,4 @@
-//! Draws a table for the terminal at a given width. Called by `terminal` and `weir-compare`.
+//! Draws a table for the terminal at a given width.
 
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table as Grid, Width, presets,
@@ -27,8 +27,9 @@ pub fn draw(table: &Table, width: usize, colour: bool) -> String {
         parts(table, &kept, width).iter().map(|part| grid(table, part, width, colour).trim_fmt() + "\n").collect();
     text.push_str(&grids.join("\n"));
     let narrow = dropped(table, &kept).map(|names| format!("Not shown at this width: {names}."));
-    for note in table.notes.iter().chain(&narrow) {
-        for line in wrapped(&one_line(note), width - 2, 0).lines() {
+    let remarks = table.remarks.iter().map(|remark| format!("- {remark}"));
+    for note in table.notes.iter().chain(&narrow).cloned().chain(remarks) {
+        for line in wrapped(&one_line(&note), width - 2, 0).lines() {
             text.push_str(&format!("  {line}\n"));
         }
     }
@@ -120,8 +121,8 @@ fn grid(table: &Table, columns: &[usize], width: usize, colour: bool) -> Grid {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Cell, Column, TableRow};
     use super::*;
-    use crate::tables::{Cell, Column, TableRow};
 
     fn table() -> Table {
         let columns = vec![

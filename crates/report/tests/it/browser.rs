@@ -6,14 +6,14 @@ use std::path::Path;
 
 use crate::webdriver::Browser;
 use serde_json::{Value, json};
-use weir_report::{Options, make};
+use weir_report::{ChartFiles, make};
 
 #[test]
 fn a_reader_can_sort_filter_darken_and_toggle() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("2026-01-02T03-04-05-trees");
     common::write_run(&run);
-    let made = make(&run, &Options { png: false }).unwrap();
+    let made = make(&run, ChartFiles::Pictures).unwrap();
     let browser = Browser::start();
     browser.open(&made.html);
     the_first_screen_answers(&browser);
@@ -282,7 +282,7 @@ fn everything_is_drawn_when_seen(browser: &Browser) {
 fn a_page_prints_well() {
     let folder = tempfile::tempdir().unwrap();
     common::write_curves(folder.path());
-    let made = make(folder.path(), &Options { png: false }).unwrap();
+    let made = make(folder.path(), ChartFiles::Pictures).unwrap();
     let browser = Browser::start();
     browser.open(&made.html);
     let point = values(&browser, "#chart-plain-rates-goodput", (0.5, 0.5));
@@ -341,7 +341,7 @@ fn a_page_of_ten_thousand_trials_opens() {
     let blocks = if wanted { 10 } else { 1 };
     let size = common::Size { products: 24, workloads: 20, blocks };
     common::write_large(folder.path(), size);
-    let made = make(folder.path(), &Options { png: false }).unwrap();
+    let made = make(folder.path(), ChartFiles::Pictures).unwrap();
     // One drawing of each chart, of at most so many points, is what keeps it so small.
     let megabytes = std::fs::metadata(&made.html).unwrap().len() as f64 / 1e6;
     assert!(megabytes <= if wanted { 8.0 } else { 2.0 }, "report.html has {megabytes:.2} MB");
@@ -385,7 +385,7 @@ fn no_other_script_runs(browser: &Browser, page: &Path) {
 fn hostile_runs_are_text(browser: &Browser) {
     let folder = tempfile::tempdir().unwrap();
     common::write_hostile(folder.path());
-    let made = make(folder.path(), &Options { png: false }).unwrap();
+    let made = make(folder.path(), ChartFiles::Pictures).unwrap();
     browser.open(&made.html);
     browser.run("document.querySelectorAll('details').forEach(details => { details.open = true; })");
     browser.run("window.dispatchEvent(new Event('beforeprint'))");

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::common::golden;
 use weir_model::load::{ClientOfHost, Quantiles};
 use weir_model::record::{Environment, HostClock, HostRecord, Measurement, Role};
-use weir_report::{Options, full_answer, load_run, make, short_answer, summary, tables};
+use weir_report::{ChartFiles, full_answer, load_run, make, short_answer, summary, tables};
 
 /// The made-up run as if two clients, a proxy and an origin had been on three machines.
 fn write_run_on_hosts(run: &Path) {
@@ -77,7 +77,7 @@ fn several_hosts_stand_beside_each_other() {
         text.push_str(&format!("{}\n\n{}\n", table.title, tables::markdown::draw(&table)));
     }
     golden("hosts.md", &text);
-    let made = make(&folder, &Options { png: false }).unwrap();
+    let made = make(&folder, ChartFiles::Pictures).unwrap();
     let (markdown, page) = (fs::read_to_string(&made.markdown).unwrap(), fs::read_to_string(&made.html).unwrap());
     for words in [
         "4 hosts on 3 machines: client on client-1 and client-2",

@@ -8,7 +8,7 @@ use crate::common::golden;
 use crate::webdriver::Browser;
 use serde_json::{Value, json};
 use weir_model::record::Environment;
-use weir_report::{Made, Options, ReportError, Run, Summary, load_run, machines, summary};
+use weir_report::{ChartFiles, Made, ReportError, Run, Summary, load_run, machines, summary};
 
 /// A run on a machine of this name, with so many CPUs, whose products were as fast as their records say times `speed`.
 fn run_on(folder: &Path, host: &str, cpus: u32, change: &dyn Fn(&mut Environment)) -> PathBuf {
@@ -33,7 +33,7 @@ fn read(runs: &[PathBuf]) -> Vec<(Run, Summary)> {
 }
 
 fn made(runs: &[PathBuf], folder: &Path) -> Result<Made, ReportError> {
-    machines(&read(runs), folder, &Options { png: false })
+    machines(&read(runs), folder, ChartFiles::Pictures)
 }
 
 fn two(folder: &Path) -> Vec<PathBuf> {

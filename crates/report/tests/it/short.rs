@@ -75,7 +75,7 @@ fn doubts_are_one_line_that_counts_what_it_has_no_room_for() {
     assert_eq!(
         doubts(&whole, 150),
         "Doubts: 1 of 72 trials failed (Dogwood at ready); 3 invalid (conservation-requests); 1 suspect (quiet-steal); \
-         old: Cedar 2.4.1."
+         1 old version (Cedar 2.4.1)."
     );
     assert_eq!(doubts(&whole, 60), "Doubts: 1 of 72 trials failed; 3 invalid; 1 suspect; 1 more.");
     let mut clean = whole;

@@ -1,5 +1,5 @@
-//! Draws horizontal bars with intervals, or dots on lines. Called by `draw`.
-//! The bars are horizontal because product names are words, which are read from left to right.
+//! Draws horizontal bars with intervals, or dots on lines. The bars are horizontal because product names are words, which are read from
+//! left to right.
 
 use std::collections::BTreeSet;
 

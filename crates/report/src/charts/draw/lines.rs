@@ -1,6 +1,5 @@
-//! Draws lines, and curves of measured points, over two axes. Called by `draw`. Lines lie on a fine grid of whole
-//! numbers: this keeps pages small, and the script of the page can read the values back. The points of curves carry
-//! their values as text.
+//! Draws lines, and curves of measured points, over two axes. Lines lie on a fine grid of whole numbers: this keeps pages small, and the
+//! script of the page can read the values back. The points of curves carry their values as text.
 
 use std::fmt::Write as _;
 
@@ -9,7 +8,7 @@ use askama::Template;
 use super::text::{fit, width};
 use super::{DrawnAxis, LegendEntry, SIZE, TICK_SIZE, WIDER, clean, round};
 use crate::charts::axis::{Axis, Scale, Span, tick_text};
-use crate::charts::{Curve, CurvePoint, Curves, Dash, Lines, Points};
+use crate::charts::{CurvePoint, Dash, Line, Lines, Points};
 use weir_model::text::short;
 
 const PLOT_HEIGHT: f64 = 330.0;
@@ -172,31 +171,51 @@ impl<'a> Paper<'a> {
     }
 }
 
-pub(super) fn lines(lines: &Lines, room: f64, legend: bool) -> Drawn {
-    let points = || lines.series.iter().flat_map(|line| line.pieces.iter().flatten().copied());
-    let y = Span::of(lines.y.scale, points().map(|(_, y)| y));
+pub(super) fn draw(lines: &Lines, room: f64, legend: bool) -> Drawn {
+    let marks = || lines.series.iter().flat_map(|line| &line.points);
+    let pieces = || lines.series.iter().flat_map(|line| line.pieces.iter().flatten().copied());
+    let ends = marks().flat_map(|point| {
+        let (low, high) = point.interval.unwrap_or((point.y, point.y));
+        [low, point.y, high]
+    });
+    let y = Span::of(lines.y.scale, pieces().map(|(_, y)| y).chain(ends));
+    let across = || pieces().map(|(x, _)| x).chain(marks().map(|point| point.x));
+    let most = across().fold(0.0, f64::max);
     let x = match lines.x.scale {
-        // Time ends with the last second, not at the next round number.
-        Scale::Linear => Span::exact(points().map(|(x, _)| x).fold(0.0, f64::max).ceil()),
-        scale => Span::of(scale, points().map(|(x, _)| x)),
+        // Time ends with the last second, not at the next round number; the last mark is whole.
+        Scale::Linear => Span::exact(if marks().next().is_none() { most.ceil() } else { most * 1.03 }),
+        scale => Span::of(scale, across()),
     };
-    let names = lines.names().into_iter().map(|line| (&*line.name, &*line.colour, line.dash)).collect();
+    let names = lines.names().into_iter().map(|line| (&*line.name, &*line.colour, line.dash));
+    let names = names.chain(lines.ideal.as_deref().map(|name| (name, "", Dash::Dotted))).collect();
     let paper = Paper { axes: (&lines.x, &lines.y), spans: (x, y), names, rules: &lines.rules };
     let frame = paper.frame(room, legend);
+    let (mut paths, mut marked) = (Vec::new(), Vec::new());
+    if lines.ideal.is_some() {
+        // From the origin as far as both axes go.
+        let end = most.min(y.high());
+        let d = frame.path(std::iter::once([(0.0, 0.0), (end, end)].as_slice()));
+        paths.push(GridPath { series: None, part: "", colour: "", dash: Dash::Dotted, dots: false, d });
+    }
     let stride = lines.stride();
-    let mut paths = Vec::new();
     for line in &lines.series {
-        let thinned: Vec<Points> = line.pieces.iter().map(|piece| thinned(piece, stride)).collect();
+        let series = paper.names.iter().position(|(name, ..)| *name == line.name);
+        let mut pieces: Vec<Points> = line.pieces.iter().map(|piece| thinned(piece, stride)).collect();
+        // A single mark needs no line.
+        pieces.extend((line.points.len() > 1).then(|| line.points.iter().map(|point| (point.x, point.y)).collect()));
         for dots in [false, true] {
-            let pieces = thinned.iter().map(Vec::as_slice).filter(|piece| (piece.len() == 1) == dots);
-            let d = frame.path(pieces);
+            let d = frame.path(pieces.iter().map(Vec::as_slice).filter(|piece| (piece.len() == 1) == dots));
             if !d.is_empty() {
-                let series = paper.names.iter().position(|(name, ..)| *name == line.name);
                 paths.push(GridPath { series, part: &line.part, colour: &line.colour, dash: line.dash, dots, d });
             }
         }
+        if !line.points.is_empty() {
+            let points = line.points.iter().enumerate().map(|(place, point)| drawn(line, place, point, &frame));
+            let series = series.unwrap_or_default();
+            marked.push(CurvePoints { series, colour: &line.colour, points: points.collect() });
+        }
     }
-    paper.draw(&frame, legend, paths, Vec::new())
+    paper.draw(&frame, legend, paths, marked)
 }
 
 /// Keeps the highest of each `stride` points, so that outliers stay visible.
@@ -205,50 +224,10 @@ fn thinned(piece: &[(f64, f64)], stride: usize) -> Points {
     piece.chunks(stride).filter_map(highest).collect()
 }
 
-pub(super) fn curves(curves: &Curves, room: f64, legend: bool) -> Drawn {
-    let points = || curves.series.iter().flat_map(|curve| &curve.points);
-    let ends = points().flat_map(|point| {
-        let (low, high) = point.interval.unwrap_or((point.y, point.y));
-        [low, point.y, high]
-    });
-    let most = points().map(|point| point.x).fold(0.0, f64::max);
-    let x = match curves.x.scale {
-        Scale::Linear => Span::exact(most * 1.03),
-        scale => Span::of(scale, points().map(|point| point.x)),
-    };
-    let y = Span::of(curves.y.scale, ends);
-    let mut names: Vec<(&str, &str, Dash)> =
-        curves.series.iter().map(|curve| (curve.name.as_str(), curve.colour.as_str(), curve.dash)).collect();
-    names.extend(curves.ideal.as_deref().map(|name| (name, "", Dash::Dotted)));
-    let paper = Paper { axes: (&curves.x, &curves.y), spans: (x, y), names, rules: &[] };
-    let frame = paper.frame(room, legend);
-    let mut paths = Vec::new();
-    if curves.ideal.is_some() {
-        // From the origin as far as both axes go.
-        let end = most.min(y.high());
-        let d = frame.path(std::iter::once([(0.0, 0.0), (end, end)].as_slice()));
-        paths.push(GridPath { series: None, part: "", colour: "", dash: Dash::Dotted, dots: false, d });
-    }
-    let place_of = |curve: &Curve| paper.names.iter().position(|(name, ..)| *name == curve.name).unwrap_or_default();
-    for curve in &curves.series {
-        let line: Points = curve.points.iter().map(|point| (point.x, point.y)).collect();
-        let d = frame.path(std::iter::once(line.as_slice()).filter(|line| line.len() > 1));
-        let series = Some(place_of(curve));
-        paths.push(GridPath { series, part: "", colour: &curve.colour, dash: curve.dash, dots: false, d });
-    }
-    let marked = curves.series.iter().map(|curve| CurvePoints {
-        series: place_of(curve),
-        colour: &curve.colour,
-        points: curve.points.iter().enumerate().map(|(place, point)| drawn(curve, place, point, &frame)).collect(),
-    });
-    let marked = marked.collect();
-    paper.draw(&frame, legend, paths, marked)
-}
-
-fn drawn(curve: &Curve, place: usize, point: &CurvePoint, frame: &Frame) -> DrawnPoint {
+fn drawn(line: &Line, place: usize, point: &CurvePoint, frame: &Frame) -> DrawnPoint {
     let (x, y) = frame.place((point.x, point.y));
     let end = |value: f64| round(frame.place((point.x, value)).1 - y);
-    let knee = curve.knee == Some(place);
+    let knee = line.knee == Some(place);
     let interval =
         point.interval.map(|(low, high)| format!(" ({} to {})", short(low), short(high))).unwrap_or_default();
     let remark = [(knee, ", knee"), (point.hollow, ", invalid")].map(|(is, words)| if is { words } else { "" });

@@ -119,8 +119,7 @@ pub(crate) fn plot(chart: &Chart, legend: bool) -> askama::Result<Plot> {
     let room = WIDTH - 2.0 * MARGIN;
     let (markup, height) = match &chart.kind {
         ChartKind::Bars(bars) => bars::draw(bars, room, legend),
-        ChartKind::Lines(lines) => lines::lines(lines, room, legend),
-        ChartKind::Curves(curves) => lines::curves(curves, room, legend),
+        ChartKind::Lines(lines) => lines::draw(lines, room, legend),
     }?;
     Ok(Plot { markup, width: room, height: height.ceil() })
 }

@@ -1,4 +1,4 @@
-//! Measures, shortens and wraps text in the font with which pictures are rasterised. Called by the rest of `draw`.
+//! Measures, shortens and wraps text in the font with which pictures are rasterised.
 
 use std::sync::LazyLock;
 

@@ -1,19 +1,10 @@
-//! Decides which charts a report has, and builds them from a run and its summary. Called by `make`.
-//! The module does not know how a chart is drawn.
+//! Decides which charts a report has, and builds them from a run and its summary. The module does not know how a chart is drawn.
 
-mod bars;
-mod baseline;
-mod curves;
-mod latency;
-mod monitors;
-mod overview;
-mod resources;
-mod timeline;
+mod products;
+mod seconds;
 
-pub use baseline::{Separated, separate};
-pub use latency::{PERCENTILES_NOTE, percentile_curve};
-pub use overview::overview;
-pub use timeline::placed;
+pub use products::{Separated, overview, separate};
+pub use seconds::{PERCENTILES_NOTE, percentile_curve, placed};
 
 use weir_model::record::Role;
 use weir_model::suite::{Entry, Series};
@@ -46,22 +37,22 @@ impl SectionCharts {
 /// The charts of a section. Files that could not be read go into `broken`, each once.
 pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> SectionCharts {
     let mut charts = SectionCharts::default();
-    let (curves, other_percentiles) = curves::of_section(run, section);
+    let (curves, other_percentiles) = products::series_charts(run, section);
     charts.main.extend(curves);
-    charts.main.push(bars::rates(run, section));
+    charts.main.push(products::rates(run, section));
     if section.series == Series::Once {
         // The histograms of a series are of its last window only.
-        charts.main.push(latency::by_percentile(run, section, broken));
+        charts.main.push(seconds::by_percentile(run, section, broken));
     }
-    charts.main.push(latency::over_time(run, section, broken));
-    charts.main.push(bars::proxy_cpu(run, section));
-    charts.main.push(bars::memory(run, section));
+    charts.main.push(seconds::latency_over_time(run, section));
+    charts.main.push(products::proxy_cpu(run, section));
+    charts.main.push(products::memory(run, section));
     charts.more.extend(other_percentiles);
-    charts.more.push(bars::roles_cpu(section));
-    for (role, chart) in resources::over_time(run, section, broken) {
+    charts.more.push(products::roles_cpu(section));
+    for (role, chart) in seconds::resources_over_time(run, section, broken) {
         if role == Role::Proxy { charts.main.push(chart) } else { charts.room.push(chart) }
     }
-    charts.monitors = monitors::over_time(run, section, broken);
+    charts.monitors = seconds::monitors_over_time(run, section, broken);
     for some in [&mut charts.main, &mut charts.more, &mut charts.room] {
         some.retain(|chart| !chart.is_empty());
     }

@@ -1,0 +1,139 @@
+//! Writes a result as the JSON of k6 (`--summary-export`) and vegeta (`report -type=json`), for scripts that read those files. Latency is
+//! weir's, from due to answered. k6's `http_req_blocked` is the wait before that, from due to sent. Left out is what weir does not measure:
+//! k6's virtual users and parts of a request, vegeta's `bytes_out`, `end` and `wait`.
+
+use serde_json::{Map, Value, json};
+use weir_model::condition::{Comparison, Condition, Timing};
+use weir_model::load::Quantiles;
+use weir_model::metric::Metric;
+
+use super::Account;
+
+/// k6's name of a group or a check is hashed to its id; these are the ids of the root and of [`CHECK`].
+const ROOT_ID: &str = "d41d8cd98f00b204e9800998ecf8427e";
+const CHECK_ID: &str = "54920f699441f972808793d2814b4197";
+
+/// The only check: that of every answer.
+const CHECK: &str = "the answer is right";
+
+/// The JSON text. `fail_if` become thresholds, as far as k6 has such.
+pub fn k6(account: Account<'_>, fail_if: &[Condition]) -> String {
+    let (right, failed) = account.ended();
+    let (result, seconds) = (account.result, account.seconds());
+    let count = |n: u64| json!({ "count": n, "rate": n as f64 / seconds });
+    let share = |yes: u64, no: u64| {
+        let value = if yes + no == 0 { 0.0 } else { yes as f64 / (yes + no) as f64 };
+        json!({ "value": value, "passes": yes, "fails": no })
+    };
+    let mut metrics = Map::new();
+    metrics.insert("http_reqs".into(), count(right + failed));
+    metrics.insert("http_req_failed".into(), share(failed, right));
+    metrics.insert("checks".into(), share(right, failed));
+    metrics.insert("data_received".into(), count(result.window.plaintext_in));
+    metrics.insert("data_sent".into(), count(result.window.bytes_out));
+    let times = [("duration", &result.latency), ("blocked", &result.lag), ("waiting", &result.first_byte)];
+    for (name, times) in times.into_iter().filter(|(_, times)| times.count > 0) {
+        metrics.insert(format!("http_req_{name}"), trend(times));
+    }
+    for condition in fail_if {
+        let Some((metric, text)) = threshold(condition) else { continue };
+        let Some(Value::Object(metric)) = metrics.get_mut(metric) else { continue };
+        let thresholds = metric.entry("thresholds").or_insert_with(|| json!({}));
+        // In this file true says that the threshold was crossed.
+        thresholds[text] = json!(condition.holds(result));
+    }
+    let path = format!("::{CHECK}");
+    let check = json!({ "name": CHECK, "path": path, "id": CHECK_ID, "passes": right, "fails": failed });
+    let root = json!({ "name": "", "path": "", "id": ROOT_ID, "groups": {}, "checks": { CHECK: check } });
+    // A map of texts and numbers always has a text.
+    let text = serde_json::to_string_pretty(&json!({ "root_group": root, "metrics": metrics }));
+    text.unwrap_or_default() + "\n"
+}
+
+fn trend(q: &Quantiles) -> Value {
+    json!({
+        "avg": q.mean_us / 1e3,
+        "min": q.min_us / 1e3,
+        "med": q.p50_us / 1e3,
+        "max": q.max_us / 1e3,
+        "p(90)": q.p90_us / 1e3,
+        "p(95)": q.p95_us / 1e3,
+        "p(99)": q.p99_us / 1e3,
+        "p(99.9)": q.p999_us / 1e3,
+    })
+}
+
+/// A condition that fails the load as k6 says it: the metric, and what has to hold. `None` where k6 has no such number.
+fn threshold(condition: &Condition) -> Option<(&'static str, String)> {
+    let opposite = match condition.is {
+        Comparison::Less => ">=",
+        Comparison::AtMost => ">",
+        Comparison::More => "<=",
+        Comparison::AtLeast => "<",
+    };
+    let of = |metric, number: &str, bound: f64| Some((metric, format!("{number}{opposite}{bound}")));
+    match (condition.metric.metric, condition.metric.of) {
+        (Metric::Rate, _) => of("http_reqs", "rate", condition.bound),
+        (Metric::Errors, _) if condition.metric.share => of("http_req_failed", "rate", condition.bound / 100.0),
+        (metric, Timing::Latency) => of("http_req_duration", percentile(metric)?, condition.bound / 1e3),
+        _ => None,
+    }
+}
+
+fn percentile(metric: Metric) -> Option<&'static str> {
+    Some(match metric.entry().condition? {
+        "p50" => "med",
+        "p90" => "p(90)",
+        "p95" => "p(95)",
+        "p99" => "p(99)",
+        "p99.9" => "p(99.9)",
+        "max" => "max",
+        "mean" => "avg",
+        _ => return None,
+    })
+}
+
+/// The JSON text, one line as vegeta's.
+pub fn vegeta(account: Account<'_>) -> String {
+    let (result, seconds) = (account.result, account.seconds());
+    let latency = &result.latency;
+    let nanos = |us: f64| (us * 1e3).round() as u64;
+    let unanswered = account.unanswered();
+    let requests = account.answers() + unanswered;
+    let share = |n: f64| if requests == 0 { 0.0 } else { n / requests as f64 };
+    let mut codes = Map::new();
+    if unanswered > 0 {
+        // vegeta's code of a request without an answer.
+        codes.insert("0".into(), json!(unanswered));
+    }
+    codes.extend(result.window.statuses.iter().map(|(status, n)| (status.to_string(), json!(n))));
+    let errors: Vec<Value> = result.window.errors.keys().map(|kind| json!(kind.as_str().replace('_', " "))).collect();
+    let text = json!({
+        "latencies": {
+            "total": nanos(latency.mean_us * latency.count as f64),
+            "mean": nanos(latency.mean_us),
+            "50th": nanos(latency.p50_us),
+            "90th": nanos(latency.p90_us),
+            "95th": nanos(latency.p95_us),
+            "99th": nanos(latency.p99_us),
+            "max": nanos(latency.max_us),
+            "min": nanos(latency.min_us),
+        },
+        "bytes_in": { "total": result.window.body_bytes, "mean": share(result.window.body_bytes as f64) },
+        "earliest": rfc3339(result.window_start_ms as f64),
+        "latest": rfc3339(result.window_start_ms as f64 + result.window_s * 1e3),
+        "duration": nanos(result.window_s * 1e6),
+        "requests": requests,
+        "rate": requests as f64 / seconds,
+        "throughput": result.rate,
+        "success": share(result.window.right as f64),
+        "status_codes": codes,
+        "errors": errors,
+    });
+    format!("{text}\n")
+}
+
+/// Milliseconds of Unix time as a time stamp in UTC.
+pub(super) fn rfc3339(unix_ms: f64) -> String {
+    jiff::Timestamp::from_millisecond(unix_ms as i64).unwrap_or_default().to_string()
+}
