@@ -97,12 +97,12 @@ pub trait Io {
     /// world. Every call reads the clock.
     #[inline]
     fn now(&self) -> u64 {
-        monotonic_ns()
+        Clock::Kernel.now()
     }
 
     /// The time of the wall clock, nanoseconds since the epoch of Unix.
     fn unix_now(&self) -> u64 {
-        unix_ns()
+        Clock::Kernel.unix_now()
     }
 
     /// CPU time of the driver's thread so far, nanoseconds, exact.
