@@ -119,7 +119,7 @@ fn named(case: &CaseId) -> Attributes {
 mod tests {
     use weir_load_cli::telemetry::exposition;
     use weir_model::load::{LoadResult, LoadSecond};
-    use weir_model::record::Measurement;
+    use weir_model::record::{Measurement, Verdict};
 
     use super::*;
 
@@ -153,12 +153,8 @@ mod tests {
     #[test]
     fn a_run_that_is_over_has_neither_a_rate_nor_time_left() {
         let mut state = State { planned: 2, before: 1, left_s: 3.0, ..State::default() };
-        let record = serde_json::json!({
-            "schema": 1, "trial": 2, "block": 1, "started": "", "took_s": 1.0, "verdict": "valid", "cores": 1,
-            "case": { "product": "direct", "profile": "tuned", "workload": "tiny", "load": "capacity" },
-            "load": LoadResult::default(), "usage": [], "findings": [],
-        });
-        let measurement: Measurement = serde_json::from_value(record).expect("a record");
+        let load = Some(LoadResult::default());
+        let measurement = Measurement { verdict: Verdict::Valid, load, ..Measurement::default() };
         state.case = Some(measurement.case.clone());
         assert!(exposition::text(&state.families()).contains("weir_client_rate{"));
         assert!(state.take(&RunEvent::Finished(&measurement)));

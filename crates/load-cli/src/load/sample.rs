@@ -75,6 +75,7 @@ pub fn plain() -> Sample {
         right_body_bytes_in_window: 20_000 * 128,
         body_bytes: 20_000 * 128,
         bytes_in: 20_000 * 249,
+        plaintext_in: 20_000 * 249,
         bytes_out: 20_000 * 58,
         ..Counts::default()
     };
