@@ -35,7 +35,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn unpacked(into: &Path) -> Vec<PathBuf> {
     let target = into.join("target");
     let mut cargo = Command::new(env!("CARGO"));
-    let what = "--workspace --exclude weir-bench --exclude weir-world --no-verify --allow-dirty --offline --quiet";
+    let what = "--workspace --exclude weir-bench --exclude weir-fake-host --exclude weir-world --no-verify --allow-dirty --offline --quiet";
     run(cargo.arg("package").args(what.split(' ')).arg("--target-dir").arg(&target).current_dir(root()));
     let folder = into.join("unpacked");
     fs::create_dir(&folder).expect("made");
