@@ -137,7 +137,7 @@ pub fn size(bytes: u64) -> String {
     String::new()
 }
 
-/// A failure ends a check: see [`crate::Check::run`].
+/// A failure ends a check.
 impl From<RequestError> for Cell {
     fn from(failure: RequestError) -> Cell {
         Cell::failure(&failure)

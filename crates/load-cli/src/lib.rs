@@ -3,6 +3,9 @@
 //!
 //! This crate does not know how a load is made or served, nor what a run or a product is.
 
+// Comments of flags are their help, which a terminal shows as it is.
+#![allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
+
 #[macro_use]
 pub mod out;
 
