@@ -1,4 +1,4 @@
-//! Measures the cost of weir's client and origin beside their peers and beside the floor.
+//! Measures the cost of weir's client and origin compared with their peers and with the floor.
 //!
 //! [`null`] is the floor: a client and an origin that do what the kernel needs and almost nothing else. [`peers`] runs
 //! load generators and origins in turn and compares their cost. The example `hot_path` is for counting instructions.

@@ -209,7 +209,7 @@ const RATE_MAY_DIFFER: f64 = 0.05;
 /// From this difference on, a remark mentions the offered rates.
 const RATE_IS_SAID: f64 = 0.01;
 
-/// The reason why a case cannot be compared, or else the remarks to show beside it.
+/// The reason why a case cannot be compared, or else the remarks to show with it.
 pub(super) fn check(before: &ComparedRun, after: &ComparedRun, case: &CaseId) -> Result<Vec<String>, String> {
     if let (Some(old), Some(new)) = (&before.suite, &after.suite) {
         definitions(old, new, case)?;

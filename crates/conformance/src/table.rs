@@ -26,7 +26,7 @@ pub struct Check {
     pub title: String,
     /// What is checked and how, and what the cells mean; one sentence or two.
     pub asks: String,
-    /// The protocols in which it is asked.
+    /// The protocols in which it runs.
     #[serde(default)]
     pub protocol: AskedIn,
     /// When the check runs.

@@ -15,12 +15,9 @@ const SPARE: usize = 64;
 #[derive(Debug)]
 pub(crate) struct RequestCheck {
     key: DigestKey,
-    /// The last head of HTTP/1.1 that agreed with its digest, the place of its name, and that digest. Most heads of a load differ in
-    /// their names alone: comparing bytes costs less than a digest.
-    last: Vec<u8>,
-    last_name_at: usize,
-    last_digest: Digest,
-    /// The same of HTTP/2, where no headers are compared.
+    /// The last heads that agreed with their digests. Most heads of a load differ in their names alone: comparing bytes costs less than a
+    /// digest.
+    last_http1: LastHttp1,
     last_http2: LastHttp2,
     /// For the headers of which a digest is made.
     list: Vec<u8>,
@@ -28,7 +25,15 @@ pub(crate) struct RequestCheck {
     spare: Vec<Box<BodyCheck>>,
 }
 
-/// Method, path and text of a digest that agreed.
+/// A head of HTTP/1.1, and the place of its name.
+#[derive(Debug, Default)]
+struct LastHttp1 {
+    head: Vec<u8>,
+    name_at: usize,
+    digest: Digest,
+}
+
+/// What a head of HTTP/2 without headers to compare has: method, path and the digest's text.
 #[derive(Debug, Default)]
 struct LastHttp2 {
     method: Vec<u8>,
@@ -47,12 +52,37 @@ pub(crate) struct BodyCheck {
     digester: BodyDigester,
 }
 
+impl LastHttp1 {
+    /// True if a head differs from this one in nothing but the name, which stands there.
+    #[inline]
+    fn is_same(&self, head: &[u8], name_at: usize) -> bool {
+        let after = name_at + NAME_LENGTH;
+        name_at == self.name_at
+            && head.len() == self.head.len()
+            && head[..name_at] == self.head[..name_at]
+            && head[after..] == self.head[after..]
+    }
+}
+
+impl LastHttp2 {
+    /// True if a head with this text of a digest has the same method and path.
+    #[inline]
+    fn is_same(&self, head: &http2::RequestHead<'_>, text: &[u8]) -> bool {
+        text == self.text && head.path == self.path && head.method == self.method
+    }
+}
+
+/// Replaces what was kept.
+fn keep(kept: &mut Vec<u8>, new: &[u8]) {
+    kept.clear();
+    kept.extend_from_slice(new);
+}
+
 impl RequestCheck {
     /// With the key of the load's digests.
     pub(crate) fn new(key: DigestKey) -> RequestCheck {
-        let (last, list, spare) = (Vec::new(), Vec::new(), Vec::new());
-        let last_http2 = LastHttp2::default();
-        RequestCheck { key, last, last_name_at: 0, last_digest: Digest::default(), last_http2, list, spare }
+        let (last_http1, last_http2) = (LastHttp1::default(), LastHttp2::default());
+        RequestCheck { key, last_http1, last_http2, list: Vec::new(), spare: Vec::new() }
     }
 
     /// A head of HTTP/1.1 came, in which this is the value of the header with the name. Returns the check of its body, if there is one
@@ -66,17 +96,17 @@ impl RequestCheck {
     ) -> Option<Box<BodyCheck>> {
         let has_body = !matches!(head.framing, Framing::None | Framing::Length(0));
         let name_at = value.as_ptr() as usize - head.raw.as_ptr() as usize;
-        if !self.is_as_last(head.raw, name_at) {
+        if !self.last_http1.is_same(head.raw, name_at) {
             let (method, target, digest) = (head.method, head.target, &value[NAME_LENGTH..]);
             let (expected, is_same) = self.head(method, target, http1::headers(head.raw), digest, counters)?;
             if !is_same {
                 return self.body(expected, has_body, counters);
             }
-            self.last.clear();
-            self.last.extend_from_slice(head.raw);
-            (self.last_name_at, self.last_digest) = (name_at, expected);
+            let last = &mut self.last_http1;
+            keep(&mut last.head, head.raw);
+            (last.name_at, last.digest) = (name_at, expected);
         }
-        self.body(self.last_digest, has_body, counters)
+        self.body(self.last_http1.digest, has_body, counters)
     }
 
     /// The same of HTTP/2.
@@ -87,30 +117,18 @@ impl RequestCheck {
         counters: &WorkerCounters,
     ) -> Option<Box<BodyCheck>> {
         let text = &value[NAME_LENGTH..];
-        let last = &self.last_http2;
-        if text != last.text || head.path != last.path || head.method != last.method {
+        if !self.last_http2.is_same(head, text) {
             let (expected, is_same) = self.head(head.method, head.path, head.headers.iter(), text, counters)?;
             if !is_same || text.len() > DIGEST_LENGTH {
                 return self.body(expected, !head.ends, counters);
             }
             let last = &mut self.last_http2;
-            for (kept, new) in [(&mut last.method, head.method), (&mut last.path, head.path), (&mut last.text, text)] {
-                kept.clear();
-                kept.extend_from_slice(new);
-            }
+            keep(&mut last.method, head.method);
+            keep(&mut last.path, head.path);
+            keep(&mut last.text, text);
             last.digest = expected;
         }
         self.body(self.last_http2.digest, !head.ends, counters)
-    }
-
-    /// True if a head differs from the last one in nothing but the name, which stands there.
-    #[inline]
-    fn is_as_last(&self, head: &[u8], name_at: usize) -> bool {
-        let after = name_at + NAME_LENGTH;
-        name_at == self.last_name_at
-            && head.len() == self.last.len()
-            && head[..name_at] == self.last[..name_at]
-            && head[after..] == self.last[after..]
     }
 
     /// Compares a head with its digest. Returns that, and whether the head agrees.

@@ -418,7 +418,6 @@ mod tests {
 #[cfg(test)]
 mod measures_tests {
     use super::*;
-    use super::{FigureKind, source};
 
     const SUITES: [&str; 5] = ["monolake", "easegress", "juno", "spring-cloud-gateway", "loggly"];
 
@@ -480,7 +479,6 @@ mod variant_tests {
 
 #[cfg(test)]
 mod differences_tests {
-    use super::source;
     use super::*;
     use weir_model::text::{list, wrapped};
 
