@@ -75,11 +75,12 @@ mod tests {
     use std::sync::Mutex;
 
     use weir_model::At;
-    use weir_model::suite::Request;
+    use weir_model::suite::{Protocol, Request, Tls};
 
     use super::*;
     use crate::client::WireProtocol;
     use crate::http::Http;
+    use crate::tls::RunTls;
 
     /// A world with one server, whose response comes after so much time. Time passes where somebody waits.
     #[derive(Debug, Clone)]
@@ -155,6 +156,21 @@ mod tests {
             assert_eq!(response.as_ref().map(|response| response.status).map_err(Clone::clone), found);
             assert_eq!(world.now().mono_ns, seconds(responds_after.min(2)).as_nanos() as u64);
             assert!(response.is_err() || response.is_ok_and(|response| response.took == seconds(1)));
+        }
+    }
+
+    #[test]
+    fn silence_ends_in_time_whatever_the_protocol() {
+        let run = RunTls::new(Tls::default()).expect("a certificate");
+        let timeout = Duration::from_millis(200);
+        for protocol in Protocol::measured().filter(|protocol| !protocol.is_keyvalue()) {
+            let world = World { now: Arc::default(), responds_after: Duration::from_secs(60) };
+            let wire_protocol = run.wire_protocol(protocol).expect("session");
+            let wire_protocol = WireProtocol { network: Some(Arc::new(world.clone())), ..wire_protocol };
+            let http = Http::with_protocol(SocketAddr::from(([10, 0, 0, 1], 80)), timeout, &wire_protocol);
+            let error = http.get("/").expect_err("silence");
+            assert!(error.contains("nothing came for 0.2 s"), "{protocol:?}: {error}");
+            assert_eq!(world.now().mono_ns, timeout.as_nanos() as u64, "{protocol:?}");
         }
     }
 }
