@@ -14,19 +14,23 @@ use weir_stats::Estimate;
 use super::{FailedTrial, Metric, Overall, OverallRow, Section, Summary, objective_words, range_words};
 use crate::run::{BASELINE, Run, Trial, displayed};
 
-/// One sentence: who carries most, and who answers soonest at the rate that all were offered.
+/// Most products that share the lead and are named, each with its number.
+const MOST_LEADERS: usize = 5;
+
+/// Two sentences: which products are fastest, and which have the lowest p99 at the rate that all were offered.
 pub(super) fn answer(summary: &Summary) -> String {
     let Some(overall) = &summary.overall else { return nothing(summary) };
     let place = match overall.workloads.len() {
         0 | 1 => String::new(),
         n => format!("Over {n} workloads (geometric means), "),
     };
-    let sentence = format!("{place}{}{}.", first(overall), soonest(overall));
-    // The names of products are written as their makers do: only what was put before them begins a sentence.
-    match sentence.strip_prefix("seen once") {
+    let first = format!("{place}{}.", first(overall));
+    // The names of products are written as their makers do: only other words begin with a capital.
+    let first = match first.strip_prefix("seen once") {
         Some(rest) => format!("Seen once{rest}"),
-        None => sentence,
-    }
+        None => first,
+    };
+    [Some(first), lowest_p99(overall)].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// Says that no product is ranked, and names the first failure, which is likely to be the cause.
@@ -54,33 +58,45 @@ fn first(overall: &Overall) -> String {
             let by = ranked.get(1).and_then(|next| Some(versus(next, next.ratio_to_best?.value, metric)));
             format!("{} {} {}{}", best.label, superlative(metric), quantity(best, metric), by.unwrap_or_default())
         }
-        many => {
-            format!("{} share the first rank, {}: this run cannot tell them apart", names(many, 5), range(many, metric))
-        }
+        many => format!("{}; this run cannot tell them apart", share_the_lead(many, metric)),
     }
 }
 
-/// "; at a rate offered alike to all, haproxy has the lowest p99, 0.61 ms". Products whose intervals overlap with
-/// the lowest one share the place.
-fn soonest(overall: &Overall) -> String {
+/// "HAProxy (72,300 requests/s) and nginx (59,200) are fastest": the first number has the unit of all.
+fn share_the_lead(leaders: &[&OverallRow], metric: Metric) -> String {
+    let are = match metric {
+        Metric::Rate => "are fastest",
+        _ => "have the lowest 99th percentile of latency",
+    };
+    if leaders.len() > MOST_LEADERS {
+        return format!("{} products {are} ({})", leaders.len(), range(leaders, metric));
+    }
+    let values = leaders.iter().filter_map(|row| row.of(metric)).map(|estimate| estimate.value);
+    let unit = metric.entry().quantity.unit(extremes(values).unwrap_or_default().0);
+    let mut unit_name = format!(" {}", unit.name);
+    let each: Vec<String> = leaders
+        .iter()
+        .map(|row| {
+            let value = row.of(metric).map_or_else(|| "-".to_owned(), |estimate| short(estimate.value / unit.size));
+            format!("{} ({value}{})", row.label, std::mem::take(&mut unit_name))
+        })
+        .collect();
+    format!("{} {are}", list(&each.iter().map(String::as_str).collect::<Vec<_>>()))
+}
+
+/// "At equal load, HAProxy has the lowest p99: 0.61 ms." Products whose intervals overlap with the lowest one share the place.
+fn lowest_p99(overall: &Overall) -> Option<String> {
     let ranked = overall.rows.iter().filter(|row| row.rank.is_some());
     let mut rows: Vec<(&OverallRow, Estimate)> = ranked.filter_map(|row| Some((row, row.of(Metric::P99)?))).collect();
     rows.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
-    let Some((least, estimate)) = rows.first().filter(|_| overall.ranked_by == Metric::Rate && overall.same_rate)
-    else {
-        return String::new();
-    };
+    let (least, estimate) = rows.first().filter(|_| overall.ranked_by == Metric::Rate && overall.same_rate)?;
     let alike: Vec<&OverallRow> =
         rows.iter().filter(|(_, other)| other.low <= estimate.high).map(|(row, _)| *row).collect();
-    let p99 = |row| quantity(row, Metric::P99);
-    match alike.as_slice() {
-        _ if rows.len() < 2 => format!("; its p99 at a given rate is {}", p99(least)),
-        [only] => format!("; at a rate offered alike to all, {} has the lowest p99: {}", only.label, p99(only)),
-        many => {
-            let (names, range) = (names(many, 4), range(many, Metric::P99));
-            format!("; at a rate offered alike to all, {names} share the lowest p99: {range}")
-        }
-    }
+    Some(match alike.as_slice() {
+        _ if rows.len() < 2 => format!("Its p99 at a given rate is {}.", quantity(least, Metric::P99)),
+        [only] => format!("At equal load, {} has the lowest p99: {}.", only.label, quantity(only, Metric::P99)),
+        many => format!("At equal load, {} have the lowest p99 ({}).", names(many, 4), range(many, Metric::P99)),
+    })
 }
 
 /// Further remarks beside the answer.
@@ -141,7 +157,7 @@ impl Section {
 
 fn superlative(metric: Metric) -> &'static str {
     match metric {
-        Metric::Rate => "carries most:",
+        Metric::Rate => "is fastest:",
         _ => "has the lowest 99th percentile of latency:",
     }
 }
@@ -206,7 +222,7 @@ fn not_comparable(summary: &Summary) -> Vec<String> {
 
 /// Products that answered requests which they did not pass on.
 fn caches(summary: &Summary) -> Option<String> {
-    let rows = summary.sections.iter().flat_map(Section::all_rows).filter(|row| row.answers_itself);
+    let rows = summary.sections.iter().flat_map(Section::all_rows).filter(|row| row.responds_itself);
     let names = unique(rows.map(|row| row.label.as_str()));
     (!names.is_empty()).then(|| {
         format!("{} answered from a cache: shown, not ranked with products that pass every request on.", list(&names))
@@ -309,10 +325,10 @@ fn load_words(section: &Section) -> String {
             objective_words(objective)
         ),
         LoadKind::Count { requests } => {
-            format!("{} requests in all{connections}: each sends when its last answer came.", count(*requests))
+            format!("{} requests in all{connections}: each sends when its last response came.", count(*requests))
         }
         LoadKind::Open { .. } if matches!(section.series, Series::Shares(_)) => format!(
-            "Open load{connections}: each product was offered one rate after another, whatever the answers did, {long}, and \
+            "Open load{connections}: each product was offered one rate after another, whatever the responses did, {long}, and \
              was not restarted between them."
         ),
         _ => arrival_words(section, &connections, &long),
@@ -336,9 +352,9 @@ fn arrival_words(section: &Section, connections: &str, long: &str) -> String {
     match section.offered_rate {
         Some(range) => {
             let due = range_words(range);
-            format!("Open load{connections}: {due} requests/s were due, whatever the answers did, {long}.")
+            format!("Open load{connections}: {due} requests/s were due, whatever the responses did, {long}.")
         }
-        None => format!("Closed load{connections}: each sends when its last answer came, {long}."),
+        None => format!("Closed load{connections}: each sends when its last response came, {long}."),
     }
 }
 
@@ -364,7 +380,7 @@ const PLAIN: &str = "products speak plain HTTP/1.1 with the origin";
 
 fn median_words(section: &Section) -> String {
     let by = match section.ranked_by {
-        Metric::Rate => format!("Ranked by {}; a wrong answer does not count", rate_words(section)),
+        Metric::Rate => format!("Ranked by {}; a wrong response does not count", rate_words(section)),
         _ if section.own_rates => {
             "Ranked by the 99th percentile of latency, due to answered, each product at a rate of its own".to_string()
         }
@@ -380,12 +396,12 @@ fn median_words(section: &Section) -> String {
 fn rate_words(section: &Section) -> &'static str {
     match (&section.series, &section.kind) {
         (Series::Rounds(_), _) => {
-            "the right answers a second of that round of each trial which is in the middle of their rates"
+            "the successful responses/s of that round of each trial which is in the middle of their rates"
         }
-        (Series::Shares(_), _) => "the most right answers a second at any of the rates offered",
-        (Series::Connections(_), _) => "the most right answers a second at any number of connections",
+        (Series::Shares(_), _) => "the most successful responses/s at any of the rates offered",
+        (Series::Connections(_), _) => "the most successful responses/s at any number of connections",
         (Series::Once, LoadKind::Search { .. }) => "the highest rate found that meets the objective",
-        (Series::Once, _) => "right answers a second",
+        (Series::Once, _) => "successful responses/s",
     }
 }
 
