@@ -75,7 +75,7 @@ fn weir_is_brought_once_and_works_there() {
     assert!(work.starts_with("/run/"), "{}", work.display());
     let reading = host.read_clock().expect("read");
     assert!(reading.offset_ns.abs_diff(1_000_000_000_000) < 1_000_000_000, "{reading:?}");
-    assert!(origin.ask("counters", LONG).expect("an answer").contains("counters"));
+    assert!(origin.ask("counters", LONG).expect("a response").contains("counters"));
     until("the program's first word", LONG, || host.last_lines(&work.join("log"), 1) == "begun");
     let large: Vec<u8> = (0..3_000_000_u32).map(|number| (number / 3) as u8).collect();
     host.write(&work.join("t/large"), &large, true).expect("written");

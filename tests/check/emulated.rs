@@ -24,7 +24,7 @@ fn all_right(mut weir: Command, args: &[&str]) -> Value {
     let ended = run_within(&mut weir, Duration::from_secs(120));
     ended.expect(0);
     let result = ended.json();
-    assert_eq!(result["window"]["due"], result["window"]["right"], "{result:#}");
+    assert_eq!(result["window"]["due"], result["window"]["successful"], "{result:#}");
     assert_eq!(result["window"]["errors"], serde_json::json!({}), "{result:#}");
     assert_eq!(result["driver"], "epoll", "{result:#}");
     result
@@ -43,7 +43,7 @@ fn an_emulated_load_is_answered() {
     let Some(weir) = emulated() else { return };
     let origin = OriginUnderTest::start(&[]);
     let result = all_right(weir, &[&origin.url("/bytes/128"), "-n", "500"]);
-    assert_eq!(number(&result, "/window/right"), 500.0);
+    assert_eq!(number(&result, "/window/successful"), 500.0);
     assert_eq!(number(&result, "/window/body_bytes"), 500.0 * 128.0);
 }
 
@@ -52,7 +52,7 @@ fn an_emulated_load_over_tls_is_answered() {
     let Some(weir) = emulated() else { return };
     let origin = OriginUnderTest::start(&["--tls"]);
     let result = all_right(weir, &[&origin.https("/bytes/128"), "-n", "100"]);
-    assert_eq!((number(&result, "/window/right"), number(&result, "/tls/handshakes")), (100.0, 4.0));
+    assert_eq!((number(&result, "/window/successful"), number(&result, "/tls/handshakes")), (100.0, 4.0));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn an_emulated_load_at_a_rate_is_answered() {
     let Some(weir) = emulated() else { return };
     let origin = OriginUnderTest::start(&[]);
     let result = all_right(weir, &[&origin.url("/bytes/128"), "-R", "100", "-d", "2s", "--warmup", "0s"]);
-    assert_eq!(number(&result, "/window/right"), 200.0);
+    assert_eq!(number(&result, "/window/successful"), 200.0);
 }
 
 #[test]

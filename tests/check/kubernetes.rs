@@ -226,7 +226,7 @@ fn the_job_runs_a_suite(cluster: &Cluster) {
     for (at, measurement) in &measured {
         assert!(measurement["error"].is_null(), "{}: {}", at.display(), measurement["error"]);
         assert_eq!(measurement["load"]["total"]["sent"], measurement["origin"]["requests"], "{}", at.display());
-        assert!(measurement["load"]["window"]["right"].as_u64() > Some(0), "{}", at.display());
+        assert!(measurement["load"]["window"]["successful"].as_u64() > Some(0), "{}", at.display());
     }
     assert_eq!(objects(cluster), "", "weir deletes its pods");
     cluster.kubectl(&["-n", "weir", "delete", "job", "weir"]);
@@ -321,7 +321,7 @@ fn what_is_lost_costs_its_trial_and_is_made_anew(cluster: &Cluster) {
     }
     for (at, m) in &measured[2..] {
         assert!(m["error"].is_null(), "{}: {}", at.display(), m["error"]);
-        let (right, reached) = (number(m, "/load/total/right"), number(m, "/origin/requests"));
+        let (right, reached) = (number(m, "/load/total/successful"), number(m, "/origin/requests"));
         assert!(right > 100.0 && (right - reached).abs() <= 8.0, "{}: {right}, {reached}", at.display());
     }
     let environment = std::fs::read(run.out().join("environment.json")).expect("there");

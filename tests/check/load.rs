@@ -51,7 +51,7 @@ fn conditions_decide_how_it_ends() {
     let ended = ends(&fine, &["p99>1m", "p50>0us"]);
     let said = ended.expect(1);
     assert!(said.contains("p50 is") && said.contains("--fail-if 'p50>0s'") && !said.contains("p99"), "{said}");
-    // Without a condition wrong answers fail; with one only what it says.
+    // Without a condition wrong responses fail; with one only what it says.
     ends(&wrong, &[]).expect(1);
     ends(&wrong, &["p99>1m"]).expect(0);
     assert!(ends(&wrong, &["errors>10%"]).expect(1).contains("errors are 100 %"));

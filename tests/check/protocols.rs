@@ -15,7 +15,7 @@ use serde_json::Value;
 const WORKLOADS: [(&str, &str); 4] =
     [("plain", "http/1.1"), ("secure", "https/1.1"), ("two", "h2c"), ("two-secure", "h2")];
 
-/// A library with a suite of one small answer in every protocol, and a proxy that is said to speak HTTP/1.1 alone.
+/// A library with a suite of one small response in every protocol, and a proxy that is said to speak HTTP/1.1 alone.
 fn library(folder: &Path) -> PathBuf {
     let library = folder.join("library");
     let modest = library.join("products/modest");
@@ -179,7 +179,7 @@ fn of_all_products_one_that_cannot_be_installed_is_skipped() {
     let said = all.expect(0);
     assert!(said.contains("broken could not be installed: "), "{said}");
     assert_eq!(measurements(&out).len(), 2, "direct and nginx: {said}");
-    assert!(all.stdout.contains("1 left out"), "the answer says so too: {}", all.stdout);
+    assert!(all.stdout.contains("1 left out"), "the response says so too: {}", all.stdout);
     let report = std::fs::read_to_string(out.join("report/report.md")).expect("a report");
     assert!(report.contains("broken could not be installed: "), "and the report says why: {report}");
 }

@@ -73,7 +73,7 @@ fn files_are_complete(out: &std::path::Path) {
 
 /// As somebody sees it who sits before a terminal of 80 x 24.
 #[test]
-fn a_terminal_shows_the_order_so_far_and_then_the_answer() {
+fn a_terminal_shows_the_order_so_far_and_then_the_response() {
     on_a_shared_machine(|scratch| {
         let out = scratch.join("run");
         let weir_run = weir(&words("run quick --products direct,nginx,haproxy --scale smoke --yes --out"));
@@ -97,10 +97,10 @@ fn a_terminal_shows_the_order_so_far_and_then_the_answer() {
         let last = screen.screen().contents();
         assert!(bar && order, "a bar: {bar}, an order: {order}:\n{}", ended.stdout);
         assert!(!last.contains("Provisional"), "it vanishes:\n{last}");
-        let answer = common::run(&["report", text(&out)]);
-        answer.expect(0);
+        let response = common::run(&["report", text(&out)]);
+        response.expect(0);
         let mut rest = last.as_str();
-        for line in answer.stdout.lines() {
+        for line in response.stdout.lines() {
             let found = rest.split_once(line.trim_end());
             rest = found.unwrap_or_else(|| panic!("no {line:?} on the last screen:\n{last}")).1;
         }

@@ -12,13 +12,13 @@ use std::time::Duration;
 use crate::common::{OriginUnderTest, number, run_within, scratch, until, weir, words};
 use serde_json::Value;
 
-/// The answer to a scrape: its head and its body.
+/// The response to a scrape: its head and its body.
 fn scrape(address: &str) -> Option<(String, String)> {
     let mut connection = TcpStream::connect(address).ok()?;
     connection.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).ok()?;
-    answer.split_once("\r\n\r\n").map(|(head, body)| (head.to_owned(), body.to_owned()))
+    let mut response = String::new();
+    connection.read_to_string(&mut response).ok()?;
+    response.split_once("\r\n\r\n").map(|(head, body)| (head.to_owned(), body.to_owned()))
 }
 
 /// Samples by name and labels, of a whole text.
@@ -49,7 +49,7 @@ fn served(child: &mut Child) -> String {
     address
 }
 
-/// Three of four requests go where the answer is right.
+/// Three of four requests go where the response is right.
 fn urls(folder: &std::path::Path, origin: &OriginUnderTest) -> String {
     let file = folder.join("urls");
     let all = ["/bytes/128", "/bytes/256", "/bytes/512", "/status/404"].map(|path| origin.url(path));
@@ -126,7 +126,7 @@ fn scrapes_pushes_and_the_file_lead_up_to_the_result() {
     });
     let ended = child.wait_with_output().expect("waited for");
     let result: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
-    let (right, due) = (number(&result, "/window/right"), number(&result, "/window/due"));
+    let (right, due) = (number(&result, "/window/successful"), number(&result, "/window/due"));
     let failed = number(&result, "/window/errors/bad_status");
     assert!(right + failed == due && failed > 0.0, "{result:#}");
     assert!(counts.len() >= 2 && counts.is_sorted() && counts.iter().all(|count| *count < right), "{counts:?} {right}");
@@ -161,7 +161,7 @@ fn a_collector_that_is_not_there_is_said_once_and_changes_nothing() {
     let ended = run_within(&mut weir(&args), Duration::from_secs(60));
     let said = ended.expect(0);
     assert_eq!(said.matches("--otlp: ").count(), 1, "{said}");
-    assert_eq!(ended.json()["window"]["due"], ended.json()["window"]["right"]);
+    assert_eq!(ended.json()["window"]["due"], ended.json()["window"]["successful"]);
     // An address that is taken is bad input, before anything is sent.
     let taken = origin.addr.as_str();
     let ended = common::run(&["load", "-q", &url, "-n", "5", "--metrics", taken]);
@@ -181,7 +181,7 @@ fn a_runs_file_counts_its_trials() {
         samples.iter().filter(|(name, _)| name.starts_with("weir_run_trials_total{")).map(|(_, n)| n).sum();
     assert_eq!(trials, measured.len() as f64, "{samples:#?}");
     assert_eq!(find(&samples, "weir_run_planned_trials", ""), Some(trials));
-    let right: f64 = measured.iter().map(|(_, m)| number(m, "/load/total/right")).sum();
+    let right: f64 = measured.iter().map(|(_, m)| number(m, "/load/total/successful")).sum();
     let ended: f64 =
         samples.iter().filter(|(name, _)| name.starts_with("weir_client_requests_total")).map(|(_, n)| n).sum();
     assert!(ended > 0.0 && ended <= right, "{ended} of {right}: {samples:#?}");

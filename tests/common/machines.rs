@@ -75,7 +75,7 @@ impl Machines {
         let started = Machines { machines, network, folder };
         started.write_client_side();
         for machine in &started.machines {
-            until(&format!("sshd of {}", machine.name), Duration::from_secs(20), || started.answers(machine));
+            until(&format!("sshd of {}", machine.name), Duration::from_secs(20), || started.responses(machine));
         }
         started
     }
@@ -185,7 +185,7 @@ impl Machines {
     }
 
     /// Whether its sshd greets.
-    fn answers(&self, machine: &Machine) -> bool {
+    fn responses(&self, machine: &Machine) -> bool {
         let control = self.network.hosts().last().expect("control");
         let addr = (machine.address, 22).into();
         let greeting = control.inside(|| {

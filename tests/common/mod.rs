@@ -351,11 +351,11 @@ pub fn disturbance(record: &Value) -> Option<&Value> {
     findings.iter().find(|finding| DISTURBANCES.iter().any(|name| finding["check"] == *name))
 }
 
-/// Makes the count of right answers that of the rate, as weir asks of every record.
+/// Makes the count of successful responses that of the rate, as weir asks of every record.
 pub fn balance(measurement: &mut Value) {
     let load = &mut measurement["load"];
     let counted = load["rate"].as_f64().expect("a rate") * load["window_s"].as_f64().expect("a time");
-    load["window"]["right_in_window"] = (counted as u64).into();
+    load["window"]["successful_in_window"] = (counted as u64).into();
 }
 
 /// Rows of measurements.csv.
@@ -445,7 +445,7 @@ pub fn all_right(args: &[&str]) -> Value {
     let result = load_result(0, args);
     let window = &result["window"];
     assert!(window["due"].as_u64() > Some(0), "{result:#}");
-    assert_eq!(window["due"], window["right"], "{result:#}");
+    assert_eq!(window["due"], window["successful"], "{result:#}");
     assert_eq!(window["errors"], serde_json::json!({}), "{result:#}");
     result
 }
@@ -481,7 +481,13 @@ pub fn masked(text: &str) -> String {
     }
     // Units depend on the machine's speed; a comma that followed a number belongs to the words.
     for unit in [" µs", " ms", " s", " B", " KiB", " MiB", " GiB"] {
-        out = out.replace(&format!("#{unit}"), "# U");
+        let number = format!("#{unit}");
+        let mut parts = out.split(&number);
+        let first = parts.next().unwrap_or_default().to_owned();
+        // "# successful" begins with no unit.
+        out = parts.fold(first, |done, rest| {
+            done + if rest.starts_with(char::is_alphabetic) { &number } else { "# U" } + rest
+        });
     }
     out
 }

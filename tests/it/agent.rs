@@ -71,7 +71,7 @@ fn programs_and_roles_run_below_it_and_end_with_a_goodbye() {
     let agent = parent(process.root());
     assert_eq!(parent(origin.pid()), agent);
     assert_ne!(agent, std::process::id());
-    assert!(origin.ask("counters", LONG).expect("an answer").contains("counters"));
+    assert!(origin.ask("counters", LONG).expect("a response").contains("counters"));
     assert_eq!(host.facts().work, None, "this disk is its own");
     let checks = host.call("doctor", json!(folder.path()), &mut |_| {}).expect("examined");
     assert!(checks.as_array().expect("a list").len() > 5, "{checks}");

@@ -7,7 +7,7 @@ use crate::common::catalogue;
 use weir_model::product::{Product, ProductKind};
 use weir_model::suite::{Load, LoadKind, Scale, Series, Suite, Workload};
 
-/// Bytes of the request's ID in `x-weir-answer`, with the origin's time and its tag.
+/// Bytes of the request's ID in `x-weir-origin`, with the origin's time and its tag.
 const ID_LENGTH: usize = 47;
 
 fn suite(name: &str) -> Suite {
@@ -34,7 +34,7 @@ fn response_length(workload: &Workload) -> usize {
     }
     let size = workload.expect.size.expect("a size");
     headers.push(("Content-Length".to_owned(), size.to_string()));
-    headers.push(("x-weir-answer".to_owned(), "x".repeat(ID_LENGTH)));
+    headers.push(("x-weir-origin".to_owned(), "x".repeat(ID_LENGTH)));
     let length = |(name, value): &(String, String)| match (name.as_str(), value.as_str()) {
         ("Content-Type", "") => 0,
         ("Date", "now") => "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n".len(),

@@ -130,9 +130,9 @@ fn nothing_of_a_library_runs_before_the_user_agreed() {
             assert!(!ran.exists() && !out.exists(), "{args:?}");
         }
     };
-    let at_a_terminal = |answer: &str| {
+    let at_a_terminal = |response: &str| {
         let mut command = Command::new("sh");
-        command.args(["-c", "a=$1; shift; echo $a | script -qec \"$*\" /dev/null", "sh", answer]);
+        command.args(["-c", "a=$1; shift; echo $a | script -qec \"$*\" /dev/null", "sh", response]);
         command.args([env!("CARGO_BIN_EXE_weir"), "products", "install", "thing"]);
         shop.furnish(&mut command);
         run_within(&mut command, Duration::from_secs(60))

@@ -27,7 +27,7 @@ fn https_agrees_on_what_was_asked_for() {
 fn plain_http_counts_what_was_asked() {
     let origin = OriginUnderTest::start(&[]);
     let result = all_right(&[&origin.url("/bytes/128"), "-n", "500", "-c", "4"]);
-    assert_eq!(number(&result, "/window/right"), 500.0);
+    assert_eq!(number(&result, "/window/successful"), 500.0);
     assert_eq!(number(&result, "/window/body_bytes"), 500.0 * 128.0);
     assert_eq!(
         (&result["protocol"], &result["streams"], &result["tls"]),
@@ -48,12 +48,12 @@ fn http2_has_streams_with_and_without_tls() {
 }
 
 #[test]
-fn what_is_expected_is_checked_on_every_answer() {
+fn what_is_expected_is_checked_on_every_response() {
     let origin = OriginUnderTest::start(&[]);
     let url = origin.url("/bytes/100");
     let kinds = |flags: &[&str]| {
         let result = load_result(1, &[&[url.as_str(), "-n", "20", "-c", "2"], flags].concat());
-        assert_eq!(number(&result, "/window/right"), 0.0, "{result:#}");
+        assert_eq!(number(&result, "/window/successful"), 0.0, "{result:#}");
         result["window"]["errors"].clone()
     };
     assert_eq!(kinds(&["--expect-status", "201"])["bad_status"], 20);
@@ -101,7 +101,7 @@ fn a_unix_socket_is_as_good() {
     for socket in [path, &name] {
         let _origin = OriginUnderTest::start(&["--unix", socket]);
         let result = all_right(&["/bytes/128", "--unix", socket, "-n", "200", "-c", "4"]);
-        assert_eq!(number(&result, "/window/right"), 200.0);
+        assert_eq!(number(&result, "/window/successful"), 200.0);
     }
 }
 
@@ -149,6 +149,6 @@ fn key_value_protocols_count_what_was_asked() {
         let listen = format!("{scheme}://127.0.0.1:0");
         let origin = OriginUnderTest::started(weir(&["origin", "--listen", &listen, "--json"]));
         let result = all_right(&[&format!("{scheme}://{}", origin.addr), "-n", "500", "-c", "4"]);
-        assert_eq!(number(&result, "/window/right"), 500.0, "{scheme}");
+        assert_eq!(number(&result, "/window/successful"), 500.0, "{scheme}");
     }
 }

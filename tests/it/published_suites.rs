@@ -157,7 +157,7 @@ fn is_asked(suite: &Suite, catalogue: &Catalogue, row: &Published) -> Result<(),
             }
             other => Err(format!("the load is {other:?}")),
         },
-        "payload" => same("the answer's size", workload_of(suite, row)?.expect.size.unwrap_or_default() as f64),
+        "payload" => same("the response's size", workload_of(suite, row)?.expect.size.unwrap_or_default() as f64),
         "request-body" => same("the body's size", workload_of(suite, row)?.request.body.len() as f64),
         "nginx-worker-connections" => in_template(suite, catalogue, row, &format!("worker_connections {};", row.value)),
         "max-connections" => in_template(suite, catalogue, row, &format!("maxConnections: {}", row.value)),

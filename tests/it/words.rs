@@ -64,7 +64,7 @@ fn without_arguments_weir_says_what_to_do_in_ten_lines() {
 
 #[test]
 fn each_topic_of_a_load_is_as_kept() {
-    for topic in ["load", "find-max", "request", "key-value", "answers", "connections", "tls", "output"] {
+    for topic in ["load", "find-max", "request", "key-value", "responses", "connections", "tls", "output"] {
         let ended = run(&["help", "load", topic]);
         ended.expect(0);
         for line in ended.stdout.lines() {
@@ -129,7 +129,7 @@ fn a_load_is_summed_up_on_one_screen() {
     summary("load-count", 0, &["load", &url("/bytes/128?delay=5ms"), "-n", "60", "-c", "4", "-q", "--driver", "epoll"]);
     let wrong =
         summary("load-wrong", 1, &["load", &url("/status/404"), "-n", "50", "-c", "2", "-q", "--driver", "epoll"]);
-    assert!(wrong.contains("no answer was right"), "{wrong}");
+    assert!(wrong.contains("no response was successful"), "{wrong}");
     let args = ["-n", "50", "-c", "2", "-q", "--driver", "epoll"];
     let redirects = summary("load-redirects", 0, &[["load", &url("/status/301")].as_slice(), &args].concat());
     assert!(redirects.contains("every response was a redirect (301), which weir does not follow"), "{redirects}");

@@ -104,7 +104,7 @@ fn usages(out: &Path) -> Vec<Option<Value>> {
     for (at, trial) in measurements(out) {
         assert!(trial["error"].is_null(), "{}: {}", at.display(), trial["error"]);
         assert_eq!(trial["load"]["total"]["sent"], trial["origin"]["requests"], "{}", at.display());
-        assert!(trial["load"]["window"]["right"].as_u64() > Some(0), "{}", at.display());
+        assert!(trial["load"]["window"]["successful"].as_u64() > Some(0), "{}", at.display());
         let usage = trial["usage"].as_array().expect("a list").iter().find(|usage| usage["role"] == "proxy").cloned();
         match trial["case"]["product"].as_str() {
             Some("ours") => usages.push(usage),

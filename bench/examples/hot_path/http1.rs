@@ -5,25 +5,25 @@ use std::hint::black_box;
 use anyhow::bail;
 use weir_wire::http1::{Limits, RequestEvent, RequestParser, ResponseEvent, ResponseParser, encode};
 
-pub const ANSWER_HEAD: &str =
+pub const RESPONSE_HEAD: &str =
     "HTTP/1.1 200 OK\r\nServer: weir-origin\r\nContent-Type: application/octet-stream\r\nContent-Length: 128\r\n\r\n";
 pub const REQUEST: &[u8] = b"GET /bytes/128 HTTP/1.1\r\nHost: 127.0.0.1:9000\r\n\r\n";
 
-/// An answer of 128 bytes that comes in one piece, from the connection's point of view.
-pub fn parse_answer(count: u64) -> anyhow::Result<()> {
-    let mut bytes = ANSWER_HEAD.as_bytes().to_vec();
+/// A response of 128 bytes that comes in one piece, from the connection's point of view.
+pub fn parse_response(count: u64) -> anyhow::Result<()> {
+    let mut bytes = RESPONSE_HEAD.as_bytes().to_vec();
     bytes.resize(bytes.len() + 128, b'x');
-    let mut answers = ResponseParser::new(Limits::default());
+    let mut responses = ResponseParser::new(Limits::default());
     for _ in 0..count {
-        answers.request_sent(false);
+        responses.request_sent(false);
         let mut input = black_box(&bytes[..]);
         let mut ended = false;
-        while let Some(event) = answers.next(&mut input)? {
+        while let Some(event) = responses.next(&mut input)? {
             ended = matches!(event, ResponseEvent::End { .. });
             black_box(&event);
         }
         if !ended {
-            bail!("the answer did not end");
+            bail!("the response did not end");
         }
     }
     Ok(())

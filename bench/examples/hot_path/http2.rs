@@ -14,7 +14,7 @@ pub fn exchange(count: u64, streams: u32) -> anyhow::Result<()> {
     let mut pair = Pair {
         client: Client::new(&options),
         server: Server::new(&Options::server()),
-        answer: Prepared::response(
+        response: Prepared::response(
             200,
             &[("server", "weir-origin"), ("content-type", "application/octet-stream")],
             Some(BODY.len() as u64),
@@ -54,7 +54,7 @@ pub fn exchange(count: u64, streams: u32) -> anyhow::Result<()> {
 struct Pair {
     client: Client,
     server: Server,
-    answer: Prepared,
+    response: Prepared,
     /// On the way to the server.
     up: Vec<u8>,
     /// On the way to the client.
@@ -63,7 +63,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// What was sent reaches the server, its answers the client. How many answers ended.
+    /// What was sent reaches the server, its responses the client. How many responses ended.
     fn turn(&mut self) -> anyhow::Result<u32> {
         let mut input = black_box(&self.up[..]);
         while let Some(event) = self.server.next(&mut input, &mut self.down)? {
@@ -73,8 +73,8 @@ impl Pair {
         }
         self.up.clear();
         for stream in self.asked.drain(..) {
-            let sent = self.server.respond(stream, &self.answer, Body::Static(&BODY), &mut self.down);
-            sent.map_err(|why| anyhow::anyhow!("the answer was refused: {why:?}"))?;
+            let sent = self.server.respond(stream, &self.response, Body::Static(&BODY), &mut self.down);
+            sent.map_err(|why| anyhow::anyhow!("the response was refused: {why:?}"))?;
         }
         let mut answered = 0;
         let mut input = black_box(&self.down[..]);

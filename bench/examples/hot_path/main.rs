@@ -28,7 +28,7 @@ use weir_model::suite::Arrivals;
 type Part = fn(u64) -> anyhow::Result<()>;
 
 const PARTS: [(&str, Part); 10] = [
-    ("parse-answer", http1::parse_answer),
+    ("parse-answer", http1::parse_response),
     ("parse-request", http1::parse_request),
     ("encode-request", http1::encode_request),
     ("h2-both-1", |count| http2::exchange(count, 1)),

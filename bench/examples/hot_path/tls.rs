@@ -1,4 +1,4 @@
-//! TLS 1.3: the records of a request and its answer, both sealed and opened again.
+//! TLS 1.3: the records of a request and its response, both sealed and opened again.
 
 use std::hint::black_box;
 
@@ -8,9 +8,9 @@ use weir_wire::tls::{
     ClientConfig, ClientOptions, Identity, KeyKind, Scratch, ServerConfig, ServerName, ServerOptions, Session, TlsEvent,
 };
 
-use crate::http1::{ANSWER_HEAD, REQUEST};
+use crate::http1::{REQUEST, RESPONSE_HEAD};
 
-/// `count` requests of HTTP/1.1 and answers of 128 bytes over one connection: each is sealed by one half and opened by the
+/// `count` requests of HTTP/1.1 and responses of 128 bytes over one connection: each is sealed by one half and opened by the
 /// other.
 pub fn exchange(count: u64) -> anyhow::Result<()> {
     let (mut client, mut server) = connected()?;
@@ -33,7 +33,7 @@ pub fn exchange(count: u64) -> anyhow::Result<()> {
             Ok(())
         };
         pass(&mut client, &mut server, &[REQUEST])?;
-        pass(&mut server, &mut client, &[ANSWER_HEAD.as_bytes(), &body])?;
+        pass(&mut server, &mut client, &[RESPONSE_HEAD.as_bytes(), &body])?;
     }
     Ok(())
 }

@@ -242,7 +242,7 @@ impl Client {
     /// When the output does not say, or reports errors.
     pub fn requests(self, stdout: &str, stderr: &str) -> anyhow::Result<u64> {
         if self == Client::Weir {
-            return weir(stdout).map(|result| result.total.right);
+            return weir(stdout).map(|result| result.total.successful);
         }
         let (output, name) = (format!("{stdout}\n{stderr}"), super::cases::name(self));
         let (done, wrong) = self.patterns();
@@ -407,7 +407,7 @@ mod tests {
         }
         assert_eq!(wrk2_median_us(WRK2).unwrap(), 860.0);
         let closed = weir(WEIR).unwrap();
-        assert_eq!((closed.total.right, closed.latency.p50_us), (198_136, 304.127));
+        assert_eq!((closed.total.successful, closed.latency.p50_us), (198_136, 304.127));
         assert!(closed.tls.is_none());
     }
 

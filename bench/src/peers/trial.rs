@@ -172,7 +172,7 @@ fn reported(sample: &mut Sample, subject: Subject, ended: &Ended) -> anyhow::Res
     if sample.protocol.is_tls() && suites != [SUITE] {
         bail!("the cipher suites {suites:?} were used, not {SUITE}");
     }
-    sample.requests = Some(result.total.right);
+    sample.requests = Some(result.total.successful);
     if sample.group == Group::Open {
         sample.latency_p50_us = Some(result.latency.p50_us);
         sample.lag_p50_us = Some(result.lag.p50_us);

@@ -10,14 +10,14 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let (contents, total) = (&origin.contents, &e.load.total);
-    let unfinished = contents.unfinished.saturating_sub(e.maybe_not_forwarded() + origin.names.again());
+    let unfinished = contents.unfinished.saturating_sub(e.maybe_not_forwarded() + origin.request_ids.again());
     let bodies = [
         (contents.body, "reached the origin with another body of the same length"),
         (contents.shortened, "reached the origin with a shorter body, or none"),
         (contents.lengthened, "reached the origin with a longer body"),
         (unfinished, "had a response early: their bodies never reached the origin as a whole"),
         (total.early, "had a response early: before they were sent to their end"),
-        (contents.unchecked, "reached the origin with a name that is cut off, so that they could not be compared"),
+        (contents.unchecked, "reached the origin with an ID that is cut off, so that they could not be compared"),
     ];
     let heads = [
         (contents.target, "reached the origin with another method, path or query"),
@@ -42,7 +42,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use weir_model::counters::{ContentCounters, NameCounters};
+    use weir_model::counters::{ContentCounters, RequestIdCounters};
     use weir_model::record::Severity;
 
     use crate::fixture::{Trial, good};
@@ -66,7 +66,7 @@ mod tests {
             (ContentCounters { shortened: 1, ..NONE }, "a shorter body"),
             (ContentCounters { lengthened: 1, ..NONE }, "a longer body"),
             (ContentCounters { unfinished: 1, ..NONE }, "never reached the origin"),
-            (ContentCounters { unchecked: 1, ..NONE }, "a name that is cut off"),
+            (ContentCounters { unchecked: 1, ..NONE }, "an ID that is cut off"),
         ] {
             let found = altered(contents).check(super::check).expect("fires");
             assert_eq!(found.severity, Severity::Fatal, "{}", found.message);
@@ -82,7 +82,8 @@ mod tests {
     fn bodies_that_were_cut_off_are_allowed_where_something_explains_them() {
         let mut trial = altered(ContentCounters { unfinished: 12, ..NONE });
         trial.load.total.statuses = [(200, 9_990)].into();
-        trial.origin.names = NameCounters { named: 10_001, distinct: 9_999, repeated: 2, ..NameCounters::default() };
+        trial.origin.request_ids =
+            RequestIdCounters { identified: 10_001, distinct: 9_999, repeated: 2, ..RequestIdCounters::default() };
         assert_eq!(trial.check(super::check), None, "ten have no response, and two came again");
         trial.origin.contents.unfinished = 13;
         assert!(trial.check(super::check).expect("fires").message.contains("of 10000 requests 1 "));

@@ -49,8 +49,8 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
 fn is_judged(e: &Evidence<'_>) -> bool {
     let l = e.load;
     let closed = l.offered_rate.is_none() && e.search.is_none() && l.bursts.is_none() && !l.cut_short;
-    let fine =
-        l.window.right_in_window >= LEAST_RESPONSES && (l.window.error_count() as f64) < ERRORS * l.window.due as f64;
+    let fine = l.window.successful_in_window >= LEAST_RESPONSES
+        && (l.window.error_count() as f64) < ERRORS * l.window.due as f64;
     let writes = e.role(Role::Proxy).and_then(|usage| usage.disk_written_bytes) != Some(0);
     // Switches that a kernel does not count may have been many.
     let switches = e.usage.iter().all(|usage| usage.switches.is_some());
@@ -104,7 +104,7 @@ fn on_the_way_s(e: &Evidence<'_>) -> f64 {
 
 /// The mean time that a request waits for its connection, where many of them make one, seconds.
 fn connecting_s(e: &Evidence<'_>) -> f64 {
-    let made = e.load.window.connections as f64 / e.load.window.right_in_window.max(1) as f64;
+    let made = e.load.window.connections as f64 / e.load.window.successful_in_window.max(1) as f64;
     made * (e.load.connect.mean_us + e.load.handshake.mean_us) / 1e6
 }
 
@@ -209,7 +209,7 @@ pub(super) mod tests {
     #[test]
     fn waits_that_are_known_explain_the_time() {
         let mut trial = used([0.05, 0.1, 0.05]);
-        (trial.load.rate, trial.load.window.right_in_window) = (6_000.0, 6_000);
+        (trial.load.rate, trial.load.window.successful_in_window) = (6_000.0, 6_000);
         assert!(fires(&trial));
         trial.waits_s = Some(0.010);
         assert!(!fires(&trial), "the origin waits 10 ms");

@@ -1,15 +1,15 @@
-//! Products that code the bodies of answers.
+//! Products that code the bodies of responses.
 
-use weir_model::load::CodedAnswers;
+use weir_model::load::CodedResponses;
 use weir_model::record::{COMPRESSES, Finding, Severity};
 
 use super::{Evidence, finding, finding_with, percent};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let codings = e.load.codings.as_ref().filter(|_| e.proxied)?;
-    let answers: u64 = e.load.total.statuses.values().sum();
-    let Some((coding, coded)) = codings.iter().max_by_key(|(_, coded)| coded.answers) else {
-        let message = format!("requests accept coded answers, and none of {answers} came coded");
+    let responses: u64 = e.load.total.statuses.values().sum();
+    let Some((coding, coded)) = codings.iter().max_by_key(|(_, coded)| coded.responses) else {
+        let message = format!("requests accept coded responses, and none of {responses} came coded");
         return finding_with(
             "not-coded",
             Severity::Note,
@@ -21,8 +21,8 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "the product compressed {} of {answers} answers ({}) to {:.0} % of their bytes",
-        coded.answers,
+        "the product compressed {} of {responses} responses ({}) to {:.0} % of their bytes",
+        coded.responses,
         coding.as_str(),
         percent(coded.bytes as f64, coded.decoded_bytes as f64)
     );
@@ -30,25 +30,25 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// Whether the bodies left the origin as they came: shorter than they are when they are decoded.
-fn origin_codes(e: &Evidence<'_>, coded: &CodedAnswers) -> bool {
+fn origin_codes(e: &Evidence<'_>, coded: &CodedResponses) -> bool {
     let of_origin = e.origin.filter(|origin| origin.answered > 0);
-    let mean = |bytes: u64, answers: u64| bytes as f64 / answers.max(1) as f64;
-    of_origin.is_some_and(|o| mean(o.body_bytes_out, o.answered) < mean(coded.decoded_bytes, coded.answers))
+    let mean = |bytes: u64, responses: u64| bytes as f64 / responses.max(1) as f64;
+    of_origin.is_some_and(|o| mean(o.body_bytes_out, o.answered) < mean(coded.decoded_bytes, coded.responses))
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use weir_model::coding::Coding;
-    use weir_model::load::CodedAnswers;
+    use weir_model::load::CodedResponses;
 
     use crate::fixture::{Trial, good};
 
-    /// A trial whose answers came coded, so many of them.
-    pub fn coded(answers: u64) -> Trial {
+    /// A trial whose responses came coded, so many of them.
+    pub fn coded(responses: u64) -> Trial {
         let mut trial = good();
-        let of = CodedAnswers { answers, bytes: answers * 96, decoded_bytes: answers * 128 };
-        trial.load.codings = Some([(Coding::Gzip, of)].into_iter().filter(|(_, of)| of.answers > 0).collect());
-        trial.load.total.body_bytes -= answers * 32;
+        let of = CodedResponses { responses, bytes: responses * 96, decoded_bytes: responses * 128 };
+        trial.load.codings = Some([(Coding::Gzip, of)].into_iter().filter(|(_, of)| of.responses > 0).collect());
+        trial.load.total.body_bytes -= responses * 32;
         trial
     }
 
@@ -56,7 +56,7 @@ pub(super) mod tests {
     fn a_product_that_compresses_is_named() {
         assert_eq!(good().check(super::check), None, "nothing was accepted");
         let message = coded(9_000).check(super::check).expect("fires").message;
-        assert_eq!(message, "the product compressed 9000 of 10000 answers (gzip) to 75 % of their bytes");
+        assert_eq!(message, "the product compressed 9000 of 10000 responses (gzip) to 75 % of their bytes");
         let mut direct = coded(9_000);
         direct.proxied = false;
         assert_eq!(direct.check(super::check), None);

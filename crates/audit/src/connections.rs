@@ -14,7 +14,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "{extra} connections had to be opened again for {} requests; {} were closed by the peer between answers",
+        "{extra} connections had to be opened again for {} requests; {} were closed by the peer between responses",
         total.sent, total.closed_by_peer
     );
     finding("downstream-keepalive", Severity::Warning, message)

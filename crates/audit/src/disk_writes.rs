@@ -8,7 +8,7 @@ const LEAST_BYTES: u64 = 64 << 10;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let written = e.role(Role::Proxy)?.disk_written_bytes?;
-    if !e.proxied || written < LEAST_BYTES || written < e.load.window.right_in_window {
+    if !e.proxied || written < LEAST_BYTES || written < e.load.window.successful_in_window {
         return None;
     }
     let severity = if e.store || e.caches || !e.levelled { Severity::Note } else { Severity::Warning };
@@ -34,7 +34,7 @@ mod tests {
         assert!(trial.check(super::check).is_some());
         trial.levelled = false;
         assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Note, "as its vendor has it");
-        trial.load.window.right_in_window = 2_000_000;
+        trial.load.window.successful_in_window = 2_000_000;
         assert_eq!(trial.check(super::check), None, "less than a byte a request");
     }
 }

@@ -11,16 +11,16 @@ use super::{Evidence, finding, finding_with};
 const MATTERS: (f64, f64) = (0.05, 0.02);
 /// Tenths from which on a stretch is a level, and not a pause.
 const A_LEVEL: usize = 10;
-/// Answers in a tenth of a second below which a tenth of half as many may be chance (of 40, Poisson: 1 in 4,000).
+/// Responses in a tenth of a second below which a tenth of half as many may be chance (of 40, Poisson: 1 in 4,000).
 const FEWEST: f64 = 40.0;
-/// Answers that are missing in a silence that is no chance (of 20, Poisson: 1 in 500,000,000).
+/// Responses that are missing in a silence that is no chance (of 20, Poisson: 1 in 500,000,000).
 const FEWEST_IN_SILENCE: f64 = 20.0;
-/// Whole tenths in half a second without an answer, which is always told; in one second, which makes a closed load invalid, as does this
+/// Whole tenths in half a second without a response, which is always told; in one second, which makes a closed load invalid, as does this
 /// share of the window.
 const SILENCE: (usize, usize, f64) = (4, 9, 0.25);
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
-    let tenths: Vec<f64> = e.load.tenths.iter().map(|right| *right as f64).collect();
+    let tenths: Vec<f64> = e.load.tenths.iter().map(|successful| *successful as f64).collect();
     let stretch = other_level(&tenths, MATTERS);
     let is_level = |stretch: &Stretch| {
         (A_LEVEL..=tenths.len() - A_LEVEL.min(tenths.len())).contains(&(stretch.end - stretch.start))
@@ -49,7 +49,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     finding("drift", severity(Severity::Warning), message)
 }
 
-/// Who stood still while answers stopped for so long, and what to do about it.
+/// Who stood still while responses stopped for so long, and what to do about it.
 fn who_paused(e: &Evidence<'_>, lacking_s: f64) -> (&'static str, &'static str) {
     let explains = |stalls: &Stalls| stalls.total_us as f64 / 1e6 >= lacking_s / 2.0;
     let (client, origin) = (explains(&e.load.stalls), e.origin.is_some_and(|origin| explains(&origin.stalls)));
@@ -66,24 +66,24 @@ fn who_paused(e: &Evidence<'_>, lacking_s: f64) -> (&'static str, &'static str) 
     }
 }
 
-/// Tenths of a second with less than half of the usual answers.
+/// Tenths of a second with less than half of the usual responses.
 struct Pauses {
     tenths: usize,
     low: usize,
     /// What they lack, as a share of what all tenths would usually have.
     lacking: f64,
-    /// The longest row of them without any answer; 0 where that may be chance.
+    /// The longest row of them without any response; 0 where that may be chance.
     silent: usize,
 }
 
 impl Pauses {
     fn of(tenths: &[f64]) -> Option<Pauses> {
         // A product that stopped for most of the window is no measure of the usual.
-        let answered: Vec<f64> = tenths.iter().copied().filter(|right| *right > 0.0).collect();
+        let answered: Vec<f64> = tenths.iter().copied().filter(|successful| *successful > 0.0).collect();
         let usual = median(&answered)?;
-        let low: Vec<f64> = tenths.iter().copied().filter(|right| *right < usual / 2.0).collect();
-        let lacking = low.iter().map(|right| usual - right).sum::<f64>() / (usual * tenths.len() as f64);
-        let longest = tenths.split(|right| *right > 0.0).map(<[f64]>::len).max().unwrap_or(0);
+        let low: Vec<f64> = tenths.iter().copied().filter(|successful| *successful < usual / 2.0).collect();
+        let lacking = low.iter().map(|successful| usual - successful).sum::<f64>() / (usual * tenths.len() as f64);
+        let longest = tenths.split(|successful| *successful > 0.0).map(<[f64]>::len).max().unwrap_or(0);
         Some(Pauses {
             tenths: tenths.len(),
             low: low.len(),
@@ -112,7 +112,7 @@ impl Pauses {
     fn message(&self) -> String {
         if self.is_silence() {
             return format!(
-                "no right answer came for {:.1} of {:.1} s at a time",
+                "no successful response came for {:.1} of {:.1} s at a time",
                 self.silent as f64 / 10.0,
                 self.window_s()
             );
@@ -135,8 +135,8 @@ mod tests {
     /// So many tenths of a second that hardly differ, times what `level` says of each.
     fn trial(tenths: u64, level: impl Fn(f64) -> f64) -> Trial {
         let mut trial = good();
-        let right = |tenth: u64| ((1_000 + tenth * 7 % 11) as f64 * level(tenth as f64 / 10.0)) as u64;
-        trial.load.tenths = (0..tenths).map(right).collect();
+        let successful = |tenth: u64| ((1_000 + tenth * 7 % 11) as f64 * level(tenth as f64 / 10.0)) as u64;
+        trial.load.tenths = (0..tenths).map(successful).collect();
         trial
     }
 
@@ -195,13 +195,13 @@ mod tests {
         open.load.offered_rate = Some(10_000.0);
         assert_eq!(severity(&open), warning, "the latencies of an open load count it");
         let message = found(&open).expect("fires").message;
-        assert!(message.starts_with("no right answer came for 1.0 of 60.0 s at a time"), "{message}");
+        assert!(message.starts_with("no successful response came for 1.0 of 60.0 s at a time"), "{message}");
     }
 
     #[test]
-    fn silence_between_rare_answers_is_chance() {
+    fn silence_between_rare_responses_is_chance() {
         let mut rare = trial(100, |at| if (5.0..5.55).contains(&at) { 0.0 } else { 1.0 });
-        rare.load.tenths.iter_mut().for_each(|right| *right /= 500);
+        rare.load.tenths.iter_mut().for_each(|successful| *successful /= 500);
         assert_ne!(name(&rare).as_deref(), Some("pauses"));
     }
 
@@ -226,8 +226,8 @@ mod tests {
         assert_eq!(found(&trial(200, |at| if at < 10.0 { 0.97 } else { 1.0 })), None);
         assert_eq!(found(&trial(17, |at| if at < 0.8 { 0.7 } else { 1.0 })), None, "too short to judge");
         let mut slow = trial(50, |at| if at.fract() < 0.15 { 0.0 } else { 1.0 });
-        slow.load.tenths.iter_mut().for_each(|right| *right /= 30);
-        assert_ne!(name(&slow).as_deref(), Some("pauses"), "few answers come by chance");
+        slow.load.tenths.iter_mut().for_each(|successful| *successful /= 30);
+        assert_ne!(name(&slow).as_deref(), Some("pauses"), "few responses come by chance");
         assert_eq!(found(&good()), None, "nothing was recorded");
     }
 

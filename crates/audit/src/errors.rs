@@ -7,7 +7,7 @@ use super::{Evidence, RateIntent, finding, finding_with, percent};
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let window = &e.load.window;
-    let failed = window.error_count().saturating_sub(window.wrong_answers() + given_up(e));
+    let failed = window.error_count().saturating_sub(window.wrong_responses() + given_up(e));
     if failed == 0 {
         return None;
     }
@@ -24,7 +24,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     }
     let refused = window.refusals();
     if refused * 2 < failed {
-        let message = format!("{failed} of {} requests ({share:.2} %) got no right answer: {kinds}", window.due);
+        let message = format!("{failed} of {} requests ({share:.2} %) got no successful response: {kinds}", window.due);
         return finding("errors", severity, message);
     }
     let statuses = window.refused_by_status();
@@ -45,7 +45,7 @@ fn given_up(e: &Evidence<'_>) -> u64 {
     e.load.window.errors.get(&ErrorKind::Timeout).copied().unwrap_or(0).min(e.in_flight())
 }
 
-/// Share of the connections' time in a closed load that went by waiting for answers that did not come before the timeout, per cent.
+/// Share of the connections' time in a closed load that went by waiting for responses that did not come before the timeout, per cent.
 fn waited_in_vain(e: &Evidence<'_>) -> f64 {
     if e.load.offered_rate.is_some() {
         return 0.0;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_have_their_name_and_wrong_answers_are_not_counted() {
+    fn refusals_have_their_name_and_wrong_responses_are_not_counted() {
         let mut trial = good();
         let named = |trial: &crate::fixture::Trial| trial.check(super::check).map(|found| (found.check, found.message));
         trial.load.window.errors = [(ErrorKind::BadStatus, 6), (ErrorKind::Timeout, 4)].into();

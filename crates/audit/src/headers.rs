@@ -16,7 +16,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         more => format!(", and {more} more"),
     };
     let message = format!(
-        "headers changed in the window: {}{more} ({} answers were looked at)",
+        "headers changed in the window: {}{more} ({} responses were looked at)",
         named.join("; "),
         headers.sampled
     );

@@ -8,7 +8,6 @@
 
 mod affinity;
 mod altered_requests;
-mod answers;
 mod bottleneck;
 mod client_room;
 mod clocks;
@@ -31,6 +30,7 @@ mod link;
 mod never_steady;
 mod nic_queue;
 mod no_counters;
+mod no_responses;
 mod offered;
 mod origin_bytes;
 mod origin_connections;
@@ -52,8 +52,8 @@ mod upstream;
 mod vitals_late;
 #[cfg(test)]
 mod wording;
-mod wrong_answers;
 mod wrong_data;
+mod wrong_responses;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -126,7 +126,7 @@ pub struct Evidence<'a> {
     pub levelled: bool,
     /// Share of the requests that may be refused or fail.
     pub errors_allowed: Share,
-    /// How long the client waits for an answer, seconds.
+    /// How long the client waits for a response, seconds.
     pub timeout_s: f64,
     /// How long a request waits by intent in the mean, such as for the origin's delay, seconds; `None`: nobody knows.
     pub waits_s: Option<f64>,
@@ -212,9 +212,9 @@ const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 39] = [
     no_counters::check,
     unknown_usage::check,
     wrong_data::check,
-    wrong_answers::check,
+    wrong_responses::check,
     headers::check,
-    answers::check,
+    no_responses::check,
     origin_requests::check,
     altered_requests::check,
     origin_bytes::check,
@@ -417,8 +417,8 @@ pub(crate) mod fixture {
         let counts = Counts {
             due: 10_000,
             sent: 10_000,
-            right: 10_000,
-            right_in_window: 10_000,
+            successful: 10_000,
+            successful_in_window: 10_000,
             statuses: [(200, 10_000)].into(),
             body_bytes: 1_280_000,
             connections: 64,

@@ -11,7 +11,7 @@ const NOT_CARRIED: f64 = 2.0;
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let offered = e.load.offered_rate?;
     let window = &e.load.window;
-    let behind = window.due.saturating_sub(window.right_in_window);
+    let behind = window.due.saturating_sub(window.successful_in_window);
     let share = percent(behind as f64, window.due as f64);
     if share < NOT_CARRIED {
         return if e.rate_intent == RateIntent::TooMuch { carried(offered) } else { None };
@@ -50,11 +50,11 @@ mod tests {
     #[test]
     fn fires_only_for_open_loads_that_fell_behind() {
         let mut trial = good();
-        trial.load.window.right_in_window = 9_000;
+        trial.load.window.successful_in_window = 9_000;
         assert_eq!(trial.check(super::check), None, "closed loads offer nothing");
         trial.load.offered_rate = Some(10_000.0);
         assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Warning);
-        trial.load.window.right_in_window = 9_900;
+        trial.load.window.successful_in_window = 9_900;
         assert_eq!(trial.check(super::check), None);
     }
 
@@ -64,10 +64,10 @@ mod tests {
             let mut trial = good();
             trial.rate_intent = intent;
             trial.load.offered_rate = Some(10_000.0);
-            trial.load.window.right_in_window = 5_000;
+            trial.load.window.successful_in_window = 5_000;
             let found = trial.check(super::check).expect("says so");
             assert_eq!((found.check.as_str(), found.severity), ("offered-load", Severity::Note));
-            trial.load.window.right_in_window = 10_000;
+            trial.load.window.successful_in_window = 10_000;
             let found = trial.check(super::check).map(|found| (found.check, found.severity));
             let carried = (intent == RateIntent::TooMuch).then(|| ("not-saturated".to_owned(), Severity::Note));
             assert_eq!(found, carried);

@@ -27,7 +27,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
 mod tests {
     use crate::fixture::good;
     use weir_model::coding::Coding;
-    use weir_model::load::CodedAnswers;
+    use weir_model::load::CodedResponses;
 
     #[test]
     fn request_bodies_that_are_dropped_or_longer_are_seen() {
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(trial.check(super::check), None);
         trial.load.total.body_bytes = 400_000;
         assert!(trial.check(super::check).is_some());
-        let coded = |decoded_bytes| CodedAnswers { answers: 10_000, bytes: 400_000, decoded_bytes };
+        let coded = |decoded_bytes| CodedResponses { responses: 10_000, bytes: 400_000, decoded_bytes };
         trial.load.codings = Some([(Coding::Gzip, coded(1_280_000))].into());
         assert_eq!(trial.check(super::check), None, "what was accepted");
         trial.load.codings = Some([(Coding::Gzip, coded(1_279_999))].into());

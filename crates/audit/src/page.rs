@@ -11,7 +11,7 @@ are only noted. This page is made from `crates/audit/src` (`WEIR_BLESS=1 cargo t
 
 const KINDS: [(&str, &str); 7] = [
     ("load", "Did the client send the load?"),
-    ("answers", "Were the responses correct?"),
+    ("responses", "Were the responses correct?"),
     ("conservation", "Do the counters of client and origin agree?"),
     ("fairness", "Did the product do the same work as the others, with what it was given?"),
     ("headroom", "Did weir have room, or did it measure itself?"),

@@ -25,7 +25,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
         return finding("unexplained-work", Severity::Fatal, message);
     }
     let usage = e.role(Role::Proxy)?;
-    let (cpu_us, answered) = ((usage.cpu_user_us + usage.cpu_system_us) as f64, e.load.window.right_in_window);
+    let (cpu_us, answered) = ((usage.cpu_user_us + usage.cpu_system_us) as f64, e.load.window.successful_in_window);
     // One read may bring many requests of a connection with several in flight.
     let alone = e.load.streams <= 1;
     let each = cpu_us / answered.max(1) as f64;
@@ -71,7 +71,7 @@ pub(super) mod tests {
         trial.usage[1].cpu_system_us = 11_000;
         assert_eq!(trial.check(check), None);
         trial.usage[1].cpu_system_us = 0;
-        trial.load.window.right_in_window = 999;
+        trial.load.window.successful_in_window = 999;
         assert_eq!(trial.check(check), None, "too few");
     }
 }

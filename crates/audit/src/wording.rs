@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use weir_model::counters::{AddressCounters, ContentCounters, NameCounters};
+use weir_model::counters::{AddressCounters, ContentCounters, RequestIdCounters};
 use weir_model::load::{
-    ErrorKind, HeaderChange, HeaderSamples, Lateness, NameCounts, Quantiles, SearchEnd, SearchLimit, SearchResult,
+    ErrorKind, HeaderChange, HeaderSamples, Lateness, Quantiles, RequestIdCounts, SearchEnd, SearchLimit, SearchResult,
     Stalls, TlsResult,
 };
 use weir_model::protocol::Application;
@@ -38,12 +38,13 @@ fn pool(requests: &[u64]) -> Vec<AddressCounters> {
     requests.iter().map(|requests| AddressCounters { requests: *requests, ..AddressCounters::default() }).collect()
 }
 
-/// What the answers were named, the others with their own name; and how many names came to the origin, and again.
-fn names(trial: &mut Trial, answers: NameCounts, (distinct, again): (u64, u64)) {
-    let own = 10_000 - answers.of_another() - answers.forged - answers.without;
-    trial.load.names = Some(NameCounts { own, ..answers });
+/// What the responses were named, the others with their own name; and how many names came to the origin, and again.
+fn with_ids(trial: &mut Trial, responses: RequestIdCounts, (distinct, again): (u64, u64)) {
+    let own = 10_000 - responses.count_of_another() - responses.forged - responses.missing;
+    trial.load.request_ids = Some(RequestIdCounts { own, ..responses });
     let named = distinct + again;
-    trial.origin.names = NameCounters { named, distinct, repeated: again, ..NameCounters::default() };
+    trial.origin.request_ids =
+        RequestIdCounters { identified: named, distinct, repeated: again, ..RequestIdCounters::default() };
     trial.origin.requests = named;
 }
 
@@ -52,13 +53,13 @@ fn every_finding_says_what_was_reviewed() {
     type Fault = fn(&mut Trial);
     let faults: &[(&str, Fault)] = &[
         ("the load was ended early", |t| (t.load.cut_short, t.load.window_s) = (true, 0.42)),
-        ("nothing was answered", |t| t.load.window.right_in_window = 0),
+        ("nothing was answered", |t| t.load.window.successful_in_window = 0),
         ("another origin", |t| t.has_counters = false),
         ("no origin", |t| (t.has_counters, t.store) = (false, true)),
         ("a product that others have started", |t| t.usage.retain(|usage| usage.role != Role::Proxy)),
         ("wrong data", |t| t.load.total.errors = [(ErrorKind::Lost, 3), (ErrorKind::Stale, 1)].into()),
         ("a cache", |t| t.origin.requests = 12),
-        ("a cache, and requests without an answer", |t| {
+        ("a cache, and requests without a response", |t| {
             t.origin.requests = 12;
             t.load.total.statuses = [(200, 9_900)].into();
         }),
@@ -73,40 +74,42 @@ fn every_finding_says_what_was_reviewed() {
         ("a retry", |t| t.origin.requests = 10_001),
         ("mirroring", |t| t.origin.requests = 20_000),
         ("a tenth cached and a tenth sent twice", |t| {
-            names(t, NameCounts { cached: 1_000, ..NameCounts::default() }, (9_000, 1_000));
+            with_ids(t, RequestIdCounts { cached: 1_000, ..RequestIdCounts::default() }, (9_000, 1_000));
         }),
         ("a cache that revalidates", |t| {
-            names(t, NameCounts { cached: 9_999, reused: 9_998, ..NameCounts::default() }, (10_000, 0))
+            with_ids(t, RequestIdCounts { cached: 9_999, reused: 9_998, ..RequestIdCounts::default() }, (10_000, 0))
         }),
         ("responses that were exchanged", |t| {
-            names(t, NameCounts { shared: 272, ..NameCounts::default() }, (10_000, 0))
+            with_ids(t, RequestIdCounts { coalesced: 272, ..RequestIdCounts::default() }, (10_000, 0))
         }),
         ("responses that are one behind", |t| {
-            names(t, NameCounts { cached: 900, ..NameCounts::default() }, (10_000, 0))
+            with_ids(t, RequestIdCounts { cached: 900, ..RequestIdCounts::default() }, (10_000, 0))
         }),
-        ("answers shared", |t| names(t, NameCounts { shared: 4_000, ..NameCounts::default() }, (6_000, 0))),
-        ("another's answers, clocks apart", |t| {
-            names(t, NameCounts { anothers: 4_000, ..NameCounts::default() }, (6_000, 0));
+        ("answers shared", |t| {
+            with_ids(t, RequestIdCounts { coalesced: 4_000, ..RequestIdCounts::default() }, (6_000, 0))
         }),
-        ("forged names", |t| names(t, NameCounts { forged: 9_999, ..NameCounts::default() }, (1, 0))),
-        ("names taken from answers", |t| {
-            names(t, NameCounts { without: 10_000, ..NameCounts::default() }, (10_000, 0))
+        ("another's responses, clocks apart", |t| {
+            with_ids(t, RequestIdCounts { of_another: 4_000, ..RequestIdCounts::default() }, (6_000, 0));
+        }),
+        ("forged IDs", |t| with_ids(t, RequestIdCounts { forged: 9_999, ..RequestIdCounts::default() }, (1, 0))),
+        ("names taken from responses", |t| {
+            with_ids(t, RequestIdCounts { missing: 10_000, ..RequestIdCounts::default() }, (10_000, 0))
         }),
         ("names taken from requests", |t| {
-            names(t, NameCounts { without: 10_000, ..NameCounts::default() }, (0, 0));
+            with_ids(t, RequestIdCounts { missing: 10_000, ..RequestIdCounts::default() }, (0, 0));
             t.origin.requests = 10_000;
         }),
-        ("the product's own answers, by name", |t| {
-            names(t, NameCounts { without: 10_000, ..NameCounts::default() }, (0, 0));
+        ("the product's own responses, by ID", |t| {
+            with_ids(t, RequestIdCounts { missing: 10_000, ..RequestIdCounts::default() }, (0, 0));
         }),
-        ("mirroring, by name", |t| names(t, NameCounts::default(), (10_000, 10_000))),
-        ("a retry, by name", |t| names(t, NameCounts::default(), (10_000, 1))),
-        ("a product that is a cache, by name", |t| {
+        ("mirroring, by ID", |t| with_ids(t, RequestIdCounts::default(), (10_000, 10_000))),
+        ("a retry, by ID", |t| with_ids(t, RequestIdCounts::default(), (10_000, 1))),
+        ("a product that is a cache, by ID", |t| {
             t.caches = true;
-            names(t, NameCounts { cached: 9_988, ..NameCounts::default() }, (12, 0));
+            with_ids(t, RequestIdCounts { cached: 9_988, ..RequestIdCounts::default() }, (12, 0));
         }),
-        ("a stranger at the origin, by name", |t| {
-            names(t, NameCounts::default(), (10_000, 0));
+        ("a stranger at the origin, by ID", |t| {
+            with_ids(t, RequestIdCounts::default(), (10_000, 0));
             t.origin.requests = 10_007;
         }),
         ("a stranger at the origin", |t| (t.proxied, t.origin.connections_used) = (false, 70)),
@@ -127,7 +130,7 @@ fn every_finding_says_what_was_reviewed() {
         ("names that are cut off", |t| {
             t.origin.contents = ContentCounters { unchecked: 10_000, ..ContentCounters::default() };
         }),
-        ("request bodies that are dropped, of a load without names", |t| t.load.request_body_bytes = Some(300_000)),
+        ("request bodies that are dropped, of a load without IDs", |t| t.load.request_body_bytes = Some(300_000)),
         ("compression", |t| t.load.total.body_bytes = 400_000),
         ("short connections downstream", |t| (t.load.total.connections, t.load.total.closed_by_peer) = (1_064, 990)),
         ("one error", |t| t.load.window.errors = [(ErrorKind::Reset, 1)].into()),
@@ -137,26 +140,27 @@ fn every_finding_says_what_was_reviewed() {
             t.load.window.errors = [(ErrorKind::BadStatus, 47), (ErrorKind::Reset, 2)].into();
             t.load.window.statuses = [(200, 9_951), (429, 7), (503, 40)].into();
         }),
-        ("a wrong answer", |t| t.load.total.errors = [(ErrorKind::WrongBody, 1)].into()),
-        ("half an answer", |t| t.load.total.errors = [(ErrorKind::Truncated, 5)].into()),
-        ("wrong answers", |t| t.load.total.errors = [(ErrorKind::WrongBody, 6), (ErrorKind::BadStatus, 3)].into()),
+        ("a wrong response", |t| t.load.total.errors = [(ErrorKind::WrongBody, 1)].into()),
+        ("half a response", |t| t.load.total.errors = [(ErrorKind::Truncated, 5)].into()),
+        ("wrong responses", |t| t.load.total.errors = [(ErrorKind::WrongBody, 6), (ErrorKind::BadStatus, 3)].into()),
         ("a header that came", |t| {
             let (name, is) = ("x-cache".to_owned(), Some("HIT".to_owned()));
             let change = HeaderChange { name, was: None, is, at_s: 1.2, samples: 9 };
             t.load.headers = Some(HeaderSamples { sampled: 20, changes: vec![change], ..HeaderSamples::default() });
         }),
         ("an open load not carried", |t| {
-            (t.load.offered_rate, t.load.window.right_in_window, t.load.window.unsent) = (Some(12_345.0), 9_000, 7);
+            (t.load.offered_rate, t.load.window.successful_in_window, t.load.window.unsent) =
+                (Some(12_345.0), 9_000, 7);
         }),
         ("an open load not carried, on purpose", |t| {
-            (t.load.offered_rate, t.load.window.right_in_window) = (Some(12_345.0), 9_000);
+            (t.load.offered_rate, t.load.window.successful_in_window) = (Some(12_345.0), 9_000);
             t.rate_intent = RateIntent::TooMuch;
         }),
         ("an open load carried that was meant not to be", |t| {
             (t.load.offered_rate, t.rate_intent) = (Some(10_000.0), RateIntent::TooMuch);
         }),
         ("too many requests for their time", |t| t.requests = Some(100_000)),
-        ("answers of the product's own that were not", |t| t.by_product = true),
+        ("responses of the product's own that were not", |t| t.by_product = true),
         ("a search that the client limited", |t| {
             t.search = Some(search(SearchEnd::Found, Some(SearchLimit::Client)));
         }),

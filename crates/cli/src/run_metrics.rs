@@ -24,7 +24,7 @@ struct State {
     finished: BTreeMap<&'static str, u64>,
     case: Option<CaseId>,
     counts: BTreeMap<CaseId, (u64, u64)>,
-    /// Of the last second: right answers a second, then p50, p99 and the longest latency in seconds.
+    /// Of the last second: successful responses/s, then p50, p99 and the longest latency in seconds.
     last: [f64; 4],
     left_s: f64,
 }
@@ -65,8 +65,8 @@ impl State {
             RunEvent::Second(row) => {
                 let Some(case) = &self.case else { return false };
                 let counts = self.counts.entry(case.clone()).or_default();
-                (counts.0, counts.1) = (counts.0 + row.right, counts.1 + row.errors);
-                let rate = row.right as f64 / row.length_s.max(1e-3);
+                (counts.0, counts.1) = (counts.0 + row.successful, counts.1 + row.errors);
+                let rate = row.successful as f64 / row.length_s.max(1e-3);
                 self.last = [rate, row.p50_us / 1e6, row.p99_us / 1e6, row.max_us / 1e6];
             }
             RunEvent::Finished(measurement) => {
@@ -86,9 +86,9 @@ impl State {
         let gauge = |name, unit, help| family(Kind::Gauge, name, unit, help);
         let verdicts = self.finished.iter();
         let verdicts = verdicts.map(|(verdict, n)| (vec![("weir.verdict", (*verdict).to_owned())], *n as f64));
-        let requests = self.counts.iter().flat_map(|(case, (right, wrong))| {
+        let requests = self.counts.iter().flat_map(|(case, (successful, wrong))| {
             let wrong_of = named(case).into_iter().chain([("error.type", "_OTHER".to_owned())]).collect();
-            [(named(case), *right as f64), (wrong_of, *wrong as f64)]
+            [(named(case), *successful as f64), (wrong_of, *wrong as f64)]
         });
         let now = self.case.iter().map(|case| (named(case), self.last[0]));
         let quantiles = self.case.iter().flat_map(|case| {
@@ -103,7 +103,7 @@ impl State {
             gauge("weir.run.remaining", "s", "Time that the run is expected to take still").one(vec![], self.left_s),
             family(Kind::Counter, "weir.client.requests", "{request}", "Requests that ended, warm-up included")
                 .with(requests),
-            gauge("weir.client.rate", "{request}/s", "Right answers a second in the last second").with(now),
+            gauge("weir.client.rate", "{request}/s", "Successful responses/s in the last second").with(now),
             gauge("weir.client.latency", "s", "Due to answered, of what ended in the last second").with(quantiles),
         ]
     }
@@ -134,7 +134,7 @@ mod tests {
         let mut state = State { planned: 72, case: Some(case("direct")), left_s: 90.0, ..State::default() };
         let row = LoadSecond {
             length_s: 1.0,
-            right: 900,
+            successful: 900,
             p50_us: 100.0,
             p99_us: 2_000.0,
             max_us: 5_000.0,

@@ -220,7 +220,7 @@ mod tests {
     fn what_is_read_is_written_the_same() {
         for (text, metric, change) in [
             ("capacity -5%", Metric::Rate, -0.05),
-            ("rate -0.5%", Metric::RightShare, -0.005),
+            ("rate -0.5%", Metric::SuccessfulShare, -0.005),
             ("p99 +10%", Metric::P99, 0.1),
             ("p999 +7%", Metric::P999, 0.07),
             ("cpu +0%", Metric::Cpu, 0.0),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_has_its_own_answer() {
+    fn each_mistake_has_its_own_response() {
         for (text, found, right) in [
             ("", "\"\" has no change with a sign", "such as 'capacity -5%'"),
             ("capacity 5%", "\"capacity 5%\" has no change with a sign", "such as 'capacity -5%'"),

@@ -150,16 +150,16 @@ pub fn either(result: Result<Cell, Cell>) -> Cell {
 }
 
 /// The response if it has this status, else the cell that says what came instead.
-pub fn with_status(status: u16, answer: Result<Response, RequestError>) -> Result<Response, Cell> {
-    match answer? {
+pub fn with_status(status: u16, response: Result<Response, RequestError>) -> Result<Response, Cell> {
+    match response? {
         response if response.status == status => Ok(response),
         response => Err(Cell::status(&response)),
     }
 }
 
 /// The response if it is a 200 with this body, else the cell that says what came instead.
-pub fn with_body(body: &[u8], answer: Result<Response, RequestError>) -> Result<Response, Cell> {
-    match with_status(200, answer)? {
+pub fn with_body(body: &[u8], response: Result<Response, RequestError>) -> Result<Response, Cell> {
+    match with_status(200, response)? {
         response if response.body == body => Ok(response),
         response => {
             let sizes = format!("{} bytes; the origin's {}", response.body.len(), body.len());
@@ -178,7 +178,7 @@ pub fn word(failure: &RequestError) -> &'static str {
         RequestError::Reset => "resets",
         RequestError::Silent(_) => "hangs",
         RequestError::Malformed(_) => "not HTTP",
-        RequestError::Answer(_) => "wrong answer",
+        RequestError::Unexpected(_) => "wrong response",
         RequestError::Tls(_) => "TLS fails",
         RequestError::Stream(_) => "stream reset",
         RequestError::Stopped => "stopped",
@@ -191,7 +191,7 @@ pub fn detail(failure: &RequestError) -> Option<String> {
         RequestError::Silent(time) => Some(format!("nothing came for {}", about(*time))),
         RequestError::Unreachable(why)
         | RequestError::Malformed(why)
-        | RequestError::Answer(why)
+        | RequestError::Unexpected(why)
         | RequestError::Tls(why)
         | RequestError::Stream(why) => Some(why.clone()),
         _ => None,

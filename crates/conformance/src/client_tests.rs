@@ -18,10 +18,10 @@ fn said(bytes: &'static [u8]) -> Result<Response, RequestError> {
 fn answers_are_read_with_all_that_came_before() {
     let response =
         said(b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n");
-    let response = response.expect("an answer");
+    let response = response.expect("a response");
     assert_eq!((response.interim.as_slice(), response.status, response.body.as_slice()), (&[103][..], 200, &b"ok"[..]));
     assert_eq!(response.framing, weir_wire::http1::Framing::Chunked);
-    let response = said(b"HTTP/1.0 200 OK\r\n\r\nto the end").expect("an answer");
+    let response = said(b"HTTP/1.0 200 OK\r\n\r\nto the end").expect("a response");
     assert_eq!(
         (response.version, response.keep_alive, response.body.as_slice()),
         ("HTTP/1.0", false, &b"to the end"[..])

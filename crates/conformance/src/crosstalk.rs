@@ -40,7 +40,7 @@ pub fn check(endpoint: &Endpoint, protocol: Protocol) -> Result<(), String> {
         return targets.take(SIZES.len()).try_for_each(|size| judge(size, ask(endpoint, true, &target(size))));
     }
     let asked: Vec<(usize, Result<Http1, RequestError>)> = targets.map(|size| (size, sent(endpoint, size))).collect();
-    asked.into_iter().try_for_each(|(size, conn)| judge(size, conn.and_then(|mut conn| conn.answer(TIMEOUT))))
+    asked.into_iter().try_for_each(|(size, conn)| judge(size, conn.and_then(|mut conn| conn.read_response(TIMEOUT))))
 }
 
 /// Writes a value that is its key's own name, over a connection of its own, and reads it.
@@ -80,7 +80,7 @@ fn judge(size: usize, response: Result<Response, RequestError>) -> Result<(), St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Fake, Received, Reply, answer, origin};
+    use crate::fake::{Fake, Received, Reply, origin, raw_response};
     use weir_host::stop::Stop;
 
     fn judged(fake: &Fake) -> Result<(), String> {
@@ -88,9 +88,9 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_anothers_is_noticed() {
+    fn a_response_that_is_anothers_is_noticed() {
         assert_eq!(judged(&Fake::faithful()), Ok(()));
-        let errors = Fake::new(|_| Reply::Keep(answer(502, "", b"bad gateway")));
+        let errors = Fake::new(|_| Reply::Keep(raw_response(502, "", b"bad gateway")));
         assert_eq!(judged(&errors), Ok(()), "an error is a product's own");
         let last = std::sync::Mutex::new("/_weir/ready".to_owned());
         let one_behind = Fake::new(move |asked| {
@@ -108,16 +108,16 @@ mod tests {
         use crate::fake::keyvalue::{self, Asked, Does, PROTOCOLS};
         use crate::testbed::Testbed;
         use weir_model::keyvalue::Operation::Get;
-        use weir_product::client::Answer;
+        use weir_product::client::KeyValueResponse;
 
         for protocol in PROTOCOLS {
-            let judged = |answer: Answer| {
-                let does = move |asked: &Asked| (asked.operation == Get).then(|| Does::Answer(answer.clone()));
+            let judged = |response: KeyValueResponse| {
+                let does = move |asked: &Asked| (asked.operation == Get).then(|| Does::Respond(response.clone()));
                 check(&keyvalue::but(protocol, does).product(), protocol)
             };
             assert_eq!(check(&keyvalue::but(protocol, |_| None).product(), protocol), Ok(()));
-            assert_eq!(judged(Answer::Error("it is busy".into())), Ok(()), "an error is a product's own");
-            let said = judged(Answer::Value(b"weir-own-7".to_vec())).expect_err("somebody got another's");
+            assert_eq!(judged(KeyValueResponse::Error("it is busy".into())), Ok(()), "an error is a product's own");
+            let said = judged(KeyValueResponse::Value(b"weir-own-7".to_vec())).expect_err("somebody got another's");
             assert!(said.ends_with("(weir-own-0 got weir-own-7)"), "{said}");
         }
     }

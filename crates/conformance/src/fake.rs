@@ -57,7 +57,7 @@ pub enum Reply {
     Silence,
 }
 
-type Answers = dyn Fn(&Received) -> Reply + Send + Sync;
+type Responder = dyn Fn(&Received) -> Reply + Send + Sync;
 type OnExpect = dyn Fn(&Received) -> Option<Reply> + Send + Sync;
 
 /// A server that listens until it is dropped.
@@ -69,20 +69,20 @@ pub struct Fake {
 }
 
 impl Fake {
-    pub fn new(answers: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Fake {
-        Fake::expecting(|_| Some(Reply::Keep(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec())), answers)
+    pub fn new(responses: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Fake {
+        Fake::expecting(|_| Some(Reply::Keep(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec())), responses)
     }
 
     /// A fake with its own reaction to `Expect: 100-continue`; `None` sends nothing and waits for the body.
     pub fn expecting(
         expects: impl Fn(&Received) -> Option<Reply> + Send + Sync + 'static,
-        answers: impl Fn(&Received) -> Reply + Send + Sync + 'static,
+        responses: impl Fn(&Received) -> Reply + Send + Sync + 'static,
     ) -> Fake {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        Fake::on(listener, Arc::new(expects), Arc::new(answers))
+        Fake::on(listener, Arc::new(expects), Arc::new(responses))
     }
 
-    fn on(listener: TcpListener, expects: Arc<OnExpect>, answers: Arc<Answers>) -> Fake {
+    fn on(listener: TcpListener, expects: Arc<OnExpect>, responses: Arc<Responder>) -> Fake {
         let addr = listener.local_addr().expect("bound");
         let open = Arc::new(AtomicBool::new(true));
         let connections = Arc::new(AtomicUsize::new(0));
@@ -94,11 +94,11 @@ impl Fake {
                     return;
                 }
                 let connection = count.fetch_add(1, Ordering::SeqCst);
-                let (expects, answers) = (expects.clone(), answers.clone());
+                let (expects, responses) = (expects.clone(), responses.clone());
                 streams.lock().expect("not poisoned").push(stream.try_clone().expect("cloned"));
                 std::thread::spawn(move || {
                     let mut stream = stream;
-                    serve(&mut stream, connection, &*expects, &*answers);
+                    serve(&mut stream, connection, &*expects, &*responses);
                     // The list of streams has a copy, so dropping this one would not close it.
                     let _ = stream.shutdown(std::net::Shutdown::Both);
                 });
@@ -133,7 +133,7 @@ impl Drop for Fake {
     }
 }
 
-fn serve(stream: &mut TcpStream, connection: usize, expects: &OnExpect, answers: &Answers) {
+fn serve(stream: &mut TcpStream, connection: usize, expects: &OnExpect, responses: &Responder) {
     let mut input = Vec::new();
     for nth in 0.. {
         let Some(mut asked) = head(stream, &mut input, nth, connection) else { return };
@@ -147,7 +147,7 @@ fn serve(stream: &mut TcpStream, connection: usize, expects: &OnExpect, answers:
         if body(stream, &mut input, &mut asked).is_none() {
             return;
         }
-        match answers(&asked) {
+        match responses(&asked) {
             Reply::Keep(bytes) => {
                 if stream.write_all(&bytes).is_err() {
                     return;
@@ -219,7 +219,7 @@ fn body(stream: &mut TcpStream, input: &mut Vec<u8>, asked: &mut Received) -> Op
 }
 
 /// A response with a `Content-Length`.
-pub fn answer(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
+pub fn raw_response(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
     let length =
         if matches!(status, 204 | 304) { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
     let head = format!("HTTP/1.1 {status} Words\r\nServer: weir-origin\r\n{headers}{length}\r\n");
@@ -262,7 +262,7 @@ pub fn origin(asked: &Received) -> Vec<u8> {
         let head = "HTTP/1.1 200 OK\r\nServer: weir-origin\r\nTransfer-Encoding: chunked\r\n\r\n";
         return [head.as_bytes(), format!("{:x}\r\n", body.len()).as_bytes(), &body, b"\r\n0\r\n\r\n"].concat();
     }
-    let whole = answer(status, typed, &body);
+    let whole = raw_response(status, typed, &body);
     if asked.method == "HEAD" { whole[..whole.len() - body.len()].to_vec() } else { whole }
 }
 

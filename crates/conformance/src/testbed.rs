@@ -85,9 +85,9 @@ pub trait Testbed {
 pub struct LoadSample {
     /// What it used.
     pub usage: RoleUsage,
-    /// Right answers a second.
+    /// Successful responses/s.
     pub rate: f64,
-    /// Requests without a right answer.
+    /// Requests without a successful response.
     pub errors: u64,
 }
 

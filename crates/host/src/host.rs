@@ -291,11 +291,11 @@ pub trait RoleProcess: Debug + Send + Sync {
     /// When none comes within the time.
     fn receive(&self, within: Duration) -> Result<String, ReceiveError>;
 
-    /// Writes a line that it answers with one line of JSON, and waits for the answer. Several threads may ask; an answer that
+    /// Writes a line that it answers with one line of JSON, and waits for the response. Several threads may ask; a response that
     /// comes after its time is dropped, and is never taken for another's.
     ///
     /// # Errors
-    /// When no answer comes within the time.
+    /// When no response comes within the time.
     fn ask(&self, line: &str, within: Duration) -> Result<String, ReceiveError>;
 
     /// Closes its standard input, and kills the process if that does not end it.

@@ -483,7 +483,7 @@ mod tests {
     fn an_origin_gets_its_spec() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let listen = vec![SocketAddr::from(([127, 0, 0, 1], 15_001)), SocketAddr::from(([127, 0, 0, 1], 15_002))];
-        let spec = OriginSpec { listen, connections: 64, answer_key: [10, 11], ..OriginSpec::default() };
+        let spec = OriginSpec { listen, connections: 64, response_key: [10, 11], ..OriginSpec::default() };
         let output = scratch.path().join("origin.log");
         let start = |weir: &str| OriginProcess::start(&host(weir), &spec, &output).expect_err("no origin").to_string();
         let said = start("/bin/echo");

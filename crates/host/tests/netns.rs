@@ -126,10 +126,10 @@ fn another(program: &std::path::Path) -> Command {
 }
 
 /// The first line that it writes after the mark.
-fn answer(child: &mut Child) -> String {
+fn response(child: &mut Child) -> String {
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
     let found = lines.find_map(|line| Some(line.expect("text").split_once("made: ")?.1.to_owned()));
-    found.expect("an answer")
+    found.expect("a response")
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn what_a_killed_owner_left_is_removed_and_nothing_else() {
     let this = std::env::current_exe().expect("this test");
     let mut children = [another(&this).spawn().expect("started"), another(&this).spawn().expect("started")];
     let bridges = children.each_mut().map(|child| {
-        let answer = answer(child);
-        answer.trim_start_matches("Ok(\"").trim_end_matches("\")").to_owned()
+        let response = response(child);
+        response.trim_start_matches("Ok(\"").trim_end_matches("\")").to_owned()
     });
     let own = network(&["a"], None);
     let _ = children[0].kill();
@@ -180,7 +180,7 @@ fn what_cannot_be_made_is_said_and_leaves_nothing() {
 
     let this = std::env::current_exe().expect("this test");
     let mut child = another(&this).env("PATH", "/none").spawn().expect("started");
-    let said = answer(&mut child);
+    let said = response(&mut child);
     assert!(said.contains("no `ip` in PATH\\n  expected: the package iproute2"), "{said}");
     child.wait().expect("it ends when its input does");
 
@@ -192,7 +192,7 @@ fn what_cannot_be_made_is_said_and_leaves_nothing() {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("set");
     }
     let mut child = another(&copy).uid(65_534).gid(65_534).current_dir("/").spawn().expect("started");
-    let said = answer(&mut child);
+    let said = response(&mut child);
     assert!(said.contains("not root\\n  expected: root, or --topology local"), "{said}");
     child.wait().expect("it ends when its input does");
 }

@@ -22,7 +22,7 @@ use weir_host::stop::Stop;
 /// Downloads can be slow; prompts cannot be (there are none), so what takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 /// Questions to dpkg and apt are answered from files.
-const ANSWER: Duration = Duration::from_secs(30);
+const RESPONSE: Duration = Duration::from_secs(30);
 /// Package lists older than this are fetched anew: archives delete what they have replaced.
 const LISTS_AGE: Duration = Duration::from_secs(3 * 24 * 3600);
 const LISTS: &str = "/var/lib/apt/lists";
@@ -86,8 +86,8 @@ pub(super) fn step(packages: Vec<String>, want: Want) -> AptStep {
 /// The version of an installed package, as dpkg has it.
 pub(super) fn installed_version(package: &str) -> Option<String> {
     let command = words(&format!(r"dpkg-query -W -f ${{db:Status-Abbrev}}${{Version}}\n {package}"));
-    let answer = child::ask(&command, ANSWER).ok()?;
-    Some(answer.strip_prefix("ii ")?.lines().next()?.to_owned())
+    let response = child::ask(&command, RESPONSE).ok()?;
+    Some(response.strip_prefix("ii ")?.lines().next()?.to_owned())
 }
 
 /// Installs what the step says. The caller holds the lock.
@@ -136,9 +136,9 @@ impl Root {
         if lookup::on_path("sudo").is_none() {
             return Err("there is no sudo".to_owned());
         }
-        match child::ask(&words("sudo -n echo weir-may"), ANSWER) {
-            Ok(answer) if answer.starts_with("weir-may") => Ok(Root("sudo -n")),
-            Ok(answer) => Err(on_one_line(&answer)),
+        match child::ask(&words("sudo -n echo weir-may"), RESPONSE) {
+            Ok(response) if response.starts_with("weir-may") => Ok(Root("sudo -n")),
+            Ok(response) => Err(on_one_line(&response)),
             Err(why) => Err(on_one_line(&format!("{why:?}"))),
         }
     }
@@ -189,34 +189,34 @@ fn disable_new_services(root: &Root, before: &BTreeSet<String>, notify: &mut Not
 
 /// Services that a package brings and that would start with the machine.
 fn services_of(package: &str) -> Vec<String> {
-    let files = child::ask(&words(&format!("dpkg-query -L {package}")), ANSWER).unwrap_or_default();
+    let files = child::ask(&words(&format!("dpkg-query -L {package}")), RESPONSE).unwrap_or_default();
     let services = files.lines().filter(|line| line.contains("/systemd/system/") && line.ends_with(".service"));
     let names = services.filter_map(|line| line.rsplit('/').next());
     // A template (`name@.service`) is no service yet.
     let names = names.filter(|name| !name.contains('@'));
     let enabled = |name: &&str| {
-        let answer = child::ask(&words(&format!("systemctl is-enabled {name}")), ANSWER);
-        answer.is_ok_and(|answer| answer.lines().next() == Some("enabled"))
+        let response = child::ask(&words(&format!("systemctl is-enabled {name}")), RESPONSE);
+        response.is_ok_and(|response| response.lines().next() == Some("enabled"))
     };
     names.filter(enabled).map(str::to_owned).collect()
 }
 
 fn installed_packages() -> BTreeSet<String> {
     let command = words(r"dpkg-query -W -f ${db:Status-Abbrev}${Package}\n");
-    let answer = child::ask_much(&command, ANSWER).unwrap_or_default();
-    answer.lines().filter_map(|line| line.strip_prefix("ii ")).map(str::to_owned).collect()
+    let response = child::ask_much(&command, RESPONSE).unwrap_or_default();
+    response.lines().filter_map(|line| line.strip_prefix("ii ")).map(str::to_owned).collect()
 }
 
 /// Bytes that apt would download for these and what they depend on.
 fn download_size(packages: &[String]) -> Option<u64> {
     let mut command = words("apt-get --print-uris -qq -y --no-install-recommends install --");
     command.extend_from_slice(packages);
-    let answer = child::ask(&command, ANSWER).ok()?;
-    if answer.lines().any(|line| line.starts_with("E:")) {
+    let response = child::ask(&command, RESPONSE).ok()?;
+    if response.lines().any(|line| line.starts_with("E:")) {
         return None;
     }
     // 'http://...deb' name.deb 922692 MD5Sum:...
-    let sizes = answer.lines().filter(|line| line.starts_with('\''));
+    let sizes = response.lines().filter(|line| line.starts_with('\''));
     sizes.map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok()).sum()
 }
 

@@ -346,8 +346,8 @@ fn from_cargo(out: &Path, package: &str) -> Option<String> {
 fn from_go(out: &Path, pattern: &str) -> Option<String> {
     let mut command = words("go version -m");
     command.push(place::binary_in(out, pattern).ok()?.display().to_string());
-    let answer = child::ask(&command, Duration::from_secs(30)).ok()?;
-    let module = answer.lines().find_map(|line| line.trim().strip_prefix("mod\t"))?;
+    let response = child::ask(&command, Duration::from_secs(30)).ok()?;
+    let module = response.lines().find_map(|line| line.trim().strip_prefix("mod\t"))?;
     module.split('\t').nth(1).map(str::to_owned)
 }
 

@@ -23,9 +23,9 @@ use weir_model::product::Signal;
 use super::{InstallError, Notify, Progress};
 
 /// Most of a version command's output that is looked at, for each of stdout and stderr.
-pub(super) const ANSWER_BYTES: u64 = 64 * 1024;
-/// Most of a long answer.
-const LONG_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
+pub(super) const RESPONSE_BYTES: u64 = 64 * 1024;
+/// Most of a long response.
+const LONG_RESPONSE_BYTES: u64 = 16 * 1024 * 1024;
 /// Lines of a failed program that go into the error.
 const TAIL_LINES: usize = 15;
 /// Bytes without an end of line that are passed on as a line; `apt` and `pip` draw progress bars without ends of lines.
@@ -40,9 +40,9 @@ pub(super) fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Why a question got no answer.
+/// Why a question got no response.
 #[derive(Debug)]
-pub(super) enum NoAnswer {
+pub(super) enum NoResponse {
     /// It could not be started or read.
     Io(io::Error),
     /// It did not end in time.
@@ -51,18 +51,18 @@ pub(super) enum NoAnswer {
 
 /// Runs `command` in a process group of its own and returns its stdout, a new line, and its stderr. What runs longer
 /// than `limit` is killed, with all it started.
-pub(super) fn ask(command: &[String], limit: Duration) -> Result<String, NoAnswer> {
-    ask_for(command, limit, ANSWER_BYTES, |mut program| program.spawn())
+pub(super) fn ask(command: &[String], limit: Duration) -> Result<String, NoResponse> {
+    ask_for(command, limit, RESPONSE_BYTES, |mut program| program.spawn())
 }
 
-/// The same for long answers, such as a list of all packages.
-pub(super) fn ask_much(command: &[String], limit: Duration) -> Result<String, NoAnswer> {
-    ask_for(command, limit, LONG_ANSWER_BYTES, |mut program| program.spawn())
+/// The same for long responses, such as a list of all packages.
+pub(super) fn ask_much(command: &[String], limit: Duration) -> Result<String, NoResponse> {
+    ask_for(command, limit, LONG_RESPONSE_BYTES, |mut program| program.spawn())
 }
 
 /// The same of a product's program, which may be anybody's: with the rights that products have, and this folder in reach.
-pub(super) fn ask_product(command: &[String], folder: PathBuf, limit: Duration) -> Result<String, NoAnswer> {
-    ask_for(command, limit, ANSWER_BYTES, |program| account::spawn(program, &[folder]))
+pub(super) fn ask_product(command: &[String], folder: PathBuf, limit: Duration) -> Result<String, NoResponse> {
+    ask_for(command, limit, RESPONSE_BYTES, |program| account::spawn(program, &[folder]))
 }
 
 fn ask_for(
@@ -70,11 +70,11 @@ fn ask_for(
     limit: Duration,
     most: u64,
     spawn: impl FnOnce(Command) -> io::Result<Child>,
-) -> Result<String, NoAnswer> {
+) -> Result<String, NoResponse> {
     let deadline = Instant::now() + limit;
     let mut program = program(command);
     program.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = spawn(program).map_err(NoAnswer::Io)?;
+    let mut child = spawn(program).map_err(NoResponse::Io)?;
     let (sender, receiver) = mpsc::channel();
     let streams: [Option<Box<dyn Read + Send>>; 2] =
         [child.stdout.take().map(|s| Box::new(s) as _), child.stderr.take().map(|s| Box::new(s) as _)];
@@ -89,7 +89,7 @@ fn ask_for(
         // Fails where the user may have no more threads.
         if let Err(error) = thread::Builder::new().spawn(read) {
             kill_group(&mut child);
-            return Err(NoAnswer::Io(error));
+            return Err(NoResponse::Io(error));
         }
     }
     drop(sender);
@@ -100,7 +100,7 @@ fn ask_for(
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 kill_group(&mut child);
-                return Err(NoAnswer::TooSlow(limit));
+                return Err(NoResponse::TooSlow(limit));
             }
         }
     }
@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_has_no_escapes_for_a_terminal() {
+    fn a_response_has_no_escapes_for_a_terminal() {
         let command = ["printf", "a\\033[2Jb\\r\\n\\tc\\007"].map(str::to_owned);
         assert_eq!(ask(&command, Duration::from_secs(10)).unwrap(), "a[2Jb\n\tc\n");
     }

@@ -267,8 +267,8 @@ pub(super) fn install(
 pub(super) fn pip() -> Option<Vec<String>> {
     ["python3 -m pip", "pip3", "pip"].into_iter().find_map(|pip| {
         let question = words(&format!("{pip} --version"));
-        let answer = child::ask(&question, Duration::from_secs(60)).ok()?;
-        answer.starts_with("pip ").then(|| words(pip))
+        let response = child::ask(&question, Duration::from_secs(60)).ok()?;
+        response.starts_with("pip ").then(|| words(pip))
     })
 }
 

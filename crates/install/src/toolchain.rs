@@ -18,8 +18,8 @@ use super::place::{self, InstallFolder};
 use super::{InstallContext, InstallError, Notify, lookup, tools};
 use crate::home::Home;
 
-/// Answers of apt from its lists.
-const ANSWER: Duration = Duration::from_secs(30);
+/// Responses of apt from its lists.
+const RESPONSE: Duration = Duration::from_secs(30);
 /// What is found in the folder of a toolchain, whichever means brought it.
 const COMPILERS: [&str; 2] = ["usr/bin/rustc", "toolchains/*/bin/rustc"];
 
@@ -149,7 +149,7 @@ fn debian(need: &RustNeed) -> Result<Means, String> {
     if ["apt-get", "apt-cache", "dpkg-deb"].iter().any(|program| lookup::on_path(program).is_none()) {
         return Err("there is no apt on this machine".to_owned());
     }
-    let known = child::ask(&words(&format!("apt-cache madison {first}")), ANSWER).unwrap_or_default();
+    let known = child::ask(&words(&format!("apt-cache madison {first}")), RESPONSE).unwrap_or_default();
     let versions: Vec<&str> = known.lines().filter_map(|line| line.split('|').nth(1)).map(str::trim).collect();
     let Some(version) = versions.iter().find(|version| need.fits(version)) else {
         let has = if versions.is_empty() { "none".to_owned() } else { versions.join(", ") };
@@ -158,8 +158,8 @@ fn debian(need: &RustNeed) -> Result<Means, String> {
     let wanted: Vec<String> = need.packages.iter().map(|package| format!("{package}={version}")).collect();
     let mut command = words("apt-get --print-uris -qq -y --no-install-recommends install --");
     command.extend(wanted.iter().cloned());
-    let answer = child::ask_much(&command, ANSWER).unwrap_or_default();
-    let packages: Vec<String> = answer.lines().filter_map(package_of).collect();
+    let response = child::ask_much(&command, RESPONSE).unwrap_or_default();
+    let packages: Vec<String> = response.lines().filter_map(package_of).collect();
     match packages.is_empty() {
         true => Err(format!("apt cannot say what {} needs", wanted.join(" "))),
         false => Ok(Means::Debian { packages, version: (*version).to_owned() }),

@@ -76,8 +76,8 @@ pub(super) fn compiler_line(rustc: String, set: &[(String, String)]) -> Option<S
     let set = set.iter().map(|(name, value)| format!("{name}={value}"));
     let command: Vec<String> =
         std::iter::once("env".to_owned()).chain(set).chain([rustc, "--version".to_owned()]).collect();
-    let answer = child::ask(&command, LIMIT).ok()?;
-    answer.lines().map(str::trim).find(|line| line.starts_with("rustc ")).map(str::to_owned)
+    let response = child::ask(&command, LIMIT).ok()?;
+    response.lines().map(str::trim).find(|line| line.starts_with("rustc ")).map(str::to_owned)
 }
 
 /// Those of `needs` that are missing or too old.

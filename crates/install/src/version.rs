@@ -8,7 +8,7 @@ use weir_model::product::{Product, VersionProbe};
 use weir_model::version::is_below;
 
 use super::InstallError;
-use super::child::{self, NoAnswer};
+use super::child::{self, NoResponse};
 use super::find::program_of;
 use weir_product::launch::installed_folder;
 use weir_product::render;
@@ -31,10 +31,10 @@ pub(super) fn read(
     let pattern = pattern(product, probe)?;
     let command = render::version_command(product, binary)?;
     let folder = installed_folder(&product.name, binary);
-    let answer = match child::ask_product(&command, folder, limit) {
-        Ok(answer) => answer,
-        Err(NoAnswer::Io(error)) => return Ok(Err(does_not_run(&command, binary, &error))),
-        Err(NoAnswer::TooSlow(limit)) => {
+    let response = match child::ask_product(&command, folder, limit) {
+        Ok(response) => response,
+        Err(NoResponse::Io(error)) => return Ok(Err(does_not_run(&command, binary, &error))),
+        Err(NoResponse::TooSlow(limit)) => {
             return Ok(Err(format!(
                 "`{}` did not end within {} s",
                 child::command_line(&command),
@@ -42,12 +42,12 @@ pub(super) fn read(
             )));
         }
     };
-    let Some(version) = pattern.captures(&answer).and_then(|found| found.get(1)) else {
+    let Some(version) = pattern.captures(&response).and_then(|found| found.get(1)) else {
         return Ok(Err(format!(
             "`{}` says no version that fits {}; it says: {}",
             child::command_line(&command),
             probe.pattern,
-            excerpt(&answer)
+            excerpt(&response)
         )));
     };
     let version = version.as_str().to_owned();
@@ -82,9 +82,9 @@ fn pattern(product: &Product, probe: &VersionProbe) -> Result<Regex, InstallErro
     Ok(regex)
 }
 
-/// The beginning of an answer, on one line.
-fn excerpt(answer: &str) -> String {
-    let words: Vec<&str> = answer.split_whitespace().collect();
+/// The beginning of a response, on one line.
+fn excerpt(response: &str) -> String {
+    let words: Vec<&str> = response.split_whitespace().collect();
     match words.join(" ") {
         text if text.is_empty() => "nothing".to_owned(),
         text if text.chars().count() > 120 => text.chars().take(120).chain("...".chars()).collect(),

@@ -63,7 +63,8 @@ pub fn load_share(name: &str, of: RateBase, share: f64, load: &str) -> Load {
 /// A client's result of one second at `rate`, without errors.
 pub fn load_result(rate: f64) -> LoadResult {
     let n = rate as u64;
-    let counts = Counts { due: n, sent: n, right: n, right_in_window: n, connections: 64, ..Counts::default() };
+    let counts =
+        Counts { due: n, sent: n, successful: n, successful_in_window: n, connections: 64, ..Counts::default() };
     LoadResult {
         schema: 1,
         driver: "epoll".into(),

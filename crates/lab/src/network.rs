@@ -1,4 +1,4 @@
-//! What lies between two hosts: how long a small request and its answer take, and how much fits through, each way. And what of it,
+//! What lies between two hosts: how long a small request and its response take, and how much fits through, each way. And what of it,
 //! and of the hosts, would spoil a measurement. `weir hosts check` calls it.
 //!
 //! It is measured as trials are: weir's client on one host, its origin on the other, at the address that traffic uses. This module
@@ -30,7 +30,7 @@ const MEASURED_S: f64 = 1.0;
 /// How long it runs before: connections are slow at first (RFC 5681, slow start).
 const WARMUP_S: f64 = 0.5;
 
-/// How long a connection or an answer may take. One that a firewall swallows takes as long.
+/// How long a connection or a response may take. One that a firewall swallows takes as long.
 const PATIENCE_S: f64 = 5.0;
 
 /// How long a load may take with its start and its end.
@@ -54,13 +54,13 @@ pub struct Pair {
     pub from: String,
     /// The host that listens.
     pub to: String,
-    /// A small request and its answer over one connection, one at a time: median, µs.
+    /// A small request and its response over one connection, one at a time: median, µs.
     pub p50_us: f64,
     /// 99th percentile, µs.
     pub p99_us: f64,
     /// What large requests got through, bits a second. Bodies alone, as all that follows.
     pub sent_bits_per_s: f64,
-    /// What large answers got through, bits a second.
+    /// What large responses got through, bits a second.
     pub received_bits_per_s: f64,
     /// Segments that both hosts sent meanwhile, with one request at a time.
     pub small: Segments,
@@ -99,7 +99,7 @@ pub enum Unmeasured {
     /// A stop was requested.
     #[error("stopped")]
     Stopped,
-    /// The client got no right answer.
+    /// The client got no successful response.
     #[error("{0}")]
     Unanswered(String),
     /// What else went wrong.
@@ -111,7 +111,7 @@ pub enum Unmeasured {
 /// with a disk of their own get one of that name.
 ///
 /// # Errors
-/// When no answer comes, a host is lost, or a stop is requested.
+/// When no response comes, a host is lost, or a stop is requested.
 pub fn measure(from: &Arc<dyn Host>, to: &Arc<dyn Host>, scratch: &Path, stop: &Stop) -> Result<Pair, Unmeasured> {
     let failed = |error: &dyn std::fmt::Display| Unmeasured::Failed(error.to_string());
     let (client_cpus, origin_cpus) = cpus(from.as_ref(), to.as_ref());
@@ -200,8 +200,8 @@ fn load(
     for Watched(_, sampler) in watched {
         segments = segments.plus(Segments::of(&sampler.end_window().map_err(|e| failed(&e))?.series));
     }
-    match result.window.right_in_window {
-        0 => Err(Unmeasured::Unanswered(format!("no right answer within {MEASURED_S} s"))),
+    match result.window.successful_in_window {
+        0 => Err(Unmeasured::Unanswered(format!("no successful response within {MEASURED_S} s"))),
         _ => Ok((result, segments)),
     }
 }

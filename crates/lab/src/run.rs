@@ -341,7 +341,7 @@ fn rates_file(load: &Load) -> String {
 pub(crate) fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>) {
     let launcher =
         |host: &Arc<dyn Host>, installed| Launcher { host: Arc::clone(host), tls: setup.tls.clone(), installed };
-    let answer_key = [(); 2].map(|()| setup.hosts.proxy.random());
+    let response_key = [(); 2].map(|()| setup.hosts.proxy.random());
     let load_numbers = LoadNumbers::new(setup.hosts.proxy.random() as u16);
     let origin = |product: String| {
         let profile = setup.products.get(&product)?.origin_profile(&setup.suite.name);
@@ -356,7 +356,7 @@ pub(crate) fn context(setup: Setup, seed: u64) -> (TrialContext, Box<dyn Reach>)
         driver: setup.driver,
         products: setup.products,
         seed,
-        answer_key,
+        response_key,
         load_numbers,
         speeds: Mutex::default(),
         tests: Mutex::default(),

@@ -54,7 +54,7 @@ pub fn main(args: &Args) -> VerbResult {
             .map_err(|e| Failure::missing(format!("--hgrm: {}: {e}", path.display())))?;
     }
     show(args, outcome)?;
-    exit_status(&args.answers.fail_if, &result)
+    exit_status(&args.responses.fail_if, &result)
 }
 
 /// Runs the load and shows its progress.
@@ -96,7 +96,7 @@ fn show(args: &Args, outcome: Outcome<'_>) -> Result<(), Failure> {
         return crate::out::json(outcome.result).map(drop);
     }
     if let Some(format) = args.output.format {
-        output!("{}", format::text(format, outcome, &args.answers.fail_if).trim_end_matches('\n'));
+        output!("{}", format::text(format, outcome, &args.responses.fail_if).trim_end_matches('\n'));
         return Ok(());
     }
     let blank = if args.output.quiet { "" } else { "\n" };
@@ -157,7 +157,7 @@ fn exit_status(fail_if: &[Condition], result: &LoadResult) -> VerbResult {
     if result.cut_short {
         return Ok(Exit::Interrupted);
     }
-    let wrong_ids = result.names.iter().any(|ids| ids.wrong().next().is_some());
+    let wrong_ids = result.request_ids.iter().any(|ids| ids.wrong().next().is_some());
     let failed = fail_if.is_empty() && (result.window.error_count() + result.window.unsent > 0 || wrong_ids);
     Ok(if failed || !reasons.is_empty() { Exit::Failed } else { Exit::Ok })
 }
@@ -168,7 +168,10 @@ fn reasons(fail_if: &[Condition], result: &LoadResult) -> Vec<String> {
     let total = &result.total;
     let nothing = (result.window.due == 0 && !result.cut_short).then(|| {
         let errors = if total.errors.is_empty() { "none" } else { &result.list_errors(&total.errors) };
-        format!("no request was due in the window; {} before it, {} right; errors: {errors}", total.sent, total.right)
+        format!(
+            "no request was due in the window; {} before it, {} successful; errors: {errors}",
+            total.sent, total.successful
+        )
     });
     let judged = fail_if.iter().filter_map(|condition| match condition.value_of(result) {
         None => Some(format!("{}, so --fail-if '{condition}' cannot be judged", condition.finding(result))),
@@ -179,7 +182,7 @@ fn reasons(fail_if: &[Condition], result: &LoadResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use weir_model::load::NameCounts;
+    use weir_model::load::RequestIdCounts;
 
     use super::*;
 
@@ -207,18 +210,18 @@ mod tests {
         let cut = LoadResult { cut_short: true, ..plain.clone() };
         assert_eq!(exit_status(&list("p99>1ms"), &cut).expect("judged"), Exit::Interrupted);
         for (wrong, exit) in [(0, Exit::Ok), (272, Exit::Failed)] {
-            let names = Some(NameCounts { own: 9_728, shared: wrong, ..NameCounts::default() });
-            let ids = LoadResult { names, ..plain.clone() };
+            let names = Some(RequestIdCounts { own: 9_728, coalesced: wrong, ..RequestIdCounts::default() });
+            let ids = LoadResult { request_ids: names, ..plain.clone() };
             assert_eq!(exit_status(&[], &ids).expect("judged"), exit);
             assert_eq!(exit_status(&list("errors>10%"), &ids).expect("judged"), Exit::Ok);
         }
         assert_eq!(reasons(&list("p99>1ms"), &plain), ["p99 is 1.04 ms (--fail-if 'p99>1ms')"]);
         let mut nothing = plain.clone();
         nothing.window = weir_model::load::Counts::default();
-        (nothing.total.sent, nothing.total.right, nothing.total.errors) =
+        (nothing.total.sent, nothing.total.successful, nothing.total.errors) =
             (9, 2, [(ErrorKind::NotReplicated, 7)].into());
         assert_eq!(exit_status(&[], &nothing).expect("judged"), Exit::Failed);
-        let said = "no request was due in the window; 9 before it, 2 right; errors: not_replicated 7";
+        let said = "no request was due in the window; 9 before it, 2 successful; errors: not_replicated 7";
         assert_eq!(reasons(&[], &nothing), [said]);
         let unknown = reasons(&list("handshake.p99>1ms"), &plain);
         assert!(unknown[0].contains("was not measured") && unknown[0].contains("cannot be judged"), "{unknown:?}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weir_host::role::{CountersReport, OriginCommand, OriginReport};
-use weir_model::load::{DriverChoice, MOST_ORIGIN_HEADERS, NAME_HEADER, RandomDuration, origin_header};
+use weir_model::load::{DriverChoice, MOST_ORIGIN_HEADERS, REQUEST_ID_HEADER, RandomDuration, origin_header};
 use weir_model::protocol::Protocol;
 use weir_origin::{Faults, Options, Origin, ResponseOptions, tls};
 
@@ -38,16 +38,16 @@ pub struct Args {
     /// I/O driver.
     #[arg(long, default_value = "auto", value_parser = driver_values())]
     driver: DriverChoice,
-    /// Delay of answers, unless the request says: 10ms, 5ms..15ms, exp:10ms.
+    /// Delay of responses, unless the request says: 10ms, 5ms..15ms, exp:10ms.
     #[arg(long, value_name = "TIME")]
     delay: Option<RandomDuration>,
-    /// Faults of answers, unless the request says, such as reset=1%,status=503:2% (key-value: lose=0.01%,stale=0.1%,expire=300ms).
+    /// Faults of responses, unless the request says, such as reset=1%,status=503:2% (key-value: lose=0.01%,stale=0.1%,expire=300ms).
     #[arg(long, value_name = "FAULTS")]
     fault: Option<Faults>,
-    /// A header of answers, in place of the origin's own of that name; 'Date: now' is the time of each. May be repeated.
-    #[arg(long, value_name = "NAME: VALUE", value_parser = parse_answer_header)]
+    /// A header of responses, in place of the origin's own of that name; 'Date: now' is the time of each. May be repeated.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = parse_response_header)]
     header: Vec<(String, String)>,
-    /// Header with the IDs of requests, which responses repeat in x-weir-answer. [default: x-weir-name]
+    /// Header with the IDs of requests, which responses repeat in x-weir-origin. [default: x-weir-id]
     #[arg(long, value_name = "HEADER", value_parser = parse_header_name)]
     request_ids: Option<String>,
     /// Require a header of the PROXY protocol, v1 or v2, at the beginning of each connection; others are reset.
@@ -164,7 +164,7 @@ pub fn main(args: &Args) -> VerbResult {
         cpus: args.cpus.clone().unwrap_or_default(),
         driver: args.driver,
         responses: ResponseOptions { delay: args.delay, faults, seed: args.seed, headers: args.header.clone() },
-        names: args.request_ids.clone().unwrap_or_else(|| NAME_HEADER.to_owned()),
+        request_id_header: args.request_ids.clone().unwrap_or_else(|| REQUEST_ID_HEADER.to_owned()),
         ..Options::default()
     };
     let origin = Origin::start(options).map_err(Failure::missing)?;
@@ -268,7 +268,7 @@ fn parse_listen(text: &str) -> Result<Listen, String> {
 }
 
 /// A header that the origin can be told to send.
-fn parse_answer_header(text: &str) -> Result<(String, String), String> {
+fn parse_response_header(text: &str) -> Result<(String, String), String> {
     let (name, value) = parse_header(text)?;
     origin_header(&name, &value).map_err(|(found, wanted)| wrong_value(found, wanted))?;
     Ok((name, value))

@@ -21,7 +21,7 @@ pub const TOPICS: [Topic; 8] = [
     },
     Topic { name: "request", page: include_str!("../help/topics/request.txt"), flags: &[] },
     Topic { name: "key-value", page: include_str!("../help/topics/key-value.txt"), flags: &[] },
-    Topic { name: "answers", page: include_str!("../help/topics/answers.txt"), flags: &[] },
+    Topic { name: "responses", page: include_str!("../help/topics/responses.txt"), flags: &[] },
     Topic { name: "connections", page: include_str!("../help/topics/connections.txt"), flags: &[] },
     Topic { name: "tls", page: include_str!("../help/topics/tls.txt"), flags: &[] },
     Topic { name: "output", page: include_str!("../help/topics/output.txt"), flags: &[] },

@@ -61,9 +61,9 @@ pub fn parse_time(
     }
 }
 
-/// Reads the name of a header in which names of requests may stand.
+/// Reads the name of a header in which request IDs may stand.
 pub fn parse_header_name(text: &str) -> Result<String, String> {
-    weir_model::load::name_header(text).map_err(|(found, wanted)| wrong_value(found, wanted))
+    weir_model::load::request_id_header(text).map_err(|(found, wanted)| wrong_value(found, wanted))
 }
 
 /// Reads `name: value`.

@@ -43,7 +43,7 @@ pub(crate) struct Aggregate {
     pub total: EventCounts,
     /// The window's rows.
     pub series: Vec<LoadSecond>,
-    /// Right answers in each whole tenth of a second of the window.
+    /// Successful responses in each whole tenth of a second of the window.
     pub tenths: Vec<u64>,
     /// The errors of those rows that had any, by their second.
     pub errors: BTreeMap<u32, BTreeMap<ErrorKind, u64>>,
@@ -170,7 +170,7 @@ fn row(second: u32, so_far: &PartialSecond, latency: &Quantiles) -> LoadSecond {
         length_s: to_secs(so_far.end.saturating_sub(so_far.start)),
         due: so_far.counts.due,
         sent: so_far.counts.sent,
-        right: so_far.counts.right,
+        successful: so_far.counts.successful,
         errors: so_far.counts.errors,
         bytes_in: so_far.counts.bytes_in,
         p50_us: latency.p50_us,
@@ -183,7 +183,7 @@ fn row(second: u32, so_far: &PartialSecond, latency: &Quantiles) -> LoadSecond {
 }
 
 fn is_empty(row: &LoadSecond) -> bool {
-    row.due + row.sent + row.right + row.errors + row.bytes_in == 0
+    row.due + row.sent + row.successful + row.errors + row.bytes_in == 0
 }
 
 #[cfg(test)]
@@ -192,14 +192,14 @@ mod tests {
     use crate::clock::SECOND;
     use crate::interval::Kinds;
 
-    fn interval(phase: Phase, second: u32, right: u64) -> Box<Interval> {
+    fn interval(phase: Phase, second: u32, successful: u64) -> Box<Interval> {
         let mut interval = Interval::new(Kinds::default());
         interval.phase = phase;
         interval.second = second;
         interval.start = u64::from(second) * SECOND;
         interval.end = interval.start + SECOND;
-        interval.counts.right = right;
-        interval.tenths[9] = right as u32;
+        interval.counts.successful = successful;
+        interval.tenths[9] = successful as u32;
         interval.sample(0, 1, 1, 1_000_001, false);
         interval
     }
@@ -209,17 +209,17 @@ mod tests {
         let mut aggregate = Aggregate::new(2, true, false);
         assert!(aggregate.take(&interval(Phase::Warmup, 0, 1)).is_none());
         let (phase, row) = aggregate.take(&interval(Phase::Warmup, 0, 2)).unwrap();
-        assert_eq!((phase, row.right, row.length_s), (Phase::Warmup, 3, 1.0));
+        assert_eq!((phase, row.successful, row.length_s), (Phase::Warmup, 3, 1.0));
         assert!(aggregate.take(&interval(Phase::Window, 0, 4)).is_none());
         assert!(aggregate.take(&interval(Phase::Window, 1, 5)).is_none());
-        assert_eq!(aggregate.take(&interval(Phase::Window, 0, 6)).unwrap().1.right, 10);
+        assert_eq!(aggregate.take(&interval(Phase::Window, 0, 6)).unwrap().1.successful, 10);
         assert!(aggregate.take(&interval(Phase::Drain, 0, 7)).is_none());
         // The other worker stopped half a second into second 1.
         aggregate.close(0, SECOND + SECOND / 2);
-        let rows: Vec<_> = aggregate.series.iter().map(|r| (r.second, r.right, r.length_s)).collect();
+        let rows: Vec<_> = aggregate.series.iter().map(|r| (r.second, r.successful, r.length_s)).collect();
         assert_eq!(rows, [(0, 10, 1.0), (1, 5, 0.5)]);
         assert_eq!(aggregate.tenths, [0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0], "whole ones");
-        assert_eq!((aggregate.window.right, aggregate.total.right), (15, 25));
+        assert_eq!((aggregate.window.successful, aggregate.total.successful), (15, 25));
         // Warm-up's samples are left out, the drain's are in.
         assert_eq!(aggregate.samples.latency.len(), 4);
         assert_eq!(aggregate.log.unwrap().len(), 3);

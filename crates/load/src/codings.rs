@@ -9,7 +9,7 @@ use std::io::Read as _;
 
 use flate2::bufread::MultiGzDecoder;
 use weir_model::coding::Coding;
-use weir_model::load::{CodedAnswers, ErrorKind};
+use weir_model::load::{CodedResponses, ErrorKind};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::response_check::{Expectation, Response};
@@ -43,7 +43,7 @@ pub(crate) struct CodingWatch {
     /// The one of them that the next takes the place of.
     oldest: usize,
     /// What came so far.
-    pub counts: BTreeMap<Coding, CodedAnswers>,
+    pub counts: BTreeMap<Coding, CodedResponses>,
 }
 
 impl CodingWatch {
@@ -55,8 +55,8 @@ impl CodingWatch {
         (coding, body): (Coding, &[u8]),
     ) -> Result<(), ErrorKind> {
         let decoded = self.decoded(coding, body);
-        self.counts.entry(coding).or_default().add(&CodedAnswers {
-            answers: 1,
+        self.counts.entry(coding).or_default().add(&CodedResponses {
+            responses: 1,
             bytes: body.len() as u64,
             decoded_bytes: decoded.map_or(0, |decoded| decoded.size),
         });
@@ -69,7 +69,7 @@ impl CodingWatch {
 
     fn decoded(&mut self, coding: Coding, body: &[u8]) -> Option<Decoded> {
         if body.is_empty() {
-            // The answer to HEAD has the header, too.
+            // The response to HEAD has the header, too.
             return Some(Decoded { size: 0, hash: xxh3_64(&[]) });
         }
         let coded = (coding, xxh3_64(body), body.len());
@@ -126,7 +126,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// A response with this body as it comes, in two pieces, to a request whose right body is `right`.
+    /// A response with this body as it comes, in two pieces, to a request whose right body is `successful`.
     fn verdict(watch: &mut CodingWatch, right: &[u8], coding: &str, body: &[u8]) -> Result<(), ErrorKind> {
         let expect = Expect {
             status: Some(200),
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(verdict(&mut watch, &body, "gzip", &both), Ok(()), "several members are one body");
         assert_eq!(verdict(&mut watch, &body, "", &body), Ok(()), "as it is");
         let bytes = (2 * coded.len() + both.len()) as u64;
-        assert_eq!(watch.counts, [(Coding::Gzip, CodedAnswers { answers: 3, bytes, decoded_bytes: 3_000 })].into());
+        assert_eq!(watch.counts, [(Coding::Gzip, CodedResponses { responses: 3, bytes, decoded_bytes: 3_000 })].into());
     }
 
     #[test]

@@ -250,7 +250,7 @@ impl Controller {
         let attempts = ready.iter().map(|one| one.attempts).sum();
         let failure = ready.into_iter().find_map(|one| one.failure);
         let (kind, detail) = failure.unwrap_or_else(|| {
-            let detail = "no answer to any attempt to connect".to_owned();
+            let detail = "no response to any attempt to connect".to_owned();
             (ErrorKind::ConnectTimeout, detail)
         });
         LoadError::NoConnection {

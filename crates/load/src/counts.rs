@@ -18,7 +18,7 @@ const STATUSES: usize = 1000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PerRequest {
     pub sent: u64,
-    pub right: u64,
+    pub successful: u64,
 }
 
 /// Counts of requests, in plain arrays: adding is one instruction, and nothing is allocated.
@@ -27,7 +27,7 @@ pub(crate) struct RequestCounts {
     pub due: u64,
     pub sent: u64,
     pub unsent: u64,
-    pub right: u64,
+    pub successful: u64,
     pub body_bytes: u64,
     pub early: u64,
     errors: ErrorCounts,
@@ -45,7 +45,7 @@ impl RequestCounts {
             due: 0,
             sent: 0,
             unsent: 0,
-            right: 0,
+            successful: 0,
             body_bytes: 0,
             early: 0,
             errors: ErrorCounts::default(),
@@ -85,7 +85,7 @@ impl RequestCounts {
         counts.due += self.due;
         counts.sent += self.sent;
         counts.unsent += self.unsent;
-        counts.right += self.right;
+        counts.successful += self.successful;
         counts.body_bytes += self.body_bytes;
         counts.early += self.early;
         for (kind, n) in happened(&self.errors) {

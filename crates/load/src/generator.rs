@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_model::load::RequestSpec;
-use weir_wire::names::{NAME_LENGTH, Name};
+use weir_wire::request_id::{REQUEST_ID_LENGTH, RequestId};
 
 /// Random streams with lower numbers are for arrivals, one per thread.
 const STREAM: u64 = 1 << 40;
@@ -91,7 +91,7 @@ pub(crate) struct Generator {
     body: Vec<u8>,
     ends: Vec<usize>,
     list: Vec<u8>,
-    /// For each kind of request that never changes but for its name: the worker's own copy, once there is one.
+    /// For each kind of request that never changes but for its ID: the worker's own copy, once there is one.
     copies: Vec<Vec<u8>>,
 }
 
@@ -134,14 +134,14 @@ impl Generator {
         Fields { number, random, text, body, ends, list }
     }
 
-    /// A request of a kind that is always `bytes`, but for its name at this place.
+    /// A request of a kind that is always `bytes`, but for its ID at this place.
     #[inline]
-    pub(crate) fn named(&mut self, kind: u32, bytes: &[u8], at: usize, name: Name) -> &[u8] {
+    pub(crate) fn with_id(&mut self, kind: u32, bytes: &[u8], at: usize, id: RequestId) -> &[u8] {
         let copy = &mut self.copies[kind as usize];
         if copy.is_empty() {
             copy.extend_from_slice(bytes);
         }
-        copy[at..at + NAME_LENGTH].copy_from_slice(&name.text());
+        copy[at..at + REQUEST_ID_LENGTH].copy_from_slice(&id.text());
         copy
     }
 

@@ -1,19 +1,19 @@
-//! Samples the headers of right answers during a load, to see headers that come, go or change meanwhile. `worker` hands over one answer
+//! Samples the headers of successful responses during a load, to see headers that come, go or change meanwhile. `worker` hands over one response
 //! in a thousand and at least one a second; `result` reads what differed. It does not know what the headers mean.
 //!
 //! Each kind of request has its own reference: the first response in the window. Changes during the warm-up are none of the window. Headers of the connection and of the moment
 //! ([`UNSEEN`]) are not looked at. A value that goes back and forth, or takes more than two forms, varies by nature (a time, an
 //! identifier), and so do numbers, such as how long the product took: they are no change. A sample that differs in nothing allocates nothing.
 
-use weir_model::load::{ANSWER_HEADER, HeaderChange, HeaderSamples};
+use weir_model::load::{HeaderChange, HeaderSamples, RESPONSE_HEADER};
 
 use crate::clock::{SECOND, to_secs};
 
-/// One answer of so many is sampled.
+/// One response of so many is sampled.
 const ONE_IN: u32 = 1_000;
 
 /// Headers of the connection and of the moment, and that of names, which [`crate::names`] looks at.
-const UNSEEN: [&str; 6] = ["age", "connection", "date", "keep-alive", "transfer-encoding", ANSWER_HEADER];
+const UNSEEN: [&str; 6] = ["age", "connection", "date", "keep-alive", "transfer-encoding", RESPONSE_HEADER];
 
 /// Samples in a row with a new value from which on it has changed.
 const STAYS: u64 = 3;
@@ -30,7 +30,7 @@ pub(crate) struct HeaderWatch {
     kinds: Box<[Kind]>,
 }
 
-/// What the answers to one kind of request have.
+/// What the responses to one kind of request have.
 #[derive(Debug, Clone, Default)]
 struct Kind {
     known: bool,
@@ -38,7 +38,7 @@ struct Kind {
     added: Vec<Added>,
 }
 
-/// A header of the first answer.
+/// A header of the first response.
 #[derive(Debug, Clone)]
 struct Usual {
     name: Vec<u8>,
@@ -53,7 +53,7 @@ struct Usual {
     seen: bool,
 }
 
-/// A header that the first answer did not have.
+/// A header that the first response did not have.
 #[derive(Debug, Clone)]
 struct Added {
     name: Vec<u8>,
@@ -73,9 +73,14 @@ impl HeaderWatch {
         *self = HeaderWatch::new(self.kinds.len());
     }
 
-    /// A right answer's headers came: looks at them if it is time.
+    /// A successful response's headers came: looks at them if it is time.
     #[inline]
-    pub(crate) fn answer<'h>(&mut self, kind: u32, now: u64, headers: impl Iterator<Item = (&'h [u8], &'h [u8])>) {
+    pub(crate) fn record_response<'h>(
+        &mut self,
+        kind: u32,
+        now: u64,
+        headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,
+    ) {
         self.left = self.left.saturating_sub(1);
         if self.left == 0 || now >= self.next {
             self.sample(kind, now, headers);
@@ -208,12 +213,12 @@ mod tests {
 
     type Header = (&'static str, &'static str);
 
-    /// What is seen of an answer a second.
-    fn watched(answers: &[&[Header]]) -> HeaderSamples {
+    /// What is seen of a response a second.
+    fn watched(responses: &[&[Header]]) -> HeaderSamples {
         let mut watch = HeaderWatch::new(1);
-        for (second, headers) in (0..).zip(answers) {
+        for (second, headers) in (0..).zip(responses) {
             let headers = headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-            watch.answer(0, second * SECOND, headers);
+            watch.record_response(0, second * SECOND, headers);
         }
         HeaderWatch::result([&watch].into_iter(), SECOND)
     }
@@ -221,9 +226,9 @@ mod tests {
     /// Name, before, after, second, samples.
     type Change = (String, Option<String>, Option<String>, f64, u64);
 
-    fn changes(answers: &[&[Header]]) -> Vec<Change> {
+    fn changes(responses: &[&[Header]]) -> Vec<Change> {
         let change = |c: HeaderChange| (c.name, c.was, c.is, c.at_s, c.samples);
-        watched(answers).changes.into_iter().map(change).collect()
+        watched(responses).changes.into_iter().map(change).collect()
     }
 
     const USUAL: &[Header] = &[("Server", "a"), ("Content-Type", "text/plain"), ("Date", "now")];
@@ -231,7 +236,7 @@ mod tests {
     #[test]
     fn the_same_headers_are_no_change() {
         let same: &[Header] =
-            &[("content-type", "text/plain"), ("date", "later"), ("server", "a"), ("X-Weir-Answer", "0")];
+            &[("content-type", "text/plain"), ("date", "later"), ("server", "a"), ("X-Weir-Origin", "0")];
         let samples = watched(&[USUAL, same, USUAL]);
         assert_eq!((samples.sampled, samples.changes), (3, vec![]));
     }
@@ -257,7 +262,7 @@ mod tests {
     fn what_came_before_the_window_is_no_change_in_it() {
         let mut watch = HeaderWatch::new(1);
         let take = |watch: &mut HeaderWatch, second: u64, value: &'static str| {
-            watch.answer(0, second * SECOND, [(&b"set-cookie"[..], value.as_bytes())].into_iter());
+            watch.record_response(0, second * SECOND, [(&b"set-cookie"[..], value.as_bytes())].into_iter());
         };
         ["first", "other", "other", "other"]
             .iter()
@@ -287,12 +292,12 @@ mod tests {
     fn one_in_a_thousand_and_one_a_second_is_sampled() {
         let mut watch = HeaderWatch::new(1);
         let mut take = |now: u64| {
-            watch.answer(0, now, [(&b"server"[..], &b"a"[..])].into_iter());
+            watch.record_response(0, now, [(&b"server"[..], &b"a"[..])].into_iter());
             watch.sampled
         };
         assert_eq!((0..1_001).map(|_| take(5)).last(), Some(2));
         assert_eq!((take(6), take(5 + SECOND), take(6 + SECOND)), (2, 3, 3));
-        watch.answer(0, 9 * SECOND, std::iter::empty());
+        watch.record_response(0, 9 * SECOND, std::iter::empty());
         assert_eq!(watch.sampled, 3, "headers that were not kept");
     }
 }

@@ -72,14 +72,14 @@ pub(crate) fn quantiles(histo: &Histo) -> Quantiles {
     }
 }
 
-/// The status that almost all answers have, and which is not recorded by itself: what it has is the rest.
+/// The status that almost all responses have, and which is not recorded by itself: what it has is the rest.
 pub(crate) const USUAL_STATUS: u16 = 200;
 
-/// What stands for a status where no answer came, and for all statuses that have no histogram of their own.
-const NO_ANSWER: u16 = 0;
+/// What stands for a status where no response came, and for all statuses that have no histogram of their own.
+const NO_RESPONSE: u16 = 0;
 const OTHERS: u16 = u16::MAX;
 
-/// Histograms of statuses: for no answer, the first others that come, and all that come after these.
+/// Histograms of statuses: for no response, the first others that come, and all that come after these.
 const STATUSES: usize = 8;
 
 /// The latency of one worker's requests of the window that were not answered with [`USUAL_STATUS`], by status. They are in the
@@ -95,14 +95,14 @@ pub(crate) struct StatusLatency {
 impl StatusLatency {
     pub(crate) fn new() -> StatusLatency {
         let mut statuses = [OTHERS; STATUSES];
-        statuses[0] = NO_ANSWER;
+        statuses[0] = NO_RESPONSE;
         StatusLatency { statuses, seen: 1, histos: (0..STATUSES).map(|_| histo()).collect() }
     }
 
     /// Requests ended, so many; `None`: without a response.
     #[inline(never)]
     pub(crate) fn record(&mut self, status: Option<u16>, n: u64, latency: u64) {
-        let status = status.unwrap_or(NO_ANSWER);
+        let status = status.unwrap_or(NO_RESPONSE);
         let known = self.statuses[..self.seen].iter().position(|other| *other == status);
         let at = known.unwrap_or_else(|| {
             if self.seen < STATUSES - 1 {
@@ -120,7 +120,7 @@ impl StatusLatency {
     pub(crate) fn by_name(&self) -> impl Iterator<Item = (String, &Histo)> {
         let named = self.statuses.iter().zip(&self.histos).filter(|(_, histo)| !histo.is_empty());
         named.map(|(status, histo)| match *status {
-            NO_ANSWER => ("none".to_owned(), histo),
+            NO_RESPONSE => ("none".to_owned(), histo),
             OTHERS => ("others".to_owned(), histo),
             status => (status.to_string(), histo),
         })
@@ -145,11 +145,11 @@ pub(crate) enum Phase {
 pub(crate) struct EventCounts {
     pub due: u64,
     pub sent: u64,
-    pub right: u64,
+    pub successful: u64,
     pub errors: u64,
     /// The errors by kind, in the order of the kinds' discriminants.
     pub by_kind: ErrorCounts,
-    pub right_body_bytes: u64,
+    pub successful_body_bytes: u64,
     pub bytes_in: u64,
     pub plaintext_in: u64,
     pub bytes_out: u64,
@@ -169,10 +169,10 @@ impl EventCounts {
     pub(crate) fn add(&mut self, other: &EventCounts) {
         self.due += other.due;
         self.sent += other.sent;
-        self.right += other.right;
+        self.successful += other.successful;
         self.errors += other.errors;
         self.by_kind.iter_mut().zip(other.by_kind).for_each(|(sum, n)| *sum += n);
-        self.right_body_bytes += other.right_body_bytes;
+        self.successful_body_bytes += other.successful_body_bytes;
         self.bytes_in += other.bytes_in;
         self.plaintext_in += other.plaintext_in;
         self.bytes_out += other.bytes_out;
@@ -197,7 +197,7 @@ pub(crate) struct Interval {
     pub start: u64,
     pub end: u64,
     pub counts: EventCounts,
-    /// Right answers by the tenth of a second in which they came.
+    /// Successful responses by the tenth of a second in which they came.
     pub tenths: [u32; TENTHS],
     /// The worker's open connections at the end; `None` for an interval that ended with its load.
     pub open: Option<u32>,
@@ -278,10 +278,10 @@ impl Interval {
         }
     }
 
-    /// A right answer came.
+    /// A successful response came.
     #[inline]
-    pub(crate) fn right(&mut self, now: u64) {
-        self.counts.right += 1;
+    pub(crate) fn successful(&mut self, now: u64) {
+        self.counts.successful += 1;
         let tenth = now.saturating_sub(self.start) / TENTH;
         self.tenths[(tenth as usize).min(TENTHS - 1)] += 1;
     }
@@ -590,7 +590,7 @@ mod tests {
     #[test]
     fn a_cleared_slab_is_as_new() {
         let mut interval = Interval::new(Kinds::default());
-        interval.counts.right = 1;
+        interval.counts.successful = 1;
         interval.open = Some(7);
         interval.sample(0, 1, 2, 3, false);
         interval.sample(0, 1, 1, 3, false);

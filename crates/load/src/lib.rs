@@ -39,8 +39,8 @@
 //! last a timeout longer. With `leave_queue`, requests that wait for a connection at the end of the warm-up or window stay unsent.
 //!
 //! - *By due time*: a request belongs to the window in which it was due, whenever it ends. So go `due`, `sent`, `unsent`,
-//!   `right`, `errors`, `statuses` and `body_bytes` of the window's counts, the counts by request, and the histograms.
-//! - *By moment*: `right_in_window` and with it `rate`, `right_body_bytes_in_window`, `bytes_in`, `bytes_out`, `connections`,
+//!   `successful`, `errors`, `statuses` and `body_bytes` of the window's counts, the counts by request, and the histograms.
+//! - *By moment*: `successful_in_window` and with it `rate`, `successful_body_bytes_in_window`, `bytes_in`, `bytes_out`, `connections`,
 //!   `closed_by_peer`, `connect_failures` and all counts of the series. A right response to a request of the warm-up counts for
 //!   the rate and leaves no sample.
 //! - *Of the whole life*: `connect`, `handshake`, `tls`, `most_open`, `connections_used`, and `streams`, the fewest that a peer

@@ -15,8 +15,8 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogHistogram, IntervalLogIterator, LogEntry};
 use weir_model::load::{
-    Bursts, ClientOfHost, ConnectionSpread, Counts, ErrorReason, HeaderSamples, LoadResult, LoadSecond, NameCounts,
-    Quantiles,
+    Bursts, ClientOfHost, ConnectionSpread, Counts, ErrorReason, HeaderSamples, LoadResult, LoadSecond, Quantiles,
+    RequestIdCounts,
 };
 
 use crate::clock::MILLI;
@@ -121,8 +121,8 @@ fn counts(clients: &[ClientOutput]) -> Result<LoadResult, LoadError> {
     sum.driver = drivers.into_iter().collect::<Vec<_>>().join(", ");
     let on_s = sum.window_s * sum.bursts.map_or(1.0, Bursts::share);
     let each_second = |n: u64| if on_s > 0.0 { n as f64 / on_s } else { 0.0 };
-    sum.rate = each_second(sum.window.right_in_window);
-    sum.body_bytes_per_s = each_second(sum.window.right_body_bytes_in_window);
+    sum.rate = each_second(sum.window.successful_in_window);
+    sum.body_bytes_per_s = each_second(sum.window.successful_body_bytes_in_window);
     sum.hosts = clients.iter().map(of_host).collect();
     Ok(sum)
 }
@@ -138,7 +138,7 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
     sum.tls = sum_of(sum.tls.iter().chain(&other.tls), add_tls);
     for (sum, more) in sum.by_request.iter_mut().zip(&other.by_request) {
         sum.sent += more.sent;
-        sum.right += more.right;
+        sum.successful += more.successful;
         sum.errors += more.errors;
         more.errors_by_kind.iter().for_each(|(kind, n)| *sum.errors_by_kind.entry(*kind).or_default() += n);
     }
@@ -158,7 +158,7 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
     sum.tenths.truncate(other.tenths.len());
     sum.tenths.iter_mut().zip(&other.tenths).for_each(|(sum, n)| *sum += n);
     sum.headers = sum_of(sum.headers.iter().chain(&other.headers), HeaderSamples::add);
-    sum.names = sum_of(sum.names.iter().chain(&other.names), NameCounts::add);
+    sum.request_ids = sum_of(sum.request_ids.iter().chain(&other.request_ids), RequestIdCounts::add);
     sum.codings = sum_of(sum.codings.iter().chain(&other.codings), add_codings);
     sum.real_time &= other.real_time;
     sum.by_connection = sum_of(sum.by_connection.iter().chain(&other.by_connection), ConnectionSpread::add);
@@ -177,7 +177,7 @@ fn of_host(client: &ClientOutput) -> ClientOfHost {
         stalls: result.stalls,
         thread_busy: result.thread_busy.clone(),
         sent: result.window.sent,
-        right: result.window.right,
+        successful: result.window.successful,
         connections: result.total.connections,
     }
 }
@@ -191,7 +191,7 @@ fn rows(clients: &[ClientOutput]) -> BTreeMap<u32, LoadSecond> {
         sum.length_s = sum.length_s.max(row.length_s);
         sum.due += row.due;
         sum.sent += row.sent;
-        sum.right += row.right;
+        sum.successful += row.successful;
         sum.errors += row.errors;
         sum.bytes_in += row.bytes_in;
         sum.stalled_us += row.stalled_us;

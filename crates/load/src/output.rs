@@ -152,7 +152,7 @@ fn log_to(out: &mut impl Write, intervals: &[LogInterval], window: u64, unix_ns:
         .add_comment("[Histogram log format version 1.3]")
         .add_comment("Written by weir. Values are nanoseconds; the maximum in each line is in milliseconds.")
         .add_comment("Tags: latency (due to answered), service (sent to answered), lag (due to sent),")
-        .add_comment("first_byte (sent to the answer's first byte).")
+        .add_comment("first_byte (sent to the response's first byte).")
         .add_comment("Requests due in the measured window, in the second in which they ended; the last")
         .add_comment("interval has those that ended after the window. Times are since the window's start.")
         .with_start_time(unix)
@@ -247,10 +247,11 @@ mod tests {
     fn rows_are_csv_with_a_header() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("load.csv");
-        let row = LoadSecond { second: 3, length_s: 1.0, right: 9, ..LoadSecond::default() };
+        let row = LoadSecond { second: 3, length_s: 1.0, successful: 9, ..LoadSecond::default() };
         write_series(&mut Sink::open(&path).unwrap(), std::slice::from_ref(&row)).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        let header = "second,length_s,due,sent,right,errors,bytes_in,p50_us,p99_us,max_us,lag_max_us,connections_open,";
+        let header =
+            "second,length_s,due,sent,successful,errors,bytes_in,p50_us,p99_us,max_us,lag_max_us,connections_open,";
         assert!(text.starts_with(&format!("{header}stalled_us\n3,1.0,")), "{text}");
         let mut reader = csv::Reader::from_path(&path).unwrap();
         let back: Vec<LoadSecond> = reader.deserialize().collect::<Result<_, _>>().unwrap();

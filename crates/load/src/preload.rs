@@ -50,7 +50,7 @@ pub fn preload_spec(load: &LoadSpec) -> Option<LoadSpec> {
 /// # Errors
 /// [`LoadError::Preload`], and [`LoadError::Stopped`] where it was stopped.
 pub fn check_preload(result: &LoadResult, of: u64) -> Result<(), LoadError> {
-    let written = result.total.right;
+    let written = result.total.successful;
     match written == of {
         true => Ok(()),
         false if result.cut_short => Err(LoadError::Stopped),
@@ -61,7 +61,7 @@ pub fn check_preload(result: &LoadResult, of: u64) -> Result<(), LoadError> {
 /// Adds the counts of the preload to those of the client's whole life.
 pub fn add_preload(result: &mut LoadResult, mut preload: LoadResult) {
     // These two count the window only.
-    (preload.total.right_in_window, preload.total.right_body_bytes_in_window) = (0, 0);
+    (preload.total.successful_in_window, preload.total.successful_body_bytes_in_window) = (0, 0);
     result.total.add(&preload.total);
     result.connections_used += preload.connections_used;
     result.most_open = result.most_open.max(preload.most_open);

@@ -1,101 +1,99 @@
-//! Names of requests on the client's side: gives each request of a worker its name, and compares it with that of its answer. The
-//! protocols write the name into the request and find the answer's; `worker` and `result` read the counts. It does not know
+//! Request IDs on the client's side: gives each request of a worker its ID, and compares it with that of its response. The
+//! protocols write the ID into the request and find the response's; `worker` and `result` read the counts. It does not know
 //! connections, nor what the counts mean for a product (the audit does).
 
-use weir_model::load::{ANSWER_HEADER, NameCounts, Names};
-use weir_wire::names::{AnswerKey, Answered, HeaderFinder, Name};
+use weir_model::load::{RESPONSE_HEADER, RequestIdCounts, RequestIds};
+use weir_wire::request_id::{HeaderFinder, RequestId, ResponseKey, ResponseTag};
 
-/// Names of other requests that are remembered.
+/// IDs of other requests that are remembered.
 const REMEMBERED: usize = 1_024;
 
-/// The names of one worker.
+/// The IDs of one worker.
 #[derive(Debug, Clone)]
-pub(crate) struct NameWatch {
+pub(crate) struct RequestIdWatch {
     load: u16,
     thread: u32,
     one_clock: bool,
-    key: AnswerKey,
+    key: ResponseKey,
     /// The number of the next request.
     next: u64,
     finder: HeaderFinder,
-    /// Names of other requests that responses had, each at the place that its number gives.
-    of_others: Vec<Name>,
+    /// IDs of other requests that responses had, each at the place that its number gives.
+    of_others: Vec<RequestId>,
     /// What came of them so far.
-    pub counts: NameCounts,
+    pub counts: RequestIdCounts,
 }
 
-impl NameWatch {
+impl RequestIdWatch {
     /// For the thread with this number of all.
-    pub(crate) fn new(names: &Names, thread: u32) -> NameWatch {
-        let finder = HeaderFinder::new(ANSWER_HEADER);
-        let (load, one_clock, key) = (names.load, names.one_clock, AnswerKey(names.key));
-        let of_others = vec![Name::default(); REMEMBERED];
-        NameWatch { load, thread, one_clock, key, next: 0, finder, of_others, counts: NameCounts::default() }
+    pub(crate) fn new(ids: &RequestIds, thread: u32) -> RequestIdWatch {
+        let finder = HeaderFinder::new(RESPONSE_HEADER);
+        let (load, one_clock, key) = (ids.load, ids.one_clock, ResponseKey(ids.key));
+        let of_others = vec![RequestId::default(); REMEMBERED];
+        RequestIdWatch { load, thread, one_clock, key, next: 0, finder, of_others, counts: RequestIdCounts::default() }
     }
 
-    /// The name of the request that is encoded now.
+    /// The request ID that is encoded now.
     #[inline]
-    pub(crate) fn name(&self) -> Name {
-        Name::new(self.load, self.thread, self.next)
+    pub(crate) fn id(&self) -> RequestId {
+        RequestId::new(self.load, self.thread, self.next)
     }
 
     /// That request was sent.
     #[inline]
-    pub(crate) fn sent(&mut self) -> Name {
-        let name = self.name();
+    pub(crate) fn sent(&mut self) -> RequestId {
+        let id = self.id();
         self.next += 1;
-        name
+        id
     }
 
-    /// The answer's name in a head of HTTP/1.1.
+    /// The response's ID in a head of HTTP/1.1.
     #[inline]
     pub(crate) fn find<'h>(&mut self, head: &'h [u8]) -> Option<&'h [u8]> {
         self.finder.find(head)
     }
 
-    /// The request `name`, sent at `sent`, was answered with this name.
+    /// The request with this ID, sent at `sent`, had a response with this header.
     #[inline]
-    pub(crate) fn answered(&mut self, name: Name, sent: u64, value: Option<&[u8]>) {
+    pub(crate) fn check(&mut self, id: RequestId, sent: u64, value: Option<&[u8]>) {
         let Some(value) = value else {
-            self.counts.without += 1;
+            self.counts.missing += 1;
             return;
         };
-        let answered = Answered::parse(value, self.key);
-        match answered {
-            Some(answered) if answered.name == name && !self.is_before(answered, sent) => self.counts.own += 1,
-            _ => self.other(answered, name, sent),
+        let tag = ResponseTag::parse(value, self.key);
+        match tag {
+            Some(tag) if tag.id == id && !self.is_before(tag, sent) => self.counts.own += 1,
+            _ => self.other(tag, id, sent),
         }
     }
 
     #[cold]
-    fn other(&mut self, answered: Option<Answered>, name: Name, sent: u64) {
-        let Some(answered) = answered else {
+    fn other(&mut self, tag: Option<ResponseTag>, id: RequestId, sent: u64) {
+        let Some(tag) = tag else {
             self.counts.forged += 1;
             return;
         };
-        let issued = answered.name.load() != self.load
-            || answered.name.thread() != self.thread
-            || answered.name.number() < self.next;
-        // Names of other loads, and weir's own, are of earlier requests.
-        let earlier = answered.name.load() != self.load;
-        let before = self.is_before(answered, sent);
+        let issued = tag.id.load() != self.load || tag.id.thread() != self.thread || tag.id.number() < self.next;
+        // IDs of other loads, and weir's own, are of earlier requests.
+        let earlier = tag.id.load() != self.load;
+        let before = self.is_before(tag, sent);
         let counts = &mut self.counts;
-        if answered.name != name && issued {
-            let place = &mut self.of_others[answered.name.number() as usize % REMEMBERED];
-            counts.reused += u64::from(std::mem::replace(place, answered.name) == answered.name);
+        if tag.id != id && issued {
+            let place = &mut self.of_others[tag.id.number() as usize % REMEMBERED];
+            counts.reused += u64::from(std::mem::replace(place, tag.id) == tag.id);
         }
         match () {
-            () if answered.name == name || !issued => counts.forged += 1,
+            () if tag.id == id || !issued => counts.forged += 1,
             () if earlier || before => counts.cached += 1,
-            () if self.one_clock => counts.shared += 1,
-            () => counts.anothers += 1,
+            () if self.one_clock => counts.coalesced += 1,
+            () => counts.of_another += 1,
         }
     }
 
     /// Whether the origin answered before a request was sent at that time.
     #[inline]
-    fn is_before(&self, answered: Answered, sent: u64) -> bool {
-        self.one_clock && answered.at_us < sent / 1_000
+    fn is_before(&self, tag: ResponseTag, sent: u64) -> bool {
+        self.one_clock && tag.at_us < sent / 1_000
     }
 }
 
@@ -103,22 +101,22 @@ impl NameWatch {
 mod tests {
     use super::*;
 
-    fn watch(one_clock: bool) -> NameWatch {
-        let names = Names { header: "x".into(), load: 7, one_clock, key: [1, 2] };
-        NameWatch::new(&names, 3)
+    fn watch(one_clock: bool) -> RequestIdWatch {
+        let ids = RequestIds { header: "x".into(), load: 7, one_clock, key: [1, 2] };
+        RequestIdWatch::new(&ids, 3)
     }
 
-    /// What an answer to request 1 counts as. `after_us`: when it was answered, after request 1 was sent.
-    fn counted(one_clock: bool, answer: Option<(Name, i64)>) -> NameCounts {
+    /// What a response to request 1 counts as. `after_us`: when it was answered, after request 1 was sent.
+    fn counted(one_clock: bool, response: Option<(RequestId, i64)>) -> RequestIdCounts {
         let mut watch = watch(one_clock);
         watch.sent();
-        let name = watch.sent();
+        let id = watch.sent();
         let sent: u64 = 1_000_000_000;
-        let text = answer.map(|(name, after_us)| {
+        let text = response.map(|(id, after_us)| {
             let at_us = sent / 1_000;
-            Answered { name, worker: 0, at_us: at_us.saturating_add_signed(after_us) }.text(watch.key)
+            ResponseTag { id, worker: 0, at_us: at_us.saturating_add_signed(after_us) }.text(watch.key)
         });
-        watch.answered(name, sent, text.as_ref().map(|text| &text[..]));
+        watch.check(id, sent, text.as_ref().map(|text| &text[..]));
         watch.counts
     }
 
@@ -126,54 +124,58 @@ mod tests {
     fn names_follow_each_other() {
         let mut watch = watch(true);
         assert_eq!(
-            (watch.name(), watch.sent(), watch.sent()),
-            (Name::new(7, 3, 0), Name::new(7, 3, 0), Name::new(7, 3, 1))
+            (watch.id(), watch.sent(), watch.sent()),
+            (RequestId::new(7, 3, 0), RequestId::new(7, 3, 0), RequestId::new(7, 3, 1))
         );
     }
 
     #[test]
     fn answers_are_told_apart_by_name_and_time() {
-        let none = NameCounts::default();
-        let own = Name::new(7, 3, 1);
-        assert_eq!(counted(true, None), NameCounts { without: 1, ..none });
-        assert_eq!(counted(true, Some((own, 0))), NameCounts { own: 1, ..none });
-        assert_eq!(counted(true, Some((own, -1))), NameCounts { forged: 1, ..none }, "older than its request");
-        assert_eq!(counted(false, Some((own, -1))), NameCounts { own: 1, ..none }, "the clocks differ");
-        for other in [Name::new(7, 3, 0), Name::new(7, 4, 9)] {
-            assert_eq!(counted(true, Some((other, -1))), NameCounts { cached: 1, ..none });
-            assert_eq!(counted(true, Some((other, 5))), NameCounts { shared: 1, ..none });
-            assert_eq!(counted(false, Some((other, 5))), NameCounts { anothers: 1, ..none });
+        let none = RequestIdCounts::default();
+        let own = RequestId::new(7, 3, 1);
+        assert_eq!(counted(true, None), RequestIdCounts { missing: 1, ..none });
+        assert_eq!(counted(true, Some((own, 0))), RequestIdCounts { own: 1, ..none });
+        assert_eq!(counted(true, Some((own, -1))), RequestIdCounts { forged: 1, ..none }, "older than its request");
+        assert_eq!(counted(false, Some((own, -1))), RequestIdCounts { own: 1, ..none }, "the clocks differ");
+        for other in [RequestId::new(7, 3, 0), RequestId::new(7, 4, 9)] {
+            assert_eq!(counted(true, Some((other, -1))), RequestIdCounts { cached: 1, ..none });
+            assert_eq!(counted(true, Some((other, 5))), RequestIdCounts { coalesced: 1, ..none });
+            assert_eq!(counted(false, Some((other, 5))), RequestIdCounts { of_another: 1, ..none });
         }
         assert_eq!(
-            counted(false, Some((Name::new(6, 3, 900), 5))),
-            NameCounts { cached: 1, ..none },
+            counted(false, Some((RequestId::new(6, 3, 900), 5))),
+            RequestIdCounts { cached: 1, ..none },
             "of a load before"
         );
-        assert_eq!(counted(true, Some((Name::new(7, 3, 2), 5))), NameCounts { forged: 1, ..none }, "never issued");
+        assert_eq!(
+            counted(true, Some((RequestId::new(7, 3, 2), 5))),
+            RequestIdCounts { forged: 1, ..none },
+            "never issued"
+        );
     }
 
     #[test]
     fn a_response_that_several_requests_get_is_told_from_one_that_moves() {
         let mut watch = watch(true);
-        let names: Vec<Name> = (0..6).map(|_| watch.sent()).collect();
-        let mut answer = |to: usize, of: usize| {
-            let text = Answered { name: names[of], worker: 0, at_us: 5 }.text(watch.key);
-            watch.answered(names[to], 0, Some(&text));
+        let ids: Vec<RequestId> = (0..6).map(|_| watch.sent()).collect();
+        let mut response = |to: usize, of: usize| {
+            let text = ResponseTag { id: ids[of], worker: 0, at_us: 5 }.text(watch.key);
+            watch.check(ids[to], 0, Some(&text));
             watch.counts.reused
         };
-        assert_eq!([answer(0, 1), answer(1, 0)], [0, 0], "exchanged");
-        assert_eq!([answer(2, 2), answer(3, 2), answer(4, 2), answer(5, 2)], [0, 0, 1, 2], "one for all");
+        assert_eq!([response(0, 1), response(1, 0)], [0, 0], "exchanged");
+        assert_eq!([response(2, 2), response(3, 2), response(4, 2), response(5, 2)], [0, 0, 1, 2], "one for all");
     }
 
     #[test]
     fn what_is_no_name_is_forged_and_what_another_wrote() {
         let mut watch = watch(true);
-        let name = watch.sent();
-        watch.answered(name, 0, Some(b"0000"));
-        let right = Answered { name, worker: 0, at_us: u64::MAX };
-        watch.answered(name, 0, Some(&right.text(AnswerKey([1, 3]))));
-        assert_eq!(watch.counts, NameCounts { forged: 2, ..NameCounts::default() });
-        watch.answered(name, 0, Some(&right.text(AnswerKey([1, 2]))));
-        assert_eq!(watch.counts, NameCounts { forged: 2, own: 1, ..NameCounts::default() });
+        let id = watch.sent();
+        watch.check(id, 0, Some(b"0000"));
+        let right = ResponseTag { id, worker: 0, at_us: u64::MAX };
+        watch.check(id, 0, Some(&right.text(ResponseKey([1, 3]))));
+        assert_eq!(watch.counts, RequestIdCounts { forged: 2, ..RequestIdCounts::default() });
+        watch.check(id, 0, Some(&right.text(ResponseKey([1, 2]))));
+        assert_eq!(watch.counts, RequestIdCounts { forged: 2, own: 1, ..RequestIdCounts::default() });
     }
 }

@@ -51,14 +51,14 @@ impl Expectation {
         }
     }
 
-    /// The same for answers whose bodies may come in a coding.
+    /// The same for responses whose bodies may come in a coding.
     pub(crate) fn accepting(self, coding: Option<Coding>) -> Expectation {
         Expectation { coding, checks_headers: self.checks_headers || coding.is_some(), ..self }
     }
 
-    /// Whether an answer with this status may be right.
+    /// Whether a response with this status may be right.
     #[inline]
-    pub(crate) fn is_right_status(&self, status: u16) -> bool {
+    pub(crate) fn is_successful_status(&self, status: u16) -> bool {
         self.statuses.contains(&status)
     }
 
@@ -115,7 +115,7 @@ impl Expectation {
         size: u64,
         hash: impl FnOnce() -> u64,
     ) -> Result<(), ErrorKind> {
-        if !self.is_right_status(response.status) {
+        if !self.is_successful_status(response.status) {
             return Err(ErrorKind::BadStatus);
         }
         if let Some(kind) = response.wrong {
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_are_equal_however_the_body_comes_and_one_answer_leaves_nothing_to_the_next() {
+    fn hashes_are_equal_however_the_body_comes_and_one_response_leaves_nothing_to_the_next() {
         let body = b"what flows over a weir is measured by its height";
         let whole = check(None, None, Some(xxh3_64(body)));
         let mut response = Response::default();
@@ -354,7 +354,7 @@ mod tests {
         response.wrong(ErrorKind::WrongHeader);
         assert_eq!(check.validate(&response), Err(ErrorKind::BadStatus));
         response.head(200, None);
-        assert_eq!(check.validate(&response), Ok(()), "nothing is left of the answer before");
+        assert_eq!(check.validate(&response), Ok(()), "nothing is left of the response before");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use weir_model::coding::Coding;
 use weir_model::load::{
-    Bursts, CodedAnswers, ConnectionSpread, Counts, LOAD_SCHEMA, LoadResult, NameCounts, Quantiles, RequestResult,
-    RequestSpec,
+    Bursts, CodedResponses, ConnectionSpread, Counts, LOAD_SCHEMA, LoadResult, Quantiles, RequestIdCounts,
+    RequestResult, RequestSpec,
 };
 use weir_net::DriverKind;
 use weir_requests::template::Template;
@@ -49,8 +49,8 @@ pub(crate) fn result(
         outcome.before.add_to(&mut total);
     }
     // These two count only inside the window, so the total has the same values.
-    total.right_in_window = aggregate.window.right;
-    total.right_body_bytes_in_window = aggregate.window.right_body_bytes;
+    total.successful_in_window = aggregate.window.successful;
+    total.successful_body_bytes_in_window = aggregate.window.successful_body_bytes;
 
     let window_s = span_s(span.window, span.end);
     let on_s = window_s * plan.spec.bursts.map_or(1.0, Bursts::share);
@@ -76,8 +76,8 @@ pub(crate) fn result(
             .timetable
             .as_ref()
             .map(|timetable| timetable.mean_rate(plan.warmup, from_secs(plan.spec.duration_s))),
-        rate: each_second(aggregate.window.right),
-        body_bytes_per_s: each_second(aggregate.window.right_body_bytes),
+        rate: each_second(aggregate.window.successful),
+        body_bytes_per_s: each_second(aggregate.window.successful_body_bytes),
         window,
         request_body_bytes: request_body_bytes(plan, total.sent, outcomes),
         total,
@@ -89,7 +89,7 @@ pub(crate) fn result(
         lateness: aggregate.own.as_ref().map(Own::quantiles),
         headers: Some(HeaderWatch::result(outcomes.iter().map(|o| &o.watches.headers), span.window))
             .filter(|h| h.sampled > 0),
-        names: sum_of(outcomes.iter().flat_map(|o| &o.watches.names).map(|names| &names.counts), NameCounts::add),
+        request_ids: sum_of(outcomes.iter().flat_map(|o| &o.watches.ids).map(|ids| &ids.counts), RequestIdCounts::add),
         codings: sum_of(outcomes.iter().flat_map(|o| &o.watches.codings).map(|codings| &codings.counts), add_codings),
         by_connection: by_connection(outcomes),
         stalls: aggregate.window.stalls,
@@ -115,8 +115,8 @@ pub(crate) fn sum_of<'a, T: Default + 'a>(parts: impl Iterator<Item = &'a T>, ad
     })
 }
 
-pub(crate) fn add_codings(sum: &mut BTreeMap<Coding, CodedAnswers>, more: &BTreeMap<Coding, CodedAnswers>) {
-    more.iter().for_each(|(coding, answers)| sum.entry(*coding).or_default().add(answers));
+pub(crate) fn add_codings(sum: &mut BTreeMap<Coding, CodedResponses>, more: &BTreeMap<Coding, CodedResponses>) {
+    more.iter().for_each(|(coding, responses)| sum.entry(*coding).or_default().add(responses));
 }
 
 /// How evenly all threads' connections were served; `None` where none counts.
@@ -235,7 +235,7 @@ fn by_request(plan: &Plan, outcomes: &[WorkerResult], latency: &[Histo]) -> Vec<
     for outcome in outcomes {
         for (sum, (of_request, errors)) in all.iter_mut().zip(outcome.window.requests()) {
             sum.sent += of_request.sent;
-            sum.right += of_request.right;
+            sum.successful += of_request.successful;
             for (kind, n) in happened(errors) {
                 sum.errors += n;
                 *sum.errors_by_kind.entry(kind).or_default() += n;
@@ -282,8 +282,8 @@ fn body_length(plan: &Plan, request: &RequestSpec) -> Option<u64> {
 /// The counts that go by the moment; those that go by the request are added from the tallies.
 fn moments(moments: &EventCounts) -> Counts {
     Counts {
-        right_in_window: moments.right,
-        right_body_bytes_in_window: moments.right_body_bytes,
+        successful_in_window: moments.successful,
+        successful_body_bytes_in_window: moments.successful_body_bytes,
         bytes_in: moments.bytes_in,
         plaintext_in: moments.plaintext_in,
         bytes_out: moments.bytes_out,

@@ -90,7 +90,7 @@ impl Job<'_> {
         let first = Job { spec: &spec, outputs: &outputs, gate: None, ..*self };
         let first = threads::run(&first, None, &mut |news| {
             if let Progress::Second(row) = news {
-                written += row.right;
+                written += row.successful;
                 progress(Progress::Preloading { written, of });
             }
         })?;

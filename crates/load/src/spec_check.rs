@@ -153,7 +153,7 @@ fn lives(spec: &LoadSpec) -> Result<(), String> {
     match spec.protocol {
         LoadProtocol::Http1 { pipeline: 1 } => {}
         LoadProtocol::Http1 { .. } => {
-            return Err("a connection that closes after its first answer cannot have more requests pipelined".into());
+            return Err("a connection that closes after its first response cannot have more requests pipelined".into());
         }
         _ => {
             return Err("`Connection: close` is of HTTP/1.1; elsewhere, 1 request a connection does the same".into());
@@ -166,9 +166,9 @@ fn lives(spec: &LoadSpec) -> Result<(), String> {
 
 /// Names are of HTTP, and in a header of their own.
 fn names(spec: &LoadSpec) -> Result<(), String> {
-    let Some(names) = &spec.names else { return Ok(()) };
+    let Some(names) = &spec.request_ids else { return Ok(()) };
     must(!spec.protocol.application().is_keyvalue(), || {
-        format!("names of requests are for HTTP; {} has no headers", spec.protocol.application().id())
+        format!("request IDs are for HTTP; {} has no headers", spec.protocol.application().id())
     })?;
     let taken = spec.requests.iter().any(|request| request.request.header(&names.header).is_some());
     must(!taken, || format!("a request has a header {} already; expected: another one for its name", names.header))
@@ -182,7 +182,7 @@ fn coding(spec: &LoadSpec) -> Result<(), String> {
     })?;
     let given = spec.requests.iter().any(|request| request.request.header("accept-encoding").is_some());
     must(!given, || {
-        format!("a request has a header Accept-Encoding already; expected: that, or answers in {}", coding.as_str())
+        format!("a request has a header Accept-Encoding already; expected: that, or responses in {}", coding.as_str())
     })
 }
 
@@ -276,7 +276,7 @@ mod tests {
     use crate::plan::tests::{keyvalue_spec, spec};
     use weir_model::coding::Coding;
     use weir_model::keyvalue::{KeyChoice, KeyValue, ValueSize};
-    use weir_model::load::{Names, Part, RequestSpec, Target};
+    use weir_model::load::{Part, RequestIds, RequestSpec, Target};
     use weir_model::suite::{Arrivals, LoadKind};
 
     #[test]
@@ -344,14 +344,14 @@ mod tests {
             (|s| s.requests_per_connection = Some(0), "0 requests a connection"),
             (
                 |s| {
-                    s.names = Some(Names::new("x-id".into(), 1, true));
+                    s.request_ids = Some(RequestIds::new("x-id".into(), 1, true));
                     s.requests[0].request.headers = vec![("X-Id".into(), "1".into())];
                 },
                 "a header x-id already",
             ),
             (
                 |s| {
-                    s.names = Some(Names::new("x-id".into(), 1, true));
+                    s.request_ids = Some(RequestIds::new("x-id".into(), 1, true));
                     s.protocol = LoadProtocol::Redis { pipeline: 1 };
                 },
                 "redis has no headers",

@@ -71,7 +71,7 @@ fn load(
     }
     change(&mut spec);
     let result = run(&spec, &Outputs::default(), &StopFlag::new(), progress).unwrap();
-    assert_eq!(result.total.right, result.total.due, "{:?}", result.total);
+    assert_eq!(result.total.successful, result.total.due, "{:?}", result.total);
     assert_eq!(result.total.connections, u64::from(spec.connections));
 }
 

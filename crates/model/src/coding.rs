@@ -1,4 +1,4 @@
-//! Content codings (RFC 9110, section 8.4): how the body of an answer may be coded, where a client says that it accepts that. Suites
+//! Content codings (RFC 9110, section 8.4): how the body of a response may be coded, where a client says that it accepts that. Suites
 //! and `weir load` name them, the client decodes them, and the origin codes with them. This module knows their names alone.
 
 use schemars::JsonSchema;

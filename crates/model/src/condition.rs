@@ -48,7 +48,7 @@ pub enum Timing {
     Service,
     /// Due to sent.
     Lag,
-    /// Sent to the answer's first byte.
+    /// Sent to the response's first byte.
     FirstByte,
     /// Time to connect.
     Connect,

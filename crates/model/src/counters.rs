@@ -39,8 +39,8 @@ pub struct OriginCounters {
     /// Keys stored now.
     pub keys: u64,
     /// What the requests were named.
-    pub names: NameCounters,
-    /// How requests with a name differ from what the client sent.
+    pub request_ids: RequestIdCounters,
+    /// How requests with an ID differ from what the client sent.
     pub contents: ContentCounters,
     /// What reached each of several addresses; empty where the origin listens on one.
     pub addresses: Vec<AddressCounters>,
@@ -48,7 +48,7 @@ pub struct OriginCounters {
     pub malformed: u64,
     /// Bytes of request bodies received.
     pub body_bytes_in: u64,
-    /// Bytes of answer bodies handed to the kernel.
+    /// Bytes of response bodies handed to the kernel.
     pub body_bytes_out: u64,
     /// All bytes received and sent, heads included.
     pub bytes_in: u64,
@@ -98,27 +98,27 @@ pub struct AddressCounters {
 /// The names that requests had. Those of several origins are not compared with each other: a name that came once to each of two is
 /// counted as two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NameCounters {
-    /// Requests with a name.
-    pub named: u64,
-    /// Different names among them.
+pub struct RequestIdCounters {
+    /// Requests with an ID.
+    pub identified: u64,
+    /// Different IDs among them.
     pub distinct: u64,
-    /// Names that came more than once.
+    /// IDs that came more than once.
     pub repeated: u64,
-    /// Requests whose header has no name.
+    /// Requests whose header has no ID.
     pub malformed: u64,
-    /// Requests with a name for which there was no more memory: it was not compared with the others.
+    /// Requests with an ID for which there was no more memory: it was not compared with the others.
     pub unremembered: u64,
 }
 
-impl NameCounters {
-    /// Requests with a name that another had before.
+impl RequestIdCounters {
+    /// Requests with an ID that another had before.
     pub fn again(&self) -> u64 {
-        self.named.saturating_sub(self.distinct + self.unremembered)
+        self.identified.saturating_sub(self.distinct + self.unremembered)
     }
 }
 
-/// Requests with a name that differ from what the client sent, by what differs. A request is in several where several things do; those
+/// Requests with an ID that differ from what the client sent, by what differs. A request is in several where several things do; those
 /// in none came as they were sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentCounters {

@@ -118,9 +118,9 @@ const RECOVERED: f64 = 0.9;
 /// What a load shows of a fault. Times are of whole rows, one a second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FaultOutcome {
-    /// Requests without a right answer, from the fault's beginning until the load had recovered.
+    /// Requests without a successful response, from the fault's beginning until the load had recovered.
     pub errors: BTreeMap<ErrorKind, u64>,
-    /// Right answers a second before the fault (median), and in the worst second from its beginning on.
+    /// Successful responses/s before the fault (median), and in the worst second from its beginning on.
     pub rate: (f64, f64),
     /// From the fault's end until two seconds in a row had no errors and at least 90 % of the rate before: seconds. `None`: not
     /// within the window.
@@ -135,7 +135,7 @@ impl FaultRecord {
             .series
             .iter()
             .filter(whole)
-            .map_while(|row| (f64::from(row.second) + row.length_s <= self.began_s).then_some(row.right))
+            .map_while(|row| (f64::from(row.second) + row.length_s <= self.began_s).then_some(row.successful))
             .collect();
         before.sort_unstable();
         let usual = *before.get(before.len() / 2)? as f64;
@@ -145,7 +145,7 @@ impl FaultRecord {
             .filter(whole)
             .filter(|row| f64::from(row.second) + row.length_s > self.began_s)
             .collect();
-        let well = |row: &LoadSecond| row.errors == 0 && row.right as f64 >= RECOVERED * usual;
+        let well = |row: &LoadSecond| row.errors == 0 && row.successful as f64 >= RECOVERED * usual;
         let after = hit.iter().position(|row| f64::from(row.second) >= self.ended_s.floor()).unwrap_or(hit.len());
         let recovered = (after..hit.len()).find(|&at| hit[at..].iter().take(2).all(|row| well(row)));
         let disturbed = &hit[..recovered.unwrap_or(hit.len())];
@@ -157,7 +157,7 @@ impl FaultRecord {
         }
         Some(FaultOutcome {
             errors,
-            rate: (usual, disturbed.iter().map(|row| row.right).min().map_or(usual, |least| least as f64)),
+            rate: (usual, disturbed.iter().map(|row| row.successful).min().map_or(usual, |least| least as f64)),
             recovered_s: recovered.map(|at| (f64::from(hit[at].second) - self.ended_s).max(0.0)),
         })
     }
@@ -169,10 +169,10 @@ mod tests {
 
     #[test]
     fn recovery_is_two_good_seconds_in_a_row() {
-        let row = |(second, (right, errors)): (u32, (u64, u64))| LoadSecond {
+        let row = |(second, (successful, errors)): (u32, (u64, u64))| LoadSecond {
             second,
             length_s: 1.0,
-            right,
+            successful,
             errors,
             ..LoadSecond::default()
         };

@@ -201,7 +201,7 @@ impl<'a> Window<'a> {
     fn responses(&self) -> f64 {
         let window = &self.load.window;
         let wrong: u64 = window.errors.iter().filter(|(kind, _)| kind.is_response()).map(|(_, n)| n).sum();
-        (window.right_in_window + wrong) as f64
+        (window.successful_in_window + wrong) as f64
     }
 
     /// CPU microseconds of one of the proxy's parts for one response, user and system together, as [`Window::cpu_us`]. `None`
@@ -305,7 +305,7 @@ const fn amount_compared(name: &'static str, always: &'static [Goal], if_asked: 
 metrics! {
     /// Right responses a second.
     Rate = Entry {
-        help: "Right answers a second.",
+        help: "Successful responses/s.",
         higher_is_better: true,
         // The ranking's first column has a name of its own for each kind of load.
         columns: Columns { overall: Some(0), points: true, curve: Some("goodput"), csv: Some("rate"), ..JSON },
@@ -316,18 +316,18 @@ metrics! {
             ..amount_compared("capacity", &[Goal::Capacity, Goal::Overload, Goal::Search], &[])
         }),
         published: &["rate"],
-        ..window("rate", "Rate", "Right answers a second", Quantity::Rate, |window| window.rate)
+        ..window("rate", "Rate", "Successful responses", Quantity::Rate, |window| window.rate)
     };
     /// Share of the requests that were due and had a right response.
-    RightShare = Entry {
+    SuccessfulShare = Entry {
         higher_is_better: true,
         compared: Some(Compared {
             // Where the load looks for the highest rate, a rate is a capacity.
             instead: Some(Metric::Rate),
             ..amount_compared("rate", &[], &[Goal::FixedRate])
         }),
-        ..load("right_share", "Share of requests answered rightly", Quantity::Share, &[], |load| {
-            share_of_due(load, load.window.right)
+        ..load("successful_share", "Share of requests answered rightly", Quantity::Share, &[], |load| {
+            share_of_due(load, load.window.successful)
         })
     };
     /// Shortest latency.
@@ -378,7 +378,7 @@ metrics! {
     P9999 = time("p9999", "p99.99", "99.99th percentile of latency", |times| times.p9999_us);
     /// CPU time of the proxy for one response.
     Cpu = Entry {
-        help: "CPU time of the proxy, user and system, for one answer in the window.",
+        help: "CPU time of the proxy, user and system, for one response in the window.",
         columns: Columns {
             ranking: Some(3), overall: Some(2), cost: Some(0), points: true, csv: Some("cpu_us_per_request"), ..JSON
         },
@@ -408,7 +408,7 @@ metrics! {
     };
     /// The same whatever the CPU's speed: calculations that could have been made meanwhile.
     CpuWork = Entry {
-        help: "CPU time of the proxy in calculations of a fixed length, for 1,000 answers: for machines, or days, of another speed.",
+        help: "CPU time of the proxy in calculations of a fixed length, for 1,000 responses: for machines, or days, of another speed.",
         columns: Columns { cost: Some(5), csv: Some("cpu_calculations_per_1000_requests"), ..JSON },
         ..window("cpu_calculations", "Proxy work", "Work of the proxy", Quantity::Work, |window| {
             Some(window.all_cpu_us(Role::Proxy)? * 1_000.0 / 1e6 * window.speed?)
@@ -416,7 +416,7 @@ metrics! {
     };
     /// The rate whatever the CPU's speed: right responses in the time of one calculation.
     RateBySpeed = Entry {
-        help: "Right answers in the time that one of the proxy's CPUs takes for a calculation of a fixed length.",
+        help: "Successful responses in the time that one of the proxy's CPUs takes for a calculation of a fixed length.",
         higher_is_better: true,
         columns: Columns { cost: Some(6), csv: Some("rate_per_calculation"), ..JSON },
         ..window("rate_by_speed", "Rate by speed", "Answers by calculation", Quantity::BySpeed, |window| {
@@ -425,7 +425,7 @@ metrics! {
     };
     /// CPU time of the client for one response.
     ClientCpu = Entry {
-        help: "CPU time of the client, weir's own, for one answer.",
+        help: "CPU time of the client, weir's own, for one response.",
         columns: Columns { cost: Some(3), ..JSON },
         ..window("client_cpu_us", "Client CPU", "CPU time of the client", Quantity::CpuTime, |window| {
             window.all_cpu_us(Role::Client)
@@ -433,7 +433,7 @@ metrics! {
     };
     /// CPU time of the origin for one response.
     OriginCpu = Entry {
-        help: "CPU time of the origin for one answer.",
+        help: "CPU time of the origin for one response.",
         columns: Columns { cost: Some(2), ..JSON },
         ..window("origin_cpu_us", "Origin CPU", "CPU time of the origin", Quantity::CpuTime, |window| {
             window.all_cpu_us(Role::Origin)
@@ -454,7 +454,7 @@ metrics! {
     };
     /// Length of the window; of a load of so many requests the time that they took.
     Total = Entry {
-        help: "From the first request to the last answer.",
+        help: "From the first request to the last response.",
         published: &["total-time"],
         ..window("total_s", "Total", "Length of the window", Quantity::Duration, |window| Some(window.load.window_s))
     };
@@ -618,8 +618,8 @@ mod tests {
     #[test]
     fn responses_of_the_window_share_its_cpu_time() {
         let window = Counts {
-            right: 1_000,
-            right_in_window: 80,
+            successful: 1_000,
+            successful_in_window: 80,
             errors: [
                 (ErrorKind::BadStatus, 10),
                 (ErrorKind::WrongBody, 6),
@@ -663,7 +663,8 @@ mod tests {
 
     #[test]
     fn numbers_are_shown_in_units_that_fit() {
-        let shown = [(Metric::Rate, 45_123.0), (Metric::P99, 1_234.0), (Metric::RightShare, 0.5), (Metric::Cpu, 28.0)];
+        let shown =
+            [(Metric::Rate, 45_123.0), (Metric::P99, 1_234.0), (Metric::SuccessfulShare, 0.5), (Metric::Cpu, 28.0)];
         let shown = shown.map(|(metric, value)| metric.human(value));
         assert_eq!(shown, ["45,100/s", "1.23 ms", "50.0 %", "28.0 \u{b5}s"]);
     }

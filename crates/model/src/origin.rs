@@ -28,9 +28,9 @@ pub struct OriginSpec {
     /// TLS settings; with them, the origin accepts only TLS.
     pub tls: Option<OriginTls>,
     /// The header with request IDs, if not the usual one.
-    pub names: Option<String>,
+    pub request_id_header: Option<String>,
     /// The key with which responses to them are tagged; zeros for none.
-    pub answer_key: [u64; 2],
+    pub response_key: [u64; 2],
     /// Headers of its responses.
     pub headers: Vec<(String, String)>,
 }

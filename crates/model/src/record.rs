@@ -25,9 +25,9 @@ pub const MEASUREMENT_SCHEMA: u32 = 1;
 
 /// Name of the check that sees a product answer from a cache of its own: its numbers are shown, and are not ranked with
 /// those of products that pass every request on.
-pub const ANSWERS_ITSELF: &str = "answers-itself";
+pub const OWN_RESPONSES: &str = "own-responses";
 
-/// Name of the check that sees a product compress answers: its numbers are not ranked with those of products that do not.
+/// Name of the check that sees a product compress responses: its numbers are not ranked with those of products that do not.
 pub const COMPRESSES: &str = "compresses";
 
 /// Which case of the suite a trial ran.

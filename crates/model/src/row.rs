@@ -43,7 +43,7 @@ pub const COLUMNS: [(&str, Cell); 41] = [
     ("due", |m| load(m, |load| load.window.due)),
     ("sent", |m| load(m, |load| load.window.sent)),
     ("unsent", |m| load(m, |load| load.window.unsent)),
-    ("right", |m| load(m, |load| load.window.right)),
+    ("successful", |m| load(m, |load| load.window.successful)),
     ("errors", |m| load(m, |load| load.window.error_count())),
     ("latency_p50_us", |m| load(m, |load| load.latency.p50_us)),
     ("latency_p90_us", |m| load(m, |load| load.latency.p90_us)),
@@ -93,19 +93,19 @@ fn proxy(m: &Measurement) -> Option<&RoleUsage> {
     usage(m, Role::Proxy)
 }
 
-/// Answers of the window.
-fn answers(m: &Measurement) -> Option<f64> {
-    m.load.as_ref().map(|load| load.rate * load.window_s).filter(|answers| *answers > 0.0)
+/// Responses of the window.
+fn responses(m: &Measurement) -> Option<f64> {
+    m.load.as_ref().map(|load| load.rate * load.window_s).filter(|responses| *responses > 0.0)
 }
 
-/// CPU time of a role per answer of the window.
+/// CPU time of a role per response of the window.
 fn cpu_us(m: &Measurement, role: Role) -> Option<f64> {
     let usage = usage(m, role)?;
-    Some((usage.cpu_user_us + usage.cpu_system_us) as f64 / answers(m)?)
+    Some((usage.cpu_user_us + usage.cpu_system_us) as f64 / responses(m)?)
 }
 
 /// The client's, without what it spent awake and waiting for due times.
 fn client_cpu_us(m: &Measurement) -> Value {
     let busy_poll_us = m.load.as_ref().map_or(0, |load| load.busy_poll_us) as f64;
-    cpu_us(m, Role::Client).zip(answers(m)).map(|(us, answers)| (us - busy_poll_us / answers).max(0.0)).into()
+    cpu_us(m, Role::Client).zip(responses(m)).map(|(us, responses)| (us - busy_poll_us / responses).max(0.0)).into()
 }

@@ -16,7 +16,7 @@ use crate::condition::Condition;
 use crate::fault::Fault;
 use crate::file::{NAME_WANTED, forms};
 use crate::keyvalue::KeyValue;
-use crate::load::{NAME_HEADER, SearchOptions, TlsVersion};
+use crate::load::{REQUEST_ID_HEADER, SearchOptions, TlsVersion};
 pub use crate::protocol::Protocol;
 use crate::units::{self, ByteCount, HumanDuration, Rate, Share};
 
@@ -108,7 +108,7 @@ pub struct ScaleOverride {
     pub duration: Option<Duration>,
 }
 
-/// What one request is, and what a right answer to it is. Never names a product.
+/// What one request is, and what a successful response to it is. Never names a product.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// Unique within the suite.
@@ -126,22 +126,22 @@ pub struct Workload {
     pub request: Request,
     /// What is asked of a key-value server.
     pub keyvalue: Option<KeyValue>,
-    /// Whether each request has a name of its own, in a header that the origin answers: so caches, retries and more are told exactly.
-    /// A text is the header's name. Left out, requests of HTTP have names, in `x-weir-name`.
-    pub names: Option<Naming>,
-    /// The content coding that requests accept (`Accept-Encoding`). Answers may then be coded so, and are checked when they are decoded.
-    /// Left out, none: coded answers are wrong.
+    /// Whether each request has an ID of its own, in a header that the origin answers: so caches, retries and more are told exactly.
+    /// A text is the header's name. Left out, requests of HTTP have IDs, in `x-weir-id`.
+    pub request_ids: Option<RequestIdSetting>,
+    /// The content coding that requests accept (`Accept-Encoding`). Responses may then be coded so, and are checked when they are decoded.
+    /// Left out, none: coded responses are wrong.
     pub accept_encoding: Option<Coding>,
     /// How many origins stand behind the product. How it spreads connections and requests over them is its configuration's.
     /// Left out, one.
     #[schemars(range(min = 1, max = 64))]
     pub origins: Option<u32>,
-    /// Headers that weir's origin sends with its answers; `Server` and `Content-Type` replace its own (`Content-Type = ""` leaves it out), and
-    /// `Date = "now"` is the time of each answer. A list of values repeats the header.
+    /// Headers that weir's origin sends with its responses; `Server` and `Content-Type` replace its own (`Content-Type = ""` leaves it out), and
+    /// `Date = "now"` is the time of each response. A list of values repeats the header.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "forms::headers")]
     #[schemars(with = "BTreeMap<String, forms::Values>")]
     pub origin_headers: Vec<(String, String)>,
-    /// What a right answer is. Left out, every answer with a status of 200 to 399 is right.
+    /// What a successful response is. Left out, every response with a status of 200 to 399 is right.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub expect: Expect,
     /// The loads it runs under. Left out, all of the suite.
@@ -151,7 +151,7 @@ pub struct Workload {
     #[schemars(length(min = 1))]
     pub products: Option<Vec<EntryPattern>>,
     /// Products answer it themselves, as a web server its own page: nothing of it reaches the origin, which only says what
-    /// the right answer is.
+    /// the successful response is.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub by_product: bool,
 }
@@ -162,13 +162,13 @@ impl Workload {
         self.origins.unwrap_or(1)
     }
 
-    /// The header with the names of its requests, in lower case; `None`: they have no names.
-    pub fn name_header(&self) -> Option<String> {
-        match &self.names {
+    /// The header with the IDs of its requests, in lower case; `None`: they have no IDs.
+    pub fn request_id_header(&self) -> Option<String> {
+        match &self.request_ids {
             _ if self.protocol.is_keyvalue() => None,
-            Some(Naming::Given(false)) => None,
-            None | Some(Naming::Given(true)) => Some(NAME_HEADER.to_owned()),
-            Some(Naming::In(header)) => Some(header.to_ascii_lowercase()),
+            Some(RequestIdSetting::Given(false)) => None,
+            None | Some(RequestIdSetting::Given(true)) => Some(REQUEST_ID_HEADER.to_owned()),
+            Some(RequestIdSetting::In(header)) => Some(header.to_ascii_lowercase()),
         }
     }
 
@@ -183,10 +183,10 @@ impl Workload {
     }
 }
 
-/// Whether requests have names, and in which header.
+/// Whether requests have IDs, and in which header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Naming {
+pub enum RequestIdSetting {
     /// Whether they do.
     Given(bool),
     /// They do, in this header.
@@ -372,20 +372,20 @@ impl Request {
     }
 }
 
-/// Methods that a client may send. CONNECT is missing: it makes a tunnel and has no answer to measure.
+/// Methods that a client may send. CONNECT is missing: it makes a tunnel and has no response to measure.
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
 
 fn get() -> String {
     "GET".to_owned()
 }
 
-/// What a right answer is.
+/// What a successful response is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Expect {
     /// Exact status. Left out, 200 to 399 are right.
     #[schemars(
         range(min = 200, max = 599),
-        extend("x-weir-wanted" = "the status of a final answer, a whole number from 200 to 599")
+        extend("x-weir-wanted" = "the status of a final response, a whole number from 200 to 599")
     )]
     pub status: Option<u16>,
     /// Exact size of the body.
@@ -404,7 +404,7 @@ pub struct Expect {
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub any_body: bool,
     /// Share of the requests that may be refused or fail; below it a trial is valid, from ten times as many on it is invalid.
-    /// Left out, 0.1 %. A wrong answer is never allowed.
+    /// Left out, 0.1 %. A wrong response is never allowed.
     pub errors: Option<Share>,
     /// Headers that must be there; a value of `None` accepts any. Names in lower case. Suites have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -450,7 +450,7 @@ pub struct Load {
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub streams: u32,
-    /// Each request has a connection of its own, which is closed behind the answer (`Connection: close` in HTTP/1.1). The time to connect is
+    /// Each request has a connection of its own, which is closed behind the response (`Connection: close` in HTTP/1.1). The time to connect is
     /// a part of the latency, except of each connection that was up before the clock started, and of open loads of HTTP/2, which connect
     /// ahead.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -482,7 +482,7 @@ pub struct Load {
     #[serde(with = "units::human")]
     #[schemars(with = "HumanDuration", extend("x-weir-positive" = true))]
     pub duration: Duration,
-    /// How long an answer may take.
+    /// How long a response may take.
     #[serde(with = "units::human", default = "ten_seconds")]
     #[schemars(with = "HumanDuration", extend("x-weir-positive" = true))]
     pub timeout: Duration,
@@ -612,10 +612,10 @@ impl Series {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum LoadKind<R = RateSpec> {
-    /// Each connection sends when its last answer came.
+    /// Each connection sends when its last response came.
     #[default]
     Closed,
-    /// Requests are due at times fixed beforehand, whatever the answers do.
+    /// Requests are due at times fixed beforehand, whatever the responses do.
     Open {
         /// Requests a second, or a share of what an earlier closed load found, or a list of rates by workload and product.
         #[schemars(extend("x-weir-wanted" = RATE_WANTED))]
@@ -643,7 +643,7 @@ pub enum LoadKind<R = RateSpec> {
 }
 
 impl<R> LoadKind<R> {
-    /// Whether requests are due whatever the answers do.
+    /// Whether requests are due whatever the responses do.
     pub fn is_open(&self) -> bool {
         matches!(self, LoadKind::Open { .. } | LoadKind::Search { .. })
     }

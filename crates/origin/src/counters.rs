@@ -37,14 +37,14 @@ use std::time::Duration;
 use strum::VariantNames as _;
 
 use weir_model::counters::{
-    AddressCounters, COUNTERS_SCHEMA, ContentCounters, NameCounters, OriginCounters, ProxyCounters, TlsCounters,
+    AddressCounters, COUNTERS_SCHEMA, ContentCounters, OriginCounters, ProxyCounters, RequestIdCounters, TlsCounters,
 };
 use weir_model::load::Stalls;
 use weir_model::protocol::Application;
 use weir_wire::http1::{ConnectionHeader, Version};
 
 use crate::fault::FaultKind;
-use crate::named::SeenNames;
+use crate::request_ids::SeenRequestIds;
 
 /// Names of [`WorkerCounters::versions`], in their order.
 const VERSIONS: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
@@ -95,8 +95,8 @@ pub(crate) struct WorkerCounters {
     versions: [Counter; 3],
     connection_headers: [Counter; 4],
     pub(crate) own_requests: Counter,
-    pub(crate) named: Counter,
-    pub(crate) misnamed: Counter,
+    pub(crate) identified: Counter,
+    pub(crate) malformed_ids: Counter,
     pub(crate) unremembered: Counter,
     pub(crate) altered_targets: Counter,
     pub(crate) altered_headers: Counter,
@@ -196,8 +196,8 @@ pub(crate) struct AllCounters {
     max_open: AtomicU64,
     /// Open connections over which the counters were read.
     readers: AtomicU64,
-    /// The names that requests had.
-    pub(crate) names: SeenNames,
+    /// The IDs that requests had.
+    pub(crate) ids: SeenRequestIds,
     /// Locked once per handshake.
     tls: Mutex<TlsCounters>,
     /// Locked once per connection that begins with a header.
@@ -210,7 +210,7 @@ impl AllCounters {
     /// Makes empty counters for this number of workers, each of which listens on all addresses.
     pub(crate) fn new(workers: usize, addresses: Vec<SocketAddr>, operations: &'static [&'static str]) -> AllCounters {
         AllCounters {
-            names: SeenNames::new(workers),
+            ids: SeenRequestIds::new(workers),
             workers: (0..workers * addresses.len().max(1)).map(|_| WorkerCounters::default()).collect(),
             addresses,
             operations,
@@ -288,13 +288,13 @@ impl AllCounters {
         // Effects before their causes, so that no effect is seen without its cause.
         let answered = sum(|w| &w.answered);
         let connections_used = sum(|w| &w.connections_used);
-        let names = NameCounters {
-            malformed: sum(|w| &w.misnamed),
+        let ids = RequestIdCounters {
+            malformed: sum(|w| &w.malformed_ids),
             unremembered: sum(|w| &w.unremembered),
-            ..self.names.counters()
+            ..self.ids.counters()
         };
         OriginCounters {
-            names: NameCounters { named: sum(|w| &w.named), ..names },
+            request_ids: RequestIdCounters { identified: sum(|w| &w.identified), ..ids },
             contents: ContentCounters {
                 target: sum(|w| &w.altered_targets),
                 headers: sum(|w| &w.altered_headers),
@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_snapshot_has_more_answers_than_requests() {
+    fn no_snapshot_has_more_responses_than_requests() {
         let all_counters = AllCounters::new(1, Vec::new(), &[]);
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {

@@ -70,7 +70,7 @@ impl Fault {
         self.into()
     }
 
-    /// Whether an answer of such a protocol can have it.
+    /// Whether a response of such a protocol can have it.
     fn suits(self, keyvalue: bool) -> bool {
         match self {
             Fault::Reset { middle: None } | Fault::Close | Fault::Stall => true,
@@ -101,7 +101,7 @@ impl Faults {
         self.all.iter().any(|(fault, _)| fault.kind() == kind)
     }
 
-    /// Whether answers of such a protocol can have all of them.
+    /// Whether responses of such a protocol can have all of them.
     ///
     /// # Errors
     /// The one that they cannot have, and what is allowed.

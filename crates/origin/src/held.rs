@@ -1,6 +1,6 @@
 //! How much of requests a worker holds in order to repeat it. [`crate::response::Echoed`] takes it and gives it back.
 //!
-//! A peer that sends large bodies and does not read the answers would otherwise take as much memory as it has connections.
+//! A peer that sends large bodies and does not read the responses would otherwise take as much memory as it has connections.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -9,17 +9,17 @@ use std::time::Duration;
 use weir_net::{Clock, Conn};
 use weir_wire::http1::RequestHead;
 use weir_wire::http2::{self, Detected};
-use weir_wire::names::{ANSWER_LENGTH, AnswerKey, HeaderFinder, NAME_LENGTH, Name, OWN};
+use weir_wire::request_id::{HeaderFinder, OWN, REQUEST_ID_LENGTH, RESPONSE_LENGTH, RequestId, ResponseKey};
 
 use crate::counters::WorkerCounters;
 use crate::fault::Fault;
 use crate::held::Room;
 use crate::http1::Http1;
 use crate::http2::Http2;
-use crate::named::NameMemory;
 use crate::options::ResponseOptions;
 use crate::random::Random;
 use crate::request_check::{BodyCheck, RequestCheck};
+use crate::request_ids::RequestIdMemory;
 use crate::resolve::{Cache, Resolved, Source};
 use crate::response::{Response, Role, Writer, Written, counters_page};
 use crate::response_faults::Rendered;
@@ -54,42 +54,42 @@ pub(crate) struct HttpShared {
     /// The options ask for a delay or a fault.
     special: bool,
     random: Random,
-    /// The header with the names of requests, in lower case, and the names that this worker has seen.
-    name_header: Box<str>,
-    name_finder: HeaderFinder,
-    names: NameMemory,
+    /// The header with the request IDs, in lower case, and the IDs that this worker has seen.
+    request_id_header: Box<str>,
+    request_id_finder: HeaderFinder,
+    ids: RequestIdMemory,
     /// Compares them with what the client sent.
     pub(crate) check: RequestCheck,
     worker: usize,
 }
 
-/// The name of a counted request, and the check of its body.
+/// The ID of a counted request, and the check of its body.
 #[derive(Debug, Default)]
-pub(crate) struct NamedRequest {
-    /// Its name, if it has one.
-    pub(crate) name: Option<Name>,
+pub(crate) struct IdentifiedRequest {
+    /// Its ID, if it has one.
+    pub(crate) id: Option<RequestId>,
     /// The check of its body, if it has one to compare.
     pub(crate) check: Option<Box<BodyCheck>>,
 }
 
 impl HttpShared {
-    /// The shared state of the worker with this number. Names of requests are in the header `names`; answers to them are tagged with
+    /// The shared state of the worker with this number. Request IDs are in the header `request_ids`; responses to them are tagged with
     /// this key.
     pub(crate) fn new(
         options: ResponseOptions,
-        names: &str,
-        answer_key: AnswerKey,
+        ids: &str,
+        response_key: ResponseKey,
         worker: usize,
         clock: &Clock,
     ) -> HttpShared {
         HttpShared {
-            name_header: names.to_ascii_lowercase().into(),
-            name_finder: HeaderFinder::new(names),
-            names: NameMemory::default(),
-            check: RequestCheck::new(answer_key.into()),
+            request_id_header: ids.to_ascii_lowercase().into(),
+            request_id_finder: HeaderFinder::new(ids),
+            ids: RequestIdMemory::default(),
+            check: RequestCheck::new(response_key.into()),
             worker,
             cache: Cache::new(&options.headers, clock.clone()),
-            writer: Writer::new(worker as u16, answer_key, clock.clone()),
+            writer: Writer::new(worker as u16, response_key, clock.clone()),
             spare: Vec::new(),
             room: Room::default(),
             frames: Vec::new(),
@@ -132,36 +132,36 @@ impl HttpState {
         self.shared.draw_delay_and_fault(&self.clock, resolved)
     }
 
-    /// The head of a counted request of HTTP/1.1 came: its name, and whether it is as the client sent it.
+    /// The head of a counted request of HTTP/1.1 came: its ID, and whether it is as the client sent it.
     #[inline]
-    pub(crate) fn named_http1(&mut self, head: &RequestHead<'_>) -> NamedRequest {
-        let value = self.shared.name_finder.find(head.raw);
-        self.named(value, |check, value, counters| check.head_http1(head, value, counters))
+    pub(crate) fn identify_http1(&mut self, head: &RequestHead<'_>) -> IdentifiedRequest {
+        let value = self.shared.request_id_finder.find(head.raw);
+        self.identify(value, |check, value, counters| check.head_http1(head, value, counters))
     }
 
     /// The same of HTTP/2.
     #[inline]
-    pub(crate) fn named_http2(&mut self, head: &http2::RequestHead<'_>) -> NamedRequest {
-        let value = head.headers.get(&self.shared.name_header);
-        self.named(value, |check, value, counters| check.head_http2(head, value, counters))
+    pub(crate) fn identify_http2(&mut self, head: &http2::RequestHead<'_>) -> IdentifiedRequest {
+        let value = head.headers.get(&self.shared.request_id_header);
+        self.identify(value, |check, value, counters| check.head_http2(head, value, counters))
     }
 
-    /// The head of a counted request came, with this value in the header of names, and is checked so.
+    /// The head of a counted request came, with this value in the header of IDs, and is checked so.
     #[inline]
-    fn named(
+    fn identify(
         &mut self,
         value: Option<&[u8]>,
         check_head: impl FnOnce(&mut RequestCheck, &[u8], &WorkerCounters) -> Option<Box<BodyCheck>>,
-    ) -> NamedRequest {
-        let Some((value, name)) = value.and_then(|value| Some((value, self.name(value)?))) else {
-            return NamedRequest::default();
+    ) -> IdentifiedRequest {
+        let Some((value, id)) = value.and_then(|value| Some((value, self.read_id(value)?))) else {
+            return IdentifiedRequest::default();
         };
         // A request of weir's own has no digest.
-        if name.load() == OWN.0 {
-            return NamedRequest { name: Some(name), check: None };
+        if id.load() == OWN.0 {
+            return IdentifiedRequest { id: Some(id), check: None };
         }
         let (counters, shared) = self.counters_and_shared();
-        NamedRequest { name: Some(name), check: check_head(&mut shared.check, value, counters) }
+        IdentifiedRequest { id: Some(id), check: check_head(&mut shared.check, value, counters) }
     }
 
     /// A request is complete.
@@ -181,26 +181,26 @@ impl HttpState {
         }
     }
 
-    /// A counted request came with this value in the header of names: the name, and behind it the digest.
+    /// A counted request came with this value in the header of IDs: the ID, and behind it the digest.
     #[inline]
-    fn name(&mut self, value: &[u8]) -> Option<Name> {
+    fn read_id(&mut self, value: &[u8]) -> Option<RequestId> {
         let parted =
-            value.split_at_checked(NAME_LENGTH).filter(|(_, rest)| rest.first().is_none_or(|byte| *byte == b'-'));
-        let Some(name) = parted.and_then(|(name, _)| Name::parse(name)) else {
-            self.counters().misnamed.add(1);
+            value.split_at_checked(REQUEST_ID_LENGTH).filter(|(_, rest)| rest.first().is_none_or(|byte| *byte == b'-'));
+        let Some(id) = parted.and_then(|(id, _)| RequestId::parse(id)) else {
+            self.counters().malformed_ids.add(1);
             return None;
         };
-        self.counters().named.add(1);
+        self.counters().identified.add(1);
         let shared = &mut self.shared;
-        if !shared.names.saw(name, &self.all_counters.names, shared.worker) {
+        if !shared.ids.saw(id, &self.all_counters.ids, shared.worker) {
             self.counters().unremembered.add(1);
         }
-        Some(name)
+        Some(id)
     }
 
-    /// What the answer to a request with a name says of itself, if it is written now.
-    pub(crate) fn answer_to(&self, name: Name) -> [u8; ANSWER_LENGTH] {
-        self.shared.writer.answer_to(name)
+    /// What the response to a request with an ID says of itself, if it is written now.
+    pub(crate) fn response_to(&self, id: RequestId) -> [u8; RESPONSE_LENGTH] {
+        self.shared.writer.response_to(id)
     }
 
     /// Counts a request of the lab's own. If it asks for the counters, its connection becomes a reader's: only the

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn chunk_framing_is_no_body_when_the_answer_is_complete() {
+    fn chunk_framing_is_no_body_when_the_response_is_complete() {
         let mut sends = InFlight::default();
         sends.push(Written { bytes: 130, body: 16, before_body: 100 }, Role::Counted);
         assert_eq!(sends.account_sent(25), Progress { bytes: 105, body: 5, answered: 0 });
@@ -106,14 +106,14 @@ mod tests {
     proptest! {
         #[test]
         fn sums_do_not_depend_on_the_steps(
-            answers in proptest::collection::vec((1u64..50, 0u64..50), 1..10),
+            responses in proptest::collection::vec((1u64..50, 0u64..50), 1..10),
             steps in proptest::collection::vec(0u64..60, 0..20),
         ) {
             let mut sends = InFlight::default();
-            for (head, body) in &answers {
+            for (head, body) in &responses {
                 sends.push(written(*head, *body), Role::Counted);
             }
-            let all: u64 = answers.iter().map(|(head, body)| head + body).sum();
+            let all: u64 = responses.iter().map(|(head, body)| head + body).sum();
             let (mut unsent, mut sum) = (all, Progress::default());
             for step in steps.into_iter().chain([all]) {
                 unsent = unsent.saturating_sub(step);
@@ -123,8 +123,8 @@ mod tests {
                 sum.answered += progress.answered;
                 prop_assert_eq!(sum.bytes, all - unsent);
             }
-            prop_assert_eq!(sum.body, answers.iter().map(|(_, body)| body).sum::<u64>());
-            prop_assert_eq!(sum.answered, answers.len() as u64);
+            prop_assert_eq!(sum.body, responses.iter().map(|(_, body)| body).sum::<u64>());
+            prop_assert_eq!(sum.answered, responses.len() as u64);
         }
     }
 }

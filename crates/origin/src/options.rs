@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_model::load::{DriverChoice, NAME_HEADER, RandomDuration};
+use weir_model::load::{DriverChoice, REQUEST_ID_HEADER, RandomDuration};
 use weir_model::protocol::Protocol;
-use weir_wire::names::AnswerKey;
+use weir_wire::request_id::ResponseKey;
 use weir_wire::tls::{ServerOptions, TlsError};
 
 use crate::fault::Faults;
@@ -31,10 +31,10 @@ pub struct Options {
     pub driver: DriverChoice,
     /// Delay and faults of responses whose target does not specify them.
     pub responses: ResponseOptions,
-    /// The header with the names of requests.
-    pub names: String,
+    /// The header with the request IDs.
+    pub request_id_header: String,
     /// The key with which answers to them are tagged.
-    pub answer_key: AnswerKey,
+    pub response_key: ResponseKey,
     /// A path of a Unix stream socket to listen on, too.
     pub unix: Option<PathBuf>,
     /// Connections to be ready for; `None`: as many as there are descriptors.
@@ -43,7 +43,7 @@ pub struct Options {
     pub tls: Option<ServerOptions>,
     /// Each connection has to begin with a header of the PROXY protocol, below TLS; others are reset, and counted.
     pub proxy_protocol: bool,
-    /// Connections on which nothing happens for so long are closed, at the latest after half as long again; `None`: never. An answer
+    /// Connections on which nothing happens for so long are closed, at the latest after half as long again; `None`: never. A response
     /// that is delayed for longer than that is lost.
     pub idle: Option<Duration>,
 }
@@ -89,8 +89,8 @@ impl Default for Options {
             real_time: false,
             driver: DriverChoice::Auto,
             responses: ResponseOptions::default(),
-            names: NAME_HEADER.to_owned(),
-            answer_key: AnswerKey::default(),
+            request_id_header: REQUEST_ID_HEADER.to_owned(),
+            response_key: ResponseKey::default(),
             unix: None,
             connections: None,
             tls: None,
@@ -132,7 +132,7 @@ pub enum OriginError {
     /// The origin cannot listen on the path.
     #[error(transparent)]
     Unix(#[from] weir_net::UnixError),
-    /// The protocol's answers cannot have such a fault.
+    /// The protocol's responses cannot have such a fault.
     #[error("{0}")]
     Fault(String),
     /// The TLS options are invalid.

@@ -11,7 +11,7 @@ weir origin: the server behind the proxy.
 /bytes/<size>       a body of so many bytes, 0 to 64MiB (11268, 16KiB); the same bytes on every machine
 /delay/<duration>   `ok`, that much later, 0s to 60s (250us, 10ms, 5ms..15ms, exp:10ms)
 /echo               the body of the request, with its Content-Type, up to 64MiB
-/status/<code>      an answer with this status, 200 to 599
+/status/<code>      a response with this status, 200 to 599
 /headers            the head of the request as it arrived
 /request            the same, and the body of the request behind it, up to 64MiB
 /                   this page
@@ -24,12 +24,12 @@ Any of them takes a query, which wins over the path:
 Durations: 10ms; 5ms..15ms, anything between them; exp:10ms, exponential with this mean.
 
 Faults: what goes wrong on purpose, several with commas between, each with a probability or not
-  reset              the connection is reset: reset=before or reset=middle of the answer, or one of them
+  reset              the connection is reset: reset=before or reset=middle of the response, or one of them
   close              half of the body, then the end of the connection
   stall              the head, and nothing more until the peer gives up
   length             a wrong Content-Length: length=more or length=less than there is, or one of them
   status=<code>      another status
-  drip=<bytes>/s     the answer, byte by byte
+  drip=<bytes>/s     the response, byte by byte
   none               no fault, whatever this origin was told at its start
   such as fault=reset=1%,status=503:2%,drip=1kB/s:5%
 

@@ -19,10 +19,10 @@ use std::rc::Rc;
 use weir_model::protocol::Application;
 use weir_net::Conn;
 use weir_wire::http1::{self, Framing, RequestHead, Version};
-use weir_wire::names::Name;
+use weir_wire::request_id::RequestId;
 
 use crate::fault::Fault;
-use crate::http::{HttpState, NamedRequest};
+use crate::http::{HttpState, IdentifiedRequest};
 use crate::in_flight::InFlight;
 use crate::payload::MAX_PAYLOAD;
 use crate::request_check::BodyCheck;
@@ -103,9 +103,9 @@ struct Current {
     resolved: Rc<Resolved>,
     echoed: Echoed,
     role: Role,
-    /// Its name, if it has one: apart, which takes 8 bytes less of each connection than an `Option`.
-    name: Name,
-    has_name: bool,
+    /// Its ID, if it has one: apart, which takes 8 bytes less of each connection than an `Option`.
+    id: RequestId,
+    has_id: bool,
     /// The check of its body.
     check: Option<Box<BodyCheck>>,
     version: Version,
@@ -182,8 +182,8 @@ impl Pipeline {
         let role = if resolved.own { Role::Own } else { Role::Counted };
         let read = mem::take(&mut self.head_bytes) + read as u64;
         self.count(state, role, resolved.source, head, read);
-        let NamedRequest { name, check } =
-            if role == Role::Counted { state.named_http1(head) } else { NamedRequest::default() };
+        let IdentifiedRequest { id, check } =
+            if role == Role::Counted { state.identify_http1(head) } else { IdentifiedRequest::default() };
         let echoed = match resolved.source {
             Source::Echo => Echoed::begin(state.buffer(), http1::header(head.raw, "content-type").unwrap_or_default()),
             Source::Headers | Source::Request => {
@@ -196,8 +196,8 @@ impl Pipeline {
         let announced = matches!(head.framing, Framing::Length(length) if length > MAX_PAYLOAD as u64);
         let too_large = resolved.source.has_request_body() && announced;
         let (version, head_only) = (head.version, head.method == b"HEAD");
-        let (has_name, name) = (name.is_some(), name.unwrap_or_default());
-        self.current = Some(Current { resolved, echoed, role, name, has_name, check, version, head_only, too_large });
+        let (has_id, id) = (id.is_some(), id.unwrap_or_default());
+        self.current = Some(Current { resolved, echoed, role, id, has_id, check, version, head_only, too_large });
         if head.expects_continue && head.framing != Framing::None {
             if too_large {
                 // The peer waits for permission to send the body. It is refused, and need not send it.
@@ -251,21 +251,17 @@ impl Pipeline {
         let Some(current) = self.current.take() else {
             return;
         };
-        let Current { resolved, echoed, role, name, has_name, check, version, head_only, too_large } = current;
-        let name = has_name.then_some(name);
+        let Current { resolved, echoed, role, id, has_id, check, version, head_only, too_large } = current;
+        let id = has_id.then_some(id);
         state.end_check(check);
         let resolved = if too_large { Rc::new(Resolved::too_large()) } else { resolved };
         let (due, fault) = state.delay_and_fault(&resolved, role);
         let plan = &resolved.plan;
         let ends_by_close = plan.chunked && version == Version::Http10;
         let close = !keep_alive || plan.close || ends_by_close;
-        self.enqueue(
-            transport,
-            state,
-            Response { resolved, echoed, due, fault, role, name, head_only, version, close },
-        );
+        self.enqueue(transport, state, Response { resolved, echoed, due, fault, role, id, head_only, version, close });
         if self.waiting.len() > MAX_WAITING || self.waiting_bytes as usize > MAX_PAYLOAD {
-            self.on_malformed(transport, state, 400, &"too many requests wait for their answers");
+            self.on_malformed(transport, state, 400, &"too many requests wait for their responses");
         }
     }
 

@@ -1,10 +1,10 @@
-//! Compares each request that has a name with the digest behind the name ([`weir_wire::digest`]), and counts
+//! Compares each request that has an ID with the digest behind the ID ([`weir_wire::digest`]), and counts
 //! differences. It does not know connections, nor what a difference means.
 
 use weir_wire::digest::{BodyDigester, DIGEST_LENGTH, Digest, DigestKey};
 use weir_wire::http1::{self, Framing, RequestHead};
 use weir_wire::http2;
-use weir_wire::names::NAME_LENGTH;
+use weir_wire::request_id::REQUEST_ID_LENGTH;
 
 use crate::counters::WorkerCounters;
 
@@ -15,7 +15,7 @@ const SPARE: usize = 64;
 #[derive(Debug)]
 pub(crate) struct RequestCheck {
     key: DigestKey,
-    /// The last heads that agreed with their digests. Most heads of a load differ in their names alone: comparing bytes costs less than a
+    /// The last heads that agreed with their digests. Most heads of a load differ in their IDs alone: comparing bytes costs less than a
     /// digest.
     last_http1: LastHttp1,
     last_http2: LastHttp2,
@@ -25,7 +25,7 @@ pub(crate) struct RequestCheck {
     spare: Vec<Box<BodyCheck>>,
 }
 
-/// A head of HTTP/1.1, and the place of its name.
+/// A head of HTTP/1.1, and the place of its ID.
 #[derive(Debug, Default)]
 struct LastHttp1 {
     head: Vec<u8>,
@@ -53,10 +53,10 @@ pub(crate) struct BodyCheck {
 }
 
 impl LastHttp1 {
-    /// True if a head differs from this one in nothing but the name, which stands there.
+    /// True if a head differs from this one in nothing but the ID, which stands there.
     #[inline]
     fn is_same(&self, head: &[u8], name_at: usize) -> bool {
-        let after = name_at + NAME_LENGTH;
+        let after = name_at + REQUEST_ID_LENGTH;
         name_at == self.name_at
             && head.len() == self.head.len()
             && head[..name_at] == self.head[..name_at]
@@ -85,7 +85,7 @@ impl RequestCheck {
         RequestCheck { key, last_http1, last_http2, list: Vec::new(), spare: Vec::new() }
     }
 
-    /// A head of HTTP/1.1 came, in which this is the value of the header with the name. Returns the check of its body, if there is one
+    /// A head of HTTP/1.1 came, in which this is the value of the header with the ID. Returns the check of its body, if there is one
     /// to check.
     #[inline]
     pub(crate) fn head_http1(
@@ -97,7 +97,7 @@ impl RequestCheck {
         let has_body = !matches!(head.framing, Framing::None | Framing::Length(0));
         let name_at = value.as_ptr() as usize - head.raw.as_ptr() as usize;
         if !self.last_http1.is_same(head.raw, name_at) {
-            let (method, target, digest) = (head.method, head.target, &value[NAME_LENGTH..]);
+            let (method, target, digest) = (head.method, head.target, &value[REQUEST_ID_LENGTH..]);
             let (expected, is_same) = self.head(method, target, http1::headers(head.raw), digest, counters)?;
             if !is_same {
                 return self.body(expected, has_body, counters);
@@ -116,7 +116,7 @@ impl RequestCheck {
         value: &[u8],
         counters: &WorkerCounters,
     ) -> Option<Box<BodyCheck>> {
-        let text = &value[NAME_LENGTH..];
+        let text = &value[REQUEST_ID_LENGTH..];
         if !self.last_http2.is_same(head, text) {
             let (expected, is_same) = self.head(head.method, head.path, head.headers.iter(), text, counters)?;
             if !is_same || text.len() > DIGEST_LENGTH {

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use weir_model::coding::Coding;
-use weir_model::load::ANSWER_HEADER;
+use weir_model::load::RESPONSE_HEADER;
 use weir_net::Clock;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 use weir_wire::http2::{EncodeError, Prepared};
@@ -304,7 +304,7 @@ impl Resolved {
             205 => Some(0),
             _ => length.filter(|_| !self.plan.chunked),
         };
-        Prepared::response_template(status, &headers[..count], length, &[ANSWER_HEADER])
+        Prepared::response_template(status, &headers[..count], length, &[RESPONSE_HEADER])
     }
 }
 

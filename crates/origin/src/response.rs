@@ -6,11 +6,11 @@ use std::mem;
 use std::rc::Rc;
 
 use weir_model::counters::OriginCounters;
-use weir_model::load::ANSWER_HEADER;
+use weir_model::load::RESPONSE_HEADER;
 use weir_net::Clock;
 use weir_wire::http1::Version;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
-use weir_wire::names::{ANSWER_LENGTH, AnswerKey, Answered, Name};
+use weir_wire::request_id::{RESPONSE_LENGTH, RequestId, ResponseKey, ResponseTag};
 
 use crate::fault::Fault;
 use crate::held::Room;
@@ -36,8 +36,8 @@ pub(crate) struct Response {
     pub(crate) fault: Option<Fault>,
     /// How it is counted.
     pub(crate) role: Role,
-    /// The name of its request.
-    pub(crate) name: Option<Name>,
+    /// The ID of its request.
+    pub(crate) id: Option<RequestId>,
     /// The request was HEAD: the head of what GET would get.
     pub(crate) head_only: bool,
     /// Version of the request.
@@ -144,12 +144,12 @@ pub(crate) struct Written {
 pub(crate) struct Writer {
     scratch: Vec<u8>,
     worker: u16,
-    answer_key: AnswerKey,
+    response_key: ResponseKey,
     clock: Clock,
     named: Named,
 }
 
-/// The usual response to a request with a name: that to the last one, in which the header is written anew.
+/// The usual response to a request with an ID: that to the last one, in which the header is written anew.
 #[derive(Debug, Default)]
 struct Named {
     of: Option<Rc<Resolved>>,
@@ -162,11 +162,11 @@ struct Named {
 impl Named {
     /// The whole of it with this header.
     #[inline]
-    fn of(&mut self, resolved: &Rc<Resolved>, answer: &[u8; ANSWER_LENGTH]) -> &Named {
+    fn of(&mut self, resolved: &Rc<Resolved>, response: &[u8; RESPONSE_LENGTH]) -> &Named {
         if !self.of.as_ref().is_some_and(|of| Rc::ptr_eq(of, resolved)) {
             self.prepare(resolved);
         }
-        self.bytes[self.at..self.at + ANSWER_LENGTH].copy_from_slice(answer);
+        self.bytes[self.at..self.at + RESPONSE_LENGTH].copy_from_slice(response);
         self
     }
 
@@ -174,7 +174,7 @@ impl Named {
         let (head, body) = resolved.ready.split_at(resolved.ready_head);
         self.bytes.clear();
         self.bytes.extend_from_slice(head);
-        self.at = put_answer(&mut self.bytes, &[0; ANSWER_LENGTH]);
+        self.at = put_response(&mut self.bytes, &[0; RESPONSE_LENGTH]);
         self.head = self.bytes.len();
         self.bytes.extend_from_slice(body);
         self.of = Some(Rc::clone(resolved));
@@ -182,9 +182,9 @@ impl Named {
 }
 
 /// Puts the header into a head before the empty line at its end. Returns where its value begins.
-fn put_answer(head: &mut Vec<u8>, value: &[u8; ANSWER_LENGTH]) -> usize {
+fn put_response(head: &mut Vec<u8>, value: &[u8; RESPONSE_LENGTH]) -> usize {
     head.truncate(head.len() - LINE_END.len());
-    head.extend_from_slice(ANSWER_HEADER.as_bytes());
+    head.extend_from_slice(RESPONSE_HEADER.as_bytes());
     head.extend_from_slice(b": ");
     let at = head.len();
     head.extend_from_slice(value);
@@ -195,54 +195,54 @@ fn put_answer(head: &mut Vec<u8>, value: &[u8; ANSWER_LENGTH]) -> usize {
 
 impl Writer {
     /// For the worker with this number.
-    pub(crate) fn new(worker: u16, answer_key: AnswerKey, clock: Clock) -> Writer {
-        Writer { scratch: Vec::new(), worker, answer_key, clock, named: Named::default() }
+    pub(crate) fn new(worker: u16, response_key: ResponseKey, clock: Clock) -> Writer {
+        Writer { scratch: Vec::new(), worker, response_key, clock, named: Named::default() }
     }
 
-    /// What the answer to a request with a name says of itself, if it is written now.
+    /// What the response to a request with an ID says of itself, if it is written now.
     #[inline]
-    pub(crate) fn answer_to(&self, name: Name) -> [u8; ANSWER_LENGTH] {
+    pub(crate) fn response_to(&self, id: RequestId) -> [u8; RESPONSE_LENGTH] {
         let at_us = self.clock.now() / 1_000;
-        Answered { name, worker: self.worker, at_us }.text(self.answer_key)
+        ResponseTag { id, worker: self.worker, at_us }.text(self.response_key)
     }
 
     /// Queues the whole response. `counters` is called if the response contains the counters.
     pub(crate) fn write(
         &mut self,
         to: &mut impl Sink,
-        answer: &Response,
+        response: &Response,
         counters: impl FnOnce() -> OriginCounters,
     ) -> Written {
-        let resolved = &*answer.resolved;
-        if answer.role == Role::Continue {
+        let resolved = &*response.resolved;
+        if response.role == Role::Continue {
             to.send(encode::CONTINUE);
             return Written { bytes: encode::CONTINUE.len() as u64, ..Written::default() };
         }
-        let usual = answer.version == Version::Http11 && !answer.close && resolved.source == Source::Fixed;
-        let usual = usual && answer.fault.is_none();
-        if usual && (answer.head_only || !resolved.plan.chunked) {
-            return match answer.name {
-                None => send_ready(to, resolved, (&resolved.ready, resolved.ready_head), answer.head_only),
-                Some(name) => {
-                    let text = self.answer_to(name);
-                    let named = self.named.of(&answer.resolved, &text);
-                    send_ready(to, resolved, (&named.bytes, named.head), answer.head_only)
+        let usual = response.version == Version::Http11 && !response.close && resolved.source == Source::Fixed;
+        let usual = usual && response.fault.is_none();
+        if usual && (response.head_only || !resolved.plan.chunked) {
+            return match response.id {
+                None => send_ready(to, resolved, (&resolved.ready, resolved.ready_head), response.head_only),
+                Some(id) => {
+                    let text = self.response_to(id);
+                    let named = self.named.of(&response.resolved, &text);
+                    send_ready(to, resolved, (&named.bytes, named.head), response.head_only)
                 }
             };
         }
         match resolved.source {
             Source::Fixed => match &resolved.body {
-                Body::Copied(bytes) => self.send(to, answer, resolved.content_type, bytes),
-                Body::Static(bytes) => self.send_static(to, answer, bytes),
+                Body::Copied(bytes) => self.send(to, response, resolved.content_type, bytes),
+                Body::Static(bytes) => self.send_static(to, response, bytes),
             },
             Source::Echo => {
-                let content_type = answer.echoed.content_type().unwrap_or(resolved.content_type);
-                self.send(to, answer, content_type, answer.echoed.body())
+                let content_type = response.echoed.content_type().unwrap_or(resolved.content_type);
+                self.send(to, response, content_type, response.echoed.body())
             }
-            Source::Headers | Source::Request => self.send(to, answer, resolved.content_type, answer.echoed.body()),
+            Source::Headers | Source::Request => self.send(to, response, resolved.content_type, response.echoed.body()),
             Source::Counters => {
                 let text = counters_page(&counters());
-                self.send(to, answer, resolved.content_type, &text)
+                self.send(to, response, resolved.content_type, &text)
             }
         }
     }
@@ -250,21 +250,21 @@ impl Writer {
     /// Renders the whole response without sending it.
     pub(crate) fn render(
         &mut self,
-        answer: &Response,
+        response: &Response,
         counters: impl FnOnce() -> OriginCounters,
     ) -> (Rendered, Written) {
         let mut rendered = Rendered::default();
-        let written = self.write(&mut rendered, answer, counters);
+        let written = self.write(&mut rendered, response, counters);
         (rendered, written)
     }
 
     /// Sends a body that the driver copies.
-    fn send(&mut self, to: &mut impl Sink, answer: &Response, content_type: &str, body: &[u8]) -> Written {
-        let framing = self.head(answer, content_type, body.len());
+    fn send(&mut self, to: &mut impl Sink, response: &Response, content_type: &str, body: &[u8]) -> Written {
+        let framing = self.head(response, content_type, body.len());
         let before_body = self.scratch.len() as u64;
-        let body = if answer.has_body() { body } else { &[] };
+        let body = if response.has_body() { body } else { &[] };
         let mut sent = Sent::default();
-        if framing == BodyFraming::Chunked && answer.has_body() {
+        if framing == BodyFraming::Chunked && response.has_body() {
             for piece in body.chunks(CHUNK) {
                 encode::chunk(&mut self.scratch, piece);
                 sent.copied(to, &mut self.scratch);
@@ -282,12 +282,12 @@ impl Writer {
     }
 
     /// Sends a body that the driver need not copy.
-    fn send_static(&mut self, to: &mut impl Sink, answer: &Response, body: &'static [u8]) -> Written {
-        let framing = self.head(answer, answer.resolved.content_type, body.len());
+    fn send_static(&mut self, to: &mut impl Sink, response: &Response, body: &'static [u8]) -> Written {
+        let framing = self.head(response, response.resolved.content_type, body.len());
         let before_body = self.scratch.len() as u64;
-        let body = if answer.has_body() { body } else { &[] };
+        let body = if response.has_body() { body } else { &[] };
         let mut sent = Sent::default();
-        if framing == BodyFraming::Chunked && answer.has_body() {
+        if framing == BodyFraming::Chunked && response.has_body() {
             for piece in body.chunks(CHUNK) {
                 encode::chunk_head(&mut self.scratch, piece.len());
                 sent.with(to, &mut self.scratch, piece);
@@ -302,24 +302,24 @@ impl Writer {
     }
 
     /// Writes the head into the scratch buffer. Returns how the body is delimited.
-    fn head(&mut self, answer: &Response, content_type: &str, length: usize) -> BodyFraming {
-        let framing = match (answer.resolved.plan.chunked, answer.version) {
+    fn head(&mut self, response: &Response, content_type: &str, length: usize) -> BodyFraming {
+        let framing = match (response.resolved.plan.chunked, response.version) {
             (false, _) => BodyFraming::Length(length as u64),
             (true, Version::Http11) => BodyFraming::Chunked,
             // HTTP/1.0 has no chunks: the end of the connection is the end of the body. Such a response closes.
             (true, Version::Http10) => BodyFraming::None,
         };
-        let framing = answer.false_length(length as u64).map_or(framing, BodyFraming::Length);
-        let persistence = match (answer.close, answer.version) {
+        let framing = response.false_length(length as u64).map_or(framing, BodyFraming::Length);
+        let persistence = match (response.close, response.version) {
             (true, _) => Persistence::Close,
             (false, Version::Http11) => Persistence::Implied,
             (false, Version::Http10) => Persistence::KeepAlive,
         };
         self.scratch.clear();
-        answer.resolved.encode_head(&mut self.scratch, content_type, framing, persistence);
-        if let Some(name) = answer.name {
-            let text = self.answer_to(name);
-            put_answer(&mut self.scratch, &text);
+        response.resolved.encode_head(&mut self.scratch, content_type, framing, persistence);
+        if let Some(id) = response.id {
+            let text = self.response_to(id);
+            put_response(&mut self.scratch, &text);
         }
         framing
     }
@@ -347,7 +347,7 @@ impl Response {
             due: None,
             fault: None,
             role: Role::Counted,
-            name: None,
+            id: None,
             head_only: false,
             version: Version::Http11,
             close: true,

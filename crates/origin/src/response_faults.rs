@@ -145,17 +145,17 @@ const PIECE: usize = 64 << 10;
 
 impl PacedResponse {
     /// Begins now, at this pace.
-    pub(crate) fn new(rendered: Rendered, written: Written, answer: Response, pace: Pace) -> PacedResponse {
-        let drip = PacedResponse::in_pieces(rendered, written, answer);
+    pub(crate) fn new(rendered: Rendered, written: Written, response: Response, pace: Pace) -> PacedResponse {
+        let drip = PacedResponse::in_pieces(rendered, written, response);
         PacedResponse { step: pace.step(), pace: Some(pace), ..drip }
     }
 
     /// Sends as fast as room comes.
-    pub(crate) fn in_pieces(rendered: Rendered, written: Written, mut answer: Response) -> PacedResponse {
-        let (close, role) = (answer.close, answer.role);
+    pub(crate) fn in_pieces(rendered: Rendered, written: Written, mut response: Response) -> PacedResponse {
+        let (close, role) = (response.close, response.role);
         let (head_left, body_left) = (written.before_body, written.body);
-        answer.echoed.forget_bytes();
-        PacedResponse { rendered, _room: answer.echoed, close, role, head_left, body_left, step: PIECE, pace: None }
+        response.echoed.forget_bytes();
+        PacedResponse { rendered, _room: response.echoed, close, role, head_left, body_left, step: PIECE, pace: None }
     }
 
     /// When the next bytes are due; `None`: now.

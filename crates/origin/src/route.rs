@@ -197,7 +197,7 @@ fn parse_pair(plan: &mut Plan, pair: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Reads a value; `right`: what is allowed.
+/// Reads a value; `successful`: what is allowed.
 fn read<T>(place: &str, text: &[u8], parse: fn(&[u8]) -> Option<T>, right: &'static str) -> Result<T, Refusal> {
     parse(text).ok_or_else(|| bad(place, text, right))
 }

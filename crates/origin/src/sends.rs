@@ -1,4 +1,4 @@
-//! Tracks which answers the kernel has taken. Answers are sent in batches, one for what arrived at once, and a batch is
+//! Tracks which answers the kernel has taken. Responses are sent in batches, one for what arrived at once, and a batch is
 //! complete when its last byte was taken.
 
 use std::collections::VecDeque;
@@ -12,11 +12,11 @@ pub(crate) struct Sends {
     batches: VecDeque<(u64, Batch)>,
 }
 
-/// Answers that are sent together.
+/// Responses that are sent together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Batch {
-    /// Answers to counted requests.
-    pub(crate) answers: u64,
+    /// Responses to counted requests.
+    pub(crate) responses: u64,
     /// Bytes of values or bodies in them.
     pub(crate) values: u64,
     /// All bytes that count, where some do not.
@@ -25,7 +25,7 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn add(&mut self, other: Batch) {
-        self.answers += other.answers;
+        self.responses += other.responses;
         self.values += other.values;
         self.bytes += other.bytes;
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn a_batch_is_answered_with_its_last_byte() {
         let mut sends = Sends::default();
-        let batch = |answers, values| Batch { answers, values, bytes: 0 };
+        let batch = |responses, values| Batch { responses, values, bytes: 0 };
         sends.push(10, batch(2, 5));
         sends.push(20, batch(1, 7));
         assert_eq!(sends.account(21), (9, batch(0, 0)));

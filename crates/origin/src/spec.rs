@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use weir_model::load::{NAME_HEADER, TlsVersion};
+use weir_model::load::{REQUEST_ID_HEADER, TlsVersion};
 use weir_model::origin::{OriginSpec, OriginTls};
 use weir_model::protocol::Protocol;
-use weir_wire::names::AnswerKey;
+use weir_wire::request_id::ResponseKey;
 use weir_wire::tls::{ClientAuth, Identity, ServerOptions, Version};
 
 use crate::options::{Options, ResponseOptions};
@@ -29,8 +29,8 @@ impl Options {
             real_time: spec.real_time,
             driver: spec.driver,
             responses: ResponseOptions { headers: spec.headers.clone(), ..ResponseOptions::default() },
-            names: spec.names.clone().unwrap_or_else(|| NAME_HEADER.to_owned()),
-            answer_key: AnswerKey(spec.answer_key),
+            request_id_header: spec.request_id_header.clone().unwrap_or_else(|| REQUEST_ID_HEADER.to_owned()),
+            response_key: ResponseKey(spec.response_key),
             ..Options::default()
         })
     }
@@ -69,7 +69,7 @@ mod tests {
             connections: 64,
             cpus: vec![2, 5],
             tls: Some(tls),
-            answer_key: [u64::MAX, 11],
+            response_key: [u64::MAX, 11],
             ..OriginSpec::default()
         };
         let text = serde_json::to_string(&spec).expect("JSON");
@@ -77,8 +77,11 @@ mod tests {
         let path = |path: &Path| Ok(path.display().to_string().into_bytes());
         let options = Options::from_spec(&spec, &path).expect("options");
         assert_eq!((options.listen, &options.also[..]), (listen[0], &listen[1..]));
-        assert_eq!((options.threads, options.connections, options.names.as_str()), (2, Some(64), NAME_HEADER));
-        assert_eq!((options.protocol, options.answer_key), (Protocol::Rediss, AnswerKey([u64::MAX, 11])));
+        assert_eq!(
+            (options.threads, options.connections, options.request_id_header.as_str()),
+            (2, Some(64), REQUEST_ID_HEADER)
+        );
+        assert_eq!((options.protocol, options.response_key), (Protocol::Rediss, ResponseKey([u64::MAX, 11])));
         let tls = options.tls.expect("TLS");
         assert_eq!((&tls.identities[0].chain[..], &tls.identities[0].key[..]), (&b"c"[..], &b"k"[..]));
         assert!(matches!(tls.clients, ClientAuth::Required(ca) if ca == b"a") && !tls.resumption);

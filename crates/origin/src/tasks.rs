@@ -94,7 +94,8 @@ impl<D: Driver + 'static> OriginTasks<D> {
             Application::Juno => OriginTasks::of_keys::<Juno>(options, workers, addrs),
             Application::Memcached => OriginTasks::of_keys::<Memcached>(options, workers, addrs),
             Application::Http1 | Application::Http2 | Application::Http3 => {
-                let (responses, names, key) = (options.responses.clone(), options.names.clone(), options.answer_key);
+                let (responses, names, key) =
+                    (options.responses.clone(), options.request_id_header.clone(), options.response_key);
                 let shared =
                     move |worker, clock: &Clock| HttpShared::new(responses.clone(), &names, key, worker, clock);
                 OriginTasks::of_sessions::<HttpSession>(options, workers, addrs, shared, None)

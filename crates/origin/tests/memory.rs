@@ -14,15 +14,15 @@ use weir_model::protocol::Protocol;
 use weir_origin::{Options, Origin, payload};
 use weir_wire::digest::{Digest, DigestKey};
 use weir_wire::juno::{Message, Meta, Opcode, Payload};
-use weir_wire::names::{AnswerKey, Name};
 use weir_wire::redis::encode;
+use weir_wire::request_id::{RequestId, ResponseKey};
 
 const DRIVERS: [DriverChoice; 2] = [DriverChoice::Epoll, DriverChoice::IoUring];
 
 /// More than a power of two, so that tables that double are at their worst.
 const CONNECTIONS: usize = 2_100;
 
-/// The first request's name.
+/// The first request's ID.
 const NAME: &str = "0001000000000000";
 
 #[test]
@@ -48,29 +48,29 @@ fn each(name: &str, number: usize, most: f64, connect: impl Fn() -> TcpStream) -
     all
 }
 
-/// The last request of a connection of HTTP/1, whose answer says that it is the last.
+/// The last request of a connection of HTTP/1, whose response says that it is the last.
 const LAST: &[u8] = b"GET /bytes/1 HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n";
 
 /// How many bytes answer this, when it was asked before.
-fn answer_length(origin: &Origin, request: &[u8], last: &[u8]) -> usize {
+fn response_length(origin: &Origin, request: &[u8], last: &[u8]) -> usize {
     let lengths = [1, 2, 3].map(|times| {
-        let (mut stream, mut answer) = (connect(origin.addr()), Vec::new());
+        let (mut stream, mut response) = (connect(origin.addr()), Vec::new());
         stream.write_all(&[&request.repeat(times), last].concat()).expect("requests");
         stream.shutdown(Shutdown::Write).expect("shut down");
-        stream.read_to_end(&mut answer).expect("answers")
+        stream.read_to_end(&mut response).expect("answers")
     });
     lengths[2] - lengths[1]
 }
 
-fn exchange(stream: &mut TcpStream, request: &[u8], answer: &mut [u8]) {
+fn exchange(stream: &mut TcpStream, request: &[u8], response: &mut [u8]) {
     stream.write_all(request).expect("a request");
-    stream.read_exact(answer).expect("an answer");
+    stream.read_exact(response).expect("a response");
 }
 
-/// A connection that has had one answer.
-fn served(origin: &Origin, request: &[u8], answer: &mut [u8]) -> TcpStream {
+/// A connection that has had one response.
+fn served(origin: &Origin, request: &[u8], response: &mut [u8]) -> TcpStream {
     let mut stream = connect(origin.addr());
-    exchange(&mut stream, request, answer);
+    exchange(&mut stream, request, response);
     stream
 }
 
@@ -78,7 +78,7 @@ fn a_connection_that_waits_costs_less_than_a_kibibyte() {
     for driver in DRIVERS {
         let origin = Origin::start(Options { driver, ..Options::default() }).expect("an origin");
         let request = b"GET /bytes/11268 HTTP/1.1\r\nHost: o\r\n\r\n";
-        let length = answer_length(&origin, request, LAST);
+        let length = response_length(&origin, request, LAST);
         let all = each(&format!("{driver:?}"), CONNECTIONS, 1024.0, || served(&origin, request, &mut vec![0; length]));
         assert!(origin.counters().connections_open as usize >= all.len());
     }
@@ -95,11 +95,11 @@ fn a_connection_of_keys_and_values_costs_as_little_and_a_key_little_more_than_it
             }
             bytes
         };
-        let mut answer = vec![0; answer_length(&origin, &request(0), b"")];
+        let mut response = vec![0; response_length(&origin, &request(0), b"")];
         let name = format!("{protocol:?}");
-        let mut all = each(&name, CONNECTIONS, 1024.0, || served(&origin, &request(0), &mut vec![0; answer.len()]));
+        let mut all = each(&name, CONNECTIONS, 1024.0, || served(&origin, &request(0), &mut vec![0; response.len()]));
         let before = ALL_LIVE.load(Ordering::Relaxed);
-        (0..20_000).for_each(|n| exchange(&mut all[0], &request(n), &mut answer));
+        (0..20_000).for_each(|n| exchange(&mut all[0], &request(n), &mut response));
         let each = (ALL_LIVE.load(Ordering::Relaxed) - before) as f64 / 20_000.0;
         println!("{name}: {each:.0} bytes for a key of 16 bytes and a value of 100");
         assert!(each <= 450.0, "{name}: {each} bytes a key");
@@ -120,9 +120,9 @@ fn with_tls_it_costs_a_few_kibibytes_and_http_2_little_more_than_http_1() {
                     return client.pipe.stream;
                 }
                 pipe.send(b"GET /bytes/11268 HTTP/1.1\r\nHost: o\r\n\r\n");
-                let mut answer = Vec::new();
-                while !answer.ends_with(payload(11_268)) {
-                    pipe.receive(|bytes| answer.extend_from_slice(bytes)).expect("an answer");
+                let mut response = Vec::new();
+                while !response.ends_with(payload(11_268)) {
+                    pipe.receive(|bytes| response.extend_from_slice(bytes)).expect("a response");
                 }
                 pipe.stream
             });
@@ -155,18 +155,18 @@ fn the_usual_request_allocates_nothing() {
     for driver in DRIVERS {
         for target in ["/bytes/128", "/bytes/11268", "/echo", "/delay/1us"] {
             let origin = Origin::start(Options { driver, ..Options::default() }).expect("an origin");
-            let head = format!("POST {target} HTTP/1.1\r\nHost: o\r\nx-weir-name: ");
-            let key = DigestKey::from(AnswerKey::default());
+            let head = format!("POST {target} HTTP/1.1\r\nHost: o\r\nx-weir-id: ");
+            let key = DigestKey::from(ResponseKey::default());
             let target_digest = key.target(b"POST", target.as_bytes());
             let digest = Digest { target: target_digest, headers: 0, body: key.body(b"hello"), length: 5 }.text();
             let digest = String::from_utf8_lossy(&digest);
             let mut request = format!("{head}{NAME}{digest}\r\nContent-Length: 5\r\n\r\nhello").into_bytes();
-            let mut answer = vec![0; answer_length(&origin, &request, LAST)];
+            let mut response = vec![0; response_length(&origin, &request, LAST)];
             let (mut stream, mut number) = (connect(origin.addr()), 0);
             allocate(target, driver, 0, || {
                 number += 1;
-                request[head.len()..][..NAME.len()].copy_from_slice(&Name::new(1, 0, number).text());
-                exchange(&mut stream, &request, &mut answer);
+                request[head.len()..][..NAME.len()].copy_from_slice(&RequestId::new(1, 0, number).text());
+                exchange(&mut stream, &request, &mut response);
             });
         }
     }
@@ -180,7 +180,7 @@ fn http2_and_tls_allocate_nothing() {
                 let options = Options { driver, tls: tls.then(|| server.clone()), ..Options::default() };
                 let origin = Origin::start(options).expect("an origin");
                 let pipe = if tls { Pipe::with_tls(origin.addr(), "h2") } else { Pipe::new(origin.addr()) };
-                let mut client = Http2::new(pipe, target, &[("x-weir-name", NAME)]);
+                let mut client = Http2::new(pipe, target, &[("x-weir-id", NAME)]);
                 allocate(&format!("TLS {tls}, {target}"), driver, 0, || {
                     client.exchange();
                 });
@@ -218,9 +218,9 @@ fn requests_of_keys_and_values_allocate_nothing_but_new_values() {
             ("two phases", Protocol::Juno, &two_phases, 2000),
         ] {
             let origin = Origin::start(Options { driver, protocol, ..Options::default() }).expect("an origin");
-            let mut answer = vec![0; answer_length(&origin, request, b"")];
+            let mut response = vec![0; response_length(&origin, request, b"")];
             let mut stream = connect(origin.addr());
-            allocate(&format!("{protocol:?} {name}"), driver, most, || exchange(&mut stream, request, &mut answer));
+            allocate(&format!("{protocol:?} {name}"), driver, most, || exchange(&mut stream, request, &mut response));
         }
     }
 }

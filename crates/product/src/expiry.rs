@@ -69,7 +69,7 @@ impl TestKey {
                 let lived = acknowledged.until(asked).as_secs_f64();
                 self.expiry.at_least_s = self.expiry.at_least_s.max(lived);
             }
-            Some(value) => return Err(RequestError::Answer(format!("another value, of {} bytes", value.len()))),
+            Some(value) => return Err(RequestError::Unexpected(format!("another value, of {} bytes", value.len()))),
             None => {
                 self.expiry.at_most_s.get_or_insert(sent.until(client.now()).as_secs_f64());
             }

@@ -19,7 +19,7 @@ use crate::http::Http;
 /// How often.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How long an answer may take.
+/// How long a response may take.
 const WITHIN: Duration = Duration::from_millis(500);
 
 /// Threads that ask until this is dropped.
@@ -73,10 +73,10 @@ fn client(address: &str) -> Option<(Http, String)> {
 
 /// Asks once, and writes a row for each number of the response, or their `sum` under its name.
 fn write(rows: &mut csv::Writer<File>, http: &Http, path: &str, sum: Option<&str>) {
-    let Ok(answer) = http.get(path) else { return };
+    let Ok(response) = http.get(path) else { return };
     let numbers: BTreeMap<String, serde_json::Value> = match sum {
-        Some(name) => summed(&answer.body).map(|sum| (name.to_owned(), sum.into())).into_iter().collect(),
-        None => serde_json::from_slice(&answer.body).unwrap_or_default(),
+        Some(name) => summed(&response.body).map(|sum| (name.to_owned(), sum.into())).into_iter().collect(),
+        None => serde_json::from_slice(&response.body).unwrap_or_default(),
     };
     let time_ms = jiff::Timestamp::now().as_millisecond().to_string();
     for (name, value) in numbers.iter().filter(|(_, value)| value.is_number()) {

@@ -2,8 +2,8 @@
 //! client's host, those for a part's own numbers from the product's. A process of weir's own (`weir requester`, hidden) sends
 //! them there. The trial asks it, one question at a time. The conformance tests, which run on this machine, ask without a process.
 //!
-//! Questions and answers are lines of JSON. The first question brings the run's TLS, so that no key is in an argument. This
-//! module does not know what follows from an answer.
+//! Questions and responses are lines of JSON. The first question brings the run's TLS, so that no key is in an argument. This
+//! module does not know what follows from a response.
 
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
@@ -47,13 +47,13 @@ pub(crate) enum Query {
     Tls(Box<RunTls>),
     /// Sends a request that the origin answers, or keeps a value.
     Ready(Server),
-    /// Verifies the answers of `to`, against those of `origin` where there is one.
+    /// Verifies the responses of `to`, against those of `origin` where there is one.
     Verify { workload: Box<Workload>, to: Server, origin: Option<Server>, proxied: bool },
     /// Tests how long keys live.
     Expiry { keys: Vec<TestKey>, to: Server },
     /// Whether a client without a certificate is served.
     ServesStrangers { workload: Box<Workload>, to: Server },
-    /// Writes the body of the answer into a file.
+    /// Writes the body of the response into a file.
     Save { request: Request, from: Server, file: PathBuf },
     /// Asks parts for their own numbers until the process ends, or is told to ask none.
     Monitor { parts: Vec<(String, String)>, folder: PathBuf },
@@ -126,7 +126,7 @@ impl Requester {
     ) -> Result<Result<(), String>, Failure> {
         let clock = self.clock();
         let deadline = clock.now().plus(within);
-        let mut last = String::from("no answer");
+        let mut last = String::from("no response");
         while !clock.left(deadline).is_zero() {
             if stop.is_requested() {
                 return Err(Failure::Stopped);
@@ -150,8 +150,8 @@ impl Requester {
         }
     }
 
-    /// Verifies the answers of a server. Where there is an origin, its own answer is what the server's are compared with. Returns
-    /// what every answer of the load is held to; the inner error is the product's, the outer one the origin's or the suite's.
+    /// Verifies the responses of a server. Where there is an origin, its own response is what the server's are compared with. Returns
+    /// what every response of the load is held to; the inner error is the product's, the outer one the origin's or the suite's.
     ///
     /// # Errors
     /// What was found and what would be right.
@@ -199,8 +199,8 @@ impl Requester {
     }
 
     fn ask<T: DeserializeOwned>(&self, query: &Query, timeout: Duration) -> Result<T, String> {
-        let answer = match &self.0 {
-            How::Here(tls) => Sender { tls, network: None }.answer(query)?,
+        let response = match &self.0 {
+            How::Here(tls) => Sender { tls, network: None }.respond(query)?,
             How::There { process, host, output } => {
                 let line = serde_json::to_string(query).map_err(|e| e.to_string())?;
                 let line = process.ask(&line, timeout * MOST_REQUESTS + SPARE).map_err(|error| {
@@ -213,18 +213,18 @@ impl Requester {
                 serde_json::from_str::<Result<Value, String>>(&line).map_err(|e| e.to_string())??
             }
         };
-        serde_json::from_value(answer).map_err(|e| e.to_string())
+        serde_json::from_value(response).map_err(|e| e.to_string())
     }
 }
 
-/// Answers the questions on `input` until it ends.
+/// Responder the questions on `input` until it ends.
 ///
 /// # Errors
 /// What the system said of input or output.
 pub fn serve(input: impl BufRead, mut output: impl Write) -> std::io::Result<()> {
-    let mut answers = Answers::default();
+    let mut responses = Responder::default();
     for line in input.lines() {
-        writeln!(output, "{}", answers.to(&line?))?;
+        writeln!(output, "{}", responses.to(&line?))?;
         output.flush()?;
     }
     Ok(())
@@ -232,20 +232,20 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> std::io::Result<()>
 
 /// What a requester's process remembers from one question to the next.
 #[derive(Debug, Default)]
-pub struct Answers {
+pub struct Responder {
     /// What its requests go over; `None`: this machine's sockets.
     network: Option<Arc<dyn Network>>,
     tls: Option<Box<RunTls>>,
     monitors: Monitors,
 }
 
-impl Answers {
+impl Responder {
     /// Of a requester whose requests go over this.
-    pub fn over(network: Arc<dyn Network>) -> Answers {
-        Answers { network: Some(network), ..Answers::default() }
+    pub fn over(network: Arc<dyn Network>) -> Responder {
+        Responder { network: Some(network), ..Responder::default() }
     }
 
-    /// The answer to a question, a line each.
+    /// The response to a question, a line each.
     pub fn to(&mut self, line: &str) -> String {
         let answered = match (serde_json::from_str(line), &self.tls) {
             (Err(error), _) => Err(format!("no question: {error}")),
@@ -258,7 +258,7 @@ impl Answers {
                 Ok(Value::Null)
             }
             (Ok(_), None) => Err("no TLS was told".to_owned()),
-            (Ok(query), Some(tls)) => Sender { tls, network: self.network.as_ref() }.answer(&query),
+            (Ok(query), Some(tls)) => Sender { tls, network: self.network.as_ref() }.respond(&query),
         };
         // Values and texts are always written.
         serde_json::to_string(&answered).unwrap_or_default()
@@ -273,7 +273,7 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    fn answer(&self, query: &Query) -> Result<Value, String> {
+    fn respond(&self, query: &Query) -> Result<Value, String> {
         let value = match query {
             Query::Ready(server) => self.ready(server).map(|()| Value::Null)?,
             Query::Verify { workload, to, origin, proxied } => {
@@ -303,8 +303,8 @@ impl Sender<'_> {
             return verify::keyvalue(&KeyValue::default(), &endpoint, server.protocol, server.timeout);
         }
         match self.http(server)?.get("/_weir/ready")? {
-            answer if answer.status == 204 => Ok(()),
-            answer => Err(format!("status {} instead of the origin's 204", answer.status)),
+            response if response.status == 204 => Ok(()),
+            response => Err(format!("status {} instead of the origin's 204", response.status)),
         }
     }
 
@@ -344,13 +344,14 @@ impl Sender<'_> {
     }
 
     fn save(&self, request: &Request, from: &Server, file: &Path) -> Result<(), String> {
-        let answer = self.http(from)?.send(request).map_err(|e| format!("weir's own origin did not answer it: {e}"))?;
-        if answer.status != 200 {
-            return Err(format!("its answer has the status {}", answer.status));
+        let response =
+            self.http(from)?.send(request).map_err(|e| format!("weir's own origin did not answer it: {e}"))?;
+        if response.status != 200 {
+            return Err(format!("its response has the status {}", response.status));
         }
         let io = |e: std::io::Error| format!("{}: {e}", file.display());
         file.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(io)?;
-        std::fs::write(file, &answer.body).map_err(io)
+        std::fs::write(file, &response.body).map_err(io)
     }
 }
 
@@ -378,11 +379,11 @@ mod tests {
             timeout: Duration::from_millis(200),
         };
         let ready = serde_json::to_string(&Query::Ready(server)).expect("JSON");
-        let answers = told(&["?", &ready, &tls, &ready]);
-        assert!(answers[0].as_ref().is_err_and(|why| why.starts_with("no question: ")), "{answers:?}");
-        assert_eq!(answers[1], Err("no TLS was told".to_owned()));
-        assert_eq!(answers[2], Ok(Value::Null));
-        assert!(answers[3].as_ref().is_err_and(|why| why.contains("efused")), "{answers:?}");
+        let responses = told(&["?", &ready, &tls, &ready]);
+        assert!(responses[0].as_ref().is_err_and(|why| why.starts_with("no question: ")), "{responses:?}");
+        assert_eq!(responses[1], Err("no TLS was told".to_owned()));
+        assert_eq!(responses[2], Ok(Value::Null));
+        assert!(responses[3].as_ref().is_err_and(|why| why.contains("efused")), "{responses:?}");
     }
 
     #[test]

@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use weir_model::keyvalue::KeyValue;
 use weir_model::suite::{Expect, Protocol, Request, Workload};
-use weir_wire::names::{Name, OWN};
+use weir_wire::request_id::{OWN, RequestId};
 
 use crate::client::{Endpoint, KeyValueClient, RequestError, Response};
 use crate::http::Http;
 
-/// Checks the origin's own answer against what the workload expects, and returns the expectation completed with
-/// status, size and body hash: what every answer of the load is then held to.
+/// Checks the origin's own response against what the workload expects, and returns the expectation completed with
+/// status, size and body hash: what every response of the load is then held to.
 ///
 /// # Errors
 /// What was found and what would be right.
 pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Response), String> {
-    let answer = origin.send(&workload.request).map_err(|e| format!("the origin did not answer: {e}"))?;
+    let response = origin.send(&workload.request).map_err(|e| format!("the origin did not answer: {e}"))?;
     let expect = &workload.expect;
-    let (status, size, hash) = (answer.status, answer.size(), answer.hash());
+    let (status, size, hash) = (response.status, response.size(), response.hash());
     let differences = [
         expect.status.filter(|s| *s != status).map(|s| format!("status {status}, the suite expects {s}")),
         expect.size.filter(|s| *s != size).map(|s| format!("{size} bytes, the suite expects {s}")),
@@ -34,37 +34,37 @@ pub fn reference(workload: &Workload, origin: &Http) -> Result<(Expect, Response
         true => Expect { status: Some(status), any_body: true, ..Expect::default() },
         false => Expect { status: Some(status), size: Some(size), hash: Some(hash), ..Expect::default() },
     };
-    Ok((complete, answer))
+    Ok((complete, response))
 }
 
 /// How many requests verification sends through a product. More than one, because a product may answer the first request on a
 /// connection rightly and the second wrongly.
 pub const REQUESTS: usize = 3;
 
-/// Checks the product's answers against the origin's.
+/// Checks the product's responses against the origin's.
 ///
 /// # Errors
 /// What was found and what would be right.
 pub fn product(workload: &Workload, product: &Http, reference: &Response) -> Result<(), String> {
     let version = workload.protocol.version().unwrap_or_default();
-    // An answer of the product's own has its own headers.
+    // A response of the product's own has its own headers.
     let kept: &[&str] = if workload.by_product { &[] } else { &KEPT_HEADERS };
     for nth in 1..=REQUESTS {
-        let answer = product
+        let response = product
             .send(&named(workload, nth))
             .map_err(|e| format!("request {nth} of {REQUESTS} through the product failed: {e}"))?;
-        compare(&answer, reference, version, kept, workload.expect.any_body)
+        compare(&response, reference, version, kept, workload.expect.any_body)
             .map_err(|e| format!("answer {nth} of {REQUESTS} through the product: {e}"))?;
     }
     Ok(())
 }
 
-/// The workload's request with a name of weir's own, as those of the load have one. A cache that keeps an answer to it gives that name to
+/// The workload's request with an ID of weir's own, as those of the load have one. A cache that keeps a response to it gives that ID to
 /// the load's requests.
 fn named(workload: &Workload, nth: usize) -> Request {
     let (load, thread) = OWN;
-    let name = Name::new(load, thread, nth as u64).text();
-    let header = workload.name_header().map(|header| (header, String::from_utf8_lossy(&name).into_owned()));
+    let name = RequestId::new(load, thread, nth as u64).text();
+    let header = workload.request_id_header().map(|header| (header, String::from_utf8_lossy(&name).into_owned()));
     let mut request = workload.request.clone();
     request.headers.extend(header);
     request
@@ -120,33 +120,33 @@ pub fn unlike_text(seed: u64, size: u64) -> Vec<u8> {
 const KEPT_HEADERS: [&str; 2] = ["content-type", "content-encoding"];
 
 fn compare(
-    answer: &Response,
+    response: &Response,
     reference: &Response,
     version: &str,
     kept: &[&str],
     any_body: bool,
 ) -> Result<(), String> {
-    if answer.version != version {
-        return Err(format!("its version is {}, {version} would be right", answer.version));
+    if response.version != version {
+        return Err(format!("its version is {}, {version} would be right", response.version));
     }
-    if answer.status != reference.status {
-        return Err(format!("its status is {}, the origin says {}", answer.status, reference.status));
+    if response.status != reference.status {
+        return Err(format!("its status is {}, the origin says {}", response.status, reference.status));
     }
     for name in kept {
-        if answer.header(name) != reference.header(name) {
+        if response.header(name) != reference.header(name) {
             let said = |a: &Response| a.header(name).map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"));
-            return Err(format!("its header {name} is {}, the origin's is {}", said(answer), said(reference)));
+            return Err(format!("its header {name} is {}, the origin's is {}", said(response), said(reference)));
         }
     }
     if any_body {
-        let empty = answer.size() == 0 && reference.size() > 0;
+        let empty = response.size() == 0 && reference.size() > 0;
         return if empty { Err("its body is empty, and the origin's is not".to_owned()) } else { Ok(()) };
     }
-    if answer.size() != reference.size() {
-        return Err(format!("its body has {} bytes, the origin's has {}", answer.size(), reference.size()));
+    if response.size() != reference.size() {
+        return Err(format!("its body has {} bytes, the origin's has {}", response.size(), reference.size()));
     }
-    if answer.hash() != reference.hash() {
-        return Err(format!("its body hashes to {:016x}, the origin's to {:016x}", answer.hash(), reference.hash()));
+    if response.hash() != reference.hash() {
+        return Err(format!("its body hashes to {:016x}, the origin's to {:016x}", response.hash(), reference.hash()));
     }
     Ok(())
 }
@@ -156,14 +156,14 @@ mod tests {
     use super::*;
     use weir_wire::http1::Framing;
 
-    fn answer() -> Response {
+    fn response() -> Response {
         let headers = [(&b"content-type"[..], &b"text/plain"[..])].into_iter();
         Response { body: b"ok".to_vec(), ..Response::new("HTTP/1.1", 200, headers, Framing::Length(2)) }
     }
 
     #[test]
-    fn equal_answers_pass_and_every_difference_is_named() {
-        let right = answer();
+    fn equal_responses_pass_and_every_difference_is_named() {
+        let right = response();
         assert_eq!(compare(&right, &right, "HTTP/1.1", &KEPT_HEADERS, false), Ok(()));
         type Fault = fn(&mut Response);
         let cases: [(&str, Fault); 5] = [
@@ -174,16 +174,16 @@ mod tests {
             ("hashes", |a| a.body = b"no".to_vec()),
         ];
         for (word, spoil) in cases {
-            let mut wrong = answer();
+            let mut wrong = response();
             spoil(&mut wrong);
             let text = compare(&wrong, &right, "HTTP/1.1", &KEPT_HEADERS, false).expect_err(word);
             assert!(text.contains(word), "{text}");
         }
-        let longer = Response { body: b"more".to_vec(), ..answer() };
+        let longer = Response { body: b"more".to_vec(), ..response() };
         assert_eq!(compare(&longer, &right, "HTTP/1.1", &KEPT_HEADERS, true), Ok(()), "any body");
-        let none = Response { body: Vec::new(), ..answer() };
+        let none = Response { body: Vec::new(), ..response() };
         assert!(compare(&none, &right, "HTTP/1.1", &KEPT_HEADERS, true).is_err(), "and yet one");
-        let own = Response { headers: Vec::new(), ..answer() };
-        assert_eq!(compare(&own, &right, "HTTP/1.1", &[], false), Ok(()), "an answer of the product's own");
+        let own = Response { headers: Vec::new(), ..response() };
+        assert_eq!(compare(&own, &right, "HTTP/1.1", &[], false), Ok(()), "a response of the product's own");
     }
 }

@@ -5,7 +5,7 @@
 //! To add one: an entry in [`CAUSES`], a test in which it is found and one in which it is not.
 
 use weir_model::metric::{Metric, Window};
-use weir_model::record::{ANSWERS_ITSELF, Measurement, Role, Severity, Verdict};
+use weir_model::record::{Measurement, OWN_RESPONSES, Role, Severity, Verdict};
 use weir_model::suite::Entry;
 use weir_model::text::{counted, percent, short, unique};
 use weir_stats::{Estimate, median};
@@ -55,7 +55,7 @@ pub(super) struct PublishedFacts {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct MeasuredFacts {
     pub profile: String,
-    /// Right answers a second.
+    /// Successful responses/s.
     pub rate: f64,
     /// Requests a second that were due; `None` in a closed load.
     pub offered: Option<f64>,
@@ -63,7 +63,7 @@ pub(super) struct MeasuredFacts {
     pub connections_per_request: Option<f64>,
     /// The same connections per client connection; a product that keeps them needs about one. `None` without counters.
     pub connections_per_client: Option<f64>,
-    /// Share of requests without a right answer.
+    /// Share of requests without a successful response.
     pub error_share: f64,
     /// The mean number of cores that the proxy used; `None` when unknown.
     pub cores_busy: Option<f64>,
@@ -74,7 +74,7 @@ pub(super) struct MeasuredFacts {
     /// The names of the checks that made trials suspect.
     pub suspect: Vec<String>,
     /// The product answered requests by itself.
-    pub answers_itself: bool,
+    pub responds_itself: bool,
 }
 
 impl Pair {
@@ -182,7 +182,7 @@ pub(super) fn measured(case: &RunCase<'_>, variant: Variant, entry: &Entry) -> O
         cpu_us: middle(&|window| Metric::Cpu.value(window)),
         cores: measurements.iter().map(|measurement| measurement.cores).max().unwrap_or(1),
         suspect,
-        answers_itself: measurements.iter().any(|m| m.findings.iter().any(|finding| finding.check == ANSWERS_ITSELF)),
+        responds_itself: measurements.iter().any(|m| m.findings.iter().any(|finding| finding.check == OWN_RESPONSES)),
     })
 }
 
@@ -248,7 +248,7 @@ pub(super) const CAUSES: [Cause; 13] = [
     Cause {
         id: "answered-itself",
         meaning: "the product answered requests here that it did not pass on",
-        find: |pair| pair.behind.measured.answers_itself.then(|| pair.behind.title.clone()),
+        find: |pair| pair.behind.measured.responds_itself.then(|| pair.behind.title.clone()),
     },
     Cause {
         id: "offered",
@@ -261,7 +261,7 @@ pub(super) const CAUSES: [Cause; 13] = [
     },
     Cause {
         id: "errors",
-        meaning: "some of the requests here had no right response",
+        meaning: "some of the requests here had no successful response",
         find: |pair| {
             of_both(pair, |member| {
                 let errors = member.measured.error_share;
@@ -540,7 +540,7 @@ mod tests {
 
     #[test]
     fn other_work_than_answering_is_a_cause() {
-        assert_found(plain(), |pair| pair.behind.measured.answers_itself = true, "answered-itself", "Birch");
+        assert_found(plain(), |pair| pair.behind.measured.responds_itself = true, "answered-itself", "Birch");
         assert_found(plain(), |pair| pair.behind.measured.error_share = 0.02, "errors", "Birch 2.0 %");
         assert_none(plain(), |pair| pair.behind.measured.error_share = 0.0005);
         let checks = ["quiet-steal", "steady"].map(str::to_string);

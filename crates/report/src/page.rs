@@ -257,7 +257,7 @@ pub struct SectionsPage<'a> {
     pub heading: &'a str,
     /// The question that the page answers; may be empty.
     pub question: &'a str,
-    /// The answer; may be empty.
+    /// The response; may be empty.
     pub answer: &'a str,
     /// The introduction, one string a paragraph.
     pub words: Vec<String>,

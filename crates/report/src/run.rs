@@ -432,13 +432,13 @@ fn in_range(value: &Value, key: &str) -> Result<(), String> {
     }
 }
 
-/// Whether a load's rate is its count of right answers over the time in which requests became due.
+/// Whether a load's rate is its count of successful responses over the time in which requests became due.
 fn balanced(load: &LoadResult) -> Result<(), String> {
     let time_s = load.window_s * load.bursts.map_or(1.0, Bursts::share);
-    let (counted, said) = (load.window.right_in_window as f64, load.rate * time_s);
+    let (counted, said) = (load.window.successful_in_window as f64, load.rate * time_s);
     if (counted - said).abs() <= ROUNDED * counted.max(said) + 1.0 {
         return Ok(());
     }
     let (rate, are) = (load.rate, counted / time_s);
-    Err(format!("rate: {rate} a second, where {counted} right answers in {time_s} s are {are}"))
+    Err(format!("rate: {rate} a second, where {counted} successful responses in {time_s} s are {are}"))
 }

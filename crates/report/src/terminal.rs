@@ -247,7 +247,7 @@ fn mark(summary: &Summary, row: &OverallRow) -> String {
     let Verdicts { suspect, invalid, error, .. } = row.verdicts;
     let errors = row.error_count();
     match () {
-        () if rows(summary).any(|own| own.entry == row.entry && own.answers_itself) => "cache".to_string(),
+        () if rows(summary).any(|own| own.entry == row.entry && own.responds_itself) => "cache".to_string(),
         () if invalid > 0 => format!("{invalid} invalid"),
         () if error > 0 => format!("{error} failed"),
         () if errors > 0 => format!("{} errors", count(errors)),

@@ -69,7 +69,7 @@ fn behind(result: &LoadResult, streams: u64, warmup_s: f64) -> f64 {
     let window = &result.window;
     // Wrong responses count as answered. A request that timed out does not, however long the drain waited for it.
     let timeouts = window.errors.get(&ErrorKind::Timeout).copied().unwrap_or(0);
-    let answered = (window.right_in_window + window.error_count() - timeouts) as f64;
+    let answered = (window.successful_in_window + window.error_count() - timeouts) as f64;
     // As many requests were in flight at the window's start as at its end, if the warm-up was long enough.
     let service_s = result.service.mean_us / 1e6;
     let filling = if warmup_s >= 2.0 * service_s { 0.0 } else { in_flight(result).min(streams as f64) };
@@ -110,7 +110,13 @@ mod tests {
         let times = |us: f64| Quantiles { count: 50_000, mean_us: us / 3.0, p99_us: us, ..Quantiles::default() };
         LoadResult {
             window_s: 5.0,
-            window: Counts { due: 50_000, sent: 50_000, right: 50_000, right_in_window: 49_990, ..Counts::default() },
+            window: Counts {
+                due: 50_000,
+                sent: 50_000,
+                successful: 50_000,
+                successful_in_window: 49_990,
+                ..Counts::default()
+            },
             rate: 9_998.0,
             latency: times(3_000.0),
             service: times(2_900.0),
@@ -160,10 +166,10 @@ mod tests {
     #[test]
     fn a_rate_that_is_not_carried_is_not_met() {
         let mut result = good();
-        result.window.right_in_window = 48_000;
+        result.window.successful_in_window = 48_000;
         let judgement = judged(&result, "errors<0.1%");
         assert!(!judgement.kept_up && !judgement.met && judgement.near);
-        result.window.right_in_window = 40_000;
+        result.window.successful_in_window = 40_000;
         let judgement = judged(&result, "errors<0.1%");
         assert!(!judgement.kept_up && !judgement.met && !judgement.near);
         // Wrong responses count as answered.
@@ -175,10 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn without_a_warm_up_the_first_answers_may_take_their_time() {
+    fn without_a_warm_up_the_first_responses_may_take_their_time() {
         let mut result = good();
         result.service.mean_us = 400_000.0;
-        result.window.right_in_window = 46_000;
+        result.window.successful_in_window = 46_000;
         let conditions = Condition::list("p99<5ms").unwrap();
         assert!(!judge(&result, &conditions, 10_000, 1.0).kept_up);
         assert!(judge(&result, &conditions, 10_000, 0.0).kept_up);

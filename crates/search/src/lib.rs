@@ -8,7 +8,8 @@ use std::time::Duration;
 use weir_load::{Gate, LoadError, Outputs, Progress, StopFlag};
 use weir_model::Condition;
 use weir_model::load::{
-    LoadResult, LoadSpec, Names, Probe, ProbeKind, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions, SearchResult,
+    LoadResult, LoadSpec, Probe, ProbeKind, RequestIds, SEARCH_SCHEMA, SearchEnd, SearchLimit, SearchOptions,
+    SearchResult,
 };
 use weir_model::suite::{Arrivals, LoadKind};
 
@@ -238,7 +239,11 @@ impl<'a> Search<'a> {
             // Each trial has its own arrivals: repeating them would repeat their random effects and make these look
             // systematic.
             seed: self.spec.seed.wrapping_add(self.probes.len() as u64),
-            names: self.spec.names.clone().map(|names| Names { load: names.load.wrapping_add(nth), ..names }),
+            request_ids: self
+                .spec
+                .request_ids
+                .clone()
+                .map(|ids| RequestIds { load: ids.load.wrapping_add(nth), ..ids }),
             ..self.spec.clone()
         }
     }

@@ -38,7 +38,7 @@ impl Server {
         (still + grown) * noise * mishap
     }
 
-    fn answer(&mut self, rate: f64, window_s: f64) -> WindowOutcome {
+    fn respond(&mut self, rate: f64, window_s: f64) -> WindowOutcome {
         let p99 = self.p99(rate, window_s);
         let met = p99 < self.bound;
         WindowOutcome { met, near: (p99 / self.bound - 1.0).abs() < 0.2, seconds: window_s + self.overhead }
@@ -74,7 +74,7 @@ fn search_with(server: &mut Server, options: &SearchOptions, full_s: f64) -> Fou
                 strategy.guessed(server.capacity * 0.97, window_s + server.overhead);
             }
             Next::Try { rate, window_s, .. } => {
-                let outcome = server.answer(rate, window_s);
+                let outcome = server.respond(rate, window_s);
                 seconds += outcome.seconds;
                 strategy.record(outcome);
             }

@@ -38,7 +38,7 @@ fn order() -> LoadSpec {
 }
 
 /// What a target of 10,000/s answers to an order: 1 ms, up to its capacity; above it every request waits a second.
-fn answer(spec: &LoadSpec, busy: f64) -> LoadResult {
+fn respond(spec: &LoadSpec, busy: f64) -> LoadResult {
     let rate = match spec.kind {
         LoadKind::Open { rate: OfferedRate::Constant(rate), .. } => rate,
         _ => 10_000.0,
@@ -53,8 +53,8 @@ fn answer(spec: &LoadSpec, busy: f64) -> LoadResult {
         window: Counts {
             due,
             sent: due,
-            right: due,
-            right_in_window: (carried * spec.duration_s) as u64,
+            successful: due,
+            successful_in_window: (carried * spec.duration_s) as u64,
             ..Counts::default()
         },
         latency: times(p99_us),
@@ -110,7 +110,7 @@ fn a_search_is_told_from_its_first_trial_to_its_last() {
     let mut orders: Vec<LoadSpec> = Vec::new();
     let (result, news) = search(&spec, &SearchOptions::default(), &mut |spec, _, _| {
         orders.push(spec.clone());
-        Ok(answer(spec, 0.5))
+        Ok(respond(spec, 0.5))
     });
     let result = result.unwrap();
     assert_eq!((result.end, result.limit, result.confirmed), (SearchEnd::Found, Some(SearchLimit::Target), true));
@@ -159,7 +159,7 @@ fn a_search_is_told_from_its_first_trial_to_its_last() {
 
 #[test]
 fn a_client_that_is_full_is_named() {
-    let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _, _| Ok(answer(spec, 0.97)));
+    let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _, _| Ok(respond(spec, 0.97)));
     let result = result.unwrap();
     assert_eq!(result.limit, Some(SearchLimit::Client));
     assert_eq!(result.sentence(), "the client was the limit, not the target");
@@ -173,7 +173,7 @@ fn what_a_closed_load_cannot_have_is_skipped() {
     let (result, _) = search(&spec, &SearchOptions::default(), &mut |spec, _, _| {
         assert_eq!(spec.max_connections, spec.kind.is_open().then_some(128));
         assert_eq!(spec.think, None);
-        Ok(answer(spec, 0.5))
+        Ok(respond(spec, 0.5))
     });
     assert!(result.is_ok());
 }
@@ -185,8 +185,8 @@ fn a_stop_ends_it_with_what_was_found() {
         let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _, _| {
             left -= 1;
             match (left, cut) {
-                (0.., _) => Ok(answer(spec, 0.5)),
-                (_, true) => Ok(LoadResult { cut_short: true, ..answer(spec, 0.5) }),
+                (0.., _) => Ok(respond(spec, 0.5)),
+                (_, true) => Ok(LoadResult { cut_short: true, ..respond(spec, 0.5) }),
                 (_, false) => Err(LoadError::Stopped),
             }
         });
@@ -212,13 +212,13 @@ fn a_target_that_takes_no_connections_for_a_moment_is_tried_again_unless_it_neve
         attempts: 5,
         detail: "refused".into(),
     };
-    for (refusals, at, right) in [(1, 3, true), (2, 3, false), (1, 0, false)] {
+    for (refusals, at, successful) in [(1, 3, true), (2, 3, false), (1, 0, false)] {
         let mut runs = 0;
         let (result, _) = search(&order(), &SearchOptions::default(), &mut |spec, _, _| {
             runs += 1;
-            if (at + 1..=at + refusals).contains(&runs) { Err(refused()) } else { Ok(answer(spec, 0.5)) }
+            if (at + 1..=at + refusals).contains(&runs) { Err(refused()) } else { Ok(respond(spec, 0.5)) }
         });
-        assert_eq!(result.is_ok(), right, "{refusals} refusals from run {at}: {result:?}");
+        assert_eq!(result.is_ok(), successful, "{refusals} refusals from run {at}: {result:?}");
     }
 }
 

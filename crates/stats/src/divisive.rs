@@ -67,7 +67,7 @@ pub struct Changes {
 /// the split (its bias corrected, Kendall 1954, "Note on bias in the estimation of autocorrelation", Biometrika 41), and
 /// resampled series carry as much of each value to the next (Huskova, Kirch, Praskova and Steinebach 2008, "On the detection of
 /// changes in autoregressive time series, II. Resampling procedures", Journal of Statistical Planning and Inference 138). Resampling
-/// ends early where the answer is clear (Besag and Clifford 1991, "Sequential Monte Carlo p-values", Biometrika 78).
+/// ends early where the response is clear (Besag and Clifford 1991, "Sequential Monte Carlo p-values", Biometrika 78).
 ///
 /// **How much.** Changes by which medians differ by less than `least` are left out, the smallest first.
 ///

@@ -23,7 +23,7 @@ pub enum Bend {
 /// mean distance of neighbouring points. Their advice is 1; more asks for a plainer knee. Their smoothing is left
 /// out: a point here is a median of blocks, and there are too few points to smooth.
 ///
-/// The answer is one of the points measured, never between two. It depends on how far past the bend one measured,
+/// The response is one of the points measured, never between two. It depends on how far past the bend one measured,
 /// since that sets the scale: a latency of seconds after saturation makes all before it look flat. The logarithm of
 /// latency as `ys` asks for the bend in its order of magnitude instead.
 ///

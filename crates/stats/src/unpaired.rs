@@ -32,7 +32,7 @@ const NORMAL: usize = usize::MAX;
 /// there is no interval: `low` and `high` are the extreme ratios and `level` is what they promise, 0 for one against
 /// one. [`Estimate::n`] is the size of the smaller sample.
 ///
-/// A judgement on many cases at once makes many errors at 5 % each; whoever needs one answer over `k` cases asks for
+/// A judgement on many cases at once makes many errors at 5 % each; whoever needs one response over `k` cases asks for
 /// `1 - (1 - level) / k` here.
 ///
 /// Values that are not finite or not positive are left out. `None` when a sample has none left, or `level` is not

@@ -128,7 +128,7 @@ impl Watch {
     pub fn begin_window(&self, from: At, to: Option<At>) -> io::Result<()> {
         let (planned, begun) = channel();
         self.send(Command::Begin(from, to, planned))?;
-        // Nothing is ever sent: the end of the sender is the answer.
+        // Nothing is ever sent: the end of the sender is the response.
         let _ = begun.recv();
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! Digests of requests: what the client writes behind a request's name about the rest of it, and how the origin
+//! Digests of requests: what the client writes behind a request's ID about the rest of it, and how the origin
 //! compares that with what arrived. It does not know who altered a request, nor who counts it.
 //!
-//! Four numbers of eight hexadecimal digits follow the name, each after a dash: the digests of method and target, of the headers and
+//! Four numbers of eight hexadecimal digits follow the ID, each after a dash: the digests of method and target, of the headers and
 //! of the body, and the body's length. If headers are compared, their names follow after a further dash. Examples:
 //! `0001002000000003-7d0cb1a5-00000000-00000000-00000000` and `…-0000000a-cookie,authorization`.
 //!
@@ -18,9 +18,9 @@
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-use crate::names::{AnswerKey, digits8, number8};
+use crate::request_id::{ResponseKey, digits8, number8};
 
-/// Length of the text behind a name, without names of headers.
+/// Length of the text behind an ID, without names of headers.
 pub const DIGEST_LENGTH: usize = 4 * FIELD;
 
 /// A dash and eight digits.
@@ -68,7 +68,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// The text behind a name.
+    /// The text behind an ID.
     #[inline]
     pub fn text(self) -> [u8; DIGEST_LENGTH] {
         let mut text = [b'-'; DIGEST_LENGTH];
@@ -78,7 +78,7 @@ impl Digest {
         text
     }
 
-    /// Reads the text behind a name: the digests, and the names of the compared headers with commas between.
+    /// Reads the text behind an ID: the digests, and the names of the compared headers with commas between.
     #[inline]
     pub fn parse(text: &[u8]) -> Option<(Digest, &[u8])> {
         let (digest, names) = text.split_at_checked(DIGEST_LENGTH)?;
@@ -99,8 +99,8 @@ impl Digest {
 #[derive(Debug, Clone, Copy)]
 pub struct DigestKey(u64);
 
-impl From<AnswerKey> for DigestKey {
-    fn from(AnswerKey([first, second]): AnswerKey) -> DigestKey {
+impl From<ResponseKey> for DigestKey {
+    fn from(ResponseKey([first, second]): ResponseKey) -> DigestKey {
         DigestKey(first ^ second.rotate_left(1))
     }
 }

@@ -34,7 +34,7 @@ pub mod http2;
 pub mod juno;
 pub mod memcached;
 pub mod messages;
-pub mod names;
 pub mod proxy_protocol;
 pub mod redis;
+pub mod request_id;
 pub mod tls;

@@ -38,14 +38,14 @@ async fn serve(socket: tokio::net::TcpStream, window: u32) {
                 got.extend_from_slice(&piece);
                 body.flow_control().release_capacity(piece.len()).expect("what was received");
             }
-            let answer = http::Response::builder()
+            let response = http::Response::builder()
                 .header("x-path", parts.uri.path())
                 .header("x-odd", http::HeaderValue::from_bytes(&odd_value()).expect("a value"))
                 .header("content-length", got.len())
                 .body(())
-                .expect("an answer");
+                .expect("a response");
             let head = parts.method == http::Method::HEAD;
-            let mut stream = respond.send_response(answer, head || got.is_empty()).expect("a stream");
+            let mut stream = respond.send_response(response, head || got.is_empty()).expect("a stream");
             if !head && !got.is_empty() {
                 // A second block behind the body.
                 stream.send_data(got.into(), false).expect("a stream");
@@ -58,11 +58,11 @@ async fn serve(socket: tokio::net::TcpStream, window: u32) {
 }
 
 /// Sends requests until all are answered. Returns status, `x-path`, `x-odd` and body of each.
-fn ask(socket: &mut TcpStream, requests: &[(Prepared, Body<'static>)], options: &Options) -> Vec<Answer> {
+fn ask(socket: &mut TcpStream, requests: &[(Prepared, Body<'static>)], options: &Options) -> Vec<Response> {
     let mut client = Client::new(options);
     let mut out = Vec::new();
     client.start(&mut out);
-    let mut answers: Vec<Answer> = requests.iter().map(|_| Answer::default()).collect();
+    let mut responses: Vec<Response> = requests.iter().map(|_| Response::default()).collect();
     let (mut next, mut ended, mut settled) = (0, 0, false);
     let mut buffer = vec![0; 10_000];
     while ended < requests.len() {
@@ -80,13 +80,13 @@ fn ask(socket: &mut TcpStream, requests: &[(Prepared, Body<'static>)], options: 
         while let Some(event) = client.next(&mut input, &mut out).expect("what h2 sends") {
             match event {
                 ClientEvent::Head { tag, head } => {
-                    let answer = &mut answers[tag as usize];
-                    answer.status = head.status;
-                    answer.length = head.length;
-                    answer.path = head.headers.get("x-path").unwrap_or_default().to_vec();
-                    answer.odd = head.headers.get("x-odd").unwrap_or_default().to_vec();
+                    let response = &mut responses[tag as usize];
+                    response.status = head.status;
+                    response.length = head.length;
+                    response.path = head.headers.get("x-path").unwrap_or_default().to_vec();
+                    response.odd = head.headers.get("x-odd").unwrap_or_default().to_vec();
                 }
-                ClientEvent::Data { tag, bytes } => answers[tag as usize].body.extend_from_slice(bytes),
+                ClientEvent::Data { tag, bytes } => responses[tag as usize].body.extend_from_slice(bytes),
                 ClientEvent::End { .. } => ended += 1,
                 ClientEvent::Settings => {
                     settled = true;
@@ -98,11 +98,11 @@ fn ask(socket: &mut TcpStream, requests: &[(Prepared, Body<'static>)], options: 
     }
     client.go_away(&mut out);
     socket.write_all(&out).expect("a socket");
-    answers
+    responses
 }
 
 #[derive(Debug, Default, PartialEq)]
-struct Answer {
+struct Response {
     status: u16,
     length: Option<u64>,
     path: Vec<u8>,
@@ -137,13 +137,13 @@ fn our_client_and_the_server_of_h2() {
             .collect();
         let options = Options { max_streams: 20, stream_window: client_window, ..Options::client() };
         let mut socket = TcpStream::connect(address).expect("the server");
-        let answers = ask(&mut socket, &requests, &options);
-        for (n, answer) in answers.iter().enumerate() {
+        let responses = ask(&mut socket, &requests, &options);
+        for (n, response) in responses.iter().enumerate() {
             let size = if n % 3 == 1 { n * 1000 + 1 } else { 0 };
-            assert_eq!((answer.status, answer.length), (200, Some(size as u64)), "{n}");
-            assert_eq!(answer.path, format!("/{}", n % 7).as_bytes());
-            assert_eq!(answer.odd, odd_value());
-            assert_eq!(answer.body.len(), size);
+            assert_eq!((response.status, response.length), (200, Some(size as u64)), "{n}");
+            assert_eq!(response.path, format!("/{}", n % 7).as_bytes());
+            assert_eq!(response.odd, odd_value());
+            assert_eq!(response.body.len(), size);
         }
         drop(socket);
         server.join().expect("the server's thread");
@@ -155,7 +155,7 @@ fn serve_one(mut socket: TcpStream, options: &Options) {
     let mut server = Server::new(options);
     let mut out = Vec::new();
     server.start(&mut out);
-    let long = Prepared::response(200, &[("x-kind", "long")], Some(TEXT.len() as u64)).expect("an answer");
+    let long = Prepared::response(200, &[("x-kind", "long")], Some(TEXT.len() as u64)).expect("a response");
     let mut open: Vec<(Stream, bool, Vec<u8>)> = Vec::new();
     let mut buffer = vec![0; 3000];
     loop {
@@ -218,7 +218,7 @@ fn the_client_of_h2_and_our_server() {
                 tasks.push(tokio::spawn(async move { ask_ours(sender, n).await }));
             }
             for task in tasks {
-                task.await.expect("an answer");
+                task.await.expect("a response");
             }
             drop(sender);
             driver.await.expect("a connection").expect("an end without an error");
@@ -238,11 +238,11 @@ async fn ask_ours(sender: h2::client::SendRequest<Bytes>, n: usize) {
         .body(())
         .expect("a request");
     let mut sender = sender.ready().await.expect("a free stream");
-    let (answer, mut stream) = sender.send_request(request, size == 0).expect("a stream");
+    let (response, mut stream) = sender.send_request(request, size == 0).expect("a stream");
     if size > 0 {
         stream.send_data(Bytes::from_static(&TEXT[..size]), true).expect("a stream");
     }
-    let (head, mut body) = answer.await.expect("an answer").into_parts();
+    let (head, mut body) = response.await.expect("a response").into_parts();
     let mut got = 0;
     while let Some(piece) = body.data().await {
         let piece = piece.expect("our DATA");

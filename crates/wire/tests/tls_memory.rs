@@ -202,7 +202,7 @@ fn records_cost_no_allocation() {
         let mut server = Session::server(&from).expect("a server");
         client.start(&mut there).expect("a hello");
         settle(&mut client, &mut server, &mut scratch, &mut there, &mut back);
-        let answer = vec![b'x'; 40_000];
+        let response = vec![b'x'; 40_000];
         let round = |client: &mut Session,
                      server: &mut Session,
                      scratch: &mut Scratch,
@@ -210,7 +210,7 @@ fn records_cost_no_allocation() {
                      back: &mut Vec<u8>| {
             client.write(&[b"GET / HTTP/1.1\r\n", b"Host: x\r\n\r\n"], there).expect("ready");
             assert_eq!(hear(server, there, scratch, back), 27);
-            server.write(&[b"HTTP/1.1 200 OK\r\n", &answer], back).expect("ready");
+            server.write(&[b"HTTP/1.1 200 OK\r\n", &response], back).expect("ready");
             // Pieces as a socket has them.
             let mut heard = 0;
             for piece in back.chunks(4096) {
@@ -222,7 +222,7 @@ fn records_cost_no_allocation() {
                 }
             }
             back.clear();
-            assert_eq!(heard, 17 + answer.len());
+            assert_eq!(heard, 17 + response.len());
         };
         // The first time the buffers grow.
         round(&mut client, &mut server, &mut scratch, &mut there, &mut back);

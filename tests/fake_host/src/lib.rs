@@ -50,7 +50,7 @@ pub struct FakeRole {
     /// The lines that it reports.
     pub reports: VecDeque<String>,
     /// What it reports in response to a line; `None`: it only takes it.
-    pub answers: Option<Box<OnLine>>,
+    pub responses: Option<Box<OnLine>>,
 }
 
 type OnProgram = dyn Fn(&ProgramSpec) -> FakeProgram + Send + Sync;
@@ -196,7 +196,7 @@ impl Process for FakeProcess {
 struct FakeRoleProcess {
     handle: Handle,
     reports: Mutex<VecDeque<String>>,
-    answers: Option<Box<OnLine>>,
+    responses: Option<Box<OnLine>>,
 }
 
 impl fmt::Debug for FakeRoleProcess {
@@ -215,14 +215,14 @@ impl RoleProcess for FakeRoleProcess {
     }
 
     fn send(&self, line: &str) -> std::io::Result<()> {
-        match &self.answers {
-            Some(answers) => locked(&self.reports).push_back(answers(line)),
+        match &self.responses {
+            Some(responses) => locked(&self.reports).push_back(responses(line)),
             None => self.handle.host.record(format!("send {} {line}", self.handle.name)),
         }
         Ok(())
     }
 
-    /// A role with answers runs until it is ended; another one until its reports are received.
+    /// A role with responses runs until it is ended; another one until its reports are received.
     fn receive(&self, within: Duration) -> Result<String, ReceiveError> {
         let clock = &self.handle.host.clock;
         let deadline = clock.now().plus(within);
@@ -230,7 +230,7 @@ impl RoleProcess for FakeRoleProcess {
             if let Some(report) = locked(&self.reports).pop_front() {
                 return Ok(report);
             }
-            if self.answers.is_none() || !self.alive() {
+            if self.responses.is_none() || !self.alive() {
                 return Err(ReceiveError::Ended);
             }
             if clock.left(deadline).is_zero() {
@@ -241,8 +241,8 @@ impl RoleProcess for FakeRoleProcess {
     }
 
     fn ask(&self, line: &str, within: Duration) -> Result<String, ReceiveError> {
-        match &self.answers {
-            Some(answers) => Ok(answers(line)),
+        match &self.responses {
+            Some(responses) => Ok(responses(line)),
             None => self.receive(within),
         }
     }
@@ -311,9 +311,9 @@ impl Host for FakeHost {
     }
 
     fn start_role(&self, spec: &RoleSpec) -> Result<Arc<dyn RoleProcess>, RoleError> {
-        let FakeRole { running, reports, answers } = (self.on_role)(spec);
+        let FakeRole { running, reports, responses } = (self.on_role)(spec);
         let handle = self.handle(&spec.name, running);
-        Ok(Arc::new(FakeRoleProcess { handle, reports: Mutex::new(reports), answers }))
+        Ok(Arc::new(FakeRoleProcess { handle, reports: Mutex::new(reports), responses }))
     }
 
     fn watch(&self, Plan { trees, .. }: Plan, _counted: Vec<(Role, u32)>) -> std::io::Result<Box<dyn Sampler>> {

@@ -178,8 +178,8 @@ pub const OWN_PATHS: &[u8] = b"GET /bytes";
 pub const ADDED_HEADER: &[u8] = b"X-Added: by the product\r\n";
 
 /// The header of responses with their ID, and the one of requests.
-const RESPONSE_ID: &str = "x-weir-answer";
-const REQUEST_ID: &str = "x-weir-name";
+const RESPONSE_ID: &str = "x-weir-origin";
+const REQUEST_ID: &str = "x-weir-id";
 
 /// Length of the ID, with which the request's header begins.
 const ID_LENGTH: usize = 16;

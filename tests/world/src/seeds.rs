@@ -33,10 +33,10 @@ const FAULTS: [(&str, &str); 10] = [
     ("strip", "conservation-requests"),
     ("mirror", "conservation-requests"),
     ("retry=5", "conservation-requests"),
-    ("corrupt=10", "wrong-answers"),
+    ("corrupt=10", "wrong-responses"),
     ("refuse=10", "refusals"),
     ("reset=10", "refusals"),
-    ("truncate=10", "wrong-answers"),
+    ("truncate=10", "wrong-responses"),
     ("method=PUT", "altered-requests"),
 ];
 
@@ -296,7 +296,7 @@ fn check(case: &Case, measured: &Measurement) -> Result<(), String> {
     }
     let load = measured.load.as_ref().ok_or("it has no load")?;
     for counts in [&load.window, &load.total] {
-        if counts.due != counts.right + counts.error_count() + counts.unsent {
+        if counts.due != counts.successful + counts.error_count() + counts.unsent {
             return Err(format!("what was due has not ended as one thing each: {counts:?}"));
         }
     }
@@ -393,7 +393,7 @@ fn traced_responses(trace: &[String]) -> Vec<TracedResponse> {
             // The second half of a request ID counts the requests of a thread.
             let thread = conn.split(' ').next().and_then(|thread| thread.parse().ok()).expect("a thread");
             let at = at.trim().parse().expect("nanoseconds");
-            if let Some(digits) = text.split_once("x-weir-answer: ").and_then(|(_, id)| id.get(8..16)) {
+            if let Some(digits) = text.split_once("x-weir-origin: ").and_then(|(_, id)| id.get(8..16)) {
                 let number = u64::from_str_radix(digits, 16).expect("a request ID");
                 responses.push(TracedResponse { thread, number, at });
             }

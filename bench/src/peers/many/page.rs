@@ -107,9 +107,9 @@ fn rows(out: &mut String, pair: &Pair) {
     row("kernel memory of a connection, both ends", format!("{:.0} B", of_each(many.kernel, least)), "", None);
     row("buffers of TCP at most", format!("{:.1} MiB", mib(many.tcp)), "", None);
     let carried = report.rate >= 0.99 * f64::from(pair.rate);
-    row("right answers a second", count(report.rate as u64), &count(pair.rate.into()), Some(carried));
+    row("successful responses/s", count(report.rate as u64), &count(pair.rate.into()), Some(carried));
     let (wrong, unsent) = (report.total.error_count(), report.total.unsent);
-    let counts = format!("{}, {wrong}, {unsent}", count(report.total.right));
+    let counts = format!("{}, {wrong}, {unsent}", count(report.total.successful));
     row("right, wrong, unsent", counts, "all right", Some(wrong + unsent == 0));
     let LoadResult { latency, lag, connect, handshake, .. } = report;
     for (times, name) in [(latency, "latency"), (lag, "lag"), (connect, "connecting"), (handshake, "handshake")] {
@@ -180,7 +180,7 @@ mod tests {
             connections_used: connections,
             most_open: connections as u32,
             rate: 15_000.0,
-            total: Counts { due: 20_000, right: 5, ..Counts::default() },
+            total: Counts { due: 20_000, successful: 5, ..Counts::default() },
             latency: Quantiles { p50_us: 50.0, max_us: 60.0, ..Quantiles::default() },
             ..LoadResult::default()
         };

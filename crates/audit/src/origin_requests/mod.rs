@@ -1,10 +1,10 @@
 //! Conservation of requests.
 
-use weir_model::record::{ANSWERS_ITSELF, Finding, Severity};
+use weir_model::record::{Finding, OWN_RESPONSES, Severity};
 
 use crate::{Evidence, finding, finding_with, percent};
 
-mod by_name;
+mod by_id;
 
 /// Fewer in a hundred that reached the origin again count as a proxy's retries.
 const RETRIES: f64 = 0.1;
@@ -17,7 +17,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if e.by_product && e.proxied {
         return passed_on(reached, sent);
     }
-    by_name::check(e).unwrap_or_else(|| by_sum(e))
+    by_id::check(e).unwrap_or_else(|| by_sum(e))
 }
 
 /// Compares the sums alone.
@@ -32,11 +32,11 @@ fn by_sum(e: &Evidence<'_>) -> Option<Finding> {
                 share(missing)
             );
             let remedy = "compare it with other caches; products that pass every request on do other work";
-            return finding_with(ANSWERS_ITSELF, Severity::Warning, message, remedy);
+            return finding_with(OWN_RESPONSES, Severity::Warning, message, remedy);
         }
         let answered = if unknown == 0 { "every one" } else { &format!("all but {unknown}") };
         let message = format!(
-            "{missing} of {sent} requests ({:.2} %) never reached the origin, and yet {answered} had an answer",
+            "{missing} of {sent} requests ({:.2} %) never reached the origin, and yet {answered} had a response",
             share(missing)
         );
         return finding("conservation-requests", Severity::Fatal, message);
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(trial.check(super::check), None, "nothing came from the cache");
         trial.origin.requests = 12;
         let found = trial.check(super::check).expect("fires");
-        assert_eq!((found.severity, found.check.as_str()), (Severity::Warning, "answers-itself"));
+        assert_eq!((found.severity, found.check.as_str()), (Severity::Warning, "own-responses"));
         assert!(found.message.contains("9988 of 10000"), "{}", found.message);
         trial.origin.requests = 20_000;
         assert_eq!(trial.check(super::check).expect("fires").severity, Severity::Fatal, "retries are no cache's");

@@ -23,7 +23,7 @@ pub enum Measuring {
     Run(Box<verbs::run::Args>),
     /// Generate load against any HTTP or key-value server (instead of wrk and hey)
     Load(Box<load::Args>),
-    /// Run only the origin: a server with answers of any size and delay, and counters
+    /// Run only the origin: a server with responses of any size and delay, and counters
     Origin(origin::Args),
     /// List, show, install and test products
     Products(verbs::products::Args),

@@ -45,7 +45,7 @@ pub struct Args {
     /// What is asked of both: SUITE/WORKLOAD, or a workload of the suite quick.
     #[arg(long, value_name = "WORKLOAD", default_value = "tiny")]
     workload: String,
-    /// capacity (as fast as answers come), or a rate that both can carry, such as 5000 or 20k/s.
+    /// capacity (as fast as responses come), or a rate that both can carry, such as 5000 or 20k/s.
     #[arg(long, value_name = "LOAD", default_value = "capacity", value_parser = question::parse_load)]
     load: question::LoadChoice,
     /// Connections of the load.
@@ -60,7 +60,7 @@ pub struct Args {
     /// Measured length of a pair of slices, which have half of it each; rounded up to whole turns.
     #[arg(long, value_name = "TIME", default_value = question::SLICE, value_parser = question::parse_slice)]
     slice: Duration,
-    /// How long one has load before it is the other's turn. Longer than an answer takes.
+    /// How long one has load before it is the other's turn. Longer than a response takes.
     #[arg(long, value_name = "TIME", default_value = question::TURN, value_parser = question::parse_turn)]
     turn: Duration,
     /// Unmeasured load on each product after each of its starts, for those that need time to get fast.

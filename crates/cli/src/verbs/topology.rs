@@ -190,7 +190,7 @@ enum Place {
 const LONGEST: Duration = Duration::from_secs(48 * 3600);
 
 /// What came of reaching a host.
-pub type Answer = Result<Arc<dyn Host>, HostError>;
+pub type ConnectResult = Result<Arc<dyn Host>, HostError>;
 
 /// Hosts that are reached at the same time: a jump host's sshd refuses more of them by chance (`MaxStartups` is 10).
 const AT_ONCE: usize = 8;
@@ -208,13 +208,13 @@ pub fn reach(
 ) -> Result<(Reached, Hosts), Failure> {
     let misplaced = |error: PartError| Failure::wrong("--topology", error.found, error.wanted);
     let PartHosts { front, others } = topology.part_hosts(products.values()).map_err(misplaced)?;
-    let (reached, answers) = reach_each(topology, weir, &name(run), placement, products)?;
+    let (reached, results) = reach_each(topology, weir, &name(run), placement, products)?;
     let unreached: Vec<String> =
-        answers.iter().filter_map(|answer| answer.as_ref().err()).map(ToString::to_string).collect();
+        results.iter().filter_map(|result| result.as_ref().err()).map(ToString::to_string).collect();
     if !unreached.is_empty() {
         return Err(Failure::missing(unreached.join("\n")));
     }
-    let each: Vec<Arc<dyn Host>> = answers.into_iter().filter_map(Result::ok).collect();
+    let each: Vec<Arc<dyn Host>> = results.into_iter().filter_map(Result::ok).collect();
     if let Some(error) = each.iter().find_map(|host| reached.shared_cpus(host.as_ref())) {
         return Err(Failure::missing(error));
     }
@@ -228,7 +228,7 @@ pub fn reach(
     Ok((reached, hosts))
 }
 
-/// Makes what a topology has weir make, and tries to reach each of its hosts: the answers are in their order. `weir` runs there, `run`
+/// Makes what a topology has weir make, and tries to reach each of its hosts: the results are in their order. `weir` runs there, `run`
 /// names the run on hosts that refuse a second one, and `placement` says which CPUs of this machine agents keep to. Of the `products`, a
 /// pod watches those that are served already.
 ///
@@ -240,7 +240,7 @@ pub fn reach_each(
     run: &str,
     placement: &Placement,
     products: &BTreeMap<String, Product>,
-) -> Result<(Reached, Vec<Answer>), Failure> {
+) -> Result<(Reached, Vec<ConnectResult>), Failure> {
     let agents = Agents { weir, run: run.to_owned(), who: who(), lease: true };
     let lease = match topology.made() {
         Some(Made::Netns(_)) => Some(lease(&agents)?),
@@ -253,15 +253,16 @@ pub fn reach_each(
     let own_cpus = [placement.client.as_slice(), &placement.origin].concat();
     let cpus = allowed_cpus();
     let reached = Reached { agents, specs, own_cpus, cpus, watcher, made, kept: Vec::new(), _lease: lease };
-    let answers: Vec<Answer> = reached.specs.chunks(AT_ONCE).flat_map(|specs| reached.connect_all(specs)).collect();
-    for facts in answers.iter().flatten().map(|host| host.facts()) {
+    let results: Vec<ConnectResult> =
+        reached.specs.chunks(AT_ONCE).flat_map(|specs| reached.connect_all(specs)).collect();
+    for facts in results.iter().flatten().map(|host| host.facts()) {
         say_left_behind(&format!("on {}: ", facts.name), &facts.left_behind);
     }
     if reached.specs.iter().any(|spec| shares_disk(&spec.reach)) {
         // Not before: agents say which CPUs they may use. A failure is ignored: `doctor` reports missing CPUs.
         let _ = restrict_to(&reached.own_cpus);
     }
-    Ok((reached, answers))
+    Ok((reached, results))
 }
 
 /// Ends what an earlier weir left behind on this machine, and says so. Verbs that measure or start something call it first.
@@ -284,7 +285,7 @@ impl Reached {
     }
 
     /// Connects to hosts at the same time.
-    fn connect_all(&self, specs: &[HostSpec]) -> Vec<Answer> {
+    fn connect_all(&self, specs: &[HostSpec]) -> Vec<ConnectResult> {
         at_once(specs, |spec| self.connect(spec))
     }
 

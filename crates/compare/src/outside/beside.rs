@@ -86,7 +86,7 @@ fn remarks(before: &ToolResult, after: &ToolResult) -> Vec<String> {
         if let (Some(rate), None) = (offered, other) {
             remarks.push(format!(
                 "{} requests/s were offered {when}, and the other result does not tell how its load arrived: where it was as \
-                 fast as answers came, neither rates nor latencies answer the same question.",
+                 fast as responses came, neither rates nor latencies answer the same question.",
                 plain(rate)
             ));
         }
@@ -128,7 +128,7 @@ fn said(result: &ToolResult, whose: &str) -> Vec<String> {
 
 fn name(metric: Metric) -> &'static str {
     match metric {
-        Metric::Rate => "right answers",
+        Metric::Rate => "successful responses",
         Metric::ErrorShare => "errors",
         other => other.entry().title,
     }

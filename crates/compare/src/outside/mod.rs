@@ -45,11 +45,11 @@ pub enum Tool {
 }
 
 /// For tools that send a request only when the last response on its connection came.
-const OMITS: &str = "sends a request only when the last answer on its connection came, so that its latencies have nothing of those \
+const OMITS: &str = "sends a request only when the last response on its connection came, so that its latencies have nothing of those \
                      that a stall kept from being sent (coordinated omission)";
 
 /// The rule of most tools for a correct response.
-const STATUSES: &str = "takes every status of 200 to 399 for right, whatever the body is";
+const STATUSES: &str = "takes every status of 200 to 399 for a success, whatever the body is";
 
 /// Facts about a tool.
 struct ToolWords {
@@ -75,11 +75,11 @@ impl Tool {
             Tool::K6 => of(
                 "k6",
                 "counts latency from when a request was sent: what a virtual user waited before that is not in it",
-                "takes for right what http_req_failed says: a status of 200 to 399, unless the script says otherwise",
+                "takes for a success what http_req_failed says: a status of 200 to 399, unless the script says otherwise",
             ),
             Tool::Vegeta => {
                 let latency =
-                    "counts latency from when a worker began to send, at a rate that does not wait for answers";
+                    "counts latency from when a worker began to send, at a rate that does not wait for responses";
                 of("vegeta", latency, STATUSES)
             }
             Tool::Oha => {
@@ -177,7 +177,7 @@ impl ToolResult {
         ToolResult { file, tool, window_s, requests, connections, offered, numbers, lacks }
     }
 
-    /// Of so many requests a second so many in all had a right answer.
+    /// Of so many requests a second so many in all had a successful response.
     fn set_right(&mut self, right: u64, ended: u64, seconds: f64) {
         if seconds > 0.0 {
             self.numbers.insert(Metric::Rate, right as f64 / seconds);

@@ -157,7 +157,7 @@ pub fn wrk(document: &Document<'_>) -> Result<ToolResult, InputError> {
     if unanswered > 0 {
         found
             .lacks
-            .push("It counts errors of sockets, which may be more or fewer than requests without answer.".into());
+            .push("It counts errors of sockets, which may be more or fewer than requests without response.".into());
     }
     if tables.contains(&Some(Table::Uncorrected)) {
         found.lacks.push("Its table of uncorrected latency is left out.".into());
@@ -252,11 +252,11 @@ pub fn hey_csv(document: &Document<'_>) -> Result<ToolResult, InputError> {
     found.set(Metric::Mean, (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64));
     found
         .lacks
-        .push("Its times are whole tenths of a millisecond, and requests without an answer are not in it.".into());
+        .push("Its times are whole tenths of a millisecond, and requests without a response are not in it.".into());
     if times.len() >= MOST_ROWS {
         found
             .lacks
-            .push("hey keeps the first million answers and drops the others, so its rate may be too low.".into());
+            .push("hey keeps the first million responses and drops the others, so its rate may be too low.".into());
     }
     Ok(found)
 }

@@ -45,7 +45,7 @@ pub struct Made<'a> {
     pub workloads: &'a [&'a str],
     pub blocks: u32,
     pub noise: Noise,
-    /// Capacity of the first product, 1 being as it was; its CPU time an answer goes with it.
+    /// Capacity of the first product, 1 being as it was; its CPU time a response goes with it.
     pub speed: f64,
     /// Without the direct path.
     pub no_direct: bool,
@@ -182,7 +182,8 @@ fn trial(
         switches: Some((0, 0)),
         ..RoleUsage::default()
     };
-    let window = Counts { due: 100_000, sent: 100_000, right: 100_000, right_in_window: 100_000, ..Counts::default() };
+    let window =
+        Counts { due: 100_000, sent: 100_000, successful: 100_000, successful_in_window: 100_000, ..Counts::default() };
     let latency = Quantiles { p50_us: p50, p90_us: p99 / 1.5, p99_us: p99, p999_us: p99 * 2.0, ..Quantiles::default() };
     let case = CaseId {
         product: product.to_owned(),

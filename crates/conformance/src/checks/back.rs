@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::Verdict;
     use crate::cell::either;
-    use crate::fake::{FakeTestbed, Reply, answer};
+    use crate::fake::{FakeTestbed, Reply, raw_response};
 
     /// A product that still sends this many errors after the origin went down.
     fn recovers_after(errors: u64) -> FakeTestbed {
@@ -74,7 +74,7 @@ mod tests {
             counts
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
                 .is_ok()
-                .then(|| Reply::Keep(answer(503, "", b"")))
+                .then(|| Reply::Keep(raw_response(503, "", b"")))
         });
         bed.on_origin = Some(Box::new(move |comes| {
             if !comes {

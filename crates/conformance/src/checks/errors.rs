@@ -13,8 +13,8 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         let target = format!("/status/{status}");
         let right = reference(bed, &target)?;
         let before = bed.counters().map_err(Cell::unknown)?;
-        let answer = bed.product().get(&target);
-        let response = answer.map_err(|failure| Cell::failure(&failure).with(format!("at {status}")))?;
+        let response = bed.product().get(&target);
+        let response = response.map_err(|failure| Cell::failure(&failure).with(format!("at {status}")))?;
         let asked = bed.counters().map_err(Cell::unknown)?.since(&before).requests;
         if response.status != status {
             let says = format!("{status} as {}", response.status);
@@ -40,17 +40,19 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{FakeTestbed, Reply, answer};
+    use crate::fake::{FakeTestbed, Reply, raw_response};
     use crate::table::cell_of;
 
     #[test]
     fn yes_no_and_odd() {
         assert_eq!(cell_of("errors", &mut FakeTestbed::good()), Cell::yes());
-        let hides =
-            FakeTestbed::but(|asked| (asked.target == "/status/500").then(|| Reply::Keep(answer(502, "", b"bad"))));
+        let hides = FakeTestbed::but(|asked| {
+            (asked.target == "/status/500").then(|| Reply::Keep(raw_response(502, "", b"bad")))
+        });
         assert_eq!(cell_of("errors", &mut { hides }).says, "500 as 502");
-        let decorates =
-            FakeTestbed::but(|asked| (asked.target == "/status/404").then(|| Reply::Keep(answer(404, "", b"sorry"))));
+        let decorates = FakeTestbed::but(|asked| {
+            (asked.target == "/status/404").then(|| Reply::Keep(raw_response(404, "", b"sorry")))
+        });
         let cell = cell_of("errors", &mut { decorates });
         assert_eq!((cell.says.as_str(), cell.note.as_deref()), ("yes, own page", Some("a body of its own at 404")));
         let mut retries = FakeTestbed::good();

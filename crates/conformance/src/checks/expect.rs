@@ -62,7 +62,7 @@ fn ask(endpoint: &Endpoint, waits: Duration) -> Result<Answered, Cell> {
         Err(other) => return Err(other.into()),
     };
     conn.more(b"hello", TIMEOUT)?;
-    let response = with_status(200, conn.answer(TIMEOUT)).map_err(|cell| cell.with("after the body"))?;
+    let response = with_status(200, conn.read_response(TIMEOUT)).map_err(|cell| cell.with("after the body"))?;
     Ok(Answered { hundred, head: String::from_utf8_lossy(&response.body).into_owned() })
 }
 
@@ -70,18 +70,18 @@ fn ask(endpoint: &Endpoint, waits: Duration) -> Result<Answered, Cell> {
 mod tests {
     use super::*;
     use crate::cell::either;
-    use crate::fake::{Fake, FakeTestbed, Received, Reply, answer, origin};
+    use crate::fake::{Fake, FakeTestbed, Received, Reply, origin, raw_response};
     use crate::testbed::Testbed;
 
     const HUNDRED: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
     /// A product that reacts to `Expect` with `expects`, and passes the header on if `sends_on`.
     fn says(sends_on: bool, expects: impl Fn(&Received) -> Option<Reply> + Send + Sync + 'static) -> String {
-        let answers = move |asked: &Received| {
+        let responses = move |asked: &Received| {
             let head = if sends_on { asked.head.clone() } else { asked.head.replace("Expect: 100-continue\r\n", "") };
             Reply::Keep(origin(&Received { head, ..asked.clone() }))
         };
-        let bed = FakeTestbed::new(Fake::expecting(expects, answers));
+        let bed = FakeTestbed::new(Fake::expecting(expects, responses));
         either(with(&bed.product(), Duration::from_millis(200))).says
     }
 
@@ -92,11 +92,11 @@ mod tests {
         assert_eq!(says(true, hundred), "product");
         let as_the_origin = |asked: &Received| match asked.header("content-length") {
             Some("5") => Some(Reply::Keep(HUNDRED.to_vec())),
-            _ => Some(Reply::Close(answer(413, "", b"this origin echoes at most 67108864 bytes.\n"))),
+            _ => Some(Reply::Close(raw_response(413, "", b"this origin echoes at most 67108864 bytes.\n"))),
         };
         assert_eq!(says(true, as_the_origin), "origin");
         assert_eq!(says(true, |_| None), "nobody");
-        assert_eq!(says(true, |_| Some(Reply::Close(answer(417, "", b"")))), "417");
+        assert_eq!(says(true, |_| Some(Reply::Close(raw_response(417, "", b"")))), "417");
         assert_eq!(says(true, |_| Some(Reply::Close(Vec::new()))), "closes");
     }
 }

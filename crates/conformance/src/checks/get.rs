@@ -13,10 +13,10 @@ pub fn ask(bed: &dyn Testbed) -> Result<Cell, Cell> {
     let endpoint = bed.product();
     let mut conn = endpoint.open()?;
     for nth in 1..=3 {
-        let answer = conn.ask(&endpoint.request("GET", TARGET, &[]), false, TIMEOUT);
-        let answer =
-            answer.map_err(|failure| Cell::failure(&failure).with(format!("at request {nth} of a connection")));
-        let response = with_body(&right.body, Ok(answer?))?;
+        let response = conn.ask(&endpoint.request("GET", TARGET, &[]), false, TIMEOUT);
+        let response =
+            response.map_err(|failure| Cell::failure(&failure).with(format!("at request {nth} of a connection")));
+        let response = with_body(&right.body, Ok(response?))?;
         if !response.keep_alive && nth < 3 {
             return Ok(Cell::odd("yes, closes").with(format!("it closes the client's connection after request {nth}")));
         }
@@ -27,7 +27,7 @@ pub fn ask(bed: &dyn Testbed) -> Result<Cell, Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{FakeTestbed, Reply, answer, closing, origin};
+    use crate::fake::{FakeTestbed, Reply, closing, origin, raw_response};
     use crate::table::cell_of;
 
     fn says(mut bed: FakeTestbed) -> String {
@@ -37,9 +37,10 @@ mod tests {
     #[test]
     fn yes_no_and_odd() {
         assert_eq!(cell_of("get", &mut FakeTestbed::good()), Cell::yes());
-        let status = cell_of("get", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(503, "", b"<b>not</b> now")))));
+        let status =
+            cell_of("get", &mut FakeTestbed::but(|_| Some(Reply::Keep(raw_response(503, "", b"<b>not</b> now")))));
         assert_eq!((status.says.as_str(), status.note.as_deref()), ("503", Some("it returns 503: not now")));
-        assert_eq!(says(FakeTestbed::but(|_| Some(Reply::Keep(answer(200, "", b"short"))))), "wrong body");
+        assert_eq!(says(FakeTestbed::but(|_| Some(Reply::Keep(raw_response(200, "", b"short"))))), "wrong body");
         assert_eq!(says(FakeTestbed::but(|asked| Some(Reply::Close(origin(asked))))), "closes", "without a word of it");
         assert_eq!(says(FakeTestbed::but(|asked| Some(closing(asked)))), "yes, closes");
         assert_eq!(says(FakeTestbed::but(|asked| (asked.nth == 1).then_some(Reply::Close(Vec::new())))), "closes");

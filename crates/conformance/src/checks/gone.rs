@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
     use crate::cell::either;
-    use crate::fake::{FakeTestbed, Reply, answer};
+    use crate::fake::{FakeTestbed, Reply, raw_response};
 
     /// A product that does this without an origin; the argument is the number of requests before.
     fn without(does: impl Fn(u64) -> Option<Reply> + Send + Sync + 'static) -> FakeTestbed {
@@ -63,14 +63,14 @@ mod tests {
 
     #[test]
     fn what_the_client_gets_is_said() {
-        let cell = cell_of("origin-gone", &mut without(|_| Some(Reply::Keep(answer(502, "", b"")))));
+        let cell = cell_of("origin-gone", &mut without(|_| Some(Reply::Keep(raw_response(502, "", b"")))));
         assert!(cell.says.starts_with("502 in "), "{cell:?}");
         let cell = cell_of(
             "origin-gone",
-            &mut without(|nth| Some(Reply::Keep(answer(if nth == 0 { 502 } else { 503 }, "", b"")))),
+            &mut without(|nth| Some(Reply::Keep(raw_response(if nth == 0 { 502 } else { 503 }, "", b"")))),
         );
         assert_eq!(cell.note.as_deref(), Some("the next gets 503"));
-        let caches = |nth| (nth == 0).then(|| Reply::Keep(answer(503, "", b"")));
+        let caches = |nth| (nth == 0).then(|| Reply::Keep(raw_response(503, "", b"")));
         let cell = cell_of("origin-gone", &mut without(caches));
         assert_eq!(cell.note.as_deref(), Some("what it has cached it serves all the same"));
         assert_eq!(cell_of("origin-gone", &mut without(|_| Some(Reply::Close(Vec::new())))).says, "closes");

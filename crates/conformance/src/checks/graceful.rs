@@ -26,7 +26,7 @@ pub fn within(bed: &mut dyn Testbed, ends_within: Duration) -> Result<Cell, Cell
     let told = Instant::now();
     pause(bed.stop(), SETTLES);
     let fresh = endpoint.ask(&endpoint.request("GET", "/bytes/1", &[]), false, Duration::from_millis(300));
-    let answered = conn.answer(TIMEOUT);
+    let answered = conn.read_response(TIMEOUT);
     drop(conn);
     let ended = bed.has_ended(ends_within);
     let took = told.elapsed();

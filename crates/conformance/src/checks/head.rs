@@ -33,7 +33,7 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{FakeTestbed, Received, Reply, answer, origin};
+    use crate::fake::{FakeTestbed, Received, Reply, origin, raw_response};
     use crate::table::cell_of;
 
     fn to_head(bytes: impl Fn(&Received) -> Vec<u8> + Send + Sync + 'static) -> String {
@@ -47,6 +47,6 @@ mod tests {
         assert_eq!(to_head(|asked| origin(&Received { method: "GET".into(), ..asked.clone() })), "sends a body");
         assert_eq!(to_head(|_| b"HTTP/1.1 200 OK\r\n\r\n".to_vec()), "yes, no length");
         assert_eq!(to_head(|_| b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()), "wrong length");
-        assert_eq!(to_head(|_| answer(405, "", b"")), "405");
+        assert_eq!(to_head(|_| raw_response(405, "", b"")), "405");
     }
 }

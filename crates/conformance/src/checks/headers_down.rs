@@ -18,14 +18,14 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{FakeTestbed, Reply, answer};
+    use crate::fake::{FakeTestbed, Reply, raw_response};
     use crate::table::cell_of;
 
     fn says(head: &'static str) -> Cell {
         cell_of(
             "headers-to-client",
             &mut FakeTestbed::but(move |_| {
-                let whole = String::from_utf8(answer(200, "", &[b'x'; 128])).expect("text");
+                let whole = String::from_utf8(raw_response(200, "", &[b'x'; 128])).expect("text");
                 Some(Reply::Keep(whole.replacen("Server: weir-origin\r\n", head, 1).into_bytes()))
             }),
         )
@@ -38,7 +38,7 @@ mod tests {
         assert_eq!(cell.says, "+2 -1 ~1");
         assert_eq!(cell.note.as_deref(), Some("adds Date and Via; drops Content-Type; changes Server (to x)"));
         assert_eq!(
-            cell_of("headers-to-client", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says,
+            cell_of("headers-to-client", &mut FakeTestbed::but(|_| Some(Reply::Keep(raw_response(502, "", b""))))).says,
             "502"
         );
     }

@@ -42,7 +42,7 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let response = ask(&endpoint, &SENT)?;
     // The request says that the client accepts gzip, and the origin never compresses.
     if let Some(coding) = response.header("Content-Encoding") {
-        let packs = format!("the product packs answers ({coding})");
+        let packs = format!("the product packs responses ({coding})");
         let plain = SENT.map(|(name, value)| (name, if name == "Accept-Encoding" { "identity" } else { value }));
         return Err(match ask(&endpoint, &plain) {
             Ok(response) if response.header("Content-Encoding").is_some() => Cell::unknown(packs),
@@ -195,7 +195,7 @@ fn changed(Change { name, was, is }: &Change, origin: &str) -> String {
 mod tests {
     use super::*;
     use crate::Verdict;
-    use crate::fake::{FakeTestbed, Received, Reply, answer, origin};
+    use crate::fake::{FakeTestbed, Received, Reply, origin, raw_response};
     use crate::table::cell_of;
 
     /// A product that forwards the head after `change`.
@@ -243,14 +243,15 @@ mod tests {
 
     #[test]
     fn a_packed_answer_is_not_taken_for_a_head() {
-        let packs = |_: &Received| Some(Reply::Keep(answer(200, "Content-Encoding: gzip\r\n", b"\x1f\x8b:\n\x03:\n")));
+        let packs =
+            |_: &Received| Some(Reply::Keep(raw_response(200, "Content-Encoding: gzip\r\n", b"\x1f\x8b:\n\x03:\n")));
         let cell = cell_of("headers-to-origin", &mut FakeTestbed::but(packs));
         assert_eq!((cell.says.as_str(), cell.verdict), ("?", Verdict::Unknown));
-        assert_eq!(cell.note.expect("a note"), "the product packs answers (gzip)");
+        assert_eq!(cell.note.expect("a note"), "the product packs responses (gzip)");
         let when_asked = move |asked: &Received| asked.head.contains("gzip").then(|| packs(asked)).flatten();
         let cell = cell_of("headers-to-origin", &mut FakeTestbed::but(when_asked));
         assert_eq!(cell.says, "as sent");
-        assert!(cell.note.expect("a note").ends_with("the product packs answers (gzip)"));
+        assert!(cell.note.expect("a note").ends_with("the product packs responses (gzip)"));
     }
 
     #[test]

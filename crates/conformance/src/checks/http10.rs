@@ -24,7 +24,7 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         Err(RequestError::Malformed(why)) if why.contains("Transfer-Encoding") => {
             return Ok(Cell::no("sends chunks").with(why));
         }
-        answer => with_body(&right.body, answer).map_err(|cell| cell.with("at a response in chunks"))?,
+        response => with_body(&right.body, response).map_err(|cell| cell.with("at a response in chunks"))?,
     };
     let kept =
         ask(&endpoint, PLAIN, &format!("{host}Connection: keep-alive\r\n")).is_ok_and(|response| response.keep_alive);
@@ -43,16 +43,18 @@ fn ask(endpoint: &Endpoint, target: &str, headers: &str) -> Result<Response, Req
 
 #[cfg(test)]
 mod tests {
-    use crate::fake::{FakeTestbed, Received, Reply, answer, closing, origin};
+    use crate::fake::{FakeTestbed, Received, Reply, closing, origin, raw_response};
     use crate::table::cell_of;
 
     #[test]
     fn yes_no_and_odd() {
         let good = cell_of("http-1.0", &mut FakeTestbed::good());
         assert_eq!(good.says, "yes", "{good:?}");
-        let only_11 = |asked: &Received| asked.head.contains("HTTP/1.0").then(|| Reply::Close(answer(426, "", b"")));
+        let only_11 =
+            |asked: &Received| asked.head.contains("HTTP/1.0").then(|| Reply::Close(raw_response(426, "", b"")));
         assert_eq!(cell_of("http-1.0", &mut FakeTestbed::but(only_11)).says, "426");
-        let with_host = |asked: &Received| asked.header("host").is_none().then(|| Reply::Close(answer(400, "", b"")));
+        let with_host =
+            |asked: &Received| asked.header("host").is_none().then(|| Reply::Close(raw_response(400, "", b"")));
         let cell = cell_of("http-1.0", &mut FakeTestbed::but(with_host));
         assert_eq!(cell.says, "yes, with Host");
         assert!(cell.note.expect("a note").starts_with("without Host it returns 400"));

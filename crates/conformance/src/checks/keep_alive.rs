@@ -20,10 +20,10 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let numbers: Vec<u64> = (0..CONNECTIONS).collect();
     let clients = at_once(&numbers, |nth| client(&endpoint, *nth));
     let after = bed.counters().map_err(Cell::unknown)?.since(&before);
-    let right: u64 = clients.iter().map(|client| client.right).sum();
+    let successful: u64 = clients.iter().map(|client| client.successful).sum();
     let reconnects: u64 = clients.iter().map(|client| client.reconnects).sum();
     if let Some(failure) = clients.iter().find_map(|client| client.failure.clone()) {
-        return Ok(Cell::no(failure).with(format!("after {right} successful responses")));
+        return Ok(Cell::no(failure).with(format!("after {successful} successful responses")));
     }
     let made = after.connections_accepted;
     let says = match made {
@@ -58,7 +58,7 @@ fn connection_headers(counts: &BTreeMap<String, u64>) -> Option<String> {
 
 #[derive(Debug, Default)]
 struct Client {
-    right: u64,
+    successful: u64,
     reconnects: u64,
     failure: Option<String>,
 }
@@ -66,14 +66,14 @@ struct Client {
 fn client(endpoint: &Endpoint, nth: u64) -> Client {
     let mut client = Client::default();
     let mut conn = None;
-    while client.right < EACH {
+    while client.successful < EACH {
         let fresh = conn.is_none();
         // Each request has a new target, because a product that caches must ask the origin for each.
-        let request = endpoint.request("GET", &format!("/bytes/128?x={nth}-{}", client.right), &[]);
+        let request = endpoint.request("GET", &format!("/bytes/128?x={nth}-{}", client.successful), &[]);
         match ask_over(endpoint, conn.take(), &request) {
             Ok(open) => {
-                client.right += 1;
-                client.reconnects += u64::from(open.is_none() && client.right < EACH);
+                client.successful += 1;
+                client.reconnects += u64::from(open.is_none() && client.successful < EACH);
                 conn = open;
             }
             // The product may close a connection between two requests.
@@ -90,7 +90,7 @@ fn client(endpoint: &Endpoint, nth: u64) -> Client {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{FakeTestbed, Reply, answer, closing};
+    use crate::fake::{FakeTestbed, Reply, closing, raw_response};
     use crate::table::cell_of;
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!((cell.says.as_str(), cell.verdict), ("200 connections", crate::Verdict::No));
         assert_eq!(cell.note.as_deref(), Some("the client had to connect again 190 times"));
         assert_eq!(
-            cell_of("keep-alive", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says,
+            cell_of("keep-alive", &mut FakeTestbed::but(|_| Some(Reply::Keep(raw_response(502, "", b""))))).says,
             "502"
         );
     }

@@ -89,7 +89,7 @@ fn grow(endpoint: &Endpoint, line: usize) -> LargestHead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{FakeTestbed, Reply, answer};
+    use crate::fake::{FakeTestbed, Reply, raw_response};
     use crate::table::cell_of;
 
     fn takes(head: usize, line: usize) -> Cell {
@@ -98,7 +98,7 @@ mod tests {
             &mut FakeTestbed::but(move |asked| {
                 let longest = asked.head.lines().map(str::len).max().unwrap_or(0);
                 let refuse = asked.head.len() > head || longest > line;
-                refuse.then(|| Reply::Close(answer(431, "Connection: close\r\n", b"too large")))
+                refuse.then(|| Reply::Close(raw_response(431, "Connection: close\r\n", b"too large")))
             }),
         )
     }

@@ -40,7 +40,7 @@ fn reference(bed: &dyn Testbed, target: &str) -> Result<Response, Cell> {
         .map_err(|failure| Cell::unknown(format!("weir's origin itself, asked for {target}: {failure}")))
 }
 
-/// Why a request got no right answer.
+/// Why a request got no successful response.
 enum Lost {
     Failed(RequestError),
     /// A response with this status, or with another body.

@@ -42,7 +42,7 @@ fn one(endpoint: &Endpoint, status: u16) -> Result<Option<String>, Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{FakeTestbed, Received, Reply, answer};
+    use crate::fake::{FakeTestbed, Received, Reply, raw_response};
     use crate::table::cell_of;
 
     fn to(status: &'static str, bytes: &'static [u8]) -> Cell {
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(
             cell_of(
                 "no-body",
-                &mut FakeTestbed::but(|asked| (asked.nth == 1).then(|| Reply::Keep(answer(500, "", b""))))
+                &mut FakeTestbed::but(|asked| (asked.nth == 1).then(|| Reply::Keep(raw_response(500, "", b""))))
             )
             .says,
             "500"

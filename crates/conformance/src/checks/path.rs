@@ -76,7 +76,7 @@ fn arrived(endpoint: &Endpoint, target: &str) -> Result<String, Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{FakeTestbed, Received, Reply, answer, origin};
+    use crate::fake::{FakeTestbed, Received, Reply, origin, raw_response};
     use crate::table::cell_of;
 
     fn sends(change: impl Fn(&str) -> String + Send + Sync + 'static) -> Cell {
@@ -99,9 +99,12 @@ mod tests {
         assert_eq!(sends(|target| target.trim_end_matches('?').to_owned()).says, "changes 1");
         let refuses = cell_of(
             "path",
-            &mut FakeTestbed::but(|asked| asked.target.contains("..").then(|| Reply::Keep(answer(400, "", b"")))),
+            &mut FakeTestbed::but(|asked| asked.target.contains("..").then(|| Reply::Keep(raw_response(400, "", b"")))),
         );
         assert_eq!(refuses.says, "refuses 2");
-        assert_eq!(cell_of("path", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(502, "", b""))))).says, "502");
+        assert_eq!(
+            cell_of("path", &mut FakeTestbed::but(|_| Some(Reply::Keep(raw_response(502, "", b""))))).says,
+            "502"
+        );
     }
 }

@@ -12,14 +12,15 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let mut conn = endpoint.open()?;
     conn.send_all(&requests, TIMEOUT)?;
     for nth in 1..=TARGETS.len() {
-        let answer = conn.answer(TIMEOUT).map_err(|failure| match nth {
+        let response = conn.read_response(TIMEOUT).map_err(|failure| match nth {
             1 => Cell::failure(&failure),
             _ => {
                 let note = format!("after {} of 3 responses it {}", nth - 1, word(&failure));
                 Cell::no(format!("{} of 3", nth - 1)).with(note).with(detail(&failure).unwrap_or_default())
             }
         })?;
-        let response = with_status(200, Ok(answer)).map_err(|cell| cell.with(format!("at the request {nth} of 3")))?;
+        let response =
+            with_status(200, Ok(response)).map_err(|cell| cell.with(format!("at the request {nth} of 3")))?;
         if response.body.len() != nth {
             return Ok(Cell::no("wrong order"));
         }
@@ -34,7 +35,7 @@ pub fn run(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{FakeTestbed, Received, Reply, answer, closing, origin};
+    use crate::fake::{FakeTestbed, Received, Reply, closing, origin, raw_response};
     use crate::table::cell_of;
 
     #[test]
@@ -48,7 +49,7 @@ mod tests {
         };
         assert_eq!(cell_of("pipelined", &mut FakeTestbed::but(turned)).says, "wrong order");
         assert_eq!(
-            cell_of("pipelined", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(400, "", b""))))).says,
+            cell_of("pipelined", &mut FakeTestbed::but(|_| Some(Reply::Keep(raw_response(400, "", b""))))).says,
             "400"
         );
         let cell = cell_of("pipelined", &mut FakeTestbed::but(|asked| Some(closing(asked))));

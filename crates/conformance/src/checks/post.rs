@@ -24,21 +24,21 @@ pub fn pattern(size: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{FakeTestbed, Reply, answer};
+    use crate::fake::{FakeTestbed, Reply, raw_response};
     use crate::table::cell_of;
 
     #[test]
     fn yes_and_no() {
         assert_eq!(cell_of("post", &mut FakeTestbed::good()), Cell::yes());
         assert_eq!(
-            cell_of("post", &mut FakeTestbed::but(|_| Some(Reply::Keep(answer(413, "", b"too large"))))).says,
+            cell_of("post", &mut FakeTestbed::but(|_| Some(Reply::Keep(raw_response(413, "", b"too large"))))).says,
             "413"
         );
         let swaps = |asked: &crate::fake::Received| {
             let mut body = asked.body.clone();
             let (a, b) = body.split_at_mut(SIZE / 2);
             a.swap_with_slice(b);
-            Some(Reply::Keep(answer(200, "", &body)))
+            Some(Reply::Keep(raw_response(200, "", &body)))
         };
         assert_eq!(cell_of("post", &mut FakeTestbed::but(swaps)).says, "wrong body");
         assert_eq!(cell_of("post", &mut FakeTestbed::but(|_| Some(Reply::Close(Vec::new())))).says, "closes");

@@ -72,7 +72,7 @@ pub fn cores(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 mod tests {
     use super::*;
     use crate::cell::either;
-    use crate::fake::{FakeTestbed, Received, Reply, answer};
+    use crate::fake::{FakeTestbed, Received, Reply, raw_response};
     use crate::table::cell_of;
     use crate::testbed::LoadSample;
 
@@ -92,7 +92,7 @@ mod tests {
         bed.growth = 4096 * 20;
         let cell = either(memory_with(&mut bed, 20));
         assert_eq!((cell.says.as_str(), cell.note.as_deref()), ("8.2 MiB", Some("4.0 KiB a connection")));
-        let limited = |asked: &Received| (asked.connection >= 7).then(|| Reply::Close(answer(503, "", b"")));
+        let limited = |asked: &Received| (asked.connection >= 7).then(|| Reply::Close(raw_response(503, "", b"")));
         let cell = either(memory_with(&mut FakeTestbed::but(limited), 20));
         assert_eq!((cell.says.as_str(), cell.note.as_deref()), ("7 clients", Some("connection 8 gets: 503")));
     }

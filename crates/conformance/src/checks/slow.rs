@@ -29,7 +29,7 @@ pub fn after(bed: &mut dyn Testbed, target: &str, delay: Duration, timeout: Dura
 mod tests {
     use super::*;
     use crate::cell::either;
-    use crate::fake::{FakeTestbed, Reply, answer};
+    use crate::fake::{FakeTestbed, Reply, raw_response};
 
     fn says(mut bed: FakeTestbed) -> String {
         either(after(&mut bed, "/delay/300ms", Duration::from_millis(300), Duration::from_millis(900))).says
@@ -39,9 +39,9 @@ mod tests {
     fn yes_no_and_odd() {
         assert_eq!(says(FakeTestbed::good()), "yes");
         // The time differs in each run, so the test only asserts that there is one.
-        let gives_up = says(FakeTestbed::but(|_| Some(Reply::Keep(answer(504, "", b"")))));
+        let gives_up = says(FakeTestbed::but(|_| Some(Reply::Keep(raw_response(504, "", b"")))));
         assert!(gives_up.starts_with("504 after "), "{gives_up}");
-        assert_eq!(says(FakeTestbed::but(|_| Some(Reply::Keep(answer(200, "", b"ok"))))), "yes, too soon");
+        assert_eq!(says(FakeTestbed::but(|_| Some(Reply::Keep(raw_response(200, "", b"ok"))))), "yes, too soon");
         assert_eq!(says(FakeTestbed::but(|_| Some(Reply::Silence))), "hangs");
         let mut asks_twice = FakeTestbed::good();
         asks_twice.asked = 2;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use weir_model::keyvalue::Operation;
 use weir_model::protocol::Application;
 use weir_model::suite::Protocol;
-use weir_product::client::{Answer, Endpoint};
+use weir_product::client::{Endpoint, KeyValueResponse};
 use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Status};
 use weir_wire::memcached::{self, Reply, Store};
 use weir_wire::messages::{Frame, Messages};
@@ -36,7 +36,7 @@ pub struct Asked {
 /// What a fake does with a request.
 #[derive(Debug, Clone)]
 pub enum Does {
-    Answer(Answer),
+    Respond(KeyValueResponse),
     /// Closes the connection.
     Close,
     Nothing,
@@ -47,7 +47,7 @@ pub enum Does {
 pub enum OnMalformed {
     Closes,
     /// An error, before it closes.
-    Answers,
+    Responds,
     Accepts,
     /// Closes all connections.
     ClosesAll,
@@ -56,8 +56,8 @@ pub enum OnMalformed {
     Ignores,
 }
 
-/// Makes the answer to a message, or to bytes that are none; `None`: the connection is closed.
-type Answers = fn(&Fake, Option<&[u8]>) -> Option<Vec<u8>>;
+/// Makes the response to a message, or to bytes that are none; `None`: the connection is closed.
+type Responder = fn(&Fake, Option<&[u8]>) -> Option<Vec<u8>>;
 type Otherwise = dyn Fn(&Asked) -> Option<Does> + Send + Sync;
 
 /// A fake, and what is wrong with it.
@@ -67,7 +67,7 @@ pub struct Fake {
     /// What it does instead of what is right.
     pub otherwise: Arc<Otherwise>,
     pub malformed: OnMalformed,
-    /// Sends answers to one write in the opposite order.
+    /// Sends responses to one write in the opposite order.
     pub turned: bool,
     /// How much longer keys live than they should.
     pub lifetime: f64,
@@ -133,36 +133,36 @@ impl Fake {
         addr
     }
 
-    fn connection<F: Frame>(&self, mut stream: &TcpStream, frame: F, answer: Answers) {
+    fn connection<F: Frame>(&self, mut stream: &TcpStream, frame: F, respond: Responder) {
         let mut reader = Messages::new(frame);
         let mut piece = vec![0; 64 << 10];
         while let Ok(n @ 1..) = stream.read(&mut piece) {
-            let (mut left, mut answers) = (&piece[..n], Vec::new());
+            let (mut left, mut responses) = (&piece[..n], Vec::new());
             let goes_on = loop {
-                match reader.next(&mut left).map(|message| message.map(|message| answer(self, Some(message)))) {
+                match reader.next(&mut left).map(|message| message.map(|message| respond(self, Some(message)))) {
                     Ok(None) => break true,
-                    Ok(Some(Some(bytes))) => answers.push(bytes),
+                    Ok(Some(Some(bytes))) => responses.push(bytes),
                     Ok(Some(None)) => break false,
                     Err(_) => {
-                        answers.extend(self.is_broken(answer));
+                        responses.extend(self.is_broken(respond));
                         break false;
                     }
                 }
             };
             if self.turned {
-                answers.reverse();
+                responses.reverse();
             }
-            if stream.write_all(&answers.concat()).is_err() || !goes_on {
+            if stream.write_all(&responses.concat()).is_err() || !goes_on {
                 return;
             }
         }
     }
 
-    /// What it does with bytes that are no request: an answer, perhaps.
-    fn is_broken(&self, answer: Answers) -> Option<Vec<u8>> {
+    /// What it does with bytes that are no request: a response, perhaps.
+    fn is_broken(&self, respond: Responder) -> Option<Vec<u8>> {
         match self.malformed {
             OnMalformed::Closes => None,
-            OnMalformed::Answers | OnMalformed::Accepts => answer(self, None),
+            OnMalformed::Responds | OnMalformed::Accepts => respond(self, None),
             OnMalformed::ClosesAll => {
                 let all = self.connections.lock().expect("not poisoned");
                 all.iter().for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
@@ -188,19 +188,21 @@ impl Fake {
         if let Some(does) = (self.otherwise)(&asked) {
             return does;
         }
-        Does::Answer(match operation {
-            Operation::Get => values.get(key).map_or(Answer::Absent, |record| Answer::Value(record.value.clone())),
+        Does::Respond(match operation {
+            Operation::Get => {
+                values.get(key).map_or(KeyValueResponse::Absent, |record| KeyValueResponse::Value(record.value.clone()))
+            }
             Operation::Destroy => {
                 values.remove(key);
-                Answer::Done
+                KeyValueResponse::Done
             }
-            _ if is_refused && there => Answer::Exists,
-            _ if is_refused => Answer::Absent,
+            _ if is_refused && there => KeyValueResponse::Exists,
+            _ if is_refused => KeyValueResponse::Absent,
             _ => {
                 let lives = Duration::from_secs(ttl_s.into()).mul_f64(self.lifetime);
                 let record = Record { value: value.to_vec(), expires: (ttl_s > 0).then(|| Instant::now() + lives) };
                 values.insert(key.to_vec(), record);
-                Answer::Done
+                KeyValueResponse::Done
             }
         })
     }
@@ -242,11 +244,13 @@ impl Fake {
         match self.does(operation, key, value, ttl_s) {
             Does::Close => return None,
             Does::Nothing => {}
-            Does::Answer(Answer::Done) if operation == Operation::Destroy => encode::integer(&mut out, 1),
-            Does::Answer(Answer::Done) => out.extend_from_slice(encode::OK),
-            Does::Answer(Answer::Value(value)) => encode::bulk(&mut out, &value),
-            Does::Answer(Answer::Absent | Answer::Exists) => encode::null(&mut out, Version::Resp2),
-            Does::Answer(Answer::Error(text)) => encode::error(&mut out, text.as_bytes()),
+            Does::Respond(KeyValueResponse::Done) if operation == Operation::Destroy => encode::integer(&mut out, 1),
+            Does::Respond(KeyValueResponse::Done) => out.extend_from_slice(encode::OK),
+            Does::Respond(KeyValueResponse::Value(value)) => encode::bulk(&mut out, &value),
+            Does::Respond(KeyValueResponse::Absent | KeyValueResponse::Exists) => {
+                encode::null(&mut out, Version::Resp2)
+            }
+            Does::Respond(KeyValueResponse::Error(text)) => encode::error(&mut out, text.as_bytes()),
         }
         Some(out)
     }
@@ -280,15 +284,15 @@ impl Fake {
         match self.does(operation, key, value, ttl_s) {
             Does::Close => return None,
             Does::Nothing => {}
-            Does::Answer(Answer::Done) if operation == Operation::Destroy => reply(Reply::Deleted),
-            Does::Answer(Answer::Done) => reply(Reply::Stored),
-            Does::Answer(Answer::Value(data)) => {
+            Does::Respond(KeyValueResponse::Done) if operation == Operation::Destroy => reply(Reply::Deleted),
+            Does::Respond(KeyValueResponse::Done) => reply(Reply::Stored),
+            Does::Respond(KeyValueResponse::Value(data)) => {
                 reply(Reply::Value { key, flags: 0, cas: None, data: &data });
                 reply(Reply::End);
             }
-            Does::Answer(Answer::Absent) if operation == Operation::Get => reply(Reply::End),
-            Does::Answer(Answer::Absent | Answer::Exists) => reply(Reply::NotStored),
-            Does::Answer(Answer::Error(text)) => reply(Reply::ServerError(text.as_bytes())),
+            Does::Respond(KeyValueResponse::Absent) if operation == Operation::Get => reply(Reply::End),
+            Does::Respond(KeyValueResponse::Absent | KeyValueResponse::Exists) => reply(Reply::NotStored),
+            Does::Respond(KeyValueResponse::Error(text)) => reply(Reply::ServerError(text.as_bytes())),
         }
         Some(out)
     }
@@ -310,18 +314,18 @@ impl Fake {
             Opcode::DESTROY => Operation::Destroy,
             other => panic!("{other:?}"),
         };
-        let answer = match self.does(operation, request.key, request.payload.data, request.meta.ttl) {
+        let response = match self.does(operation, request.key, request.payload.data, request.meta.ttl) {
             Does::Close => return None,
             Does::Nothing => return Some(out),
-            Does::Answer(answer) => answer,
+            Does::Respond(response) => response,
         };
-        let status = match &answer {
-            Answer::Done | Answer::Value(_) => Status::OK,
-            Answer::Absent => Status::NO_KEY,
-            Answer::Exists => Status::DUPLICATE_KEY,
-            Answer::Error(_) => Status::BUSY,
+        let status = match &response {
+            KeyValueResponse::Done | KeyValueResponse::Value(_) => Status::OK,
+            KeyValueResponse::Absent => Status::NO_KEY,
+            KeyValueResponse::Exists => Status::DUPLICATE_KEY,
+            KeyValueResponse::Error(_) => Status::BUSY,
         };
-        let data = if let Answer::Value(value) = &answer { value } else { &Vec::new() };
+        let data = if let KeyValueResponse::Value(value) = &response { value } else { &Vec::new() };
         let payload = Payload { kind: 0, data };
         let response = Message { status: Some(status), payload, meta: Meta::default(), ..request };
         response.encode(&mut out).expect("encoded");

@@ -81,14 +81,14 @@ struct State {
     lost: Option<String>,
     /// The agent has ended everything, as it was asked to.
     gone: bool,
-    replies: HashMap<u64, Sender<Answer>>,
+    replies: HashMap<u64, Sender<Response>>,
     /// Where the lines of roles that run go.
     roles: HashMap<u32, Sender<String>>,
     /// Programs that were started, and how those ended that have.
     processes: HashMap<u32, Option<Ended>>,
 }
 
-enum Answer {
+enum Response {
     Progress(Value),
     Reply(Result<Value, Refusal>, Vec<u8>),
 }
@@ -188,12 +188,12 @@ impl Line {
         match message {
             ToWeir::Reply(id, result) => {
                 if let Some(waits) = state.replies.remove(&id) {
-                    let _ = waits.send(Answer::Reply(result, bytes));
+                    let _ = waits.send(Response::Reply(result, bytes));
                 }
             }
             ToWeir::Progress(id, value) => {
                 if let Some(waits) = state.replies.get(&id) {
-                    let _ = waits.send(Answer::Progress(value));
+                    let _ = waits.send(Response::Progress(value));
                 }
             }
             ToWeir::Line(role, line) => state.line(role, line),
@@ -254,7 +254,7 @@ impl Line {
         progress: &mut dyn FnMut(Value),
     ) -> Result<(T, Vec<u8>), Failure> {
         let id = u64::from(self.number());
-        let (sender, answers) = channel();
+        let (sender, responses) = channel();
         {
             let mut state = locked(&self.state);
             if let Some(why) = &state.lost {
@@ -264,14 +264,14 @@ impl Line {
         }
         self.out.send_with(ToAgent::Request(id, what), bytes);
         loop {
-            match answers.recv() {
-                Ok(Answer::Progress(value)) => progress(value),
-                Ok(Answer::Reply(Ok(value), bytes)) => {
+            match responses.recv() {
+                Ok(Response::Progress(value)) => progress(value),
+                Ok(Response::Reply(Ok(value), bytes)) => {
                     let other =
-                        |error| Failure::Refused(Refusal::Failed(format!("its answer is not understood: {error}")));
+                        |error| Failure::Refused(Refusal::Failed(format!("its response is not understood: {error}")));
                     return Ok((serde_json::from_value(value).map_err(other)?, bytes));
                 }
-                Ok(Answer::Reply(Err(refusal), _)) => return Err(Failure::Refused(refusal)),
+                Ok(Response::Reply(Err(refusal), _)) => return Err(Failure::Refused(refusal)),
                 Err(_) => return Err(Failure::Lost(locked(&self.state).lost.clone().unwrap_or_default())),
             }
         }

@@ -31,15 +31,15 @@ pub struct LocalRole {
 /// What was asked, and a sign that something was answered.
 type Questions = (Mutex<Asked>, Condvar);
 
-/// Questions in the order in which they were asked; the answers come in the same order.
+/// Questions in the order in which they were asked; the responses come in the same order.
 #[derive(Debug, Default)]
 struct Asked {
     next: u64,
-    /// Asked and not answered. `None`: nobody waits for this answer any more.
+    /// Asked and not answered. `None`: nobody waits for this response any more.
     pending: VecDeque<Option<u64>>,
     /// Answered and not taken.
-    answers: BTreeMap<u64, String>,
-    /// No answer will come any more.
+    responses: BTreeMap<u64, String>,
+    /// No response will come any more.
     ended: bool,
 }
 
@@ -69,7 +69,7 @@ impl LocalRole {
                     if serde_json::from_str::<IgnoredAny>(&line).is_err() {
                         // Lines that are not JSON go to the log.
                         let _ = writeln!(other_lines, "{line}");
-                    } else if let Some(line) = not_an_answer(&answered, line)
+                    } else if let Some(line) = not_a_response(&answered, line)
                         && sender.send(line).is_err()
                     {
                         break;
@@ -93,9 +93,9 @@ impl LocalRole {
         })
     }
 
-    /// Asks, without waiting for the answer. Returns the number by which [`LocalRole::answer`] finds it.
+    /// Asks, without waiting for the response. Returns the number by which [`LocalRole::response`] finds it.
     pub(super) fn request(&self, line: &str) -> std::io::Result<u64> {
-        // Locked until it is noted, so that the answer cannot come before.
+        // Locked until it is noted, so that the response cannot come before.
         let mut asked = locked(&self.asked.0);
         self.send(line)?;
         let number = asked.next;
@@ -104,14 +104,14 @@ impl LocalRole {
         Ok(number)
     }
 
-    /// The answer to a question. When it does not come in time, nobody gets it.
-    pub(super) fn answer(&self, number: u64, within: Duration) -> Result<String, ReceiveError> {
+    /// The response to a question. When it does not come in time, nobody gets it.
+    pub(super) fn response(&self, number: u64, within: Duration) -> Result<String, ReceiveError> {
         let (asked, answered) = &*self.asked;
-        let waits = |asked: &mut Asked| !asked.ended && !asked.answers.contains_key(&number);
+        let waits = |asked: &mut Asked| !asked.ended && !asked.responses.contains_key(&number);
         let waited = answered.wait_timeout_while(locked(asked), within, waits);
         let mut asked = waited.unwrap_or_else(PoisonError::into_inner).0;
-        if let Some(answer) = asked.answers.remove(&number) {
-            return Ok(answer);
+        if let Some(response) = asked.responses.remove(&number) {
+            return Ok(response);
         }
         asked.pending.iter_mut().filter(|one| **one == Some(number)).for_each(|one| *one = None);
         Err(if asked.ended { ReceiveError::Ended } else { ReceiveError::Timeout })
@@ -119,11 +119,11 @@ impl LocalRole {
 }
 
 /// Puts a line where the one who asked for it finds it; gives it back if nobody did.
-fn not_an_answer((asked, answered): &Questions, line: String) -> Option<String> {
+fn not_a_response((asked, answered): &Questions, line: String) -> Option<String> {
     let mut asked = locked(asked);
     let Some(first) = asked.pending.pop_front() else { return Some(line) };
     if let Some(number) = first {
-        asked.answers.insert(number, line);
+        asked.responses.insert(number, line);
         answered.notify_all();
     }
     None
@@ -154,7 +154,7 @@ impl RoleProcess for LocalRole {
 
     fn ask(&self, line: &str, within: Duration) -> Result<String, ReceiveError> {
         let number = self.request(line).map_err(|_| ReceiveError::Ended)?;
-        self.answer(number, within)
+        self.response(number, within)
     }
 
     fn end(&self) {

@@ -72,7 +72,7 @@ impl Connections for OpenCount {
     }
 
     fn receive(&mut self) -> Option<u64> {
-        let line = self.origin.answer(self.asked.take()?, COUNTS_WITHIN).ok()?;
+        let line = self.origin.response(self.asked.take()?, COUNTS_WITHIN).ok()?;
         match serde_json::from_str(&line).ok()? {
             OriginReport::Open { connections_open } => Some(connections_open),
             OriginReport::Listens { .. } => None,
@@ -129,7 +129,7 @@ mod tests {
         let mut count = OpenCount::of(Arc::clone(&origin));
         count.request();
         let long = Duration::from_secs(20);
-        assert_eq!(origin.ask(&OriginCommand::Counters.line(), long).expect("an answer"), r#"{"asked":"counters"}"#);
+        assert_eq!(origin.ask(&OriginCommand::Counters.line(), long).expect("a response"), r#"{"asked":"counters"}"#);
         assert_eq!(count.receive(), Some(7), "kept while another asked");
         assert_eq!(origin.ask(&OriginCommand::Counters.line(), long), Err(ReceiveError::Ended));
     }

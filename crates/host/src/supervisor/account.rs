@@ -72,7 +72,7 @@ pub fn described() -> String {
 }
 
 /// Starts a command that only asks a program something, such as its version: in `/`, as the account where that is possible, with the
-/// folders `reads` in reach; else as weir itself. There is no supervisor: who asks waits for the answer, and kills it when none comes.
+/// folders `reads` in reach; else as weir itself. There is no supervisor: who asks waits for the response, and kills it when none comes.
 ///
 /// # Errors
 /// What the system said.

@@ -182,7 +182,7 @@ fn fake() -> FakeHost {
     let role = |_: &RoleSpec| FakeRole {
         running: None,
         reports: ["\"first\"".to_owned(), "\"second\"".to_owned()].into(),
-        answers: Some(Box::new(|line| format!("\"answer to {line}\""))),
+        responses: Some(Box::new(|line| format!("\"answer to {line}\""))),
     };
     let facts = HostFacts { name: "m1".into(), cpus: vec![0, 3], work: Some("/work".into()), ..HostFacts::default() };
     FakeHost::new(program, role).with_facts(facts, 5_000_000_000)
@@ -246,7 +246,7 @@ fn roles_say_and_answer_and_end() {
     let origin = host.start_role(&role(false)).expect("started");
     assert_eq!((origin.pid(), origin.alive()), (1, true));
     assert_eq!(origin.receive(LONG).expect("a line"), "\"first\"");
-    assert_eq!(origin.ask("counters", LONG).expect("an answer"), "\"answer to counters\"");
+    assert_eq!(origin.ask("counters", LONG).expect("a response"), "\"answer to counters\"");
     assert_eq!(origin.receive(LONG).expect("a line"), "\"second\"");
     assert_eq!(origin.receive(Duration::from_millis(20)), Err(ReceiveError::Timeout));
     origin.send("a line").expect("it runs");
@@ -425,8 +425,8 @@ fn a_full_pipe_does_not_stop_the_watchdog() {
 
 #[test]
 fn in_a_measured_window_only_heartbeats_are_sent() {
-    let second = |right| {
-        let row = ClientReport::Second(LoadSecond { right, length_s: 1.0, ..LoadSecond::default() });
+    let second = |successful| {
+        let row = ClientReport::Second(LoadSecond { successful, length_s: 1.0, ..LoadSecond::default() });
         serde_json::to_string(&row).expect("JSON")
     };
     let script = format!(

@@ -61,7 +61,7 @@ fn is_here(uri: &Uri) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The answer at the end of the redirects. Each is looked at before it is followed: none leads where a product's file
+/// The response at the end of the redirects. Each is looked at before it is followed: none leads where a product's file
 /// may not point, nor out of HTTPS.
 pub(super) fn follow(uri: &Uri, route: &Route) -> Result<Response<Body>, String> {
     let mut at = uri.clone();
@@ -154,7 +154,7 @@ fn of_the_machine() -> RootCerts {
 fn in_words(error: ureq::Error, proxy: Option<&str>) -> String {
     let text = match error {
         ureq::Error::HostNotFound => "the host's name is not known".to_owned(),
-        ureq::Error::Timeout(_) => format!("no answer within {} s", SILENCE.as_secs()),
+        ureq::Error::Timeout(_) => format!("no response within {} s", SILENCE.as_secs()),
         other => other.to_string(),
     };
     match proxy {

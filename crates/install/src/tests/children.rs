@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use crate::child::{ANSWER_BYTES, NoAnswer, OnStop, ask, run};
+use crate::child::{NoResponse, OnStop, RESPONSE_BYTES, ask, run};
 use crate::{InstallError, Progress};
 use weir_host::stop::Stop;
 
@@ -15,14 +15,14 @@ fn sh(script: &str) -> Vec<String> {
 
 #[test]
 fn both_streams_are_heard() {
-    let answer = ask(&sh("echo out; echo err >&2; exit 3"), Duration::from_secs(30)).unwrap();
-    assert_eq!(answer, "out\n\nerr\n");
+    let response = ask(&sh("echo out; echo err >&2; exit 3"), Duration::from_secs(30)).unwrap();
+    assert_eq!(response, "out\n\nerr\n");
 }
 
 #[test]
 fn a_flood_is_cut_off_and_ended() {
-    let answer = ask(&sh("exec yes"), Duration::from_secs(30)).unwrap();
-    assert_eq!(answer.len() as u64, ANSWER_BYTES + 1);
+    let response = ask(&sh("exec yes"), Duration::from_secs(30)).unwrap();
+    assert_eq!(response.len() as u64, RESPONSE_BYTES + 1);
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn what_is_too_slow_dies_with_all_it_started() {
     let pid_file = dir.path().join("pid");
     let script = format!("sleep 600 & echo $! > '{}'; wait", pid_file.display());
     let limit = Duration::from_millis(500);
-    assert!(matches!(ask(&sh(&script), limit), Err(NoAnswer::TooSlow(l)) if l == limit));
+    assert!(matches!(ask(&sh(&script), limit), Err(NoResponse::TooSlow(l)) if l == limit));
     let pid = std::fs::read_to_string(&pid_file).unwrap();
     let gone = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();

@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 use tar::{Builder, EntryType, Header};
 
-use super::server::{Answer, Server};
+use super::server::{Response, Server};
 use super::*;
 use crate::fetch::Route;
 
@@ -96,7 +96,7 @@ impl Tar {
 
 /// Served under this name, with the right hash.
 fn offered(name: &str, bytes: Vec<u8>, binary: &str) -> (Server, Install) {
-    let server = Server::saying(Answer::Whole(bytes.clone()));
+    let server = Server::saying(Response::Whole(bytes.clone()));
     let release = release(server.url(&format!("/v1.2.3/{name}")), &bytes, binary);
     (server, release)
 }
@@ -151,11 +151,11 @@ fn lengths_need_not_be_told_and_addresses_may_lead_on() {
     let bytes = SCRIPT.as_bytes().to_vec();
     let served = bytes.clone();
     let server = Server::start(move |path| match path {
-        "/moved" => Answer::At("/further".to_owned()),
-        "/further" => Answer::At("./there".to_owned()),
-        "/there" => Answer::Chunked(served.clone()),
-        "/around" => Answer::At("/around".to_owned()),
-        _ => Answer::Status(404),
+        "/moved" => Response::At("/further".to_owned()),
+        "/further" => Response::At("./there".to_owned()),
+        "/there" => Response::Chunked(served.clone()),
+        "/around" => Response::At("/around".to_owned()),
+        _ => Response::Status(404),
     });
     let place = InstallFolder::new();
     let moved = release(server.url("/moved"), &bytes, "thing");
@@ -169,7 +169,7 @@ fn lengths_need_not_be_told_and_addresses_may_lead_on() {
 fn a_wrong_hash_is_refused_before_unpacking() {
     let place = InstallFolder::new();
     let bytes = Tar::new().file("thing", SCRIPT).done();
-    let server = Server::saying(Answer::Whole(bytes.clone()));
+    let server = Server::saying(Response::Whole(bytes.clone()));
     let wrong = release(server.url("/thing.tar.gz"), b"something else", "thing");
     let text = place.refused(&wrong);
     for words in ["wrong SHA-256; refused", &sha256(&bytes), &sha256(b"something else"), &server.url("/thing.tar.gz")] {
@@ -185,10 +185,10 @@ fn a_wrong_hash_is_refused_before_unpacking() {
 fn what_does_not_come_says_where_from_and_what_to_do() {
     let bytes = vec![b'x'; 100_000];
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let half = Server::saying(Answer::Half(bytes.clone()));
-    let none = Server::saying(Answer::Status(404));
-    let broken = Server::saying(Answer::Status(503));
-    let away = Server::saying(Answer::At("http://example.org/thing".to_owned()));
+    let half = Server::saying(Response::Half(bytes.clone()));
+    let none = Server::saying(Response::Status(404));
+    let broken = Server::saying(Response::Status(503));
+    let away = Server::saying(Response::At("http://example.org/thing".to_owned()));
     for (url, words) in [
         (half.url("/half"), ["broke off of 100000 bytes", "(after 5"]),
         (none.url("/none"), ["the server answers 404", "not downloaded"]),
@@ -208,7 +208,7 @@ fn what_does_not_come_says_where_from_and_what_to_do() {
 #[test]
 fn a_server_that_stalls_does_not_keep_weir_from_stopping() {
     let place = InstallFolder::new();
-    let server = Server::saying(Answer::Stalls);
+    let server = Server::saying(Response::Stalls);
     let release = release(server.url("/slow"), b"", "thing");
     let stop = place.stop.clone();
     let began = Instant::now();
@@ -227,8 +227,8 @@ fn https_is_spoken_with_authorities_and_proxies_that_are_known() {
     let bytes = SCRIPT.as_bytes().to_vec();
     let served = bytes.clone();
     let server = Server::secure(move |path| match path {
-        "/down" => Answer::At("http://localhost:1/thing".to_owned()),
-        _ => Answer::Whole(served.clone()),
+        "/down" => Response::At("http://localhost:1/thing".to_owned()),
+        _ => Response::Whole(served.clone()),
     });
     let thing = release(server.url("/thing"), &bytes, "thing");
     let place = InstallFolder::new();
@@ -244,7 +244,7 @@ fn https_is_spoken_with_authorities_and_proxies_that_are_known() {
 
 #[test]
 fn the_proxy_of_the_environment_is_asked_and_named_when_it_fails() {
-    let proxy = Server::saying(Answer::Status(502));
+    let proxy = Server::saying(Response::Status(502));
     let elsewhere = release("https://weir.invalid/thing".to_owned(), b"", "thing");
     let route = || Route::trusting(&proxy_certificate(), Some(&format!("http://{}", proxy.addr())));
     let text = InstallFolder::new().install_by(&elsewhere, route()).unwrap_err().to_string();
@@ -259,7 +259,7 @@ fn the_proxy_of_the_environment_is_asked_and_named_when_it_fails() {
 
 /// Any will do.
 fn proxy_certificate() -> Vec<u8> {
-    Server::secure(|_| Answer::Status(500)).certificate.clone()
+    Server::secure(|_| Response::Status(500)).certificate.clone()
 }
 
 #[test]

@@ -12,7 +12,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// What is said to one request.
 #[derive(Debug, Clone)]
-pub enum Answer {
+pub enum Response {
     /// All of it, with its length.
     Whole(Vec<u8>),
     /// All of it, in pieces, without a length.
@@ -40,29 +40,29 @@ pub struct Server {
 
 impl Server {
     /// Answers every path in the same way.
-    pub fn saying(answer: Answer) -> Server {
-        Server::start(move |_| answer.clone())
+    pub fn saying(response: Response) -> Server {
+        Server::start(move |_| response.clone())
     }
 
-    /// Answers as `answer` says, by path.
-    pub fn start(answer: impl Fn(&str) -> Answer + Send + 'static) -> Server {
-        Server::begin(None, answer)
+    /// Answers as `response` says, by path.
+    pub fn start(response: impl Fn(&str) -> Response + Send + 'static) -> Server {
+        Server::begin(None, response)
     }
 
     /// The same over TLS, for `localhost`, with a certificate of its own.
-    pub fn secure(answer: impl Fn(&str) -> Answer + Send + 'static) -> Server {
+    pub fn secure(response: impl Fn(&str) -> Response + Send + 'static) -> Server {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let certificate = made.cert.der().to_vec();
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let config = config.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key).unwrap();
-        let mut server = Server::begin(Some(Arc::new(config)), answer);
+        let mut server = Server::begin(Some(Arc::new(config)), response);
         server.certificate = certificate;
         server
     }
 
-    fn begin(tls: Option<Arc<ServerConfig>>, answer: impl Fn(&str) -> Answer + Send + 'static) -> Server {
+    fn begin(tls: Option<Arc<ServerConfig>>, response: impl Fn(&str) -> Response + Send + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let ends = Arc::new(AtomicBool::new(false));
@@ -77,10 +77,10 @@ impl Server {
                 let Ok(stream) = stream else { continue };
                 // What the client does not like to hear is the client's to say.
                 let _ = match &tls {
-                    None => serve(stream, &answer, &heard, &flag),
+                    None => serve(stream, &response, &heard, &flag),
                     Some(config) => {
                         let session = ServerConnection::new(config.clone()).unwrap();
-                        serve(StreamOwned::new(session, stream), &answer, &heard, &flag)
+                        serve(StreamOwned::new(session, stream), &response, &heard, &flag)
                     }
                 };
             }
@@ -118,7 +118,7 @@ impl Drop for Server {
 /// One request a connection.
 fn serve(
     mut stream: impl Read + Write,
-    answer: &impl Fn(&str) -> Answer,
+    response: &impl Fn(&str) -> Response,
     heard: &Mutex<Vec<String>>,
     ends: &AtomicBool,
 ) -> std::io::Result<()> {
@@ -132,12 +132,12 @@ fn serve(
     heard.lock().unwrap().push(first.trim().to_owned());
     let path = first.split(' ').nth(1).unwrap_or_default();
     let head = |status: &str, more: &str| format!("HTTP/1.1 {status}\r\nConnection: close\r\n{more}\r\n");
-    match answer(path) {
-        Answer::Whole(bytes) => {
+    match response(path) {
+        Response::Whole(bytes) => {
             stream.write_all(head("200 OK", &format!("Content-Length: {}\r\n", bytes.len())).as_bytes())?;
             stream.write_all(&bytes)?;
         }
-        Answer::Chunked(bytes) => {
+        Response::Chunked(bytes) => {
             stream.write_all(head("200 OK", "Transfer-Encoding: chunked\r\n").as_bytes())?;
             for piece in bytes.chunks(1000) {
                 stream.write_all(format!("{:x}\r\n", piece.len()).as_bytes())?;
@@ -146,17 +146,17 @@ fn serve(
             }
             stream.write_all(b"0\r\n\r\n")?;
         }
-        Answer::Half(bytes) => {
+        Response::Half(bytes) => {
             stream.write_all(head("200 OK", &format!("Content-Length: {}\r\n", bytes.len())).as_bytes())?;
             stream.write_all(&bytes[..bytes.len() / 2])?;
         }
-        Answer::Status(status) => {
+        Response::Status(status) => {
             stream.write_all(head(&format!("{status} So"), "Content-Length: 0\r\n").as_bytes())?;
         }
-        Answer::At(place) => {
+        Response::At(place) => {
             stream.write_all(head("302 Found", &format!("Location: {place}\r\nContent-Length: 0\r\n")).as_bytes())?;
         }
-        Answer::Stalls => {
+        Response::Stalls => {
             stream.write_all(head("200 OK", "Content-Length: 1000000\r\n").as_bytes())?;
             stream.write_all(&[b'x'; 1000])?;
             stream.flush()?;

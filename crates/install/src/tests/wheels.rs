@@ -6,7 +6,7 @@ use std::io::{Cursor, Write};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use super::server::{Answer, Server};
+use super::server::{Response, Server};
 use super::*;
 use crate::fetch::Route;
 use crate::{lock, lookup};
@@ -164,9 +164,9 @@ fn without_pip_a_wheel_comes_from_the_index() {
         "00".repeat(32)
     );
     let server = Server::start(move |path| match path {
-        "/simple/thing/" => Answer::Whole(page.clone().into_bytes()),
-        "/files/thing-1.0.whl" => Answer::Whole(wheel.clone()),
-        _ => Answer::Status(404),
+        "/simple/thing/" => Response::Whole(page.clone().into_bytes()),
+        "/files/thing-1.0.whl" => Response::Whole(wheel.clone()),
+        _ => Response::Status(404),
     });
     let means = || Means { pip_options: Vec::new(), index: server.url("/simple/"), route: Route::from_env() };
     let step = place.step(&sha256, false).without_pip().expect("its hash is known");

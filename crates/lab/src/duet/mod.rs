@@ -41,7 +41,7 @@ const PAIRS_TO_START: f64 = 3.0;
 /// Checks whose finding says that something else used the machine during a slice: its pair is left out, and it is no fault of a product.
 const DISTURBED: [&str; 4] = ["other-processes", "stalls", "steal", "vitals-late"];
 
-/// The longest median of answers, as a share of a turn.
+/// The longest median of responses, as a share of a turn.
 const MOST_OF_A_TURN: f64 = 0.5;
 
 /// After so many pairs in a row with a slice that failed or is invalid, the duet ends: it is not chance.
@@ -455,17 +455,17 @@ impl Book {
         Some((fatal.check.clone(), Some(error)))
     }
 
-    /// What to say when most answers did not come within their turn: the rate would be that of a load that waits.
+    /// What to say when most responses did not come within their turn: the rate would be that of a load that waits.
     fn turn_is_short(&self, who: Who, slice: &Measurement) -> Option<TrialError> {
-        let answer_s = slice.load.as_ref()?.service.p50_us / 1e6;
+        let response_s = slice.load.as_ref()?.service.p50_us / 1e6;
         let turn_s = self.asked.turn_s;
-        (answer_s > turn_s * MOST_OF_A_TURN).then(|| {
+        (response_s > turn_s * MOST_OF_A_TURN).then(|| {
             let label = &self.asked.labels[who as usize];
-            let (answer_ms, turn_ms) = (answer_s * 1e3, turn_s * 1e3);
+            let (response_ms, turn_ms) = (response_s * 1e3, turn_s * 1e3);
             let message = format!(
-                "half of the answers of {label} took more than {answer_ms:.0} ms, and a turn is {turn_ms:.0} ms"
+                "half of the responses of {label} took more than {response_ms:.0} ms, and a turn is {turn_ms:.0} ms"
             );
-            let remedy = format!("longer turns: --turn {:.0}ms", (answer_s * 1e4).ceil());
+            let remedy = format!("longer turns: --turn {:.0}ms", (response_s * 1e4).ceil());
             TrialError::new("turn", message, self.place_of(slice), remedy)
         })
     }

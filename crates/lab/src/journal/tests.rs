@@ -360,7 +360,7 @@ fn full() -> Measurement {
         due: 2_210,
         sent: 2_206,
         unsent: 4,
-        right: 2_203,
+        successful: 2_203,
         errors: [(ErrorKind::Reset, 2), (ErrorKind::Timeout, 1)].into(),
         ..Counts::default()
     };

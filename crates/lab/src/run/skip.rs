@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn one_workload_with_wrong_answers_does_not_skip_the_others() {
+    fn one_workload_with_wrong_responses_does_not_skip_the_others() {
         let rows = [failed(1, "a", "w", "verify", "wrong"), failed(2, "a", "w", "verify", "wrong")];
         assert!(reason_for(&rows, "a", "w").is_some());
         assert_eq!(reason_for(&rows, "a", "v"), None);

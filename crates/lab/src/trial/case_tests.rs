@@ -165,7 +165,7 @@ impl RunningTrial<'_> {
 }
 
 fn control_load(load: &LoadResult, usage: &[RoleUsage]) -> ControlLoad {
-    let right = load.window.right_in_window as f64;
+    let right = load.window.successful_in_window as f64;
     let product = usage.iter().find(|usage| usage.role == Role::Proxy);
     let cpu_us = product.map(|usage| (usage.cpu_user_us + usage.cpu_system_us) as f64 / right);
     ControlLoad { window_s: load.window_s, rate: load.rate, cpu_us: cpu_us.filter(|us| us.is_finite() && *us > 0.0) }
@@ -197,7 +197,7 @@ fn disguise(mut spec: LoadSpec, keeps_path: bool, random: u64) -> (LoadSpec, Vec
                 changed.push(name.to_owned());
             }
         }
-        if let Some(names) = &spec.names {
+        if let Some(names) = &spec.request_ids {
             headers.push((unknown_header(random, names.header.len()), format!("{random:016x}")));
             changed.push("the header of the request ID".to_owned());
         }
@@ -211,7 +211,7 @@ fn disguise(mut spec: LoadSpec, keeps_path: bool, random: u64) -> (LoadSpec, Vec
     }
     // Other arrivals, too.
     let seed = spec.seed ^ random;
-    (LoadSpec { names: None, seed, ..spec }, changed)
+    (LoadSpec { request_ids: None, seed, ..spec }, changed)
 }
 
 /// A header's name of this length that no product can know.
@@ -238,7 +238,7 @@ impl TrialContext {
 
 #[cfg(test)]
 mod tests {
-    use weir_model::load::{Names, Target};
+    use weir_model::load::{RequestIds, Target};
     use weir_model::suite::{Expect, Request};
 
     use super::*;
@@ -246,13 +246,16 @@ mod tests {
     fn spec(path: &str, headers: &[(&str, &str)]) -> LoadSpec {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let target = Target::tcp(std::net::SocketAddr::from(([127, 0, 0, 1], 9)), "a");
-        let names = Some(Names::new("x-weir-name".to_owned(), 1, true));
-        LoadSpec { names, ..LoadSpec::new(target, Request { headers, ..Request::get(path) }, Expect::default()) }
+        let ids = Some(RequestIds::new("x-weir-id".to_owned(), 1, true));
+        LoadSpec {
+            request_ids: ids,
+            ..LoadSpec::new(target, Request { headers, ..Request::get(path) }, Expect::default())
+        }
     }
 
     fn in_disguise(spec: LoadSpec, keeps_path: bool) -> (String, Vec<(String, String)>, Vec<String>) {
         let (spec, changed) = disguise(spec, keeps_path, 0x0123_4567_89ab_cdef);
-        assert_eq!(spec.names, None);
+        assert_eq!(spec.request_ids, None);
         let request = spec.requests[0].request.clone();
         (request.path, request.headers, changed)
     }
@@ -263,7 +266,7 @@ mod tests {
         let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!((path.as_str(), names.len()), ("/bytes/128?x=89abcdef", 4));
         assert_eq!((names[0], names[1], names[3]), ("User-Agent", "Accept", "X-Tenant"));
-        assert_eq!(names[2].len(), "x-weir-name".len());
+        assert_eq!(names[2].len(), "x-weir-id".len());
         assert!(!names[2].contains("weir"), "{names:?}");
         assert_eq!(changed, ["User-Agent", "Accept", "the header of the request ID", "the query"]);
     }
@@ -274,7 +277,8 @@ mod tests {
         assert_eq!(path, "/bytes/128?delay=1ms");
         assert_eq!(headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("user-agent")).count(), 1);
         assert_eq!(changed, ["Accept", "the header of the request ID"]);
-        let (path, _, changed) = in_disguise(LoadSpec { names: None, ..spec("/bytes/128?delay=1ms", &[]) }, false);
+        let (path, _, changed) =
+            in_disguise(LoadSpec { request_ids: None, ..spec("/bytes/128?delay=1ms", &[]) }, false);
         assert_eq!(path, "/bytes/128?delay=1ms&x=89abcdef");
         assert_eq!(changed, ["User-Agent", "Accept", "the query"], "requests without an ID have a control, too");
     }

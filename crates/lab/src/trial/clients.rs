@@ -175,7 +175,7 @@ impl Clients {
         rows.iter().all(|row| row.second == first.second).then(|| {
             rows[1..].iter().fold(first.clone(), |all, row| LoadSecond {
                 sent: all.sent + row.sent,
-                right: all.right + row.right,
+                successful: all.successful + row.successful,
                 errors: all.errors + row.errors,
                 p50_us: all.p50_us.max(row.p50_us),
                 p99_us: all.p99_us.max(row.p99_us),

@@ -74,8 +74,8 @@ pub struct TrialContext {
     pub origin: Option<Entry>,
     /// Seed of the run.
     pub seed: u64,
-    /// The key with which origins tag their answers, which products do not know.
-    pub answer_key: [u64; 2],
+    /// The key with which origins tag their responses, which products do not know.
+    pub response_key: [u64; 2],
     /// Numbers its loads.
     pub load_numbers: LoadNumbers,
     /// How fast the CPUs were, block after block.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_model::counters::OriginCounters;
-use weir_model::load::NAME_HEADER;
+use weir_model::load::REQUEST_ID_HEADER;
 use weir_model::origin::{OriginSpec, OriginTls};
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::{Finding, Role};
@@ -117,7 +117,7 @@ fn own(trial: &Trial<'_>, listen: &[SocketAddr], protocol: Protocol) -> Result<V
         let cpus = context.hosts.cpus(Role::Origin, host, &context.placement);
         let (connections, driver) = (trial.spec.load.connections, context.driver);
         let real_time = is_real_time(trial);
-        let names = trial.spec.workload.name_header();
+        let names = trial.spec.workload.request_id_header();
         let spec = OriginSpec {
             listen,
             protocol,
@@ -126,8 +126,8 @@ fn own(trial: &Trial<'_>, listen: &[SocketAddr], protocol: Protocol) -> Result<V
             real_time,
             driver,
             tls,
-            names: names.filter(|names| names != NAME_HEADER),
-            answer_key: context.answer_key,
+            request_id_header: names.filter(|names| names != REQUEST_ID_HEADER),
+            response_key: context.response_key,
             headers: trial.spec.workload.origin_headers.clone(),
         };
         let process = OriginProcess::start(host, &spec, &log).map_err(|e| {

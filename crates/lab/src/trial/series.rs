@@ -129,7 +129,7 @@ impl RunningTrial<'_> {
     pub fn prepare(&self, point: &PointSpec, folder: PathBuf) -> Result<Prepared, Failure> {
         let folder = self.make_folder(folder)?;
         let spec = load_spec(&self.trial, point, self.target, &self.expect)?;
-        // The last answer of the verification may still be on its way out.
+        // The last response of the verification may still be on its way out.
         let counters = settled_counters(&self.started.origin, self.trial.context.hosts.clock().as_ref())?;
         Ok(Prepared { client: ClientSpec::from(spec), counters, folder })
     }

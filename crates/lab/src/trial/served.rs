@@ -45,7 +45,7 @@ pub fn wait_ready(
         let Served { address, origin_port, .. } = served;
         let within = served.ready_within.as_secs_f64();
         let found =
-            format!("no answer of the origin came through {title} at {address} within {within} s; last try: {last}");
+            format!("no response of the origin came through {title} at {address} within {within} s; last try: {last}");
         let route = format!("see that it has a route for all paths and hosts to weir's origin at port {origin_port}");
         Failure::at("ready", found, "", route + "; raise `ready_within` if it is only slow")
     })

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use weir_model::keyvalue::ValueSize;
-use weir_model::load::{LoadProtocol, LoadSpec, Names, RandomDuration, RequestSpec, Target};
+use weir_model::load::{LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, Target};
 use weir_model::protocol::Application;
 use weir_model::suite::{Expect, LoadKind};
 
@@ -46,7 +46,7 @@ pub fn load_spec(
         tls: protocol
             .is_tls()
             .then(|| context.launcher.tls.client_spec(&client_folder(context.hosts.client().as_ref(), trial.spec))),
-        names: names(trial),
+        request_ids: ids(trial),
         accept_encoding: trial.spec.workload.accept_encoding,
         connections: point.connections,
         connection_close: trial.spec.load.close && protocol.application() == Application::Http1,
@@ -77,14 +77,17 @@ pub fn intended_wait_s(trial: &TrialSpec<'_>) -> Option<f64> {
     delays.map(|text| text.parse().ok().map(RandomDuration::mean_s)).sum()
 }
 
-/// The names of the requests: only weir's own origin answers them.
-fn names(trial: &Trial<'_>) -> Option<Names> {
+/// The IDs of the requests: only weir's own origin answers them.
+fn ids(trial: &Trial<'_>) -> Option<RequestIds> {
     let context = trial.context;
-    let header =
-        trial.spec.workload.name_header().filter(|_| context.origin.is_none() && !trial.spec.workload.by_product)?;
-    Some(Names {
-        key: context.answer_key,
-        ..Names::new(header, context.load_numbers.next(), context.hosts.one_clock())
+    let header = trial
+        .spec
+        .workload
+        .request_id_header()
+        .filter(|_| context.origin.is_none() && !trial.spec.workload.by_product)?;
+    Some(RequestIds {
+        key: context.response_key,
+        ..RequestIds::new(header, context.load_numbers.next(), context.hosts.one_clock())
     })
 }
 

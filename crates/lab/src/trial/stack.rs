@@ -119,17 +119,17 @@ impl Stack {
         }
     }
 
-    /// Verifies that a trial's requests are answered as they should be. Returns where its clients go, and what a right answer is.
+    /// Verifies that a trial's requests are answered as they should be. Returns where its clients go, and what a successful response is.
     /// Where the origin has ended, that is why they are not, whatever the product says.
     pub fn verify(&mut self, trial: &Trial<'_>, observer: &mut dyn Observer) -> Result<(SocketAddr, Expect), Failure> {
-        let verified = self.verify_answers(trial, observer);
+        let verified = self.verify_responses(trial, observer);
         if let Err(Failure::Trial(_)) = verified {
             self.origin.still_runs()?;
         }
         verified
     }
 
-    fn verify_answers(
+    fn verify_responses(
         &mut self,
         trial: &Trial<'_>,
         observer: &mut dyn Observer,
@@ -170,7 +170,7 @@ impl Stack {
         let expect = self
             .requester
             .verify(trial.spec.workload, server, to_origin, proxied)
-            .map_err(|e| Failure::at("verify", e, "the origin's own answer", "correct the suite's `expect`"))?
+            .map_err(|e| Failure::at("verify", e, "the origin's own response", "correct the suite's `expect`"))?
             .map_err(wrong)?;
         if self.requester.serves_strangers(trial.spec.workload, server).map_err(wrong)? {
             let found = "a client without a certificate was served, and the suite's [tls] has client_certificates";

@@ -57,7 +57,7 @@ impl Level {
         if row.length_s < LEAST_LENGTH_S {
             return false;
         }
-        self.rates.push(row.right as f64 / row.length_s);
+        self.rates.push(row.successful as f64 / row.length_s);
         if !self.rates.len().is_multiple_of(CHECK_EVERY) {
             return false;
         }
@@ -111,8 +111,8 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    fn row(right: f64) -> LoadSecond {
-        LoadSecond { length_s: 1.0, right: right.round() as u64, ..LoadSecond::default() }
+    fn row(successful: f64) -> LoadSecond {
+        LoadSecond { length_s: 1.0, successful: successful.round() as u64, ..LoadSecond::default() }
     }
 
     /// After how many seconds a series of two minutes was steady.
@@ -133,7 +133,7 @@ mod tests {
     fn a_series_that_is_level_from_the_start_is_soon_steady() {
         let seconds: Vec<u32> = (0..20).filter_map(|seed| settles(|_| 50_000.0, 0.03, seed)).collect();
         assert_eq!(seconds.len(), 20);
-        assert!(seconds.iter().all(|second| *second >= 15), "two answers, five seconds apart: {seconds:?}");
+        assert!(seconds.iter().all(|second| *second >= 15), "two responses, five seconds apart: {seconds:?}");
         let mean = f64::from(seconds.iter().sum::<u32>()) / 20.0;
         assert!(mean < 30.0, "{seconds:?}");
     }

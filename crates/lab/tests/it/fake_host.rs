@@ -28,7 +28,7 @@ use weir_model::suite::{Expect, Load, LoadKind, Protocol, Request, Tls, Workload
 use weir_origin::{Options, Origin};
 use weir_product::catalogue::Catalogue;
 use weir_product::launch::{Installed, Launcher};
-use weir_product::requester::Answers;
+use weir_product::requester::Responder;
 use weir_product::tls::RunTls;
 
 fn origin_at(listen: SocketAddr) -> Origin {
@@ -39,9 +39,9 @@ fn origin_at(listen: SocketAddr) -> Origin {
 fn role(spec: &RoleSpec) -> FakeRole {
     let lines = |reports: &[ClientReport]| reports.iter().map(|r| serde_json::to_string(r).expect("JSON")).collect();
     if spec.name == "requester" {
-        let answers = Mutex::new(Answers::default());
-        let answer = move |line: &str| answers.lock().expect("not poisoned").to(line);
-        return FakeRole { answers: Some(Box::new(answer)), ..FakeRole::default() };
+        let responses = Mutex::new(Responder::default());
+        let response = move |line: &str| responses.lock().expect("not poisoned").to(line);
+        return FakeRole { responses: Some(Box::new(response)), ..FakeRole::default() };
     }
     if spec.name == "client" {
         let result = LoadResult { window_s: 1.0, window: Counts::default(), ..LoadResult::default() };
@@ -60,7 +60,7 @@ fn role(spec: &RoleSpec) -> FakeRole {
         let report = CountersReport { counters: counted.counters() };
         serde_json::to_string(&report).expect("JSON")
     };
-    FakeRole { running: Some(Box::new(origin)), reports, answers: Some(Box::new(counters)) }
+    FakeRole { running: Some(Box::new(origin)), reports, responses: Some(Box::new(counters)) }
 }
 
 /// A product with one file; its first argument is where it listens.
@@ -111,7 +111,7 @@ fn run_with(hosts: &Hosts, folder: &Path, connections: u32) -> Measurement {
         products: BTreeMap::from([("echo".to_owned(), product())]),
         origin: None,
         seed: 1,
-        answer_key: [0; 2],
+        response_key: [0; 2],
         load_numbers: LoadNumbers::new(1),
     };
     let case =
@@ -311,8 +311,8 @@ fn a_thousand_clients_behind_agents_make_one_load() {
     let folder = scratch.path().join("001-echo");
     std::fs::create_dir(&folder).expect("a folder");
     let (one, log) = one_load(scratch.path());
-    let (right, latencies) = (one.window.right, log.len());
-    assert!(right > 100, "{right}");
+    let (successful, latencies) = (one.window.successful, log.len());
+    assert!(successful > 100, "{successful}");
 
     let (before, begun) = (resident_mib(), Instant::now());
     let client = |number: u64| {
@@ -347,7 +347,7 @@ fn a_thousand_clients_behind_agents_make_one_load() {
     let reached = begun.elapsed();
     let measured = run_with(&hosts, &folder, CLIENTS as u32);
     let load = measured.load.unwrap_or_else(|| panic!("{:?}", measured.error));
-    assert_eq!((load.hosts.len() as u64, load.window.right), (CLIENTS, right * CLIENTS));
+    assert_eq!((load.hosts.len() as u64, load.window.successful), (CLIENTS, successful * CLIENTS));
     assert_eq!(measured.clocks.len() as u64, CLIENTS + 2);
     println!(
         "{CLIENTS} hosts: reached in {:.1} s, a trial in {:.1} s, {} MiB for both sides; a client's log has {latencies} bytes",

@@ -44,8 +44,8 @@ fn end(args: &Args, found: &SearchResult) -> VerbResult {
     if found.rate.is_none() || !found.confirmed {
         return Ok(Exit::Failed);
     }
-    match (&found.confirmation, args.answers.fail_if.is_empty()) {
-        (Some(result), false) => exit_status(&args.answers.fail_if, result),
+    match (&found.confirmation, args.responses.fail_if.is_empty()) {
+        (Some(result), false) => exit_status(&args.responses.fail_if, result),
         _ => Ok(Exit::Ok),
     }
 }
@@ -77,7 +77,7 @@ impl Live {
                 self.show("");
             }
             SearchProgress::Load(Progress::Second(row)) => {
-                let now = row.right as f64 / row.length_s.max(1e-3);
+                let now = row.successful as f64 / row.length_s.max(1e-3);
                 self.show(&format!(", now {} p99 {}", full_rate(now), fixed_us(row.p99_us)));
             }
             SearchProgress::Ends(probe) => self.status.line(&report::row(probe)),

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use weir_model::coding::Coding;
 use weir_model::condition::Condition;
 use weir_model::keyvalue::{KeyChoice, Mix, ValueSize};
-use weir_model::load::{DriverChoice, FeedOrder, NAME_HEADER, ProxyVersion, RandomDuration, Step, TlsVersion};
+use weir_model::load::{DriverChoice, FeedOrder, ProxyVersion, REQUEST_ID_HEADER, RandomDuration, Step, TlsVersion};
 use weir_model::protocol::Application;
 use weir_model::suite::Arrivals;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
@@ -33,7 +33,7 @@ pub struct Args {
     #[command(flatten)]
     pub(super) keyvalue: KeyValueFlags,
     #[command(flatten)]
-    pub(super) answers: AnswerFlags,
+    pub(super) responses: ResponseFlags,
     #[command(flatten)]
     pub(super) connections: ConnectionFlags,
     #[command(flatten)]
@@ -88,7 +88,7 @@ pub struct LoadFlags {
     /// Spacing of the requests of an open load.
     #[arg(long, value_parser = choice(&ARRIVALS), default_value = "constant", requires = "spaced", hide_short_help = true)]
     pub arrivals: Arrivals,
-    /// Pause between an answer and the next request on its connection: 10ms, 5ms..15ms (uniform) or exp:10ms (exponential).
+    /// Pause between a response and the next request on its connection: 10ms, 5ms..15ms (uniform) or exp:10ms (exponential).
     /// Only for closed and counted loads.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["spaced", "replay"], hide_short_help = true)]
     pub think: Option<RandomDuration>,
@@ -140,12 +140,12 @@ pub struct RequestFlags {
     /// Which row a request takes.
     #[arg(long, value_name = "ORDER", value_parser = choice(&FEED_ORDERS), default_value = "sequential", requires = "feed", hide_short_help = true)]
     pub feed_order: FeedOrderOf,
-    /// Accept answers in this content coding: gzip. Coded answers are checked when they are decoded.
+    /// Accept responses in this content coding: gzip. Coded responses are checked when they are decoded.
     #[arg(long, value_name = "CODING", value_parser = choice(&CODINGS), hide_short_help = true)]
     pub accept_encoding: Option<Coding>,
     /// Give each request an ID in a header, which weir's origin returns: tells caches, retries and more apart. A response with the ID of
-    /// another request is a wrong one [default header: x-weir-name].
-    #[arg(long, value_name = "HEADER", num_args = 0..=1, require_equals = true, default_missing_value = NAME_HEADER, value_parser = parse_header_name, hide_short_help = true)]
+    /// another request is a wrong one [default header: x-weir-id].
+    #[arg(long, value_name = "HEADER", num_args = 0..=1, require_equals = true, default_missing_value = REQUEST_ID_HEADER, value_parser = parse_header_name, hide_short_help = true)]
     pub request_ids: Option<String>,
 }
 
@@ -195,26 +195,26 @@ pub struct KeyValueFlags {
     pub in_flight: Option<u32>,
 }
 
-/// What a right answer is.
+/// What a successful response is.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Answers")]
-pub struct AnswerFlags {
-    /// The only right status [default: 200 to 399].
+#[command(next_help_heading = "Responses")]
+pub struct ResponseFlags {
+    /// The only expected status [default: 200 to 399].
     #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..=999), hide_short_help = true)]
     pub expect_status: Option<u16>,
-    /// The only right size of the body, in bytes.
+    /// The expected size of the body, in bytes.
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub expect_size: Option<ByteCount>,
-    /// A header that a right answer has, with this value, or with any value if only a name is given. May be repeated.
+    /// A header that a successful response has, with this value, or with any value if only a name is given. May be repeated.
     #[arg(long, value_name = "NAME[: VALUE]", value_parser = parse::expected_header, hide_short_help = true)]
     pub expect_header: Vec<(String, Option<String>)>,
-    /// XXH3-64 hash of the right body, 16 hexadecimal digits.
+    /// XXH3-64 hash of the expected body, 16 hexadecimal digits.
     #[arg(long, value_name = "HEX", value_parser = parse::hash, conflicts_with = "expect_hash_of", hide_short_help = true)]
     pub expect_hash: Option<u64>,
-    /// A file with the right body.
+    /// A file with the expected body.
     #[arg(long, value_name = "FILE", value_parser = parse::hash_of, hide_short_help = true)]
     pub expect_hash_of: Option<u64>,
-    /// Timeout of an answer, and of a connection.
+    /// Timeout of a response, and of a connection.
     #[arg(long, value_name = "TIME", default_value = "10s", hide_short_help = true)]
     pub timeout: HumanDuration,
     /// Exit with 1 when this holds, such as 'p99>10ms'.

@@ -73,7 +73,7 @@ pub fn check_flags(args: &Args, protocol: Protocol) -> Result<(), Failure> {
 
 /// The first flag of HTTP that was given, and what key-value servers have instead.
 fn of_http(args: &Args) -> Option<(&'static str, &'static str)> {
-    let (request, answers, connections) = (&args.request, &args.answers, &args.connections);
+    let (request, responses, connections) = (&args.request, &args.responses, &args.connections);
     [
         ("--method", request.method.is_some(), "--ops"),
         ("--header", !request.header.is_empty(), ""),
@@ -85,11 +85,11 @@ fn of_http(args: &Args) -> Option<(&'static str, &'static str)> {
         ("--feed", request.feed.is_some(), ""),
         ("--request-ids", request.request_ids.is_some(), ""),
         ("--accept-encoding", request.accept_encoding.is_some(), ""),
-        ("--expect-status", answers.expect_status.is_some(), ""),
-        ("--expect-size", answers.expect_size.is_some(), ""),
-        ("--expect-header", !answers.expect_header.is_empty(), ""),
-        ("--expect-hash", answers.expect_hash.is_some(), ""),
-        ("--expect-hash-of", answers.expect_hash_of.is_some(), ""),
+        ("--expect-status", responses.expect_status.is_some(), ""),
+        ("--expect-size", responses.expect_size.is_some(), ""),
+        ("--expect-header", !responses.expect_header.is_empty(), ""),
+        ("--expect-hash", responses.expect_hash.is_some(), ""),
+        ("--expect-hash-of", responses.expect_hash_of.is_some(), ""),
         ("--http", connections.http.is_some(), ""),
         ("--streams", connections.streams.is_some(), "--in-flight"),
         ("--pipeline", connections.pipeline.is_some(), "--in-flight"),

@@ -85,11 +85,11 @@ pub fn colors(wanted: Option<bool>) {
 /// A second in a line.
 fn second(row: &LoadSecond) -> String {
     let errors = if row.errors > 0 { format!("  errors {}", count(row.errors)) } else { String::new() };
-    let right = if row.length_s > 0.0 { human_rate(row.right as f64 / row.length_s) } else { "-".to_owned() };
-    // All answers of this second were to requests of the warm-up.
+    let successful = if row.length_s > 0.0 { human_rate(row.successful as f64 / row.length_s) } else { "-".to_owned() };
+    // All responses of this second were to requests of the warm-up.
     let latency = |us: f64| if row.max_us > 0.0 { fixed_us(us) } else { "-".to_owned() };
     format!(
-        "{right:>9}  p50 {:>7}  p99 {:>7}  max {:>7}{errors}",
+        "{successful:>9}  p50 {:>7}  p99 {:>7}  max {:>7}{errors}",
         latency(row.p50_us),
         latency(row.p99_us),
         latency(row.max_us)
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_second_without_samples_has_no_latency() {
-        let row = LoadSecond { length_s: 1.0, right: 116_000, ..LoadSecond::default() };
+        let row = LoadSecond { length_s: 1.0, successful: 116_000, ..LoadSecond::default() };
         assert_eq!(second(&row), "   116k/s  p50       -  p99       -  max       -");
     }
 
@@ -110,7 +110,7 @@ mod tests {
     fn a_second_fits_eighty_columns() {
         let row = LoadSecond {
             length_s: 1.0,
-            right: 1_160_000,
+            successful: 1_160_000,
             errors: 123_456,
             p50_us: 65.52,
             p99_us: 9_990.0,

@@ -19,7 +19,7 @@ pub fn remarks(outcome: Outcome<'_>) -> Vec<String> {
     let statuses: Vec<u16> = result.window.statuses.keys().copied().collect();
     let all = |range: Range<u16>| statuses.iter().all(|status| range.contains(status));
     // If no response was successful, the errors say it.
-    if spec.keyvalue.is_some() || result.window.right == 0 || statuses.is_empty() {
+    if spec.keyvalue.is_some() || result.window.successful == 0 || statuses.is_empty() {
         return Vec::new();
     }
     let listed = list(&statuses.iter().map(u16::to_string).collect::<Vec<_>>());
@@ -73,7 +73,7 @@ mod tests {
             assert_eq!(said(statuses, None, body_bytes, method), "", "{statuses:?} {method}");
         }
         let mut failing = sample::plain();
-        (failing.result.window.right, failing.result.window.statuses) = (0, [(404, 20_000)].into());
+        (failing.result.window.successful, failing.result.window.statuses) = (0, [(404, 20_000)].into());
         assert_eq!(remarks(failing.outcome()), [""; 0], "the errors say it");
         assert_eq!(remarks(sample::keyvalue().outcome()), [""; 0]);
     }

@@ -28,13 +28,13 @@ pub struct Mix {
 /// # Errors
 /// What is wrong in a flag, and names that cannot be resolved.
 pub fn mix(args: &Args, lines: &[UrlLine], feed: Option<&Feed>) -> Result<Mix, Failure> {
-    let (flags, answers) = (&args.request, &args.answers);
+    let (flags, responses) = (&args.request, &args.responses);
     let body = flags.body.as_ref().or(flags.body_size.as_ref()).cloned().unwrap_or_default();
     let expect = Expect {
-        status: answers.expect_status,
-        size: answers.expect_size.map(|size| size.0),
-        hash: answers.expect_hash.or(answers.expect_hash_of),
-        headers: answers.expect_header.clone(),
+        status: responses.expect_status,
+        size: responses.expect_size.map(|size| size.0),
+        hash: responses.expect_hash.or(responses.expect_hash_of),
+        headers: responses.expect_header.clone(),
         any_body: false,
         errors: None,
     };

@@ -41,7 +41,7 @@ impl Sample {
     }
 }
 
-/// A closed load over eight connections for two seconds: 20,000 right answers.
+/// A closed load over eight connections for two seconds: 20,000 successful responses.
 pub fn plain() -> Sample {
     let target = Target::tcp("127.0.0.1:8080".parse().expect("an address"), "127.0.0.1:8080");
     let request = Request { method: "GET".into(), path: "/bytes/128".into(), headers: vec![], body: vec![] };
@@ -54,13 +54,13 @@ pub fn plain() -> Sample {
     let service = histo((0..20_000).map(|i| 60_000 + (i % 1_000) * (i % 1_000)));
     let first = histo((0..20_000).map(|i| 55_000 + (i % 1_000) * (i % 1_000)));
     let lag = histo((0..20_000).map(|_| 0));
-    let second = |second: u32, right: u64| LoadSecond {
+    let second = |second: u32, successful: u64| LoadSecond {
         second,
         length_s: 1.0,
-        due: right,
-        sent: right,
-        right,
-        bytes_in: right * 249,
+        due: successful,
+        sent: successful,
+        successful,
+        bytes_in: successful * 249,
         p50_us: 310.0,
         p99_us: 1_040.0,
         max_us: 1_060.0,
@@ -69,10 +69,10 @@ pub fn plain() -> Sample {
     let window = Counts {
         due: 20_000,
         sent: 20_000,
-        right: 20_000,
-        right_in_window: 20_000,
+        successful: 20_000,
+        successful_in_window: 20_000,
         statuses: [(200, 20_000)].into(),
-        right_body_bytes_in_window: 20_000 * 128,
+        successful_body_bytes_in_window: 20_000 * 128,
         body_bytes: 20_000 * 128,
         bytes_in: 20_000 * 249,
         plaintext_in: 20_000 * 249,
@@ -110,8 +110,8 @@ pub fn plain() -> Sample {
 pub fn failing() -> Sample {
     let mut sample = plain();
     let window = &mut sample.result.window;
-    window.right = 19_000;
-    window.right_in_window = 19_000;
+    window.successful = 19_000;
+    window.successful_in_window = 19_000;
     window.errors = [
         (ErrorKind::BadStatus, 700),
         (ErrorKind::WrongBody, 50),
@@ -130,7 +130,7 @@ pub fn failing() -> Sample {
     sample.result.rate = 9_500.0;
     for row in &mut sample.result.series {
         row.errors = 450;
-        row.right -= 450;
+        row.successful -= 450;
     }
     sample
 }
@@ -156,10 +156,10 @@ pub fn everything() -> Sample {
     });
     result.handshake = quantiles(&histo((0..128).map(|i| 400_000 + i * 5_000)));
     result.by_request = [("GET /bytes/128", 18_000, 17_200, 800), ("POST /echo", 1_900, 1_800, 100)]
-        .map(|(name, sent, right, errors)| RequestResult {
+        .map(|(name, sent, successful, errors)| RequestResult {
             name: name.into(),
             sent,
-            right,
+            successful,
             errors,
             ..Default::default()
         })
@@ -183,7 +183,7 @@ pub fn kinds() -> Sample {
         .map(|(nth, (name, sent, errors))| RequestResult {
             name: name.into(),
             sent,
-            right: sent - errors,
+            successful: sent - errors,
             errors,
             latency: of(nth * nth * 60_000, sent),
             ..RequestResult::default()
@@ -193,7 +193,7 @@ pub fn kinds() -> Sample {
     result.by_status = statuses.map(|(status, from, n)| (status.to_owned(), of(from, n))).into();
     result.window.statuses = [(200, 19_870), (503, 120)].into();
     result.window.errors = [(ErrorKind::BadStatus, 120), (ErrorKind::Timeout, 10)].into();
-    result.window.right -= 130;
+    result.window.successful -= 130;
     sample
 }
 
@@ -221,18 +221,18 @@ pub fn keyvalue() -> Sample {
         result.by_request.push(RequestResult {
             name: name.into(),
             sent,
-            right: sent - lost,
+            successful: sent - lost,
             errors: lost,
             errors_by_kind: errors.into_iter().collect(),
             latency: quantiles(&latency),
         });
     }
     let failed = result.window.error_count();
-    (result.window.right, result.window.right_in_window) = (20_000 - failed, 20_000 - failed);
+    (result.window.successful, result.window.successful_in_window) = (20_000 - failed, 20_000 - failed);
     result.window.statuses = [(0, 19_946), (14, 50), (3, 4)].into();
     (result.protocol, result.offered_rate, result.rate) = ("juno".into(), Some(10_000.0), 9_965.0);
     result.total = Counts { connections: 17, connect_failures: 12, ..result.window.clone() };
-    result.preload = Some(Counts { due: 1_000, sent: 1_000, right: 1_000, ..Counts::default() });
+    result.preload = Some(Counts { due: 1_000, sent: 1_000, successful: 1_000, ..Counts::default() });
     result.tls = Some(TlsResult {
         handshakes: 17,
         versions: [("TLS 1.3".to_owned(), 17)].into(),

@@ -2,7 +2,7 @@
 //! `verbs::load`.
 
 use weir_model::load::{
-    Endpoint, LONGEST_S, LoadNumbers, LoadProtocol, LoadSpec, Names, OfferedRate, RequestSpec, Target,
+    Endpoint, LONGEST_S, LoadNumbers, LoadProtocol, LoadSpec, OfferedRate, RequestIds, RequestSpec, Target,
 };
 use weir_model::protocol::Application;
 use weir_model::suite::LoadKind;
@@ -60,7 +60,8 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
     }
     // Another load that the same origin sees has another number, probably.
     let number = LoadNumbers::new((weir_net::unix_ns() / 1_000) as u16).next();
-    let names = args.request.request_ids.clone().map(|header| Names::new(header, number, targets.iter().all(is_here)));
+    let names =
+        args.request.request_ids.clone().map(|header| RequestIds::new(header, number, targets.iter().all(is_here)));
     let spec = LoadSpec {
         targets,
         requests,
@@ -78,7 +79,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
         connect_rate: args.connections.connect_rate.map(|rate| rate.per_second()),
         requests_per_connection: args.connections.requests_per_connection,
         recycle_s: args.connections.recycle.map(|time| time.0.as_secs_f64()),
-        names,
+        request_ids: names,
         accept_encoding: args.request.accept_encoding,
         connection_close: args.connections.close,
         sources: args.connections.source.clone(),
@@ -89,7 +90,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
         real_time: false,
         warmup_s,
         duration_s,
-        timeout_s: args.answers.timeout.0.as_secs_f64(),
+        timeout_s: args.responses.timeout.0.as_secs_f64(),
         connect_timeout_s: None,
         leave_queue: false,
         seed: args.load.seed,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use weir_model::coding::Coding;
 use weir_model::load::{
-    CodedAnswers, ConnectionSpread, Counts, ErrorKind, ErrorReason, LoadResult, Quantiles, RequestResult, TlsResult,
+    CodedResponses, ConnectionSpread, Counts, ErrorKind, ErrorReason, LoadResult, Quantiles, RequestResult, TlsResult,
 };
 use weir_model::text::{count, counted, fixed_us, full_rate, human_bytes, human_us, list};
 
@@ -132,12 +132,12 @@ fn counts(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
     lines.push(line(
         "rate",
         full_rate(result.rate),
-        format!("right answers in {}{cut}", human_us(result.window_s * 1e6)),
+        format!("successful responses in {}{cut}", human_us(result.window_s * 1e6)),
     ));
     if let Some(offered) = result.offered_rate {
         // The window of a replay lasts until its last response.
         let in_time = if spec.kind.is_finite() { "" } else { " in time" };
-        let share = format!("{:.1} % of it got right answers{in_time}", limit::carried(result) * 100.0);
+        let share = format!("{:.1} % of it got successful responses{in_time}", limit::carried(result) * 100.0);
         lines.push(line("offered", full_rate(offered), share));
     }
     lines.push(line("requests", count(window.due), requests(window)));
@@ -151,7 +151,8 @@ fn counts(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
         lines.push(format!("{:<LABEL$}{}", "of them", kinds(first, second, rest.len())));
     }
     let per_second = |bytes: u64| human_bytes(bytes as f64 / result.window_s.max(1e-6));
-    let wire = format!("of right bodies; {}/s in, {}/s out", per_second(window.bytes_in), per_second(window.bytes_out));
+    let wire =
+        format!("of successful bodies; {}/s in, {}/s out", per_second(window.bytes_in), per_second(window.bytes_out));
     lines.push(line("transfer", format!("{}/s", human_bytes(result.body_bytes_per_s)), wire));
     lines.push(line("connections", count(result.total.connections), connections(result)));
     if let Some(tls) = &result.tls {
@@ -172,17 +173,17 @@ fn counts(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
         }
     }
     lines.extend(labelled("reasons", reasons(result)));
-    if let Some(ids) = &result.names {
+    if let Some(ids) = &result.request_ids {
         let others: Vec<_> = ids.wrong().map(|(what, n)| (what.to_owned(), n)).collect();
         let (name, n, rest) = match others.is_empty() {
-            true => ("request IDs", ids.own, format!("returned rightly; {} responses without one", count(ids.without))),
+            true => ("request IDs", ids.own, format!("returned rightly; {} responses without one", count(ids.missing))),
             false => ("WRONG IDS", others.iter().map(|(_, n)| n).sum(), listed(others.into_iter())),
         };
         lines.push(line(name, count(n), rest));
     }
     if let Some(preload) = &result.preload {
         let errors = format!("keys written before, {} failed", count(preload.error_count()));
-        lines.push(line("preload", count(preload.right), errors));
+        lines.push(line("preload", count(preload.successful), errors));
     }
     lines
 }
@@ -212,7 +213,7 @@ fn wrong_data(window: &Counts) -> Option<String> {
 
 fn requests(window: &Counts) -> String {
     let unsent = if window.unsent > 0 { format!(", {} never sent", count(window.unsent)) } else { String::new() };
-    format!("due: {} right, {} failed{unsent}", count(window.right), count(window.error_count()))
+    format!("due: {} successful, {} failed{unsent}", count(window.successful), count(window.error_count()))
 }
 
 /// The first two kinds of request; the JSON has all.
@@ -257,15 +258,20 @@ fn handshakes(tls: &TlsResult) -> String {
     format!("{}{resumed}{failed}", agreed.join(" "))
 }
 
-/// How many answers came coded, of how many, and what that saved.
-fn coded(result: &LoadResult, codings: &BTreeMap<Coding, CodedAnswers>) -> String {
-    let answers: u64 = result.total.statuses.values().sum();
-    let one = |(coding, coded): (&Coding, &CodedAnswers)| {
+/// How many responses came coded, of how many, and what that saved.
+fn coded(result: &LoadResult, codings: &BTreeMap<Coding, CodedResponses>) -> String {
+    let responses: u64 = result.total.statuses.values().sum();
+    let one = |(coding, coded): (&Coding, &CodedResponses)| {
         let (bytes, decoded) = (human_bytes(coded.bytes as f64), human_bytes(coded.decoded_bytes as f64));
-        format!("{} of {} answers in {}: {bytes} for {decoded}", count(coded.answers), count(answers), coding.as_str())
+        format!(
+            "{} of {} responses in {}: {bytes} for {decoded}",
+            count(coded.responses),
+            count(responses),
+            coding.as_str()
+        )
     };
     let all: Vec<String> = codings.iter().map(one).collect();
-    if all.is_empty() { format!("none of {} answers", count(answers)) } else { all.join("; ") }
+    if all.is_empty() { format!("none of {} responses", count(responses)) } else { all.join("; ") }
 }
 
 /// Most frequent first, as many as fit; the rest is counted.
@@ -333,7 +339,7 @@ fn client(result: &LoadResult) -> String {
 
 #[cfg(test)]
 mod tests {
-    use weir_model::load::{HeaderSamples, LoadProtocol, NameCounts};
+    use weir_model::load::{HeaderSamples, LoadProtocol, RequestIdCounts};
 
     use super::*;
     use crate::load::sample::{self, kept};
@@ -390,18 +396,18 @@ mod tests {
     #[test]
     fn responses_with_the_id_of_another_request_have_a_line_in_text_and_json() {
         let mut sample = sample::plain();
-        let mut line = |names: NameCounts| {
-            sample.result.names = Some(names);
+        let mut line = |names: RequestIdCounts| {
+            sample.result.request_ids = Some(names);
             let json = serde_json::to_value(&sample.result).expect("JSON");
-            assert_eq!(json["names"]["shared"], names.shared);
+            assert_eq!(json["request_ids"]["coalesced"], names.coalesced);
             let text = summary(sample.outcome());
             let found = text.lines().find(|line| line.contains("IDs") || line.contains("IDS"));
             found.expect("a line").to_owned()
         };
-        let own = NameCounts { own: 9_728, ..NameCounts::default() };
+        let own = RequestIdCounts { own: 9_728, ..RequestIdCounts::default() };
         assert_eq!(line(own), "request IDs         9,728  returned rightly; 0 responses without one");
-        let wrong = NameCounts { shared: 200, cached: 72, ..own };
-        assert_eq!(line(wrong), "WRONG IDS             272  shared (200) and cached (72)");
+        let wrong = RequestIdCounts { coalesced: 200, cached: 72, ..own };
+        assert_eq!(line(wrong), "WRONG IDS             272  coalesced (200) and cached (72)");
     }
 
     #[test]

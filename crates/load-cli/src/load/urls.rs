@@ -355,8 +355,8 @@ pub fn resolve(url: &Url, place: &Place) -> Result<SocketAddr, InputError> {
 /// The first address that accepts a connection where there are several (a server may listen on only one of `localhost`'s);
 /// the first of all where none does, so that the load reports why.
 fn choose(addrs: &[SocketAddr]) -> Option<SocketAddr> {
-    let answers = |addr: &&SocketAddr| TcpStream::connect_timeout(addr, TRIED).is_ok();
-    let taken = if addrs.len() > 1 { addrs.iter().find(answers) } else { None };
+    let responses = |addr: &&SocketAddr| TcpStream::connect_timeout(addr, TRIED).is_ok();
+    let taken = if addrs.len() > 1 { addrs.iter().find(responses) } else { None };
     taken.or(addrs.first()).copied()
 }
 

@@ -14,7 +14,7 @@ pub struct LoadMetrics {
     /// Of the histogram: the operation's name and what OpenTelemetry wants with it.
     name: &'static str,
     attributes: Attributes,
-    right: u64,
+    successful: u64,
     errors: Vec<(&'static str, u64)>,
     latency: Buckets,
     /// Open connections and requests in flight; unknown until the window's first second is over.
@@ -25,8 +25,8 @@ impl LoadMetrics {
     /// Of a load that has not begun.
     pub fn new(spec: &LoadSpec) -> LoadMetrics {
         let (name, attributes) = named(spec);
-        let (right, errors, latency) = (0, Vec::new(), Buckets::default());
-        LoadMetrics { name, attributes, right, errors, latency, now: None }
+        let (successful, errors, latency) = (0, Vec::new(), Buckets::default());
+        LoadMetrics { name, attributes, successful, errors, latency, now: None }
     }
 
     /// Takes in one report, and publishes what it changed.
@@ -34,7 +34,7 @@ impl LoadMetrics {
         match progress {
             Progress::WindowStart { .. } => {}
             Progress::Second(row) => {
-                self.right += row.right;
+                self.successful += row.successful;
                 // A detail follows.
                 return;
             }
@@ -61,7 +61,7 @@ impl LoadMetrics {
             family(Kind::Histogram, self.name, "s", "Due to answered, of requests due in the window that have ended");
         duration.series.push(Series { attributes: with(None), value });
         let failed = self.errors.iter().map(|(kind, n)| (with(Some(("error.type", (*kind).to_owned()))), *n as f64));
-        let ended = [(with(None), self.right as f64)].into_iter().chain(failed);
+        let ended = [(with(None), self.successful as f64)].into_iter().chain(failed);
         let gauge = |name, unit, help, value: Option<f64>| {
             family(Kind::Gauge, name, unit, help).with(value.map(|value| (with(None), value)))
         };
@@ -157,10 +157,10 @@ pub(super) mod tests {
         assert_eq!(counts.len(), BUCKETS_S.len() + 1);
         assert!(counts.is_sorted() && counts.last() == Some(&20_000.0), "{text}");
         let samples = samples(&text);
-        let right = samples
+        let successful = samples
             .iter()
             .find(|(name, _)| name.starts_with("weir_client_requests_total") && !name.contains("error_type"));
-        assert_eq!(right.map(|(_, n)| *n), Some(19_100.0), "{text}");
+        assert_eq!(successful.map(|(_, n)| *n), Some(19_100.0), "{text}");
         assert!(
             text.contains("error_type=\"connect_refused\"") && text.contains("http_request_method=\"GET\""),
             "{text}"
@@ -185,8 +185,8 @@ pub(super) mod tests {
         let sample = sample::plain();
         let telemetry = Telemetry { last: Shared::default(), file: None, pusher: None };
         let mut metrics = LoadMetrics::new(&sample.spec);
-        let row = LoadSecond { right: 5, ..LoadSecond::default() };
+        let row = LoadSecond { successful: 5, ..LoadSecond::default() };
         metrics.update(&Progress::Warmup { second: 0, row }, &telemetry);
-        assert_eq!(metrics.right, 0);
+        assert_eq!(metrics.successful, 0);
     }
 }

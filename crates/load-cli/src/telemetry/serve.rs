@@ -16,17 +16,17 @@ const LONGEST: u64 = 16 << 10;
 pub fn start(address: SocketAddr, shared: Shared) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     let served = listener.local_addr()?;
-    let answer_all = move || {
+    let respond_to_all = move || {
         for connection in listener.incoming().flatten() {
             // A scraper that hung up is no reason to stop listening.
-            let _ = answer(&connection, &shared);
+            let _ = respond(&connection, &shared);
         }
     };
-    std::thread::Builder::new().name("metrics".into()).spawn(answer_all)?;
+    std::thread::Builder::new().name("metrics".into()).spawn(respond_to_all)?;
     Ok(served)
 }
 
-fn answer(mut connection: &TcpStream, shared: &Shared) -> std::io::Result<()> {
+fn respond(mut connection: &TcpStream, shared: &Shared) -> std::io::Result<()> {
     connection.set_read_timeout(Some(PATIENCE))?;
     connection.set_write_timeout(Some(PATIENCE))?;
     let mut lines = BufReader::new(connection.take(LONGEST)).lines();
@@ -60,13 +60,13 @@ mod tests {
         let ask = |text: &str| {
             let mut connection = TcpStream::connect(address).expect("listens");
             connection.write_all(text.as_bytes()).expect("sent");
-            let mut answer = String::new();
-            connection.read_to_string(&mut answer).expect("an answer");
-            answer
+            let mut response = String::new();
+            connection.read_to_string(&mut response).expect("a response");
+            response
         };
-        let answer = ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("# EOF\n"), "{answer}");
-        assert!(answer.contains("application/openmetrics-text; version=1.0.0"), "{answer}");
+        let response = ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert!(response.starts_with("HTTP/1.1 200 OK\r\n") && response.ends_with("# EOF\n"), "{response}");
+        assert!(response.contains("application/openmetrics-text; version=1.0.0"), "{response}");
         assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
         assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
         assert!(ask("\r\n\r\n").starts_with("HTTP/1.1 405"));

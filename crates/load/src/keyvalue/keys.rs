@@ -24,7 +24,7 @@ pub(crate) enum Outcome {
     Failed,
 }
 
-/// A key in a request, until its answer.
+/// A key in a request, until its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InFlight {
     /// The key's number.
@@ -201,7 +201,7 @@ impl Keys {
         InFlight { number: key.number, version: key.sent, index, operation }
     }
 
-    /// The answer came.
+    /// The response came.
     ///
     /// # Errors
     /// What is wrong with it. What was lost, stale or resurrected is so only once: what was seen is believed from then on.
@@ -408,8 +408,8 @@ mod tests {
     #[derive(Debug, Clone, Copy, PartialEq)]
     enum Fault {
         None,
-        /// The request is carried out, and the answer lost.
-        AnswerLost,
+        /// The request is carried out, and the response lost.
+        ResponseLost,
         /// The request is lost.
         RequestLost,
         /// The request is carried out some requests later, and not answered.
@@ -461,7 +461,7 @@ mod tests {
             let key = request.number;
             match fault {
                 Fault::RequestLost => Outcome::Failed,
-                Fault::AnswerLost => {
+                Fault::ResponseLost => {
                     self.carry_out(request);
                     Outcome::Failed
                 }
@@ -518,7 +518,7 @@ mod tests {
                 server.now.extend([(1, 57), (2, 1), (5, 3)]);
             }
             for (operation, at, fault) in steps {
-                let fault = match fault { 0 => Fault::AnswerLost, 1 => Fault::RequestLost, 2 => Fault::Late, _ => Fault::None };
+                let fault = match fault { 0 => Fault::ResponseLost, 1 => Fault::RequestLost, 2 => Fault::Late, _ => Fault::None };
                 if fault == Fault::None && operation == Get && !server.late.is_empty() {
                     let late = server.late.remove(0);
                     server.carry_out(&late);

@@ -1,4 +1,4 @@
-//! What a load asks of a key-value server, and whether the answers are right. The protocols of key-value servers
+//! What a load asks of a key-value server, and whether the responses are right. The protocols of key-value servers
 //! (`protocol`) encode what [`Requests::next`] returns, and tell [`Requests::finish`] what the server said.
 //!
 //! A connection goes through the mix of operations in turn. Its keys are its own ([`keys`]), so that it knows what each read
@@ -28,7 +28,7 @@ use value::Values;
 /// Bits of a key's number that count keys; those above them differ from load to load.
 pub(crate) const COUNT_BITS: u32 = 36;
 
-/// Bytes of an answer beside its value.
+/// Bytes of a response beside its value.
 const AROUND: usize = 64 * 1024;
 
 /// What a protocol does with lives.
@@ -45,7 +45,7 @@ pub(crate) struct Rules {
 pub(crate) struct Requests {
     pub values: Values,
     /// The longest message that a server may send, bytes.
-    pub longest_answer: usize,
+    pub longest_response: usize,
     order: Arc<Order>,
     lives: Lives,
     /// The time to live that requests ask for.
@@ -147,7 +147,7 @@ impl Requests {
         };
         let longest = keyvalue.value.range().1 as usize;
         let values = Values::new(longest, spec.seed);
-        Ok(Requests { values, longest_answer: longest + AROUND, order: Arc::new(order), lives, ttl, preloaded: 0 })
+        Ok(Requests { values, longest_response: longest + AROUND, order: Arc::new(order), lives, ttl, preloaded: 0 })
     }
 
     /// What the operations are, in the order of their kinds.
@@ -314,7 +314,7 @@ impl Requests {
         verdict
     }
 
-    /// Has what is known of a key fetched from memory, because its answer is next.
+    /// Has what is known of a key fetched from memory, because its response is next.
     #[inline]
     pub(crate) fn prefetch(&self, state: &State, next: &InFlight) {
         if !self.order.share {
@@ -322,7 +322,7 @@ impl Requests {
         }
     }
 
-    /// A request ended without an answer; whether it was carried out is not known.
+    /// A request ended without a response; whether it was carried out is not known.
     pub(crate) fn fail(&self, state: &mut State, done: &InFlight) {
         // A failure is never wrong, whenever it is.
         let _ = self.finish(state, done, Outcome::Failed, 0, 0);

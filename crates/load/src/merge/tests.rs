@@ -20,7 +20,7 @@ use crate::shared::WorkerResult;
 
 const SECONDS: u64 = 2;
 
-/// What a thread sent: second, kind of request, and nanoseconds from due to sent, to the first byte, and to the answer.
+/// What a thread sent: second, kind of request, and nanoseconds from due to sent, to the first byte, and to the response.
 type Sample = (u64, u32, u64, u64, u64);
 
 fn samples() -> impl Strategy<Value = Vec<Sample>> {
@@ -59,10 +59,10 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
                 let due = interval.start;
                 interval.sample(*kind, due, due + lag, due + lag + took, lag % 3 == 0);
                 interval.first_byte(due + lag, due + lag + first.min(took), due + lag + took);
-                interval.right(due + took % SECOND);
+                interval.successful(due + took % SECOND);
                 interval.counts.bytes_in += took % 1_000;
-                counts.right += 1;
-                counts.of_request(*kind).unwrap().right += 1;
+                counts.successful += 1;
+                counts.of_request(*kind).unwrap().successful += 1;
                 connect.saturating_record(*took);
             }
             if let Some(sample) = sent.first() {
@@ -84,7 +84,7 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
             used: 3,
             min_streams: 1,
             tls: None,
-            watches: Watches { headers: HeaderWatch::new(2), names: None, codings: None, reasons: Reasons::default() },
+            watches: Watches { headers: HeaderWatch::new(2), ids: None, codings: None, reasons: Reasons::default() },
             cpu_us: (sent.len() as u64, 7),
             busy_poll_us: 2,
             real_time: true,
@@ -157,7 +157,7 @@ fn a_client_keeps_what_is_its_own() {
     let clients = two(folder.path());
     let merged = merge(&clients, &Outputs::default()).unwrap();
     for (host, client) in merged.hosts.iter().zip(&clients) {
-        assert_eq!((&host.host, &host.lag, host.right), (&client.host, &client.result.lag, 2));
+        assert_eq!((&host.host, &host.lag, host.successful), (&client.host, &client.result.lag, 2));
         assert_eq!(host.thread_busy, client.result.thread_busy);
     }
     assert_eq!(merged.series[0].connections_open, Some(4));

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use weir_model::load::{LoadSpec, RequestSpec};
 use weir_wire::http1::{Framing, Limits, ParseError, ResponseEvent, ResponseParser, encode, headers};
-use weir_wire::names::Name;
+use weir_wire::request_id::RequestId;
 
-use super::http_template::{BODY_IN_PLACE, HttpTemplate, header, headers_but, unnamed_value};
+use super::http_template::{BODY_IN_PLACE, HttpTemplate, header, headers_but, value_without_id};
 use super::{Encoded, Event, Instance, Protocol, Refusal, Responses, leak};
 use crate::generator::Generator;
 
@@ -29,8 +29,8 @@ struct Request {
 
 #[derive(Debug)]
 enum Content {
-    /// Always the same but for its name, which stands at `name_at`: all bytes, or the head when the body lies elsewhere.
-    Fixed { bytes: Vec<u8>, body: &'static [u8], name_at: usize },
+    /// Always the same but for its ID, which stands at `id_at`: all bytes, or the head when the body lies elsewhere.
+    Fixed { bytes: Vec<u8>, body: &'static [u8], id_at: usize },
     /// With fields.
     Template(HttpTemplate),
 }
@@ -88,7 +88,7 @@ impl Protocol for Http1 {
         session: &mut Session,
         stream: u32,
         kind: u32,
-        name: Option<Name>,
+        id: Option<RequestId>,
         generator: &'a mut Generator,
         _out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {
@@ -98,12 +98,12 @@ impl Protocol for Http1 {
         }
         session.parser.request_sent(request.head);
         Ok(match &request.content {
-            Content::Fixed { bytes, body, name_at } => match name {
+            Content::Fixed { bytes, body, id_at } => match id {
                 None => Encoded::Ready(bytes, body),
-                Some(name) => Encoded::Ready(generator.named(kind, bytes, *name_at, name), body),
+                Some(id) => Encoded::Ready(generator.with_id(kind, bytes, *id_at, id), body),
             },
             Content::Template(template) => {
-                let (bytes, body) = template.render(generator.next(kind), name);
+                let (bytes, body) = template.render(generator.next(kind), id);
                 Encoded::Ready(bytes, body)
             }
         })
@@ -126,7 +126,7 @@ impl Protocol for Http1 {
             match session.parser.next(input) {
                 Ok(Some(ResponseEvent::Head(head))) => {
                     response.head(head.status, length(head.framing));
-                    response.name_in(head.raw);
+                    response.check_id_in(head.raw);
                     response.headers(headers(head.raw));
                 }
                 Ok(Some(ResponseEvent::Body(piece))) => response.body(piece),
@@ -199,29 +199,29 @@ impl Request {
         }
         let head = request.request.method == "HEAD";
         if request.template {
-            let template = HttpTemplate::of(&request.request, &all, spec.names.as_ref(), spec.feed.as_ref())?;
+            let template = HttpTemplate::of(&request.request, &all, spec.request_ids.as_ref(), spec.feed.as_ref())?;
             return Ok(Request { head, content: Content::Template(template) });
         }
-        let value = spec.names.as_ref().map(|names| (&*names.header, unnamed_value(names, &request.request, &all)));
+        let value = spec.request_ids.as_ref().map(|ids| (&*ids.header, value_without_id(ids, &request.request, &all)));
         all.extend(value.iter().map(|(header, value)| (*header, value.as_str())));
         let body = &request.request.body;
         let mut bytes = Vec::new();
         encode::request(&mut bytes, &request.request.method, &request.request.path, &all, body)
             .map_err(|error| format!("the request cannot be sent: {error}"))?;
-        // The header with the name is the last of the given ones, so that nothing before it looks like it.
-        let name_at = value.map_or(0, |(header, value)| at_name(&bytes, header, &value));
+        // The header with the ID is the last of the given ones, so that nothing before it looks like it.
+        let id_at = value.map_or(0, |(header, value)| find_id(&bytes, header, &value));
         let body = if body.len() < BODY_IN_PLACE {
             &[]
         } else {
             bytes.truncate(bytes.len() - body.len());
             leak(body.clone())
         };
-        Ok(Request { head, content: Content::Fixed { bytes, body, name_at } })
+        Ok(Request { head, content: Content::Fixed { bytes, body, id_at } })
     }
 }
 
-/// The place of the name in a request's bytes; `value` is the header's whole value.
-fn at_name(bytes: &[u8], header: &str, value: &str) -> usize {
+/// The place of the ID in a request's bytes; `value` is the header's whole value.
+fn find_id(bytes: &[u8], header: &str, value: &str) -> usize {
     let line = format!("\r\n{header}: {value}\r\n");
     let at = bytes.windows(line.len()).position(|window| window == line.as_bytes()).unwrap_or(0);
     at + line.len() - "\r\n".len() - value.len()
@@ -278,7 +278,7 @@ mod tests {
         let mut streams = [Stream::default()];
         let mut watches = Watches {
             headers: crate::headers::HeaderWatch::new(1),
-            names: None,
+            ids: None,
             codings: None,
             reasons: Reasons::default(),
         };
@@ -313,7 +313,7 @@ mod tests {
             let mut streams = [Stream::default()];
             let mut watches = Watches {
                 headers: crate::headers::HeaderWatch::new(1),
-                names: None,
+                ids: None,
                 codings: None,
                 reasons: Reasons::default(),
             };
@@ -333,19 +333,19 @@ mod tests {
     #[test]
     fn each_request_has_its_name_in_its_place() {
         let mut spec = spec();
-        spec.names = Some(Names { header: "x-n".into(), load: 1, one_clock: true, key: [0; 2] });
+        spec.request_ids = Some(RequestIds { header: "x-n".into(), load: 1, one_clock: true, key: [0; 2] });
         for body in [&b""[..], b"\r\nx-n: 0000000000000000\r\n", &[7; 100_000]] {
             spec.requests[0].request.method = "POST".into();
             spec.requests[0].request.body = body.to_vec();
             let protocol = Http1::new(&spec, Instance::default()).unwrap();
             let mut generator = Generator::for_tests(&spec);
             for number in 0..3 {
-                let name = Name::new(1, 2, number);
+                let id = RequestId::new(1, 2, number);
                 let mut session = Session::default();
-                let encoded = protocol.encode(&mut session, 0, 0, Some(name), &mut generator, &mut Vec::new()).unwrap();
+                let encoded = protocol.encode(&mut session, 0, 0, Some(id), &mut generator, &mut Vec::new()).unwrap();
                 let Encoded::Ready(bytes, rest) = encoded else { panic!("{encoded:?}") };
                 let value = weir_wire::http1::header(bytes, "x-n").unwrap();
-                assert_eq!(value[..16], name.text());
+                assert_eq!(value[..16], id.text());
                 let (digest, _) = weir_wire::digest::Digest::parse(&value[16..]).unwrap();
                 assert_eq!(digest.length as usize, body.len());
                 assert!(bytes.ends_with(body) || rest == body);
@@ -357,5 +357,5 @@ mod tests {
     use crate::reasons::Reasons;
     use crate::response_check::Expectation;
     use crate::worker::Stream;
-    use weir_model::load::Names;
+    use weir_model::load::RequestIds;
 }

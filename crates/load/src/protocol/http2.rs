@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use weir_model::load::{ANSWER_HEADER, ErrorKind, LoadProtocol, LoadSpec, RequestSpec};
+use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec, RESPONSE_HEADER, RequestSpec};
 use weir_requests::template::Template;
 use weir_wire::http2::{self, Body, Client, ClientEvent, Options, Prepared, ResetCause, SendError, Values};
-use weir_wire::names::Name;
+use weir_wire::request_id::RequestId;
 
-use super::http_template::{HttpTemplate, header, headers_but, unnamed_value};
+use super::http_template::{HttpTemplate, header, headers_but, value_without_id};
 use super::{Encoded, Event, Instance, Protocol, Refusal, Responses, leak};
 use crate::generator::Generator;
 
@@ -28,8 +28,8 @@ pub(crate) struct Http2 {
 /// A kind of request.
 #[derive(Debug)]
 enum Request {
-    /// Always the same but for its name, with which `name_value` begins.
-    Fixed { head: Prepared, body: &'static [u8], name_value: Vec<u8> },
+    /// Always the same but for its ID, with which `id_value` begins.
+    Fixed { head: Prepared, body: &'static [u8], id_value: Vec<u8> },
     /// With fields, in the path or body, in the headers at these indices, and in the authority, which is the last header.
     Template { template: HttpTemplate, head: Prepared, changing: Vec<usize> },
 }
@@ -44,7 +44,7 @@ impl Protocol for Http2 {
             return Err("not a load of HTTP/2".into());
         };
         let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
-        let keep_headers = spec.names.is_some()
+        let keep_headers = spec.request_ids.is_some()
             || spec.accept_encoding.is_some()
             || spec.requests.iter().any(|request| !request.expect.headers.is_empty());
         Ok(Http2 { requests, options: Options { max_streams, keep_headers, ..Options::client() } })
@@ -65,15 +65,15 @@ impl Protocol for Http2 {
         session: &mut Self::Session,
         stream: u32,
         kind: u32,
-        name: Option<Name>,
+        id: Option<RequestId>,
         generator: &'a mut Generator,
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {
         let Some(client) = session else { return Err(Refusal::Exhausted) };
         let sent = match &self.requests[kind as usize] {
-            Request::Fixed { head, body, name_value } => {
+            Request::Fixed { head, body, id_value } => {
                 let body = if body.is_empty() { Body::None } else { Body::Static(body) };
-                match name.map(|name| generator.named(kind, name_value, 0, name)) {
+                match id.map(|id| generator.with_id(kind, id_value, 0, id)) {
                     None => client.request(stream, head, body, out),
                     Some(value) => client.request_filled(
                         stream,
@@ -85,13 +85,13 @@ impl Protocol for Http2 {
                 }
             }
             Request::Template { template, head, changing } => {
-                let parts = template.render_parts(generator.next(kind), name);
+                let parts = template.render_parts(generator.next(kind), id);
                 let mut values: [&[u8]; MAX_CHANGING] = [&[]; MAX_CHANGING];
                 for (value, index) in values.iter_mut().zip(changing) {
                     *value = parts.header(*index);
                 }
                 let mut filled = changing.len();
-                if let Some(value) = parts.name_value() {
+                if let Some(value) = parts.id_value() {
                     values[filled] = value;
                     filled += 1;
                 }
@@ -133,7 +133,7 @@ impl Protocol for Http2 {
             ClientEvent::Head { tag, head } => {
                 let mut response = responses.of(tag);
                 response.head(head.status, head.length);
-                response.named(|| head.headers.get(ANSWER_HEADER));
+                response.check_id(|| head.headers.get(RESPONSE_HEADER));
                 response.headers(head.headers.iter());
                 Event::Progress
             }
@@ -191,8 +191,8 @@ impl Request {
             all.push(("accept-encoding", coding.as_str()));
         }
         let given = all.len();
-        // Headers that change are sent last, and that with the name after those of the template.
-        let value = spec.names.as_ref().map(|names| (&*names.header, unnamed_value(names, &request.request, &all)));
+        // Headers that change are sent last, and that with the ID after those of the template.
+        let value = spec.request_ids.as_ref().map(|ids| (&*ids.header, value_without_id(ids, &request.request, &all)));
         all.extend(value.iter().map(|(header, value)| (*header, value.as_str())));
         let parts = http2::Request {
             method: &request.request.method,
@@ -206,13 +206,13 @@ impl Request {
             let name: Vec<usize> = (given..all.len()).collect();
             let head = Prepared::template(&parts, http2::Template { headers: &name, ..http2::Template::default() })
                 .map_err(wrong)?;
-            let name_value = value.map(|(_, value)| value.into_bytes()).unwrap_or_default();
-            return Ok(Request::Fixed { head, body: leak(request.request.body.clone()), name_value });
+            let id_value = value.map(|(_, value)| value.into_bytes()).unwrap_or_default();
+            return Ok(Request::Fixed { head, body: leak(request.request.body.clone()), id_value });
         }
         let is_text = |text: &str| Template::parse(text.as_bytes()).is_ok_and(|template| template.is_text());
         // A template is checked as one of HTTP/1.1, which has a Host. It is last, where it changes no header's index.
         let with_host: Vec<(&str, &str)> = all[..given].iter().copied().chain([("Host", authority)]).collect();
-        let template = HttpTemplate::of(&request.request, &with_host, spec.names.as_ref(), spec.feed.as_ref())?;
+        let template = HttpTemplate::of(&request.request, &with_host, spec.request_ids.as_ref(), spec.feed.as_ref())?;
         let changing: Vec<usize> = (0..given).filter(|index| !is_text(all[*index].1)).collect();
         if changing.len() >= MAX_CHANGING {
             return Err(format!("{} headers with fields; expected: at most {}", changing.len(), MAX_CHANGING - 1));

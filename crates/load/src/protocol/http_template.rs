@@ -3,12 +3,12 @@
 //! A template is checked when it is made: it can be sent whatever values its fields take. This module knows the layout
 //! of HTTP/1.1 and the parts that make up an HTTP/2 request. It knows neither connections nor the order of requests.
 
-use weir_model::load::{Feed, Names, RequestSpec};
+use weir_model::load::{Feed, RequestIds, RequestSpec};
 use weir_model::suite::Request;
 use weir_requests::template::Template;
 use weir_wire::digest::{DIGEST_LENGTH, Digest, DigestKey, compared_headers};
 use weir_wire::http1::{self, encode};
-use weir_wire::names::{AnswerKey, NAME_LENGTH, Name};
+use weir_wire::request_id::{REQUEST_ID_LENGTH, RequestId, ResponseKey};
 
 use super::leak;
 use crate::generator::Fields;
@@ -27,13 +27,13 @@ pub(crate) struct HttpTemplate {
     /// HTTP/1.1: all up to the body, or up to where the body's length stands if that is not fixed; with the body, where
     /// that is short and fixed.
     head: Template,
-    /// Where requests have names.
-    name_template: Option<NameTemplate>,
+    /// Where requests have IDs.
+    request_id_template: Option<RequestIdTemplate>,
 }
 
-/// How a request with fields gets its name and digest.
+/// How a request with fields gets its ID and digest.
 #[derive(Debug)]
-struct NameTemplate {
+struct RequestIdTemplate {
     key: DigestKey,
     method: String,
     /// The names of the headers in the digest, as they stand behind it.
@@ -59,14 +59,14 @@ enum Body {
 
 impl HttpTemplate {
     /// Makes a template of a request whose path, header values and body are templates. `headers` is all that is to be sent but
-    /// `Content-Length`, which is added as it comes out, and the header with the name, if there is one.
+    /// `Content-Length`, which is added as it comes out, and the header with the ID, if there is one.
     ///
     /// # Errors
     /// A template that is none, or one that may render to what cannot be sent.
     pub(crate) fn of(
         request: &Request,
         headers: &[(&str, &str)],
-        named: Option<&Names>,
+        named: Option<&RequestIds>,
         feed: Option<&Feed>,
     ) -> Result<HttpTemplate, String> {
         let parse =
@@ -80,10 +80,11 @@ impl HttpTemplate {
         check(&request.method, &path, &headers)?;
 
         let mut head = head(&request.method, &path, &headers);
-        let mut name_template = named.map(|names| NameTemplate::new(names, &request.method, &path, &headers, &body));
-        if let (Some(names), Some(name_template)) = (named, &name_template) {
-            head.push_text(format!("{}: ", names.header).as_bytes());
-            head.push_text(&name_template.value(Name::default(), Digest::default()));
+        let mut request_id_template =
+            named.map(|ids| RequestIdTemplate::new(ids, &request.method, &path, &headers, &body));
+        if let (Some(ids), Some(request_id_template)) = (named, &request_id_template) {
+            head.push_text(format!("{}: ", ids.header).as_bytes());
+            head.push_text(&request_id_template.value(RequestId::default(), Digest::default()));
             head.push_text(b"\r\n");
         }
         let mut after_value = LINE_END;
@@ -110,14 +111,15 @@ impl HttpTemplate {
         {
             push(&mut head, body);
         }
-        if let Some(name_template) = &mut name_template {
-            name_template.before_end = name_template.value(Name::default(), Digest::default()).len() + after_value;
+        if let Some(request_id_template) = &mut request_id_template {
+            request_id_template.before_end =
+                request_id_template.value(RequestId::default(), Digest::default()).len() + after_value;
         }
-        Ok(HttpTemplate { path, headers, body, head, name_template })
+        Ok(HttpTemplate { path, headers, body, head, request_id_template })
     }
 
     /// Renders a request of HTTP/1.1: its bytes, and what of its body is sent from where it lies.
-    pub(crate) fn render<'a>(&self, fields: Fields<'a>, name: Option<Name>) -> (&'a [u8], &'static [u8]) {
+    pub(crate) fn render<'a>(&self, fields: Fields<'a>, id: Option<RequestId>) -> (&'a [u8], &'static [u8]) {
         let Fields { number, random, text, body: scratch, list, .. } = fields;
         self.head.render(text, number, random);
         let end = text.len();
@@ -134,23 +136,23 @@ impl HttpTemplate {
                 text.extend_from_slice(scratch);
             }
         }
-        if let (Some(name), Some(name_template)) = (name, &self.name_template) {
+        if let (Some(id), Some(request_id_template)) = (id, &self.request_id_template) {
             let body: &[u8] = match &self.body {
                 Body::Fixed(body) => body,
                 Body::Even(_) => &text[end..],
                 Body::Uneven(_) => scratch,
             };
             let target = text.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
-            let digest = name_template.digest(target, http1::headers(text), body, list);
-            let (into_name, into_digest) = text[end - name_template.before_end..].split_at_mut(NAME_LENGTH);
-            into_name.copy_from_slice(&name.text());
+            let digest = request_id_template.digest(target, http1::headers(text), body, list);
+            let (into_id, into_digest) = text[end - request_id_template.before_end..].split_at_mut(REQUEST_ID_LENGTH);
+            into_id.copy_from_slice(&id.text());
             into_digest[..DIGEST_LENGTH].copy_from_slice(&digest.text());
         }
         (text, apart)
     }
 
-    /// Renders path, header values and body, each for itself, and the value of the header with the name.
-    pub(crate) fn render_parts<'a>(&'a self, fields: Fields<'a>, name: Option<Name>) -> Parts<'a> {
+    /// Renders path, header values and body, each for itself, and the value of the header with the ID.
+    pub(crate) fn render_parts<'a>(&'a self, fields: Fields<'a>, id: Option<RequestId>) -> Parts<'a> {
         let Fields { number, random, text, body: scratch, ends, list } = fields;
         for template in std::iter::once(&self.path).chain(self.headers.iter().map(|(_, value)| value)) {
             template.render(text, number, random);
@@ -163,26 +165,26 @@ impl HttpTemplate {
                 None
             }
         };
-        if let (Some(name), Some(name_template)) = (name, &self.name_template) {
+        if let (Some(id), Some(request_id_template)) = (id, &self.request_id_template) {
             let parts = Parts { template: self, text, ends, filled: scratch, fixed };
             let headers = parts.headers().map(|(name, value)| (name.as_bytes(), value));
-            let digest = name_template.digest(parts.path(), headers, parts.body(), list);
-            name_template.put(name, digest, text);
+            let digest = request_id_template.digest(parts.path(), headers, parts.body(), list);
+            request_id_template.put(id, digest, text);
             ends.push(text.len());
         }
         Parts { template: self, text, ends, filled: scratch, fixed }
     }
 }
 
-impl NameTemplate {
+impl RequestIdTemplate {
     fn new(
-        names: &Names,
+        ids: &RequestIds,
         method: &str,
         path: &Template,
         headers: &[(String, Template)],
         body: &Template,
-    ) -> NameTemplate {
-        let key = DigestKey::from(AnswerKey(names.key));
+    ) -> RequestIdTemplate {
+        let key = DigestKey::from(ResponseKey(ids.key));
         // Names have no fields; what `Connection` lists is taken from a sample.
         let samples: Vec<String> = headers
             .iter()
@@ -194,7 +196,7 @@ impl NameTemplate {
         let is_compared = |name: &str| compared.split(',').any(|one| name.eq_ignore_ascii_case(one));
         let headers_change = headers.iter().any(|(name, value)| is_compared(name) && !value.is_text());
         let fixed = |template: &Template| template.is_text().then(|| template.samples().swap_remove(0));
-        NameTemplate {
+        RequestIdTemplate {
             key,
             method: method.to_owned(),
             target: fixed(path).map(|path| key.target(method.as_bytes(), &path)),
@@ -222,8 +224,8 @@ impl NameTemplate {
     }
 
     /// Appends the header's value.
-    fn put(&self, name: Name, digest: Digest, out: &mut Vec<u8>) {
-        out.extend_from_slice(&name.text());
+    fn put(&self, id: RequestId, digest: Digest, out: &mut Vec<u8>) {
+        out.extend_from_slice(&id.text());
         out.extend_from_slice(&digest.text());
         if !self.compared.is_empty() {
             out.push(b'-');
@@ -231,22 +233,22 @@ impl NameTemplate {
         }
     }
 
-    fn value(&self, name: Name, digest: Digest) -> Vec<u8> {
+    fn value(&self, id: RequestId, digest: Digest) -> Vec<u8> {
         let mut value = Vec::new();
-        self.put(name, digest, &mut value);
+        self.put(id, digest, &mut value);
         value
     }
 }
 
-/// The value of the header with the name, for a request in which only the name changes: zeros in its place, and the digest. `headers` are
+/// The value of the header with the ID, for a request in which only the ID changes: zeros in its place, and the digest. `headers` are
 /// all that the request has.
-pub(super) fn unnamed_value(names: &Names, request: &Request, headers: &[(&str, &str)]) -> String {
+pub(super) fn value_without_id(ids: &RequestIds, request: &Request, headers: &[(&str, &str)]) -> String {
     let headers: Vec<(String, Template)> =
         headers.iter().map(|(name, value)| ((*name).to_owned(), Template::text(value.as_bytes()))).collect();
     let (path, body) = (Template::text(request.path.as_bytes()), Template::text(&request.body));
-    let name_template = NameTemplate::new(names, &request.method, &path, &headers, &body);
-    let digest = name_template.digest(b"", std::iter::empty(), &request.body, &mut Vec::new());
-    let digest = name_template.value(Name::default(), digest);
+    let request_id_template = RequestIdTemplate::new(ids, &request.method, &path, &headers, &body);
+    let digest = request_id_template.digest(b"", std::iter::empty(), &request.body, &mut Vec::new());
+    let digest = request_id_template.value(RequestId::default(), digest);
     String::from_utf8_lossy(&digest).into_owned()
 }
 
@@ -291,8 +293,8 @@ impl<'a> Parts<'a> {
         (1..).zip(&self.template.headers).map(move |(index, (name, _))| (name.as_str(), self.part(index)))
     }
 
-    /// The value of the header with the name, if it has one.
-    pub(crate) fn name_value(&self) -> Option<&'a [u8]> {
+    /// The value of the header with the ID, if it has one.
+    pub(crate) fn id_value(&self) -> Option<&'a [u8]> {
         let after_headers = self.template.headers.len() + 1;
         (self.ends.len() > after_headers).then(|| self.part(after_headers))
     }
@@ -377,7 +379,11 @@ mod tests {
     use super::*;
 
     impl HttpTemplate {
-        fn new(request: &Request, headers: &[(&str, &str)], named: Option<&Names>) -> Result<HttpTemplate, String> {
+        fn new(
+            request: &Request,
+            headers: &[(&str, &str)],
+            named: Option<&RequestIds>,
+        ) -> Result<HttpTemplate, String> {
             HttpTemplate::of(request, headers, named, None)
         }
     }
@@ -490,13 +496,13 @@ mod tests {
         assert_eq!(parts.path(), b"/9");
         assert_eq!([0, 1, 2].map(|index| parts.header(index)), [&b"origin.test"[..], b"a9b", b"c"]);
         assert_eq!(parts.last_header(), b"c");
-        assert_eq!((parts.filled, parts.fixed, parts.name_value()), (&b"9!"[..], None, None));
+        assert_eq!((parts.filled, parts.fixed, parts.id_value()), (&b"9!"[..], None, None));
     }
 
     #[test]
     fn name_and_digest_are_those_of_the_request_whatever_changes_in_it() {
-        let names = Names { header: "x-n".into(), load: 1, one_clock: true, key: [5, 9] };
-        let key = DigestKey::from(AnswerKey(names.key));
+        let ids = RequestIds { header: "x-n".into(), load: 1, one_clock: true, key: [5, 9] };
+        let key = DigestKey::from(ResponseKey(ids.key));
         let large = vec![b'x'; BODY_IN_PLACE];
         let bodies = [
             ("GET", &b""[..]),
@@ -511,10 +517,10 @@ mod tests {
             .flat_map(|body| [(body, "/{{seq}}", "a; b"), (body, "/", "a={{uuid}}; b"), (body, "/?{{seq}}", "{{seq}}")])
         {
             let headers = [HOST, ("Cookie", value), ("X-Forwarded-For", "{{seq}}"), ("X-A", "b")];
-            let template = HttpTemplate::new(&request(method, path, body), &headers, Some(&names)).unwrap();
+            let template = HttpTemplate::new(&request(method, path, body), &headers, Some(&ids)).unwrap();
             for number in [0, 7, 12_345] {
-                let (mut buffers, name) = (Buffers::new(), Name::new(1, 2, number));
-                let (text, apart) = template.render(buffers.fields(number), Some(name));
+                let (mut buffers, id) = (Buffers::new(), RequestId::new(1, 2, number));
+                let (text, apart) = template.render(buffers.fields(number), Some(id));
                 let head_end = text.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
                 let (head, body) = text.split_at(head_end);
                 let body = if apart.is_empty() { body } else { apart };
@@ -526,12 +532,12 @@ mod tests {
                     body: key.body(body),
                     length: body.len() as u32,
                 };
-                let (of_name, rest) = value.split_at(NAME_LENGTH);
-                assert_eq!(of_name, name.text(), "{}", String::from_utf8_lossy(text));
+                let (of_id, rest) = value.split_at(REQUEST_ID_LENGTH);
+                assert_eq!(of_id, id.text(), "{}", String::from_utf8_lossy(text));
                 assert_eq!(Digest::parse(rest), Some((expected, &b"cookie,x-a"[..])), "{path}");
                 let mut again = Buffers::new();
-                let parts = template.render_parts(again.fields(number), Some(name));
-                assert_eq!(parts.name_value(), Some(value), "in parts");
+                let parts = template.render_parts(again.fields(number), Some(id));
+                assert_eq!(parts.id_value(), Some(value), "in parts");
             }
         }
     }

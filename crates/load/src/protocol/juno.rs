@@ -10,7 +10,7 @@ use weir_model::load::{ErrorKind, LoadSpec};
 use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Status};
 
 use super::Instance;
-use super::keyvalue::{Answer, Dialect, Failure, InFlightQueue, Request, Sent};
+use super::keyvalue::{Dialect, Failure, InFlightQueue, Request, Response, Sent};
 use crate::keyvalue::keys::Outcome;
 use crate::keyvalue::{Requests, Rules, digits, scramble, value};
 
@@ -106,16 +106,16 @@ impl Dialect for Juno {
         sent: u64,
     ) -> Result<Option<usize>, String> {
         if u64::from(response.opaque) > sent {
-            return Err("an answer to no request".to_owned());
+            return Err("a response to no request".to_owned());
         }
         // It may match none: the request was given up, or had its response before.
         Ok(in_flight.iter().position(|sent| sent.note == response.opaque))
     }
 
     #[inline]
-    fn interpret(&self, sent: &mut Sent<u32>, (status, response): &Self::Reply<'_>) -> Result<Answer, String> {
+    fn interpret(&self, sent: &mut Sent<u32>, (status, response): &Self::Reply<'_>) -> Result<Response, String> {
         let (key, status, data) = (&sent.key, *status, response.payload.data);
-        let refused = |kind| Ok(Answer::refused(u16::from(status.0), kind, status.text().to_owned()));
+        let refused = |kind| Ok(Response::refused(u16::from(status.0), kind, status.text().to_owned()));
         let outcome = match (key.operation, status) {
             (Operation::Get, status) if status.is_success() => {
                 let clear = response.payload.kind == 0;
@@ -131,6 +131,6 @@ impl Dialect for Juno {
         };
         let same = response.key == digits(key.number) && response.namespace == NAMESPACE;
         let failure = (!same).then_some(Failure { kind: ErrorKind::WrongValue, reason: None });
-        Ok(Answer::Outcome { status: u16::from(status.0), length: data.len() as u64, outcome, failure })
+        Ok(Response::Outcome { status: u16::from(status.0), length: data.len() as u64, outcome, failure })
     }
 }

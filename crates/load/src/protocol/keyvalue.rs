@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use weir_model::load::{ErrorKind, LoadSpec};
 use weir_wire::messages::{Frame, Messages};
-use weir_wire::names::Name;
+use weir_wire::request_id::RequestId;
 
 use super::{Encoded, Event, Instance, Protocol, Refusal, Responses};
 use crate::generator::Generator;
@@ -81,7 +81,7 @@ pub(crate) trait Dialect: Clone + Send + fmt::Debug + 'static {
     ///
     /// # Errors
     /// It is no reply to such a request.
-    fn interpret(&self, sent: &mut Sent<Self::Note>, reply: &Self::Reply<'_>) -> Result<Answer, String>;
+    fn interpret(&self, sent: &mut Sent<Self::Note>, reply: &Self::Reply<'_>) -> Result<Response, String>;
 }
 
 /// The requests of one connection in flight, in the order of sending.
@@ -132,7 +132,7 @@ impl<N> Sent<N> {
 
 /// What a reply means.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum Response {
     /// More of the response is to come.
     Part,
     /// The operation's end.
@@ -141,18 +141,18 @@ pub(crate) enum Answer {
     Confirmation(Option<Failure>),
 }
 
-impl Answer {
+impl Response {
     /// An operation that the server carried out, or could not because of the key.
     #[inline]
-    pub(crate) fn done(status: u16, length: u64, outcome: Outcome) -> Answer {
-        Answer::Outcome { status, length, outcome, failure: None }
+    pub(crate) fn done(status: u16, length: u64, outcome: Outcome) -> Response {
+        Response::Outcome { status, length, outcome, failure: None }
     }
 
     /// An operation that the server refused, in its own words.
     #[cold]
-    pub(crate) fn refused(status: u16, kind: ErrorKind, reason: String) -> Answer {
+    pub(crate) fn refused(status: u16, kind: ErrorKind, reason: String) -> Response {
         let failure = Some(Failure { kind, reason: Some(reason) });
-        Answer::Outcome { status, length: 0, outcome: Outcome::Failed, failure }
+        Response::Outcome { status, length: 0, outcome: Outcome::Failed, failure }
     }
 }
 
@@ -187,7 +187,7 @@ pub(crate) struct Session<D: Dialect> {
 
 impl<D: Dialect> KeyValue<D> {
     fn reader(&self) -> Messages<D::Frame> {
-        Messages::new(D::frame(self.requests.longest_answer))
+        Messages::new(D::frame(self.requests.longest_response))
     }
 }
 
@@ -239,7 +239,7 @@ impl<D: Dialect> Protocol for KeyValue<D> {
         session: &mut Self::Session,
         stream: u32,
         kind: u32,
-        _name: Option<Name>,
+        _id: Option<RequestId>,
         generator: &'a mut Generator,
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {
@@ -292,19 +292,19 @@ impl<D: Dialect> Protocol for KeyValue<D> {
             if let Some(next) = in_flight.get(place + 1) {
                 self.requests.prefetch(state, &next.key);
             }
-            let sent = in_flight.get_mut(place).ok_or("an answer to no request")?;
+            let sent = in_flight.get_mut(place).ok_or("a response to no request")?;
             let now = responses.now();
             let mut response = responses.of(sent.stream);
             let (verdict, failure) = match self.dialect.interpret(sent, &reply)? {
-                Answer::Part => {
+                Response::Part => {
                     response.begun();
                     continue;
                 }
-                Answer::Outcome { status, length, outcome, failure } => {
+                Response::Outcome { status, length, outcome, failure } => {
                     response.whole(status, length);
                     (self.requests.finish(state, &sent.key, outcome, response.sent(), now), failure)
                 }
-                Answer::Confirmation(failure) => (sent.unconfirmed.unwrap_or(Ok(())), failure),
+                Response::Confirmation(failure) => (sent.unconfirmed.unwrap_or(Ok(())), failure),
             };
             let verdict = match (verdict, failure) {
                 (Ok(()), Some(Failure { kind, reason })) => {

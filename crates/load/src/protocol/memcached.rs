@@ -9,7 +9,7 @@ use weir_model::load::{ErrorKind, LoadSpec};
 use weir_wire::memcached::{Command, Reply, ReplyFrame, Store, Words};
 
 use super::Instance;
-use super::keyvalue::{Answer, Dialect, Request, Sent};
+use super::keyvalue::{Dialect, Request, Response, Sent};
 use crate::keyvalue::keys::{InFlight, Outcome};
 use crate::keyvalue::{Requests, Rules, digits, value};
 
@@ -86,13 +86,13 @@ impl Dialect for Memcached {
     }
 
     #[inline]
-    fn interpret(&self, sent: &mut Sent<Self::Note>, reply: &Reply<'_>) -> Result<Answer, String> {
+    fn interpret(&self, sent: &mut Sent<Self::Note>, reply: &Reply<'_>) -> Result<Response, String> {
         let InFlight { operation, number, .. } = sent.key;
         let (status, outcome) = match (operation, reply) {
             (Operation::Get, Reply::Value { key, data, .. }) if sent.note.is_none() => {
                 let version = if **key == name(number) { value::version(data, number) } else { 0 };
                 sent.note = Some((version, data.len() as u64));
-                return Ok(Answer::Part);
+                return Ok(Response::Part);
             }
             (Operation::Get, Reply::End) => match sent.note {
                 Some((version, _)) => (0, Outcome::Found(version)),
@@ -105,15 +105,15 @@ impl Dialect for Memcached {
             (_, Reply::Error | Reply::ClientError(_) | Reply::ServerError(_)) if sent.note.is_none() => {
                 return Ok(refusal(reply));
             }
-            _ => return Err(format!("{} was answered by what is no answer to it", operation.as_str())),
+            _ => return Err(format!("{} was answered by what is no response to it", operation.as_str())),
         };
-        Ok(Answer::done(status, sent.note.map_or(0, |(_, length)| length), outcome))
+        Ok(Response::done(status, sent.note.map_or(0, |(_, length)| length), outcome))
     }
 }
 
 /// Interprets an error of the server, with its own words.
 #[cold]
-fn refusal(reply: &Reply<'_>) -> Answer {
+fn refusal(reply: &Reply<'_>) -> Response {
     let (name, text) = match reply {
         Reply::ClientError(text) => ("CLIENT_ERROR ", *text),
         Reply::ServerError(text) => ("SERVER_ERROR ", *text),
@@ -121,5 +121,5 @@ fn refusal(reply: &Reply<'_>) -> Answer {
     };
     let is_busy = name.starts_with("SERVER") && text.windows(4).any(|word| word.eq_ignore_ascii_case(b"busy"));
     let kind = if is_busy { ErrorKind::Busy } else { ErrorKind::Refused };
-    Answer::refused(2, kind, format!("{name}{}", String::from_utf8_lossy(text)))
+    Response::refused(2, kind, format!("{name}{}", String::from_utf8_lossy(text)))
 }

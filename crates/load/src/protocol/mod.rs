@@ -21,10 +21,10 @@ use crate::codings::CodingWatch;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
 use crate::reasons::Reasons;
-use crate::request_ids::NameWatch;
+use crate::request_ids::RequestIdWatch;
 use crate::response_check::Expectation;
 use crate::worker::Stream;
-use weir_wire::names::Name;
+use weir_wire::request_id::RequestId;
 
 pub(crate) use http1::Http1;
 pub(crate) use http2::Http2;
@@ -83,8 +83,8 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
         generator.choose(target)
     }
 
-    /// Encodes the next request of a kind (an index into the load's requests) on a stream (from 0) that is free, with its name where
-    /// the load's requests have names.
+    /// Encodes the next request of a kind (an index into the load's requests) on a stream (from 0) that is free, with its ID where
+    /// the load's requests have IDs.
     ///
     /// # Errors
     /// The connection does not take it; nothing was written.
@@ -93,7 +93,7 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
         session: &mut Self::Session,
         stream: u32,
         kind: u32,
-        name: Option<Name>,
+        id: Option<RequestId>,
         generator: &'a mut Generator,
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal>;
@@ -144,7 +144,7 @@ pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
 pub(crate) enum Alpn {
     /// Nothing.
     None,
-    /// The name is offered; a peer that does not choose it may speak the protocol all the same.
+    /// The ID is offered; a peer that does not choose it may speak the protocol all the same.
     Offered(&'static str),
     /// The peer has to choose it.
     Required(&'static str),
@@ -207,8 +207,8 @@ pub(crate) enum Event {
 #[derive(Debug, Clone)]
 pub(crate) struct Watches {
     pub headers: HeaderWatch,
-    /// Where requests have names.
-    pub names: Option<NameWatch>,
+    /// Where requests have IDs.
+    pub ids: Option<RequestIdWatch>,
     /// Where requests accept a content coding.
     pub codings: Option<Box<CodingWatch>>,
     /// Why requests failed.
@@ -291,28 +291,28 @@ impl PartialResponse<'_> {
     /// Its headers came, which are looked at if one is expected, and in samples.
     #[inline]
     pub(crate) fn headers<'h>(&mut self, headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
-        if self.expectation.is_right_status(self.stream.response.status()) {
-            self.watches.headers.answer(self.stream.request, self.now, headers.clone());
+        if self.expectation.is_successful_status(self.stream.response.status()) {
+            self.watches.headers.record_response(self.stream.request, self.now, headers.clone());
         }
         if self.expectation.checks_headers() {
             self.expectation.check_headers(headers, &mut self.stream.response);
         }
     }
 
-    /// Its head of HTTP/1.1 came, in which its name is looked for if it should have one.
+    /// Its head of HTTP/1.1 came, in which its ID is looked for if it should have one.
     #[inline]
-    pub(crate) fn name_in(&mut self, head: &[u8]) {
-        if let Some(names) = &mut self.watches.names {
-            let value = names.find(head);
-            names.answered(self.stream.name, self.stream.sent(), value);
+    pub(crate) fn check_id_in(&mut self, head: &[u8]) {
+        if let Some(ids) = &mut self.watches.ids {
+            let value = ids.find(head);
+            ids.check(self.stream.request_id, self.stream.sent(), value);
         }
     }
 
-    /// Its headers came; `value` is that of the header with its name.
+    /// Its headers came; `value` is that of the header with its ID.
     #[inline]
-    pub(crate) fn named<'h>(&mut self, value: impl FnOnce() -> Option<&'h [u8]>) {
-        if let Some(names) = &mut self.watches.names {
-            names.answered(self.stream.name, self.stream.sent(), value());
+    pub(crate) fn check_id<'h>(&mut self, value: impl FnOnce() -> Option<&'h [u8]>) {
+        if let Some(ids) = &mut self.watches.ids {
+            ids.check(self.stream.request_id, self.stream.sent(), value());
         }
     }
 

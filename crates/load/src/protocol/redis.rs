@@ -12,7 +12,7 @@ use weir_model::load::{ErrorKind, LoadSpec, Login};
 use weir_wire::redis::{ReplyFrame, Value, encode};
 
 use super::Instance;
-use super::keyvalue::{Answer, Dialect, Failure, InFlightQueue, Request, Sent};
+use super::keyvalue::{Dialect, Failure, InFlightQueue, Request, Response, Sent};
 use crate::keyvalue::keys::{InFlight, Outcome};
 use crate::keyvalue::{Requests, Rules, digits, value};
 
@@ -183,7 +183,7 @@ impl Dialect for Redis {
     }
 
     #[inline]
-    fn interpret(&self, sent: &mut Sent<()>, reply: &Value<'_>) -> Result<Answer, String> {
+    fn interpret(&self, sent: &mut Sent<()>, reply: &Value<'_>) -> Result<Response, String> {
         if sent.is_unconfirmed() {
             let failure = match reply {
                 Value::Integer(have) if *have >= self.replicas => None,
@@ -194,22 +194,24 @@ impl Dialect for Redis {
                 }
                 _ => return Err(format!("WAIT was answered by {}", words(reply))),
             };
-            return Ok(Answer::Confirmation(failure));
+            return Ok(Response::Confirmation(failure));
         }
         let InFlight { operation, number, .. } = sent.key;
         Ok(match (operation, reply) {
             (Operation::Get, Value::Bulk(read)) => {
-                Answer::done(0, read.len() as u64, Outcome::Found(value::version(read, number)))
+                Response::done(0, read.len() as u64, Outcome::Found(value::version(read, number)))
             }
-            (Operation::Destroy, Value::Integer(1)) => Answer::done(0, 0, Outcome::Done),
+            (Operation::Destroy, Value::Integer(1)) => Response::done(0, 0, Outcome::Done),
             (Operation::Create | Operation::Update | Operation::Set, Value::Simple(b"OK")) => {
-                Answer::done(0, 0, Outcome::Done)
+                Response::done(0, 0, Outcome::Done)
             }
             (Operation::Get | Operation::Update, Value::Null) | (Operation::Destroy, Value::Integer(0)) => {
-                Answer::done(1, 0, Outcome::NotFound)
+                Response::done(1, 0, Outcome::NotFound)
             }
-            (Operation::Create, Value::Null) => Answer::done(1, 0, Outcome::Exists),
-            (_, Value::Error(text)) => Answer::refused(2, error_kind(text), String::from_utf8_lossy(text).into_owned()),
+            (Operation::Create, Value::Null) => Response::done(1, 0, Outcome::Exists),
+            (_, Value::Error(text)) => {
+                Response::refused(2, error_kind(text), String::from_utf8_lossy(text).into_owned())
+            }
             _ => return Err(format!("{} was answered by {}", operation.as_str(), words(reply))),
         })
     }

@@ -36,7 +36,7 @@ impl Protocol for Echo {
         _session: &mut Session,
         _stream: u32,
         kind: u32,
-        _name: Option<weir_wire::names::Name>,
+        _id: Option<weir_wire::request_id::RequestId>,
         _generator: &'a mut Generator,
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {
@@ -74,15 +74,15 @@ impl Protocol for Echo {
     }
 }
 
-/// A load on a server that answers lines with what `answer` makes of them, a millisecond away.
-fn load(secure: bool, kind: LoadKind<OfferedRate>, answer: fn(&str) -> String) -> LoadResult {
+/// A load on a server that answers lines with what `response` makes of them, a millisecond away.
+fn load(secure: bool, kind: LoadKind<OfferedRate>, response: fn(&str) -> String) -> LoadResult {
     let world = World::new(1);
     world.set_default_link(Link { latency: 500_000, ..Link::default() });
     let server = Server::start(&world, "127.0.0.1:0", secure.then(|| tls(&[])), move |_, _| {
         Box::new(move |input, _| {
             let end = input.iter().position(|byte| *byte == b'\n')?;
             let line = String::from_utf8(input.drain(..=end).collect()).unwrap();
-            Some(vec![Do::Send(answer(line.trim_end()).into_bytes())])
+            Some(vec![Do::Send(response(line.trim_end()).into_bytes())])
         })
     });
     let request = Request { body: b"hello".to_vec(), ..Request::default() };
@@ -111,23 +111,23 @@ fn load(secure: bool, kind: LoadKind<OfferedRate>, answer: fn(&str) -> String) -
 fn another_protocol_is_driven_with_and_without_tls() {
     for tls in [false, true] {
         let result = load(tls, LoadKind::Count { requests: 1_000 }, |line| format!("{line}\n"));
-        assert_eq!((result.total.right, result.total.connections, result.window_s), (1_000, 4, 0.25));
+        assert_eq!((result.total.successful, result.total.connections, result.window_s), (1_000, 4, 0.25));
         assert_eq!(result.total.statuses.iter().collect::<Vec<_>>(), [(&200, &1_000)]);
         assert_eq!(result.tls.map(|tls| tls.handshakes), tls.then_some(4));
         assert!(result.total.bytes_out == 6_000 || tls, "{}", result.total.bytes_out);
         let result = load(tls, LoadKind::open(500.0, Arrivals::Constant), |line| format!("{line}\n"));
-        assert_eq!((result.total.due, result.total.right), (500, 500));
+        assert_eq!((result.total.due, result.total.successful), (500, 500));
     }
 }
 
 #[test]
 fn another_protocol_has_its_own_validation_and_errors() {
-    for (tls, requests, answer, kind) in [
+    for (tls, requests, response, kind) in [
         (false, 10, (|_| "hullo\n".to_owned()) as fn(&str) -> String, ErrorKind::WrongBody),
         (true, 10, |_| "x".repeat(101), ErrorKind::Protocol),
         (false, 4, |_| String::new(), ErrorKind::Timeout),
     ] {
-        let result = load(tls, LoadKind::Count { requests }, answer);
+        let result = load(tls, LoadKind::Count { requests }, response);
         assert_eq!(result.total.errors.iter().collect::<Vec<_>>(), [(&kind, &requests)]);
     }
 }

@@ -1,15 +1,15 @@
-//! How long a worker of a closed load sleeps on when the first answer has come, so that those behind it are read with it. `worker` calls
+//! How long a worker of a closed load sleeps on when the first response has come, so that those behind it are read with it. `worker` calls
 //! it at each sweep.
 //!
-//! With many streams on a connection, a server sends its answers one by one. A client that reads each at once pays a wake-up, a receive
+//! With many streams on a connection, a server sends its responses one by one. A client that reads each at once pays a wake-up, a receive
 //! and a send for each, and makes the server read its requests one by one, too. `bench/EXPERIMENTS.md` has what sleeping on changes: less CPU,
 //! higher rates and *lower* latencies.
 //!
 //! Sleeping on is part of the latency that is recorded, so it must be little: a hundredth of the mean latency, which is requests in
-//! flight over answers a second (Little 1961). It cannot cost more of the rate than that. A timer of the kernel's costs as much as what
-//! it saves where less than one more answer comes meanwhile: with fewer than a hundred requests in flight a worker never sleeps on.
+//! flight over responses/s (Little 1961). It cannot cost more of the rate than that. A timer of the kernel's costs as much as what
+//! it saves where less than one more response comes meanwhile: with fewer than a hundred requests in flight a worker never sleeps on.
 //!
-//! Open loads do not: there latency is what is measured, and a request's time does not follow from an answer's.
+//! Open loads do not: there latency is what is measured, and a request's time does not follow from a response's.
 
 /// The mean latency is at least so many times as long as the time.
 const SHARE: u64 = 100;
@@ -29,11 +29,11 @@ impl Coalescing {
     /// nanoseconds.
     pub(super) fn swept(&mut self, now: u64, in_flight: u32, ended: u64) -> u64 {
         let passed = now - std::mem::replace(&mut self.swept, now);
-        let answers = ended - std::mem::replace(&mut self.ended, ended);
-        if answers == 0 {
+        let responses = ended - std::mem::replace(&mut self.ended, ended);
+        if responses == 0 {
             return 0;
         }
-        let between = passed / answers;
+        let between = passed / responses;
         let within = (between * u64::from(in_flight) / SHARE).min(MOST);
         if within >= between { within } else { 0 }
     }
@@ -50,20 +50,20 @@ mod tests {
 
     const SWEEP: u64 = 10_000_000;
 
-    fn within(in_flight: u32, answers: u64) -> u64 {
-        Coalescing { swept: SWEEP, ended: 7 }.swept(2 * SWEEP, in_flight, 7 + answers)
+    fn within(in_flight: u32, responses: u64) -> u64 {
+        Coalescing { swept: SWEEP, ended: 7 }.swept(2 * SWEEP, in_flight, 7 + responses)
     }
 
     #[test]
     fn it_is_a_hundredth_of_the_mean_latency_and_not_too_long() {
-        // 100,000 answers a second, 256 in flight: 2.56 ms.
+        // 100,000 responses/s, 256 in flight: 2.56 ms.
         assert_eq!(within(256, 1_000), 25_600);
         assert_eq!(within(10_000, 1_000), MOST);
         assert_eq!(within(256, 500), MOST);
     }
 
     #[test]
-    fn it_is_none_where_no_further_answer_is_expected() {
+    fn it_is_none_where_no_further_response_is_expected() {
         assert_eq!(within(64, 1_000), 0);
         assert_eq!(within(99, 500), 0);
         assert_eq!(within(100, 500), 20_000);

@@ -428,7 +428,7 @@ impl<P: Protocol> Worker<P> {
         match slot.state {
             SlotState::Connecting | SlotState::Handshaking if until > now => self.connector.timeouts.watch(id, until),
             SlotState::Connecting => {
-                let detail = "no answer to the attempt to connect".to_owned();
+                let detail = "no response to the attempt to connect".to_owned();
                 self.attempt_failed(io, id, ErrorKind::ConnectTimeout, detail, now);
             }
             SlotState::Handshaking => {

@@ -11,7 +11,7 @@ use super::pool::{NO_SLOT, SlotId, SlotState, Stream, StreamId, StreamState};
 use crate::interval::Phase;
 use crate::plan::Plan;
 use crate::protocol::{Encoded, Event, Protocol, Refusal, Responses};
-use crate::request_ids::NameWatch;
+use crate::request_ids::RequestIdWatch;
 
 /// Fewer bytes than this are not worth an operation of their own: copying them costs less.
 const LEAST_SKIPPED: u64 = 32 * 1024;
@@ -67,8 +67,9 @@ impl<P: Protocol> Worker<P> {
             },
         };
         let out = &mut self.transport.out;
-        let name = self.watches.names.as_ref().map(NameWatch::name);
-        let refusal = match self.protocol.encode(&mut slot.session, nth, request, name, &mut self.generator, out) {
+        let request_id = self.watches.ids.as_ref().map(RequestIdWatch::id);
+        let refusal = match self.protocol.encode(&mut slot.session, nth, request, request_id, &mut self.generator, out)
+        {
             Ok(Encoded::Ready(bytes, body)) => {
                 let before = self.transport.flush(io, slot);
                 self.recorder.counts().bytes_out += before + self.transport.send(io, slot, bytes, body);
@@ -86,8 +87,8 @@ impl<P: Protocol> Worker<P> {
         self.pool.begin(id, stream, due, now, waited, self.plan.timeout);
         let carries = self.pool.stream(stream);
         carries.request = request;
-        if let Some(names) = &mut self.watches.names {
-            carries.name = names.sent();
+        if let Some(ids) = &mut self.watches.ids {
+            carries.request_id = ids.sent();
         }
         self.recorder.sent(due, request);
     }

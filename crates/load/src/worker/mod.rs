@@ -4,7 +4,7 @@
 //! - [`pool`]: connection slots and their streams. [`connector`]: which slot connects next. [`timer_wheel`]: deadlines.
 //! - [`crate::protocol`]: the protocol of a connection. [`transport`]: TLS and gathering of bytes, below it.
 //! - [`recorder`]: counts and samples, second by second.
-//! - [`busy_poll`]: staying awake when a request is about to fall due. [`coalesce`]: sleeping on when more answers are about to come.
+//! - [`busy_poll`]: staying awake when a request is about to fall due. [`coalesce`]: sleeping on when more responses are about to come.
 //!
 //! The worker is a [`Handler`] of its driver's events, and checks the clock between turns. `connections` has its code for
 //! connections, `exchange` for requests and responses, `shutdown` for the end; the clock is handled here.
@@ -37,7 +37,7 @@ use crate::interval::Phase;
 use crate::plan::{Plan, Share};
 use crate::protocol::{Protocol, Watches};
 use crate::reasons::Reasons;
-use crate::request_ids::NameWatch;
+use crate::request_ids::RequestIdWatch;
 use crate::shared::{Message, Ready, Shared};
 use busy_poll::BusyPoll;
 use coalesce::Coalescing;
@@ -113,7 +113,7 @@ impl<P: Protocol> Worker<P> {
             recorder: Recorder::new(&plan, share.local, now, messages, spares),
             watches: Watches {
                 headers: HeaderWatch::new(plan.expectations.len()),
-                names: plan.spec.names.as_ref().map(|names| NameWatch::new(names, share.thread)),
+                ids: plan.spec.request_ids.as_ref().map(|ids| RequestIdWatch::new(ids, share.thread)),
                 codings: plan.spec.accept_encoding.map(|_| Box::default()),
                 reasons: Reasons::default(),
             },

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use weir_model::load::ErrorKind;
 use weir_net::Conn;
-use weir_wire::names::Name;
+use weir_wire::request_id::RequestId;
 use weir_wire::tls::Session as TlsSession;
 
 use super::timer_wheel::TimerWheel;
@@ -100,9 +100,9 @@ pub(crate) struct Stream {
     pub(super) state: StreamState,
     /// The request waited for a free connection before it was sent.
     pub(super) waited: bool,
-    /// Which of the load's requests it carries, and its name where they have names.
+    /// Which of the load's requests it carries, and its ID where they have IDs.
     pub(crate) request: u32,
-    pub(crate) name: Name,
+    pub(crate) request_id: RequestId,
     /// The next free stream of its slot.
     pub(super) next: StreamId,
     /// When the request became due and when it was sent.

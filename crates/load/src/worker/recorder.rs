@@ -218,13 +218,13 @@ impl Recorder {
         counts.body_bytes += size;
         match verdict {
             Ok(()) => {
-                counts.right += 1;
+                counts.successful += 1;
                 counts.early += u64::from(stream.response.is_early());
                 if let Some(of_request) = counts.of_request(stream.request) {
-                    of_request.right += 1;
+                    of_request.successful += 1;
                 }
-                self.interval.right(now);
-                self.interval.counts.right_body_bytes += size;
+                self.interval.successful(now);
+                self.interval.counts.successful_body_bytes += size;
             }
             Err(kind) => self.count_error(due, Some(stream.request), kind),
         }
@@ -335,11 +335,11 @@ mod tests {
                 recorder.failed(&measured, ErrorKind::Timeout, 2 * SECOND + 6);
             }
         }
-        assert_eq!((recorder.before.right, recorder.inside.right, recorder.inside.sent), (1, 0, 1));
+        assert_eq!((recorder.before.successful, recorder.inside.successful, recorder.inside.sent), (1, 0, 1));
         let intervals: Vec<_> = received
             .try_iter()
             .map(|message| match message {
-                Message::Interval(0, interval) => (interval.phase, interval.counts.right, interval.counts.errors),
+                Message::Interval(0, interval) => (interval.phase, interval.counts.successful, interval.counts.errors),
                 other => panic!("{other:?}"),
             })
             .collect();

@@ -20,7 +20,7 @@ fn a_counted_load_sends_exactly_that_many() {
         let mut spec = LoadSpec { connections, threads: 2, ..order(server.addr, counted(requests)) };
         (spec.duration_s, spec.warmup_s) = (30.0, 5.0);
         let result = load(&world, &spec).unwrap();
-        let sent = [result.total.sent, result.window.right, result.window.right_in_window, server.requests()];
+        let sent = [result.total.sent, result.window.successful, result.window.successful_in_window, server.requests()];
         assert_eq!(sent, [requests; 4]);
         assert_eq!(result.window.body_bytes, 5 * requests);
         assert_eq!((result.total.connections, server.connections()), (connections.into(), connections.into()));
@@ -49,8 +49,8 @@ fn a_closed_load_balances_with_the_server() {
     let result =
         load_with(&world, &spec, &Outputs::default(), &StopFlag::new(), &mut |p| seen.push((world.now() / MS, p)))
             .unwrap();
-    assert_eq!([result.window.sent, result.window.right_in_window, result.total.sent], [6_000, 6_000, 8_028]);
-    assert_eq!([server.requests(), result.total.right], [8_028; 2]);
+    assert_eq!([result.window.sent, result.window.successful_in_window, result.total.sent], [6_000, 6_000, 8_028]);
+    assert_eq!([server.requests(), result.total.successful], [8_028; 2]);
     assert_eq!(result.window.statuses.iter().collect::<Vec<_>>(), [(&200, &6_000)]);
     assert_eq!((result.lag.max_us, result.rate, result.body_bytes_per_s), (0.0, 4_000.0, 40_000.0));
     times(&result.latency, ROUND_TRIP, ROUND_TRIP, ROUND_TRIP);
@@ -58,7 +58,7 @@ fn a_closed_load_balances_with_the_server() {
     let length = |text: Vec<u8>| text.len() as u64 * 8_028;
     assert_eq!(result.total.bytes_out, length(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec()));
     assert_eq!([result.total.bytes_in, result.total.plaintext_in], [length(response(200, "0123456789")); 2]);
-    let rows: Vec<(f64, u64)> = result.series.iter().map(|row| (row.length_s, row.right)).collect();
+    let rows: Vec<(f64, u64)> = result.series.iter().map(|row| (row.length_s, row.successful)).collect();
     assert_eq!(rows, [(1.0, 4_000), (0.5, 2_000)]);
     assert_eq!(result.tenths, [400; 15]);
     // To send, to hand over and to receive take a microsecond each.
@@ -66,9 +66,9 @@ fn a_closed_load_balances_with_the_server() {
     assert_eq!(result.thread_busy, [0.006; 2]);
     let name = |(ms, news): &(u64, Progress)| match news {
         Progress::Connecting { open, of: 4 } => Some(format!("{ms} open {open}")),
-        Progress::Warmup { second, row } => Some(format!("{ms} warm-up {second} {}", row.right)),
+        Progress::Warmup { second, row } => Some(format!("{ms} warm-up {second} {}", row.successful)),
         Progress::WindowStart { unix_ms } if *unix_ms == result.window_start_ms => Some(format!("{ms} start")),
-        Progress::Second(row) => Some(format!("{ms} second {} {}", row.second, row.right)),
+        Progress::Second(row) => Some(format!("{ms} second {} {}", row.second, row.successful)),
         Progress::WindowEnd => Some(format!("{ms} end")),
         _ => None,
     };
@@ -86,7 +86,7 @@ fn an_open_load_is_due_exactly_as_often_as_ordered() {
         let server = http(&world, |_| ok("hello"));
         let spec = LoadSpec { threads, warmup_s: 0.25, duration_s: 0.75, ..order(server.addr, constant(400.0)) };
         let result = load(&world, &spec).unwrap();
-        assert_eq!([result.window.due, result.window.right, result.total.due], [300, 300, 400]);
+        assert_eq!([result.window.due, result.window.successful, result.total.due], [300, 300, 400]);
         assert_eq!((server.requests(), result.offered_rate), (400, Some(400.0)));
         let first = server.seen().asked[0].1;
         assert!(server.seen().asked.iter().zip(0..).all(|((_, at), nth)| *at == first + nth * 2_500_000));
@@ -129,7 +129,10 @@ fn warmup_requests_answered_in_the_window_count_for_the_rate_and_leave_no_sample
     let result = load(&world, &spec).unwrap();
     times(&result.latency, 5 * MS, 5 * MS, 5 * MS);
     // From 1.5 s to 2.8 s.
-    assert_eq!([result.window.right, result.window.right_in_window, result.total.right], [260, 260, 261]);
+    assert_eq!(
+        [result.window.successful, result.window.successful_in_window, result.total.successful],
+        [260, 260, 261]
+    );
 }
 
 #[test]
@@ -141,7 +144,7 @@ fn connection_close_opens_one_for_every_request() {
             closing()
         });
         let result = load(&world, &LoadSpec { connection_close: true, ..order(server.addr, kind) }).unwrap();
-        assert_eq!((result.total.right, server.requests()), (requests, requests));
+        assert_eq!((result.total.successful, server.requests()), (requests, requests));
         // One shows that there is a target; all others are made when requests are due.
         let opened = requests + 1;
         assert_eq!([result.total.connections, server.connections(), result.connect.count], [opened; 3]);
@@ -170,7 +173,7 @@ fn a_peer_may_close_between_answers_and_answers_may_end_with_the_connection() {
     let mut spec = order(server.addr, counted(60));
     spec.requests[0].expect.size = Some(2);
     let result = load(&world, &spec).unwrap();
-    assert_eq!([result.total.right, result.total.closed_by_peer, server.requests()], [60; 3]);
+    assert_eq!([result.total.successful, result.total.closed_by_peer, server.requests()], [60; 3]);
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn an_idle_connection_that_the_peer_closes_is_made_again() {
     let server = http(&world, move |asked| ok("ok").into_iter().chain(close(asked)).collect());
     // Each connection is used twice.
     let result = load(&world, &order(server.addr, constant(8.0))).unwrap();
-    assert_eq!([result.total.right, result.total.closed_by_peer, result.total.connections], [8, 4, 8]);
+    assert_eq!([result.total.successful, result.total.closed_by_peer, result.total.connections], [8, 4, 8]);
 }
 
 #[test]
@@ -199,9 +202,9 @@ fn bodies_statuses_and_headers_are_checked() {
     let result = load(&world, &spec).unwrap();
     assert_eq!(errors(&result.total), [("bad_status", 20), ("wrong_body", 40), ("wrong_header", 20)]);
     assert_eq!(result.total.statuses.iter().collect::<Vec<_>>(), [(&200, &80), (&503, &20)]);
-    assert_eq!((result.total.right, result.total.body_bytes), (20, 20 * (5 + 5 + 8 + 5 + 5)));
-    // A wrong answer is no reason to leave the connection.
-    assert_eq!((result.total.right_body_bytes_in_window, result.total.connections), (20 * 5, 1));
+    assert_eq!((result.total.successful, result.total.body_bytes), (20, 20 * (5 + 5 + 8 + 5 + 5)));
+    // A wrong response is no reason to leave the connection.
+    assert_eq!((result.total.successful_body_bytes_in_window, result.total.connections), (20 * 5, 1));
 }
 
 #[test]
@@ -233,7 +236,7 @@ fn bodies_in_pieces_and_in_chunks_are_right_too() {
     let mut spec = LoadSpec { connections: 1, ..order(server.addr, counted(40)) };
     spec.requests[0].expect.hash = Some(xxh3_64(b"0123456789"));
     let result = load(&world, &spec).unwrap();
-    assert_eq!(result.total.right, 40);
+    assert_eq!(result.total.successful, 40);
     times(&result.first_byte, ROUND_TRIP, ROUND_TRIP, ROUND_TRIP);
     times(&result.service, 3 * MS, 3 * MS, 3 * MS);
 }
@@ -255,7 +258,7 @@ fn small_and_large_request_bodies_arrive_whole_and_head_responses_have_none() {
         spec.requests[0].request.body = body(size);
         spec.requests[0].expect.size = Some(if method == "HEAD" { 1_000 } else { 3 });
         let result = load(&world, &spec).unwrap();
-        assert_eq!((result.total.right, result.total.sent), (20, 20), "{:?}", errors(&result.total));
+        assert_eq!((result.total.successful, result.total.sent), (20, 20), "{:?}", errors(&result.total));
         let head = result.total.bytes_out / 20 - size as u64;
         assert!((30..100).contains(&head), "{head}");
     }
@@ -284,7 +287,7 @@ fn a_redirect_says_where_to() {
     let server = http(&world, |_| vec![Do::Send(redirect.to_vec())]);
     let location = |server: &Server| {
         let result = load(&world, &order(server.addr, counted(20))).unwrap();
-        assert_eq!(result.total.right, 20);
+        assert_eq!(result.total.successful, 20);
         result.headers.unwrap().location
     };
     assert_eq!(location(&server).as_deref(), Some("https://shop.example/"));

@@ -34,13 +34,13 @@ fn a_request_that_is_not_answered_in_time_is_a_timeout_and_the_next_goes_on() {
     let server = http(&world, |asked| if asked.number == 2 { vec![Do::Silence] } else { ok("ok") });
     let spec = LoadSpec { connections: 1, timeout_s: 1.0, duration_s: 30.0, ..order(server.addr, counted(6)) };
     let result = load(&world, &spec).unwrap();
-    assert_eq!((result.total.right, errors(&result.total)), (5, vec![("timeout", 1)]));
+    assert_eq!((result.total.successful, errors(&result.total)), (5, vec![("timeout", 1)]));
     assert_eq!(result.total.connections, 2);
     times(&result.latency, ROUND_TRIP, ROUND_TRIP, SECOND + 9 * MS);
 }
 
 #[test]
-fn resets_early_closes_half_answers_and_nonsense_have_their_kinds() {
+fn resets_early_closes_half_responses_and_nonsense_have_their_kinds() {
     let world = world();
     let server = http(&world, |asked| match asked.number % 6 {
         0 => vec![Do::Reset],
@@ -53,7 +53,7 @@ fn resets_early_closes_half_answers_and_nonsense_have_their_kinds() {
     let spec = LoadSpec { connections: 1, duration_s: 20.0, ..order(server.addr, counted(24)) };
     let result = load(&world, &spec).unwrap();
     assert_eq!(errors(&result.total), [("reset", 4), ("closed_early", 4), ("truncated", 4), ("protocol", 8)]);
-    assert_eq!([result.total.right, result.total.sent, server.requests()], [4, 24, 24], "nothing is sent twice");
+    assert_eq!([result.total.successful, result.total.sent, server.requests()], [4, 24, 24], "nothing is sent twice");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_response_that_begins_and_does_not_end_is_truncated_however_it_is_cut_off() 
             let spec = LoadSpec { connections: 1, duration_s: 20.0, ..order(server.addr, counted(10)) };
             let result = load(&world, &spec).unwrap();
             assert_eq!(errors(&result.total), [("truncated", 5)], "{}", String::from_utf8_lossy(begun));
-            assert_eq!((result.total.right, result.total.wrong_answers(), result.total.refusals()), (5, 5, 0));
+            assert_eq!((result.total.successful, result.total.wrong_responses(), result.total.refusals()), (5, 5, 0));
         }
     }
 }
@@ -102,7 +102,7 @@ fn responses_before_their_requests_are_counted_and_those_to_whole_requests_are_n
         let result = load(&world, &spec).unwrap();
         // A small body has left before the response comes.
         let counted = if early && size > 100 { 4 } else { 0 };
-        assert_eq!((result.total.right, result.total.early), (4, counted), "{early} {size}");
+        assert_eq!((result.total.successful, result.total.early), (4, counted), "{early} {size}");
         assert_eq!(result.request_body_bytes, Some(4 * size as u64));
     }
 }
@@ -135,13 +135,13 @@ fn a_server_that_starts_late_is_waited_for() {
     };
     let result = load_with(&world, &spec, &Outputs::default(), &StopFlag::new(), &mut see).unwrap();
     // Before the start no request waits. Each connection waits for 10, 20, 40, 80 and 160 ms after an attempt.
-    assert_eq!((result.total.right, errors(&result.total)), (3, vec![]));
+    assert_eq!((result.total.successful, errors(&result.total)), (3, vec![]));
     assert_eq!((result.total.connect_failures, result.total.connections), (15, 3));
 }
 
 #[test]
 fn a_server_that_dies_fails_requests_by_kind_and_nothing_is_lost() {
-    for (kind, [right, due, unsent], expected) in [
+    for (kind, [successful, due, unsent], expected) in [
         // After the response that is lost, each connection is due with each of its six attempts.
         (LoadKind::Closed, [4 * 300, 4 * 307, 0], [("connect_refused", 4 * 6), ("closed_early", 4)]),
         // A connection is tried again when a request is due for it, and then by itself; six attempts come in the drain.
@@ -153,7 +153,11 @@ fn a_server_that_dies_fails_requests_by_kind_and_nothing_is_lost() {
         // The load begins at 100 ms.
         world.at(400 * MS - 1, move |world| world.kill(task));
         let result = load(&world, &LoadSpec { timeout_s: 1.0, ..order(server.addr, kind) }).unwrap();
-        assert_eq!([result.total.right, result.window.due, result.window.unsent], [right, due, unsent], "{result:?}");
+        assert_eq!(
+            [result.total.successful, result.window.due, result.window.unsent],
+            [successful, due, unsent],
+            "{result:?}"
+        );
         assert_eq!(errors(&result.total), expected);
     }
 }
@@ -161,7 +165,7 @@ fn a_server_that_dies_fails_requests_by_kind_and_nothing_is_lost() {
 #[test]
 fn a_connection_that_nobody_accepts_is_a_connect_timeout() {
     let world = world();
-    // A queue of one that is full: further attempts get no answer.
+    // A queue of one that is full: further attempts get no response.
     let listener = world.listen("127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap(), 1, false).unwrap();
     let addr = listener.address().tcp().unwrap();
     let mut asleep = world.driver("asleep");

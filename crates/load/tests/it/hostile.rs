@@ -109,7 +109,7 @@ impl Harm {
             change(&mut spec);
             let seen: BTreeSet<ErrorKind> = match load(&world, &spec) {
                 Ok(result) => {
-                    assert_eq!(result.total.right, 0, "{name}: {:?}", result.total);
+                    assert_eq!(result.total.successful, 0, "{name}: {:?}", result.total);
                     result.total.errors.keys().copied().collect()
                 }
                 Err(LoadError::NoConnection { kind, .. }) => [kind].into(),
@@ -132,7 +132,7 @@ fn say(bytes: &[u8]) -> Vec<Do> {
 }
 
 /// A response of HTTP/1.1.
-fn answer(rest: &str) -> Vec<Do> {
+fn response(rest: &str) -> Vec<Do> {
     say(format!("HTTP/1.1 200 OK\r\n{rest}").as_bytes())
 }
 
@@ -159,12 +159,12 @@ fn nothing_that_calls_itself_http_1_is_too_much() {
     wrong.by("a header without end", |_| flood(b"HTTP/1.1 200 OK\r\nX-Filler: ", b"a"));
     wrong.by("a status line without end", |_| flood(b"", b"H"));
     wrong.by("noise", |_| flood(b"", b"\x00\xff\x17\x03\x03\r\n\r\n\x80"));
-    wrong.by("a negative length", |_| answer("Content-Length: -1\r\n\r\n"));
-    wrong.by("a length beyond all numbers", |_| answer("Content-Length: 99999999999999999999999\r\n\r\n"));
-    wrong.by("two lengths", |_| answer("Content-Length: 1\r\nContent-Length: 2\r\n\r\nab"));
-    wrong.by("more body than was announced", |_| answer("Content-Length: 1\r\n\r\nabc"));
+    wrong.by("a negative length", |_| response("Content-Length: -1\r\n\r\n"));
+    wrong.by("a length beyond all numbers", |_| response("Content-Length: 99999999999999999999999\r\n\r\n"));
+    wrong.by("two lengths", |_| response("Content-Length: 1\r\nContent-Length: 2\r\n\r\nab"));
+    wrong.by("more body than was announced", |_| response("Content-Length: 1\r\n\r\nabc"));
     const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-    wrong.by("a length and chunks", |_| answer("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
+    wrong.by("a length and chunks", |_| response("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
     wrong.by("a chunk beyond all numbers", |_| say(&[CHUNKED, b"fffffffffffffffff\r\n"].concat()));
     wrong.by("a chunk size without end", |_| flood(CHUNKED, b"0"));
     wrong.by("trailers without end", |_| flood(&[CHUNKED, b"0\r\n"].concat(), b"X-Filler: a\r\n"));
@@ -172,7 +172,7 @@ fn nothing_that_calls_itself_http_1_is_too_much() {
     slow.by("silence", |_| vec![]);
     slow.by("a head that drips", |_| drip(b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n"));
     slow.by("a body that drips", |_| drip(b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n", &[b'x'; 100]));
-    slow.by("informational answers without end", |_| {
+    slow.by("informational responses without end", |_| {
         flood(b"", &[b"HTTP/1.1 100 Continue\r\nX-Filler: ", &[b'a'; 2_000][..], b"\r\n\r\n"].concat())
     });
     let cut = Harm(Asked, &[Truncated]);
@@ -184,11 +184,11 @@ fn nothing_that_calls_itself_http_1_is_too_much() {
 
 /// What comes to a request that was not made yet cannot be right.
 #[test]
-fn answers_that_nobody_asked_for_are_no_answers() {
+fn answers_that_nobody_asked_for_are_no_responses() {
     let world = world();
-    let server = villain(&world, None, AtOnce, Rc::new(|_| answer("Content-Length: 0\r\n\r\n")));
+    let server = villain(&world, None, AtOnce, Rc::new(|_| response("Content-Length: 0\r\n\r\n")));
     let mut spec = LoadSpec { connections: 3, duration_s: 0.5, timeout_s: 0.8, ..order(server.addr, constant(100.0)) };
-    // Connections are up and idle for a while before the first request, so that the answer comes to nothing.
+    // Connections are up and idle for a while before the first request, so that the response comes to nothing.
     spec.connect_rate = Some(20.0);
     let result = load(&world, &spec);
     assert!(matches!(result, Err(LoadError::NoConnection { kind: Protocol, .. })), "{result:?}");
@@ -205,7 +205,7 @@ fn a_server_that_never_reads_does_not_fill_the_client() {
         spec.requests[0].request.method = "POST".into();
         spec.requests[0].request.body = vec![7; 16 << 20];
         let result = load(&world, &spec).unwrap();
-        assert_eq!((result.total.right, errors(&result.total)), (0, vec![("timeout", timeouts)]));
+        assert_eq!((result.total.successful, errors(&result.total)), (0, vec![("timeout", timeouts)]));
     }
 }
 
@@ -278,8 +278,8 @@ fn nothing_that_calls_itself_http_2_is_too_much() {
     Harm(Settings(&[]), &[ClosedEarly]).by("it goes away at once", |_| say(&frame(GOAWAY, 0, 0, &[0; 8])));
     let ends = Harm(STREAM, &[ClosedEarly]);
     ends.by("it goes away before what was asked", |_| say(&frame(GOAWAY, 0, 0, &[0; 8])));
-    // Of four streams one has half an answer.
-    Harm(STREAM, &[ClosedEarly, Truncated]).by("half an answer, and the end", |s| and(&head(s, OK), Do::End));
+    // Of four streams one has half a response.
+    Harm(STREAM, &[ClosedEarly, Truncated]).by("half a response, and the end", |s| and(&head(s, OK), Do::End));
     Harm(STREAM, &[Timeout]).by("half a frame, and silence", |s| say(&head(s, &[0x88; 50])[..20]));
     // A body for which there is never any room waits for its timeout, and no longer.
     Harm(When::Stream(NO_WINDOW), &[Timeout]).suffer("no window", false, Rc::new(|_| vec![]), |spec| {
@@ -317,8 +317,8 @@ fn nothing_that_calls_itself_tls_is_too_much() {
     wrong.by_tls("empty records without end", |_| vec![Do::Seal(|s, out| seal(s, 23, &[], 10_000, out))]);
     wrong.by_tls("a new handshake", |_| vec![Do::Seal(|s, out| seal(s, 22, &[0; 4], 1, out))]);
     Harm(Asked, &[Timeout]).by_tls("half a record", |_| in_the_clear(&record(23, 200, &[0x11; 50])));
-    Harm(Asked, &[Truncated]).by_tls("an end in the answer", |_| {
-        answer("Content-Length: 10\r\n\r\nabc").into_iter().chain([Do::Seal(|s, out| s.close(out))]).collect()
+    Harm(Asked, &[Truncated]).by_tls("an end in the response", |_| {
+        response("Content-Length: 10\r\n\r\nabc").into_iter().chain([Do::Seal(|s, out| s.close(out))]).collect()
     });
 }
 

@@ -30,7 +30,7 @@ fn streams_carry_every_kind_of_load() {
         let world = world();
         let server = http2(&world, 100, |_| Reply::Hello);
         let result = load(&world, &streams(&server, kind, 7)).unwrap();
-        assert_eq!([server.requests(), result.total.sent, result.total.right], [sent; 3]);
+        assert_eq!([server.requests(), result.total.sent, result.total.successful], [sent; 3]);
         assert_eq!((result.streams, result.protocol.as_str()), (7, "h2"));
         let headers = result.headers.as_ref().unwrap();
         assert!(headers.sampled > 0 && headers.changes.is_empty(), "{headers:?}");
@@ -53,7 +53,7 @@ fn a_template_of_the_host_is_the_authority() {
         let request = &mut spec.requests[0];
         (request.template, request.request.path) = (template, if template { "/{{seq}}" } else { "/" }.into());
         request.request.headers = host.map(|host| ("Host".to_owned(), host.to_owned())).into_iter().collect();
-        assert_eq!(load(&world, &spec).unwrap().total.right, 4);
+        assert_eq!(load(&world, &spec).unwrap().total.successful, 4);
         heads.take()
     };
     let numbered = |host: fn(u32) -> String| (0..4).map(|n| format!("GET /{n} {}", host(n))).collect::<Vec<_>>();
@@ -88,7 +88,7 @@ fn a_peer_that_allows_fewer_streams_gets_fewer() {
     let world = world();
     let server = http2(&world, 3, |_| Reply::Hello);
     let result = load(&world, &streams(&server, counted(100), 8)).unwrap();
-    assert_eq!((result.total.right, result.streams), (100, 3));
+    assert_eq!((result.total.successful, result.streams), (100, 3));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_stream_that_is_reset_is_an_error_and_its_connection_goes_on() {
     let world = world();
     let server = http2(&world, 100, |asked| if asked.number % 3 == 0 { Reply::Reset } else { Reply::Hello });
     let result = load(&world, &streams(&server, counted(300), 4)).unwrap();
-    assert_eq!((result.total.right, errors(&result.total)), (200, vec![("stream_reset", 100)]));
+    assert_eq!((result.total.successful, errors(&result.total)), (200, vec![("stream_reset", 100)]));
     assert_eq!((server.connections(), result.total.closed_by_peer), (2, 0));
 }
 
@@ -105,7 +105,7 @@ fn a_timeout_gives_up_the_stream_and_keeps_the_connection() {
     let world = world();
     let server = http2(&world, 100, |asked| if asked.number == 5 { Reply::Nothing } else { Reply::Hello });
     let result = load(&world, &LoadSpec { duration_s: 30.0, ..streams(&server, counted(100), 4) }).unwrap();
-    assert_eq!((result.total.right, errors(&result.total)), (99, vec![("timeout", 1)]));
+    assert_eq!((result.total.successful, errors(&result.total)), (99, vec![("timeout", 1)]));
     assert_eq!((server.connections(), server.seen().cancelled), (2, 1));
 }
 
@@ -113,12 +113,12 @@ fn a_timeout_gives_up_the_stream_and_keeps_the_connection() {
 fn after_goaway_what_was_taken_is_answered_and_the_rest_is_made_elsewhere() {
     for kind in [counted(200), constant(200.0), LoadKind::Closed] {
         let world = world();
-        // Each connection says goodbye with its tenth answer.
+        // Each connection says goodbye with its tenth response.
         let server = http2(&world, 100, at(9, Reply::GoAway));
         let result = load(&world, &LoadSpec { duration_s: 0.7, ..streams(&server, kind.clone(), 4) }).unwrap();
         let name = format!("{kind:?} {:?}", result.total);
         // Requests that the goodbye crossed were made elsewhere.
-        assert_eq!([server.requests(), result.total.right, result.total.sent], [result.total.due; 3], "{name}");
+        assert_eq!([server.requests(), result.total.successful, result.total.sent], [result.total.due; 3], "{name}");
         assert_eq!(result.total.connections, server.connections(), "{name}");
         let (left, full) = (result.total.closed_by_peer, result.total.due / 10);
         assert!((full - 2..=full).contains(&left), "{name}");
@@ -128,23 +128,26 @@ fn after_goaway_what_was_taken_is_answered_and_the_rest_is_made_elsewhere() {
 #[test]
 fn what_a_peer_turns_away_is_made_elsewhere_but_not_for_ever() {
     // Of each five on a connection the last; or each, which is an error where the connection brought nothing at all.
-    for (nth, requests, right, connections) in [(4, 40, 40, 10), (0, 5, 0, 5)] {
+    for (nth, requests, successful, connections) in [(4, 40, 40, 10), (0, 5, 0, 5)] {
         let world = world();
         let server = http2(&world, 100, at(nth, Reply::TurnAway));
         let spec = LoadSpec { connections: 1, duration_s: 20.0, ..streams(&server, counted(requests), 1) };
         let result = load(&world, &spec).unwrap();
-        assert_eq!([result.total.due, result.total.right, result.total.connections], [requests, right, connections]);
-        let lost = requests - right;
+        assert_eq!(
+            [result.total.due, result.total.successful, result.total.connections],
+            [requests, successful, connections]
+        );
+        let lost = requests - successful;
         assert_eq!(errors(&result.total), if lost > 0 { vec![("closed_early", lost)] } else { vec![] });
     }
 }
 
 #[test]
-fn an_answer_in_pieces_has_a_first_byte() {
+fn a_response_in_pieces_has_a_first_byte() {
     let world = world();
     let server = http2(&world, 100, |_| Reply::Slowly(50 * MS));
     let result = load(&world, &LoadSpec { duration_s: 20.0, ..streams(&server, counted(10), 1) }).unwrap();
-    assert_eq!((result.total.right, result.first_byte.count), (10, 10));
+    assert_eq!((result.total.successful, result.first_byte.count), (10, 10));
     times(&result.first_byte, ROUND_TRIP, ROUND_TRIP, ROUND_TRIP);
     times(&result.service, 51 * MS, 51 * MS, 51 * MS);
 }
@@ -156,11 +159,11 @@ fn nonsense_and_early_ends_have_their_kinds() {
         let server = http2(&world, 100, at(4, reply));
         let spec = LoadSpec { connections: 1, duration_s: 30.0, ..streams(&server, counted(50), 1) };
         let result = load(&world, &spec).unwrap();
-        assert_eq!((result.total.right, errors(&result.total)), (40, vec![(kind, 10)]));
+        assert_eq!((result.total.successful, errors(&result.total)), (40, vec![(kind, 10)]));
     }
 }
 
-/// It answers the preface as HTTP/1.1 answers nonsense, or not at all.
+/// It answers the preface as HTTP/1.1 responses nonsense, or not at all.
 #[test]
 fn a_peer_that_does_not_speak_it_is_told_apart() {
     type Behaviour = fn(&Asked) -> Vec<Do>;

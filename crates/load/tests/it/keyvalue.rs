@@ -70,11 +70,11 @@ fn a_right_server_is_never_blamed() {
             (spec.threads, spec.requests_per_connection) = (2, recycled);
             let result = load(&world, &spec).unwrap();
             let name = format!("{speaks:?} {keyvalue:?} {recycled:?}: {:?}", result.total);
-            assert_eq!((kinds(&result), result.window.right), (BTreeSet::new(), REQUESTS), "{name}");
+            assert_eq!((kinds(&result), result.window.successful), (BTreeSet::new(), REQUESTS), "{name}");
             assert_eq!(server.requests(), result.total.sent, "{name}: also those of the preload");
             assert_eq!(memory.borrow().pings, result.total.connections, "{name}");
-            let preloaded = result.preload.as_ref().map_or(0, |counts| counts.right);
-            assert_eq!((preloaded, result.total.right), (keyvalue.preload, REQUESTS + keyvalue.preload), "{name}");
+            let preloaded = result.preload.as_ref().map_or(0, |counts| counts.successful);
+            assert_eq!((preloaded, result.total.successful), (keyvalue.preload, REQUESTS + keyvalue.preload), "{name}");
             let by_operation: u64 = result.by_request.iter().map(|r| r.latency.count).sum();
             assert_eq!(by_operation, REQUESTS, "{name}");
         }
@@ -171,8 +171,8 @@ fn answers_may_come_in_any_order_where_the_protocol_allows_it() {
         load(&world, &LoadSpec { connections: 1, timeout_s: 0.5, kind: counted(requests), ..spec }).unwrap()
     };
     let result = run(Speaks::Juno, REQUESTS, mix(MIX));
-    assert_eq!((result.total.right, kinds(&result)), (REQUESTS, BTreeSet::new()), "{:?}", result.total);
-    // Elsewhere the answer that came is taken for that of the oldest request.
+    assert_eq!((result.total.successful, kinds(&result)), (REQUESTS, BTreeSet::new()), "{:?}", result.total);
+    // Elsewhere the response that came is taken for that of the oldest request.
     let result = run(REDIS, 12, mix("set:1,get:1"));
     assert!(kinds(&result).contains(&ErrorKind::Protocol), "{:?}", result.total);
 }
@@ -221,7 +221,7 @@ fn a_login_opens_each_connection_and_a_wrong_one_ends_the_load() {
     spec.requests_per_connection = Some(100);
     spec.login = Some(Login { user: "me".into(), password: "secret".into() });
     let result = load(&world, &spec).unwrap();
-    assert_eq!((kinds(&result), result.window.right), (BTreeSet::new(), REQUESTS));
+    assert_eq!((kinds(&result), result.window.successful), (BTreeSet::new(), REQUESTS));
     spec.login = Some(Login { user: String::new(), password: "secret".into() });
     let error = load(&world, &spec).unwrap_err();
     let LoadError::NoConnection { detail, .. } = &error else { panic!("{error}") };
@@ -252,8 +252,8 @@ fn an_open_load_keeps_its_rate_and_loses_no_key_with_its_connections() {
         // Of each 61 requests of a connection the last is lost, and those behind it.
         let lost = result.total.error_count();
         assert_eq!(kinds(&result), [ErrorKind::ClosedEarly].into(), "{:?}", result.total);
-        assert_eq!((result.total.due, result.total.right), (2_240, 2_240 - lost), "{:?}", result.total);
+        assert_eq!((result.total.due, result.total.successful), (2_240, 2_240 - lost), "{:?}", result.total);
         assert_eq!((lost, result.total.connections), (36, 44), "{:?}", result.total);
-        assert_eq!(result.window.body_bytes / 100, result.by_request[0].right, "all keys were there");
+        assert_eq!(result.window.body_bytes / 100, result.by_request[0].successful, "all keys were there");
     }
 }

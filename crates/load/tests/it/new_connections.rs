@@ -47,7 +47,7 @@ fn single_use(
     way(&mut spec);
     let result = load(&world, &spec).unwrap();
     let total = &result.total;
-    assert_eq!((total.due, total.right, result.connections_used), (50, 50, 50), "{total:?}");
+    assert_eq!((total.due, total.successful, result.connections_used), (50, 50, 50), "{total:?}");
     // One more shows, before the load, that there is a target.
     assert_eq!((total.connections, total.closed_by_peer), (51, 0), "{total:?}");
     assert_eq!(origin.counters().connections_used, 50);
@@ -83,7 +83,7 @@ fn new_ones(server: &Server, change: impl FnOnce(&mut LoadSpec), world: &World, 
     change(&mut spec);
     let result = load(world, &spec).unwrap();
     let total = &result.total;
-    assert_eq!((total.due, total.right), (100, 100), "{total:?}");
+    assert_eq!((total.due, total.successful), (100, 100), "{total:?}");
     assert_eq!(total.connections, u64::from(spec.connections) + paid, "{total:?}");
     let p = |share: f64| if share <= 100.0 - paid as f64 { ROUND_TRIP } else { ROUND_TRIP + for_it };
     let found = [result.latency.p50_us, result.latency.p75_us, result.latency.p90_us, result.latency.p95_us];

@@ -22,14 +22,14 @@ fn to_paths(spec: &mut LoadSpec, paths: impl IntoIterator<Item = String>) {
 }
 
 #[test]
-fn a_connection_thinks_between_an_answer_and_its_next_request() {
+fn a_connection_thinks_between_a_response_and_its_next_request() {
     let gaps = |think, kind| {
         let world = world();
         let server = http(&world, |_| ok("ok"));
         let result = load(&world, &LoadSpec { think: Some(think), ..order(server.addr, kind) }).unwrap();
         // Due when the thought is over: waiting for it is not latency.
         times(&result.latency, ROUND_TRIP, ROUND_TRIP, ROUND_TRIP);
-        assert_eq!((result.total.right, result.lag.max_us), (server.requests(), 0.0));
+        assert_eq!((result.total.successful, result.lag.max_us), (server.requests(), 0.0));
         let mut last = BTreeMap::new();
         let seen = server.seen();
         let gap = |(connection, at): &(u64, u64)| last.insert(*connection, *at).map(|last| at - last);
@@ -79,7 +79,7 @@ fn a_load_in_bursts_rests_between_them() {
         let server = http(&world, |_| ok("ok"));
         let bursts = Some(Bursts { on_s: 0.05, off_s: 0.15 });
         let result = load(&world, &LoadSpec { bursts, ..order(server.addr, kind.clone()) }).unwrap();
-        assert_eq!([result.total.due, result.total.right], [due; 2]);
+        assert_eq!([result.total.due, result.total.successful], [due; 2]);
         assert_eq!(result.offered_rate, kind.is_open().then_some(400.0));
         // They come half a round trip after they are due.
         let first = server.seen().asked[0].1;
@@ -90,7 +90,7 @@ fn a_load_in_bursts_rests_between_them() {
 #[test]
 fn the_pool_grows_when_requests_wait_and_no_further() {
     for threads in [1, 2] {
-        // An answer takes 200 ms: 100 a second need 20 connections, and one a thread for the round trip in which they are made. With 12
+        // A response takes 200 ms: 100 a second need 20 connections, and one a thread for the round trip in which they are made. With 12
         // the hundredth request, due at 990 ms, waits for the ninth of the connection that was made at 30 ms.
         for (most, open, longest) in
             [(12, 12, 30 * MS + ROUND_TRIP + 9 * 200 * MS - 990 * MS), (60, 20 + threads, 201 * MS)]
@@ -100,7 +100,7 @@ fn the_pool_grows_when_requests_wait_and_no_further() {
             let mut spec = LoadSpec { threads, connections: 2, ..order(server.addr, constant(100.0)) };
             spec.max_connections = Some(most);
             let result = load(&world, &spec).unwrap();
-            assert_eq!([result.window.due, result.total.right], [100; 2]);
+            assert_eq!([result.window.due, result.total.successful], [100; 2]);
             assert_eq!((result.most_open, result.connections_used), (open, u64::from(open)));
             assert_eq!([result.total.connections, server.connections()], [u64::from(open); 2]);
             assert_eq!(result.latency.max_us, us(longest));
@@ -126,8 +126,8 @@ fn connections_go_to_the_targets_in_turn_and_ask_for_what_each_has() {
         request.expect.hash = Some(xxh3_64(&request.request.path.as_bytes()[1..]));
     }
     let result = load(&world, &spec).unwrap();
-    assert_eq!((result.total.right, servers.each_ref().map(Server::connections)), (300, [3, 3, 3]));
-    let asked: Vec<_> = result.by_request.iter().map(|r| (r.name.as_str(), r.sent, r.right, r.errors)).collect();
+    assert_eq!((result.total.successful, servers.each_ref().map(Server::connections)), (300, [3, 3, 3]));
+    let asked: Vec<_> = result.by_request.iter().map(|r| (r.name.as_str(), r.sent, r.successful, r.errors)).collect();
     let served = servers.each_ref().map(Server::requests);
     let row = |nth: usize, name| (name, served[nth], served[nth], 0);
     assert_eq!(asked, [row(0, "GET /a"), row(1, "GET /b"), row(2, "GET /c")]);
@@ -145,8 +145,8 @@ fn each_kind_of_request_has_its_errors_and_its_latency() {
     to_paths(&mut spec, ["/", "/slow"].map(String::from));
     let result = load(&world, &spec).unwrap();
     let [fast, slow] = &result.by_request[..] else { panic!("{:?}", result.by_request) };
-    assert_eq!((fast.sent, fast.errors, fast.errors_by_kind.len()), (fast.right, 0, 0));
-    assert!(slow.errors > 0 && slow.sent == slow.right + slow.errors, "{slow:?}");
+    assert_eq!((fast.sent, fast.errors, fast.errors_by_kind.len()), (fast.successful, 0, 0));
+    assert!(slow.errors > 0 && slow.sent == slow.successful + slow.errors, "{slow:?}");
     assert_eq!(slow.errors_by_kind, result.window.errors);
     assert_eq!((fast.latency.count, slow.latency.count), (fast.sent, slow.sent));
     times(&fast.latency, ROUND_TRIP, ROUND_TRIP, ROUND_TRIP);
@@ -160,7 +160,7 @@ fn connections_are_made_at_the_rate_that_was_ordered() {
     let mut spec = LoadSpec { connections: 20, threads: 2, ..order(server.addr, counted(20)) };
     spec.connect_rate = Some(40.0);
     let result = load(&world, &spec).unwrap();
-    assert_eq!((result.total.connections, result.total.right), (20, 20));
+    assert_eq!((result.total.connections, result.total.successful), (20, 20));
     // Ten a thread, 50 ms apart: the last are up at 451 ms, which is seen at 500 ms, and the load begins 50 ms later.
     assert_eq!(server.seen().asked[0].1, 550 * MS + ROUND_TRIP / 2);
 }
@@ -181,7 +181,7 @@ fn each_status_has_its_latency() {
     assert_eq!(rows, [("200", 60, us(MS)), ("404", 20, us(41 * MS)), ("503", 20, us(MS))]);
     // One status says nothing that the whole does not.
     assert!(run(10, 4, |_| vec![Do::Send(response(404, ""))]).by_status.is_empty());
-    // Requests without an answer are apart.
+    // Requests without a response are apart.
     let cut = run(40, 4, |asked| if asked.number % 2 == 0 { vec![Do::Reset] } else { ok("ok") });
     assert_eq!(
         cut.by_status.iter().map(|(name, of)| (name.as_str(), of.count)).collect::<Vec<_>>(),
@@ -218,7 +218,7 @@ fn a_rate_that_changes_is_followed() {
         let spec = order(server.addr, LoadKind::Open { rate, arrivals: Arrivals::Constant });
         let result = load(&world, &LoadSpec { warmup_s: 0.2, ..spec.clone() }).unwrap();
         assert_eq!(
-            ([result.window.due, result.window.right], result.offered_rate),
+            ([result.window.due, result.window.successful], result.offered_rate),
             ([due; 2], Some(offered)),
             "{spec:?}"
         );
@@ -243,7 +243,7 @@ fn recorded_requests_come_when_and_as_recorded() {
     let mut spec = LoadSpec { threads: 2, ..order(server.addr, kind(rate(&recorded))) };
     to_paths(&mut spec, ["/a", "/b", "/c"].map(String::from));
     let result = load(&world, &spec).unwrap();
-    assert_eq!((result.window.due, result.window.right), (7, 7));
+    assert_eq!((result.window.due, result.window.successful), (7, 7));
     assert_eq!(result.by_request.iter().map(|kind| kind.sent).collect::<Vec<_>>(), [3, 2, 2]);
     let at: Vec<u64> = server.seen().asked.iter().map(|(_, at)| (at - 100 * MS - ROUND_TRIP / 2) / MS).collect();
     assert_eq!(at, [0, 100, 200, 300, 400, 400, 400]);

@@ -1,11 +1,11 @@
 //! Loads on weir's own origin: the counters of both sides agree, and a store that loses or lies is caught.
 
 use weir_model::coding::Coding;
-use weir_model::counters::{ContentCounters, NameCounters, OriginCounters};
+use weir_model::counters::{ContentCounters, OriginCounters, RequestIdCounters};
 use weir_model::keyvalue::{KeyChoice, KeyValue, ValueSize};
 use weir_model::load::{
-    CodedAnswers, ErrorKind, LoadProtocol, LoadResult, LoadSpec, NameCounts, Names, OfferedRate, RequestSpec, TlsSpec,
-    TlsVersion,
+    CodedResponses, ErrorKind, LoadProtocol, LoadResult, LoadSpec, OfferedRate, RequestIdCounts, RequestIds,
+    RequestSpec, TlsSpec, TlsVersion,
 };
 use weir_model::suite::{Arrivals, Expect, LoadKind, Protocol, Request};
 use weir_origin::{Options, ResponseOptions, payload_hash};
@@ -50,7 +50,7 @@ fn go(tls: bool, options: Options, kind: LoadKind<OfferedRate>, change: impl FnO
 /// What both sides count by request.
 fn agree(result: &LoadResult, counters: &OriginCounters, name: &str) {
     let total = &result.total;
-    assert_eq!([total.right, total.sent], [total.due; 2], "{name}: {total:?} {counters:?}");
+    assert_eq!([total.successful, total.sent], [total.due; 2], "{name}: {total:?} {counters:?}");
     assert_eq!([counters.requests, counters.answered], [total.sent; 2], "{name}");
     assert_eq!(counters.connections_accepted, total.connections, "{name}");
     assert_eq!(counters.body_bytes_out, total.body_bytes, "{name}");
@@ -77,7 +77,7 @@ fn what_the_client_sent_is_what_the_origin_received() {
 }
 
 #[test]
-fn coded_answers_are_checked_when_they_are_decoded() {
+fn coded_responses_are_checked_when_they_are_decoded() {
     for protocol in [HTTP1, http2(8)] {
         for (accept_encoding, path, coded) in [
             (Some(Coding::Gzip), "/bytes/11268?encoding=gzip", true),
@@ -92,8 +92,8 @@ fn coded_answers_are_checked_when_they_are_decoded() {
             agree(&result, &counters, &name);
             let codings = result.codings.unwrap_or_default();
             if coded {
-                let CodedAnswers { answers, bytes, decoded_bytes } = codings[&Coding::Gzip];
-                assert_eq!((answers, decoded_bytes), (500, 500 * 11_268), "{name}");
+                let CodedResponses { responses, bytes, decoded_bytes } = codings[&Coding::Gzip];
+                assert_eq!((responses, decoded_bytes), (500, 500 * 11_268), "{name}");
                 assert!(bytes == counters.body_bytes_out && bytes < decoded_bytes, "{name}: {bytes}");
             } else {
                 assert!(codings.is_empty(), "{name}: {codings:?}");
@@ -181,14 +181,14 @@ fn requests_with_fields_are_sent_by_either_protocol() {
         agree(&result, &counters, &format!("{protocol:?}"));
         let [posts, gets] = &result.by_request[..] else { panic!("{:?}", result.by_request) };
         assert_eq!(counters.body_bytes_in, posts.sent * 23);
-        assert_eq!((posts.sent + gets.sent, posts.right, gets.right), (300, posts.sent, gets.sent));
+        assert_eq!((posts.sent + gets.sent, posts.successful, gets.successful), (300, posts.sent, gets.sent));
         // Two of three, give or take four standard deviations.
         assert!((gets.sent as f64 - 200.0).abs() < 33.0, "{}", gets.sent);
     }
 }
 
 #[test]
-fn every_answer_has_the_name_of_its_request() {
+fn every_response_has_the_name_of_its_request() {
     let protocols = [(HTTP1, false), (LoadProtocol::Http1 { pipeline: 4 }, false), (http2(8), false), (http2(8), true)];
     for (protocol, tls) in protocols {
         for (kind, template, body) in [
@@ -199,9 +199,9 @@ fn every_answer_has_the_name_of_its_request() {
             (counted(200), true, 10),
         ] {
             let name = format!("{protocol:?} tls: {tls} {kind:?} template: {template} {body}");
-            let options = Options { names: "x-id".into(), ..Options::default() };
+            let options = Options { request_id_header: "x-id".into(), ..Options::default() };
             let (result, counters) = go(tls, options, kind, |spec| {
-                (spec.protocol, spec.names) = (protocol, Some(Names::new("x-id".into(), 1, true)));
+                (spec.protocol, spec.request_ids) = (protocol, Some(RequestIds::new("x-id".into(), 1, true)));
                 (spec.connections, spec.warmup_s) = (2, 0.01);
                 if body > 0 {
                     let path = if template { "/echo?x={{random:1..9999}}" } else { "/echo" };
@@ -215,9 +215,9 @@ fn every_answer_has_the_name_of_its_request() {
             });
             agree(&result, &counters, &name);
             let sent = result.total.sent;
-            assert_eq!(result.names, Some(NameCounts { own: sent, ..NameCounts::default() }), "{name}");
-            let expected = NameCounters { named: sent, distinct: sent, ..NameCounters::default() };
-            assert_eq!(counters.names, expected, "{name}");
+            assert_eq!(result.request_ids, Some(RequestIdCounts { own: sent, ..RequestIdCounts::default() }), "{name}");
+            let expected = RequestIdCounters { identified: sent, distinct: sent, ..RequestIdCounters::default() };
+            assert_eq!(counters.request_ids, expected, "{name}");
             assert_eq!((counters.contents, result.total.early), (ContentCounters::default(), 0), "{name}");
             // The length of a number is not known beforehand.
             assert_eq!(result.request_body_bytes, (!template).then_some(counters.body_bytes_in), "{name}");

@@ -29,8 +29,8 @@ fn a_rate_that_nobody_can_offer_ends_with_its_window() {
     let window = &result.window;
     assert_eq!((window.due, result.total.due), (1_000_000_000, 1_100_000_000));
     // The queue of the warm-up is far from being sent when the drain ends.
-    assert_eq!((window.right, window.unsent), (0, 1_000_000_000));
-    assert_eq!((result.total.right, errors(&result.total)), (4 * 1_600 - 3, vec![("timeout", 4)]));
+    assert_eq!((window.successful, window.unsent), (0, 1_000_000_000));
+    assert_eq!((result.total.successful, errors(&result.total)), (4 * 1_600 - 3, vec![("timeout", 4)]));
     // From the window's first request, which waited for 1.5 s, to its last.
     times(&result.latency, SECOND / 2 + 1, SECOND, SECOND / 2 + SECOND);
 }
@@ -38,7 +38,7 @@ fn a_rate_that_nobody_can_offer_ends_with_its_window() {
 #[test]
 fn other_shapes_end_as_well() {
     let result = run(OfferedRate::Ramp { from: 0.0, to: 1e9 }, |spec| spec.warmup_s = 0.0);
-    assert_eq!((result.window.due, result.window.right), (500_000_000, 4 * 1_500 - 3));
+    assert_eq!((result.window.due, result.window.successful), (500_000_000, 4 * 1_500 - 3));
     let steps = vec![Step { rate: 1e9, for_s: 0.25 }, Step { rate: 0.0, for_s: 0.5 }, Step { rate: 1e8, for_s: 0.25 }];
     assert_eq!(run(OfferedRate::Steps(steps), |spec| spec.warmup_s = 0.0).window.due, 275_000_000);
     let in_bursts = run(OfferedRate::Constant(1e9), |spec| {

@@ -105,7 +105,7 @@ fn a_counted_load_is_dealt_out_too() {
         http(&world, |asked| if asked.number % 4 == 0 { vec![Do::Send(response(404, ""))] } else { ok("hello") });
     let spec = LoadSpec { connections: 5, duration_s: 30.0, ..order(server.addr, counted(1_000)) };
     let result = clients(&world, &spec, &[2, 1], folder.path());
-    assert_eq!([server.requests(), result.total.sent, result.window.right], [1_000, 1_000, 750]);
+    assert_eq!([server.requests(), result.total.sent, result.window.successful], [1_000, 1_000, 750]);
     let of_hosts: Vec<_> = result.hosts.iter().map(|host| (host.connections, host.sent)).collect();
     assert_eq!(of_hosts, [(4, 667), (1, 333)]);
     assert_eq!(server.connections(), 5);
@@ -131,8 +131,8 @@ fn keys_that_another_client_wrote_are_found() {
         let spec = LoadSpec { connections: 6, kind: counted(3_000), ..spec };
         let result = clients(&world, &spec, &[1, 2, 1], folder.path());
         assert_eq!(errors(&result.total), [], "{keyvalue:?}");
-        let preloaded = result.preload.as_ref().map_or(0, |counts| counts.right);
-        assert_eq!((preloaded, result.total.right), (keyvalue.preload, 3_000 + keyvalue.preload));
+        let preloaded = result.preload.as_ref().map_or(0, |counts| counts.successful);
+        assert_eq!((preloaded, result.total.successful), (keyvalue.preload, 3_000 + keyvalue.preload));
         assert_eq!(result.by_request.iter().map(|request| request.latency.count).sum::<u64>(), 3_000);
     }
 }

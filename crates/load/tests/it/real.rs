@@ -54,7 +54,12 @@ fn every_protocol_goes_by_either_driver() {
             let counters = origin.stop();
             let name = format!("{driver:?} {protocol:?}");
             for result in &loads {
-                assert_eq!([result.total.right, result.total.sent], [500 + preload; 2], "{name}: {:?}", result.total);
+                assert_eq!(
+                    [result.total.successful, result.total.sent],
+                    [500 + preload; 2],
+                    "{name}: {:?}",
+                    result.total
+                );
                 assert_eq!(
                     result.tls.as_ref().map(|tls| (tls.handshakes, tls.failed)).is_some(),
                     protocol.is_tls(),
@@ -86,7 +91,7 @@ fn other_addresses_are_reached_by_either_driver() {
         for address in [Endpoint::Unix(name.clone().into()), Endpoint::Tcp(zoned.into())] {
             let mut spec = LoadSpec { driver, duration_s: 60.0, ..order(origin.addr(), counted(20)) };
             spec.targets[0].address = address;
-            assert_eq!(load(&spec).unwrap().total.right, 20, "{driver:?} {:?}", spec.targets);
+            assert_eq!(load(&spec).unwrap().total.successful, 20, "{driver:?} {:?}", spec.targets);
         }
         assert_eq!(origin.stop().requests, 40);
     }
@@ -106,7 +111,7 @@ fn large_bodies_go_both_ways_by_either_driver() {
         (request.request.method, request.request.path) = ("POST".into(), "/echo".into());
         request.request.body = body.clone();
         request.expect.hash = Some(xxhash_rust::xxh3::xxh3_64(&body));
-        assert_eq!(load(&spec).unwrap().total.right, 20, "{driver:?} {protocol:?}");
+        assert_eq!(load(&spec).unwrap().total.successful, 20, "{driver:?} {protocol:?}");
         assert_eq!(origin.stop().body_bytes_in, 20 * 700_000);
     }
 }
@@ -185,7 +190,7 @@ fn a_gate_starts_a_load_and_stops_it() {
         };
         match run_gated(&spec, &Outputs::default(), Some(&gate), &StopFlag::new(), &mut see) {
             Ok(result) => {
-                assert_eq!((starts, result.window.right, result.window_start_ms), (true, 100, 1_700_000_000_123))
+                assert_eq!((starts, result.window.successful, result.window_start_ms), (true, 100, 1_700_000_000_123))
             }
             Err(error) => assert!(!starts && matches!(error, LoadError::Stopped), "{error}"),
         }

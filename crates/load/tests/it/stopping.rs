@@ -10,7 +10,7 @@ use crate::world::*;
 
 #[test]
 fn one_stop_ends_the_window_and_waits_for_what_is_in_flight() {
-    for (kind, right) in [(LoadKind::Closed, 4 * 275), (constant(300.0), 330), (counted(1_000_000), 4 * 275)] {
+    for (kind, successful) in [(LoadKind::Closed, 4 * 275), (constant(300.0), 330), (counted(1_000_000), 4 * 275)] {
         let world = world();
         let server = http(&world, |_| late(3 * MS));
         let spec = LoadSpec { duration_s: 60.0, threads: 2, timeout_s: 30.0, ..order(server.addr, kind) };
@@ -23,7 +23,7 @@ fn one_stop_ends_the_window_and_waits_for_what_is_in_flight() {
         let result = load_with(&world, &spec, &Outputs::default(), &stop, &mut see).unwrap();
         // The first second is told after 50 ms at most, the stop is seen 50 ms later, and the end is as far ahead.
         assert_eq!((result.cut_short, ended, result.window_s), (true, 1, 1.1));
-        assert_eq!((result.window.right, errors(&result.total)), (right, vec![]));
+        assert_eq!((result.window.successful, errors(&result.total)), (successful, vec![]));
     }
 }
 
@@ -59,7 +59,7 @@ fn a_stop_in_warm_up_leaves_an_empty_window() {
     };
     let result = load_with(&world, &spec, &Outputs::default(), &stop, &mut see).unwrap();
     assert_eq!((result.cut_short, result.window.due, result.window_s, result.rate), (true, 0, 0.0, 0.0));
-    assert_eq!((result.total.right, result.series.len()), (110, 0));
+    assert_eq!((result.total.successful, result.series.len()), (110, 0));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_stop_before_the_start_is_an_error() {
     assert!(matches!(error, LoadError::Stopped) && server.requests() == 0, "{error}");
 }
 
-/// Four connections, 4 ms an answer: half of the 2,000 a second that are due, so that after two seconds of warm-up the queue is longer
+/// Four connections, 4 ms a response: half of the 2,000 a second that are due, so that after two seconds of warm-up the queue is longer
 /// than what is carried in the window.
 #[test]
 fn a_queue_is_left_at_the_windows_end_if_the_order_says_so() {
@@ -86,8 +86,8 @@ fn a_queue_is_left_at_the_windows_end_if_the_order_says_so() {
         let result = load(&world, &spec).unwrap();
         assert_eq!([result.window.sent, result.window.unsent], window);
         assert_eq!([result.total.sent, result.total.unsent], total);
-        assert_eq!((result.window.due, result.window.right_in_window), (2_000, 1_000));
-        assert_eq!([result.total.right, server.requests()], [total[0]; 2]);
+        assert_eq!((result.window.due, result.window.successful_in_window), (2_000, 1_000));
+        assert_eq!([result.total.successful, server.requests()], [total[0]; 2]);
         assert_eq!(result.latency.count, 2_000, "what was never sent has waited all the same");
     }
 }

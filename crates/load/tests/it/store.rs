@@ -33,13 +33,13 @@ pub enum Do {
     Redirect,
     /// Say this and go on.
     Say(&'static [u8]),
-    /// Send half of the right answer and close.
+    /// Send half of the successful response and close.
     CloseMidway,
     /// Carry it out, close, and say nothing.
     CloseAfter,
-    /// Send the right answer after this time, nanoseconds.
+    /// Send the successful response after this time, nanoseconds.
     Late(u64),
-    /// Send the right answer after the next one.
+    /// Send the successful response after the next one.
     Later,
 }
 
@@ -92,7 +92,7 @@ pub fn start(
     let server = Server::start(world, "127.0.0.1:0", None, move |connection, seen| -> Reader {
         let (seen, memory, behaviour) = (seen.clone(), memory.clone(), behaviour.clone());
         let (mut number, mut later) = (0, Vec::new());
-        let answer = move |now, said: &ReadCommand<'_>| {
+        let response = move |now, said: &ReadCommand<'_>| {
             let ReadCommand::Request(operation, key, value, encode) = said else {
                 let ReadCommand::Aside(bytes, ping) = said else { return Vec::new() };
                 memory.borrow_mut().pings += u64::from(*ping);
@@ -122,10 +122,10 @@ pub fn start(
         };
         match speaks {
             Speaks::Redis { replicas } => {
-                each(redis::RequestFrame::new(1 << 20), answer, move |text| redis(text, replicas))
+                each(redis::RequestFrame::new(1 << 20), response, move |text| redis(text, replicas))
             }
-            Speaks::Juno => each(MessageFrame::new(1 << 20), answer, juno),
-            Speaks::Memcached => each(memcached::RequestFrame::new(1 << 20), answer, memcached),
+            Speaks::Juno => each(MessageFrame::new(1 << 20), response, juno),
+            Speaks::Memcached => each(memcached::RequestFrame::new(1 << 20), response, memcached),
         }
     });
     (server, given)
@@ -143,13 +143,13 @@ enum ReadCommand<'m> {
 /// Answers each message.
 fn each<F: Frame<Error: std::fmt::Debug> + 'static>(
     frame: F,
-    mut answer: impl FnMut(u64, &ReadCommand<'_>) -> Vec<script::Do> + 'static,
+    mut response: impl FnMut(u64, &ReadCommand<'_>) -> Vec<script::Do> + 'static,
     read: impl for<'m> Fn(&'m [u8]) -> ReadCommand<'m> + 'static,
 ) -> Reader {
     let mut messages = Messages::new(frame);
     Box::new(move |input, now| {
         let mut rest = &input[..];
-        let steps = messages.next(&mut rest).unwrap().map(|message| answer(now, &read(message)));
+        let steps = messages.next(&mut rest).unwrap().map(|message| response(now, &read(message)));
         let left = rest.len();
         input.drain(..input.len() - left);
         steps
@@ -222,7 +222,7 @@ fn juno(message: &[u8]) -> ReadCommand<'_> {
 }
 
 fn memcached(message: &[u8]) -> ReadCommand<'_> {
-    use memcached::{Command, Reply as Answer, Store};
+    use memcached::{Command, Reply as Response, Store};
     let (operation, key, value) = match Command::parse(message).unwrap() {
         Command::Other(b"version") => return ReadCommand::Aside(b"VERSION 1.6\r\n".to_vec(), true),
         Command::Get { mut keys, cas: false } => (Operation::Get, keys.next().unwrap(), &[][..]),
@@ -238,17 +238,17 @@ fn memcached(message: &[u8]) -> ReadCommand<'_> {
     let encode = move |reply: &Reply| {
         let mut out = Vec::new();
         if let Reply::Found(data) = reply {
-            Answer::Value { key, flags: 0, cas: None, data }.encode(&mut out).unwrap();
+            Response::Value { key, flags: 0, cas: None, data }.encode(&mut out).unwrap();
         }
         let said = match (reply, operation) {
-            (Reply::Found(_) | Reply::NotFound, Operation::Get) => Answer::End,
-            (Reply::NotFound, Operation::Destroy) => Answer::NotFound,
-            (Reply::Done, Operation::Destroy) => Answer::Deleted,
-            (Reply::Exists | Reply::NotFound, _) => Answer::NotStored,
-            (Reply::Done | Reply::Found(_), _) => Answer::Stored,
-            (Reply::Busy, _) => Answer::ServerError(b"busy"),
-            (Reply::Refused, _) => Answer::ServerError(b"out of memory storing object"),
-            (Reply::Redirected, _) => Answer::Error,
+            (Reply::Found(_) | Reply::NotFound, Operation::Get) => Response::End,
+            (Reply::NotFound, Operation::Destroy) => Response::NotFound,
+            (Reply::Done, Operation::Destroy) => Response::Deleted,
+            (Reply::Exists | Reply::NotFound, _) => Response::NotStored,
+            (Reply::Done | Reply::Found(_), _) => Response::Stored,
+            (Reply::Busy, _) => Response::ServerError(b"busy"),
+            (Reply::Refused, _) => Response::ServerError(b"out of memory storing object"),
+            (Reply::Redirected, _) => Response::Error,
         };
         said.encode(&mut out).unwrap();
         out

@@ -18,7 +18,7 @@ fn pipelined_requests_are_answered_in_order_and_all_counted() {
         // Answers differ, so that one taken for another would be wrong.
         let server = http(&world, |asked| ok(if asked.number % 2 == 0 { "even" } else { "odd number" }));
         let result = load(&world, &pipelined(&server, kind.clone(), 7)).unwrap();
-        assert_eq!([server.requests(), result.total.sent, result.total.right], [sent; 3], "{kind:?}");
+        assert_eq!([server.requests(), result.total.sent, result.total.successful], [sent; 3], "{kind:?}");
         assert_eq!(result.total.body_bytes, 4 * sent.div_ceil(2) + 10 * (sent / 2));
         assert_eq!((result.streams, result.protocol.as_str(), result.total.connections), (7, "http/1.1", 2));
         assert_eq!((result.most_open, result.connections_used), (2, 2));
@@ -49,19 +49,19 @@ fn a_connection_lost_fails_all_that_was_in_flight_on_it_and_nothing_else() {
         });
         let spec = LoadSpec { connections: 1, duration_s: 30.0, ..pipelined(&server, counted(32), 3) };
         let result = load(&world, &spec).unwrap();
-        // Of four on each connection: three at first, and one behind the answer.
-        assert_eq!((result.total.sent, result.total.right, errors(&result.total)), (32, 8, vec![(kind, 24)]));
+        // Of four on each connection: three at first, and one behind the response.
+        assert_eq!((result.total.sent, result.total.successful, errors(&result.total)), (32, 8, vec![(kind, 24)]));
         assert_eq!((result.total.connections, result.connections_used), (8, 8));
     }
 }
 
 #[test]
-fn a_last_answer_leaves_those_behind_it_unanswered() {
+fn a_last_response_leaves_those_behind_it_unanswered() {
     let world = world();
     let server = http(&world, |_| closing());
     let result = load(&world, &LoadSpec { connections: 1, ..pipelined(&server, counted(12), 4) }).unwrap();
     // Of four in flight one is answered.
-    assert_eq!((result.total.sent, result.total.right, errors(&result.total)), (12, 3, vec![("closed_early", 9)]));
+    assert_eq!((result.total.sent, result.total.successful, errors(&result.total)), (12, 3, vec![("closed_early", 9)]));
     assert_eq!(result.total.closed_by_peer, 3);
 }
 
@@ -81,7 +81,7 @@ fn a_connection_is_left_after_as_many_requests_as_were_ordered() {
             let (last, full) = on.split_at(on.len().saturating_sub(2));
             // But for the last two all have ten; with an open load one may wait unused.
             assert!(last.iter().all(|n| *n == 10) && full.iter().all(|n| *n <= 10), "{name}");
-            assert_eq!([result.total.sent, result.total.right], [on.iter().sum::<u64>(); 2], "{name}");
+            assert_eq!([result.total.sent, result.total.successful], [on.iter().sum::<u64>(); 2], "{name}");
             assert_eq!(result.total.closed_by_peer, 0, "{name}: the client closes");
             assert_eq!(result.connections_used, on.iter().filter(|n| **n > 0).count() as u64, "{name}");
         }
@@ -97,7 +97,7 @@ fn a_connection_is_left_when_it_is_as_old_as_was_ordered() {
         spec.recycle_s = Some(0.1);
         let result = load(&world, &spec).unwrap();
         let name = format!("{kind:?} {pipeline}: {:?}", result.total);
-        assert_eq!(result.total.right, result.total.sent, "{name}");
+        assert_eq!(result.total.successful, result.total.sent, "{name}");
         assert_eq!(result.total.closed_by_peer, 0, "the client closes: {name}");
         assert_eq!(result.total.connections, 20, "{name}");
     }
@@ -122,16 +122,16 @@ fn lanes_think_each_for_itself() {
     let think = Some(RandomDuration::Constant { s: 0.1 });
     let result = load(&world, &LoadSpec { think, ..pipelined(&server, LoadKind::Closed, 2) }).unwrap();
     // Four streams, one request each 101 ms.
-    assert_eq!(result.window.right, 4 * 10);
+    assert_eq!(result.window.successful, 4 * 10);
     let first = server.seen().asked[0].1;
     assert!(server.seen().asked.iter().zip(0..).all(|((_, at), nth)| *at == first + nth / 4 * 101 * MS));
 }
 
 #[test]
-fn a_slow_first_answer_holds_up_those_behind_it() {
+fn a_slow_first_response_holds_up_those_behind_it() {
     let world = world();
     let server = http(&world, |asked| late(if asked.number == 0 { 299 * MS } else { 0 }));
     let result = load(&world, &LoadSpec { connections: 1, ..pipelined(&server, counted(4), 4) }).unwrap();
-    assert_eq!(result.total.right, 4);
+    assert_eq!(result.total.successful, 4);
     times(&result.service, 300 * MS, 300 * MS, 300 * MS);
 }

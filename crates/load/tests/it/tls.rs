@@ -13,11 +13,11 @@ use crate::servers::{http, http_at, ok};
 use crate::world::*;
 
 /// A server that, once agreed, answers whatever comes with this below TLS; `alpn` is what it offers, `None` that it has no TLS.
-fn server(world: &World, alpn: Option<&[&str]>, answer: &'static [u8]) -> Server {
+fn server(world: &World, alpn: Option<&[&str]>, response: &'static [u8]) -> Server {
     Server::start(world, "127.0.0.1:0", alpn.map(tls), move |_, _| {
         Box::new(move |input, _| {
             let came = !std::mem::take(input).is_empty();
-            came.then(|| vec![Do::Raw(answer.to_vec())])
+            came.then(|| vec![Do::Raw(response.to_vec())])
         })
     })
 }
@@ -70,7 +70,7 @@ fn a_certificate_is_checked_for_the_name_of_the_url() {
         spec.tls = Some(TlsSpec { authorities: Some(own.clone()), ..TlsSpec::default() });
         spec.targets[0].authority = authority.into();
         match load(&world, &spec) {
-            Ok(result) => assert_eq!((result.total.right, is_right), (3, true), "{authority}"),
+            Ok(result) => assert_eq!((result.total.successful, is_right), (3, true), "{authority}"),
             Err(LoadError::NoConnection { kind, .. }) => assert_eq!((kind, is_right), (ErrorKind::Tls, false)),
             Err(error) => panic!("{error}"),
         }

@@ -161,7 +161,7 @@ pub fn balanced(result: &LoadResult) {
     for counts in [&result.window, &result.total] {
         assert_eq!(
             counts.due,
-            counts.right + counts.error_count() + counts.unsent,
+            counts.successful + counts.error_count() + counts.unsent,
             "a due request ends once: {counts:?}"
         );
     }
@@ -181,9 +181,9 @@ pub fn balanced(result: &LoadResult) {
     assert!(by_status == result.latency.count || result.by_status.is_empty(), "{:?}", result.by_status);
     let sum = |f: fn(&LoadSecond) -> u64| result.series.iter().map(f).sum::<u64>();
     assert_eq!(sum(|row| row.due), result.window.due);
-    assert_eq!(sum(|row| row.right), result.window.right_in_window);
+    assert_eq!(sum(|row| row.successful), result.window.successful_in_window);
     assert_eq!(sum(|row| row.bytes_in), result.window.bytes_in);
-    assert!(result.tenths.iter().sum::<u64>() <= result.window.right_in_window);
+    assert!(result.tenths.iter().sum::<u64>() <= result.window.successful_in_window);
     let whole = (result.window_s * 10.0 + 1e-6).floor() as usize;
     // Of several clients, until the first was done.
     let part = result.window.due == 0 || !result.hosts.is_empty();

@@ -24,8 +24,8 @@ const COUNT_WANTED: &str = "a whole number such as 10, or a share of the request
 /// ```
 ///
 /// A time without `of` is one of the latency (due to answered): `p99<5ms` is `latency.p99<5ms`. The bound of a time is a
-/// time (`5ms`), and that of the rate of right answers is a rate (`5000`, `20k/s`). The bound of `errors` (sent, without a
-/// right answer) and `unsent` (due, never sent) is a number (`errors>10`) or a share of what was due (`errors<0.1%`).
+/// time (`5ms`), and that of the rate of successful responses is a rate (`5000`, `20k/s`). The bound of `errors` (sent, without a
+/// successful response) and `unsent` (due, never sent) is a number (`errors>10`) or a share of what was due (`errors<0.1%`).
 /// Commas separate several conditions: `p99<5ms, errors<0.1%`.
 impl FromStr for Condition {
     type Err = UnitError;

@@ -16,11 +16,11 @@ use crate::InputError;
 use crate::as_published::AsPublished;
 use crate::filter::fits;
 use crate::keyvalue::{LEAST_VALUE, LONGEST_VALUE};
-use crate::load::{MOST_ORIGIN_HEADERS, name_header, origin_header};
+use crate::load::{MOST_ORIGIN_HEADERS, origin_header, request_id_header};
 use crate::product::ORIGIN_PROFILE;
 use crate::suite::{
-    Entry, EntryPattern, Expect, Load, LoadKind, Naming, Protocol, RateSpec, Scale, ScaleOverride, Series, Suite,
-    TableRate, Tls, Workload,
+    Entry, EntryPattern, Expect, Load, LoadKind, Protocol, RateSpec, RequestIdSetting, Scale, ScaleOverride, Series,
+    Suite, TableRate, Tls, Workload,
 };
 use crate::text::{one_of, suggestion};
 
@@ -39,7 +39,7 @@ pub(super) struct SuiteFile {
     /// How TLS is spoken, where a workload's protocol has it: by all products alike.
     #[serde(default)]
     tls: Tls,
-    /// What one request is, and what a right answer to it is; one `[[workload]]` each. Never names a product.
+    /// What one request is, and what a successful response to it is; one `[[workload]]` each. Never names a product.
     #[schemars(length(min = 1))]
     workload: Vec<Workload>,
     /// How requests arrive; one `[[load]]` each, in the order in which later ones may refer to earlier ones.
@@ -369,9 +369,9 @@ impl Checks<'_, '_> {
 
     /// The header with the names must be one that nothing else uses.
     fn names(&mut self, path: &str, workload: &Workload) {
-        let Some(Naming::In(header)) = &workload.names else { return };
-        let path = child(path, "names");
-        if let Err((found, wanted)) = name_header(header) {
+        let Some(RequestIdSetting::In(header)) = &workload.request_ids else { return };
+        let path = child(path, "request_ids");
+        if let Err((found, wanted)) = request_id_header(header) {
             self.errors.add(&path, found, wanted);
         } else if workload.request.header(header).is_some() {
             self.errors.add(&path, format!("the request has a header {header:?} already"), "another header");
@@ -398,7 +398,11 @@ impl Checks<'_, '_> {
         let key = child(path, "accept_encoding");
         if workload.request.header("accept-encoding").is_some() {
             let found = "the request has a header Accept-Encoding already";
-            return self.errors.add(&key, found, "one of the two: the header alone lets no coded answer be right");
+            return self.errors.add(
+                &key,
+                found,
+                "one of the two: the header alone lets no coded response be successful",
+            );
         }
         let offers = |entry: &Entry| {
             let codings = self.catalogue.codings(&entry.product, &entry.profile);
@@ -443,7 +447,7 @@ impl Checks<'_, '_> {
             ("body", !request.body.is_empty()),
             ("expect", workload.expect != Expect::default()),
             ("by_product", workload.by_product),
-            ("names", workload.names.is_some()),
+            ("request_ids", workload.request_ids.is_some()),
             ("accept_encoding", workload.accept_encoding.is_some()),
             ("origin_headers", !workload.origin_headers.is_empty()),
         ];

@@ -11,15 +11,15 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 use crate::coding::Coding;
 
 mod feed;
-mod names;
+mod request_ids;
 mod schema;
 mod search;
 mod spec;
 
 pub use feed::{Feed, FeedOrder};
-pub use names::{
-    ANSWER_HEADER, CONNECTION_HEADERS, DATE, DATE_NOW, LoadNumbers, MOST_ORIGIN_HEADERS, NAME_HEADER, NameCounts,
-    Names, name_header, origin_header,
+pub use request_ids::{
+    CONNECTION_HEADERS, DATE, DATE_NOW, LoadNumbers, MOST_ORIGIN_HEADERS, REQUEST_ID_HEADER, RESPONSE_HEADER,
+    RequestIdCounts, RequestIds, origin_header, request_id_header,
 };
 pub use schema::{load_result_schema, search_result_schema};
 pub use search::{
@@ -52,7 +52,7 @@ impl DriverChoice {
     }
 }
 
-/// Why a request got no right answer.
+/// Why a request got no successful response.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantArray,
 )]
@@ -69,13 +69,13 @@ pub enum ErrorKind {
     Reset,
     /// The peer closed the connection before the response began.
     ClosedEarly,
-    /// No complete answer within the timeout.
+    /// No complete response within the timeout.
     Timeout,
-    /// The answer's status is not the expected one.
+    /// The response's status is not the expected one.
     BadStatus,
-    /// The answer's body is not the expected one.
+    /// The response's body is not the expected one.
     WrongBody,
-    /// A header of the answer is not the expected one.
+    /// A header of the response is not the expected one.
     WrongHeader,
     /// HTTP: the response began, and the peer ended the connection or the stream before it was complete.
     Truncated,
@@ -83,7 +83,7 @@ pub enum ErrorKind {
     StreamReset,
     /// The TLS handshake failed, or what came is not TLS.
     Tls,
-    /// The answer breaks the protocol, or weir's limits.
+    /// The response breaks the protocol, or weir's limits.
     Protocol,
     /// A value that was read is older than one whose write was acknowledged.
     Stale,
@@ -167,13 +167,13 @@ pub struct LoadResult {
     /// What became of each kind of request, in the order's order; empty when there is one kind. Of more than 16 the last is all
     /// further ones together.
     pub by_request: Vec<RequestResult>,
-    /// As `latency`, by status of the answer: `none` is of requests without an answer, `others` of rare statuses. Empty when there is one
+    /// As `latency`, by status of the response: `none` is of requests without a response, `others` of rare statuses. Empty when there is one
     /// status, and for protocols without.
     pub by_status: BTreeMap<String, Quantiles>,
     /// Most connections that were open at a time, of all threads together. Of several clients: the sum of what each had at most,
     /// which is more than were open at a time where they had it at different times.
     pub most_open: u32,
-    /// Connections that brought at least one answer, over the client's whole life.
+    /// Connections that brought at least one response, over the client's whole life.
     pub connections_used: u64,
     /// Unix time of the window's start, milliseconds.
     pub window_start_ms: u64,
@@ -183,7 +183,7 @@ pub struct LoadResult {
     pub bursts: Option<Bursts>,
     /// The open load's ordered rate, requests a second.
     pub offered_rate: Option<f64>,
-    /// The window's counts. What is counted by request (`due`, `sent`, `unsent`, `right`, `errors`, `statuses`,
+    /// The window's counts. What is counted by request (`due`, `sent`, `unsent`, `successful`, `errors`, `statuses`,
     /// `body_bytes`) is of requests due in the window, whenever they ended; the rest is what happened inside it.
     pub window: Counts,
     /// Counts over the client's whole life, warm-up included: what the audit balances against the origin.
@@ -192,9 +192,9 @@ pub struct LoadResult {
     pub request_body_bytes: Option<u64>,
     /// Of `total`, what wrote keys before the load began.
     pub preload: Option<Counts>,
-    /// Right answers a second: those that came inside the window, by its length. The goodput.
+    /// Successful responses/s: those that came inside the window, by its length. The goodput.
     pub rate: f64,
-    /// Bytes of right answers' bodies a second, same rule.
+    /// Bytes of successful responses' bodies a second, same rule.
     pub body_bytes_per_s: f64,
     /// Due to answered, of requests due in the window, wrong and failed ones included; requests never answered
     /// are samples of the time they had waited when the client gave up.
@@ -209,11 +209,11 @@ pub struct LoadResult {
     pub lateness: Option<Lateness>,
     /// Samples of the headers of right responses, where the protocol has headers.
     pub headers: Option<HeaderSamples>,
-    /// What the answers were named, where requests had names.
-    pub names: Option<NameCounts>,
-    /// How many answers came coded, and in which coding, where requests accepted any; all others came as they are. Over the client's
+    /// What the responses were named, where requests had names.
+    pub request_ids: Option<RequestIdCounts>,
+    /// How many responses came coded, and in which coding, where requests accepted any; all others came as they are. Over the client's
     /// whole life.
-    pub codings: Option<BTreeMap<Coding, CodedAnswers>>,
+    pub codings: Option<BTreeMap<Coding, CodedResponses>>,
     /// How evenly connections were served in the window.
     pub by_connection: Option<ConnectionSpread>,
     /// How long the client's threads stood still in the window, of all threads together.
@@ -222,11 +222,11 @@ pub struct LoadResult {
     pub connect: Quantiles,
     /// Time from connected to the end of the TLS handshake, all connections of the client's life.
     pub handshake: Quantiles,
-    /// Sent to the answer's first byte (of an informational answer too), of requests due in the window of which a byte came.
+    /// Sent to the response's first byte (of an informational response too), of requests due in the window of which a byte came.
     pub first_byte: Quantiles,
     /// One row a second of the window.
     pub series: Vec<LoadSecond>,
-    /// Right answers in each whole tenth of a second of the window.
+    /// Successful responses in each whole tenth of a second of the window.
     pub tenths: Vec<u64>,
     /// Why requests failed, in words, where there are words for it; most frequent first. Each client thread keeps the first 16 that
     /// differ, and so does the result: of further ones `errors` has only the kind.
@@ -289,21 +289,21 @@ impl ErrorReason {
     }
 }
 
-/// Answers whose bodies came in one content coding. Of an answer that cannot be decoded, `decoded_bytes` has nothing.
+/// Answers whose bodies came in one content coding. Of a response that cannot be decoded, `decoded_bytes` has nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CodedAnswers {
+pub struct CodedResponses {
     /// How many.
-    pub answers: u64,
+    pub responses: u64,
     /// Bytes of their bodies as they came.
     pub bytes: u64,
     /// The same decoded.
     pub decoded_bytes: u64,
 }
 
-impl CodedAnswers {
+impl CodedResponses {
     /// Adds those of another thread or client.
-    pub fn add(&mut self, other: &CodedAnswers) {
-        self.answers += other.answers;
+    pub fn add(&mut self, other: &CodedResponses) {
+        self.responses += other.responses;
         self.bytes += other.bytes;
         self.decoded_bytes += other.decoded_bytes;
     }
@@ -312,7 +312,7 @@ impl CodedAnswers {
 /// Samples of the headers of successful responses in the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeaderSamples {
-    /// How many answers were looked at.
+    /// How many responses were looked at.
     pub sampled: u64,
     /// How they differed from the window's first.
     pub changes: Vec<HeaderChange>,
@@ -460,8 +460,8 @@ pub struct ClientOfHost {
     pub thread_busy: Vec<f64>,
     /// Requests due in the window that it sent.
     pub sent: u64,
-    /// Right answers to them.
-    pub right: u64,
+    /// Successful responses to them.
+    pub successful: u64,
     /// Connections that it established in its whole life.
     pub connections: u64,
 }
@@ -496,9 +496,9 @@ pub struct RequestResult {
     pub name: String,
     /// Requests sent.
     pub sent: u64,
-    /// Right answers.
-    pub right: u64,
-    /// Requests that were sent and got no right answer.
+    /// Successful responses.
+    pub successful: u64,
+    /// Requests that were sent and got no successful response.
     pub errors: u64,
     /// The same by kind.
     pub errors_by_kind: BTreeMap<ErrorKind, u64>,
@@ -515,17 +515,17 @@ pub struct Counts {
     pub sent: u64,
     /// Due and never sent: no connection was free before the client gave up.
     pub unsent: u64,
-    /// Right answers, whenever they came.
-    pub right: u64,
-    /// Right answers that came inside the window.
-    pub right_in_window: u64,
-    /// Requests without a right answer, by kind.
+    /// Successful responses, whenever they came.
+    pub successful: u64,
+    /// Successful responses that came inside the window.
+    pub successful_in_window: u64,
+    /// Requests without a successful response, by kind.
     pub errors: BTreeMap<ErrorKind, u64>,
     /// Answers by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Body bytes of right answers that came inside the window.
-    pub right_body_bytes_in_window: u64,
-    /// Body bytes of all answers.
+    /// Body bytes of successful responses that came inside the window.
+    pub successful_body_bytes_in_window: u64,
+    /// Body bytes of all responses.
     pub body_bytes: u64,
     /// Successful responses that were complete before all of their request was sent.
     pub early: u64,
@@ -537,7 +537,7 @@ pub struct Counts {
     pub bytes_out: u64,
     /// Connections opened (established).
     pub connections: u64,
-    /// Connections the peer closed between answers, which is its right.
+    /// Connections the peer closed between responses, which is its right.
     pub closed_by_peer: u64,
     /// Attempts to connect that failed, whether or not a request was waiting for the connection. A request that
     /// was waiting is also among `errors`.
@@ -545,12 +545,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Requests without a right answer, all kinds; unsent ones are not among them.
+    /// Requests without a successful response, all kinds; unsent ones are not among them.
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
     }
 
-    /// Answers that refused the request, by status (429 and 5xx), unless such a status is the right one.
+    /// Responses that refused the request, by status (429 and 5xx), unless such a status is the right one.
     pub fn refused_by_status(&self) -> BTreeMap<u16, u64> {
         let mut bad = self.errors.get(&ErrorKind::BadStatus).copied().unwrap_or(0);
         let refused = self.statuses.iter().filter(|(status, _)| **status == 429 || **status >= 500);
@@ -562,7 +562,7 @@ impl Counts {
         of_bad.filter(|(_, n)| *n > 0).collect()
     }
 
-    /// Requests that the server refused: by an answer, by a reset, or by ending the connection early.
+    /// Requests that the server refused: by a response, by a reset, or by ending the connection early.
     pub fn refusals(&self) -> u64 {
         let hung_up = self.errors.iter().filter(|(kind, _)| kind.is_refusal()).map(|(_, n)| n);
         hung_up.sum::<u64>() + self.refused_by_status().values().sum::<u64>()
@@ -570,7 +570,7 @@ impl Counts {
 
     /// Requests that got a wrong response ([`ErrorKind::WRONG`]). Data of key-value servers that cannot be right is not among them, nor is
     /// what was refused.
-    pub fn wrong_answers(&self) -> u64 {
+    pub fn wrong_responses(&self) -> u64 {
         let of = |kind| self.errors.get(kind).copied().unwrap_or(0);
         let refused: u64 = self.refused_by_status().values().sum();
         ErrorKind::WRONG.iter().map(of).sum::<u64>() - refused
@@ -581,15 +581,15 @@ impl Counts {
         self.due += other.due;
         self.sent += other.sent;
         self.unsent += other.unsent;
-        self.right += other.right;
-        self.right_in_window += other.right_in_window;
+        self.successful += other.successful;
+        self.successful_in_window += other.successful_in_window;
         for (kind, n) in &other.errors {
             *self.errors.entry(*kind).or_default() += n;
         }
         for (status, n) in &other.statuses {
             *self.statuses.entry(*status).or_default() += n;
         }
-        self.right_body_bytes_in_window += other.right_body_bytes_in_window;
+        self.successful_body_bytes_in_window += other.successful_body_bytes_in_window;
         self.body_bytes += other.body_bytes;
         self.early += other.early;
         self.bytes_in += other.bytes_in;
@@ -642,8 +642,8 @@ pub struct LoadSecond {
     pub due: u64,
     /// Requests sent.
     pub sent: u64,
-    /// Right answers.
-    pub right: u64,
+    /// Successful responses.
+    pub successful: u64,
     /// Answers or requests that failed.
     pub errors: u64,
     /// Bytes received.

@@ -120,13 +120,13 @@ pub struct Probe {
     pub kind: ProbeKind,
     /// Offered, requests a second; `None` for the closed load.
     pub offered: Option<f64>,
-    /// Right answers a second.
+    /// Successful responses/s.
     pub carried: f64,
     /// The conditions' values, in their order and units; `None` for what was not measured.
     pub values: Vec<Option<f64>>,
-    /// The answers kept up with the requests. A rate that is not carried is not met, whatever the conditions say.
+    /// The responses kept up with the requests. A rate that is not carried is not met, whatever the conditions say.
     pub kept_up: bool,
-    /// All conditions held, and the answers kept up; `None` for the closed load, of which nothing is asked.
+    /// All conditions held, and the responses kept up; `None` for the closed load, of which nothing is asked.
     pub met: Option<bool>,
     /// One value at least was so near its bound that noise may have decided.
     pub near: bool,

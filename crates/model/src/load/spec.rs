@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DriverChoice, Feed, Names};
+use super::{DriverChoice, Feed, RequestIds};
 use crate::coding::Coding;
 use crate::keyvalue::{KeyValue, Mix, Operation};
 use crate::protocol::{Application, Protocol};
@@ -42,7 +42,7 @@ pub struct LoadSpec {
     pub tls: Option<TlsSpec>,
     /// Closed, open or a fixed count. [`LoadKind::Search`] is no load of its own: a search runs closed and open ones.
     pub kind: LoadKind<OfferedRate>,
-    /// Pause between an answer and the same connection's next request, in closed and counted loads.
+    /// Pause between a response and the same connection's next request, in closed and counted loads.
     pub think: Option<RandomDuration>,
     /// The load works and rests in turn; `None`: it does not rest.
     pub bursts: Option<Bursts>,
@@ -58,9 +58,9 @@ pub struct LoadSpec {
     /// A connection is closed by the client when it is so old, seconds, and what was in flight on it is answered; then it is made
     /// again at once.
     pub recycle_s: Option<f64>,
-    /// Each request has a name of its own. HTTP only.
-    pub names: Option<Names>,
-    /// Requests accept answers whose bodies are coded so, and answers are checked when they are decoded. HTTP only.
+    /// Each request has an ID of its own. HTTP only.
+    pub request_ids: Option<RequestIds>,
+    /// Requests accept responses whose bodies are coded so, and responses are checked when they are decoded. HTTP only.
     pub accept_encoding: Option<Coding>,
     /// Ask for a new connection for every request (`Connection: close`). HTTP/1.1 only.
     pub connection_close: bool,
@@ -115,7 +115,7 @@ impl LoadSpec {
             connect_rate: None,
             requests_per_connection: None,
             recycle_s: None,
-            names: None,
+            request_ids: None,
             accept_encoding: None,
             connection_close: false,
             sources: Vec::new(),
@@ -225,7 +225,7 @@ impl fmt::Debug for Login {
 /// A server that requests go to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
-    /// Its address. Names are resolved by whoever makes the order.
+    /// Its address. RequestIds are resolved by whoever makes the order.
     pub address: Endpoint,
     /// What goes into `Host` and `:authority`; its host part is the name asked for in TLS unless another is given.
     pub authority: String,
@@ -278,7 +278,7 @@ impl FromStr for Endpoint {
 
 serde_as_text!(Endpoint);
 
-/// One kind of request, how often it is chosen, and what a right answer to it is.
+/// One kind of request, how often it is chosen, and what a successful response to it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestSpec {
     /// Index into [`LoadSpec::targets`].
@@ -322,7 +322,7 @@ pub enum LoadProtocol {
     /// HTTP/1.1.
     #[serde(rename = "http/1.1")]
     Http1 {
-        /// Requests sent ahead of their answers; 1 is no pipelining.
+        /// Requests sent ahead of their responses; 1 is no pipelining.
         pipeline: u32,
     },
     /// HTTP/2: by ALPN with TLS, by prior knowledge without.
@@ -334,7 +334,7 @@ pub enum LoadProtocol {
     /// Redis's protocol.
     #[serde(rename = "redis")]
     Redis {
-        /// Requests sent ahead of their answers; 1 is no pipelining.
+        /// Requests sent ahead of their responses; 1 is no pipelining.
         pipeline: u32,
     },
     /// JunoDB's protocol.
@@ -346,7 +346,7 @@ pub enum LoadProtocol {
     /// Memcached's protocol.
     #[serde(rename = "memcached")]
     Memcached {
-        /// Requests sent ahead of their answers; 1 is no pipelining.
+        /// Requests sent ahead of their responses; 1 is no pipelining.
         pipeline: u32,
     },
 }

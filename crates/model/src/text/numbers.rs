@@ -172,7 +172,7 @@ impl Unit {
     pub const MEBIBYTES: Unit = Unit { name: "MiB", size: 1_048_576.0 };
     /// Kibibytes, base bytes.
     pub const KIBIBYTES: Unit = Unit { name: "KiB", size: 1_024.0 };
-    /// CPU time of the proxy for one answer.
+    /// CPU time of the proxy for one response.
     pub const MICROS_PER_REQUEST: Unit = Unit { name: "\u{b5}s/request", size: 1.0 };
     /// Seconds.
     pub const SECONDS: Unit = Unit { name: "s", size: 1.0 };

@@ -14,8 +14,8 @@ use weir_model::load::TlsVersion;
 use weir_model::product::{BuildTool, Install, Need, Product, ProductKind, Reload, RustNeed, Signal, Source};
 use weir_model::record::Role;
 use weir_model::suite::{
-    Arrivals, Entry, EntryPattern, Expect, KeyType, Load, LoadKind, Naming, Protocol, RateBase, RateSpec, Request,
-    Scale, ScaleOverride, Series, Suite, Tls, Workload,
+    Arrivals, Entry, EntryPattern, Expect, KeyType, Load, LoadKind, Protocol, RateBase, RateSpec, Request,
+    RequestIdSetting, Scale, ScaleOverride, Series, Suite, Tls, Workload,
 };
 use weir_model::topology::{HostSpec, Made, Pods, Reach};
 use weir_model::units::{BitRate, ByteCount, Share};
@@ -98,7 +98,7 @@ prop_compose! {
         origin_headers in proptest::sample::select(vec![vec![], vec![("Server".to_owned(), "x/1".to_owned()), ("Date".to_owned(), "now".to_owned())]]),
         accept_encoding in proptest::sample::select(vec![None, Some(Coding::Gzip)]),
         names in proptest::sample::select(vec![
-            None, Some(Naming::Given(true)), Some(Naming::Given(false)), Some(Naming::In("X-Unlikely-Id".to_owned()))
+            None, Some(RequestIdSetting::Given(true)), Some(RequestIdSetting::Given(false)), Some(RequestIdSetting::In("X-Unlikely-Id".to_owned()))
         ]),
     ) -> Workload {
         if protocol.is_keyvalue() {
@@ -114,7 +114,7 @@ prop_compose! {
             request: Request { method: method.to_owned(), path, headers, body },
             expect: Expect { status, size, hash, any_body: any_body && size.or(hash).is_none(), errors, headers: vec![] },
             by_product,
-            names,
+            request_ids: names,
             accept_encoding,
             origin_headers,
             origins,

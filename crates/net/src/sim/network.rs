@@ -39,7 +39,7 @@ pub(super) type ListenerId = usize;
 pub(super) enum Event {
     /// An attempt to connect reaches its target; so many were lost before.
     Syn { socket: SocketId, lost: u32 },
-    /// The answer to it reaches the client.
+    /// The response to it reaches the client.
     SynAck { socket: SocketId },
     /// The attempt has failed.
     Refused { socket: SocketId, error: i32 },

@@ -347,7 +347,7 @@ impl Http2 {
     #[inline]
     fn finished(&mut self, state: &mut HttpState, request: Request) {
         if request.role == Role::Counted {
-            self.written.answers += 1;
+            self.written.responses += 1;
             self.written.values += request.body_length;
         }
         state.give_back(request.echoed.into_buffer());
@@ -467,12 +467,12 @@ impl Http2 {
     }
 
     fn account_sent(&mut self, unsent: usize, state: &HttpState) {
-        let (_, Batch { answers, values, bytes }) = self.sends.account(unsent);
-        self.in_flight -= answers;
+        let (_, Batch { responses, values, bytes }) = self.sends.account(unsent);
+        self.in_flight -= responses;
         let counters = state.counters();
         counters.bytes_out.add(bytes);
         counters.body_bytes_out.add(values);
-        counters.answered.add(answers);
+        counters.answered.add(responses);
     }
 
     fn failed(&mut self, state: &mut HttpState, unsent: usize, reset: bool) {

@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use weir_model::load::ANSWER_HEADER;
+use weir_model::load::RESPONSE_HEADER;
 use weir_wire::http2::{Body, Code, EncodeError, Output, Prepared, RequestHead, SendError, SendStatus, Server, Stream};
-use weir_wire::names::Name;
+use weir_wire::request_id::RequestId;
 
 use super::output::FrameOutput;
 use super::{Http2, PendingRequest, Phase, State};
 use crate::fault::Fault;
 use crate::held::Room;
-use crate::http::{HttpState, NamedRequest};
+use crate::http::{HttpState, IdentifiedRequest};
 use crate::payload::MAX_PAYLOAD;
 use crate::request_check::BodyCheck;
 use crate::resolve::{self, Resolved, Source};
@@ -26,8 +26,8 @@ pub(super) struct Request {
     /// What its response repeats.
     pub(super) echoed: Echoed,
     pub(super) role: Role,
-    /// Its name.
-    name: Option<Name>,
+    /// Its ID.
+    id: Option<RequestId>,
     /// The check of its body.
     pub(super) check: Option<Box<BodyCheck>>,
     /// Its body is too large to be echoed.
@@ -94,8 +94,8 @@ impl Request {
         let resolved = state.shared.cache.resolve(head.path);
         let resolved = resolved.accepted(|| head.headers.get("accept-encoding"));
         let role = if resolved.own { Role::Own } else { Role::Counted };
-        let NamedRequest { name, check } =
-            if role == Role::Counted { state.named_http2(head) } else { NamedRequest::default() };
+        let IdentifiedRequest { id, check } =
+            if role == Role::Counted { state.identify_http2(head) } else { IdentifiedRequest::default() };
         let echoed = match resolved.source {
             Source::Echo => Echoed::begin(state.buffer(), head.headers.get("content-type").unwrap_or_default()),
             Source::Headers | Source::Request => {
@@ -107,7 +107,7 @@ impl Request {
         };
         let too_large = resolved.source.has_request_body() && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
         let head_only = head.method == b"HEAD";
-        Request { stream, resolved, echoed, role, name, check, too_large, body_length: 0, head_only }
+        Request { stream, resolved, echoed, role, id, check, too_large, body_length: 0, head_only }
     }
 
     /// Compares a piece of its body, and stores it if it is at most `room` bytes, and the worker has room for it.
@@ -139,8 +139,8 @@ impl Request {
         output: &mut impl Output,
     ) -> Result<SendStatus, SendError> {
         let resolved = &self.resolved;
-        let answer = self.name.map(|name| state.answer_to(name));
-        let values = answer.as_ref().map(|answer| &answer[..]);
+        let response = self.id.map(|id| state.response_to(id));
+        let values = response.as_ref().map(|response| &response[..]);
         if resolved.source == Source::Fixed {
             let body = match &resolved.body {
                 resolve::Body::Copied(bytes) => Body::Copied(bytes),
@@ -161,8 +161,8 @@ impl Request {
         self.body_length = if self.head_only { 0 } else { body.len() as u64 };
         let (headers, count) = resolved.headers().http2(Some(content_type));
         let mut headers = headers.map(|(name, value)| (name, value.as_bytes()));
-        headers[count] = (ANSWER_HEADER, values.unwrap_or_default());
-        // Without the name, where there is none.
+        headers[count] = (RESPONSE_HEADER, values.unwrap_or_default());
+        // Without the ID, where there is none.
         let headers = &headers[..count + usize::from(values.is_some())];
         let status = resolved.plan.status;
         let sent = server.respond_with(self.stream, status, headers, Body::Copied(body), output);
@@ -224,8 +224,8 @@ impl Http2 {
             fault = None;
         }
         let closes = request.resolved.plan.close;
-        let answer = request.name.map(|name| state.answer_to(name));
-        let values = answer.as_ref().map(|answer| &answer[..]);
+        let response = request.id.map(|id| state.response_to(id));
+        let values = response.as_ref().map(|response| &response[..]);
         let Ok((head, body)) = request.parts(state, fault) else {
             // The content type cannot be sent: only this stream fails.
             self.server.reset(request.stream, Code::INTERNAL_ERROR, output);
@@ -292,8 +292,8 @@ impl Http2 {
     ) {
         request.body_length = paced.body.len() as u64;
         let empty = paced.body.len() == 0;
-        let answer = request.name.map(|name| state.answer_to(name));
-        let values = answer.as_ref().map(|answer| &answer[..]);
+        let response = request.id.map(|id| state.response_to(id));
+        let values = response.as_ref().map(|response| &response[..]);
         match self.server.head_filled(request.stream, head, values.as_slice(), empty, output) {
             Ok(SendStatus::All) if empty => self.finished(state, request),
             Ok(_) if empty => self.insert(PendingRequest { request, phase: Phase::Blocked, timer: None }),

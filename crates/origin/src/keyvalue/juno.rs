@@ -129,14 +129,14 @@ impl Dialect for Juno {
     }
 
     #[inline]
-    fn answer(&mut self, (request, _): Request<'_>, context: Context<'_, Juno>, out: &mut Vec<u8>) -> Answered {
+    fn respond(&mut self, (request, _): Request<'_>, context: Context<'_, Juno>, out: &mut Vec<u8>) -> Answered {
         let answered = match request.opcode {
             Opcode::NOP | HANDSHAKE => {
-                respond(&request, Status::OK, Meta::default(), Payload::default(), out);
+                write_response(&request, Status::OK, Meta::default(), Payload::default(), out);
                 Answered::default()
             }
-            opcode if opcode.0 < 0x80 => client::answer(&request, context, out),
-            _ => store::answer(&request, context, out),
+            opcode if opcode.0 < 0x80 => client::respond(&request, context, out),
+            _ => store::respond(&request, context, out),
         };
         Answered { value_in: request.payload.data.len(), ..answered }
     }
@@ -167,7 +167,7 @@ impl One<'_> {
 }
 
 /// Appends a response. Namespace and key come back, and the value only if `payload` has it.
-fn respond(request: &Message<'_>, status: Status, meta: Meta<'_>, payload: Payload<'_>, out: &mut Vec<u8>) {
+fn write_response(request: &Message<'_>, status: Status, meta: Meta<'_>, payload: Payload<'_>, out: &mut Vec<u8>) {
     let response = Message {
         opcode: request.opcode,
         status: Some(status),
@@ -185,7 +185,7 @@ fn respond(request: &Message<'_>, status: Status, meta: Meta<'_>, payload: Paylo
 /// Appends a response that says no more than the status.
 fn refuse(request: &Message<'_>, status: Status, out: &mut Vec<u8>) -> Answered {
     let meta = Meta { request_id: request.meta.request_id, ..Meta::default() };
-    respond(request, status, meta, Payload::default(), out);
+    write_response(request, status, meta, Payload::default(), out);
     Answered::default()
 }
 

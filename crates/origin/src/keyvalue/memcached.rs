@@ -102,7 +102,7 @@ impl Dialect for Memcached {
     }
 
     #[inline]
-    fn answer(&mut self, request: Command<'_>, context: Context<'_, Memcached>, out: &mut Vec<u8>) -> Answered {
+    fn respond(&mut self, request: Command<'_>, context: Context<'_, Memcached>, out: &mut Vec<u8>) -> Answered {
         let Context { store, now, wrong_reply, .. } = context;
         let start = out.len();
         let mut answered = Answered::default();

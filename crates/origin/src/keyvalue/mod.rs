@@ -1,12 +1,12 @@
-//! Key-value protocols: the session that they share. A [`Dialect`] reads requests and writes answers; this module does
+//! Key-value protocols: the session that they share. A [`Dialect`] reads requests and writes responses; this module does
 //! the rest: bytes in and out, counters, delays and faults.
 //!
-//! All requests that arrive together are answered into one buffer of the worker, which is sent at once. An answer with a
-//! delay waits in its connection; what it asks for has been done by then. A dialect whose answers may come in any order
-//! ([`Dialect::ORDERED`]) has no answer wait behind another.
+//! All requests that arrive together are answered into one buffer of the worker, which is sent at once. A response with a
+//! delay waits in its connection; what it asks for has been done by then. A dialect whose responses may come in any order
+//! ([`Dialect::ORDERED`]) has no response wait behind another.
 //!
 //! # Bounds
-//! A peer that sends requests and reads no answers is reset when [`MOST_UNSENT`] bytes wait for it.
+//! A peer that sends requests and reads no responses is reset when [`MOST_UNSENT`] bytes wait for it.
 //!
 //! [`crate::origin`] chooses it. This module does not know what a request looks like, nor what is stored.
 
@@ -39,7 +39,7 @@ use store::{NEVER, Now};
 
 /// Bytes that may wait for a peer.
 const MOST_UNSENT: usize = 64 << 20;
-/// Answers are given to the driver when there are more bytes of them than this, and the buffer keeps at most so many.
+/// Responses are given to the driver when there are more bytes of them than this, and the buffer keeps at most so many.
 const BUFFER: usize = 256 << 10;
 
 /// A key-value protocol, as a server speaks it. An instance is the state of one connection.
@@ -55,7 +55,7 @@ pub(crate) trait Dialect: Debug + Default + 'static {
     const APPLICATION: Application;
     /// The names of operations, for counting.
     const OPERATIONS: &'static [&'static str];
-    /// Answers come in the order of their requests.
+    /// Responses come in the order of their requests.
     const ORDERED: bool;
 
     /// Finds the end of requests.
@@ -67,7 +67,7 @@ pub(crate) trait Dialect: Debug + Default + 'static {
     /// Keys in the store.
     fn keys(store: &Self::Store) -> u64;
 
-    /// Reads a request that is whole. `Ok(None)`: it gets no answer.
+    /// Reads a request that is whole. `Ok(None)`: it gets no response.
     ///
     /// # Errors
     /// The connection has to be closed, and why.
@@ -76,11 +76,11 @@ pub(crate) trait Dialect: Debug + Default + 'static {
     /// What a request asks for, and how it is counted.
     fn asks(request: &Self::Request<'_>) -> Asks;
 
-    /// Does what a request asks for, and appends the answer, if it wants one, to `out`. `lie` makes it do something else
+    /// Does what a request asks for, and appends the response, if it wants one, to `out`. `lie` makes it do something else
     /// than it says, where it can.
-    fn answer(&mut self, request: Self::Request<'_>, context: Context<'_, Self>, out: &mut Vec<u8>) -> Answered;
+    fn respond(&mut self, request: Self::Request<'_>, context: Context<'_, Self>, out: &mut Vec<u8>) -> Answered;
 
-    /// Appends the answer of a server that is too busy to do what was asked.
+    /// Appends the response of a server that is too busy to do what was asked.
     fn busy(&self, request: Self::Request<'_>, out: &mut Vec<u8>);
 
     /// Appends what is sent before a connection is closed whose peer broke the protocol.
@@ -117,7 +117,7 @@ pub(crate) enum WrongReply {
 }
 
 impl WrongReply {
-    /// When a value that is written expires, that is to expire at `right`, ms since 1970.
+    /// When a value that is written expires, that is to expire at `successful`, ms since 1970.
     fn expires(wrong_reply: Option<WrongReply>, right: u64, now: Now) -> u64 {
         match wrong_reply {
             Some(WrongReply::Expire(ms)) if right != NEVER => now.ms() + u64::from(ms),
@@ -136,7 +136,7 @@ pub(crate) struct Answered {
     pub(crate) value_out: usize,
     /// It lied as told.
     pub(crate) lied: bool,
-    /// The connection ends behind the answer.
+    /// The connection ends behind the response.
     pub(crate) close: bool,
 }
 
@@ -149,7 +149,7 @@ pub(crate) struct Shared<D: Dialect> {
     /// There is a delay or a fault.
     special: bool,
     random: Random,
-    /// Answers to what arrived at once.
+    /// Responses to what arrived at once.
     out: Vec<u8>,
     key: Vec<u8>,
 }
@@ -161,7 +161,7 @@ impl<D: Dialect> Shared<D> {
         Shared { stores, options, special, random, out: Vec::new(), key: Vec::new() }
     }
 
-    /// When the next answer is due (`None`: at once), and its fault.
+    /// When the next response is due (`None`: at once), and its fault.
     #[inline]
     fn delay_and_fault(&mut self, clock: &Clock, asks: Asks) -> (Option<u64>, Option<Fault>) {
         if !(self.special && asks.of_keys) {
@@ -177,22 +177,22 @@ impl<D: Dialect> Shared<D> {
 #[derive(Debug)]
 pub(crate) struct KeyValueSession<D: Dialect> {
     reader: Messages<D::Frame>,
-    answers: Answers<D>,
+    responses: Responder<D>,
 }
 
-/// The answers of a connection.
+/// The responses of a connection.
 #[derive(Debug, Default)]
-struct Answers<D> {
+struct Responder<D> {
     conn: Option<Conn>,
     dialect: D,
     sends: Sends,
-    /// Answers that wait for their time, the next one first.
+    /// Responses that wait for their time, the next one first.
     late: VecDeque<Late>,
     /// Bytes in `late`.
     late_bytes: usize,
     /// When the timer expires that was set for the first of them.
     timer: Option<u64>,
-    /// Counted requests, and those without a complete answer.
+    /// Counted requests, and those without a complete response.
     requests: u64,
     in_flight: u64,
     /// [`weir_net::Event::Sent`] is requested and has not come.
@@ -205,13 +205,13 @@ struct Answers<D> {
 enum Reading {
     #[default]
     Yes,
-    /// No more; the connection is closed behind the last answer.
+    /// No more; the connection is closed behind the last response.
     Ended,
     /// What comes is dropped, and nothing is answered until the peer gives up.
     Stalled,
 }
 
-/// An answer that waits.
+/// A response that waits.
 #[derive(Debug)]
 struct Late {
     due: u64,
@@ -235,13 +235,13 @@ impl<D: Dialect> Session for KeyValueSession<D> {
     const OPERATIONS: &'static [&'static str] = D::OPERATIONS;
 
     fn new() -> KeyValueSession<D> {
-        KeyValueSession { reader: Messages::new(D::frame()), answers: Answers::default() }
+        KeyValueSession { reader: Messages::new(D::frame()), responses: Responder::default() }
     }
 
     fn begin(&mut self, conn: Conn) {
-        let Answers { sends, late, .. } = mem::take(&mut self.answers);
+        let Responder { sends, late, .. } = mem::take(&mut self.responses);
         self.reader = Messages::new(D::frame());
-        self.answers = Answers { conn: Some(conn), sends, late, ..Answers::default() };
+        self.responses = Responder { conn: Some(conn), sends, late, ..Responder::default() };
     }
 
     #[inline]
@@ -253,66 +253,66 @@ impl<D: Dialect> Session for KeyValueSession<D> {
     ) {
         match event {
             SessionEvent::Data(bytes) => self.on_data(transport, state, bytes),
-            event => self.answers.on_event(transport, state, event),
+            event => self.responses.on_event(transport, state, event),
         }
     }
 
     #[inline]
     fn is_closed(&self) -> bool {
-        self.answers.conn.is_none()
+        self.responses.conn.is_none()
     }
 }
 
 impl<D: Dialect> KeyValueSession<D> {
     #[inline]
     fn on_data<T: Transport>(&mut self, transport: &mut T, state: &mut WorkerState<Shared<D>>, bytes: &[u8]) {
-        self.answers.account_sent(transport, state);
+        self.responses.account_sent(transport, state);
         state.counters().bytes_in.add(bytes.len() as u64);
-        if self.answers.reading != Reading::Yes {
+        if self.responses.reading != Reading::Yes {
             return;
         }
         let mut out = mem::take(&mut state.shared.out);
-        let next = self.answer_all(transport, state, bytes, &mut out);
+        let next = self.respond_to_all(transport, state, bytes, &mut out);
         out.clear();
         out.shrink_to(BUFFER);
         state.shared.out = out;
-        self.answers.go_on(transport, state, next);
+        self.responses.go_on(transport, state, next);
     }
 
     /// Answers everything that is complete.
-    fn answer_all<T: Transport>(
+    fn respond_to_all<T: Transport>(
         &mut self,
         transport: &mut T,
         state: &mut WorkerState<Shared<D>>,
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Next {
-        let KeyValueSession { reader, answers } = self;
+        let KeyValueSession { reader, responses } = self;
         let now = Now(state.clock.unix_now());
         let (mut input, mut batch, mut next) = (bytes, Batch::default(), Next::Read);
         while next == Next::Read {
             next = match reader.next(&mut input) {
                 Ok(None) => break,
-                Ok(Some(message)) => answers.answer(message, state, now, out, &mut batch),
-                Err(error) => answers.malformed(&error.to_string(), state, out),
+                Ok(Some(message)) => responses.respond(message, state, now, out, &mut batch),
+                Err(error) => responses.malformed(&error.to_string(), state, out),
             };
-            if out.len() > BUFFER || answers.late_bytes > BUFFER {
-                answers.send(transport, out, mem::take(&mut batch));
-                if transport.unsent() + answers.late_bytes > MOST_UNSENT {
+            if out.len() > BUFFER || responses.late_bytes > BUFFER {
+                responses.send(transport, out, mem::take(&mut batch));
+                if transport.unsent() + responses.late_bytes > MOST_UNSENT {
                     return Next::Reset;
                 }
             }
         }
-        answers.send(transport, out, batch);
-        answers.wait_for_late(state);
+        responses.send(transport, out, batch);
+        responses.wait_for_late(state);
         next
     }
 }
 
-impl<D: Dialect> Answers<D> {
-    /// Appends the answer to one request to `out`, and adds it to `batch`.
+impl<D: Dialect> Responder<D> {
+    /// Appends the response to one request to `out`, and adds it to `batch`.
     #[inline]
-    fn answer(
+    fn respond(
         &mut self,
         message: &[u8],
         state: &mut WorkerState<Shared<D>>,
@@ -332,12 +332,12 @@ impl<D: Dialect> Answers<D> {
         let next = if answered.close && next == Next::Read { Next::Close } else { next };
         let cut = matches!(fault, Some(Fault::Close | Fault::Stall));
         if out.len() == start && asks.of_keys && !cut {
-            // A request that wants no answer.
+            // A request that wants no response.
             self.in_flight -= 1;
             state.counters().answered.add(1);
             return next;
         }
-        let one = Batch { answers: u64::from(asks.of_keys && !cut), values: answered.value_out as u64, bytes: 0 };
+        let one = Batch { responses: u64::from(asks.of_keys && !cut), values: answered.value_out as u64, bytes: 0 };
         if next != Next::Stall && (due.is_some() || D::ORDERED && !self.late.is_empty()) {
             self.late_bytes += out.len() - start;
             put_off::<D>(&mut self.late, &state.clock, due, out.drain(start..).collect(), one);
@@ -431,7 +431,7 @@ impl<D: Dialect> Answers<D> {
         }
     }
 
-    /// Gives answers to the driver.
+    /// Gives responses to the driver.
     #[inline]
     fn send<T: Transport>(&mut self, transport: &mut T, out: &mut Vec<u8>, batch: Batch) {
         if !out.is_empty() {
@@ -442,7 +442,7 @@ impl<D: Dialect> Answers<D> {
         }
     }
 
-    /// Sends the late answers that are due.
+    /// Sends the late responses that are due.
     fn send_late<T: Transport>(&mut self, transport: &mut T, state: &mut WorkerState<Shared<D>>) {
         let now = state.clock.now();
         while self.late.front().is_some_and(|late| late.due <= now)
@@ -457,7 +457,7 @@ impl<D: Dialect> Answers<D> {
         self.end_if_done(transport, state);
     }
 
-    /// Sets the timer for the next late answer, which may be due before the one that it was set for.
+    /// Sets the timer for the next late response, which may be due before the one that it was set for.
     #[inline]
     fn wait_for_late(&mut self, state: &mut WorkerState<Shared<D>>) {
         let (Some(late), Some(conn)) = (self.late.front(), self.conn) else { return };
@@ -483,14 +483,14 @@ impl<D: Dialect> Answers<D> {
 
     fn account_sent_up_to(&mut self, unsent: usize, state: &WorkerState<Shared<D>>) {
         let (bytes, batch) = self.sends.account(unsent);
-        self.in_flight -= batch.answers;
+        self.in_flight -= batch.responses;
         let counters = state.counters();
         counters.bytes_out.add(bytes);
         counters.body_bytes_out.add(batch.values);
-        counters.answered.add(batch.answers);
+        counters.answered.add(batch.responses);
     }
 
-    /// Closes the connection when no request is read any more and every answer was taken.
+    /// Closes the connection when no request is read any more and every response was taken.
     fn end_if_done<T: Transport>(&mut self, transport: &mut T, state: &mut WorkerState<Shared<D>>) {
         if self.reading == Reading::Ended && self.late.is_empty() && self.sends.is_empty() {
             transport.close();
@@ -510,7 +510,7 @@ impl<D: Dialect> Answers<D> {
     }
 }
 
-/// Does what a request asks for, with its fault, and appends what is sent of the answer.
+/// Does what a request asks for, with its fault, and appends what is sent of the response.
 #[inline]
 fn carry_out<D: Dialect>(
     dialect: &mut D,
@@ -534,7 +534,7 @@ fn carry_out<D: Dialect>(
     };
     let address = state.address();
     let Shared { stores, key, .. } = &mut state.shared;
-    let answered = dialect.answer(request, Context { store: &stores[address], now, key, wrong_reply }, out);
+    let answered = dialect.respond(request, Context { store: &stores[address], now, key, wrong_reply }, out);
     let counters = state.counters();
     counters.body_bytes_in.add(answered.value_in as u64);
     match answered.hit {
@@ -559,7 +559,7 @@ fn carry_out<D: Dialect>(
     (answered, next)
 }
 
-/// Keeps an answer until it is due. `None`: until those before it have left.
+/// Keeps a response until it is due. `None`: until those before it have left.
 fn put_off<D: Dialect>(late: &mut VecDeque<Late>, clock: &Clock, due: Option<u64>, bytes: Box<[u8]>, batch: Batch) {
     let due = due.unwrap_or_else(|| clock.now());
     let last = late.back().map_or(due, |last| last.due);

@@ -118,7 +118,7 @@ impl Dialect for Redis {
     }
 
     #[inline]
-    fn answer(&mut self, request: Request<'_>, context: Context<'_, Redis>, out: &mut Vec<u8>) -> Answered {
+    fn respond(&mut self, request: Request<'_>, context: Context<'_, Redis>, out: &mut Vec<u8>) -> Answered {
         let Context { store, now, wrong_reply, .. } = context;
         match request.command {
             Command::Get(key) => self.get(store, now, wrong_reply, key, out),

@@ -176,7 +176,7 @@ impl Http2 {
                     }
                 }
             });
-            assert!(came.expect("an answer") > 0, "the connection ended");
+            assert!(came.expect("a response") > 0, "the connection ended");
             self.out.append(&mut self.back);
         }
         length

@@ -3,12 +3,12 @@
 use weir_model::counters::ContentCounters;
 use weir_origin::{Options, ResponseOptions, payload};
 use weir_wire::digest::{Digest, DigestKey, compared_headers};
-use weir_wire::names::{AnswerKey, Name};
+use weir_wire::request_id::{RequestId, ResponseKey};
 
 use crate::h2::Http2;
 use crate::sim::{MS, Scene};
 
-const KEY: AnswerKey = AnswerKey([3, 4]);
+const KEY: ResponseKey = ResponseKey([3, 4]);
 
 type Header = (&'static str, &'static str);
 
@@ -18,10 +18,10 @@ const NONE: ContentCounters =
     ContentCounters { target: 0, headers: 0, body: 0, shortened: 0, lengthened: 0, unfinished: 0, unchecked: 0 };
 
 fn scene() -> Scene {
-    Scene::of(Options { answer_key: KEY, ..Options::default() })
+    Scene::of(Options { response_key: KEY, ..Options::default() })
 }
 
-/// The header with the name of a request with this number, of which the client sent this.
+/// The header with the ID of a request with this number, of which the client sent this.
 fn value(number: u64, method: &str, target: &str, headers: &[Header], body: &[u8]) -> String {
     let key = DigestKey::from(KEY);
     let names = compared_headers(headers.iter().copied());
@@ -32,7 +32,7 @@ fn value(number: u64, method: &str, target: &str, headers: &[Header], body: &[u8
         body: key.body(body),
         length: body.len() as u32,
     };
-    let text = [&Name::new(1, 0, number).text()[..], &digest.text()].concat();
+    let text = [&RequestId::new(1, 0, number).text()[..], &digest.text()].concat();
     let separator = if names.is_empty() { "" } else { "-" };
     format!("{}{separator}{names}", String::from_utf8(text).unwrap())
 }
@@ -41,7 +41,7 @@ fn value(number: u64, method: &str, target: &str, headers: &[Header], body: &[u8
 fn arrives(number: u64, line: &str, headers: &[Header], framing: &str, sent: &[u8], body: &[u8]) -> Vec<u8> {
     let value = value(number, "POST", "/bytes/5?x=1", HEADERS, sent);
     let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    let head = format!("{line} HTTP/1.1\r\nHost: o\r\n{lines}X-Weir-Name: {value}\r\n{framing}\r\n\r\n");
+    let head = format!("{line} HTTP/1.1\r\nHost: o\r\n{lines}X-Weir-Id: {value}\r\n{framing}\r\n\r\n");
     [head.as_bytes(), body].concat()
 }
 
@@ -85,7 +85,7 @@ fn a_request_that_is_the_same_is_no_difference_however_it_comes() {
     client.send(all.concat());
     (0..3).for_each(|_| assert_eq!(client.reply().status, 200));
     let counters = scene.counters();
-    assert_eq!((counters.names.named, counters.contents), (10, NONE));
+    assert_eq!((counters.request_ids.identified, counters.contents), (10, NONE));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_body_that_never_comes_whole_is_unfinished_and_a_name_alone_is_unchecked() {
     let mut client = scene.client();
     // One of a load, and one of weir's own, which has none.
     for name in ["0009001000000001", "0000000000000001"] {
-        client.send(format!("GET /bytes/5 HTTP/1.1\r\nHost: o\r\nX-Weir-Name: {name}\r\n\r\n"));
+        client.send(format!("GET /bytes/5 HTTP/1.1\r\nHost: o\r\nX-Weir-Id: {name}\r\n\r\n"));
         assert_eq!(client.reply().status, 200);
     }
     assert_eq!(scene.counters().contents, ContentCounters { unchecked: 1, ..NONE });
@@ -162,31 +162,31 @@ fn http2_is_compared_in_the_same_way() {
         let scene = scene();
         let mut client = Http2::new(scene.client());
         let value = value(1, "POST", "/bytes/5?x=1", HEADERS, body);
-        let headers = [headers, &[("x-weir-name", value.leak() as &str)]].concat();
+        let headers = [headers, &[("x-weir-id", value.leak() as &str)]].concat();
         client.ask(1, method, path, &headers, arrived);
-        assert_eq!(client.answer(1).status, 200);
+        assert_eq!(client.response(1).status, 200);
         assert_eq!(scene.counters().contents, expected, "{method} {path}");
     }
     // What is remembered of a head without headers to compare does not spread.
     let scene = scene();
     let mut client = Http2::new(scene.client());
     let value = value(1, "GET", "/bytes/5", &[], b"");
-    let named = [("x-weir-name", &*value)];
+    let named = [("x-weir-id", &*value)];
     for (stream, method, path) in
         [(1, "GET", "/bytes/5"), (3, "GET", "/bytes/6"), (5, "PUT", "/bytes/5"), (7, "GET", "/bytes/5")]
     {
         client.ask(stream, method, path, &named, b"");
-        assert_eq!(client.answer(stream).status, 200);
+        assert_eq!(client.response(stream).status, 200);
     }
     client.ask(9, "GET", "/bytes/5", &named, b"more");
-    assert_eq!(client.answer(9).status, 200);
+    assert_eq!(client.response(9).status, 200);
     assert_eq!(scene.counters().contents, ContentCounters { target: 2, lengthened: 1, ..NONE });
     // A stream that ends before its body does.
     let scene = self::scene();
     let mut client = Http2::new(scene.client());
     let large: &'static [u8] = payload(3 << 20);
     let value = self::value(1, "POST", "/bytes/5", &[], large);
-    client.ask(1, "POST", "/bytes/5", &[("x-weir-name", &value)], large);
+    client.ask(1, "POST", "/bytes/5", &[("x-weir-id", &value)], large);
     client.cancel(1);
     assert_eq!(scene.counters().contents, ContentCounters { unfinished: 1, ..NONE });
 }
@@ -194,12 +194,12 @@ fn http2_is_compared_in_the_same_way() {
 #[test]
 fn what_is_refused_before_its_body_is_no_difference() {
     let responses = ResponseOptions::default();
-    let scene = Scene::of(Options { answer_key: KEY, responses, ..Options::default() });
+    let scene = Scene::of(Options { response_key: KEY, responses, ..Options::default() });
     let body = payload(1_000);
     let value = value(1, "POST", "/echo", &[], body);
     let mut client = scene.client();
     client.send(format!(
-        "POST /echo HTTP/1.1\r\nHost: o\r\nx-weir-name: {value}\r\nExpect: 100-continue\r\nContent-Length: 99999999999\r\n\r\n"
+        "POST /echo HTTP/1.1\r\nHost: o\r\nx-weir-id: {value}\r\nExpect: 100-continue\r\nContent-Length: 99999999999\r\n\r\n"
     ));
     assert_eq!(client.reply().status, 413);
     assert_eq!(scene.counters().contents, NONE);

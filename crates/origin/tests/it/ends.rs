@@ -110,7 +110,7 @@ fn several_workers_share_the_address() {
 }
 
 #[test]
-fn resets_in_and_after_an_answer() {
+fn resets_in_and_after_a_response() {
     let scene = Scene::with(Options::default(), small());
     let machine = scene.machine(small());
     let client = scene.client_of(&machine, 0);

@@ -20,7 +20,7 @@ fn all_of(scene: &Scene, target: &str) -> (String, Vec<u8>, End) {
 }
 
 #[test]
-fn resets_before_and_in_an_answer() {
+fn resets_before_and_in_a_response() {
     let scene = Scene::new();
     assert_eq!(all_of(&scene, "/bytes/1000?fault=reset=before"), (String::new(), Vec::new(), End::Reset));
     let counters = scene.counters();
@@ -152,7 +152,7 @@ fn faults_by_flag_have_their_probability_and_follow_from_the_seed() {
 }
 
 #[test]
-fn requests_behind_a_fault_get_no_answer() {
+fn requests_behind_a_fault_get_no_response() {
     let scene = Scene::new();
     let mut client = scene.client();
     let begun = scene.world.now();

@@ -10,13 +10,13 @@ use crate::sim;
 pub struct Http2 {
     pub connection: sim::Client,
     client: Client,
-    pub answers: BTreeMap<u32, Response>,
+    pub responses: BTreeMap<u32, Response>,
     pub went_away: Option<Code>,
     out: Vec<u8>,
 }
 
-fn asked(answers: &mut BTreeMap<u32, Response>, tag: u32) -> &mut Response {
-    answers.get_mut(&tag).expect("asked for")
+fn asked(responses: &mut BTreeMap<u32, Response>, tag: u32) -> &mut Response {
+    responses.get_mut(&tag).expect("asked for")
 }
 
 /// A response, as far as it has come.
@@ -47,7 +47,7 @@ impl Http2 {
         let mut client = Client::new(options);
         let mut out = Vec::new();
         client.start(&mut out);
-        let mut two = Http2 { connection, client, answers: BTreeMap::new(), went_away: None, out };
+        let mut two = Http2 { connection, client, responses: BTreeMap::new(), went_away: None, out };
         two.flush();
         assert!(two.read(), "the origin says what it allows");
         two
@@ -65,7 +65,7 @@ impl Http2 {
         let prepared = Prepared::request(&request).expect("a request");
         let body = if body.is_empty() { Body::None } else { Body::Static(body) };
         self.client.request(tag, &prepared, body, &mut self.out).expect("room for a stream");
-        self.answers.insert(tag, Response::default());
+        self.responses.insert(tag, Response::default());
         self.flush();
     }
 
@@ -83,12 +83,12 @@ impl Http2 {
                 ClientEvent::Head { tag, head } => {
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                     let headers = head.headers.iter().map(|(name, value)| (text(name), text(value))).collect();
-                    *asked(&mut self.answers, tag) =
+                    *asked(&mut self.responses, tag) =
                         Response { status: head.status, length: head.length, headers, ..Response::default() };
                 }
-                ClientEvent::Data { tag, bytes } => asked(&mut self.answers, tag).body.extend_from_slice(bytes),
-                ClientEvent::End { tag, .. } => asked(&mut self.answers, tag).ended = Some(at),
-                ClientEvent::Reset { tag, cause } => asked(&mut self.answers, tag).reset = Some(cause),
+                ClientEvent::Data { tag, bytes } => asked(&mut self.responses, tag).body.extend_from_slice(bytes),
+                ClientEvent::End { tag, .. } => asked(&mut self.responses, tag).ended = Some(at),
+                ClientEvent::Reset { tag, cause } => asked(&mut self.responses, tag).reset = Some(cause),
                 ClientEvent::GoAway { code } => self.went_away = Some(code),
                 ClientEvent::Settings | ClientEvent::Informational { .. } => {}
             }
@@ -97,16 +97,16 @@ impl Http2 {
         true
     }
 
-    pub fn answer(&mut self, tag: u32) -> Response {
-        while !self.answers[&tag].is_over() {
-            assert!(self.read(), "the connection ended before the answer: {:?}", self.answers[&tag]);
+    pub fn response(&mut self, tag: u32) -> Response {
+        while !self.responses[&tag].is_over() {
+            assert!(self.read(), "the connection ended before the response: {:?}", self.responses[&tag]);
         }
-        self.answers.remove(&tag).expect("asked for")
+        self.responses.remove(&tag).expect("asked for")
     }
 
     pub fn get(&mut self, path: &str) -> Response {
         self.ask(0, "GET", path, &[], b"");
-        self.answer(0)
+        self.response(0)
     }
 
     pub fn read_to_end(&mut self) {

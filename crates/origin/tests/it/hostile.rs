@@ -164,7 +164,7 @@ fn empty_frames() {
 }
 
 #[test]
-fn settings_and_pings_nobody_reads_the_answers_of() {
+fn settings_and_pings_nobody_reads_the_responses_of() {
     for kind in [frame(6, 0, 0, &[7; 8]), frame(4, 0, 0, &[0, 4, 0, 1, 0, 0])] {
         let scene = Scene::new();
         let machine = scene.machine(small());
@@ -195,7 +195,7 @@ fn windows_opened_wide_and_nothing_read() {
         // A client that finally reads gets everything.
         || {
             machine.thaw();
-            assert!((0..100).all(|tag| client.answer(tag).body == payload(1 << 20)));
+            assert!((0..100).all(|tag| client.response(tag).body == payload(1 << 20)));
             drop(client);
         }
     });

@@ -67,9 +67,9 @@ fn pages(way: &Way) {
     assert_eq!(index.headers["server"], "weir-origin");
     assert_eq!(index.headers["content-type"], "text/plain; charset=utf-8");
     for size in [0, 1, 128, 4096, 4097, 11_268, 165_854, 3 << 20] {
-        let answer = client.get(&format!("/bytes/{size}"));
-        assert_eq!((answer.status, answer.length), (200, Some(size as u64)));
-        assert!(answer.body == payload(size), "{size}");
+        let response = client.get(&format!("/bytes/{size}"));
+        assert_eq!((response.status, response.length), (200, Some(size as u64)));
+        assert!(response.body == payload(size), "{size}");
         let chunked = client.get(&format!("/bytes/{size}?chunked=1"));
         assert!(chunked.length.is_none() && chunked.body == payload(size), "{size}");
     }
@@ -79,10 +79,10 @@ fn pages(way: &Way) {
     assert_eq!(client.get("/nowhere").status, 404);
     assert_eq!(client.get("/bytes/12x").status, 400);
     client.ask(7, "GET", "/headers", &[("x-odd", "one")], b"");
-    let text = String::from_utf8(client.answer(7).body).expect("text");
+    let text = String::from_utf8(client.response(7).body).expect("text");
     assert!(text.contains(":path: /headers\r\n") && text.contains("x-odd: one\r\n"), "{text}");
     client.ask(8, "GET", "/request", &[("x-odd", "one")], b"and a body");
-    let text = String::from_utf8(client.answer(8).body).expect("text");
+    let text = String::from_utf8(client.response(8).body).expect("text");
     assert!(text.contains("x-odd: one\r\n") && text.ends_with("and a body"), "{text}");
 }
 
@@ -90,12 +90,12 @@ fn echo(way: &Way) {
     let mut client = way.client();
     for size in [1, 5, 20_000, 3 << 20] {
         client.ask(3, "POST", "/echo", &[("content-type", "a/b; c=d")], payload(size));
-        let answer = client.answer(3);
-        assert!(answer.body == payload(size), "{size}");
-        assert_eq!(answer.headers["content-type"], "a/b; c=d");
+        let response = client.response(3);
+        assert!(response.body == payload(size), "{size}");
+        assert_eq!(response.headers["content-type"], "a/b; c=d");
     }
     client.ask(4, "PUT", "/bytes/7", &[], payload(100_000));
-    assert_eq!(client.answer(4).body, payload(7), "a body on any path is read");
+    assert_eq!(client.response(4).body, payload(7), "a body on any path is read");
     let counters = way.scene.counters();
     assert_eq!(counters.body_bytes_in, 1 + 5 + 20_000 + (3 << 20) + 100_000);
     assert_eq!(counters.body_bytes_out, 1 + 5 + 20_000 + (3 << 20) + 7);
@@ -106,13 +106,13 @@ fn heads_and_statuses(way: &Way) {
     for target in ["/bytes/128", "/bytes/1MiB", "/", "/status/404", "/status/204", "/echo"] {
         let whole = client.get(target);
         client.ask(1, "HEAD", target, &[], b"");
-        let head = client.answer(1);
+        let head = client.response(1);
         assert_eq!((head.status, head.length, head.headers), (whole.status, whole.length, whole.headers), "{target}");
         assert!(head.body.is_empty());
     }
     for status in [204, 304] {
-        let answer = client.get(&format!("/bytes/100?status={status}"));
-        assert_eq!((answer.status, answer.length, answer.body.len()), (status, None, 0));
+        let response = client.get(&format!("/bytes/100?status={status}"));
+        assert_eq!((response.status, response.length, response.body.len()), (status, None, 0));
     }
     assert_eq!(client.get("/status/205").length, Some(0));
 }
@@ -124,7 +124,7 @@ fn large_bodies_in_small_windows(way: &Way) {
         client.ask(tag, "GET", "/bytes/300000", &[], b"");
     }
     for tag in 0..20 {
-        assert!(client.answer(tag).body == payload(300_000));
+        assert!(client.response(tag).body == payload(300_000));
     }
     let counters = way.scene.counters();
     assert_eq!(counters.body_bytes_out, 20 * 300_000);
@@ -136,7 +136,7 @@ fn many_streams_at_once_each_in_its_time(way: &Way) {
     for client in &mut clients {
         (0..1000).for_each(|tag| client.ask(tag, "GET", "/bytes/10?delay=exp:300ms", &[], b""));
     }
-    let ended = |client: &mut Http2| (0..1000).map(|tag| client.answer(tag).ended.expect("an answer")).collect();
+    let ended = |client: &mut Http2| (0..1000).map(|tag| client.response(tag).ended.expect("a response")).collect();
     let times: Vec<Vec<u64>> = clients.iter_mut().map(ended).collect();
     let mean = times.iter().flatten().map(|ended| ended - begun - ROUND_TRIP).sum::<u64>() / 10_000;
     // The standard error of the mean is 1 %.
@@ -151,24 +151,24 @@ fn faults(way: &Way) {
     let mut client = way.client();
     for (tag, fault) in [(0, "reset=before"), (1, "reset=middle"), (2, "length=more"), (3, "length=less")] {
         client.ask(tag, "GET", &format!("/bytes/1000?fault={fault}"), &[], b"");
-        let answer = client.answer(tag);
+        let response = client.response(tag);
         match tag {
-            0 => assert_eq!((answer.status, answer.reset), (0, Some(ResetCause::Peer(Code::INTERNAL_ERROR)))),
+            0 => assert_eq!((response.status, response.reset), (0, Some(ResetCause::Peer(Code::INTERNAL_ERROR)))),
             1 => {
-                assert_eq!((answer.status, answer.reset), (200, Some(ResetCause::Peer(Code::INTERNAL_ERROR))));
-                assert_eq!(answer.body, payload(500));
+                assert_eq!((response.status, response.reset), (200, Some(ResetCause::Peer(Code::INTERNAL_ERROR))));
+                assert_eq!(response.body, payload(500));
             }
-            _ => assert!(matches!(answer.reset, Some(ResetCause::Malformed(_))), "{answer:?}"),
+            _ => assert!(matches!(response.reset, Some(ResetCause::Malformed(_))), "{response:?}"),
         }
     }
     assert_eq!(client.get("/bytes/10?fault=status=503").status, 503);
     client.ask(9, "GET", "/bytes/1000?fault=stall", &[], b"");
     assert_eq!(client.get("/bytes/10?delay=50ms").body, payload(10), "others go on");
-    assert!(!client.answers[&9].is_over() && client.answers[&9].body.is_empty());
+    assert!(!client.responses[&9].is_over() && client.responses[&9].body.is_empty());
     client.ask(10, "GET", "/bytes/1000?fault=close", &[], b"");
     client.read_to_end();
-    assert_eq!(client.answers[&10].body, payload(500));
-    assert!(client.answers[&10].ended.is_none() && client.went_away.is_some());
+    assert_eq!(client.responses[&10].body, payload(500));
+    assert!(client.responses[&10].ended.is_none() && client.went_away.is_some());
     let counters = way.scene.counters();
     assert_eq!((counters.requests, counters.answered), (8, 4), "{counters:?}");
     let counts = [("reset", 2), ("length", 2), ("status", 1), ("stall", 1), ("close", 1)];
@@ -181,7 +181,7 @@ fn a_drip(way: &Way) {
     client.ask(1, "GET", "/bytes/20000?fault=drip=50kB/s", &[], b"");
     let quick = client.get("/bytes/10");
     assert_eq!((quick.body.as_slice(), quick.ended), (payload(10), Some(begun + ROUND_TRIP)), "others go on");
-    let dripped = client.answer(1);
+    let dripped = client.response(1);
     assert_eq!(dripped.body, payload(20_000));
     // The first of it comes at once, and the frames cost something, too.
     let took = dripped.ended.expect("it ended") - begun;
@@ -261,7 +261,7 @@ fn a_stop_finishes_what_is_under_way(way: &Way) {
     way.scene.run(10 * MS);
     way.scene.stop();
     assert_eq!(way.now() - begun, 150 * MS + LATENCY, "nobody waits for what stalls");
-    assert!(client.answer(1).body == payload(200_000));
+    assert!(client.response(1).body == payload(200_000));
     client.read_to_end();
     assert!(client.went_away.is_some());
     let counters = way.scene.handle.counters();
@@ -274,7 +274,7 @@ fn a_peer_that_sends_no_more(way: &Way) {
     client.ask(2, "GET", "/bytes/1000", &[], b"");
     client.connection.shut_down();
     client.read_to_end();
-    assert_eq!((&client.answers[&1].body[..], &client.answers[&2].body[..]), (payload(1000), payload(1000)));
+    assert_eq!((&client.responses[&1].body[..], &client.responses[&2].body[..]), (payload(1000), payload(1000)));
     let counters = way.scene.counters();
     assert_eq!((counters.answered, counters.connections_open, counters.connections_reset), (2, 0, 0));
 }
@@ -285,7 +285,7 @@ fn too_large_to_echo(way: &Way) {
     let half: &'static [u8] = payload(40 << 20);
     client.ask(1, "POST", "/echo?delay=300ms", &[], half);
     client.ask(2, "POST", "/echo?delay=300ms", &[], half);
-    let (first, second) = (client.answer(1), client.answer(2));
+    let (first, second) = (client.response(1), client.response(2));
     let mut statuses = [first.status, second.status];
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 413]);
@@ -295,7 +295,7 @@ fn too_large_to_echo(way: &Way) {
 /// The kernel has taken everything, but before the origin hears of it, more has come and is answered.
 #[test]
 fn a_late_event_is_not_the_last_and_requests_that_wait_for_room_go_on() {
-    // One answer goes over the limit, another waits.
+    // One response goes over the limit, another waits.
     let scene = Scene::with(Options::default(), NodeOptions { receive_buffer: 100_000, ..small() });
     let machine = scene.machine(small());
     let wide =
@@ -307,13 +307,13 @@ fn a_late_event_is_not_the_last_and_requests_that_wait_for_room_go_on() {
     let counters = scene.counters();
     assert_eq!((counters.requests, counters.answered), (3, 0));
     machine.thaw();
-    assert!((0..2).all(|tag| client.answer(tag).body == payload(300_000)));
+    assert!((0..2).all(|tag| client.response(tag).body == payload(300_000)));
     scene.world.freeze(scene.tasks[0], u64::MAX);
     scene.run(S);
     (3..5).for_each(|tag| client.ask(tag, "GET", "/bytes/10", &[], b""));
     scene.run(S);
     scene.world.freeze(scene.tasks[0], 0);
-    assert!(client.answer(2).body == payload(300_000));
-    assert!((3..5).all(|tag| client.answer(tag).body == payload(10)));
+    assert!(client.response(2).body == payload(300_000));
+    assert!((3..5).all(|tag| client.response(tag).body == payload(10)));
     assert_eq!(scene.counters().answered, 5);
 }

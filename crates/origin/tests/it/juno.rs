@@ -21,9 +21,9 @@ struct Client {
     opaque: u32,
 }
 
-/// What an answer says, without borrowing.
+/// What a response says, without borrowing.
 #[derive(Debug, PartialEq, Eq)]
-struct Answer {
+struct Response {
     status: u8,
     opaque: u32,
     value: Vec<u8>,
@@ -44,14 +44,14 @@ impl Client {
         self.opaque
     }
 
-    fn receive(&mut self) -> Answer {
+    fn receive(&mut self) -> Response {
         loop {
             let buffer = std::mem::take(&mut self.buffer);
             let mut input = &buffer[..];
             if let Some(message) = self.reader.next(&mut input).expect("a message") {
                 let message = Message::parse(message).expect("a message");
                 let Meta { version, ttl, created, expires, modified, originator, .. } = message.meta;
-                let answer = Answer {
+                let response = Response {
                     status: message.status.expect("a response").0,
                     opaque: message.opaque,
                     value: message.payload.data.to_vec(),
@@ -63,18 +63,18 @@ impl Client {
                     originator: originator.copied(),
                 };
                 self.buffer = input.to_vec();
-                return answer;
+                return response;
             }
-            self.buffer = self.connection.receive().expect("an answer").1;
+            self.buffer = self.connection.receive().expect("a response").1;
         }
     }
 
-    fn ask(&mut self, opcode: Opcode, id: u8, value: &[u8], meta: Meta<'_>) -> Answer {
+    fn ask(&mut self, opcode: Opcode, id: u8, value: &[u8], meta: Meta<'_>) -> Response {
         let id = [id; 16];
         let opaque = self.send(message(opcode, &id, value, meta));
-        let answer = self.receive();
-        assert_eq!(answer.opaque, opaque);
-        answer
+        let response = self.receive();
+        assert_eq!(response.opaque, opaque);
+        response
     }
 
     fn status(&mut self, opcode: Opcode, id: u8, value: &[u8], meta: Meta<'_>) -> u8 {
@@ -224,7 +224,7 @@ fn a_proxy_deletes_and_repairs() {
 }
 
 #[test]
-fn each_answer_comes_when_it_is_due() {
+fn each_response_comes_when_it_is_due() {
     let (scene, mut client) = start(Some("1ms..60ms"), "none");
     let begun = scene.world.now();
     // Each comes by itself.

@@ -11,7 +11,7 @@ use crate::sim::{Client, End, LATENCY, MS, Machine, NodeOptions, ROUND_TRIP, S, 
 const TICK: u64 = 1 << 15;
 
 #[test]
-fn pipelined_answers_keep_their_order_however_they_are_delayed() {
+fn pipelined_responses_keep_their_order_however_they_are_delayed() {
     let scene = Scene::new();
     let mut client = scene.client();
     let sizes = [1, 5000, 0, 128, 20_000, 4096, 4097, 77];
@@ -64,7 +64,7 @@ fn ten_thousand_in_flight_have_the_requested_mean_delay() {
 }
 
 #[test]
-fn a_peer_that_sends_no_more_gets_its_answers() {
+fn a_peer_that_sends_no_more_gets_its_responses() {
     let scene = Scene::new();
     let mut client = scene.client();
     let begun = scene.world.now();
@@ -79,14 +79,14 @@ fn a_peer_that_sends_no_more_gets_its_answers() {
 }
 
 #[test]
-fn a_peer_that_does_not_read_holds_up_its_answers_and_gets_all_of_them() {
+fn a_peer_that_does_not_read_holds_up_its_responses_and_gets_all_of_them() {
     let scene = Scene::with(Options::default(), small());
     let machine = scene.machine(small());
     let mut client = scene.client_of(&machine, 0);
     client.send(get("/bytes/10000").repeat(1000));
     machine.freeze();
     let counters = scene.counters();
-    // The requests are read. Both kernels are full, and of the answers no more are written than 256 KiB.
+    // The requests are read. Both kernels are full, and of the responses no more are written than 256 KiB.
     assert_eq!((counters.requests, counters.bytes_out), (1000, 20_000));
     machine.thaw();
     let one = client.reply();
@@ -141,7 +141,7 @@ fn what_the_kernel_did_not_take_before_a_reset_is_not_counted() {
     }
 }
 
-/// Lets the origin stand still from its next request on until the client has reacted to the answer: it sees the client's bytes before
+/// Lets the origin stand still from its next request on until the client has reacted to the response: it sees the client's bytes before
 /// the event that all was sent, which is then older than what it writes.
 fn with_a_late_event(scene: &Scene, requests: u64, react: impl FnOnce()) {
     let came = scene.world.run_until(scene.world.now() + S, || scene.handle.counters().requests == requests);
@@ -183,7 +183,7 @@ fn a_late_event_is_not_the_last() {
 }
 
 #[test]
-fn too_many_waiting_answers_are_refused_in_their_turn() {
+fn too_many_waiting_responses_are_refused_in_their_turn() {
     let scene = Scene::new();
     let mut client = scene.client();
     let begun = scene.world.now();

@@ -1,13 +1,13 @@
 //! Responses to requests of all kinds.
 
-use weir_model::counters::{NameCounters, OriginCounters};
+use weir_model::counters::{OriginCounters, RequestIdCounters};
 use weir_origin::{MAX_HELD, Options, ResponseOptions, payload};
-use weir_wire::names::{AnswerKey, Answered, Name};
+use weir_wire::request_id::{RequestId, ResponseKey, ResponseTag};
 
 use crate::sim::{LATENCY, MS, NodeOptions, ROUND_TRIP, S, Scene, get, post, small};
 
 #[test]
-fn every_path_answers() {
+fn every_path_responds() {
     let scene = Scene::new();
     let mut client = scene.client();
     let index = client.get("/");
@@ -148,7 +148,7 @@ fn echo_refuses_what_is_too_large() {
     assert_eq!(client.get("/bytes/1").status, 200);
 }
 
-/// Clients that send large bodies and read no answer: as many as there is room for are held, and the next is refused until they are gone.
+/// Clients that send large bodies and read no response: as many as there is room for are held, and the next is refused until they are gone.
 #[test]
 fn echo_holds_a_limited_number_of_bytes() {
     let scene = Scene::with(Options::default(), NodeOptions { receive_buffer: 8 << 20, ..small() });
@@ -234,7 +234,7 @@ fn the_lab_has_its_own_paths() {
 #[test]
 fn names_are_answered_and_counted() {
     let scene = Scene::new();
-    let name = |number| Name::new(9, 1, number);
+    let name = |number| RequestId::new(9, 1, number);
     let mut sent = 0;
     let targets = "/bytes/128 /bytes/9000 /bytes/300000 /bytes/9?chunked=1 /echo /headers /status/204 /nowhere \
                    /bytes/128?delay=1ms /bytes/128?fault=status=503 /bytes/128?fault=drip=1MB/s /bytes/128?close=1";
@@ -244,26 +244,28 @@ fn names_are_answered_and_counted() {
             let mut client = scene.client();
             let text = String::from_utf8(name(sent).text().to_vec()).expect("digits");
             let begun = scene.world.now();
-            client.send(format!("{method} {target} HTTP/{version}\r\nHost: o\r\nX-Weir-Name: {text}\r\n\r\n"));
+            client.send(format!("{method} {target} HTTP/{version}\r\nHost: o\r\nX-Weir-Id: {text}\r\n\r\n"));
             let reply = if method == "HEAD" { client.reply_to(true) } else { client.reply() };
-            let answer =
-                reply.header("x-weir-answer").and_then(|value| Answered::parse(value.as_bytes(), AnswerKey::default()));
-            let answer = answer.unwrap_or_else(|| panic!("{method} {target} {version}: {}", reply.head));
-            assert_eq!((answer.name, answer.worker), (name(sent), 0), "{target}");
+            let response = reply
+                .header("x-weir-origin")
+                .and_then(|value| ResponseTag::parse(value.as_bytes(), ResponseKey::default()));
+            let response = response.unwrap_or_else(|| panic!("{method} {target} {version}: {}", reply.head));
+            assert_eq!((response.id, response.worker), (name(sent), 0), "{target}");
             let left = begun + LATENCY + if target.contains("delay") { MS } else { 0 };
-            assert_eq!(answer.at_us, left / 1000, "{target}");
+            assert_eq!(response.at_us, left / 1000, "{target}");
         }
     }
     let mut client = scene.client();
-    let mut has_answer = |target: &str, text: &str| {
-        client.send(format!("GET {target} HTTP/1.1\r\nHost: o\r\nx-weir-name: {text}\r\n\r\n"));
-        client.reply().header("x-weir-answer").is_some()
+    let mut has_response = |target: &str, text: &str| {
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: o\r\nx-weir-id: {text}\r\n\r\n"));
+        client.reply().header("x-weir-origin").is_some()
     };
-    assert!(["", "1", "000900100000000G", "00090010000000000"].iter().all(|text| !has_answer("/bytes/1", text)));
-    assert!(!has_answer("/_weir/ready", "0009001000000001"), "the lab's own");
-    assert!(has_answer("/bytes/1", "0009001000000001") && has_answer("/bytes/1", "0009001000000001"));
-    assert_eq!(scene.client().get("/bytes/1").header("x-weir-answer"), None);
-    let names = scene.counters().names;
-    let expected = NameCounters { named: sent + 2, distinct: sent, repeated: 1, malformed: 4, unremembered: 0 };
+    assert!(["", "1", "000900100000000G", "00090010000000000"].iter().all(|text| !has_response("/bytes/1", text)));
+    assert!(!has_response("/_weir/ready", "0009001000000001"), "the lab's own");
+    assert!(has_response("/bytes/1", "0009001000000001") && has_response("/bytes/1", "0009001000000001"));
+    assert_eq!(scene.client().get("/bytes/1").header("x-weir-origin"), None);
+    let names = scene.counters().request_ids;
+    let expected =
+        RequestIdCounters { identified: sent + 2, distinct: sent, repeated: 1, malformed: 4, unremembered: 0 };
     assert_eq!((names, names.again()), (expected, 2));
 }

@@ -86,8 +86,8 @@ fn tls_and_both_versions_of_http(driver: DriverChoice) {
         let pipe = |alpn| if tls { Pipe::with_tls(origin.addr(), alpn) } else { Pipe::new(origin.addr()) };
         let mut first = pipe("http/1.1");
         first.send(b"GET /bytes/3MiB HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n");
-        let (answer, end) = rest(&mut first);
-        assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n") && answer.ends_with(payload(3 << 20)) && end.is_none());
+        let (response, end) = rest(&mut first);
+        assert!(response.starts_with(b"HTTP/1.1 200 OK\r\n") && response.ends_with(payload(3 << 20)) && end.is_none());
         let mut second = Http2::new(pipe("h2"), "/bytes/50000", &[]);
         assert!((0..100).all(|_| second.exchange() == 50_000));
         let counters = counters_when(&origin, |counters| counters.answered == 101);
@@ -100,8 +100,8 @@ fn tls_and_both_versions_of_http(driver: DriverChoice) {
 fn half_closes_and_resets(driver: DriverChoice) {
     let origin = start(on(driver));
     let requests = get("/bytes/1?delay=50ms") + &get("/bytes/300000") + "GET /bytes/3 HT";
-    let (answers, end) = all_of(&origin, &requests);
-    assert!(answers.ends_with(payload(300_000)) && end.is_none());
+    let (responses, end) = all_of(&origin, &requests);
+    assert!(responses.ends_with(payload(300_000)) && end.is_none());
     // Resets by the origin, which are no fault of its peer; and an end that is none.
     assert_eq!(all_of(&origin, &get("/bytes/1000?fault=reset=before")), (Vec::new(), Some(ErrorKind::ConnectionReset)));
     assert_eq!(all_of(&origin, &get("/bytes/1MiB?fault=reset=middle")).1, Some(ErrorKind::ConnectionReset));
@@ -120,7 +120,7 @@ fn half_closes_and_resets(driver: DriverChoice) {
     for round in 1..=20 {
         let mut client = connect(origin.addr());
         client.write_all(get("/bytes/0").as_bytes()).expect("sent");
-        client.read_exact(&mut [0; 10]).expect("an answer");
+        client.read_exact(&mut [0; 10]).expect("a response");
         set_socket_linger(&client, Some(Duration::ZERO)).expect("a linger");
         drop(client);
         let counters = counters_when(&origin, |counters| counters.connections_open == 0);
@@ -144,10 +144,10 @@ fn a_peer_that_reads_late_gets_everything(driver: DriverChoice) {
     pipe.send((get("/bytes/100000").repeat(999) + &get("/bytes/100000?close=1")).as_bytes());
     counters_when(&origin, |counters| counters.requests == 1000);
     assert!(origin.counters().answered < 1000);
-    let (answers, end) = rest(&mut pipe);
-    assert!(answers.ends_with(payload(100_000)) && answers.len() > 100_000_000 && end.is_none());
+    let (responses, end) = rest(&mut pipe);
+    assert!(responses.ends_with(payload(100_000)) && responses.len() > 100_000_000 && end.is_none());
     let counters = counters_when(&origin, |counters| counters.answered == 1000);
-    assert_eq!((counters.body_bytes_out, counters.bytes_out), (100_000_000, answers.len() as u64));
+    assert_eq!((counters.body_bytes_out, counters.bytes_out), (100_000_000, responses.len() as u64));
 }
 
 fn a_delay_is_never_cut_short(driver: DriverChoice) {
@@ -156,7 +156,7 @@ fn a_delay_is_never_cut_short(driver: DriverChoice) {
         let mut stream = connect(origin.addr());
         let begun = Instant::now();
         stream.write_all(get(&format!("/delay/{us}us")).as_bytes()).expect("sent");
-        stream.read_exact(&mut [0; 10]).expect("an answer");
+        stream.read_exact(&mut [0; 10]).expect("a response");
         assert!(begun.elapsed() >= Duration::from_micros(us), "{us}");
     }
 }
@@ -183,7 +183,7 @@ fn several_threads_share_the_address_and_free_it(driver: DriverChoice) {
         let mut clients: Vec<TcpStream> = (0..60).map(|_| connect(addr)).collect();
         for client in &mut clients {
             client.write_all(get("/bytes/0").as_bytes()).expect("sent");
-            client.read_exact(&mut [0; 10]).expect("an answer");
+            client.read_exact(&mut [0; 10]).expect("a response");
         }
         let counters = counters_when(&origin, |counters| counters.answered == 60);
         assert_eq!((counters.connections_used, counters.max_connections_open), (60, 60));
@@ -216,9 +216,9 @@ fn a_unix_socket_serves_too_and_its_file_goes(driver: DriverChoice) {
     for _ in 0..10 {
         let mut stream = std::os::unix::net::UnixStream::connect(&path).expect("it listens");
         stream.write_all(b"GET /bytes/20000 HTTP/1.1\r\nHost: o\r\nConnection: close\r\n\r\n").expect("a request");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("an answer");
-        assert!(answer.ends_with(payload(20_000)));
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).expect("a response");
+        assert!(response.ends_with(payload(20_000)));
     }
     // And TCP as well, and one path has one origin.
     serves(&origin);

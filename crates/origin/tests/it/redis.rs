@@ -147,7 +147,7 @@ fn what_is_malformed_is_told_and_ends_the_connection() {
 }
 
 #[test]
-fn delayed_answers_come_late_and_in_order() {
+fn delayed_responses_come_late_and_in_order() {
     let (scene, mut client) = start(Some("1ms..30ms"), "none");
     let begun = scene.world.now();
     for n in 0..20 {

@@ -24,8 +24,8 @@ fn http_1_over_tls() {
     for (alpn, size) in [(Some("http/1.1"), 128), (None, 11_268), (Some("http/1.1"), 3 << 20)] {
         let mut client = scene.tls_client(&client_config(alpn)).expect("a handshake");
         assert_eq!(client.alpn().as_deref(), alpn);
-        let answer = get(&mut client, &format!("/bytes/{size}"));
-        assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n") && answer.ends_with(payload(size)), "{size}");
+        let response = get(&mut client, &format!("/bytes/{size}"));
+        assert!(response.starts_with(b"HTTP/1.1 200 OK\r\n") && response.ends_with(payload(size)), "{size}");
         assert!(client.is_closed_by_tls(), "an end without close_notify is a truncation");
     }
     let counters = scene.counters();
@@ -105,8 +105,8 @@ fn plain_bytes_get_an_alert() {
         let mut client = scene.client();
         client.send(bytes);
         client.shut_down();
-        let (answer, ..) = client.rest();
-        assert!(answer.len() < 100, "{answer:?}");
+        let (response, ..) = client.rest();
+        assert!(response.len() < 100, "{response:?}");
     }
     let counters = scene.counters();
     assert_eq!((counters.requests, counters.malformed, counters.tls.handshakes), (0, 0, 0));
@@ -119,8 +119,8 @@ fn garbage_after_the_handshake() {
     for garbage in [&[23, 3, 3, 0, 40, 1, 2, 3][..], &[255; 400], b"GET / HTTP/1.1\r\nHost: o\r\n\r\n"] {
         let mut client = scene.tls_client(&client_config(None)).expect("a handshake");
         client.send_below([garbage, &[7; 100]].concat());
-        let (answer, ..) = client.rest();
-        assert!(answer.is_empty(), "{answer:?}");
+        let (response, ..) = client.rest();
+        assert!(response.is_empty(), "{response:?}");
     }
     let counters = scene.counters();
     assert_eq!((counters.tls.handshakes, counters.tls.failed, counters.requests), (3, 3, 0));
@@ -155,8 +155,8 @@ fn a_slow_reader_gets_everything() {
     // Only as much was sealed as there was room for, and less was taken.
     assert!(counters.requests == 2 && counters.bytes_out <= 110_000, "{}", counters.bytes_out);
     machine.thaw();
-    let (answer, ..) = client.rest();
-    assert!(answer.ends_with(payload(7)) && answer.len() > 16 << 20);
+    let (response, ..) = client.rest();
+    assert!(response.ends_with(payload(7)) && response.len() > 16 << 20);
     let counters = scene.counters();
     assert_eq!((counters.answered, counters.body_bytes_out), (2, (16 << 20) + 7));
 }

@@ -24,7 +24,7 @@ pub enum FirstResponse {
 #[derive(Debug)]
 pub struct Http1 {
     transport: Transport,
-    answers: ResponseParser,
+    parser: ResponseParser,
     input: Vec<u8>,
     /// The number of bytes of `input` that are parsed.
     at: usize,
@@ -42,7 +42,7 @@ impl Http1 {
         Http1 {
             asked: transport.clock().now(),
             transport,
-            answers: ResponseParser::new(LIMITS),
+            parser: ResponseParser::new(LIMITS),
             input: Vec::new(),
             at: 0,
             interim: Vec::new(),
@@ -66,7 +66,7 @@ impl Http1 {
     /// # Errors
     /// When the peer does not accept it within `timeout`.
     pub fn send(&mut self, request: &[u8], head: bool, timeout: Duration) -> Result<(), RequestError> {
-        self.answers.request_sent(head);
+        self.parser.request_sent(head);
         (self.asked, self.began) = (self.transport.clock().now(), false);
         self.more(request, timeout)
     }
@@ -86,7 +86,7 @@ impl Http1 {
     /// When the peer does not accept them within `timeout`.
     pub fn send_all(&mut self, requests: &[Vec<u8>], timeout: Duration) -> Result<(), RequestError> {
         for _ in 1..requests.len() {
-            self.answers.request_sent(false);
+            self.parser.request_sent(false);
         }
         self.send(&requests.concat(), false, timeout)
     }
@@ -98,9 +98,9 @@ impl Http1 {
     /// How the request failed.
     pub fn ask(&mut self, request: &[u8], head: bool, timeout: Duration) -> Result<Response, RequestError> {
         match self.send(request, head, timeout) {
-            Ok(()) => self.answer(timeout),
+            Ok(()) => self.read_response(timeout),
             Err(RequestError::Stopped) => Err(RequestError::Stopped),
-            Err(failure) => self.answer(Duration::from_millis(200)).map_err(|_| failure),
+            Err(failure) => self.read_response(Duration::from_millis(200)).map_err(|_| failure),
         }
     }
 
@@ -108,7 +108,7 @@ impl Http1 {
     ///
     /// # Errors
     /// How the request failed.
-    pub fn answer(&mut self, timeout: Duration) -> Result<Response, RequestError> {
+    pub fn read_response(&mut self, timeout: Duration) -> Result<Response, RequestError> {
         let until = self.transport.clock().now().plus(timeout);
         loop {
             match self.listen(until)? {
@@ -132,7 +132,7 @@ impl Http1 {
             let mut interim = None;
             let mut end = None;
             let mut wants_more = false;
-            match self.answers.next(&mut left).map_err(malformed)? {
+            match self.parser.next(&mut left).map_err(malformed)? {
                 Some(ResponseEvent::Informational(status)) => interim = Some(status),
                 Some(ResponseEvent::Head(head)) => {
                     let version = match head.version {
@@ -174,7 +174,7 @@ impl Http1 {
     }
 
     fn ended(&mut self) -> Result<FirstResponse, RequestError> {
-        match self.answers.on_eof() {
+        match self.parser.on_eof() {
             Ok(true) => self.done(false),
             Ok(false) => Err(RequestError::Closed),
             Err(error) => Err(malformed(error)),

@@ -1,7 +1,7 @@
 //! A client connection to a key-value server, for weir's own requests: one operation at a time, or several in one write.
 //! [`crate::verify`] and `weir-conformance` use it.
 //!
-//! What requests and answers look like is in one file for each protocol. This module does not know what an answer is
+//! What requests and answers look like is in one file for each protocol. This module does not know what a response is
 //! compared with.
 
 mod juno;
@@ -71,7 +71,7 @@ impl<'a> Ask<'a> {
 
 /// What a server answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum KeyValueResponse {
     /// It has written, or removed. A key that was absent counts as removed.
     Done,
     /// It has read this.
@@ -119,8 +119,8 @@ impl KeyValueClient {
     /// How it failed, or what the server said instead.
     pub fn get(&mut self, key: &[u8], ttl: Duration) -> Result<Option<Vec<u8>>, RequestError> {
         match self.ask(Ask { ttl, ..Ask::get(key) })? {
-            Answer::Value(value) => Ok(Some(value)),
-            Answer::Absent => Ok(None),
+            KeyValueResponse::Value(value) => Ok(Some(value)),
+            KeyValueResponse::Absent => Ok(None),
             other => done(other).map(|()| None),
         }
     }
@@ -136,16 +136,16 @@ impl KeyValueClient {
     /// Sends one request.
     ///
     /// # Errors
-    /// How it failed, or that the answer is none to this request. An error that the server answers is an [`Answer`].
-    pub fn ask(&mut self, ask: Ask<'_>) -> Result<Answer, RequestError> {
+    /// How it failed, or that the response is none to this request. An error that the server answers is an [`Response`].
+    pub fn ask(&mut self, ask: Ask<'_>) -> Result<KeyValueResponse, RequestError> {
         Ok(self.ask_all(&[ask])?.remove(0))
     }
 
-    /// Sends requests in one write, and returns their answers in the order of the requests.
+    /// Sends requests in one write, and returns their responses in the order of the requests.
     ///
     /// # Errors
     /// As for [`KeyValueClient::ask`], of the first that failed.
-    pub fn ask_all(&mut self, asks: &[Ask<'_>]) -> Result<Vec<Answer>, RequestError> {
+    pub fn ask_all(&mut self, asks: &[Ask<'_>]) -> Result<Vec<KeyValueResponse>, RequestError> {
         let until = self.transport.clock().now().plus(self.timeout);
         let first = self.asked + 1;
         self.asked += asks.len() as u32;
@@ -158,10 +158,11 @@ impl KeyValueClient {
             }
         }
         self.transport.write(&out, until)?;
-        let (mut answers, mut answered): (Vec<Option<Answer>>, usize) = (vec![None; asks.len()], 0);
-        let mut take = |place: usize, answer: Answer| {
-            let free = answers.get_mut(place).filter(|free| free.is_none());
-            *free.ok_or_else(|| RequestError::Answer("a message that answers no request".to_owned()))? = Some(answer);
+        let (mut responses, mut answered): (Vec<Option<KeyValueResponse>>, usize) = (vec![None; asks.len()], 0);
+        let mut take = |place: usize, response: KeyValueResponse| {
+            let free = responses.get_mut(place).filter(|free| free.is_none());
+            *free.ok_or_else(|| RequestError::Unexpected("a message that answers no request".to_owned()))? =
+                Some(response);
             answered += 1;
             Ok(answered)
         };
@@ -169,28 +170,28 @@ impl KeyValueClient {
             Codec::Redis(reader) => {
                 let mut place = 0;
                 receive(&mut self.transport, reader, until, |bytes| {
-                    if let Some(answer) = redis::read(bytes, asks.get(place))? {
-                        place = take(place, answer)?;
+                    if let Some(response) = redis::read(bytes, asks.get(place))? {
+                        place = take(place, response)?;
                     }
                     Ok((place == asks.len()).then_some(()))
                 })?;
             }
             Codec::Juno(reader) => receive(&mut self.transport, reader, until, |bytes| {
                 let place = |number: u32| number.wrapping_sub(first) as usize;
-                let (number, answer) = juno::read(bytes, |number| asks.get(place(number)))?;
-                Ok((take(place(number), answer)? == asks.len()).then_some(()))
+                let (number, response) = juno::read(bytes, |number| asks.get(place(number)))?;
+                Ok((take(place(number), response)? == asks.len()).then_some(()))
             })?,
             Codec::Memcached(reader) => {
                 let (mut place, mut value) = (0, None);
                 receive(&mut self.transport, reader, until, |bytes| {
-                    if let Some(answer) = memcached::read(bytes, asks.get(place), &mut value)? {
-                        place = take(place, answer)?;
+                    if let Some(response) = memcached::read(bytes, asks.get(place), &mut value)? {
+                        place = take(place, response)?;
                     }
                     Ok((place == asks.len()).then_some(()))
                 })?;
             }
         }
-        Ok(answers.into_iter().flatten().collect())
+        Ok(responses.into_iter().flatten().collect())
     }
 
     /// Sends bytes that its protocol does not have, and returns the error that the server answers.
@@ -199,7 +200,7 @@ impl KeyValueClient {
     /// How it failed, such as [`RequestError::Closed`]; or what the server said instead of an error.
     pub fn send_malformed(&mut self) -> Result<String, RequestError> {
         let until = self.transport.clock().now().plus(self.timeout);
-        let answer = match &mut self.codec {
+        let response = match &mut self.codec {
             Codec::Redis(reader) => {
                 self.transport.write(redis::MALFORMED, until)?;
                 receive(&mut self.transport, reader, until, |bytes| redis::read(bytes, None))?
@@ -213,9 +214,9 @@ impl KeyValueClient {
                 receive(&mut self.transport, reader, until, |bytes| memcached::read(bytes, None, &mut None))?
             }
         };
-        match answer {
-            Answer::Error(text) => Ok(text),
-            other => done(other).and(Err(RequestError::Answer("success".to_owned()))),
+        match response {
+            KeyValueResponse::Error(text) => Ok(text),
+            other => done(other).and(Err(RequestError::Unexpected("success".to_owned()))),
         }
     }
 
@@ -236,13 +237,13 @@ impl KeyValueClient {
 }
 
 /// Fails unless the server has done what it was asked.
-fn done(answer: Answer) -> Result<(), RequestError> {
-    Err(RequestError::Answer(match answer {
-        Answer::Done => return Ok(()),
-        Answer::Value(value) => format!("a value of {} bytes", value.len()),
-        Answer::Absent => "the key is absent".to_owned(),
-        Answer::Exists => "the key is there".to_owned(),
-        Answer::Error(text) => text,
+fn done(response: KeyValueResponse) -> Result<(), RequestError> {
+    Err(RequestError::Unexpected(match response {
+        KeyValueResponse::Done => return Ok(()),
+        KeyValueResponse::Value(value) => format!("a value of {} bytes", value.len()),
+        KeyValueResponse::Absent => "the key is absent".to_owned(),
+        KeyValueResponse::Exists => "the key is there".to_owned(),
+        KeyValueResponse::Error(text) => text,
     }))
 }
 
@@ -263,7 +264,7 @@ fn receive<F: Frame<Error: std::fmt::Display>, T>(
         while let Some(bytes) = reader.next(&mut left).map_err(malformed)? {
             match take(bytes)? {
                 Some(taken) if left.is_empty() => return Ok(taken),
-                Some(_) => return Err(RequestError::Answer("more than was asked for".to_owned())),
+                Some(_) => return Err(RequestError::Unexpected("more than was asked for".to_owned())),
                 None => {}
             }
         }
@@ -271,7 +272,7 @@ fn receive<F: Frame<Error: std::fmt::Display>, T>(
 }
 
 fn malformed(error: impl std::fmt::Display) -> RequestError {
-    RequestError::Answer(format!("bytes that its protocol does not have: {error}"))
+    RequestError::Unexpected(format!("bytes that its protocol does not have: {error}"))
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub use http1::{FirstResponse, Http1};
 pub use http2::Http2;
-pub use keyvalue::{Answer, Ask, KeyValueClient};
+pub use keyvalue::{Ask, KeyValueClient, KeyValueResponse};
 pub use network::{Network, Readiness, Socket};
 pub use transport::Transport;
 
@@ -204,7 +204,7 @@ pub enum RequestError {
     Malformed(String),
     /// The server answered something that the request cannot have asked for.
     #[error("the server answered: {0}")]
-    Answer(String),
+    Unexpected(String),
     /// TLS failed.
     #[error("TLS: {0}")]
     Tls(String),

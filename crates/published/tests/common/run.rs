@@ -121,7 +121,7 @@ fn points(measurement: &mut Measurement, folder: &Path, rounds: u32) {
         let warm = 1.0 - 0.5 / f64::from(point);
         let mut own = load.clone();
         own.rate *= warm;
-        own.window.right_in_window = (own.rate * own.window_s) as u64;
+        own.window.successful_in_window = (own.rate * own.window_s) as u64;
         if point == 1 {
             own.window.errors.insert(ErrorKind::Timeout, 7);
             own.window.statuses.insert(503, 5);

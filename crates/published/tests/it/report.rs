@@ -414,7 +414,7 @@ fn invalid_products_are_shown_and_not_ordered() {
     assert!(envoy[7].contains("suspect (Envoy quiet-steal)"), "{envoy:?}");
     let ratios = rows(&published, "published-rate");
     let caddy = row(&ratios, &["root", "as-published-loggly", "Caddy"]);
-    assert_eq!(caddy[8], "11 % status 502; every tenth answer was a 502");
+    assert_eq!(caddy[8], "11 % status 502; every tenth response was a 502");
     assert!(row(&ratios, &["root", "as-published-loggly", "HAProxy"])[4].contains("invalid"));
     let chart = published.charts().find(|chart| chart.name == "published-requests-per-second").unwrap();
     assert!(chart.alt.contains("HAProxy 39,300 invalid, not ranked"), "{}", chart.alt);

@@ -44,14 +44,14 @@ pub fn github(account: Account<'_>, better: Better) -> String {
     let failed = result.window.error_count() + result.window.unsent;
     let failed = 100.0 * failed as f64 / result.window.due.max(1) as f64;
     let benches = match better {
-        Better::Bigger => vec![bench("right answers", "requests/s", result.rate)],
-        Better::Smaller if latency.count == 0 => vec![bench("without a right answer", "%", failed)],
+        Better::Bigger => vec![bench("successful responses", "requests/s", result.rate)],
+        Better::Smaller if latency.count == 0 => vec![bench("without a successful response", "%", failed)],
         Better::Smaller => vec![
             bench("p50", "µs", latency.p50_us),
             bench("p90", "µs", latency.p90_us),
             bench("p99", "µs", latency.p99_us),
             bench("p99.9", "µs", latency.p999_us),
-            bench("without a right answer", "%", failed),
+            bench("without a successful response", "%", failed),
         ],
     };
     text(&benches)

@@ -70,7 +70,7 @@ impl Hey<'_> {
         .map(|(name, mean, fastest, slowest)| (name, mean / 1e6, fastest / 1e6, slowest / 1e6))
     }
 
-    /// Requests without an answer, by kind.
+    /// Requests without a response, by kind.
     fn failed(&self) -> Vec<(&ErrorKind, &u64)> {
         self.result.window.errors.iter().filter(|(kind, _)| !kind.is_response()).collect()
     }

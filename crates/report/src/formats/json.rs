@@ -13,12 +13,12 @@ use super::Account;
 const ROOT_ID: &str = "d41d8cd98f00b204e9800998ecf8427e";
 const CHECK_ID: &str = "54920f699441f972808793d2814b4197";
 
-/// The only check: that of every answer.
-const CHECK: &str = "the answer is right";
+/// The only check: that of every response.
+const CHECK: &str = "the response is as expected";
 
 /// The JSON text. `fail_if` become thresholds, as far as k6 has such.
 pub fn k6(account: Account<'_>, fail_if: &[Condition]) -> String {
-    let (right, failed) = account.ended();
+    let (successful, failed) = account.ended();
     let (result, seconds) = (account.result, account.seconds());
     let count = |n: u64| json!({ "count": n, "rate": n as f64 / seconds });
     let share = |yes: u64, no: u64| {
@@ -26,9 +26,9 @@ pub fn k6(account: Account<'_>, fail_if: &[Condition]) -> String {
         json!({ "value": value, "passes": yes, "fails": no })
     };
     let mut metrics = Map::new();
-    metrics.insert("http_reqs".into(), count(right + failed));
-    metrics.insert("http_req_failed".into(), share(failed, right));
-    metrics.insert("checks".into(), share(right, failed));
+    metrics.insert("http_reqs".into(), count(successful + failed));
+    metrics.insert("http_req_failed".into(), share(failed, successful));
+    metrics.insert("checks".into(), share(successful, failed));
     metrics.insert("data_received".into(), count(result.window.plaintext_in));
     metrics.insert("data_sent".into(), count(result.window.bytes_out));
     let times = [("duration", &result.latency), ("blocked", &result.lag), ("waiting", &result.first_byte)];
@@ -43,7 +43,7 @@ pub fn k6(account: Account<'_>, fail_if: &[Condition]) -> String {
         thresholds[text] = json!(condition.holds(result));
     }
     let path = format!("::{CHECK}");
-    let check = json!({ "name": CHECK, "path": path, "id": CHECK_ID, "passes": right, "fails": failed });
+    let check = json!({ "name": CHECK, "path": path, "id": CHECK_ID, "passes": successful, "fails": failed });
     let root = json!({ "name": "", "path": "", "id": ROOT_ID, "groups": {}, "checks": { CHECK: check } });
     // A map of texts and numbers always has a text.
     let text = serde_json::to_string_pretty(&json!({ "root_group": root, "metrics": metrics }));
@@ -99,11 +99,11 @@ pub fn vegeta(account: Account<'_>) -> String {
     let latency = &result.latency;
     let nanos = |us: f64| (us * 1e3).round() as u64;
     let unanswered = account.unanswered();
-    let requests = account.answers() + unanswered;
+    let requests = account.responses() + unanswered;
     let share = |n: f64| if requests == 0 { 0.0 } else { n / requests as f64 };
     let mut codes = Map::new();
     if unanswered > 0 {
-        // vegeta's code of a request without an answer.
+        // vegeta's code of a request without a response.
         codes.insert("0".into(), json!(unanswered));
     }
     codes.extend(result.window.statuses.iter().map(|(status, n)| (status.to_string(), json!(n))));
@@ -126,7 +126,7 @@ pub fn vegeta(account: Account<'_>) -> String {
         "requests": requests,
         "rate": requests as f64 / seconds,
         "throughput": result.rate,
-        "success": share(result.window.right as f64),
+        "success": share(result.window.successful as f64),
         "status_codes": codes,
         "errors": errors,
     });

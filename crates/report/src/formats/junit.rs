@@ -59,7 +59,7 @@ pub fn junit(account: Account<'_>, fail_if: &[Condition]) -> String {
         let wrong = result.window.error_count() + result.window.unsent;
         let listed = result.list_errors(&result.window.errors);
         let message = format!("{wrong} of {} had none: {} unsent; {listed}", result.window.due, result.window.unsent);
-        cases.push(case("every request got a right answer".into(), when(wrong > 0, Outcome::Failed, message)));
+        cases.push(case("every request got a successful response".into(), when(wrong > 0, Outcome::Failed, message)));
     }
     cases.extend(fail_if.iter().map(|condition| {
         let found = condition.finding(result);

@@ -99,7 +99,7 @@ impl Memtier {
     }
 }
 
-/// Gets that found their key and that did not, a second. An answer's status does not tell of which operation it is, so this is
+/// Gets that found their key and that did not, a second. A response's status does not tell of which operation it is, so this is
 /// known only where no other than a get can find nothing.
 fn found(account: Account<'_>, rows: &[Row]) -> Option<(f64, f64)> {
     let get = rows.iter().find(|row| row.name == "Get")?;
@@ -130,7 +130,7 @@ pub struct Row {
     pub name: String,
     /// Due to answered.
     pub latency: Quantiles,
-    /// Those without a right answer.
+    /// Those without a successful response.
     pub errors: u64,
     /// Requests that ended, a second.
     pub rate: f64,

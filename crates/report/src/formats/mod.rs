@@ -40,25 +40,25 @@ pub struct Account<'a> {
 }
 
 impl Account<'_> {
-    /// Requests that ended inside the window with an answer, a wrong one too.
+    /// Requests that ended inside the window with a response, a wrong one too.
     fn answered(&self) -> u64 {
-        let (right, failed) = self.ended();
-        (right + failed).saturating_sub(self.unanswered())
+        let (successful, failed) = self.ended();
+        (successful + failed).saturating_sub(self.unanswered())
     }
 
-    /// Requests that ended inside the window: with a right answer, and otherwise.
+    /// Requests that ended inside the window: with a successful response, and otherwise.
     fn ended(&self) -> (u64, u64) {
         let rows = &self.result.series;
-        (rows.iter().map(|row| row.right).sum(), rows.iter().map(|row| row.errors).sum())
+        (rows.iter().map(|row| row.successful).sum(), rows.iter().map(|row| row.errors).sum())
     }
 
-    /// Requests that ended without an answer.
+    /// Requests that ended without a response.
     fn unanswered(&self) -> u64 {
         self.sum(|kind| !kind.is_response())
     }
 
     /// Responses in the window that were wrong.
-    pub fn wrong_answers(&self) -> u64 {
+    pub fn wrong_responses(&self) -> u64 {
         self.sum(ErrorKind::is_response)
     }
 
@@ -72,17 +72,17 @@ impl Account<'_> {
         self.sum(|other| other == kind)
     }
 
-    /// Answers of any kind.
-    fn answers(&self) -> u64 {
+    /// Responses of any kind.
+    fn responses(&self) -> u64 {
         self.result.window.statuses.values().sum()
     }
 
     /// Bytes of a body.
     fn body_size(&self) -> u64 {
-        self.result.window.body_bytes / self.answers().max(1)
+        self.result.window.body_bytes / self.responses().max(1)
     }
 
-    /// Answers with that status or a higher one.
+    /// Responses with that status or a higher one.
     fn statuses_from(&self, from: u16) -> u64 {
         self.result.window.statuses.iter().filter(|(status, _)| **status >= from).map(|(_, n)| n).sum()
     }

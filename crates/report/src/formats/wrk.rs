@@ -84,8 +84,8 @@ pub fn thread_rates(result: &LoadResult) -> Option<ThreadRates> {
     let threads = f64::from(result.threads.max(1));
     let seconds = result.series.iter().filter(|row| row.length_s > 0.0);
     let rates: Vec<f64> = match result.tenths.as_slice() {
-        [] => seconds.map(|row| (row.right + row.errors) as f64 / row.length_s / threads).collect(),
-        tenths => tenths.iter().map(|right| *right as f64 * 10.0 / threads).collect(),
+        [] => seconds.map(|row| (row.successful + row.errors) as f64 / row.length_s / threads).collect(),
+        tenths => tenths.iter().map(|successful| *successful as f64 * 10.0 / threads).collect(),
     };
     let n = rates.len() as f64;
     let mean = rates.iter().sum::<f64>() / n;

@@ -185,7 +185,7 @@ impl<'a> Answer<'a> {
 }
 
 impl<'a> Question<'a> {
-    /// The newest answer of each machine, and how many that machine has given.
+    /// The newest response of each machine, and how many that machine has given.
     pub fn by_machine(&self) -> Vec<(Answer<'a>, usize)> {
         let mut newest: Vec<(Answer<'a>, usize)> = Vec::new();
         for answer in &self.answers {
@@ -197,7 +197,7 @@ impl<'a> Question<'a> {
         newest
     }
 
-    /// The metric by which the newest answer ranks.
+    /// The metric by which the newest response ranks.
     pub fn ranked_by(&self) -> Metric {
         self.answers.first().map_or(Metric::Rate, |answer| answer.section.ranked_by)
     }

@@ -1,4 +1,4 @@
-//! A question in plain words: `small answers (128 bytes), HTTP/1.1 over TLS, the origin takes 10ms; as much as 64 connections carry`. Pages
+//! A question in plain words: `small responses (128 bytes), HTTP/1.1 over TLS, the origin takes 10ms; as much as 64 connections carry`. Pages
 //! of a site name questions so, because runs of different suites have different titles for the same one.
 
 use weir_model::keyvalue::KeyValue;
@@ -6,7 +6,7 @@ use weir_model::suite::{Load, LoadKind, RateBase, RateSpec, Series, Workload};
 use weir_model::text::{count, counted, human_rate, percent};
 use weir_model::units::ByteCount;
 
-/// Bytes of a body that fits into one packet of Ethernet beside the answer's headers.
+/// Bytes of a body that fits into one packet of Ethernet beside the response's headers.
 const SMALL: u64 = 1_200;
 
 /// Bytes from which on a body is many packets: the window of a new connection does not hold it.
@@ -21,7 +21,7 @@ pub(super) fn of(workload: &Workload, load: &Load) -> String {
 pub(super) fn of_workload(workload: &Workload) -> String {
     let mut parts = vec![match &workload.keyvalue {
         Some(keyvalue) => of_keyvalue(keyvalue),
-        None => of_answers(workload),
+        None => of_responses(workload),
     }];
     parts.push(workload.protocol.title().to_owned());
     if let Some(delay) = delay(&workload.request.path) {
@@ -39,12 +39,12 @@ pub(super) fn of_workload(workload: &Workload) -> String {
     parts.join(", ")
 }
 
-fn of_answers(workload: &Workload) -> String {
+fn of_responses(workload: &Workload) -> String {
     let answers = match workload.expect.size {
-        Some(size) if size < SMALL => format!("small answers ({})", counted(size, "byte")),
-        Some(size) if size < LARGE => format!("answers of {}", bytes(size)),
-        Some(size) => format!("large answers ({})", bytes(size)),
-        None => "answers of any size".to_owned(),
+        Some(size) if size < SMALL => format!("small responses ({})", counted(size, "byte")),
+        Some(size) if size < LARGE => format!("responses of {}", bytes(size)),
+        Some(size) => format!("large responses ({})", bytes(size)),
+        None => "responses of any size".to_owned(),
     };
     let request = &workload.request;
     match (request.method.as_str(), request.body.len()) {
@@ -139,22 +139,22 @@ mod tests {
     #[test]
     fn a_workload_is_said_as_a_reader_would() {
         let words = |path: &str, size: Option<u64>, protocol| of_workload(&workload(path, size, protocol));
-        assert_eq!(words("/bytes/128", Some(128), Protocol::Http11), "small answers (128 bytes), plain HTTP/1.1");
+        assert_eq!(words("/bytes/128", Some(128), Protocol::Http11), "small responses (128 bytes), plain HTTP/1.1");
         assert_eq!(
             words("/request?bytes=64&delay=1ms", Some(64), Protocol::Https11),
-            "small answers (64 bytes), HTTP/1.1 over TLS, the origin takes 1ms"
+            "small responses (64 bytes), HTTP/1.1 over TLS, the origin takes 1ms"
         );
         assert_eq!(
             words("/delay/10ms", None, Protocol::H2c),
-            "answers of any size, HTTP/2 over plain TCP, the origin takes 10ms"
+            "responses of any size, HTTP/2 over plain TCP, the origin takes 10ms"
         );
-        assert_eq!(words("/", Some(11_268), Protocol::Http11), "answers of 11,268 bytes, plain HTTP/1.1");
-        assert_eq!(words("/?x=delay=", Some(1 << 20), Protocol::Http11), "large answers (1MiB), plain HTTP/1.1");
+        assert_eq!(words("/", Some(11_268), Protocol::Http11), "responses of 11,268 bytes, plain HTTP/1.1");
+        assert_eq!(words("/?x=delay=", Some(1 << 20), Protocol::Http11), "large responses (1MiB), plain HTTP/1.1");
         let posted = Workload {
             request: Request { method: "POST".to_owned(), body: vec![0; 30], ..Request::get("/echo") },
             ..workload("/echo", Some(30), Protocol::Http11)
         };
-        assert_eq!(of_workload(&posted), "small answers (30 bytes) to POST of 30 bytes, plain HTTP/1.1");
+        assert_eq!(of_workload(&posted), "small responses (30 bytes) to POST of 30 bytes, plain HTTP/1.1");
         let keyvalue = Workload { keyvalue: Some(KeyValue::default()), ..workload("", None, Protocol::Redis) };
         assert!(of_workload(&keyvalue).contains(" of values of 100 bytes, fresh keys, "), "{}", of_workload(&keyvalue));
     }

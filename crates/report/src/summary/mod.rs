@@ -46,7 +46,7 @@ pub struct Summary {
     pub title: String,
     /// The suite's question.
     pub question: String,
-    /// The answer, one sentence.
+    /// The response, one sentence.
     pub answer: String,
     /// The hosts and their roles, in words; empty: one machine.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -172,7 +172,7 @@ pub struct Standing {
     pub ratio_to_best: Option<Estimate>,
     /// Requests due in the windows of the trials that count.
     pub requests: u64,
-    /// Requests without a right answer, by kind; `unsent` among them, except of a saturating load.
+    /// Requests without a successful response, by kind; `unsent` among them, except of a saturating load.
     pub errors: BTreeMap<String, u64>,
 }
 
@@ -186,7 +186,7 @@ pub struct Row {
     pub version: Option<String>,
     /// It answered requests that it did not pass on, as a cache does, and is not ranked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub answers_itself: bool,
+    pub responds_itself: bool,
     /// Why its numbers are not ranked with those of the others, which did other work; `None`: they may be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_comparable: Option<&'static str>,
@@ -286,7 +286,7 @@ impl Standing {
         self.entry.product == BASELINE
     }
 
-    /// Requests without a right answer.
+    /// Requests without a successful response.
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
     }
@@ -378,7 +378,7 @@ impl Summary {
     /// Suspect trials. Those of products that answer from a cache are not ranked, and no suspects.
     pub(crate) fn suspect(&self) -> usize {
         let rows = self.sections.iter().flat_map(Section::all_rows);
-        rows.filter(|row| !row.answers_itself).map(|row| row.verdicts.suspect).sum()
+        rows.filter(|row| !row.responds_itself).map(|row| row.verdicts.suspect).sum()
     }
 
     /// Invalid trials.

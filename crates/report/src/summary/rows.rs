@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use weir_model::load::{SearchLimit, SearchResult};
 use weir_model::metric::{Metric, Window};
-use weir_model::record::{ANSWERS_ITSELF, COMPRESSES, Finding, Measurement, Point, Role, Severity, Verdict};
+use weir_model::record::{COMPRESSES, Finding, Measurement, OWN_RESPONSES, Point, Role, Severity, Verdict};
 use weir_model::speed::mean_of_role;
 use weir_model::suite::{Entry, Load, Series};
 use weir_model::text::grouped;
@@ -34,12 +34,12 @@ impl<'a> Cases<'a> {
 
     /// True when at least one trial may be ranked, and none answered from a cache: that is other work than a proxy's.
     pub fn ranked(&self) -> bool {
-        self.all.iter().any(|trial| trial.counts()) && !self.answers_itself()
+        self.all.iter().any(|trial| trial.counts()) && !self.responds_itself()
     }
 
     /// True when the product was seen to answer requests that it did not pass on.
-    fn answers_itself(&self) -> bool {
-        self.has_finding(ANSWERS_ITSELF)
+    fn responds_itself(&self) -> bool {
+        self.has_finding(OWN_RESPONSES)
     }
 
     /// The coder of its response bodies, where requests accept a coding.
@@ -102,7 +102,7 @@ impl<'a> Cases<'a> {
         Row {
             standing,
             version: self.all.iter().find_map(|trial| trial.measurement.product_version.clone()),
-            answers_itself: self.answers_itself(),
+            responds_itself: self.responds_itself(),
             not_comparable: None,
             memory: memory(self, blocks),
             warmup: warmup(self, blocks),
@@ -367,7 +367,7 @@ pub struct PointRow {
     pub estimates: Estimates,
     /// Requests due, all blocks together.
     pub requests: u64,
-    /// Requests without a right answer.
+    /// Requests without a successful response.
     pub errors: u64,
     /// Blocks in which a check found this point invalid.
     pub invalid: usize,

@@ -52,8 +52,8 @@ pub fn cost(section: &Section) -> Option<Table> {
 }
 
 const NOTES: [&str; 2] = [
-    "CPU: user and system time of a role's processes in the window, by the answers that the client got in the window. Per core: \
-     answers a second of the proxy's CPU time.",
+    "CPU: user and system time of a role's processes in the window, by the responses that the client got in the window. Per core: \
+     responses/s of the proxy's CPU time.",
     "Memory: the largest in the window. PSS counts a page that several processes share once, RSS once for each of them, so that RSS \
      is too much where a product has many processes. By connection: all of it over the client's connections, the product's own \
      needs included.",

@@ -96,7 +96,7 @@ fn interval(estimate: &Estimate, unit: Unit) -> String {
     }
 }
 
-/// Requests without a right answer: their share, and where `kinds` is set how many of each kind.
+/// Requests without a successful response: their share, and where `kinds` is set how many of each kind.
 pub(super) fn errors_cell(row: &Standing, kinds: bool) -> Cell {
     let errors = row.error_count();
     let share = percent(errors as f64 / row.requests.max(1) as f64);
@@ -142,7 +142,7 @@ pub fn overall(summary: &Summary) -> Option<Table> {
     let help = format!("Largest {measure} set of the proxy's processes by the client's connections.");
     let memory = Column::number("Memory", "KiB/connection").dispensable(5).help(&help);
     table.add(memory, |row| usage_cell(row, row.memory, Unit::KIBIBYTES));
-    let errors = Column::number("Errors", "requests").dispensable(1).help("Requests without a right answer.");
+    let errors = Column::number("Errors", "requests").dispensable(1).help("Requests without a successful response.");
     table.add(errors, |row| errors_cell(row, false));
     let trials = Column::text("Trials").dispensable(3);
     table.add(trials.help("What the audit says of the trials that the numbers come from."), |row| {
@@ -175,24 +175,24 @@ fn notes(summary: &Summary, overall: &Overall, memory: &str) -> Vec<String> {
     let offered = overall.offered_rate.map(|range| format!(" ({} requests/s)", range_words(range))).unwrap_or_default();
     match overall.ranked_by {
         Metric::Rate => {
-            notes.push(format!("Rate: right answers a second, {}.", from(&rate_from)));
+            notes.push(format!("Rate: successful responses/s, {}.", from(&rate_from)));
             notes.push(if overall.same_rate {
                 format!("p50 and p99: due to answered, at a rate{offered} offered alike to all, {}.", from(&latency_from))
             } else {
-                "p50 and p99: due to answered, of the same load; where each connection waits for its answer, that is the time in \
+                "p50 and p99: due to answered, of the same load; where each connection waits for its response, that is the time in \
                  the product's queue. This run has no load that offers all the same."
                     .to_string()
             });
         }
         _ => notes.push(format!(
-            "p50 and p99: due to answered, {}{offered}; ranked by p99. Rate: right answers a second under that load.",
+            "p50 and p99: due to answered, {}{offered}; ranked by p99. Rate: successful responses/s under that load.",
             from(&latency_from)
         )),
     }
     notes.push(format!(
-        "CPU: user and system time of the proxy's processes by the answers it gave; per core: answers a second of that time. \
+        "CPU: user and system time of the proxy's processes by the responses it gave; per core: responses/s of that time. \
          Memory: the largest {memory} set of its processes by the client's connections, the product's own needs included. \
-         All three under the load that the rank comes from. Errors: requests without a right answer, of these loads."
+         All three under the load that the rank comes from. Errors: requests without a successful response, of these loads."
     ));
     notes
 }
@@ -235,7 +235,7 @@ pub fn matrix(summary: &Summary) -> Table {
         sections_down(&entries).table(id, title, &summary.sections, |_| RowKind::Plain)
     };
     table.with_notes([
-        "Medians over blocks of what each section ranks by: right answers a second, or the 99th percentile of latency where the \
+        "Medians over blocks of what each section ranks by: successful responses/s, or the 99th percentile of latency where the \
          rate was given. A rank such as 1\u{2013}2 is shared. Each has a section below.",
     ])
 }
@@ -307,7 +307,7 @@ pub fn ranking(section: &Section) -> Table {
     match (&section.series, &section.kind) {
         (Series::Once, LoadKind::Search { .. }) => add_search(&mut table),
         (Series::Once, LoadKind::Count { .. }) => {
-            let column = Column::number("Total", "s").help("From the first request to the last answer.");
+            let column = Column::number("Total", "s").help("From the first request to the last response.");
             add_estimate(&mut table, column, Unit::SECONDS, |row| row.of(Metric::Total));
         }
         (Series::Once, _) => {}
@@ -329,7 +329,9 @@ pub fn ranking(section: &Section) -> Table {
     let memory = Column::number("Memory", Unit::MEBIBYTES.name).dispensable(7).help("Largest memory of the proxy.");
     add_estimate(&mut table, memory, Unit::MEBIBYTES, |row| row.memory.map(|memory| memory.bytes));
     let errors = Column::number("Errors", "requests").dispensable(2);
-    table.add(errors.help("Requests of the ranked windows without a right answer."), |row| errors_cell(row, true));
+    table.add(errors.help("Requests of the ranked windows without a successful response."), |row| {
+        errors_cell(row, true)
+    });
     if section.all_rows().any(|row| row.warmup.is_some()) {
         add_warmup(&mut table, 5);
     }
@@ -370,9 +372,9 @@ fn add_estimate<'a>(
 fn add_rate(table: &mut TableOf<'_, Row>, section: &Section) {
     let (name, help) = match (&section.series, &section.kind) {
         (Series::Once, LoadKind::Search { .. }) => ("Capacity", "The highest rate found that meets the objective."),
-        (Series::Once, _) => ("Rate", "Right answers a second."),
-        (Series::Rounds(_), _) => ("Rate", "Right answers a second, of the round in the middle of their rates."),
-        _ => ("Most", "The most right answers a second at any point of the series."),
+        (Series::Once, _) => ("Rate", "Successful responses/s."),
+        (Series::Rounds(_), _) => ("Rate", "Successful responses/s, of the round in the middle of their rates."),
+        _ => ("Most", "The most successful responses/s at any point of the series."),
     };
     let column = Column::number(name, Unit::PER_SECOND.name).with_details_if(section.ranked_by == Metric::Rate);
     add_estimate(table, column.help(help), Unit::PER_SECOND, |row| row.of(Metric::Rate));

@@ -90,7 +90,7 @@ fn shape(measurement: &mut Measurement, load: &Load, nature: &Nature, block: f64
     }
     if let (LoadKind::Count { requests }, Some(load)) = (&load.kind, &mut measurement.load) {
         load.window_s = *requests as f64 / load.rate;
-        load.window.right_in_window = *requests;
+        load.window.successful_in_window = *requests;
     }
 }
 
@@ -105,11 +105,11 @@ fn point(of: &Measurement, nature: &Nature, offered: Option<f64>, connections: u
     load.rate = rate;
     load.offered_rate = offered;
     load.most_open = connections;
-    load.window.right_in_window = (rate * load.window_s) as u64;
+    load.window.successful_in_window = (rate * load.window_s) as u64;
     let mut usage = of.usage.clone();
     for role in usage.iter_mut().filter(|usage| usage.role == Role::Proxy) {
-        role.cpu_user_us = (load.window.right_in_window as f64 * nature.cpu_us * 0.4) as u64;
-        role.cpu_system_us = (load.window.right_in_window as f64 * nature.cpu_us * 0.6) as u64;
+        role.cpu_user_us = (load.window.successful_in_window as f64 * nature.cpu_us * 0.4) as u64;
+        role.cpu_system_us = (load.window.successful_in_window as f64 * nature.cpu_us * 0.6) as u64;
         role.pss_max_bytes = Some(role.rss_max_bytes - 1_000_000);
     }
     Point { offered_rate: offered, connections, load, usage, ..Point::default() }

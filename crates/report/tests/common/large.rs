@@ -63,7 +63,7 @@ pub fn write_large(run: &Path, size: Size) {
                     let figures = measurement.load.as_mut().unwrap();
                     let factor = 1.0 / (1.0 + place as f64 / 10.0) + f64::from(number % 7) / 500.0;
                     figures.rate *= factor;
-                    figures.window.right_in_window = (figures.rate * figures.window_s) as u64;
+                    figures.window.successful_in_window = (figures.rate * figures.window_s) as u64;
                     figures.latency.p50_us /= factor;
                     figures.latency.p99_us /= factor;
                     let folder = run.join("trials").join(format!("{number}-{}", measurement.case.slug()));
@@ -84,7 +84,7 @@ fn large_suite(size: Size) -> Suite {
     let product = |n: u32| Entry { product: format!("product-{n}"), profile: "tuned".to_string() };
     let workload = |n: u32| Workload {
         name: format!("work-{n}"),
-        title: format!("Kind {n} of answer"),
+        title: format!("Kind {n} of response"),
         ..small.workloads[0].clone()
     };
     Suite {

@@ -26,7 +26,7 @@ pub use large::{Size, write_large};
 pub use site::{Copy, copy, write_base, write_several};
 pub use trial::{Nature, write_trial};
 
-/// Products with what they are like: requests a second at most, median latency, CPU an answer.
+/// Products with what they are like: requests a second at most, median latency, CPU a response.
 pub const PRODUCTS: [(&str, &str, Nature); 6] = [
     ("direct", "Direct", Nature { rate: 61_000.0, p50_us: 410.0, spread: 0.25, cpu_us: 0.0, rss_mib: 0.0 }),
     ("alder", "Alder", Nature { rate: 31_400.0, p50_us: 800.0, spread: 0.35, cpu_us: 28.0, rss_mib: 14.0 }),

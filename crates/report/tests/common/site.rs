@@ -64,8 +64,9 @@ pub fn write_several(folder: &Path) -> PathBuf {
     }
     let file = runs.join("20260105-030405-bushes/run.toml");
     let text = fs::read_to_string(&file).unwrap();
-    let text =
-        text.replace("name = \"trees\"", "name = \"bushes\"").replace("title = \"Small answers\"", "title = \"Tiny\"");
+    let text = text
+        .replace("name = \"trees\"", "name = \"bushes\"")
+        .replace("title = \"Small responses\"", "title = \"Tiny\"");
     fs::write(&file, text).unwrap();
     runs
 }

@@ -24,7 +24,7 @@ pub struct Nature {
     pub p50_us: f64,
     /// Standard deviation of the latency's logarithm.
     pub spread: f64,
-    /// CPU time an answer.
+    /// CPU time a response.
     pub cpu_us: f64,
     /// Resident set.
     pub rss_mib: f64,
@@ -115,7 +115,7 @@ fn record(folder: &Path, random: &mut Random, rate: f64, p50_us: f64, spread: f6
             length_s: 1.0,
             due: per_second,
             sent: per_second,
-            right: per_second,
+            successful: per_second,
             bytes_in: per_second * 200,
             p50_us: us(0.5),
             p99_us: us(0.99),
@@ -206,8 +206,8 @@ fn measurement(
     let window = Counts {
         due: requests,
         sent: requests,
-        right: requests,
-        right_in_window: requests,
+        successful: requests,
+        successful_in_window: requests,
         errors,
         statuses: [(200, requests)].into(),
         ..Counts::default()

@@ -48,7 +48,7 @@ fn write_run_on_hosts(run: &Path) {
             lag: Quantiles { count: 1_000, p99_us: lag_us, ..Quantiles::default() },
             thread_busy: vec![busy / 2.0, busy],
             sent: 1_000,
-            right: 1_000,
+            successful: 1_000,
             connections: 32,
             ..ClientOfHost::default()
         };

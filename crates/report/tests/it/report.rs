@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common::golden;
 use crate::made::{CURVES, RUN};
 use weir_model::coding::Coding;
-use weir_model::load::CodedAnswers;
+use weir_model::load::CodedResponses;
 use weir_model::metric::Metric;
 use weir_model::record::{COMPRESSES, Finding, Measurement, Role, RoleUsage, Severity};
 use weir_model::row;
@@ -207,7 +207,7 @@ fn a_part_of_a_run_says_so_and_has_its_own_ranks() {
     let summary = summary(&part);
     assert_eq!(summary.remarks[0], "A part of the run: products cedar, dogwood; workload json.");
     assert_eq!(summary.sections.len(), 2);
-    assert!(summary.answer.starts_with("Cedar carries most"), "{}", summary.answer);
+    assert!(summary.answer.starts_with("Cedar is fastest"), "{}", summary.answer);
     let section = &summary.sections[0];
     assert_eq!(section.rows.iter().map(|row| row.rank.unwrap()).collect::<Vec<_>>(), [(1, 1), (2, 2)]);
     assert_eq!(section.baseline.len(), 1, "the direct path stays, to compare with");
@@ -283,7 +283,7 @@ fn verdicts_decide_what_is_ranked() {
     assert_eq!((dogwood.of(Metric::Rate).unwrap().n, dogwood.verdicts.error), (2, 1));
     assert_eq!(summary.errors.len(), 1);
     assert_eq!(summary.errors[0].stage, "ready");
-    // Cost is CPU of the proxy over answers: the fixture's own figure comes back.
+    // Cost is CPU of the proxy over responses: the fixture's own figure comes back.
     assert!((row("alder").of(Metric::Cpu).unwrap().value - 28.0).abs() < 0.1);
     assert!(section.baseline[0].of(Metric::Cpu).is_none());
     // Loads with a given rate rank by latency.
@@ -334,7 +334,8 @@ fn products_without_the_coding_of_the_origin_are_not_ranked_with_the_others() {
     let mut run = run();
     for trial in run.trials.iter_mut().filter(|trial| trial.measurement.case.product != "birch") {
         if let Some(load) = &mut trial.measurement.load {
-            load.codings = Some([(Coding::Gzip, CodedAnswers { answers: 9, bytes: 96, decoded_bytes: 128 })].into());
+            load.codings =
+                Some([(Coding::Gzip, CodedResponses { responses: 9, bytes: 96, decoded_bytes: 128 })].into());
         }
     }
     let summary = summary(&run);

@@ -1,4 +1,4 @@
-//! What `weir run` shows of a run on one screen: the answer at its end, and the order of products while it goes on.
+//! What `weir run` shows of a run on one screen: the response at its end, and the order of products while it goes on.
 
 use crate::common;
 use std::path::Path;

@@ -71,7 +71,7 @@ fn it_answers_by_question_product_suite_and_run() {
     }
     // Two suites ask the same, whatever they call it: one row for each machine, from its newest run.
     let index = &pages["index.html"];
-    let words = "small answers (64 bytes), plain HTTP/1.1; as much as 100 connections can carry</a>";
+    let words = "small responses (64 bytes), plain HTTP/1.1; as much as 100 connections can carry</a>";
     assert_eq!(index.matches(words).count(), 2, "{index}");
     assert!(index.contains("href=\"runs/20260105-030405-bushes/index.html#plain-max\""), "{index}");
     // The newest run of each suite and machine may be whole, of these the newest.

@@ -1,5 +1,5 @@
 //! A stretch of another level: how often one is seen that is not there, and how often one that is. Noise is simulated, and taken from
-//! rates that were recorded: right answers of nginx a tenth of a second, closed loads of 64 connections and an open one of 1,500/s, on a
+//! rates that were recorded: successful responses of nginx a tenth of a second, closed loads of 64 connections and an open one of 1,500/s, on a
 //! virtual machine of 2 CPUs beside compilers.
 //!
 //! `cargo test -p weir-stats --release --test it change:: -- --ignored --nocapture` prints the tables of false alarms and of power.

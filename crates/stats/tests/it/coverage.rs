@@ -1,4 +1,4 @@
-//! Simulations: do the intervals cover as often as they say? Seeded, so they give the same answer every time.
+//! Simulations: do the intervals cover as often as they say? Seeded, so they give the same response every time.
 
 use crate::common::normals;
 use rand::SeedableRng;

@@ -100,7 +100,7 @@ fn twenty_cases_against_themselves_seldom_raise_two_alarms() {
     let mut random = ChaCha8Rng::seed_from_u64(20);
     let quiet = (0..300).filter(|_| alarms_of_twenty(&mut random, 0.95) <= 1).count();
     assert!((240..=285).contains(&quiet), "{quiet} of 300");
-    // One answer over all twenty, as the documentation advises: no alarm at all in 95 %.
+    // One response over all twenty, as the documentation advises: no alarm at all in 95 %.
     let silent = (0..300).filter(|_| alarms_of_twenty(&mut random, 1.0 - 0.05 / 20.0) == 0).count();
     assert!(silent >= 275, "{silent} of 300");
 }

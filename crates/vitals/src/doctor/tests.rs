@@ -115,7 +115,7 @@ fn steal_is_a_share_of_all_time() {
     assert_eq!(busy::steal_share(before, before), None);
 }
 
-/// On whatever machine this runs: every check answers, once.
+/// On whatever machine this runs: every check responses, once.
 #[test]
 fn examines_this_machine() {
     let checks = examine(Path::new("/nonesuch/runs"));

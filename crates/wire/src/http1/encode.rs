@@ -34,7 +34,7 @@ pub enum EncodeError {
     #[error("{0} is not a status code")]
     BadStatus(u16),
     /// 1xx and 204 have no body, and no header may announce one (RFC 9110 section 8.6, RFC 9112 section 6.1).
-    #[error("an answer with status {0} has no body")]
+    #[error("a response with status {0} has no body")]
     NoBodyAllowed(u16),
 }
 

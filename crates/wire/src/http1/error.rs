@@ -23,7 +23,7 @@ pub enum ParseError {
     #[error("the method is CONNECT, and weir does not tunnel")]
     ConnectMethod,
     /// 101: weir asks for no upgrade (RFC 9110 section 15.2.2).
-    #[error("the answer is 101 Switching Protocols, and no upgrade was asked for")]
+    #[error("the response is 101 Switching Protocols, and no upgrade was asked for")]
     SwitchingProtocols,
 
     /// The head is larger than [`super::Limits::head_bytes`].
@@ -96,13 +96,13 @@ pub enum ParseError {
     TrailersTooLarge(u32),
 
     /// Bytes arrived although no request was waiting for a response.
-    #[error("bytes came although no request was waiting for an answer")]
+    #[error("bytes came although no request was waiting for a response")]
     Unsolicited,
     /// Bytes arrived after a message that was the connection's last (section 9.6).
     #[error("bytes came after the message that closes the connection")]
     DataAfterClose,
     /// The peer closed with requests unanswered, before the first byte of the next response.
-    #[error("the connection was closed before the answer began")]
+    #[error("the connection was closed before the response began")]
     ClosedBeforeResponse,
     /// The peer closed inside a head (section 8).
     #[error("the connection was closed in the middle of a head")]

@@ -177,19 +177,19 @@ impl ResponseParser {
             100..=199 => None,
             // Whatever the headers say: they describe the response to a GET.
             204 | 304 => Some(Framing::None),
-            _ if self.answers_head() => Some(Framing::None),
+            _ if self.is_response_to_head() => Some(Framing::None),
             _ => Some(said.unwrap_or(Framing::UntilClose)),
         })
     }
 
     /// Whether the next response is to a HEAD request.
-    fn answers_head(&self) -> bool {
+    fn is_response_to_head(&self) -> bool {
         self.heads.as_ref().is_some_and(|heads| heads.front() == Some(&self.number))
     }
 
     /// A response is complete.
     fn finish(&mut self, then: State) {
-        if self.answers_head()
+        if self.is_response_to_head()
             && let Some(heads) = &mut self.heads
         {
             heads.pop_front();

@@ -12,7 +12,7 @@ use crate::http1::chars::{is_host, is_token};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Request,
-    Answer,
+    Response,
     Trailers,
 }
 
@@ -83,8 +83,8 @@ impl Message {
         }
         match self.kind {
             Kind::Trailers => Ok(()),
-            Kind::Answer if self.seen == seen::STATUS => Ok(()),
-            Kind::Answer => Err(StreamError::PseudoHeader),
+            Kind::Response if self.seen == seen::STATUS => Ok(()),
+            Kind::Response => Err(StreamError::PseudoHeader),
             Kind::Request => self.finish_request(fields),
         }
     }
@@ -107,7 +107,7 @@ impl Message {
     }
 
     fn pseudo(&mut self, bit: u8, right: bool) {
-        let of = if self.kind == Kind::Answer { seen::STATUS } else { seen::REQUEST | seen::AUTHORITY };
+        let of = if self.kind == Kind::Response { seen::STATUS } else { seen::REQUEST | seen::AUTHORITY };
         let misplaced = self.kind == Kind::Trailers || of & bit == 0 || self.headers != u32::MAX;
         if misplaced || self.seen & bit != 0 || !right {
             self.wrong(StreamError::PseudoHeader);

@@ -198,7 +198,7 @@ impl Prepared {
     }
 
     /// Whether this is the head of a response, and the filled-in values can be sent.
-    pub(super) fn answers(&self, values: &[&[u8]]) -> bool {
+    pub(super) fn responses(&self, values: &[&[u8]]) -> bool {
         self.status != 0 && values.len() <= self.changing.len() && values.iter().all(|value| is_value(value))
     }
 

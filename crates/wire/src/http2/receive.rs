@@ -15,7 +15,7 @@ impl Conn {
     pub(super) fn on_block(&mut self, id: u32, ends: bool, block: &[u8], out: &mut Vec<u8>) -> FrameResult {
         match self.streams.find(id) {
             Some(slot) if self.streams.at(slot).is(is::HEADED) => self.on_trailers(slot, ends, block, out),
-            Some(slot) => self.on_answer(slot, ends, block, out),
+            Some(slot) => self.on_response(slot, ends, block, out),
             None if self.server && id > self.last => self.on_request(id, ends, block, out),
             None => self.on_stray_block(id, block),
         }
@@ -44,7 +44,7 @@ impl Conn {
         self.read_new_block(kind, block)
     }
 
-    /// Whether a block differs from the last one at most in a value without a meaning, such as the name of a request, which is then
+    /// Whether a block differs from the last one at most in a value without a meaning, such as the ID of a request, which is then
     /// in `fields`.
     #[inline]
     fn is_remembered(&mut self, block: &[u8]) -> bool {
@@ -123,8 +123,8 @@ impl Conn {
 
     /// The head of a response, final or not (client).
     #[inline]
-    fn on_answer(&mut self, slot: u32, ends: bool, block: &[u8], out: &mut Vec<u8>) -> FrameResult {
-        if let Err(fault) = self.read_block(Kind::Answer, block)? {
+    fn on_response(&mut self, slot: u32, ends: bool, block: &[u8], out: &mut Vec<u8>) -> FrameResult {
+        if let Err(fault) = self.read_block(Kind::Response, block)? {
             return Ok(Some(self.malformed(slot, fault, out)));
         }
         let Message { status, length, .. } = self.message;

@@ -190,7 +190,7 @@ impl Server {
             return Err(SendError::Closing);
         }
         match self.conn.streams.get(stream.slot, stream.id) {
-            Some(open) if open.is(is::ANSWERING) == headed && !open.is(is::SENT) => Ok(stream.slot),
+            Some(open) if open.is(is::RESPONDING) == headed && !open.is(is::SENT) => Ok(stream.slot),
             _ => Err(SendError::NoStream),
         }
     }
@@ -281,7 +281,7 @@ impl Server {
                 put_content_length(out, if status == 205 { 0 } else { body.len() as u64 });
             }
         });
-        self.conn.streams.at(slot).state |= is::ANSWERING;
+        self.conn.streams.at(slot).state |= is::RESPONDING;
         if ends {
             self.conn.streams.at(slot).state |= is::SENT;
             self.close_if_done(slot);
@@ -319,7 +319,7 @@ impl Server {
         out: &mut O,
     ) -> Result<SendStatus, SendError> {
         let slot = self.slot(stream, false)?;
-        if !head.answers(values) {
+        if !head.responses(values) {
             return Err(SendError::BadValue);
         }
         self.conn.put_block(stream.id, ends, out.buffer(), |encoder, out| {
@@ -327,7 +327,7 @@ impl Server {
             head.put_changing(values, out);
         });
         let open = self.conn.streams.at(slot);
-        open.state |= is::ANSWERING | if head.bodiless() { is::BODILESS } else { 0 };
+        open.state |= is::RESPONDING | if head.bodiless() { is::BODILESS } else { 0 };
         if ends {
             open.state |= is::SENT;
             self.close_if_done(slot);

@@ -15,7 +15,7 @@ pub(super) mod is {
     /// The response has no body: to HEAD, 204, 304.
     pub(in crate::http2) const BODILESS: u8 = 8;
     /// The head of the response was written (server).
-    pub(in crate::http2) const ANSWERING: u8 = 16;
+    pub(in crate::http2) const RESPONDING: u8 = 16;
     /// A part of a body waits for a window.
     pub(in crate::http2) const WAITING: u8 = 32;
     /// The waiting part is the last (server).

@@ -22,7 +22,7 @@ pub enum ParseError {
     /// A version other than 1.
     #[error("the version is not 1")]
     UnsupportedVersion,
-    /// A message of another type than an operation: admin and cluster control get no answer.
+    /// A message of another type than an operation: admin and cluster control get no response.
     #[error("the message is not an operation")]
     NotAnOperation,
     /// A size that is smaller than the headers.

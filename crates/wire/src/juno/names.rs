@@ -1,6 +1,6 @@
 //! Operations and statuses by number and name. The load and the origin use them.
 
-/// What a message asks for, or answers. The default is to do nothing.
+/// What a message asks for, or responses. The default is to do nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Opcode(pub u8);
 

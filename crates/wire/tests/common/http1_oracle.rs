@@ -16,7 +16,7 @@ use weir_wire::http1::{
     Framing, Limits, ParseError, RequestEvent, RequestParser, ResponseEvent, ResponseParser, Version, headers,
 };
 
-use weir_wire::names::{AnswerKey, Answered, HeaderFinder, Name};
+use weir_wire::request_id::{HeaderFinder, RequestId, ResponseKey, ResponseTag};
 
 /// An event that owns its bytes. Displayed in one word or two, for tables of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Seen {
     /// A 1xx response.
     Informational(u16),
     /// The head of a response.
-    Answer { version: Version, status: u16, framing: Framing, raw: Vec<u8> },
+    Response { version: Version, status: u16, framing: Framing, raw: Vec<u8> },
     /// The head of a request.
     Request {
         version: Version,
@@ -51,7 +51,7 @@ impl fmt::Display for Seen {
         };
         match self {
             Seen::Informational(status) => write!(f, "info {status}"),
-            Seen::Answer { version: v, status, framing, .. } => {
+            Seen::Response { version: v, status, framing, .. } => {
                 write!(f, "{}{status} {framing:?}", version(v))
             }
             Seen::Request { version: v, method, target, framing, expects_continue, .. } => {
@@ -111,7 +111,7 @@ impl Half for ResponseParser {
         let in_flight = self.in_flight();
         let seen = ResponseParser::next(self, input)?.map(|event| match event {
             ResponseEvent::Informational(status) => Seen::Informational(status),
-            ResponseEvent::Head(head) => Seen::Answer {
+            ResponseEvent::Head(head) => Seen::Response {
                 version: head.version,
                 status: head.status,
                 framing: head.framing,
@@ -242,9 +242,9 @@ pub fn responses(data: &[u8]) {
     let in_flight = [64, 1, 2, 0][usize::from(options >> 1 & 3)];
     let is_head = |n: u32| n < 8 && heads >> n & 1 == 1;
     let new = || {
-        let mut answers = ResponseParser::new(limits(options));
-        (0..in_flight).for_each(|n| answers.request_sent(is_head(n)));
-        answers
+        let mut parser = ResponseParser::new(limits(options));
+        (0..in_flight).for_each(|n| parser.request_sent(is_head(n)));
+        parser
     };
     let whole = read(&mut new(), [bytes]);
     let pieces = read(&mut new(), cut(bytes, seed));
@@ -255,9 +255,9 @@ pub fn responses(data: &[u8]) {
     let mut number = 0;
     for (at, event) in whole.iter().enumerate() {
         match event {
-            Seen::Answer { version, status, framing, raw } => {
-                agrees_on_answer(*version, *status, raw);
-                write_answer(*status, *framing, raw, body_after(&whole, at), is_head(number));
+            Seen::Response { version, status, framing, raw } => {
+                agrees_on_response(*version, *status, raw);
+                write_response(*status, *framing, raw, body_after(&whole, at), is_head(number));
             }
             Seen::End { .. } => number += 1,
             _ => {}
@@ -287,19 +287,19 @@ pub fn requests(data: &[u8]) {
 
 /// Looks for headers in all heads, one after the other.
 fn names(seen: &[Seen]) {
-    for name in ["host", "server", "x-weir-name", "x-weir-answer"] {
+    for name in ["host", "server", "x-weir-id", "x-weir-origin"] {
         let mut finder = HeaderFinder::new(name);
         for event in seen {
-            let (Seen::Answer { raw, .. } | Seen::Request { raw, .. }) = event else { continue };
+            let (Seen::Response { raw, .. } | Seen::Request { raw, .. }) = event else { continue };
             let found = finder.find(raw);
             let all: Vec<&[u8]> =
                 headers(raw).filter(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value).collect();
             assert_eq!(found.is_none(), all.is_empty(), "{name}");
             let Some(value) = found else { continue };
             assert!(all.contains(&value), "{name}");
-            assert!(Name::parse(value).is_none_or(|name| name.text() == value));
-            let key = AnswerKey::default();
-            assert!(Answered::parse(value, key).is_none_or(|answered| answered.text(key) == value));
+            assert!(RequestId::parse(value).is_none_or(|name| name.text() == value));
+            let key = ResponseKey::default();
+            assert!(ResponseTag::parse(value, key).is_none_or(|answered| answered.text(key) == value));
         }
     }
 }
@@ -321,7 +321,7 @@ fn check_bodies(seen: &[Seen]) {
         assert!(!closed || matches!(event, Seen::Error(ParseError::DataAfterClose) | Seen::Eof(_)), "{event}");
         match event {
             Seen::Informational(_) => assert_eq!(open, None),
-            Seen::Answer { framing, .. } | Seen::Request { framing, .. } => {
+            Seen::Response { framing, .. } | Seen::Request { framing, .. } => {
                 assert_eq!(open.replace(*framing), None);
                 length = 0;
             }
@@ -360,12 +360,12 @@ fn same_headers(raw: &[u8], other: &[httparse::Header<'_>]) {
     assert_eq!(ours, theirs);
 }
 
-fn agrees_on_answer(version: Version, status: u16, raw: &[u8]) {
+fn agrees_on_response(version: Version, status: u16, raw: &[u8]) {
     let mut fields = [httparse::EMPTY_HEADER; MANY];
-    let mut answer = httparse::Response::new(&mut fields);
-    assert_eq!(answer.parse(raw), Ok(httparse::Status::Complete(raw.len())));
-    assert_eq!((answer.version, answer.code), (Some(minor(version)), Some(status)));
-    same_headers(raw, answer.headers);
+    let mut response = httparse::Response::new(&mut fields);
+    assert_eq!(response.parse(raw), Ok(httparse::Status::Complete(raw.len())));
+    assert_eq!((response.version, response.code), (Some(minor(version)), Some(status)));
+    same_headers(raw, response.headers);
 }
 
 fn agrees_on_request(version: Version, method: &[u8], target: &[u8], raw: &[u8]) {
@@ -402,7 +402,7 @@ fn write_request(method: &[u8], target: &[u8], raw: &[u8], body: &[u8]) {
     assert_eq!(body_after(&again, 0), body);
 }
 
-fn write_answer(status: u16, framing: Framing, raw: &[u8], body: &[u8], head: bool) {
+fn write_response(status: u16, framing: Framing, raw: &[u8], body: &[u8], head: bool) {
     let Some(fields) = given(raw) else { return };
     let as_given = match framing {
         Framing::Length(_) => BodyFraming::Length(body.len() as u64),
@@ -418,10 +418,10 @@ fn write_answer(status: u16, framing: Framing, raw: &[u8], body: &[u8], head: bo
     } else {
         out.extend_from_slice(body);
     }
-    let mut answers = ResponseParser::new(Limits { headers: MANY as u32 + 1, ..wide() });
-    answers.request_sent(head);
-    let again = read(&mut answers, [&out[..]]);
-    let Some(Seen::Answer { status: s, raw, .. }) = again.first() else { panic!("{}", line(&again)) };
+    let mut parser = ResponseParser::new(Limits { headers: MANY as u32 + 1, ..wide() });
+    parser.request_sent(head);
+    let again = read(&mut parser, [&out[..]]);
+    let Some(Seen::Response { status: s, raw, .. }) = again.first() else { panic!("{}", line(&again)) };
     assert_eq!(*s, status);
     assert_eq!(given(raw).as_ref(), Some(&fields));
     assert_eq!(body_after(&again, 0), body);

@@ -135,11 +135,11 @@ fn run_client(how: u8, pieces: &[&[u8]]) -> Shown {
 fn judge_client_event(shown: &mut Shown, open: &mut HashMap<u32, Progress>, heads: &[u32], event: &ClientEvent<'_>) {
     match event {
         ClientEvent::Informational { tag, status } => {
-            assert!(!open[tag].headed && (100..200).contains(status), "an interim answer comes before the final one");
+            assert!(!open[tag].headed && (100..200).contains(status), "an interim response comes before the final one");
         }
         ClientEvent::Head { tag, head } => {
             let progress = open.get_mut(tag).expect("the head of something that is open");
-            assert!(!std::mem::replace(&mut progress.headed, true), "one final answer");
+            assert!(!std::mem::replace(&mut progress.headed, true), "one final response");
             assert!((200..1000).contains(&head.status));
             let bodiless = heads.contains(tag) || matches!(head.status, 204 | 304);
             progress.length = if bodiless { Some(0) } else { head.length };
@@ -188,7 +188,8 @@ fn run_server(how: u8, pieces: &[&[u8]]) -> Shown {
         assert_eq!(server.next(&mut &PREFACE[..], &mut shown.sent), Ok(None));
     }
     let body: &'static [u8] = if how & 4 != 0 { &LONG } else { b"hello" };
-    let answer = Prepared::response(200, &[("x", "y")], Some(body.len() as u64)).expect("an answer that can be sent");
+    let response =
+        Prepared::response(200, &[("x", "y")], Some(body.len() as u64)).expect("a response that can be sent");
     let mut open: HashMap<u32, Progress> = HashMap::new();
     for piece in pieces {
         let mut input = *piece;
@@ -207,7 +208,9 @@ fn run_server(how: u8, pieces: &[&[u8]]) -> Shown {
             let ended = judge_server_event(&mut shown, &mut open, &event);
             if let Some(stream) = ended {
                 let body = if how & 8 != 0 { Body::Copied(body) } else { Body::Static(body) };
-                server.respond(stream, &answer, body, &mut shown.sent).expect("a request that is complete is answered");
+                server
+                    .respond(stream, &response, body, &mut shown.sent)
+                    .expect("a request that is complete is answered");
             }
             assert!(server.open() <= options.max_streams);
         }

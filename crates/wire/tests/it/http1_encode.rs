@@ -15,7 +15,7 @@ fn request(method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) ->
     written(|out| encode::request(out, method, target, headers, body))
 }
 
-fn answer(
+fn response(
     status: u16,
     headers: &[(&str, &str)],
     framing: BodyFraming,
@@ -76,33 +76,33 @@ fn requests_that_cannot_be_sent() {
 }
 
 #[test]
-fn answers() {
+fn responses() {
     use BodyFraming::{Chunked, Length, None};
     use Persistence::{Close, Implied, KeepAlive};
     assert_eq!(
-        answer(200, &[("Server", "weir"), ("A", "b")], Length(u64::MAX), Implied).as_deref(),
+        response(200, &[("Server", "weir"), ("A", "b")], Length(u64::MAX), Implied).as_deref(),
         Ok("HTTP/1.1 200 OK\r\nServer: weir\r\nA: b\r\nContent-Length: 18446744073709551615\r\n\r\n")
     );
     assert_eq!(
-        answer(200, &[], Length(0), Close).as_deref(),
+        response(200, &[], Length(0), Close).as_deref(),
         Ok("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     );
     assert_eq!(
-        answer(404, &[], Chunked, KeepAlive).as_deref(),
+        response(404, &[], Chunked, KeepAlive).as_deref(),
         Ok("HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n")
     );
-    assert_eq!(answer(999, &[], None, Implied).as_deref(), Ok("HTTP/1.1 999 \r\n\r\n"));
+    assert_eq!(response(999, &[], None, Implied).as_deref(), Ok("HTTP/1.1 999 \r\n\r\n"));
     assert_eq!(
-        answer(304, &[], Length(7), Implied).as_deref(),
+        response(304, &[], Length(7), Implied).as_deref(),
         Ok("HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n")
     );
-    assert_eq!(answer(100, &[], None, Implied).expect("good").as_bytes(), encode::CONTINUE);
+    assert_eq!(response(100, &[], None, Implied).expect("good").as_bytes(), encode::CONTINUE);
 }
 
 #[test]
 fn answers_that_cannot_be_sent() {
     use BodyFraming::{Chunked, Length, None};
-    let plain = |status, framing| answer(status, &[], framing, Persistence::Implied);
+    let plain = |status, framing| response(status, &[], framing, Persistence::Implied);
     for status in [0, 99, 1000] {
         assert_eq!(plain(status, None), Err(EncodeError::BadStatus(status)));
     }
@@ -110,7 +110,7 @@ fn answers_that_cannot_be_sent() {
         assert_eq!(plain(status, Length(0)), Err(EncodeError::NoBodyAllowed(status)));
         assert_eq!(plain(status, Chunked), Err(EncodeError::NoBodyAllowed(status)));
     }
-    let with = |name, value| answer(200, &[(name, value)], None, Persistence::Implied);
+    let with = |name, value| response(200, &[(name, value)], None, Persistence::Implied);
     assert_eq!(with("A B", "c"), Err(EncodeError::BadHeaderName("A B".into())));
     assert_eq!(with("A", "b\r\nC: d"), Err(EncodeError::BadHeaderValue("A".into())));
     assert_eq!(with("CONTENT-LENGTH", "1"), Err(EncodeError::FramingHeader("CONTENT-LENGTH".into())));

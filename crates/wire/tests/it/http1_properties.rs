@@ -89,7 +89,7 @@ fn push_body(seen: &mut Vec<Seen>, body: &[u8]) {
 }
 
 /// Responses in a row: bytes, which requests were HEAD, and what is to be seen.
-fn some_answers() -> impl Strategy<Value = (Vec<u8>, Vec<bool>, Vec<Seen>)> {
+fn some_responses() -> impl Strategy<Value = (Vec<u8>, Vec<bool>, Vec<Seen>)> {
     let one = (
         vec(select(vec![100u16, 102, 103, 199]), 0..3),
         select(vec![200u16, 204, 304, 404, 503, 799]),
@@ -115,7 +115,7 @@ fn some_answers() -> impl Strategy<Value = (Vec<u8>, Vec<bool>, Vec<Seen>)> {
             bytes.extend_from_slice(&raw);
             let bodiless = head || status == 204 || status == 304;
             let framing = if bodiless { Framing::None } else { framing.unwrap_or(Framing::UntilClose) };
-            seen.push(Seen::Answer { version: Version::Http11, status, framing, raw });
+            seen.push(Seen::Response { version: Version::Http11, status, framing, raw });
             match framing {
                 Framing::None => seen.push(Seen::End { keep_alive: true }),
                 Framing::UntilClose => {
@@ -189,10 +189,10 @@ fn cuts() -> impl Strategy<Value = Vec<Index>> {
     vec(any::<Index>(), 0..20)
 }
 
-fn answers_for(heads: &[bool]) -> ResponseParser {
-    let mut answers = ResponseParser::new(Limits::default());
-    heads.iter().for_each(|&head| answers.request_sent(head));
-    answers
+fn parser_for(heads: &[bool]) -> ResponseParser {
+    let mut parser = ResponseParser::new(Limits::default());
+    heads.iter().for_each(|&head| parser.request_sent(head));
+    parser
 }
 
 fn as_text(raw: &[u8]) -> Headers {
@@ -202,14 +202,14 @@ fn as_text(raw: &[u8]) -> Headers {
 
 proptest! {
     #[test]
-    fn valid_answers_read_the_same_however_cut((bytes, heads, seen) in some_answers(), cuts in cuts()) {
+    fn valid_responses_read_the_same_however_cut((bytes, heads, seen) in some_responses(), cuts in cuts()) {
         let closes = seen.last() == Some(&Seen::Eof(Ok(true)));
         // Requests after a response that closes would be errors at the end, which this test does not cover.
-        let answered = seen.iter().filter(|s| matches!(s, Seen::Answer { .. })).count();
+        let answered = seen.iter().filter(|s| matches!(s, Seen::Response { .. })).count();
         let heads = if closes { &heads[..answered] } else { &heads[..] };
-        prop_assert_eq!(&read(&mut answers_for(heads), [&bytes[..]]), &seen);
-        prop_assert_eq!(&read(&mut answers_for(heads), pieces(&bytes, &cuts)), &seen);
-        prop_assert_eq!(&read(&mut answers_for(heads), bytes.chunks(1)), &seen);
+        prop_assert_eq!(&read(&mut parser_for(heads), [&bytes[..]]), &seen);
+        prop_assert_eq!(&read(&mut parser_for(heads), pieces(&bytes, &cuts)), &seen);
+        prop_assert_eq!(&read(&mut parser_for(heads), bytes.chunks(1)), &seen);
     }
 
     #[test]
@@ -221,15 +221,15 @@ proptest! {
     }
 
     #[test]
-    fn a_valid_answer_cut_off_is_no_complete_one((bytes, heads, _) in some_answers(), at in any::<Index>()) {
+    fn a_valid_response_cut_off_is_no_complete_one((bytes, heads, _) in some_responses(), at in any::<Index>()) {
         let at = at.index(bytes.len());
-        let seen = read(&mut answers_for(&heads), [&bytes[..at]]);
+        let seen = read(&mut parser_for(&heads), [&bytes[..at]]);
         // Fewer ends than requests, unless the last response lasts until the close anyway.
         let ends = seen.iter().filter(|s| matches!(s, Seen::End { .. })).count();
         match seen.last() {
             Some(Seen::Eof(Ok(false))) => prop_assert_eq!(ends, heads.len()),
             Some(Seen::Eof(Ok(true))) => {
-                let until_close = |s: &Seen| matches!(s, Seen::Answer { framing: Framing::UntilClose, .. });
+                let until_close = |s: &Seen| matches!(s, Seen::Response { framing: Framing::UntilClose, .. });
                 prop_assert!(seen.iter().any(until_close));
             }
             Some(Seen::Eof(Err(_))) => prop_assert!(ends < heads.len()),
@@ -294,8 +294,8 @@ proptest! {
             BodyFraming::Length(_) => out.extend_from_slice(&body),
             BodyFraming::None => {}
         }
-        let seen = read(&mut answers_for(&[false]), pieces(&out, &cuts));
-        let Seen::Answer { status: s, raw, .. } = &seen[0] else { panic!("{}", oracle::line(&seen)) };
+        let seen = read(&mut parser_for(&[false]), pieces(&out, &cuts));
+        let Seen::Response { status: s, raw, .. } = &seen[0] else { panic!("{}", oracle::line(&seen)) };
         prop_assert_eq!(*s, status);
         prop_assert_eq!(&as_text(raw)[..fields.len()], &fields[..]);
         let mut rest = Vec::new();
@@ -327,7 +327,7 @@ proptest! {
     #[test]
     fn parser_properties_hold_for_messages_with_a_changed_byte(
         control in "[0-7][0-7][0-?]",
-        (mut bytes, _, _) in some_answers(),
+        (mut bytes, _, _) in some_responses(),
         (mut requests, _) in some_requests(),
         at in any::<Index>(),
         to in prop_oneof![any::<u8>(), select(b"\r\n \t:;0,\0".to_vec())],

@@ -7,9 +7,9 @@ use weir_wire::http1::{Limits, ParseError, ResponseEvent, ResponseParser};
 /// byte by byte, and gives the events.
 fn read(heads: &[bool], bytes: &str) -> String {
     let new = || {
-        let mut answers = ResponseParser::new(Limits::default());
-        heads.iter().for_each(|&head| answers.request_sent(head));
-        answers
+        let mut parser = ResponseParser::new(Limits::default());
+        heads.iter().for_each(|&head| parser.request_sent(head));
+        parser
     };
     oracle::line_however_cut(new, bytes)
 }
@@ -182,7 +182,7 @@ fn bodies() {
 }
 
 #[test]
-fn some_answers_have_no_body_whatever_their_headers_say() {
+fn some_responses_have_no_body_whatever_their_headers_say() {
     for framing in ["", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"] {
         let head = ok(framing);
         assert_eq!(read(&[true], &head), "200 None | keep | idle");
@@ -199,7 +199,7 @@ fn some_answers_have_no_body_whatever_their_headers_say() {
 }
 
 #[test]
-fn informational_answers_come_before_the_final_one() {
+fn informational_responses_come_before_the_final_one() {
     check(&[
         (
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\nConnection: close\r\n\r\n\
@@ -236,7 +236,7 @@ fn keep_alive() {
 }
 
 #[test]
-fn pipelined_answers_go_to_their_requests() {
+fn pipelined_responses_go_to_their_requests() {
     let a = ok("Content-Length: 1\r\n");
     assert_eq!(
         read(&[false, true, true, false], &format!("{a}x{a}{a}{a}y")),
@@ -247,7 +247,7 @@ fn pipelined_answers_go_to_their_requests() {
     assert_eq!(read(&[false; 2], &format!("{close}x{a}y")), "200 Length(1) | \"x\" | close | DataAfterClose");
     assert_eq!(read(&[false; 2], ""), "eof ClosedBeforeResponse");
     assert_eq!(read(&[false; 2], &format!("{a}x")), "200 Length(1) | \"x\" | keep | eof ClosedBeforeResponse");
-    // Bytes that nobody asked for. HEAD's answer ends with its head, so what follows is the next.
+    // Bytes that nobody asked for. HEAD's response ends with its head, so what follows is the next.
     for (bytes, wanted) in [("H", "Unsolicited"), ("\r\n", "Unsolicited"), ("", "idle")] {
         assert_eq!(read(&[], bytes), wanted, "{bytes:?}");
     }
@@ -256,12 +256,12 @@ fn pipelined_answers_go_to_their_requests() {
 
 #[test]
 fn many_requests_in_flight_one_in_three_a_head() {
-    let mut answers = ResponseParser::new(Limits::default());
+    let mut parser = ResponseParser::new(Limits::default());
     let mut sent = 0;
     let mut ended = 0;
     for round in 0..50 {
         for _ in 0..97 {
-            answers.request_sent(sent % 3 == 0);
+            parser.request_sent(sent % 3 == 0);
             sent += 1;
         }
         // One round is left in flight, and moves along.
@@ -269,10 +269,10 @@ fn many_requests_in_flight_one_in_three_a_head() {
         let bytes: String =
             (ended..ended + due).map(|n| ok("Content-Length: 2\r\n") + if n % 3 == 0 { "" } else { "ab" }).collect();
         let mut input = bytes.as_bytes();
-        while let Some(event) = answers.next(&mut input).expect("good answers") {
+        while let Some(event) = parser.next(&mut input).expect("good responses") {
             ended += u32::from(event == ResponseEvent::End { keep_alive: true });
         }
-        assert_eq!(answers.in_flight(), sent - ended);
+        assert_eq!(parser.in_flight(), sent - ended);
     }
     assert_eq!((sent, ended), (4850, 4753));
 }
@@ -289,26 +289,26 @@ fn a_connection_cut_off() {
 }
 
 #[test]
-fn an_answer_whose_end_was_not_fetched_is_complete_at_the_close() {
-    let mut answers = ResponseParser::new(Limits::default());
-    answers.request_sent(false);
+fn a_response_whose_end_was_not_fetched_is_complete_at_the_close() {
+    let mut parser = ResponseParser::new(Limits::default());
+    parser.request_sent(false);
     let bytes = ok("Content-Length: 0\r\n");
     let mut input = bytes.as_bytes();
-    assert!(matches!(answers.next(&mut input), Ok(Some(ResponseEvent::Head(_)))));
-    assert_eq!(answers.on_eof(), Ok(true));
-    assert_eq!(answers.in_flight(), 0);
-    assert_eq!(answers.on_eof(), Ok(false));
+    assert!(matches!(parser.next(&mut input), Ok(Some(ResponseEvent::Head(_)))));
+    assert_eq!(parser.on_eof(), Ok(true));
+    assert_eq!(parser.in_flight(), 0);
+    assert_eq!(parser.on_eof(), Ok(false));
 }
 
 #[test]
 fn heads_give_their_headers_whole_or_cut() {
     let bytes = b"HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 0\r\n\r\n";
     for at in 0..bytes.len() {
-        let mut answers = ResponseParser::new(Limits::default());
-        answers.request_sent(false);
-        assert_eq!(answers.next(&mut &bytes[..at]), Ok(None));
+        let mut parser = ResponseParser::new(Limits::default());
+        parser.request_sent(false);
+        assert_eq!(parser.next(&mut &bytes[..at]), Ok(None));
         let mut rest = &bytes[at..];
-        let Ok(Some(ResponseEvent::Head(head))) = answers.next(&mut rest) else { panic!("no head") };
+        let Ok(Some(ResponseEvent::Head(head))) = parser.next(&mut rest) else { panic!("no head") };
         assert_eq!(head.raw, bytes);
         assert_eq!(weir_wire::http1::header(head.raw, "a"), Some(&b"b"[..]));
     }
@@ -317,17 +317,17 @@ fn heads_give_their_headers_whole_or_cut() {
 #[test]
 fn the_body_borrows_from_the_callers_bytes() {
     let bytes = ok("Content-Length: 5\r\n") + "hello";
-    let mut answers = ResponseParser::new(Limits::default());
-    answers.request_sent(false);
+    let mut parser = ResponseParser::new(Limits::default());
+    parser.request_sent(false);
     let mut input = bytes.as_bytes();
-    let Ok(Some(ResponseEvent::Head(head))) = answers.next(&mut input) else { panic!("no head") };
+    let Ok(Some(ResponseEvent::Head(head))) = parser.next(&mut input) else { panic!("no head") };
     assert_eq!(head.raw.as_ptr(), bytes.as_ptr());
-    let Ok(Some(ResponseEvent::Body(body))) = answers.next(&mut input) else { panic!("no body") };
+    let Ok(Some(ResponseEvent::Body(body))) = parser.next(&mut input) else { panic!("no body") };
     assert_eq!(body.as_ptr_range().end, bytes.as_bytes().as_ptr_range().end);
 }
 
 #[test]
 fn errors_say_what_happened() {
     assert_eq!(ParseError::ObsFold.to_string(), "a header is folded over two lines");
-    assert_eq!(ParseError::Unsolicited.to_string(), "bytes came although no request was waiting for an answer");
+    assert_eq!(ParseError::Unsolicited.to_string(), "bytes came although no request was waiting for a response");
 }

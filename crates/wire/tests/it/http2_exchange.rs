@@ -22,13 +22,13 @@ fn ok(length: u64) -> Prepared {
 }
 
 #[test]
-fn a_request_and_its_answer() {
+fn a_request_and_its_response() {
     let mut pipe = Pipe::started(&Options::client(), &Options::server());
     for round in 0..5 {
         let stream = pipe.ask(round, &get("/bytes/5"), Body::None);
         assert_eq!(pipe.client.open(), 1);
-        let answer = Body::Static(b"hello");
-        assert_eq!(pipe.server.respond(stream, &ok(5), answer, &mut pipe.to_client), Ok(SendStatus::All));
+        let response = Body::Static(b"hello");
+        assert_eq!(pipe.server.respond(stream, &ok(5), response, &mut pipe.to_client), Ok(SendStatus::All));
         pipe.run();
         let seen = pipe.texts();
         assert_eq!(
@@ -52,7 +52,7 @@ fn a_value_that_changes_is_read_anew_in_a_block_that_is_remembered() {
         let headers = [("x-a", "1"), ("x-name", ""), ("x-b", "2")];
         let request = Request { method: "GET", scheme: "http", authority: "a", path: "/", headers: &headers };
         let request = Prepared::template(&request, Template { headers: &[1], ..Template::default() }).unwrap();
-        let answer = Prepared::response_template(200, &[("server", "weir")], Some(0), &["x-answer"]).unwrap();
+        let response = Prepared::response_template(200, &[("server", "weir")], Some(0), &["x-answer"]).unwrap();
         // The first blocks insert into the table; later ones differ in the value alone, and once in its length.
         for (round, name) in (0..).zip(["aa", "bb", "cc", "cc", "dd", "eee", "fff", "gg"]) {
             pipe.client
@@ -66,7 +66,7 @@ fn a_value_that_changes_is_read_anew_in_a_block_that_is_remembered() {
                 .unwrap();
             let stream = pipe.run().pop().unwrap();
             let values: [&[u8]; 1] = [name.as_bytes()];
-            pipe.server.respond_filled(stream, &answer, &values, Body::None, &mut pipe.to_client).unwrap();
+            pipe.server.respond_filled(stream, &response, &values, Body::None, &mut pipe.to_client).unwrap();
             pipe.run();
             let seen = pipe.texts();
             let kept = if keep_headers { &format!(" server: weir, content-length: 0, x-answer: {name}") } else { "" };
@@ -125,13 +125,13 @@ fn answers_to_head_and_those_without_content_have_no_body() {
     let mut pipe = Pipe::started(&Options::client(), &Options::server());
     let not_modified = Prepared::response(304, &[], Some(9)).unwrap();
     let no_content = Prepared::response(204, &[], None).unwrap();
-    for (method, answer, want) in [
+    for (method, response, want) in [
         ("HEAD", ok(9), "0: 200 length 9 server: weir, content-type: text/plain, content-length: 9"),
         ("GET", not_modified, "0: 304 length 9 content-length: 9"),
         ("GET", no_content, "0: 204"),
     ] {
         let stream = pipe.ask(0, &with_method(method), Body::None);
-        pipe.server.respond(stream, &answer, Body::Static(b"left out!"), &mut pipe.to_client).unwrap();
+        pipe.server.respond(stream, &response, Body::Static(b"left out!"), &mut pipe.to_client).unwrap();
         pipe.run();
         let seen = pipe.texts();
         assert_eq!(seen[2..], [want, "0: end"]);
@@ -241,7 +241,7 @@ fn a_cancelled_request_has_no_more_events() {
 }
 
 #[test]
-fn interim_answers_come_before_the_final_one() {
+fn interim_responses_come_before_the_final_one() {
     let mut pipe = Pipe::started(&Options::client(), &Options::server());
     let headers = [("expect", "100-continue")];
     let request = Request { method: "POST", scheme: "http", authority: "a", path: "/", headers: &headers };
@@ -250,8 +250,8 @@ fn interim_answers_come_before_the_final_one() {
     pipe.take();
     assert_eq!(pipe.server.interim(stream, 101, &mut pipe.to_client), Err(SendError::BadValue));
     pipe.server.interim(stream, 100, &mut pipe.to_client).unwrap();
-    let answer = [("x", &b"\xff"[..])];
-    pipe.server.respond_with(stream, 299, &answer, Body::Copied(b"no"), &mut pipe.to_client).unwrap();
+    let response = [("x", &b"\xff"[..])];
+    pipe.server.respond_with(stream, 299, &response, Body::Copied(b"no"), &mut pipe.to_client).unwrap();
     assert_eq!(pipe.server.interim(stream, 100, &mut pipe.to_client), Err(SendError::NoStream));
     pipe.run();
     let seen = pipe.texts();
@@ -259,7 +259,7 @@ fn interim_answers_come_before_the_final_one() {
 }
 
 #[test]
-fn an_answer_in_pieces() {
+fn a_response_in_pieces() {
     let server = Options::server();
     let mut pipe = Pipe::started(&Options { stream_window: 3, ..Options::client() }, &server);
     let stream = pipe.ask(0, &get("/"), Body::None);
@@ -323,7 +323,7 @@ fn a_request_cancelled_in_the_middle_of_a_frame() {
 }
 
 #[test]
-fn an_answer_may_come_before_the_request_is_complete() {
+fn a_response_may_come_before_the_request_is_complete() {
     let server = Options { stream_window: 10, ..Options::server() };
     let mut pipe = Pipe::started(&Options::client(), &server);
     pipe.client.request(0, &with_method("POST"), Body::Copied(&[0; 1000]), &mut pipe.to_server).unwrap();
@@ -333,9 +333,9 @@ fn an_answer_may_come_before_the_request_is_complete() {
     let late = std::mem::take(&mut pipe.to_client);
     pipe.server.respond(stream, &ok(2), Body::Static(b"no"), &mut pipe.to_client).unwrap();
     assert_eq!(pipe.server.open(), 1, "the request is not complete");
-    let answer = std::mem::take(&mut pipe.to_client);
+    let response = std::mem::take(&mut pipe.to_client);
     pipe.take();
-    pipe.feed_client(&answer);
+    pipe.feed_client(&response);
     let seen = pipe.texts();
     assert_eq!(seen[1..], ["0: \"no\"", "0: end"]);
     assert_eq!(pipe.client.open(), 0);

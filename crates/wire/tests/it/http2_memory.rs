@@ -12,7 +12,7 @@ struct Both {
     server: Server,
     to_server: Vec<u8>,
     to_client: Vec<u8>,
-    answer: Prepared,
+    response: Prepared,
 }
 
 impl Both {
@@ -23,7 +23,7 @@ impl Both {
             server: Server::new(&Options::server()),
             to_server: Vec::with_capacity(1 << 16),
             to_client: Vec::with_capacity(1 << 16),
-            answer: Prepared::response(200, &headers, Some(128)).unwrap(),
+            response: Prepared::response(200, &headers, Some(128)).unwrap(),
         };
         both.client.start(&mut both.to_server);
         both.server.start(&mut both.to_client);
@@ -38,7 +38,7 @@ impl Both {
             let mut input = &self.to_server[..];
             while let Some(event) = self.server.next(&mut input, &mut self.to_client).unwrap() {
                 if let ServerEvent::End { stream } = event {
-                    self.server.respond(stream, &self.answer, Body::Static(&BODY), &mut self.to_client).unwrap();
+                    self.server.respond(stream, &self.response, Body::Static(&BODY), &mut self.to_client).unwrap();
                 }
             }
             self.to_server.clear();

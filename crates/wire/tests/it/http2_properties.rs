@@ -112,7 +112,7 @@ proptest! {
         prop_assert_eq!(pipe.server.open(), 0);
 
         let mut asked = Vec::new();
-        let mut answers: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+        let mut responses: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
         let mut ended = 0;
         for event in joined(seen) {
             match event {
@@ -120,9 +120,9 @@ proptest! {
                 Seen::Head(tag, text) => {
                     let size = most(exchanges[tag as usize].answered, windows.0);
                     prop_assert_eq!(text, format!("200 length {size} x: y, content-length: {size}"));
-                    answers.insert(tag, Vec::new());
+                    responses.insert(tag, Vec::new());
                 }
-                Seen::Data(tag, bytes) => answers.get_mut(&tag).unwrap().extend_from_slice(&bytes),
+                Seen::Data(tag, bytes) => responses.get_mut(&tag).unwrap().extend_from_slice(&bytes),
                 Seen::End(_) => ended += 1,
                 Seen::RequestData(_) | Seen::RequestEnd | Seen::SendStatus => {}
                 other => prop_assert!(false, "{}", other),
@@ -132,7 +132,7 @@ proptest! {
         prop_assert_eq!(asked.len(), exchanges.len());
         for (tag, exchange) in exchanges.iter().enumerate() {
             let size = most(exchange.answered, windows.0);
-            prop_assert!(answers[&(tag as u32)] == TEXT[..size], "the body of {}", tag);
+            prop_assert!(responses[&(tag as u32)] == TEXT[..size], "the body of {}", tag);
             let length = most(exchange.sent, windows.1);
             let want = match &exchange.filled {
                 Some(path) => format!("PUT https a {path} x-fill: {path}, content-length: {length}"),

@@ -423,17 +423,17 @@ fn frames_that_make_progress_are_not_a_flood() {
     let server = Options { limits, ..Options::server() };
     // As many streams that end well as are reset.
     let mut pipe = pipe::Pipe::started(&Options::client(), &server);
-    let answer = weir_wire::http2::Prepared::response(200, &[], Some(30)).unwrap();
+    let response = weir_wire::http2::Prepared::response(200, &[], Some(30)).unwrap();
     for n in 0..20 {
         let stream = pipe.feed_server(&get(4 * n + 1)).pop().unwrap();
-        pipe.server.respond(stream, &answer, weir_wire::http2::Body::Static(&[0; 30]), &mut pipe.to_client).unwrap();
+        pipe.server.respond(stream, &response, weir_wire::http2::Body::Static(&[0; 30]), &mut pipe.to_client).unwrap();
         pipe.feed_server(&[get(4 * n + 3), frame(RST_STREAM, 0, 4 * n + 3, &[0; 4])].concat());
     }
     assert_eq!(pipe.server.open(), 0);
     // Windows by the byte, as long as each lets something go.
     pipe.feed_server(&settings(&[(4, 0)]));
     let stream = pipe.feed_server(&get(101)).pop().unwrap();
-    pipe.server.respond(stream, &answer, weir_wire::http2::Body::Static(&[0; 30]), &mut pipe.to_client).unwrap();
+    pipe.server.respond(stream, &response, weir_wire::http2::Body::Static(&[0; 30]), &mut pipe.to_client).unwrap();
     for _ in 0..30 {
         pipe.feed_server(&update(101, 1));
     }

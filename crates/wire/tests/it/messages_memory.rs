@@ -69,11 +69,11 @@ fn juno_allocates_nothing_for_messages_that_arrive_whole() {
         payload: Payload { kind: 0, data: &[b'x'; 2000] },
         ..Message::default()
     };
-    let answer = Message { status: Some(Status::OK), payload: Payload::default(), ..create };
+    let response = Message { status: Some(Status::OK), payload: Payload::default(), ..create };
     let done = allocations(|| {
         create.encode(&mut out).unwrap();
-        answer.encode(&mut out).unwrap();
-        let mut seen = [answer, create].into_iter();
+        response.encode(&mut out).unwrap();
+        let mut seen = [response, create].into_iter();
         let mut seen = move || seen.next_back().unwrap();
         whole(&mut reader, &out, |message| assert_eq!(Message::parse(message).unwrap(), seen()));
     });

@@ -170,8 +170,8 @@ impl Message {
         out[start + 4..start + 8].copy_from_slice(&size.to_be_bytes());
     }
 
-    /// An answer to this request, without a record or metadata.
-    pub fn answer(&self, status: u8) -> Message {
+    /// A response to this request, without a record or metadata.
+    pub fn response(&self, status: u8) -> Message {
         Message {
             opcode: self.opcode,
             status: Some(status),

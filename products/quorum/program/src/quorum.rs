@@ -28,21 +28,21 @@ pub struct Quorum {
     needed: usize,
 }
 
-/// A store's answer, if there was one in time.
-type Answer = (Arc<Store>, Option<Message>);
+/// A store's response, if there was one in time.
+type Response = (Arc<Store>, Option<Message>);
 
-/// The answers to one request.
-struct Answers {
+/// The responses to one request.
+struct Responses {
     /// Of stores that did what they were asked.
-    good: Vec<Answer>,
-    bad: Vec<Answer>,
+    good: Vec<Response>,
+    bad: Vec<Response>,
 }
 
-impl Answers {
+impl Responses {
     /// The newest record of which any store told.
     fn newest(&self) -> Option<&Message> {
-        let told = self.good.iter().chain(&self.bad).filter_map(|(_, answer)| answer.as_ref());
-        told.filter(|answer| answer.meta.version != 0).max_by_key(|answer| answer.meta.modified)
+        let told = self.good.iter().chain(&self.bad).filter_map(|(_, response)| response.as_ref());
+        told.filter(|response| response.meta.version != 0).max_by_key(|response| response.meta.modified)
     }
 }
 
@@ -56,24 +56,24 @@ impl Quorum {
     /// Carries out a client's request.
     pub async fn carry_out(&self, request: Message) -> Message {
         if request.opcode == op::NOP {
-            return request.answer(status::OK);
+            return request.response(status::OK);
         }
         let fits = (1..=64).contains(&request.namespace.len())
             && (1..=256).contains(&request.key.len())
             && request.payload.len() <= VALUE + 1
             && request.meta.ttl <= TTL
             && request.meta.request.is_some();
-        let mut answer = match request.opcode {
-            op::CREATE..=op::DESTROY if !fits => request.answer(status::BAD_PARAMETER),
+        let mut response = match request.opcode {
+            op::CREATE..=op::DESTROY if !fits => request.response(status::BAD_PARAMETER),
             op::GET => self.get(&request).await,
             op::CREATE => self.write(&request, op::PREPARE_CREATE).await,
             op::UPDATE => self.write(&request, op::PREPARE_UPDATE).await,
             op::SET => self.write(&request, op::PREPARE_SET).await,
             op::DESTROY => self.destroy(&request).await,
-            _ => request.answer(status::NOT_SUPPORTED),
+            _ => request.response(status::NOT_SUPPORTED),
         };
-        answer.meta.kept = 0;
-        Message { opcode: request.opcode, opaque: request.opaque, ..answer }
+        response.meta.kept = 0;
+        Message { opcode: request.opcode, opaque: request.opaque, ..response }
     }
 
     /// A key's stores, first choice first.
@@ -85,20 +85,20 @@ impl Quorum {
     }
 
     /// Asks as many stores as are needed, and for each that does not answer well another one.
-    async fn ask(&self, request: &Message, is_good: fn(u8) -> bool) -> Answers {
-        let mut answers = Answers { good: Vec::new(), bad: Vec::new() };
+    async fn ask(&self, request: &Message, is_good: fn(u8) -> bool) -> Responses {
+        let mut responses = Responses { good: Vec::new(), bad: Vec::new() };
         let mut stores = self.order(&request.key);
-        while answers.good.len() < self.needed {
-            let asked: Vec<_> = stores.by_ref().take(self.needed - answers.good.len()).cloned().collect();
+        while responses.good.len() < self.needed {
+            let asked: Vec<_> = stores.by_ref().take(self.needed - responses.good.len()).cloned().collect();
             if asked.is_empty() {
                 break;
             }
-            for answer in tell(asked, request).await {
-                let good = answer.1.as_ref().and_then(|answer| answer.status).is_some_and(is_good);
-                if good { &mut answers.good } else { &mut answers.bad }.push(answer);
+            for response in tell(asked, request).await {
+                let good = response.1.as_ref().and_then(|response| response.status).is_some_and(is_good);
+                if good { &mut responses.good } else { &mut responses.bad }.push(response);
             }
         }
-        answers
+        responses
     }
 
     async fn write(&self, request: &Message, prepare: u8) -> Message {
@@ -110,10 +110,10 @@ impl Quorum {
         let live = newest.as_ref().filter(|_| newest_status != Some(status::INSERTING));
         let enough = prepared.good.len() >= self.needed;
         let refusal = match newest_status {
-            Some(status::DUPLICATE_KEY) => Some(request.answer(status::DUPLICATE_KEY)),
+            Some(status::DUPLICATE_KEY) => Some(request.response(status::DUPLICATE_KEY)),
             Some(status::VERSION_CONFLICT) => newest.clone(),
             _ if !enough => Some(refusal(request, &prepared.bad)),
-            _ if live.is_none() && prepare.opcode == op::PREPARE_UPDATE => Some(request.answer(status::NO_KEY)),
+            _ if live.is_none() && prepare.opcode == op::PREPARE_UPDATE => Some(request.response(status::NO_KEY)),
             _ => None,
         };
         if let Some(refusal) = refusal {
@@ -125,8 +125,8 @@ impl Quorum {
         if let Some(written) = live.filter(|live| live.status == Some(status::ALREADY_FULFILLED)) {
             // The same request came before, and may have reached one store only.
             commit.meta = Meta { request: request.meta.request, ..written.meta.clone() };
-            prepared.good.retain(|(_, answer)| {
-                answer.as_ref().and_then(|answer| answer.status) != Some(status::ALREADY_FULFILLED)
+            prepared.good.retain(|(_, response)| {
+                response.as_ref().and_then(|response| response.status) != Some(status::ALREADY_FULFILLED)
             });
         }
         self.settle(request, commit, prepared.good).await
@@ -138,48 +138,48 @@ impl Quorum {
             read.meta.expires = record::now().saturating_add(read.meta.ttl);
         }
         let good = |status| matches!(status, status::OK | status::NO_KEY | status::MARKED_DELETE);
-        let answers = self.ask(&read, good).await;
-        if answers.good.len() < self.needed {
-            return refusal(request, &answers.bad);
+        let responses = self.ask(&read, good).await;
+        if responses.good.len() < self.needed {
+            return refusal(request, &responses.bad);
         }
-        let Some(found) = answers.newest() else { return request.answer(status::NO_KEY) };
-        let stale = answers
+        let Some(found) = responses.newest() else { return request.response(status::NO_KEY) };
+        let stale = responses
             .good
             .iter()
-            .filter(|(_, answer)| answer.as_ref().is_some_and(|answer| answer.meta.modified < found.meta.modified));
-        // Before the answer: what a client has seen must not vanish with the one store that had it.
+            .filter(|(_, response)| response.as_ref().is_some_and(|response| response.meta.modified < found.meta.modified));
+        // Before the response: what a client has seen must not vanish with the one store that had it.
         tell(stale.map(|(store, _)| Arc::clone(store)).collect(), &repair(found)).await;
-        if found.status == Some(status::MARKED_DELETE) { request.answer(status::NO_KEY) } else { found.clone() }
+        if found.status == Some(status::MARKED_DELETE) { request.response(status::NO_KEY) } else { found.clone() }
     }
 
     /// Marks a record as deleted, at all stores that are there. The mark is a record like any other.
     async fn destroy(&self, request: &Message) -> Message {
         let prepare = Message { opcode: op::PREPARE_DELETE, ..request.clone() };
         let good =
-            |answer: &Message| matches!(answer.status, Some(status::OK | status::NO_KEY | status::ALREADY_FULFILLED));
+            |response: &Message| matches!(response.status, Some(status::OK | status::NO_KEY | status::ALREADY_FULFILLED));
         let (good, bad) = tell(self.order(&request.key).cloned().collect(), &prepare)
             .await
             .into_iter()
-            .partition(|(_, answer)| answer.as_ref().is_some_and(good));
-        let prepared = Answers { good, bad };
+            .partition(|(_, response)| response.as_ref().is_some_and(good));
+        let prepared = Responses { good, bad };
         let newest = prepared.newest().cloned();
         let Some(newest) = newest.filter(|_| prepared.good.len() >= self.needed) else {
             let enough = prepared.good.len() >= self.needed;
             self.abort(request, &prepared, None).await;
-            return if enough { request.answer(status::OK) } else { refusal(request, &prepared.bad) };
+            return if enough { request.response(status::OK) } else { refusal(request, &prepared.bad) };
         };
         let mut mark = phase_two(request, op::MARK_DELETE);
         mark.flags = FLAG_MARK_DELETE;
         mark.meta = Meta { modified: after(&newest), request: request.meta.request, ..newest.meta };
-        let answer = self.settle(request, mark, prepared.good).await;
-        Message { meta: Meta { ttl: 0, created: 0, modified: 0, ..answer.meta.clone() }, ..answer }
+        let response = self.settle(request, mark, prepared.good).await;
+        Message { meta: Meta { ttl: 0, created: 0, modified: 0, ..response.meta.clone() }, ..response }
     }
 
     /// The second phase: at the stores that prepared; where one of them fails, every other takes the record whole. The
     /// write is acknowledged when enough of them have it, and has failed otherwise, though one of them may have it.
-    async fn settle(&self, request: &Message, second: Message, prepared: Vec<Answer>) -> Message {
-        let answers = tell(prepared.into_iter().map(|(store, _)| store).collect(), &second).await;
-        let mut done: Vec<_> = succeeded(answers).collect();
+    async fn settle(&self, request: &Message, second: Message, prepared: Vec<Response>) -> Message {
+        let responses = tell(prepared.into_iter().map(|(store, _)| store).collect(), &second).await;
+        let mut done: Vec<_> = succeeded(responses).collect();
         if done.len() < self.needed {
             let missing = self.order(&request.key).filter(|store| !done.iter().any(|other| Arc::ptr_eq(store, other)));
             let payload = if second.opcode == op::COMMIT { request.payload.clone() } else { bytes::Bytes::new() };
@@ -188,17 +188,17 @@ impl Quorum {
             done.extend(succeeded(tell(missing, &repair).await));
         }
         if done.len() < self.needed {
-            return request.answer(status::COMMIT_FAILURE);
+            return request.response(status::COMMIT_FAILURE);
         }
-        Message { meta: second.meta, ..request.answer(status::OK) }
+        Message { meta: second.meta, ..request.response(status::OK) }
     }
 
     /// Unlocks what was prepared. A store that refused for a record which is deleted elsewhere is told of that.
-    async fn abort(&self, request: &Message, prepared: &Answers, newest: Option<&Message>) {
+    async fn abort(&self, request: &Message, prepared: &Responses, newest: Option<&Message>) {
         tell(prepared.good.iter().map(|(store, _)| Arc::clone(store)).collect(), &phase_two(request, op::ABORT)).await;
         let deleted = newest.filter(|newest| newest.status == Some(status::INSERTING));
         let stale =
-            prepared.bad.iter().filter(|(_, answer)| answer.as_ref().is_some_and(|answer| answer.meta.version != 0));
+            prepared.bad.iter().filter(|(_, response)| response.as_ref().is_some_and(|response| response.meta.version != 0));
         if let Some(deleted) = deleted {
             tell(stale.map(|(store, _)| Arc::clone(store)).collect(), &repair(deleted)).await;
         }
@@ -206,18 +206,18 @@ impl Quorum {
 }
 
 /// Tells each of the stores the same, and waits for all.
-async fn tell(stores: Vec<Arc<Store>>, request: &Message) -> Vec<Answer> {
+async fn tell(stores: Vec<Arc<Store>>, request: &Message) -> Vec<Response> {
     join_all(stores.into_iter().map(|store| async {
-        let answer = store.ask(request.clone()).await;
-        (store, answer)
+        let response = store.ask(request.clone()).await;
+        (store, response)
     }))
     .await
 }
 
 /// The stores that did as they were told.
-fn succeeded(answers: Vec<Answer>) -> impl Iterator<Item = Arc<Store>> {
-    let ok = |answer: Option<Message>| answer.is_some_and(|answer| answer.status == Some(status::OK));
-    answers.into_iter().filter_map(move |(store, answer)| ok(answer).then_some(store))
+fn succeeded(responses: Vec<Response>) -> impl Iterator<Item = Arc<Store>> {
+    let ok = |response: Option<Message>| response.is_some_and(|response| response.status == Some(status::OK));
+    responses.into_iter().filter_map(move |(store, response)| ok(response).then_some(store))
 }
 
 /// A request of the second phase, without a value.
@@ -264,10 +264,10 @@ fn next(request: &Message, newest: Option<&Message>, live: Option<&Message>) -> 
 }
 
 /// What a client is told when too few stores did as they were asked.
-fn refusal(request: &Message, bad: &[Answer]) -> Message {
-    let told: Vec<u8> = bad.iter().filter_map(|(_, answer)| answer.as_ref()?.status).collect();
+fn refusal(request: &Message, bad: &[Response]) -> Message {
+    let told: Vec<u8> = bad.iter().filter_map(|(_, response)| response.as_ref()?.status).collect();
     let status = [status::RECORD_LOCKED, status::BAD_PARAMETER, status::OUT_OF_RESOURCE, status::STORE_ERROR]
         .into_iter()
         .find(|status| told.contains(status));
-    request.answer(status.unwrap_or(if told.is_empty() { status::NO_STORE } else { status::BUSY }))
+    request.response(status.unwrap_or(if told.is_empty() { status::NO_STORE } else { status::BUSY }))
 }

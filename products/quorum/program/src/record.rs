@@ -76,7 +76,7 @@ impl Record {
         }
     }
 
-    /// What is said of it in an answer to a request.
+    /// What is said of it in a response to a request.
     pub fn meta(&self, request: Option<Id>) -> Meta {
         Meta {
             ttl: self.expires.saturating_sub(now()),

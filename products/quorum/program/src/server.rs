@@ -105,7 +105,7 @@ mod tests {
     async fn a_response_leaves_a_stream_that_keeps_it() {
         let (mut client, server) = duplex(1024);
         let kept = BufStream::new(server);
-        tokio::spawn(messages(kept, |request| async move { request.answer(status::OK) }));
+        tokio::spawn(messages(kept, |request| async move { request.response(status::OK) }));
         let mut bytes = BytesMut::new();
         Message { opcode: op::NOP, ..Message::default() }.encode(&mut bytes);
         client.write_all(&bytes).await.unwrap();

@@ -108,23 +108,23 @@ impl Store {
         };
         carried_out.unwrap_or_else(|error| {
             eprintln!("weir-quorum: {error:#}");
-            request.answer(status::STORE_ERROR)
+            request.response(status::STORE_ERROR)
         })
     }
 
     fn carry_out(&self, request: &Message) -> anyhow::Result<Message> {
         if request.opcode == op::NOP {
-            return Ok(request.answer(status::OK));
+            return Ok(request.response(status::OK));
         }
         let Some(id) = request.meta.request.filter(|_| !request.key.is_empty()) else {
-            return Ok(request.answer(status::BAD_PARAMETER));
+            return Ok(request.response(status::BAD_PARAMETER));
         };
         let key = stored_key(request);
         match request.opcode {
             op::PREPARE_CREATE | op::PREPARE_UPDATE | op::PREPARE_SET | op::PREPARE_DELETE | op::REPAIR
                 if self.is_full() =>
             {
-                Ok(request.answer(status::OUT_OF_RESOURCE))
+                Ok(request.response(status::OUT_OF_RESOURCE))
             }
             op::PREPARE_CREATE | op::PREPARE_UPDATE | op::PREPARE_SET | op::PREPARE_DELETE => {
                 self.prepare(request, id, key)
@@ -132,7 +132,7 @@ impl Store {
             op::COMMIT | op::ABORT | op::MARK_DELETE => self.finish(request, id, &key),
             op::READ => self.read(request, &key),
             op::REPAIR => self.repair(request, id, &key),
-            _ => Ok(request.answer(status::NOT_SUPPORTED)),
+            _ => Ok(request.response(status::NOT_SUPPORTED)),
         }
     }
 
@@ -159,7 +159,7 @@ impl Store {
     fn prepare(&self, request: &Message, id: Id, key: Bytes) -> anyhow::Result<Message> {
         let mut table = self.table(&key);
         if table.get(&key).is_some_and(Lock::is_held) {
-            return Ok(request.answer(status::RECORD_LOCKED));
+            return Ok(request.response(status::RECORD_LOCKED));
         }
         let record = self.record(&key)?;
         let live = record.as_ref().filter(|record| record.is_live());
@@ -175,7 +175,7 @@ impl Store {
         if locks {
             table.insert(key, Lock { request: id, until: Instant::now() + LOCKED, payload: request.payload.clone() });
         }
-        let mut response = request.answer(status);
+        let mut response = request.response(status);
         if let Some(record) = record {
             response.meta = record.meta(Some(id));
             if status == status::VERSION_CONFLICT {
@@ -189,7 +189,7 @@ impl Store {
     fn finish(&self, request: &Message, id: Id, key: &Bytes) -> anyhow::Result<Message> {
         let mut table = self.table(key);
         let Some(lock) = table.get(key).filter(|lock| lock.is_held() && lock.request == id) else {
-            return Ok(request.answer(status::NO_UNCOMMITTED));
+            return Ok(request.response(status::NO_UNCOMMITTED));
         };
         match request.opcode {
             op::COMMIT => self.rocks.put(key, &Record::of(request, lock.payload.clone()).encode())?,
@@ -200,11 +200,11 @@ impl Store {
             _ => {}
         }
         table.remove(key);
-        Ok(request.answer(status::OK))
+        Ok(request.response(status::OK))
     }
 
     fn read(&self, request: &Message, key: &Bytes) -> anyhow::Result<Message> {
-        let Some(mut record) = self.record(key)? else { return Ok(request.answer(status::NO_KEY)) };
+        let Some(mut record) = self.record(key)? else { return Ok(request.response(status::NO_KEY)) };
         if record.is_live() && request.meta.expires > record.expires && !self.is_full() {
             // Read again below the lock: a write may have come in between.
             let table = self.table(key);
@@ -215,7 +215,7 @@ impl Store {
                 self.rocks.put(key, &record.encode())?;
             }
         }
-        let mut response = request.answer(if record.is_live() { status::OK } else { status::MARKED_DELETE });
+        let mut response = request.response(if record.is_live() { status::OK } else { status::MARKED_DELETE });
         response.meta = record.meta(request.meta.request);
         response.payload = record.payload;
         Ok(response)
@@ -225,7 +225,7 @@ impl Store {
     fn repair(&self, request: &Message, id: Id, key: &Bytes) -> anyhow::Result<Message> {
         let mut table = self.table(key);
         if table.get(key).is_some_and(|lock| lock.is_held() && lock.request != id) {
-            return Ok(request.answer(status::RECORD_LOCKED));
+            return Ok(request.response(status::RECORD_LOCKED));
         }
         if self.record(key)?.is_none_or(|record| record.modified < request.meta.modified) {
             let deleted = request.flags & FLAG_MARK_DELETE != 0;
@@ -233,7 +233,7 @@ impl Store {
             self.rocks.put(key, &Record::of(request, payload).encode())?;
         }
         table.remove(key);
-        Ok(request.answer(status::OK))
+        Ok(request.response(status::OK))
     }
 }
 

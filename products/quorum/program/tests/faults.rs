@@ -121,10 +121,10 @@ impl Client {
             let length = stream.read(&mut part).unwrap();
             assert!(length > 0, "the proxy closed the connection");
             input.extend_from_slice(&part[..length]);
-            if let Some(answer) = Message::take(&mut input).unwrap() {
-                assert_eq!((answer.opaque, answer.opcode), (number, opcode));
-                let value = answer.payload.get(1..).unwrap_or_default();
-                return (answer.status.unwrap(), String::from_utf8(value.to_vec()).unwrap(), answer.meta.version);
+            if let Some(response) = Message::take(&mut input).unwrap() {
+                assert_eq!((response.opaque, response.opcode), (number, opcode));
+                let value = response.payload.get(1..).unwrap_or_default();
+                return (response.status.unwrap(), String::from_utf8(value.to_vec()).unwrap(), response.meta.version);
             }
         }
     }
@@ -161,10 +161,10 @@ fn every_operation_does_what_juno_says() {
     // The monitor answers a flat object of numbers.
     let mut stream = TcpStream::connect(("127.0.0.1", cluster.ports[4])).unwrap();
     stream.write_all(b"GET /stats HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let body = answer.split_once("\r\n\r\n").unwrap().1;
-    assert!(body.starts_with("{\"size_bytes\":") && body.contains("\"compactions\":0,"), "{answer}");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    let body = response.split_once("\r\n\r\n").unwrap().1;
+    assert!(body.starts_with("{\"size_bytes\":") && body.contains("\"compactions\":0,"), "{response}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use weir_model::product::Signal;
 use weir_model::protocol::Protocol;
 use weir_net::Driver;
 use weir_origin::{Faults, Options, ResponseOptions};
-use weir_product::requester::Answers;
+use weir_product::requester::Responder;
 
 use super::network::SimNetwork;
 use super::{Realm, SimHost, locked};
@@ -115,7 +115,7 @@ pub(super) fn start_role(host: &SimHost, spec: &RoleSpec) -> io::Result<Arc<dyn 
             Entry::new(host, "client", Vec::new(), Work::Client(load))
         }
     };
-    let requester = Answers::over(Arc::new(SimNetwork { host: host.clone() }));
+    let requester = Responder::over(Arc::new(SimNetwork { host: host.clone() }));
     let pid = realm.add(entry);
     Ok(Arc::new(SimRole { host: host.clone(), pid, lines: Mutex::new(lines), requester: Mutex::new(requester) }))
 }
@@ -129,7 +129,7 @@ struct SimRole {
     host: SimHost,
     pid: u32,
     lines: Mutex<VecDeque<String>>,
-    requester: Mutex<Answers>,
+    requester: Mutex<Responder>,
 }
 
 impl fmt::Debug for SimRole {

@@ -40,7 +40,7 @@ fn check_slices(scenario: &Scenario, outcome: &Outcome) {
     for slice in &slices {
         let load = slice.load.as_ref().unwrap();
         assert_eq!((load.bursts.unwrap().on_s, load.window_s), (0.025, 1.0));
-        assert_eq!(load.rate, 2.0 * load.window.right_in_window as f64);
+        assert_eq!(load.rate, 2.0 * load.window.successful_in_window as f64);
         assert_eq!(load.total.sent, slice.origin.as_ref().unwrap().requests);
     }
 }

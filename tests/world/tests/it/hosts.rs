@@ -39,7 +39,7 @@ fn two_clients_with_other_clocks_are_one_load_on_one_time_axis() {
     let m = scenario.measured().remove(0);
     let (load, origin) = (m.load.as_ref().unwrap(), m.origin.as_ref().unwrap());
     assert_eq!((m.error.as_ref(), m.verdict), (None, Verdict::Valid), "{:?}", m.findings);
-    assert_eq!((load.window.right, load.total.sent, origin.requests), (4_000, 4_300, 4_300));
+    assert_eq!((load.window.successful, load.total.sent, origin.requests), (4_000, 4_300, 4_300));
     let named: Vec<_> = load.hosts.iter().map(|host| host.host.as_str()).collect();
     assert_eq!((named, load.offered_rate), (vec!["client-1", "client-2"], Some(1_000.0)));
     assert!(
@@ -53,7 +53,7 @@ fn two_clients_with_other_clocks_are_one_load_on_one_time_axis() {
 
     let trial = scenario.trial_folder(&m);
     let files = ["", "clients/client-1", "clients/client-2"].map(|of| trial.join(of).join("load.csv"));
-    for (name, expected) in [("due", "1000 500 500"), ("right", "1000 500 500"), ("length_s", "1.0 1.0 1.0")] {
+    for (name, expected) in [("due", "1000 500 500"), ("successful", "1000 500 500"), ("length_s", "1.0 1.0 1.0")] {
         let [all, one, two] = files.each_ref().map(|file| column(file, name, None));
         let rows: Vec<_> =
             all.iter().zip(&one).zip(&two).map(|((all, one), two)| format!("{all} {one} {two}")).collect();
@@ -165,7 +165,7 @@ fn a_part_on_a_host_of_its_own_is_counted_stopped_and_recorded_there() {
     for (scenario, cores, at) in [(&spread, 8, "product-part-relay"), (&whole, 4, "product")] {
         let m = scenario.measured().remove(0);
         let load = m.load.as_ref().unwrap();
-        assert_eq!((m.error.as_ref(), load.window.right, m.cores), (None, 4_000, cores), "{:?}", m.findings);
+        assert_eq!((m.error.as_ref(), load.window.successful, m.cores), (None, 4_000, cores), "{:?}", m.findings);
         // By the clock of the part's host.
         assert_eq!((m.faults[0].began_s, m.faults[0].ended_s), (2.0, 3.0));
         assert!((0.99e6..1.1e6).contains(&load.latency.max_us), "{:?}", load.latency);
@@ -207,7 +207,12 @@ fn a_load_has_its_group_of_clients_which_begin_apart_and_measure_one_window() {
         scenario.run(&(text("\"simulated\"", "") + "\ncontrol = false\n" + keys)).unwrap();
         let m = scenario.measured().remove(0);
         let load = m.load.clone().unwrap();
-        assert_eq!((m.error.as_ref(), m.verdict, load.window.right), (None, Verdict::Valid, 4_000), "{:?}", m.findings);
+        assert_eq!(
+            (m.error.as_ref(), m.verdict, load.window.successful),
+            (None, Verdict::Valid, 4_000),
+            "{:?}",
+            m.findings
+        );
         (load.total.sent, load.hosts.len(), scenario.realm.load_starts())
     };
     let (sent, clients, starts) = run("together", "");

@@ -53,7 +53,7 @@ fn one_start_is_for_all_workloads_that_its_origins_can_serve() {
     assert_eq!(starts(&scenario), expected.collect::<Vec<_>>());
     for m in &measured {
         let (load, origin) = (m.load.as_ref().unwrap(), m.origin.as_ref().unwrap());
-        assert_eq!((m.error.as_ref(), load.window.right, origin.requests), (None, 200, 220), "{:?}", m.case);
+        assert_eq!((m.error.as_ref(), load.window.successful, origin.requests), (None, 200, 220), "{:?}", m.case);
         let exit = scenario.trial_folder(m).join("product/exit.json");
         let started = m.case.product != "direct" && m.kept.is_none_or(|kept| kept.since == m.trial);
         assert_eq!(exit.is_file(), started, "{}: it was ended", exit.display());

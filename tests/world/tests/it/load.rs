@@ -15,7 +15,7 @@ use weir_world::engine::{SimBench, SimOrigin, run_load};
 fn run(path: &str, change: impl FnOnce(&mut LoadSpec)) -> LoadResult {
     let (result, counted) = run_counted(path, change);
     let window = &result.window;
-    assert_eq!((window.due, window.error_count(), counted), (window.right, 0, result.total.sent), "{window:?}");
+    assert_eq!((window.due, window.error_count(), counted), (window.successful, 0, result.total.sent), "{window:?}");
     result
 }
 
@@ -104,15 +104,15 @@ fn a_replay_ends_with_its_last_response() {
     };
     let result = replay(10.0, 8);
     let window = &result.window;
-    assert_eq!((window.due, window.right, window.right_in_window, window.unsent), (5, 5, 5, 0));
+    assert_eq!((window.due, window.successful, window.successful_in_window, window.unsent), (5, 5, 5, 0));
     assert_eq!((result.offered_rate, result.window_s, result.rate), (Some(25.0), 0.402, 5.0 / 0.402));
     // One connection has a response each 202 ms, and the window waits a timeout for the last: for 0.2 s + 0.3 s.
     let result = replay(0.3, 1);
     let window = &result.window;
-    assert_eq!((window.due, window.right_in_window, result.window_s), (5, 2, 0.5), "{window:?}");
+    assert_eq!((window.due, window.successful_in_window, result.window_s), (5, 2, 0.5), "{window:?}");
     // Responses that never come do not hold it up.
     let result = replay(0.1, 8);
-    assert_eq!((result.window.right, result.window.error_count(), result.total.due), (0, 5, 5));
+    assert_eq!((result.window.successful, result.window.error_count(), result.total.due), (0, 5, 5));
     assert!(result.window_s <= 0.31, "{}", result.window_s);
 }
 
@@ -151,7 +151,7 @@ fn a_closed_load_waits_for_its_responses_and_thinks() {
         let result = run("/bytes/1", |spec| {
             (spec.kind, spec.think) = (LoadKind::Closed, think.map(|s| RandomDuration::Constant { s }));
         });
-        assert_eq!((result.window.right, result.latency.max_us), (8 * each, 2_000.895));
+        assert_eq!((result.window.successful, result.latency.max_us), (8 * each, 2_000.895));
     }
 }
 
@@ -162,14 +162,14 @@ fn connections_come_and_go_as_ordered() {
             (spec.kind, spec.connections) = (LoadKind::Count { requests: 100 }, 2);
             change(spec);
         });
-        assert_eq!(result.total.right, 100);
+        assert_eq!(result.total.successful, 100);
         result.total.connections
     };
     assert_eq!(opened(|_| {}), 2);
     assert_eq!(opened(|spec| spec.requests_per_connection = Some(10)), 10);
     // One more shows that there is a target.
     assert_eq!(opened(|spec| spec.connection_close = true), 101);
-    // An answer takes 202 ms: of 20 a second four or five are under way.
+    // A response takes 202 ms: of 20 a second four or five are under way.
     let result = run("/bytes/1?delay=200ms", |spec| {
         (spec.kind, spec.connections, spec.max_connections) = (open(OfferedRate::Constant(20.0)), 1, Some(16));
         spec.duration_s = 2.0;
@@ -221,12 +221,12 @@ fn a_rate_that_nobody_can_offer_ends_with_its_window() {
     let result = run_load(&world, &spec).unwrap();
     let window = &result.window;
     // The thousand and first is under way when the drain ends.
-    assert_eq!((window.due, window.right, window.error_count()), (1_000_000_000, 1_000, 1));
+    assert_eq!((window.due, window.successful, window.error_count()), (1_000_000_000, 1_000, 1));
     assert_eq!(window.unsent, 1_000_000_000 - 1_001);
     assert_eq!((result.window_s, world.now() / 1_000_000_000), (1.0, 2));
 }
 
-/// One connection with 18 ms an answer and 2 ms of way carries 50 a second. A rate above it has a queue that grows.
+/// One connection with 18 ms a response and 2 ms of way carries 50 a second. A rate above it has a queue that grows.
 #[test]
 fn the_highest_rate_is_found() {
     let world = World::new(1);

@@ -154,7 +154,7 @@ impl Case {
         let (result, samples) = (self.run(CONNECTIONS).0, self.samples());
         let measured: Vec<Sample> = samples.iter().copied().filter(|one| one.due >= self.warmup).collect();
         let (counts, n) = (&result.window, measured.len() as u64);
-        let ended = [counts.due, counts.sent, counts.right, counts.unsent, counts.error_count(), result.total.due];
+        let ended = [counts.due, counts.sent, counts.successful, counts.unsent, counts.error_count(), result.total.due];
         assert_eq!(ended, [n, n, n, 0, 0, samples.len() as u64], "{self:?}");
         let same = |name: &str, got: &Quantiles, value: fn(&Sample) -> u64| {
             assert_eq!(numbers(got), by_hand(measured.iter().map(value)), "{name} of {self:?}");
@@ -179,7 +179,7 @@ impl Case {
                 second,
                 due: count(|one| one.due),
                 sent: count(|one| one.sent),
-                right: count(|one| one.seen),
+                successful: count(|one| one.seen),
                 p50_us: latency[0],
                 p99_us: latency[4],
                 max_us: latency[7],
@@ -284,7 +284,7 @@ fn an_origin_that_never_thaws_is_waited_for() {
     let result = Case { freeze: (2 * SECOND, 100 * SECOND), ..CONSTANT }.run(CONNECTIONS).0;
     let counts = &result.window;
     // Four time out at the next sweep, and four that are sent on new connections are given up.
-    assert_eq!([counts.due, counts.right, counts.error_count(), counts.unsent], [4_000, 2_000, 8, 1_992]);
+    assert_eq!([counts.due, counts.successful, counts.error_count(), counts.unsent], [4_000, 2_000, 8, 1_992]);
     assert_eq!([result.latency.count, result.service.count, result.lag.count], [4_000, 2_008, 4_000]);
     let waited = |due: u64| match due / MS {
         ..2_000 => 0,

@@ -37,7 +37,7 @@ fn load(faults: Option<&str>) -> Result<LoadResult, LoadError> {
 fn keys_are_written_before_the_load_and_counted_apart() {
     let result = load(None).unwrap();
     let preload = result.preload.expect("keys were written");
-    assert_eq!((preload.right, result.window.right, result.total.right), (KEYS, 100, KEYS + 100));
+    assert_eq!((preload.successful, result.window.successful, result.total.successful), (KEYS, 100, KEYS + 100));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn balanced(m: &Measurement) {
     assert!(m.points.last().is_none_or(is_own));
     for (load, origin) in points.chain([own]) {
         assert_eq!((load.total.sent, load.total.body_bytes), (origin.requests, origin.body_bytes_out), "{:?}", m.case);
-        assert_eq!((load.total.right, load.window.connections), (load.total.sent, 0), "{:?}", m.case);
+        assert_eq!((load.total.successful, load.window.connections), (load.total.sent, 0), "{:?}", m.case);
     }
 }
 
@@ -58,8 +58,8 @@ fn finding<'m>(findings: &'m [Finding], check: &str) -> Option<&'m Finding> {
 }
 
 /// Requests that were right in each window.
-fn right(m: &Measurement) -> Vec<u64> {
-    m.windows().iter().map(|load| load.window.right).collect()
+fn successful(m: &Measurement) -> Vec<u64> {
+    m.windows().iter().map(|load| load.window.successful).collect()
 }
 
 #[test]
@@ -69,14 +69,14 @@ fn a_counted_load_ends_with_its_last_request_or_its_time() {
         "limited kind = \"count\"; requests = 900000000; warmup = \"0s\"",
     ]);
     for m in counted {
-        assert_eq!((right(&m), m.load.unwrap().total.sent), (vec![500], 500), "none of them is warm-up");
+        assert_eq!((successful(&m), m.load.unwrap().total.sent), (vec![500], 500), "none of them is warm-up");
         assert_eq!(finding(&m.findings, "count"), None);
     }
     for m in &limited {
         let found = finding(&m.findings, "count").expect("the time was over first");
         assert!(found.severity == Severity::Note && found.message.contains("of 900000000 requests"), "{found:?}");
     }
-    assert_eq!(right(&limited[0]), [4_000]);
+    assert_eq!(successful(&limited[0]), [4_000]);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn every_point_of_a_series_is_whole_and_by_itself() {
         "wide kind = \"closed\"; connection_counts = [1, 8]; warmup = \"200ms\"",
         "curve kind = \"open\"; rate = { share = 1.0, of = \"own\", load = \"rounds\" }; shares = [0.1, 2.0]; warmup = \"0s\"; timeout = \"9s\"",
     ]);
-    assert_eq!((right(&rounds[0]), right(&wide[0])), (vec![4_000; 3], vec![500, 4_000]));
+    assert_eq!((successful(&rounds[0]), successful(&wide[0])), (vec![4_000; 3], vec![500, 4_000]));
     for m in rounds.iter().chain(&wide).chain(&curve) {
         let of = m.points.len() as u32;
         assert_eq!(m.points.iter().map(|point| point.point).collect::<Vec<_>>(), (1..=of).collect::<Vec<_>>());
@@ -100,7 +100,7 @@ fn every_point_of_a_series_is_whole_and_by_itself() {
         }
     }
     let offered: Vec<_> = curve[0].points.iter().map(|point| point.offered_rate.unwrap()).collect();
-    assert_eq!((offered, curve[0].points[0].load.window.right), (vec![400.0, 8_000.0], 400));
+    assert_eq!((offered, curve[0].points[0].load.window.successful), (vec![400.0, 8_000.0], 400));
     for m in &curve {
         let found = finding(&m.points[1].findings, "offered-load").expect("twice what it carries is not carried");
         assert_eq!(found.severity, Severity::Note, "it is what was to be seen");
@@ -123,14 +123,14 @@ fn each_point_has_a_start_of_its_own_where_the_load_says_so() {
     for (measured, wanted) in [(one, 1), (each, 3)] {
         for m in &measured {
             let wanted = if m.case.product == "direct" { 0 } else { wanted };
-            assert_eq!((right(m), starts(&scenario, m)), (vec![500, 750, 1_000], wanted), "{:?}", m.case);
+            assert_eq!((successful(m), starts(&scenario, m)), (vec![500, 750, 1_000], wanted), "{:?}", m.case);
         }
     }
 }
 
 /// A way takes 20 ms, so that connecting takes 40.
 #[test]
-fn connecting_may_take_another_time_than_an_answer() {
+fn connecting_may_take_another_time_than_a_response() {
     let failed = |limit: &str| {
         let folder = tempfile::tempdir().unwrap();
         let scenario = scenario(folder.path()).with_latency(20_000_000);

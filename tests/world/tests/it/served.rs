@@ -59,7 +59,7 @@ fn what_serves_already_is_measured_as_it_stands_and_left_alone() {
     let measured = measure(folder.path(), |world| gateway(world, PORT, Fault::Honest));
     for m in &measured {
         let (load, origin) = (m.load.as_ref().unwrap(), m.origin.as_ref().unwrap());
-        assert_eq!((m.error.as_ref(), load.window.right, origin.requests), (None, 500, 600));
+        assert_eq!((m.error.as_ref(), load.window.successful, origin.requests), (None, 500, 600));
         let roles: Vec<Role> = m.usage.iter().map(|usage| usage.role).collect();
         assert_eq!(roles, [Role::Client, Role::Origin], "what was not measured is not there");
         assert!(m.findings.iter().any(|finding| finding.check == "unknown-usage"), "{:?}", m.findings);
@@ -99,7 +99,7 @@ fn a_route_to_something_else_fails_verification_and_one_to_another_origin_the_au
         gateway(world, other.addresses[0].port(), Fault::Honest);
     });
     let found = measured[0].findings.iter().find(|finding| finding.check == "conservation-requests").unwrap();
-    assert!(found.message.starts_with("of 600 requests 600 (100.00 %) got a forged name"), "{}", found.message);
+    assert!(found.message.starts_with("of 600 requests 600 (100.00 %) got a forged ID"), "{}", found.message);
     assert_eq!((measured.len(), found.severity), (2, Severity::Fatal));
 }
 

@@ -48,13 +48,13 @@ fn every_operation_is_answered_rightly_by_every_protocol() {
         // Two connections, and 2 ms a round trip.
         let fresh = !of.workload.ends_with("zipf");
         assert_eq!(
-            (load.window.right, load.window.error_count(), load.latency.p99_us),
+            (load.window.successful, load.window.error_count(), load.latency.p99_us),
             (1_000, 0, 2_000.895),
             "{of:?}"
         );
-        let sent: Vec<u64> = load.by_request.iter().map(|operation| operation.right).collect();
+        let sent: Vec<u64> = load.by_request.iter().map(|operation| operation.successful).collect();
         assert_eq!(sent, if fresh { vec![200; 5] } else { vec![250, 750] }, "{of:?}");
-        assert_eq!(load.preload.as_ref().map(|keys| keys.right), (!fresh).then_some(100), "{of:?}");
+        assert_eq!(load.preload.as_ref().map(|keys| keys.successful), (!fresh).then_some(100), "{of:?}");
         // Nothing is behind a store.
         let reached = m.origin.as_ref().map(|origin| origin.requests);
         assert_eq!(reached, (of.product == "direct").then_some(load.total.sent), "{of:?}");
@@ -72,9 +72,9 @@ fn points_write_values_of_their_own_length_where_the_load_says_so() {
             format!("kind = \"open\"\nrate = 1000\nshares = [0.5, 1.0]\nwarmup = \"0s\"\nduration = \"1s\"\n{more}\n");
         let m = run(folder.path(), "\"juno\"", workload, &load).remove(0);
         let windows = m.windows();
-        let right: Vec<u64> = windows.iter().map(|load| load.window.right).collect();
-        assert_eq!((right, m.error.as_ref()), (vec![500, 1_000], None), "{:?}", m.findings);
-        windows.iter().map(|load| load.window.bytes_out / load.window.right).collect::<Vec<_>>()
+        let successful: Vec<u64> = windows.iter().map(|load| load.window.successful).collect();
+        assert_eq!((successful, m.error.as_ref()), (vec![500, 1_000], None), "{:?}", m.findings);
+        windows.iter().map(|load| load.window.bytes_out / load.window.successful).collect::<Vec<_>>()
     };
     let (alike, own) = (sent(""), sent("restart = true\nvalues = [2000, 200]"));
     assert_eq!((own[0] - alike[0], own[1] - alike[1]), (1_896, 96), "{alike:?}, {own:?}");
@@ -104,6 +104,6 @@ fn a_memory_store_that_is_killed_forgets_and_one_that_stands_still_does_not() {
     let frozen = disturbed("freeze");
     let load = frozen.load.as_ref().unwrap();
     assert_eq!((frozen.faults[0].began_s, frozen.faults[0].ended_s), (2.0, 3.0));
-    assert_eq!((load.window.right, load.window.error_count()), (1_600, 0));
+    assert_eq!((load.window.successful, load.window.error_count()), (1_600, 0));
     assert!((1e6..1.1e6).contains(&load.latency.max_us) && frozen.verdict != Verdict::Invalid, "{:?}", load.latency);
 }

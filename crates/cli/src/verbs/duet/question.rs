@@ -34,7 +34,7 @@ const USUAL_PROFILE: &str = "tuned";
 /// How requests arrive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LoadChoice {
-    /// As fast as answers come.
+    /// As fast as responses come.
     Capacity,
     /// At this rate.
     Rate(f64),

@@ -17,7 +17,7 @@ pub fn question(asked: &Asked, suite: &Suite) -> String {
     let (workload, load) = (&suite.workloads[0], &suite.loads[0]);
     let how = match &load.kind {
         LoadKind::Open { rate: RateSpec::Fixed(rate), .. } => format!("at {}", human_rate(*rate)),
-        _ => "as fast as answers come".to_owned(),
+        _ => "as fast as responses come".to_owned(),
     };
     let [a, b] = &asked.labels;
     format!(

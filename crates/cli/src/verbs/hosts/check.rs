@@ -22,7 +22,7 @@ use crate::out;
 use crate::progress::{Status, template};
 use crate::verbs::doctor;
 use crate::verbs::run::remote::call;
-use crate::verbs::topology::{self, Answer, Reached, TopologyArgs};
+use crate::verbs::topology::{self, ConnectResult, Reached, TopologyArgs};
 
 /// What this verb calls itself where a host is kept to it.
 const NAME: &str = "hosts-check";
@@ -57,12 +57,12 @@ pub struct CheckedHost {
     pub error: Option<String>,
     /// What it said.
     #[serde(flatten)]
-    pub said: Option<HostAnswer>,
+    pub said: Option<HostReport>,
 }
 
 /// What a host that was reached says of itself.
 #[derive(Debug, Default, Serialize)]
-pub struct HostAnswer {
+pub struct HostReport {
     /// Equal where hosts share a machine.
     pub machine: String,
     /// The address that traffic uses.
@@ -93,17 +93,17 @@ pub fn main(which: &TopologyArgs, json: bool) -> VerbResult {
     status.show("reaching the hosts");
     // There is no product whose CPUs anything has to keep off.
     let placement = Placement::default();
-    let (reached, answers) = topology::reach_each(topology, weir, NAME, &placement, &BTreeMap::new())?;
+    let (reached, results) = topology::reach_each(topology, weir, NAME, &placement, &BTreeMap::new())?;
     let stop = early.map_or_else(stop_on_signal, Ok)?;
     let mut checked = Checked { topology: topology.kind(), ..Checked::default() };
-    let hosts: Vec<Option<Arc<dyn Host>>> = answers.iter().map(|answer| answer.as_ref().ok().cloned()).collect();
+    let hosts: Vec<Option<Arc<dyn Host>>> = results.iter().map(|result| result.as_ref().ok().cloned()).collect();
     status.show("asking the hosts");
     let clocks = clocks(&hosts);
-    checked.hosts = ask_all(reached.specs(), &answers, &clocks);
+    checked.hosts = ask_all(reached.specs(), &results, &clocks);
     let catalogue = crate::library::catalogue(&[])?;
     let known = catalogue.products().values();
     checked.findings.extend(topology.check_part_names(known.clone()).err().map(unknown_part));
-    let (pairs, not_measured) = pairs(topology, topology.front(known), &answers);
+    let (pairs, not_measured) = pairs(topology, topology.front(known), &results);
     checked.not_measured = not_measured;
     let scratch = tempfile::Builder::new().prefix("weir-hosts-").tempdir().map_err(Failure::missing)?;
     for (number, (from, to)) in pairs.iter().enumerate() {
@@ -153,18 +153,18 @@ fn drifted(hosts: &[Option<Arc<dyn Host>>], before: &BTreeMap<String, ClockReadi
 }
 
 /// Asks the hosts for their doctors, and then for the rest: a doctor would see others at work.
-fn ask_all(specs: &[HostSpec], answers: &[Answer], clocks: &BTreeMap<String, ClockReading>) -> Vec<CheckedHost> {
-    let doctors = at_once(specs, answers, |_, host| {
+fn ask_all(specs: &[HostSpec], results: &[ConnectResult], clocks: &BTreeMap<String, ClockReading>) -> Vec<CheckedHost> {
+    let doctors = at_once(specs, results, |_, host| {
         let folder = host.facts().work.clone().unwrap_or_else(|| ".".into());
-        match speaks_for_its_machine(specs, answers, host) {
+        match speaks_for_its_machine(specs, results, host) {
             true => call::<Vec<Check>>(host, "doctor", json!(folder), &mut |_| {}),
             false => Ok(Vec::new()),
         }
     });
-    let products = at_once(specs, answers, products);
+    let products = at_once(specs, results, products);
     let asked = doctors.into_iter().zip(products);
-    let checked = |((spec, answer), (doctor, products)): ((&HostSpec, &Answer), _)| {
-        let (said, error) = match (answer, doctor, products) {
+    let checked = |((spec, result), (doctor, products)): ((&HostSpec, &ConnectResult), _)| {
+        let (said, error) = match (result, doctor, products) {
             (Ok(host), Some(Ok(doctor)), Some(Ok(products))) => {
                 (Some(said(host.facts(), clocks.get(&spec.name), products, doctor)), None)
             }
@@ -175,25 +175,25 @@ fn ask_all(specs: &[HostSpec], answers: &[Answer], clocks: &BTreeMap<String, Clo
         let HostSpec { name, roles, parts, .. } = spec.clone();
         CheckedHost { name, roles, parts, by: by(&spec.reach), error, said }
     };
-    specs.iter().zip(answers).zip(asked).map(checked).collect()
+    specs.iter().zip(results).zip(asked).map(checked).collect()
 }
 
 /// Calls `ask` with all hosts that were reached at the same time. Others have no result.
 fn at_once<T: Send>(
     specs: &[HostSpec],
-    answers: &[Answer],
+    results: &[ConnectResult],
     ask: impl Fn(&HostSpec, &Arc<dyn Host>) -> T + Sync,
 ) -> Vec<Option<T>> {
-    let all: Vec<_> = specs.iter().zip(answers).collect();
-    threads::at_once(&all, |(spec, answer)| answer.as_ref().ok().map(|host| ask(spec, host)))
+    let all: Vec<_> = specs.iter().zip(results).collect();
+    threads::at_once(&all, |(spec, result)| result.as_ref().ok().map(|host| ask(spec, host)))
 }
 
-fn speaks_for_its_machine(specs: &[HostSpec], answers: &[Answer], host: &Arc<dyn Host>) -> bool {
+fn speaks_for_its_machine(specs: &[HostSpec], results: &[ConnectResult], host: &Arc<dyn Host>) -> bool {
     let machine = &host.facts().machine;
     let on_it = specs
         .iter()
-        .zip(answers)
-        .filter(|(_, answer)| answer.as_ref().is_ok_and(|other| other.facts().machine == *machine));
+        .zip(results)
+        .filter(|(_, result)| result.as_ref().is_ok_and(|other| other.facts().machine == *machine));
     let first = on_it.min_by_key(|(spec, _)| !spec.roles.contains(&Role::Proxy));
     first.is_some_and(|(spec, _)| spec.name == host.facts().name)
 }
@@ -213,9 +213,9 @@ fn said(
     clock: Option<&ClockReading>,
     products: Option<BTreeMap<String, String>>,
     doctor: Vec<Check>,
-) -> HostAnswer {
+) -> HostReport {
     let clock_error_us = clock.map_or(0, |clock| clock.error_ns) as f64 / 1e3;
-    HostAnswer {
+    HostReport {
         machine: facts.machine.clone(),
         address: facts.address,
         cpus: facts.cpus.clone(),
@@ -244,7 +244,7 @@ type Ends = (Arc<dyn Host>, Arc<dyn Host>);
 
 /// The pairs that traffic uses, and which were left out. Each client speaks with the proxy, and the proxy with each host that has a part of
 /// it and with each origin. Without a proxy it is the first client and the first origin. `front` is the index of the proxy's host.
-fn pairs(topology: &Topology, front: usize, answers: &[Answer]) -> (Vec<Ends>, Vec<String>) {
+fn pairs(topology: &Topology, front: usize, results: &[ConnectResult]) -> (Vec<Ends>, Vec<String>) {
     let hosts = topology.hosts();
     let with = |has: &dyn Fn(&HostSpec) -> bool| -> Vec<usize> {
         hosts.iter().enumerate().filter(|(_, host)| has(host)).map(|(place, _)| place).collect()
@@ -257,7 +257,7 @@ fn pairs(topology: &Topology, front: usize, answers: &[Answer]) -> (Vec<Ends>, V
     wanted.extend(clients.first().copied().zip(origins.first().copied()));
     let (mut pairs, mut not_measured) = (Vec::new(), Vec::new());
     for (from, to) in unique(wanted) {
-        match (&answers[from], &answers[to]) {
+        match (&results[from], &results[to]) {
             (Ok(one), Ok(other)) => pairs.push((Arc::clone(one), Arc::clone(other))),
             _ => not_measured.push(format!("{} to {}: not both are reached", hosts[from].name, hosts[to].name)),
         }
@@ -285,7 +285,7 @@ fn unmeasured(from: &dyn Host, to: &dyn Host, why: &Unmeasured) -> Finding {
     let (check, message, remedy) = match why {
         Unmeasured::Unanswered(why) => (
             "no-traffic",
-            format!("{} gets no answers from {} at {}: {why}", from.name, to.name, to.traffic()),
+            format!("{} gets no responses from {} at {}: {why}", from.name, to.name, to.traffic()),
             "let all TCP ports through between these addresses (firewall, security group, network policy)",
         ),
         why => ("not-measured", format!("{} to {}: {why}", from.name, to.name), "see the message"),
@@ -343,7 +343,7 @@ mod tests {
     use weir_fake_host::FakeHost;
     use weir_host::HostError;
 
-    fn answer(name: &str, machine: &str) -> Answer {
+    fn result(name: &str, machine: &str) -> ConnectResult {
         let facts = HostFacts { name: name.into(), machine: machine.into(), ..HostFacts::default() };
         Ok(Arc::new(FakeHost::new(|_| Default::default(), |_| Default::default()).with_facts(facts, 0)))
     }
@@ -354,8 +354,8 @@ mod tests {
 
     #[test]
     fn pairs_are_those_of_the_traffic() {
-        let answers = ["client-1", "client-2", "proxy", "origin-1", "origin-2"].map(|name| answer(name, name));
-        let (found, not_measured) = pairs(&Topology::netns(2, 2, None), 2, &answers);
+        let results = ["client-1", "client-2", "proxy", "origin-1", "origin-2"].map(|name| result(name, name));
+        let (found, not_measured) = pairs(&Topology::netns(2, 2, None), 2, &results);
         let wanted = [
             ("client-1", "proxy"),
             ("client-2", "proxy"),
@@ -365,7 +365,7 @@ mod tests {
         ];
         assert_eq!(named(&found), wanted.map(|(from, to)| (from.to_owned(), to.to_owned())));
         assert_eq!(not_measured, ["3 more of clients to origins, which only `direct` uses"]);
-        let (found, not_measured) = pairs(&Topology::local(), 0, &[answer("local", "m")]);
+        let (found, not_measured) = pairs(&Topology::local(), 0, &[result("local", "m")]);
         assert_eq!((named(&found).len(), not_measured), (1, Vec::<String>::new()));
     }
 
@@ -379,8 +379,8 @@ mod tests {
             + &host("f", "\"proxy:front\", \"proxy:store-3\"", 3)
             + &host("s2", "\"proxy:store-2\"", 4);
         let topology = Topology::parse("hosts.toml", &text).expect("valid");
-        let answers = ["c", "s1", "f", "s2"].map(|name| answer(name, name));
-        let (found, not_measured) = pairs(&topology, topology.front(std::iter::empty()), &answers);
+        let results = ["c", "s1", "f", "s2"].map(|name| result(name, name));
+        let (found, not_measured) = pairs(&topology, topology.front(std::iter::empty()), &results);
         let wanted = [("c", "f"), ("f", "s1"), ("f", "s2")].map(|(from, to)| (from.to_owned(), to.to_owned()));
         assert_eq!((named(&found), not_measured), (wanted.to_vec(), Vec::<String>::new()));
     }
@@ -389,7 +389,7 @@ mod tests {
     fn pairs_of_a_host_that_is_not_reached_are_not_measured() {
         let lost = Err(HostError::Failed("no".into()));
         let (found, not_measured) =
-            pairs(&Topology::netns(1, 1, None), 1, &[answer("client-1", "a"), lost, answer("origin-1", "b")]);
+            pairs(&Topology::netns(1, 1, None), 1, &[result("client-1", "a"), lost, result("origin-1", "b")]);
         assert_eq!(named(&found), [("client-1".to_owned(), "origin-1".to_owned())]);
         assert_eq!(
             not_measured,
@@ -400,10 +400,10 @@ mod tests {
     #[test]
     fn one_host_of_a_machine_asks_its_doctor() {
         let topology = Topology::netns(2, 1, None);
-        let answers = [answer("client-1", "a"), answer("client-2", "b"), answer("proxy", "a"), answer("origin-1", "b")];
-        let speaks = answers.iter().map(|one| {
+        let results = [result("client-1", "a"), result("client-2", "b"), result("proxy", "a"), result("origin-1", "b")];
+        let speaks = results.iter().map(|one| {
             let host = one.as_ref().expect("reached");
-            speaks_for_its_machine(topology.hosts(), &answers, host)
+            speaks_for_its_machine(topology.hosts(), &results, host)
         });
         assert_eq!(speaks.collect::<Vec<_>>(), [false, true, true, false]);
     }

@@ -60,9 +60,9 @@ fn on_hosts(
     removed: &mut Vec<String>,
     unclean: &mut Vec<String>,
 ) -> Result<(), Failure> {
-    let (_reached, answers) = topology::reach_each(topology, weir, NAME, &Placement::default(), &BTreeMap::new())?;
-    for answer in &answers {
-        let cleaned = match answer {
+    let (_reached, results) = topology::reach_each(topology, weir, NAME, &Placement::default(), &BTreeMap::new())?;
+    for result in &results {
+        let cleaned = match result {
             Ok(host) => call::<Cleaned>(host, "clean", Value::Null, &mut |_| {}).map(|cleaned| (host, cleaned)),
             Err(error) => Err(Failure::missing(error)),
         };

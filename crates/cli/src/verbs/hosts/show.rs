@@ -8,7 +8,7 @@ use weir_model::record::{Finding, Severity, role_names};
 use weir_model::text::{fixed_us, human_bytes, list, percent, significant, wrapped};
 use weir_model::units::CpuList;
 
-use super::check::{Checked, CheckedHost, HostAnswer};
+use super::check::{Checked, CheckedHost, HostReport};
 use crate::exit::Failure;
 use crate::out;
 
@@ -44,7 +44,7 @@ fn host(host: &CheckedHost) -> Vec<String> {
     let mut row = vec![host.name.clone(), roles.join(", "), host.by.clone()];
     row.extend(match &host.said {
         None => vec![style("not reached").red().to_string()],
-        Some(HostAnswer { cpus, facts, clock_error_us, .. }) => vec![
+        Some(HostReport { cpus, facts, clock_error_us, .. }) => vec![
             facts.kernel.strip_prefix("Linux ").unwrap_or(&facts.kernel).to_owned(),
             of_all(cpus, facts.cpus),
             human_bytes(facts.memory_bytes as f64),
@@ -158,13 +158,13 @@ mod tests {
             descriptors: (1_024, 1_048_576),
             ..Environment::default()
         };
-        let said = HostAnswer {
+        let said = HostReport {
             machine: name.into(),
             cpus: (0..8).collect(),
             clock_error_us: 45.2,
             products: (role != Role::Client).then(|| products.iter().map(owned).collect()),
             facts,
-            ..HostAnswer::default()
+            ..HostReport::default()
         };
         CheckedHost {
             name: name.into(),
@@ -226,7 +226,7 @@ mod tests {
                 finding(
                     "no-traffic",
                     Severity::Fatal,
-                    "m1 gets no answers from m3 at 10.0.0.3: refused",
+                    "m1 gets no responses from m3 at 10.0.0.3: refused",
                     "let all TCP ports through",
                 ),
             ],

@@ -79,12 +79,12 @@ fn on_hosts(
     json: bool,
 ) -> VerbResult {
     let weir = args.topology.binary(topology)?;
-    let (_reached, answers) = reach_each(topology, weir, NAME, &Placement::default(), &BTreeMap::new())?;
+    let (_reached, results) = reach_each(topology, weir, NAME, &Placement::default(), &BTreeMap::new())?;
     let mut chosen: BTreeMap<&str, Installed> = BTreeMap::new();
-    for (host, answer) in topology.hosts().iter().zip(answers) {
+    for (host, result) in topology.hosts().iter().zip(results) {
         // A host without a role has parts of products alone.
         if host.roles.contains(&Role::Proxy) || host.roles.is_empty() {
-            let reached = answer.map_err(Failure::missing)?;
+            let reached = result.map_err(Failure::missing)?;
             let installer = RemoteInstaller::new(&reached, &[product], libraries).map_err(Failure::missing)?;
             chosen.insert(&host.name, installer.choose(product, binary).map_err(Failure::missing)?);
         }

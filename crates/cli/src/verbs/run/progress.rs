@@ -207,7 +207,7 @@ impl Observer for RunProgress {
             RunEvent::Second(row) => {
                 self.show(&format!(
                     " · {} p99 {}",
-                    human_rate(row.right as f64 / row.length_s.max(0.001)),
+                    human_rate(row.successful as f64 / row.length_s.max(0.001)),
                     fixed_us(row.p99_us)
                 ));
                 self.say(false);

@@ -16,7 +16,7 @@ use weir_model::product::{Product, Served};
 use weir_model::record::Role;
 use weir_vitals::Watched;
 
-use super::{Answer, Place, Reached, spec};
+use super::{ConnectResult, Place, Reached, spec};
 use crate::exit::Failure;
 use crate::verbs::products::{Order, provide};
 
@@ -32,7 +32,7 @@ pub(super) struct Kept {
 }
 
 impl Reach for Reached {
-    fn again(&mut self, name: &str) -> Answer {
+    fn again(&mut self, name: &str) -> ConnectResult {
         self.with_image(name, self.image(name))
     }
 
@@ -153,7 +153,7 @@ impl Reached {
     }
 
     /// Reaches a host, with this image where it is a pod that weir makes, and with the products that it had.
-    fn with_image(&mut self, name: &str, image: Option<String>) -> Answer {
+    fn with_image(&mut self, name: &str, image: Option<String>) -> ConnectResult {
         let failed = |error: &dyn std::fmt::Display| HostError::Failed(error.to_string());
         let at = self.specs.iter().position(|spec| spec.name == name);
         let at = at.ok_or_else(|| failed(&format!("the topology has no host {name}")))?;

@@ -1,6 +1,6 @@
-//! Several requests, and several clients: each gets its own answers, and sees what the others wrote.
+//! Several requests, and several clients: each gets its own responses, and sees what the others wrote.
 
-use super::{Answer, Ask, get, judge, open, set};
+use super::{Ask, KeyValueResponse, get, judge, open, set};
 use crate::cell::{Cell, detail, word};
 use crate::testbed::Testbed;
 use weir_model::keyvalue::Operation::Set;
@@ -13,21 +13,23 @@ pub fn pipelined(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let keys: Vec<String> = (0..AT_ONCE).map(|nth| format!("weir-pipelined-{nth}")).collect();
     // The value of each key is its name.
     let sets: Vec<Ask<'_>> = keys.iter().map(|key| Ask::write(Set, key.as_bytes(), key.as_bytes())).collect();
-    let set = vec![Answer::Done; AT_ONCE];
+    let set = vec![KeyValueResponse::Done; AT_ONCE];
     all(&mut client, &sets, &set)?;
     let absent: Vec<String> = keys.iter().map(|key| format!("{key}-absent")).collect();
     let is_there = |nth: usize| nth % 3 != 1;
     let name = |nth: usize| if is_there(nth) { &keys[nth] } else { &absent[nth] };
     let gets: Vec<Ask<'_>> = (0..AT_ONCE).map(|nth| Ask::get(name(nth).as_bytes())).collect();
-    let value = |nth: usize| if is_there(nth) { Answer::Value(keys[nth].clone().into()) } else { Answer::Absent };
+    let value = |nth: usize| {
+        if is_there(nth) { KeyValueResponse::Value(keys[nth].clone().into()) } else { KeyValueResponse::Absent }
+    };
     all(&mut client, &gets, &(0..AT_ONCE).map(value).collect::<Vec<_>>())?;
     Ok(Cell::yes())
 }
 
-fn all(client: &mut KeyValueClient, asks: &[Ask<'_>], right: &[Answer]) -> Result<(), Cell> {
-    let answers = client.ask_all(asks)?;
-    let wrong = answers.iter().zip(right).filter(|(found, right)| found != right).count();
-    match answers.iter().zip(right).find_map(|(found, right)| judge(found, right).err()) {
+fn all(client: &mut KeyValueClient, asks: &[Ask<'_>], right: &[KeyValueResponse]) -> Result<(), Cell> {
+    let responses = client.ask_all(asks)?;
+    let wrong = responses.iter().zip(right).filter(|(found, right)| found != right).count();
+    match responses.iter().zip(right).find_map(|(found, right)| judge(found, right).err()) {
         None => Ok(()),
         Some(cell) => Err(cell.with(format!("{wrong} of {} responses are wrong", asks.len()))),
     }
@@ -43,9 +45,9 @@ pub fn shared(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         let value = round.to_be_bytes();
         set(&mut writer, key, &value)?;
         match reader.ask(Ask::get(key))? {
-            Answer::Value(found) if found == value => {}
-            Answer::Value(_) | Answer::Absent => old += 1,
-            other => judge(&other, &Answer::Absent)?,
+            KeyValueResponse::Value(found) if found == value => {}
+            KeyValueResponse::Value(_) | KeyValueResponse::Absent => old += 1,
+            other => judge(&other, &KeyValueResponse::Absent)?,
         }
     }
     Ok(match old {
@@ -63,7 +65,7 @@ pub fn malformed(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         Err(failure @ (RequestError::Closed | RequestError::Reset | RequestError::Cut)) => {
             Cell { says: word(&failure).to_owned(), ..Cell::yes() }
         }
-        Err(failure @ RequestError::Answer(_)) => Cell::no("accepts it").with(detail(&failure).unwrap_or_default()),
+        Err(failure @ RequestError::Unexpected(_)) => Cell::no("accepts it").with(detail(&failure).unwrap_or_default()),
         Err(failure) => Cell::failure(&failure),
     };
     let harms = |which: &str, cell: Cell| {
@@ -102,12 +104,12 @@ mod tests {
                     assert!(cell.note.is_some_and(|note| note.contains("of 16 responses are wrong")));
                 }
             }
-            // An answer that belongs to another request.
-            let anothers = |asked: &Asked| {
+            // A response that belongs to another request.
+            let of_unknown_order = |asked: &Asked| {
                 (asked.key == b"weir-pipelined-2" && asked.operation == Get)
-                    .then(|| Does::Answer(Answer::Value(b"weir-pipelined-3".to_vec())))
+                    .then(|| Does::Respond(KeyValueResponse::Value(b"weir-pipelined-3".to_vec())))
             };
-            let cell = cell_of("kv-pipelined", &mut but(protocol, anothers));
+            let cell = cell_of("kv-pipelined", &mut but(protocol, of_unknown_order));
             assert_eq!((cell.says.as_str(), cell.verdict), ("wrong value", Verdict::No));
             let one = |asked: &Asked| (asked.key == b"weir-pipelined-9").then_some(Does::Close);
             assert_eq!(cell_of("kv-pipelined", &mut but(protocol, one)).says, "closes");
@@ -117,9 +119,10 @@ mod tests {
     #[test]
     fn a_value_that_is_older_than_the_last_write_is_seen() {
         for protocol in PROTOCOLS {
-            let old = |asked: &Asked| (asked.operation == Get).then(|| Does::Answer(Answer::Value(vec![0; 4])));
+            let old =
+                |asked: &Asked| (asked.operation == Get).then(|| Does::Respond(KeyValueResponse::Value(vec![0; 4])));
             assert_eq!(cell_of("kv-shared", &mut but(protocol, old)).says, "99 of 100 old");
-            let absent = |asked: &Asked| (asked.operation == Get).then_some(Does::Answer(Answer::Absent));
+            let absent = |asked: &Asked| (asked.operation == Get).then_some(Does::Respond(KeyValueResponse::Absent));
             assert_eq!(cell_of("kv-shared", &mut but(protocol, absent)).says, "100 of 100 old");
         }
     }
@@ -129,7 +132,7 @@ mod tests {
         for protocol in PROTOCOLS {
             let cell = |malformed| cell_of("kv-malformed", &mut bed(Fake { malformed, ..Fake::good(protocol) }));
             assert_eq!(cell(OnMalformed::Closes), Cell { says: "closes".to_owned(), ..Cell::yes() });
-            let refused = cell(OnMalformed::Answers);
+            let refused = cell(OnMalformed::Responds);
             assert_eq!((refused.says.as_str(), refused.verdict), ("error", Verdict::Yes), "{refused:?}");
             for (malformed, says) in [
                 (OnMalformed::Accepts, "accepts it"),

@@ -8,39 +8,39 @@ pub mod values;
 use crate::cell::Cell;
 use crate::testbed::Testbed;
 use weir_model::keyvalue::Operation;
-use weir_product::client::{Answer, Ask, KeyValueClient, TIMEOUT};
+use weir_product::client::{Ask, KeyValueClient, KeyValueResponse, TIMEOUT};
 
 /// A connection to the product.
 fn open(bed: &dyn Testbed) -> Result<KeyValueClient, Cell> {
     Ok(KeyValueClient::open(&bed.product(), bed.protocol(), TIMEOUT)?)
 }
 
-/// Sends a request to which there is one right answer.
-fn ask(client: &mut KeyValueClient, ask: Ask<'_>, right: &Answer) -> Result<(), Cell> {
+/// Sends a request to which there is one successful response.
+fn ask(client: &mut KeyValueClient, ask: Ask<'_>, right: &KeyValueResponse) -> Result<(), Cell> {
     let at = |cell: Cell| cell.with(format!("at a {}", ask.operation.as_str()));
     judge(&client.ask(ask).map_err(|failure| at(Cell::failure(&failure)))?, right).map_err(at)
 }
 
 /// Writes a value.
 fn set(client: &mut KeyValueClient, key: &[u8], value: &[u8]) -> Result<(), Cell> {
-    ask(client, Ask::write(Operation::Set, key, value), &Answer::Done)
+    ask(client, Ask::write(Operation::Set, key, value), &KeyValueResponse::Done)
 }
 
 /// Reads a value, which has to be this one.
 fn get(client: &mut KeyValueClient, key: &[u8], value: &[u8]) -> Result<(), Cell> {
-    ask(client, Ask::get(key), &Answer::Value(value.to_vec()))
+    ask(client, Ask::get(key), &KeyValueResponse::Value(value.to_vec()))
 }
 
-/// The cell for an answer that is not the right one.
-fn judge(found: &Answer, right: &Answer) -> Result<(), Cell> {
+/// The cell for a response that is not the right one.
+fn judge(found: &KeyValueResponse, right: &KeyValueResponse) -> Result<(), Cell> {
     if found == right {
         return Ok(());
     }
     Err(match found {
-        Answer::Error(text) => Cell::no("error").with(format!("it returns: {text}")),
-        Answer::Value(value) => Cell::no("wrong value").with(format!("{} bytes", value.len())),
-        Answer::Absent => Cell::no("absent"),
-        Answer::Exists => Cell::no("exists"),
-        Answer::Done => Cell::no("says done"),
+        KeyValueResponse::Error(text) => Cell::no("error").with(format!("it returns: {text}")),
+        KeyValueResponse::Value(value) => Cell::no("wrong value").with(format!("{} bytes", value.len())),
+        KeyValueResponse::Absent => Cell::no("absent"),
+        KeyValueResponse::Exists => Cell::no("exists"),
+        KeyValueResponse::Done => Cell::no("says done"),
     })
 }

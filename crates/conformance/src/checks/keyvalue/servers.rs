@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, Ask, get, open, set};
+use super::{Ask, KeyValueResponse, get, open, set};
 use crate::cell::{Cell, about, word};
 use crate::testbed::{Testbed, pause};
 use weir_model::keyvalue::Operation::Set;
@@ -17,7 +17,7 @@ pub fn replicated(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
         Ok(Some(1..)) => Cell::yes(),
         Ok(Some(0)) => Cell::no("no replica"),
         Ok(None) => Cell::absent("its protocol cannot ask for it"),
-        Err(RequestError::Answer(text)) => Cell::no("refuses").with(format!("it returns: {text}")),
+        Err(RequestError::Unexpected(text)) => Cell::no("refuses").with(format!("it returns: {text}")),
         Err(failure) => Cell::failure(&failure),
     })
 }
@@ -82,14 +82,16 @@ pub fn gone(bed: &mut dyn Testbed, timeout: Duration) -> Result<Cell, Cell> {
 /// What a request gets that cannot be done. An error is right.
 fn asked_without(bed: &dyn Testbed, ask: Ask<'_>, timeout: Duration) -> Result<Cell, Cell> {
     let begun = std::time::Instant::now();
-    let answer = KeyValueClient::open(&bed.product(), bed.protocol(), timeout).and_then(|mut client| client.ask(ask));
-    match answer {
-        Ok(Answer::Error(text)) => {
+    let response = KeyValueClient::open(&bed.product(), bed.protocol(), timeout).and_then(|mut client| client.ask(ask));
+    match response {
+        Ok(KeyValueResponse::Error(text)) => {
             Ok(Cell::reading(format!("error in {}", about(begun.elapsed()))).with(format!("it returns: {text}")))
         }
-        Ok(Answer::Value(_)) => Err(Cell::odd("answers by itself").with("a value is read without an origin")),
-        Ok(Answer::Absent) => Err(Cell::no("says absent").with("a key of which nobody knows")),
-        Ok(Answer::Done | Answer::Exists) => Err(Cell::no("says done").with("a write that nobody has")),
+        Ok(KeyValueResponse::Value(_)) => Err(Cell::odd("answers by itself").with("a value is read without an origin")),
+        Ok(KeyValueResponse::Absent) => Err(Cell::no("says absent").with("a key of which nobody knows")),
+        Ok(KeyValueResponse::Done | KeyValueResponse::Exists) => {
+            Err(Cell::no("says done").with("a write that nobody has"))
+        }
         Err(failure @ (RequestError::Closed | RequestError::Reset)) => {
             Err(Cell::odd(word(&failure)).with("no error is returned"))
         }
@@ -192,10 +194,10 @@ mod tests {
 
     #[test]
     fn what_the_client_gets_without_an_origin_is_said() {
-        let answer = |answer: Answer| move |_: &Asked| Some(Does::Answer(answer.clone()));
-        let error = || Answer::Error("nobody is there".into());
+        let response = |response: KeyValueResponse| move |_: &Asked| Some(Does::Respond(response.clone()));
+        let error = || KeyValueResponse::Error("nobody is there".into());
         for protocol in PROTOCOLS {
-            let cell = cell_of("kv-gone", &mut without(protocol, answer(error())));
+            let cell = cell_of("kv-gone", &mut without(protocol, response(error())));
             assert!(cell.says.starts_with("error in ") && cell.verdict == Verdict::Reading, "{cell:?}");
             let says = |cell: Cell| (cell.says, cell.verdict);
             assert_eq!(
@@ -206,14 +208,14 @@ mod tests {
                 says(cell_of("kv-gone", &mut without(protocol, |_| Some(Does::Close)))),
                 ("closes".to_owned(), Verdict::Odd)
             );
-            let on_get = move |reads: Answer, writes: Answer| {
+            let on_get = move |reads: KeyValueResponse, writes: KeyValueResponse| {
                 move |asked: &Asked| {
-                    Some(Does::Answer(if asked.operation == Get { reads.clone() } else { writes.clone() }))
+                    Some(Does::Respond(if asked.operation == Get { reads.clone() } else { writes.clone() }))
                 }
             };
-            let cell = cell_of("kv-gone", &mut without(protocol, on_get(Answer::Absent, error())));
+            let cell = cell_of("kv-gone", &mut without(protocol, on_get(KeyValueResponse::Absent, error())));
             assert_eq!(says(cell), ("says absent".to_owned(), Verdict::No));
-            let cell = cell_of("kv-gone", &mut without(protocol, on_get(error(), Answer::Done)));
+            let cell = cell_of("kv-gone", &mut without(protocol, on_get(error(), KeyValueResponse::Done)));
             assert_eq!(says(cell), ("says done".to_owned(), Verdict::No));
             let mut silent = without(protocol, |_| Some(Does::Nothing));
             assert_eq!(crate::cell::either(gone(&mut silent, Duration::from_millis(300))).says, "hangs");

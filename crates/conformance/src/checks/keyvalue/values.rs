@@ -6,7 +6,7 @@ use super::{ask, get, open, set};
 use crate::cell::{Cell, about, size};
 use crate::testbed::Testbed;
 use weir_model::keyvalue::Operation::{Create, Update};
-use weir_product::client::{Answer, Ask, KeyValueClient, TIMEOUT};
+use weir_product::client::{Ask, KeyValueClient, KeyValueResponse, TIMEOUT};
 use weir_product::expiry::{self, TestKey};
 use weir_product::verify::unlike_text;
 
@@ -24,17 +24,23 @@ pub fn create(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let mut client = open(bed)?;
     let (key, missing) = (b"weir-created", b"weir-never-created");
     for key in [&key[..], missing] {
-        ask(&mut client, Ask::destroy(key), &Answer::Done)?;
+        ask(&mut client, Ask::destroy(key), &KeyValueResponse::Done)?;
     }
-    ask(&mut client, Ask::write(Create, key, b"first"), &Answer::Done)?;
+    ask(&mut client, Ask::write(Create, key, b"first"), &KeyValueResponse::Done)?;
     let again = Ask::write(Create, key, b"again");
-    unless_done(&mut client, again, &Answer::Exists, "creates again", "a key that is there is created once more")?;
+    unless_done(
+        &mut client,
+        again,
+        &KeyValueResponse::Exists,
+        "creates again",
+        "a key that is there is created once more",
+    )?;
     get(&mut client, key, b"first")?;
-    ask(&mut client, Ask::write(Update, key, b"second"), &Answer::Done)?;
+    ask(&mut client, Ask::write(Update, key, b"second"), &KeyValueResponse::Done)?;
     get(&mut client, key, b"second")?;
     let update = Ask::write(Update, missing, b"first");
-    unless_done(&mut client, update, &Answer::Absent, "update creates", "a key that is absent is updated")?;
-    ask(&mut client, Ask::get(missing), &Answer::Absent)?;
+    unless_done(&mut client, update, &KeyValueResponse::Absent, "update creates", "a key that is absent is updated")?;
+    ask(&mut client, Ask::get(missing), &KeyValueResponse::Absent)?;
     Ok(Cell::yes())
 }
 
@@ -42,7 +48,7 @@ pub fn create(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
 fn unless_done(
     client: &mut KeyValueClient,
     write: Ask<'_>,
-    right: &Answer,
+    right: &KeyValueResponse,
     says: &str,
     note: &str,
 ) -> Result<(), Cell> {
@@ -55,14 +61,14 @@ pub fn destroy(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let key = b"weir-destroyed";
     set(&mut client, key, b"there")?;
     for _ in 0..2 {
-        ask(&mut client, Ask::destroy(key), &Answer::Done)?;
+        ask(&mut client, Ask::destroy(key), &KeyValueResponse::Done)?;
         let found = client.ask(Ask::get(key))?;
-        if matches!(found, Answer::Value(_)) {
+        if matches!(found, KeyValueResponse::Value(_)) {
             return Ok(Cell::no("stays").with("a key that was destroyed is read"));
         }
-        super::judge(&found, &Answer::Absent)?;
+        super::judge(&found, &KeyValueResponse::Absent)?;
     }
-    ask(&mut client, Ask::write(Create, key, b"again"), &Answer::Done)?;
+    ask(&mut client, Ask::write(Create, key, b"again"), &KeyValueResponse::Done)?;
     get(&mut client, key, b"again")?;
     Ok(Cell::yes())
 }
@@ -92,7 +98,7 @@ fn keeps(bed: &dyn Testbed, bytes: u64) -> Result<(), Cell> {
     let (key, value) = (b"weir-large", unlike_text(bytes, bytes));
     set(&mut client, key, &value)?;
     get(&mut client, key, &value)?;
-    ask(&mut client, Ask::destroy(key), &Answer::Done)
+    ask(&mut client, Ask::destroy(key), &KeyValueResponse::Done)
 }
 
 pub fn expires(bed: &mut dyn Testbed, lives: Duration) -> Result<Cell, Cell> {
@@ -138,15 +144,15 @@ mod tests {
 
     #[test]
     fn other_bytes_an_error_and_a_closed_connection_are_told_apart() {
-        let answer = |answer: Answer| move |_: &_| Some(Does::Answer(answer.clone()));
+        let response = |response: KeyValueResponse| move |_: &_| Some(Does::Respond(response.clone()));
         let on = |operation: Operation, does: Does| {
             move |asked: &Asked| (asked.operation == operation).then(|| does.clone())
         };
-        assert_eq!(says("kv-get", on(Get, Does::Answer(Answer::Value(vec![1])))), ["wrong value"; 3]);
-        assert_eq!(says("kv-get", on(Get, Does::Answer(Answer::Absent))), ["absent"; 3]);
-        assert_eq!(says("kv-get", answer(Answer::Error("it is busy".into()))), ["error"; 3]);
+        assert_eq!(says("kv-get", on(Get, Does::Respond(KeyValueResponse::Value(vec![1])))), ["wrong value"; 3]);
+        assert_eq!(says("kv-get", on(Get, Does::Respond(KeyValueResponse::Absent))), ["absent"; 3]);
+        assert_eq!(says("kv-get", response(KeyValueResponse::Error("it is busy".into()))), ["error"; 3]);
         assert_eq!(says("kv-get", on(Set, Does::Close)), ["closes"; 3]);
-        let cell = cell_of("kv-get", &mut but(PROTOCOLS[0], answer(Answer::Error("it is busy".into()))));
+        let cell = cell_of("kv-get", &mut but(PROTOCOLS[0], response(KeyValueResponse::Error("it is busy".into()))));
         assert_eq!(cell.note.as_deref(), Some("it returns: it is busy; at a set"));
     }
 
@@ -154,19 +160,21 @@ mod tests {
     fn writes_that_must_not_be_done() {
         let done = |operation| {
             move |asked: &Asked| {
-                (asked.operation == operation && asked.is_refused).then_some(Does::Answer(Answer::Done))
+                (asked.operation == operation && asked.is_refused).then_some(Does::Respond(KeyValueResponse::Done))
             }
         };
         assert_eq!(says("kv-create", done(Create)), ["creates again"; 3]);
         assert_eq!(says("kv-create", done(Update)), ["update creates"; 3]);
-        let kept = |asked: &Asked| (asked.operation == Destroy).then_some(Does::Answer(Answer::Done));
+        let kept = |asked: &Asked| (asked.operation == Destroy).then_some(Does::Respond(KeyValueResponse::Done));
         assert_eq!(says("kv-destroy", kept), ["stays"; 3]);
     }
 
     #[test]
     fn the_largest_value_is_found() {
         let at_most = |most: usize| {
-            move |asked: &Asked| (asked.value.len() > most).then(|| Does::Answer(Answer::Error("too large".into())))
+            move |asked: &Asked| {
+                (asked.value.len() > most).then(|| Does::Respond(KeyValueResponse::Error("too large".into())))
+            }
         };
         assert_eq!(says("kv-large", at_most(150_000)), ["100 KiB, then error"; 3]);
         assert_eq!(says("kv-large", at_most(50_000)), ["100 KiB: error"; 3]);

@@ -53,7 +53,7 @@ impl Bench {
         let role = move |_: &_| {
             let left = Arc::clone(&left);
             let reply = move |_: &str| left.lock().expect("not poisoned").pop().unwrap_or_default();
-            FakeRole { reports: [json(&ClientReport::Ready)].into(), answers: Some(Box::new(reply)), running: None }
+            FakeRole { reports: [json(&ClientReport::Ready)].into(), responses: Some(Box::new(reply)), running: None }
         };
         let host = FakeHost::new(|_| Default::default(), role).with_clock(Arc::clone(&clock) as Arc<dyn Clock>);
         let host: Arc<dyn Host> = Arc::new(host);
@@ -68,7 +68,7 @@ impl Bench {
             products: Default::default(),
             origin: None,
             seed: 1,
-            answer_key: [0; 2],
+            response_key: [0; 2],
             load_numbers: LoadNumbers::new(1),
             speeds: Default::default(),
             tests: Default::default(),

@@ -47,7 +47,7 @@ pub fn row(probe: &Probe) -> String {
     )
 }
 
-/// The whole: the answer first, then how it came about.
+/// The whole: the response first, then how it came about.
 pub fn report(found: &SearchResult, spec: &LoadSpec, title: &str) -> String {
     let mut lines = vec![title.to_owned(), question(&found.conditions), with(spec), String::new()];
     let mut line = |name: &str, text: String| lines.push(format!("{name:<12}{text}"));
@@ -68,7 +68,7 @@ pub fn report(found: &SearchResult, spec: &LoadSpec, title: &str) -> String {
         lines.push("  ~ so close to a bound that noise may have decided".to_owned());
     }
     if found.probes.iter().any(|probe| probe.met == Some(false) && !probe.kept_up) {
-        lines.push("  late: answers did not keep up with requests, whatever the conditions say".to_owned());
+        lines.push("  late: responses did not keep up with requests, whatever the conditions say".to_owned());
     }
     format!("{}\n", lines.join("\n"))
 }

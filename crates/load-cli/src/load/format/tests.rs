@@ -270,7 +270,7 @@ fn vegetas_fields_are_its_own_but_for_those_that_weir_lacks() {
 fn scripts_read_k6() {
     // weir has the field of the script's own check under its own name, and the 99.9th percentile, which k6 has when asked.
     let (more, _) = differing(FormatArg::K6, include_str!("../../../../../tests/words/peers/k6.json"));
-    let own = |field: &String| !field.contains("the answer is right") && !field.ends_with("p(99.9)");
+    let own = |field: &String| !field.contains("the response is as expected") && !field.ends_with("p(99.9)");
     assert_eq!(more.into_iter().filter(own).collect::<Vec<_>>(), Vec::<String>::new());
     let read = json(FormatArg::K6, &sample::failing());
     let metric = |name: &str| read["metrics"][name].clone();
@@ -290,8 +290,8 @@ fn scripts_read_k6() {
 #[test]
 fn github_reads_names_values_and_units() {
     for (format, names) in [
-        (FormatArg::GithubBigger, &["right answers"][..]),
-        (FormatArg::GithubSmaller, &["p50", "p90", "p99", "p99.9", "without a right answer"]),
+        (FormatArg::GithubBigger, &["successful responses"][..]),
+        (FormatArg::GithubSmaller, &["p50", "p90", "p99", "p99.9", "without a successful response"]),
     ] {
         let read = json(format, &sample::failing());
         let benches = read.as_array().expect("a list");
@@ -324,7 +324,7 @@ fn junit_has_a_case_for_each_condition() {
     assert_eq!(outcome("not p99>1ms"), failed("p99 is 1.04 ms"));
     assert_eq!(outcome("not rate<100/s"), None);
     assert_eq!(outcome("not handshake.p99>1s").expect("an error").0, "error");
-    // Without conditions every wrong answer is a failure; what is no XML is left out or written as XML needs it.
+    // Without conditions every wrong response is a failure; what is no XML is left out or written as XML needs it.
     let sample = sample::failing();
     let xml = text(FormatArg::Junit, Outcome { title: "a<b>\"&\u{1b}[1m", ..sample.outcome() });
     let read = roxmltree::Document::parse(&xml).expect("XML");

@@ -41,7 +41,7 @@ pub struct View {
     warmup_s: f64,
     phase: Phase,
     rows: Vec<LoadSecond>,
-    right: u64,
+    successful: u64,
     errors: u64,
     detail: Detail,
 }
@@ -58,7 +58,7 @@ impl View {
             warmup_s: spec.warmup_s,
             phase: Phase::Connecting { open: 0, of: spec.connections },
             rows: Vec::new(),
-            right: 0,
+            successful: 0,
             errors: 0,
             detail: Detail::default(),
         }
@@ -71,7 +71,7 @@ impl View {
             Progress::Warmup { second, .. } => self.phase = Phase::Warmup { done: second + 1 },
             Progress::WindowStart { .. } => self.phase = Phase::Window,
             Progress::Second(row) => {
-                self.right += row.right;
+                self.successful += row.successful;
                 self.errors += row.errors;
                 self.rows.push(row.clone());
             }
@@ -113,11 +113,11 @@ impl View {
             }
             (Phase::Warmup { done }, _) => return format!("warming up  {done} s of {}", minutes_s(self.warmup_s)),
             (Phase::Draining { in_flight }, _) => {
-                return format!("waiting for {}; press Ctrl-C twice to give up", counted(*in_flight, "answer"));
+                return format!("waiting for {}; press Ctrl-C twice to give up", counted(*in_flight, "response"));
             }
             (Phase::Over, _) => return "the window is over".to_owned(),
             (Phase::Window, LoadKind::Count { requests }) => {
-                let done = self.right + self.errors;
+                let done = self.successful + self.errors;
                 let share = done as f64 / (*requests).max(1) as f64;
                 // At the rate so far.
                 let left = if share > 0.0 {
@@ -145,11 +145,11 @@ impl View {
 
     /// Rate and p99: now, all in all, and as curves over the seconds.
     fn curves(&self, width: usize) -> [String; 2] {
-        let rates: Vec<f64> = self.rows.iter().map(|row| row.right as f64 / row.length_s.max(1e-3)).collect();
+        let rates: Vec<f64> = self.rows.iter().map(|row| row.successful as f64 / row.length_s.max(1e-3)).collect();
         let p99s: Vec<f64> = self.rows.iter().map(|row| row.p99_us).collect();
         let room = width.saturating_sub(BEFORE_CURVE);
         let elapsed = self.elapsed();
-        let mean = if elapsed > 0.0 { full_rate(self.right as f64 / elapsed) } else { "-".to_owned() };
+        let mean = if elapsed > 0.0 { full_rate(self.successful as f64 / elapsed) } else { "-".to_owned() };
         let line = |name: &str, now: String, all: String, what: &str, values: &[f64]| {
             let curve = style(curve(values, room)).cyan().for_stderr();
             format!("{name:<LABEL$}{now:>11} now {all:>11} {what:<8}{curve}").trim_end().to_owned()
@@ -178,9 +178,9 @@ impl View {
         let detail = &self.detail;
         let mut lines = vec![
             format!(
-                "{:<LABEL$}{} right, {} failed, {} in flight",
+                "{:<LABEL$}{} successful, {} failed, {} in flight",
                 "requests",
-                count(self.right),
+                count(self.successful),
                 count(self.errors),
                 count(detail.in_flight)
             ),
@@ -246,11 +246,11 @@ mod tests {
         view.update(&Progress::WindowStart { unix_ms: 0 });
         for second in 0..12u32 {
             let bad = second == 4;
-            let right = if bad { 3_000 } else { 9_500 + u64::from(second) * 40 };
+            let successful = if bad { 3_000 } else { 9_500 + u64::from(second) * 40 };
             let row = LoadSecond {
                 second,
                 length_s: 1.0,
-                right,
+                successful,
                 errors: if bad { 900 } else { 0 },
                 p50_us: 310.0,
                 p99_us: if bad { 48_000.0 } else { 1_040.0 + f64::from(second) },
@@ -314,7 +314,7 @@ mod tests {
         view.update(&Progress::Warmup { second: 0, row: LoadSecond::default() });
         assert_eq!(line(&view), "warming up  1 s of 1s");
         view.update(&Progress::Draining { in_flight: 1 });
-        assert_eq!(line(&view), "waiting for 1 answer; press Ctrl-C twice to give up");
+        assert_eq!(line(&view), "waiting for 1 response; press Ctrl-C twice to give up");
         let mut endless = View::new(&LoadSpec { duration_s: LONGEST_S, ..sample.spec.clone() }, sample::URL);
         endless.update(&Progress::WindowStart { unix_ms: 0 });
         endless.update(&Progress::Second(LoadSecond { second: 64, length_s: 1.0, ..LoadSecond::default() }));
@@ -322,7 +322,7 @@ mod tests {
         let spec = LoadSpec { kind: LoadKind::Count { requests: 1_000 }, ..sample.spec };
         let mut view = View::new(&spec, sample::URL);
         view.update(&Progress::WindowStart { unix_ms: 0 });
-        view.update(&Progress::Second(LoadSecond { length_s: 1.0, right: 250, ..LoadSecond::default() }));
+        view.update(&Progress::Second(LoadSecond { length_s: 1.0, successful: 250, ..LoadSecond::default() }));
         assert!(line(&view).ends_with("250 of 1,000, 3s left"), "{}", line(&view));
     }
 

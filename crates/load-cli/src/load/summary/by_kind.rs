@@ -26,7 +26,7 @@ pub fn table(result: &LoadResult, requests: bool, statuses: bool) -> Vec<String>
 
 fn name(status: &str) -> String {
     match status {
-        "none" => "  no answer".to_owned(),
+        "none" => "  no response".to_owned(),
         "others" => "  other statuses".to_owned(),
         status => format!("  {status}"),
     }

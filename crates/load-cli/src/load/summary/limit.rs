@@ -5,7 +5,7 @@ use weir_model::load::{ErrorKind, LoadResult};
 use crate::load::format::Outcome;
 use weir_model::text::{fixed_us, full_rate};
 
-/// A worker that is busier than this was itself the limit: answers wait for the client.
+/// A worker that is busier than this was itself the limit: responses wait for the client.
 const BUSY: f64 = 0.9;
 
 /// An open load was carried when at least this share was answered in its window.
@@ -25,8 +25,8 @@ pub fn limit(outcome: Outcome<'_>) -> Vec<String> {
         return vec!["not known: no request was due in the window".to_owned()];
     }
     let two = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
-    if window.right == 0 && window.error_count() > 0 {
-        return two("no answer was right: the times are those of failures", "(see statuses and errors)");
+    if window.successful == 0 && window.error_count() > 0 {
+        return two("no response was successful: the times are those of failures", "(see statuses and errors)");
     }
     let wrong_data: u64 = window.errors.iter().filter(|(kind, _)| kind.is_wrong_data()).map(|(_, n)| n).sum();
     if wrong_data > 0 {
@@ -82,14 +82,14 @@ pub fn limit(outcome: Outcome<'_>) -> Vec<String> {
             "queue is full, or ports or descriptors ran out (weir doctor)",
         );
     }
-    let wrong = outcome.account().wrong_answers();
+    let wrong = outcome.account().wrong_responses();
     if wrong as f64 > (1.0 - CARRIED) * window.due as f64 {
         let share = wrong as f64 / window.due.max(1) as f64 * 100.0;
-        let what = format!("{share:.1} % of the answers were wrong (see statuses and errors), so");
+        let what = format!("{share:.1} % of the responses were wrong (see statuses and errors), so");
         return vec![what, "this says little about what the target can carry".to_owned()];
     }
     if open {
-        return vec!["some requests got no right answer in time (see errors, and the lag)".to_owned()];
+        return vec!["some requests had no success in time (see errors, and the lag)".to_owned()];
     }
     vec![
         format!("not weir, whose thread was busy {percent:.0} %: the target, the network,"),
@@ -114,7 +114,7 @@ fn carried_but(result: &LoadResult) -> Vec<String> {
 
 /// Share of what was due in the window that was answered rightly in it.
 pub fn carried(result: &LoadResult) -> f64 {
-    if result.window.due == 0 { 1.0 } else { result.window.right_in_window as f64 / result.window.due as f64 }
+    if result.window.due == 0 { 1.0 } else { result.window.successful_in_window as f64 / result.window.due as f64 }
 }
 
 /// The most that the threads could send, requests a second, where the offered rate is higher.
@@ -128,7 +128,7 @@ fn cannot_be_offered(result: &LoadResult) -> Option<f64> {
 
 /// CPU time that a request took of the client, µs; `None` where none ended.
 pub fn cpu_us_of_request(result: &LoadResult) -> Option<f64> {
-    let ended: u64 = result.series.iter().map(|row| row.right + row.errors).sum();
+    let ended: u64 = result.series.iter().map(|row| row.successful + row.errors).sum();
     // The time awake and waiting for due times is not the price of a request.
     let work = (result.cpu_us.0 + result.cpu_us.1).saturating_sub(result.busy_poll_us);
     (ended > 0 && work > 0).then(|| work as f64 / ended as f64)
@@ -175,17 +175,17 @@ mod tests {
         sample.result.lag.p90_us = 0.0;
         assert!(said(&sample).contains("did not accept connections"));
         sample.result.window.errors.remove(&ErrorKind::ConnectRefused);
-        assert!(said(&sample).starts_with("3.8 % of the answers were wrong"), "{}", said(&sample));
+        assert!(said(&sample).starts_with("3.8 % of the responses were wrong"), "{}", said(&sample));
         sample.result.window.errors.clear();
-        assert!(said(&sample).contains("some requests got no right answer in time"));
-        sample.result.window.right_in_window = 20_000;
+        assert!(said(&sample).contains("some requests had no success in time"));
+        sample.result.window.successful_in_window = 20_000;
         assert_eq!(said(&sample), "none reached: the offered load was carried");
         // A replay of 1 s whose responses took about that time, or twice as much.
         let open = sample.spec.clone();
         let due_s = OfferedRate::Replay(vec![0.0, 1.0]);
         sample.spec.kind = LoadKind::Open { rate: due_s, arrivals: Arrivals::Constant };
         sample.spec.duration_s = 1.0;
-        for (window_s, first) in [(1.01, "none reached"), (2.0, "some requests got no right answer in time")] {
+        for (window_s, first) in [(1.01, "none reached"), (2.0, "some requests had no success in time")] {
             sample.result.window_s = window_s;
             assert!(said(&sample).starts_with(first), "{}", said(&sample));
         }
@@ -194,9 +194,9 @@ mod tests {
         assert!(said(&sample).contains("lag p99 800 µs of a latency p99 of 1.04 ms"));
         sample.result.window.errors = [(ErrorKind::Lost, 1)].into();
         assert!(said(&sample).starts_with("the target answered what it cannot hold"));
-        sample.result.window.right = 0;
+        sample.result.window.successful = 0;
         sample.result.window.errors = [(ErrorKind::Reset, 1)].into();
-        assert!(said(&sample).starts_with("no answer was right"));
+        assert!(said(&sample).starts_with("no response was successful"));
         sample.result.window.due = 0;
         assert!(said(&sample).starts_with("not known"));
     }

@@ -4,11 +4,11 @@ use weir_wire::juno::{Message, Meta, Opcode, Payload, Status};
 
 use super::{
     About, Answered, Context, DEFAULT_TTL, HANDLING, Id, Juno, Now, One, Record, WrongReply, after, expires_s,
-    is_valid, payload, refuse, respond, stored_key, ttl,
+    is_valid, payload, refuse, stored_key, ttl, write_response,
 };
 
 /// Answers a request of a client.
-pub(super) fn answer(request: &Message<'_>, context: Context<'_, Juno>, out: &mut Vec<u8>) -> Answered {
+pub(super) fn respond(request: &Message<'_>, context: Context<'_, Juno>, out: &mut Vec<u8>) -> Answered {
     let Context { store, now, key, wrong_reply } = context;
     let Some(id) = request.meta.request_id.filter(|_| is_valid(request)) else {
         return refuse(request, Status::BAD_PARAMETER, out);
@@ -68,7 +68,7 @@ impl One<'_> {
             (Opcode::UPDATE, Some(old)) if conflicts(request, old) => {
                 let meta = Meta { handling: HANDLING, ..meta(old, old.expires, id, now) };
                 let meta = Meta { originator: None, modified: 0, ..meta };
-                respond(request, Status::VERSION_CONFLICT, meta, payload(old), out);
+                write_response(request, Status::VERSION_CONFLICT, meta, payload(old), out);
                 return Answered::default();
             }
             (_, Some(old)) => {
@@ -84,7 +84,7 @@ impl One<'_> {
             self.shard.put(self.hash, self.key, request.payload.data, ends, about, now);
         }
         let lied = lose || ends != expires;
-        respond(request, Status::OK, meta(&written, expires, id, now), Payload::default(), out);
+        write_response(request, Status::OK, meta(&written, expires, id, now), Payload::default(), out);
         Answered { lied, ..Answered::default() }
     }
 
@@ -100,7 +100,7 @@ impl One<'_> {
             expires: there.map_or(0, expires_s),
             ..Meta::default()
         };
-        respond(request, Status::OK, meta, Payload::default(), out);
+        write_response(request, Status::OK, meta, Payload::default(), out);
         Answered { lied: lose && there.is_some(), ..Answered::default() }
     }
 }
@@ -115,7 +115,7 @@ pub(super) fn conflicts(request: &Message<'_>, record: &Record<About>) -> bool {
 }
 
 fn found(request: &Message<'_>, record: &Record<About>, id: &Id, now: Now, out: &mut Vec<u8>) -> Answered {
-    respond(request, Status::OK, meta(record, record.expires, id, now), payload(record), out);
+    write_response(request, Status::OK, meta(record, record.expires, id, now), payload(record), out);
     Answered { hit: Some(true), value_out: record.value.len(), ..Answered::default() }
 }
 

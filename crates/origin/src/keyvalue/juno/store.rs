@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::client::conflicts;
 use super::{
-    About, Answered, Context, Id, Juno, Now, One, Record, WrongReply, after, expires_s, payload, refuse, respond,
-    stored_key, ttl,
+    About, Answered, Context, Id, Juno, Now, One, Record, WrongReply, after, expires_s, payload, refuse, stored_key,
+    ttl, write_response,
 };
 
 /// How long a prepared write is kept, ns.
@@ -37,7 +37,7 @@ pub(crate) struct Lock {
 }
 
 /// Answers a request of a proxy.
-pub(super) fn answer(request: &Message<'_>, context: Context<'_, Juno>, out: &mut Vec<u8>) -> Answered {
+pub(super) fn respond(request: &Message<'_>, context: Context<'_, Juno>, out: &mut Vec<u8>) -> Answered {
     let Context { store, now, key, wrong_reply } = context;
     let Some(id) = request.meta.request_id.filter(|_| !request.namespace.is_empty() && !request.key.is_empty()) else {
         return refuse(request, Status::BAD_PARAMETER, out);
@@ -149,7 +149,7 @@ impl One<'_> {
             expires: expires_s(after(now, request.meta.ttl)),
             ..Meta::default()
         };
-        respond(request, status, meta, Payload::default(), out);
+        write_response(request, status, meta, Payload::default(), out);
         self.locked(inserts)
     }
 
@@ -344,5 +344,5 @@ fn say(request: &Message<'_>, status: Status, record: &Record<About>, says: Says
         ..Meta::default()
     };
     let payload = if matches!(says, Says::Value | Says::Read) { payload(record) } else { Payload::default() };
-    respond(request, status, meta, payload, out);
+    write_response(request, status, meta, payload, out);
 }

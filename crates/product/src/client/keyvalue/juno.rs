@@ -5,7 +5,7 @@ use weir_model::keyvalue::Operation;
 use weir_wire::juno::{Message, MessageFrame, Meta, Opcode, Payload, Reader, Status};
 use weir_wire::messages::Messages;
 
-use super::{Answer, Ask, LARGEST_MESSAGE, malformed as not_juno};
+use super::{Ask, KeyValueResponse, LARGEST_MESSAGE, malformed as not_juno};
 use crate::client::RequestError;
 
 /// Where keys live.
@@ -45,28 +45,34 @@ fn request_id(number: u32, now: At) -> [u8; 16] {
     (u128::from(now.unix_ns) << 64 | u128::from(now.mono_ns as u32) << 32 | u128::from(number)).to_be_bytes()
 }
 
-/// The number of the request that a message answers, and the answer. `asked` is the request of that number.
-pub fn read<'a>(bytes: &[u8], asked: impl Fn(u32) -> Option<&'a Ask<'a>>) -> Result<(u32, Answer), RequestError> {
+/// The number of the request that a message answers, and the response. `asked` is the request of that number.
+pub fn read<'a>(
+    bytes: &[u8],
+    asked: impl Fn(u32) -> Option<&'a Ask<'a>>,
+) -> Result<(u32, KeyValueResponse), RequestError> {
     let message = Message::parse(bytes).map_err(not_juno)?;
     let (Some(status), Some(ask)) = (message.status, asked(message.opaque)) else {
-        return Err(RequestError::Answer("a message that answers no request".to_owned()));
+        return Err(RequestError::Unexpected("a message that answers no request".to_owned()));
     };
-    let answer = match ask.operation {
-        Operation::Get if status.is_success() => Answer::Value(message.payload.data.to_vec()),
-        _ if status.is_success() => Answer::Done,
-        Operation::Get | Operation::Update if status == Status::NO_KEY => Answer::Absent,
-        Operation::Create if status == Status::DUPLICATE_KEY => Answer::Exists,
+    let response = match ask.operation {
+        Operation::Get if status.is_success() => KeyValueResponse::Value(message.payload.data.to_vec()),
+        _ if status.is_success() => KeyValueResponse::Done,
+        Operation::Get | Operation::Update if status == Status::NO_KEY => KeyValueResponse::Absent,
+        Operation::Create if status == Status::DUPLICATE_KEY => KeyValueResponse::Exists,
         _ => failed(status),
     };
-    Ok((message.opaque, answer))
+    Ok((message.opaque, response))
 }
 
-/// The answer to a request that was none.
-pub fn error(bytes: &[u8]) -> Result<Answer, RequestError> {
+/// The response to a request that was none.
+pub fn error(bytes: &[u8]) -> Result<KeyValueResponse, RequestError> {
     let status = Message::parse(bytes).map_err(not_juno)?.status;
-    Ok(status.map_or(Answer::Done, |status| if status.is_success() { Answer::Done } else { failed(status) }))
+    Ok(status.map_or(
+        KeyValueResponse::Done,
+        |status| if status.is_success() { KeyValueResponse::Done } else { failed(status) },
+    ))
 }
 
-fn failed(status: Status) -> Answer {
-    Answer::Error(format!("status {} ({})", status.0, status.text()))
+fn failed(status: Status) -> KeyValueResponse {
+    KeyValueResponse::Error(format!("status {} ({})", status.0, status.text()))
 }

@@ -4,7 +4,7 @@ use weir_model::keyvalue::Operation;
 use weir_wire::memcached::{Command, Reply, ReplyFrame, ReplyReader, Store, Words};
 use weir_wire::messages::Messages;
 
-use super::{Answer, Ask, LARGEST_MESSAGE, malformed};
+use super::{Ask, KeyValueResponse, LARGEST_MESSAGE, malformed};
 use crate::client::RequestError;
 
 /// A write of a length that is no number.
@@ -28,23 +28,27 @@ pub fn write(out: &mut Vec<u8>, ask: &Ask<'_>) -> Result<(), RequestError> {
     command.encode(out).map_err(malformed)
 }
 
-/// The answer to a request; `None`: it has not ended. `value` keeps what was read until then.
-pub fn read(bytes: &[u8], ask: Option<&Ask<'_>>, value: &mut Option<Vec<u8>>) -> Result<Option<Answer>, RequestError> {
+/// The response to a request; `None`: it has not ended. `value` keeps what was read until then.
+pub fn read(
+    bytes: &[u8],
+    ask: Option<&Ask<'_>>,
+    value: &mut Option<Vec<u8>>,
+) -> Result<Option<KeyValueResponse>, RequestError> {
     use Operation::{Create, Destroy, Get, Update};
 
     let operation = ask.map(|ask| ask.operation);
     let text = || String::from_utf8_lossy(bytes).lines().next().unwrap_or_default().to_owned();
     Ok(Some(match (Reply::parse(bytes).map_err(malformed)?, operation) {
-        (Reply::Error | Reply::ClientError(_) | Reply::ServerError(_), _) => Answer::Error(text()),
+        (Reply::Error | Reply::ClientError(_) | Reply::ServerError(_), _) => KeyValueResponse::Error(text()),
         (Reply::Value { data, .. }, Some(Get)) if value.is_none() => {
             *value = Some(data.to_vec());
             return Ok(None);
         }
-        (Reply::End, Some(Get)) => value.take().map_or(Answer::Absent, Answer::Value),
-        (Reply::NotStored, Some(Create)) => Answer::Exists,
-        (Reply::NotStored, Some(Update)) => Answer::Absent,
-        (Reply::Deleted | Reply::NotFound, Some(Destroy)) => Answer::Done,
-        (Reply::Stored, Some(operation)) if operation.writes() => Answer::Done,
-        _ => return Err(RequestError::Answer(text())),
+        (Reply::End, Some(Get)) => value.take().map_or(KeyValueResponse::Absent, KeyValueResponse::Value),
+        (Reply::NotStored, Some(Create)) => KeyValueResponse::Exists,
+        (Reply::NotStored, Some(Update)) => KeyValueResponse::Absent,
+        (Reply::Deleted | Reply::NotFound, Some(Destroy)) => KeyValueResponse::Done,
+        (Reply::Stored, Some(operation)) if operation.writes() => KeyValueResponse::Done,
+        _ => return Err(RequestError::Unexpected(text())),
     }))
 }

@@ -6,7 +6,7 @@ use weir_model::keyvalue::Operation;
 use weir_wire::messages::Messages;
 use weir_wire::redis::{ReplyFrame, ReplyReader, Value, encode};
 
-use super::{Answer, Ask, LARGEST_MESSAGE, malformed};
+use super::{Ask, KeyValueResponse, LARGEST_MESSAGE, malformed};
 use crate::client::RequestError;
 
 /// A request whose word has a length that is no number.
@@ -40,19 +40,19 @@ pub fn write_wait(out: &mut Vec<u8>, replicas: u32, patience: Duration) {
     encode::request(out, &[b"WAIT", replicas.as_bytes(), patience.as_bytes()]);
 }
 
-/// The answer to a request; `None`: the message answers none.
-pub fn read(bytes: &[u8], ask: Option<&Ask<'_>>) -> Result<Option<Answer>, RequestError> {
+/// The response to a request; `None`: the message answers none.
+pub fn read(bytes: &[u8], ask: Option<&Ask<'_>>) -> Result<Option<KeyValueResponse>, RequestError> {
     use Operation::{Create, Destroy, Get, Update};
 
     let operation = ask.map(|ask| ask.operation);
     Ok(Some(match (Value::parse(bytes).map_err(malformed)?, operation) {
         (Value::Push(_), _) => return Ok(None),
-        (Value::Error(text), _) => Answer::Error(String::from_utf8_lossy(text).into_owned()),
-        (Value::Bulk(value), Some(Get)) => Answer::Value(value.to_vec()),
-        (Value::Null, Some(Get | Update)) => Answer::Absent,
-        (Value::Null, Some(Create)) => Answer::Exists,
-        (Value::Integer(_), Some(Destroy)) => Answer::Done,
-        (Value::Simple(b"OK"), Some(operation)) if operation.writes() => Answer::Done,
+        (Value::Error(text), _) => KeyValueResponse::Error(String::from_utf8_lossy(text).into_owned()),
+        (Value::Bulk(value), Some(Get)) => KeyValueResponse::Value(value.to_vec()),
+        (Value::Null, Some(Get | Update)) => KeyValueResponse::Absent,
+        (Value::Null, Some(Create)) => KeyValueResponse::Exists,
+        (Value::Integer(_), Some(Destroy)) => KeyValueResponse::Done,
+        (Value::Simple(b"OK"), Some(operation)) if operation.writes() => KeyValueResponse::Done,
         (other, _) => return Err(unexpected(&other)),
     }))
 }
@@ -66,7 +66,7 @@ pub fn read_count(bytes: &[u8]) -> Result<u32, RequestError> {
 }
 
 fn unexpected(value: &Value<'_>) -> RequestError {
-    RequestError::Answer(match value {
+    RequestError::Unexpected(match value {
         Value::Error(text) | Value::Simple(text) => String::from_utf8_lossy(text).into_owned(),
         Value::Bulk(value) => format!("a value of {} bytes", value.len()),
         other => format!("{other:?}"),

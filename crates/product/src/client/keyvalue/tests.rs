@@ -24,7 +24,7 @@ enum Lie {
     HasNoReplica,
     IsBusy,
     AcceptsAnything,
-    AnswersTwice,
+    RespondsTwice,
 }
 
 /// A store that serves connections one after another until the test ends.
@@ -57,14 +57,14 @@ impl Store {
         mut self,
         mut socket: std::net::TcpStream,
         mut reader: Messages<F>,
-        answer: fn(&mut Store, &[u8], &mut Vec<u8>),
+        response: fn(&mut Store, &[u8], &mut Vec<u8>),
     ) {
         let mut piece = [0; 4096];
         while let Ok(n @ 1..) = socket.read(&mut piece) {
             let (mut left, mut out) = (&piece[..n], Vec::new());
             let broken = loop {
                 match reader.next(&mut left) {
-                    Ok(Some(bytes)) => answer(&mut self, bytes, &mut out),
+                    Ok(Some(bytes)) => response(&mut self, bytes, &mut out),
                     Ok(None) => break false,
                     Err(_) => break true,
                 }
@@ -92,7 +92,7 @@ impl Store {
     }
 
     fn redis(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        if self.lie == Lie::AnswersTwice {
+        if self.lie == Lie::RespondsTwice {
             out.extend_from_slice(encode::OK);
         }
         if self.lie == Lie::IsBusy {
@@ -211,36 +211,40 @@ fn client(protocol: Protocol, lie: Lie) -> KeyValueClient {
 }
 
 #[test]
-fn requests_in_one_write_get_their_own_answers() {
+fn requests_in_one_write_get_their_own_responses() {
     use Operation::{Create, Set, Update};
 
     for protocol in [Protocol::Redis, Protocol::Juno, Protocol::Memcached] {
         let mut client = client(protocol, Lie::Nothing);
-        let value = |text: &str| Answer::Value(text.as_bytes().to_vec());
+        let value = |text: &str| KeyValueResponse::Value(text.as_bytes().to_vec());
         let asks = [
-            (Ask::write(Create, b"a", b"1"), Answer::Done),
-            (Ask::write(Create, b"a", b"2"), Answer::Exists),
-            (Ask::write(Update, b"b", b"3"), Answer::Absent),
+            (Ask::write(Create, b"a", b"1"), KeyValueResponse::Done),
+            (Ask::write(Create, b"a", b"2"), KeyValueResponse::Exists),
+            (Ask::write(Update, b"b", b"3"), KeyValueResponse::Absent),
             (Ask::get(b"a"), value("1")),
-            (Ask::get(b"b"), Answer::Absent),
-            (Ask::write(Set, b"b", b"4"), Answer::Done),
-            (Ask::write(Update, b"b", b"5"), Answer::Done),
+            (Ask::get(b"b"), KeyValueResponse::Absent),
+            (Ask::write(Set, b"b", b"4"), KeyValueResponse::Done),
+            (Ask::write(Update, b"b", b"5"), KeyValueResponse::Done),
             (Ask::get(b"b"), value("5")),
-            (Ask::destroy(b"b"), Answer::Done),
-            (Ask::get(b"b"), Answer::Absent),
+            (Ask::destroy(b"b"), KeyValueResponse::Done),
+            (Ask::get(b"b"), KeyValueResponse::Absent),
         ];
         for _ in 0..2 {
-            let answers = client.ask_all(&asks.iter().map(|(ask, _)| *ask).collect::<Vec<_>>()).expect("answered");
-            assert_eq!(answers, asks.iter().map(|(_, answer)| answer.clone()).collect::<Vec<_>>(), "{protocol:?}");
-            assert_eq!(client.ask(Ask::destroy(b"a")), Ok(Answer::Done));
+            let responses = client.ask_all(&asks.iter().map(|(ask, _)| *ask).collect::<Vec<_>>()).expect("answered");
+            assert_eq!(
+                responses,
+                asks.iter().map(|(_, response)| response.clone()).collect::<Vec<_>>(),
+                "{protocol:?}"
+            );
+            assert_eq!(client.ask(Ask::destroy(b"a")), Ok(KeyValueResponse::Done));
         }
     }
 }
 
 #[test]
-fn more_answers_than_requests_are_an_error() {
-    let found = client(Protocol::Redis, Lie::AnswersTwice).ask(Ask::write(Operation::Set, b"a", b"1"));
-    assert_eq!(found, Err(RequestError::Answer("more than was asked for".to_owned())));
+fn more_responses_than_requests_are_an_error() {
+    let found = client(Protocol::Redis, Lie::RespondsTwice).ask(Ask::write(Operation::Set, b"a", b"1"));
+    assert_eq!(found, Err(RequestError::Unexpected("more than was asked for".to_owned())));
 }
 
 #[test]

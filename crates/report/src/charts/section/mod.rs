@@ -17,7 +17,7 @@ use crate::summary::Section;
 /// The charts of one section, in reading order.
 #[derive(Debug, Clone, Default)]
 pub struct SectionCharts {
-    /// Answers of the section: rate, percentiles, latency over time, cost, and the proxy over time.
+    /// Responses of the section: rate, percentiles, latency over time, cost, and the proxy over time.
     pub main: Vec<Chart>,
     /// Details: other percentiles of a series, cost of all roles.
     pub more: Vec<Chart>,

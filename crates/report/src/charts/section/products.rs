@@ -112,7 +112,7 @@ fn each_workload(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
 /// How much paler the kernel's part of the CPU time is.
 const SYSTEM: f64 = 0.5;
 
-/// Right answers a second of each entry.
+/// Successful responses/s of each entry.
 pub(super) fn rates(run: &Run, section: &Section) -> Chart {
     let unit = Unit::PER_SECOND;
     let group = |row: &Row| {
@@ -131,13 +131,13 @@ pub(super) fn rates(run: &Run, section: &Section) -> Chart {
         name: format!("{}-rate", section.slug()),
         title: format!("{what}: {}", section.heading()),
         subtitle: subtitle(section),
-        alt: format!("Bars of right answers a second: {}.", alt_text(section, |row| row.of(Metric::Rate), unit)),
+        alt: format!("Bars of successful responses/s: {}.", alt_text(section, |row| row.of(Metric::Rate), unit)),
         notes: section.how_drawn.clone(),
         kind: one_series(Axis::of_metric(Metric::Rate, unit), section.all_rows().map(group).collect()),
     }
 }
 
-/// CPU time of the proxy an answer, user and system.
+/// CPU time of the proxy a response, user and system.
 pub(super) fn proxy_cpu(run: &Run, section: &Section) -> Chart {
     let group = |row: &Row| {
         let total = bar_text(row, &row.of(Metric::Cpu)?, Unit::MICROS_PER_REQUEST);
@@ -151,12 +151,12 @@ pub(super) fn proxy_cpu(run: &Run, section: &Section) -> Chart {
     let alt = alt_text(section, |row| row.of(Metric::Cpu), Unit::MICROS_PER_REQUEST);
     Chart {
         name: format!("{}-cost", section.slug()),
-        title: format!("CPU time of the proxy for one answer: {}", section.heading()),
+        title: format!("CPU time of the proxy for one response: {}", section.heading()),
         subtitle: "Less is better. Dark is user mode, pale is the kernel.".to_string(),
-        alt: format!("Stacked bars of CPU microseconds an answer: {alt}."),
+        alt: format!("Stacked bars of CPU microseconds a response: {alt}."),
         notes: notes(
             section,
-            "CPU time of the proxy's process tree in the window, over the answers it gave in the window. Medians over blocks; the \
+            "CPU time of the proxy's process tree in the window, over the responses it gave in the window. Medians over blocks; the \
              numbers at the ends are medians of the sums.",
         ),
         kind: ChartKind::bars(
@@ -168,7 +168,7 @@ pub(super) fn proxy_cpu(run: &Run, section: &Section) -> Chart {
     }
 }
 
-/// CPU time of all three roles an answer.
+/// CPU time of all three roles a response.
 pub(super) fn roles_cpu(section: &Section) -> Chart {
     let roles = [("proxy", "#0072b2"), ("client", "#8c959f"), ("origin", "#cdd3d9")];
     let of = |row: &Row| [Metric::Cpu, Metric::ClientCpu, Metric::OriginCpu].map(|metric| row.of(metric));
@@ -185,12 +185,12 @@ pub(super) fn roles_cpu(section: &Section) -> Chart {
     let alt = alt_text(section, either, Unit::MICROS_PER_REQUEST);
     Chart {
         name: format!("{}-roles", section.slug()),
-        title: format!("CPU time of all roles for one answer: {}", section.heading()),
+        title: format!("CPU time of all roles for one response: {}", section.heading()),
         subtitle: "Less is better. Client and origin are weir's own, and do the same for every product.".to_string(),
-        alt: format!("Stacked bars of CPU microseconds an answer of proxy, client and origin: {alt}."),
+        alt: format!("Stacked bars of CPU microseconds a response of proxy, client and origin: {alt}."),
         notes: notes(
             section,
-            "CPU time of a role's processes in the window, user and system, by the answers that the client got in the window. \
+            "CPU time of a role's processes in the window, user and system, by the responses that the client got in the window. \
              Medians over blocks; the numbers at the ends are sums of medians.",
         ),
         kind: ChartKind::bars(

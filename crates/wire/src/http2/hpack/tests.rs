@@ -91,23 +91,23 @@ fn c4_requests_with_huffman() {
     ]);
 }
 
-fn answers(blocks: [&str; 3]) {
-    let answer = |status, date, more: &[Header]| {
+fn responses(blocks: [&str; 3]) {
+    let response = |status, date, more: &[Header]| {
         let head = [(":status", status), ("cache-control", "private"), ("date", date)];
         [&head, &[("location", "https://www.example.com")][..], more].concat()
     };
     let cookie = ("set-cookie", "foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1");
     let all = [
-        answer("302", "Mon, 21 Oct 2013 20:13:21 GMT", &[]),
-        answer("307", "Mon, 21 Oct 2013 20:13:21 GMT", &[]),
-        answer("200", "Mon, 21 Oct 2013 20:13:22 GMT", &[("content-encoding", "gzip"), cookie]),
+        response("302", "Mon, 21 Oct 2013 20:13:21 GMT", &[]),
+        response("307", "Mon, 21 Oct 2013 20:13:21 GMT", &[]),
+        response("200", "Mon, 21 Oct 2013 20:13:22 GMT", &[("content-encoding", "gzip"), cookie]),
     ];
     check(256, &[(0, 222), (1, 222), (2, 215)].map(|(at, size)| (blocks[at], &all[at][..], size)));
 }
 
 #[test]
 fn c5_answers_without_huffman_in_a_small_table() {
-    answers([
+    responses([
         "4803 3330 3258 0770 7269 7661 7465 611d 4d6f 6e2c 2032 3120 4f63 7420 3230 3133 2032 303a 3133 3a32
          3120 474d 546e 1768 7474 7073 3a2f 2f77 7777 2e65 7861 6d70 6c65 2e63 6f6d",
         "4803 3330 37c1 c0bf",
@@ -119,7 +119,7 @@ fn c5_answers_without_huffman_in_a_small_table() {
 
 #[test]
 fn c6_answers_with_huffman_in_a_small_table() {
-    answers([
+    responses([
         "4882 6402 5885 aec3 771a 4b61 96d0 7abe 9410 54d4 44a8 2005 9504 0b81 66e0 82a6 2d1b ff6e 919d 29ad
          1718 63c7 8f0b 97c8 e9ae 82ae 43d3",
         "4883 640e ffc1 c0bf",

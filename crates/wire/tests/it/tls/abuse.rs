@@ -28,7 +28,7 @@ fn bytes_that_are_not_tls_are_reported() {
 }
 
 #[test]
-fn a_server_that_speaks_no_tls_is_seen_by_its_answer_whatever_its_pieces() {
+fn a_server_that_speaks_no_tls_is_seen_by_its_response_whatever_its_pieces() {
     let mut pair = Pair::new(&client(|_| ()), &server(|_| ()));
     for byte in b"HTTP" {
         pair.client.take(&[*byte]).unwrap();
@@ -101,7 +101,7 @@ fn cut_at(pair: &mut Pair, cut: usize) -> (usize, usize) {
             }
             said = true;
             pair.client.say(b"a request");
-            pair.server.say(b"an answer");
+            pair.server.say(b"a response");
         }
     }
 }
@@ -127,7 +127,7 @@ fn a_conversation_may_be_cut_anywhere() {
             let mut pair = Pair::new(&client.for_thread(), &server);
             let (sent, received) = cut_at(&mut pair, cut);
             assert_eq!(pair.server.heard, b"a request", "cut at {cut}");
-            assert_eq!(pair.client.heard, b"an answer", "cut at {cut}");
+            assert_eq!(pair.client.heard, b"a response", "cut at {cut}");
             cut += 1;
             if cut > sent.max(received) {
                 break;

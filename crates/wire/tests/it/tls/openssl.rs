@@ -194,7 +194,7 @@ fn our_client_talks_to_its_server() {
 }
 
 #[test]
-fn our_client_takes_large_answers() {
+fn our_client_takes_large_responses() {
     let folder = folder();
     let body: Vec<u8> = (0..1_000_000_u32).map(|i| (i * 7 + (i >> 9)) as u8).collect();
     std::fs::write(folder.path().join("file"), &body).unwrap();

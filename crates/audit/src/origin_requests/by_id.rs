@@ -1,53 +1,53 @@
-//! Conservation of requests by their names: what became of each is known, and kinds whose sums agree are told apart.
+//! Conservation of requests by their IDs: what became of each is known, and kinds whose sums agree are told apart.
 
-use weir_model::record::{ANSWERS_ITSELF, Finding, Severity};
+use weir_model::record::{Finding, OWN_RESPONSES, Severity};
 
 use super::{RETRIES, SENT_AGAIN, by_sum};
 use crate::{Evidence, check_of, finding_with, percent};
 
-/// What to do where the product takes names away.
-const PASS_ON: &str = "let the product pass on the headers of names (x-weir-name, x-weir-answer), or put them elsewhere with `names` of \
+/// What to do where the product takes IDs away.
+const PASS_ON: &str = "let the product pass on the headers of IDs (x-weir-id, x-weir-origin), or put them elsewhere with `request_ids` of \
                        the workload";
 
 /// The remedy for responses that went to other requests.
 const EXCHANGED: &str =
     "see how the product matches responses to requests on its connections: clients get those of others";
 
-/// How many requests of each kind there were, beside those that reached the origin once and got its answer to them.
+/// How many requests of each kind there were, beside those that reached the origin once and got its response to them.
 #[derive(Debug, Default, PartialEq)]
 struct Kinds {
-    /// They got an answer that the origin had given before they were sent.
+    /// They got a response that the origin had given before they were sent.
     cached: u64,
-    /// They got an answer to another request that was under way at the same time.
-    shared: u64,
+    /// They got a response to another request that was under way at the same time.
+    coalesced: u64,
     /// One of both.
-    anothers: u64,
-    /// They got a name that is not the origin's word.
+    of_unknown_order: u64,
+    /// They got an ID that is not the origin's word.
     forged: u64,
-    /// They never reached the origin, and the answer has no name.
+    /// They never reached the origin, and the response has no ID.
     itself: u64,
     /// They got the response to another request in flight, nobody else did, and both reached the origin.
     exchanged: u64,
     /// They got the response to an earlier request, nobody else did, and both reached the origin.
     displaced: u64,
-    /// They got another answer than their own, and reached the origin all the same.
+    /// They got another response than their own, and reached the origin all the same.
     behind: u64,
     /// They reached the origin more than once, and how often beyond the first time.
     repeated: u64,
     again: u64,
     /// Requests at the origin that the client did not send.
     strange: u64,
-    /// Names that the product took away, from answers and from requests.
+    /// IDs that the product took away, from responses and from requests.
     stripped: u64,
-    nameless: u64,
+    without_id: u64,
 }
 
-/// Judges by names; `None` where there are none to judge by.
+/// Judges by IDs; `None` where there are none to judge by.
 pub fn check(e: &Evidence<'_>) -> Option<Option<Finding>> {
     let kinds = Kinds::of(e)?;
-    if e.origin?.names.named == 0 && e.origin?.requests > 0 {
+    if e.origin?.request_ids.identified == 0 && e.origin?.requests > 0 {
         let message = format!(
-            "the product took the names of all requests away on their way to the origin, so that only sums could be compared: \
+            "the product took the IDs of all requests away on their way to the origin, so that only sums could be compared: \
              {} sent, {} reached the origin",
             e.load.total.sent, e.origin?.requests
         );
@@ -58,39 +58,39 @@ pub fn check(e: &Evidence<'_>) -> Option<Option<Finding>> {
 
 impl Kinds {
     fn of(e: &Evidence<'_>) -> Option<Kinds> {
-        let (answers, origin) = (e.load.names?, e.origin?);
-        let names = &origin.names;
+        let (responses, origin) = (e.load.request_ids?, e.origin?);
+        let ids = &origin.request_ids;
         let (sent, maybe) = (e.load.total.sent, e.maybe_not_forwarded());
-        let missing = sent.saturating_sub(names.distinct + names.unremembered);
-        // Those that reached the origin without a name are some of the missing, or nobody's.
-        let unnamed = origin.requests.saturating_sub(names.named);
-        let nameless = unnamed.min(missing);
-        let not_forwarded = (missing - nameless).saturating_sub(maybe);
+        let missing = sent.saturating_sub(ids.distinct + ids.unremembered);
+        // Those that reached the origin without an ID are some of the missing, or nobody's.
+        let unidentified = origin.requests.saturating_sub(ids.identified);
+        let without_id = unidentified.min(missing);
+        let not_forwarded = (missing - without_id).saturating_sub(maybe);
         let refused: u64 = e.load.total.refused_by_status().values().sum();
-        let without = answers.without.saturating_sub(refused);
-        let of_others = answers.of_another() + answers.forged;
+        let without = responses.missing.saturating_sub(refused);
+        let of_others = responses.count_of_another() + responses.forged;
         let itself = not_forwarded.saturating_sub(of_others).min(without);
         let behind = of_others.saturating_sub(not_forwarded);
         // A cache gives one response to several requests.
-        let moved = if answers.reused * 2 < answers.of_another() { behind } else { 0 };
-        let exchanged = moved.min(answers.shared + answers.anothers);
-        let displaced = (moved - exchanged).min(answers.cached);
-        let of_shared = exchanged.min(answers.shared);
+        let moved = if responses.reused * 2 < responses.count_of_another() { behind } else { 0 };
+        let exchanged = moved.min(responses.coalesced + responses.of_another);
+        let displaced = (moved - exchanged).min(responses.cached);
+        let of_coalesced = exchanged.min(responses.coalesced);
         Some(Kinds {
-            cached: answers.cached - displaced,
-            shared: answers.shared - of_shared,
-            anothers: answers.anothers - (exchanged - of_shared),
+            cached: responses.cached - displaced,
+            coalesced: responses.coalesced - of_coalesced,
+            of_unknown_order: responses.of_another - (exchanged - of_coalesced),
             exchanged,
             displaced,
-            // An answer with its own name, to a request that the origin never saw, is none of the origin's.
-            forged: answers.forged + not_forwarded.saturating_sub(of_others + itself),
+            // A response with its own ID, to a request that the origin never saw, is none of the origin's.
+            forged: responses.forged + not_forwarded.saturating_sub(of_others + itself),
             itself,
             behind: behind - exchanged - displaced,
-            repeated: if e.replicates { 0 } else { names.repeated },
-            again: if e.replicates { 0 } else { names.again() },
-            strange: unnamed - nameless,
+            repeated: if e.replicates { 0 } else { ids.repeated },
+            again: if e.replicates { 0 } else { ids.again() },
+            strange: unidentified - without_id,
             stripped: without - itself,
-            nameless,
+            without_id,
         })
     }
 
@@ -99,7 +99,7 @@ impl Kinds {
         let share = |n: u64| percent(n as f64, sent as f64);
         let many = |n: u64| share(n) >= RETRIES;
         let wrong = self.forged + self.exchanged;
-        let not_its_own = self.cached + self.shared + self.anothers + wrong + self.displaced + self.itself;
+        let not_its_own = self.cached + self.coalesced + self.of_unknown_order + wrong + self.displaced + self.itself;
         let severity = match () {
             () if wrong > 0 || many(self.again) || many(self.strange) => Severity::Fatal,
             () if not_its_own > 0 && !e.caches => Severity::Fatal,
@@ -110,7 +110,7 @@ impl Kinds {
         if e.caches && not_its_own > 0 && severity == Severity::Warning {
             let message = format!("of {sent} requests {said}; a cache does that");
             let remedy = "compare it with other caches; products that pass every request on do other work";
-            return finding_with(ANSWERS_ITSELF, severity, message, remedy);
+            return finding_with(OWN_RESPONSES, severity, message, remedy);
         }
         let remedy = match () {
             () if self.exchanged + self.displaced > 0 => EXCHANGED,
@@ -128,9 +128,9 @@ impl Kinds {
             () => "retried, or sent twice",
         };
         let kinds = [
-            (self.cached, "got an answer that the origin had given before they were sent: it was cached".to_owned()),
-            (self.shared, "got the answer to another request that was in flight: it was shared (coalesced)".to_owned()),
-            (self.anothers, "got another request's answer: it was cached or shared".to_owned()),
+            (self.cached, "got a response that the origin had given before they were sent: it was cached".to_owned()),
+            (self.coalesced, "got the response to another request that was in flight: it was coalesced".to_owned()),
+            (self.of_unknown_order, "got another request's response: it was cached or coalesced".to_owned()),
             (
                 self.exchanged,
                 "got the response to another request in flight, which reached the origin as they did: responses were exchanged"
@@ -142,17 +142,17 @@ impl Kinds {
                  revalidates behind each"
                     .to_owned(),
             ),
-            (self.forged, "got a forged name: never given, older than the request, or not of the origin".to_owned()),
+            (self.forged, "got a forged ID: never given, older than the request, or not of the origin".to_owned()),
             (self.itself, "never reached the origin, and were answered by the product itself".to_owned()),
             (
                 self.behind,
-                "got another answer and reached the origin all the same, as where a cache revalidates behind"
+                "got another response and reached the origin all the same, as where a cache revalidates behind"
                     .to_owned(),
             ),
             (self.repeated, format!("reached the origin more than once, {} times more: {again}", self.again)),
-            (self.strange, "more reached the origin than were sent, without a name: others use it, too".to_owned()),
-            (self.stripped, "got an answer without its name: the product took it away".to_owned()),
-            (self.nameless, "reached the origin without their name: the product took it away".to_owned()),
+            (self.strange, "more reached the origin than were sent, without an ID: others use it, too".to_owned()),
+            (self.stripped, "got a response without its ID: the product took it away".to_owned()),
+            (self.without_id, "reached the origin without their ID: the product took it away".to_owned()),
         ];
         let there = kinds.iter().filter(|(n, _)| *n > 0);
         there.map(|(n, what)| format!("{n} ({:.2} %) {what}", share(*n))).collect::<Vec<_>>().join("; ")
@@ -161,25 +161,25 @@ impl Kinds {
 
 #[cfg(test)]
 mod tests {
-    use weir_model::counters::NameCounters;
-    use weir_model::load::{ErrorKind, NameCounts};
+    use weir_model::counters::RequestIdCounters;
+    use weir_model::load::{ErrorKind, RequestIdCounts};
     use weir_model::record::Severity;
 
     use crate::fixture::{Trial, good};
 
-    /// A trial with names: what 10,000 answers had, and what the origin counted.
-    fn named(answers: NameCounts, origin: NameCounters) -> Trial {
+    /// A trial with IDs: what 10,000 responses had, and what the origin counted.
+    fn named(responses: RequestIdCounts, origin: RequestIdCounters) -> Trial {
         let mut trial = good();
-        trial.load.names = Some(answers);
-        trial.origin.names = origin;
-        trial.origin.requests = origin.named;
+        trial.load.request_ids = Some(responses);
+        trial.origin.request_ids = origin;
+        trial.origin.requests = origin.identified;
         trial
     }
 
-    const ALL: NameCounts =
-        NameCounts { own: 10_000, cached: 0, shared: 0, anothers: 0, forged: 0, without: 0, reused: 0 };
-    const ONCE: NameCounters =
-        NameCounters { named: 10_000, distinct: 10_000, repeated: 0, malformed: 0, unremembered: 0 };
+    const ALL: RequestIdCounts =
+        RequestIdCounts { own: 10_000, cached: 0, coalesced: 0, of_another: 0, forged: 0, missing: 0, reused: 0 };
+    const ONCE: RequestIdCounters =
+        RequestIdCounters { identified: 10_000, distinct: 10_000, repeated: 0, malformed: 0, unremembered: 0 };
 
     /// The severity of a finding, which has to say all of these and nothing of those.
     fn found(trial: &Trial, says: &[&str], not: &[&str]) -> Severity {
@@ -190,38 +190,42 @@ mod tests {
     }
 
     #[test]
-    fn each_once_and_its_own_answer_is_right() {
+    fn each_once_and_its_own_response_is_right() {
         assert_eq!(named(ALL, ONCE).check(super::super::check), None);
     }
 
     #[test]
     fn caches_are_told_from_what_else_sums_up_alike() {
-        let cached = NameCounts { own: 9_000, cached: 1_000, ..ALL };
-        let fewer = NameCounters { named: 9_000, distinct: 9_000, ..ONCE };
+        let cached = RequestIdCounts { own: 9_000, cached: 1_000, ..ALL };
+        let fewer = RequestIdCounters { identified: 9_000, distinct: 9_000, ..ONCE };
         assert_eq!(
             found(&named(cached, fewer), &["1000 (10.00 %)", "cached"], &["revalidates", "twice"]),
             Severity::Fatal
         );
-        let sums_agree = NameCounters { repeated: 1_000, named: 10_000, ..fewer };
+        let sums_agree = RequestIdCounters { repeated: 1_000, identified: 10_000, ..fewer };
         assert_eq!(
             found(&named(cached, sums_agree), &["cached", "1000 times more: retried, or sent twice"], &["revalid"]),
             Severity::Fatal
         );
-        let revalidated = NameCounts { reused: 990, ..cached };
+        let revalidated = RequestIdCounts { reused: 990, ..cached };
         assert_eq!(
-            found(&named(revalidated, ONCE), &["cached", "1000 (10.00 %) got another answer and reached"], &["twice"]),
+            found(
+                &named(revalidated, ONCE),
+                &["cached", "1000 (10.00 %) got another response and reached"],
+                &["twice"]
+            ),
             Severity::Fatal
         );
     }
 
     #[test]
     fn responses_that_go_to_other_requests_are_no_cache() {
-        let exchanged = NameCounts { own: 9_728, shared: 272, ..ALL };
+        let exchanged = RequestIdCounts { own: 9_728, coalesced: 272, ..ALL };
         let says = ["272 (2.72 %) got the response to another request in flight", "responses were exchanged"];
-        assert_eq!(found(&named(exchanged, ONCE), &says, &["cache", "shared"]), Severity::Fatal);
-        let other_clocks = NameCounts { own: 9_728, anothers: 272, ..ALL };
-        assert_eq!(found(&named(other_clocks, ONCE), &says, &["cache", "shared"]), Severity::Fatal);
-        let one_behind = NameCounts { own: 9_000, cached: 1_000, ..ALL };
+        assert_eq!(found(&named(exchanged, ONCE), &says, &["cache", "coalesced"]), Severity::Fatal);
+        let other_clocks = RequestIdCounts { own: 9_728, of_another: 272, ..ALL };
+        assert_eq!(found(&named(other_clocks, ONCE), &says, &["cache", "coalesced"]), Severity::Fatal);
+        let one_behind = RequestIdCounts { own: 9_000, cached: 1_000, ..ALL };
         assert_eq!(found(&named(one_behind, ONCE), &["1000 (10.00 %)", "mixed up"], &["was cached"]), Severity::Fatal);
         let mut cache = named(exchanged, ONCE);
         cache.caches = true;
@@ -229,36 +233,36 @@ mod tests {
     }
 
     #[test]
-    fn shared_answers_are_told_from_cached_ones_where_clocks_allow() {
-        let fewer = NameCounters { named: 9_000, distinct: 9_000, ..ONCE };
-        let shared = NameCounts { own: 9_000, shared: 1_000, ..ALL };
-        assert_eq!(found(&named(shared, fewer), &["shared (coalesced)"], &["cached"]), Severity::Fatal);
-        let anothers = NameCounts { own: 9_000, anothers: 1_000, ..ALL };
-        assert_eq!(found(&named(anothers, fewer), &["cached or shared"], &["coalesced"]), Severity::Fatal);
+    fn shared_responses_are_told_from_cached_ones_where_clocks_allow() {
+        let fewer = RequestIdCounters { identified: 9_000, distinct: 9_000, ..ONCE };
+        let coalesced = RequestIdCounts { own: 9_000, coalesced: 1_000, ..ALL };
+        assert_eq!(found(&named(coalesced, fewer), &["it was coalesced"], &["cached"]), Severity::Fatal);
+        let of_unknown_order = RequestIdCounts { own: 9_000, of_another: 1_000, ..ALL };
+        assert_eq!(found(&named(of_unknown_order, fewer), &["cached or coalesced"], &["in flight"]), Severity::Fatal);
     }
 
     #[test]
     fn forged_names_are_seen_by_their_time_or_because_the_origin_never_saw_them() {
-        let fewer = NameCounters { named: 9_000, distinct: 9_000, ..ONCE };
-        let old = NameCounts { own: 9_000, forged: 1_000, ..ALL };
-        assert_eq!(found(&named(old, fewer), &["1000 (10.00 %) got a forged name"], &["cached"]), Severity::Fatal);
-        assert_eq!(found(&named(ALL, fewer), &["1000 (10.00 %) got a forged name"], &["cached"]), Severity::Fatal);
+        let fewer = RequestIdCounters { identified: 9_000, distinct: 9_000, ..ONCE };
+        let old = RequestIdCounts { own: 9_000, forged: 1_000, ..ALL };
+        assert_eq!(found(&named(old, fewer), &["1000 (10.00 %) got a forged ID"], &["cached"]), Severity::Fatal);
+        assert_eq!(found(&named(ALL, fewer), &["1000 (10.00 %) got a forged ID"], &["cached"]), Severity::Fatal);
     }
 
     #[test]
-    fn the_products_own_answers_are_told_from_names_that_it_took_away() {
-        let without = NameCounts { own: 9_000, without: 1_000, ..ALL };
-        let fewer = NameCounters { named: 9_000, distinct: 9_000, ..ONCE };
+    fn the_products_own_responses_are_told_from_names_that_it_took_away() {
+        let without = RequestIdCounts { own: 9_000, missing: 1_000, ..ALL };
+        let fewer = RequestIdCounters { identified: 9_000, distinct: 9_000, ..ONCE };
         assert_eq!(found(&named(without, fewer), &["by the product itself"], &["took"]), Severity::Fatal);
         assert_eq!(found(&named(without, ONCE), &["the product took it away"], &["itself"]), Severity::Warning);
-        let half = NameCounters { named: 9_500, distinct: 9_500, ..ONCE };
-        let both = ["500 (5.00 %) never reached", "500 (5.00 %) got an answer without its name"];
+        let half = RequestIdCounters { identified: 9_500, distinct: 9_500, ..ONCE };
+        let both = ["500 (5.00 %) never reached", "500 (5.00 %) got a response without its ID"];
         assert_eq!(found(&named(without, half), &both, &[]), Severity::Fatal);
     }
 
     #[test]
     fn what_reached_the_origin_again_is_counted() {
-        let twice = |n: u64| NameCounters { named: 10_000 + n, repeated: n, ..ONCE };
+        let twice = |n: u64| RequestIdCounters { identified: 10_000 + n, repeated: n, ..ONCE };
         assert_eq!(found(&named(ALL, twice(9)), &["9 times more: retried"], &[]), Severity::Warning);
         assert_eq!(found(&named(ALL, twice(500)), &["500 times more: retried"], &[]), Severity::Fatal);
         assert_eq!(found(&named(ALL, twice(10_000)), &["10000 times more: mirrored"], &[]), Severity::Fatal);
@@ -272,48 +276,45 @@ mod tests {
 
     #[test]
     fn names_that_are_taken_from_requests_leave_the_sums() {
-        let nothing = NameCounters::default();
-        let mut trial = named(NameCounts { own: 0, without: 10_000, ..ALL }, nothing);
+        let nothing = RequestIdCounters::default();
+        let mut trial = named(RequestIdCounts { own: 0, missing: 10_000, ..ALL }, nothing);
         trial.origin.requests = 10_000;
-        assert_eq!(found(&trial, &["took the names of all requests away"], &[]), Severity::Warning);
+        assert_eq!(found(&trial, &["took the IDs of all requests away"], &[]), Severity::Warning);
         trial.origin.requests = 12;
         assert_eq!(found(&trial, &["9988 of 10000"], &[]), Severity::Fatal);
         let mut some = named(
-            NameCounts { own: 9_900, without: 100, ..ALL },
-            NameCounters { named: 9_900, distinct: 9_900, ..ONCE },
+            RequestIdCounts { own: 9_900, missing: 100, ..ALL },
+            RequestIdCounters { identified: 9_900, distinct: 9_900, ..ONCE },
         );
         some.origin.requests = 10_000;
-        assert_eq!(
-            found(&some, &["100 (1.00 %) reached the origin without their name"], &["itself"]),
-            Severity::Warning
-        );
+        assert_eq!(found(&some, &["100 (1.00 %) reached the origin without their ID"], &["itself"]), Severity::Warning);
     }
 
     #[test]
     fn refused_and_unanswered_requests_are_allowed_for() {
         let mut trial = named(
-            NameCounts { own: 9_943, without: 47, ..ALL },
-            NameCounters { named: 9_945, distinct: 9_945, ..ONCE },
+            RequestIdCounts { own: 9_943, missing: 47, ..ALL },
+            RequestIdCounters { identified: 9_945, distinct: 9_945, ..ONCE },
         );
         trial.load.total.statuses = [(200, 9_943), (503, 47)].into();
         trial.load.total.errors = [(ErrorKind::BadStatus, 47)].into();
-        assert_eq!(trial.check(super::super::check), None, "the product refused 47, and 10 have no answer");
+        assert_eq!(trial.check(super::super::check), None, "the product refused 47, and 10 have no response");
         trial.load.total.statuses = [(200, 9_943), (404, 47)].into();
         assert_eq!(
-            found(&trial, &["45 (0.45 %) never reached", "2 (0.02 %) got an answer without its name"], &[]),
+            found(&trial, &["45 (0.45 %) never reached", "2 (0.02 %) got a response without its ID"], &[]),
             Severity::Fatal
         );
     }
 
     #[test]
     fn a_cache_is_expected_to_answer_and_not_to_send_twice() {
-        let cached = NameCounts { own: 12, cached: 9_988, ..ALL };
-        let few = NameCounters { named: 12, distinct: 12, ..ONCE };
+        let cached = RequestIdCounts { own: 12, cached: 9_988, ..ALL };
+        let few = RequestIdCounters { identified: 12, distinct: 12, ..ONCE };
         let mut trial = named(cached, few);
         trial.caches = true;
         assert_eq!(found(&trial, &["9988 (99.88 %)", "a cache does that"], &[]), Severity::Warning);
-        assert_eq!(trial.check(super::super::check).expect("fires").check, "answers-itself");
-        trial.origin.names = NameCounters { named: 2_012, repeated: 12, ..few };
+        assert_eq!(trial.check(super::super::check).expect("fires").check, "own-responses");
+        trial.origin.request_ids = RequestIdCounters { identified: 2_012, repeated: 12, ..few };
         trial.origin.requests = 2_012;
         assert_eq!(found(&trial, &["2000 times more"], &[]), Severity::Fatal);
     }

@@ -1,11 +1,11 @@
-//! Names of requests: how the client writes one into a header, how the origin answers with it, and how both find it in
+//! Request IDs: how the client writes one into a header, how the origin answers with it, and how both find it in
 //! a head.
 //!
-//! A name says which load it is of, which of the client's threads sent it (numbered through over all clients), and the how many-th
+//! An ID tells which load the request is of, which of the client's threads sent it (numbered through over all clients), and the how many-th
 //! request of that thread it is. As text it always has the same length, so that it is written over the last one in place; behind it
-//! stands the request's digest ([`crate::digest`]). The origin's response repeats the name, with its worker, the time and a tag. The
+//! stands the request's digest ([`crate::digest`]). The origin's response repeats the ID, with its worker, the time and a tag. The
 //! tag takes the load's key, so that a product cannot write such a header itself. This module does not know who
-//! has seen which name.
+//! has seen which ID.
 
 use std::hash::Hasher;
 
@@ -13,11 +13,11 @@ use siphasher::sip::SipHasher13;
 
 use crate::http1::headers;
 
-/// Length of a name as text.
-pub const NAME_LENGTH: usize = 16;
+/// Length of an ID as text.
+pub const REQUEST_ID_LENGTH: usize = 16;
 
-/// Length of an answer's header as text: the name, the worker in 4 digits, the time in 16, the tag in 8, and what is between them.
-pub const ANSWER_LENGTH: usize = NAME_LENGTH + 1 + 4 + 1 + 16 + 1 + 8;
+/// Length of a response's header as text: the ID, the worker in 4 digits, the time in 16, the tag in 8, and what is between them.
+pub const RESPONSE_LENGTH: usize = REQUEST_ID_LENGTH + 1 + 4 + 1 + 16 + 1 + 8;
 
 const NUMBER_BITS: u32 = 36;
 const THREAD_BITS: u32 = 12;
@@ -25,17 +25,17 @@ const THREAD_BITS: u32 = 12;
 /// The load and the thread of weir's own requests to a product, which are no load's: those that verify it.
 pub const OWN: (u16, u32) = (0, 0);
 
-/// The name of a request.
+/// The ID of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name(u64);
+pub struct RequestId(u64);
 
-impl Name {
-    /// The name of the request with this number (of 36 bits) of a thread (of 12) of a load. What exceeds its bits is lost.
+impl RequestId {
+    /// The request ID with this number (of 36 bits) of a thread (of 12) of a load. What exceeds its bits is lost.
     #[inline]
-    pub const fn new(load: u16, thread: u32, number: u64) -> Name {
+    pub const fn new(load: u16, thread: u32, number: u64) -> RequestId {
         let thread = (thread & ((1 << THREAD_BITS) - 1)) as u64;
         let number = number & ((1 << NUMBER_BITS) - 1);
-        Name(((load as u64) << (THREAD_BITS + NUMBER_BITS)) | (thread << NUMBER_BITS) | number)
+        RequestId(((load as u64) << (THREAD_BITS + NUMBER_BITS)) | (thread << NUMBER_BITS) | number)
     }
 
     /// Which load it is of.
@@ -62,58 +62,58 @@ impl Name {
         self.0
     }
 
-    /// What [`Name::bits`] gave.
+    /// What [`RequestId::bits`] gave.
     #[inline]
-    pub const fn of_bits(bits: u64) -> Name {
-        Name(bits)
+    pub const fn of_bits(bits: u64) -> RequestId {
+        RequestId(bits)
     }
 
-    /// The name as text: hexadecimal digits in lower case.
+    /// The ID as text: hexadecimal digits in lower case.
     #[inline]
-    pub fn text(self) -> [u8; NAME_LENGTH] {
+    pub fn text(self) -> [u8; REQUEST_ID_LENGTH] {
         digits16(self.0)
     }
 
-    /// Reads a name: [`NAME_LENGTH`] hexadecimal digits in lower case, and nothing else.
+    /// Reads an ID: [`REQUEST_ID_LENGTH`] hexadecimal digits in lower case, and nothing else.
     #[inline]
-    pub fn parse(text: &[u8]) -> Option<Name> {
-        number16(text.try_into().ok()?).map(Name)
+    pub fn parse(text: &[u8]) -> Option<RequestId> {
+        number16(text.try_into().ok()?).map(RequestId)
     }
 }
 
 /// What client and origin of a load know and a product does not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct AnswerKey(pub [u64; 2]);
+pub struct ResponseKey(pub [u64; 2]);
 
-impl AnswerKey {
-    /// The tag of what an answer says. One that was guessed is right once in four thousand million times.
+impl ResponseKey {
+    /// The tag of what a response says. One that was guessed is right once in four thousand million times.
     #[inline]
-    fn tag(self, answered: Answered) -> u32 {
+    fn tag(self, answered: ResponseTag) -> u32 {
         let mut hasher = SipHasher13::new_with_keys(self.0[0], self.0[1]);
-        hasher.write_u64(answered.name.0);
+        hasher.write_u64(answered.id.0);
         hasher.write_u64(answered.at_us);
         hasher.write_u64(u64::from(answered.worker));
         hasher.finish() as u32
     }
 }
 
-/// What an answer says of itself.
+/// What a response says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answered {
-    /// The name of the request that the origin answered.
-    pub name: Name,
+pub struct ResponseTag {
+    /// The request ID that the origin answered.
+    pub id: RequestId,
     /// Which of the origin's workers did.
     pub worker: u16,
     /// When: microseconds of `CLOCK_MONOTONIC` on the origin's host.
     pub at_us: u64,
 }
 
-impl Answered {
+impl ResponseTag {
     /// The header's value, tagged with the load's key.
     #[inline]
-    pub fn text(self, key: AnswerKey) -> [u8; ANSWER_LENGTH] {
-        let mut text = [b'-'; ANSWER_LENGTH];
-        text[..16].copy_from_slice(&self.name.text());
+    pub fn text(self, key: ResponseKey) -> [u8; RESPONSE_LENGTH] {
+        let mut text = [b'-'; RESPONSE_LENGTH];
+        text[..16].copy_from_slice(&self.id.text());
         text[17..21].copy_from_slice(&digits8(u32::from(self.worker))[4..]);
         text[22..38].copy_from_slice(&digits16(self.at_us));
         text[39..].copy_from_slice(&digits8(key.tag(self)));
@@ -122,26 +122,26 @@ impl Answered {
 
     /// Reads a header's value, which has to be as [`Answered::text`] writes it with this key.
     #[inline]
-    pub fn parse(text: &[u8], key: AnswerKey) -> Option<Answered> {
-        let text: &[u8; ANSWER_LENGTH] = text.try_into().ok()?;
-        let (name, rest) = text.split_first_chunk()?;
+    pub fn parse(text: &[u8], key: ResponseKey) -> Option<ResponseTag> {
+        let text: &[u8; RESPONSE_LENGTH] = text.try_into().ok()?;
+        let (id, rest) = text.split_first_chunk()?;
         let [b'-', a, b, c, d, b'-', rest @ ..] = rest else { return None };
         let worker = number8([b'0', b'0', b'0', b'0', *a, *b, *c, *d])?;
         let (at, rest) = rest.split_first_chunk()?;
         let tag = number8(rest.strip_prefix(b"-")?.try_into().ok()?)?;
-        let answered = Answered { name: Name(number16(*name)?), worker: worker as u16, at_us: number16(*at)? };
+        let answered = ResponseTag { id: RequestId(number16(*id)?), worker: worker as u16, at_us: number16(*at)? };
         (tag == key.tag(answered)).then_some(answered)
     }
 }
 
 /// Finds the value of one header in heads of HTTP/1.1. It looks first where the last head had it, since the heads of a load differ in
-/// little: a name costs a comparison instead of a search.
+/// little: an ID costs a comparison instead of a search.
 #[derive(Debug, Clone)]
 pub struct HeaderFinder {
     name: Box<[u8]>,
     /// Length of the last value, and so of those that are found quickly.
     length: usize,
-    /// The end of the line before the header, its name, and what is before its value, as they were last sent.
+    /// The end of the line before the header, its ID, and what is before its value, as they were last sent.
     line: Vec<u8>,
     /// Where in the head that was.
     at: usize,
@@ -242,19 +242,19 @@ mod tests {
 
     #[test]
     fn a_name_has_its_parts_and_is_read_as_written() {
-        let name = Name::new(0xabcd, 0x123, 0x9_8765_4321);
-        assert_eq!((name.load(), name.thread(), name.number()), (0xabcd, 0x123, 0x9_8765_4321));
-        assert_eq!(&name.text(), b"abcd123987654321");
-        assert_eq!(Name::parse(b"abcd123987654321"), Some(name));
-        let answered = Answered { name, worker: 0x1f, at_us: 0x1234_5678_9abc };
+        let id = RequestId::new(0xabcd, 0x123, 0x9_8765_4321);
+        assert_eq!((id.load(), id.thread(), id.number()), (0xabcd, 0x123, 0x9_8765_4321));
+        assert_eq!(&id.text(), b"abcd123987654321");
+        assert_eq!(RequestId::parse(b"abcd123987654321"), Some(id));
+        let answered = ResponseTag { id, worker: 0x1f, at_us: 0x1234_5678_9abc };
         // As in fuzz/http.dict.
-        let other = Answered { name: Name::new(1, 2, 3), worker: 1, at_us: 0x1234_5678_9abc };
-        assert_eq!(&other.text(AnswerKey::default()), b"0001002000000003-0001-0000123456789abc-3ec979bb");
-        let key = AnswerKey([1, 2]);
+        let other = ResponseTag { id: RequestId::new(1, 2, 3), worker: 1, at_us: 0x1234_5678_9abc };
+        assert_eq!(&other.text(ResponseKey::default()), b"0001002000000003-0001-0000123456789abc-3ec979bb");
+        let key = ResponseKey([1, 2]);
         let text = answered.text(key);
         assert_eq!(&text[..39], b"abcd123987654321-001f-0000123456789abc-");
-        assert_eq!(Answered::parse(&text, key), Some(answered));
-        assert_eq!(Answered::parse(&text, AnswerKey([1, 3])), None, "another key");
+        assert_eq!(ResponseTag::parse(&text, key), Some(answered));
+        assert_eq!(ResponseTag::parse(&text, ResponseKey([1, 3])), None, "another key");
     }
 
     #[test]
@@ -262,15 +262,15 @@ mod tests {
         for text in
             ["", "abcd12398765432", "abcd1239876543210", "ABCD123987654321", "abcd12398765432g", "abcd1239876543 1"]
         {
-            assert_eq!(Name::parse(text.as_bytes()), None, "{text}");
+            assert_eq!(RequestId::parse(text.as_bytes()), None, "{text}");
         }
-        let name = Name::new(0xabcd, 0x123, 0x9_8765_4321);
-        let right = &Answered { name, worker: 0x1f, at_us: 0x1234_5678_9abc }.text(AnswerKey::default());
+        let id = RequestId::new(0xabcd, 0x123, 0x9_8765_4321);
+        let right = &ResponseTag { id, worker: 0x1f, at_us: 0x1234_5678_9abc }.text(ResponseKey::default());
         for at in 0..right.len() {
             for byte in [b' ', b'-', b'g', b'G', b'A', b'/', b':', b'`', b'@', 0, 0xff] {
                 let mut wrong = *right;
                 wrong[at] = byte;
-                let answered = Answered::parse(&wrong, AnswerKey::default());
+                let answered = ResponseTag::parse(&wrong, ResponseKey::default());
                 assert_eq!(answered.is_some(), byte == right[at], "{}", String::from_utf8_lossy(&wrong));
             }
         }
@@ -278,19 +278,19 @@ mod tests {
 
     #[test]
     fn a_header_is_found_wherever_it_is_and_however_it_is_written() {
-        let mut finder = HeaderFinder::new("X-Weir-Name");
+        let mut finder = HeaderFinder::new("X-Weir-Id");
         for (head, value) in [
-            ("GET / HTTP/1.1\r\nx-weir-name: abcd\r\nHost: a\r\n\r\n", Some("abcd")),
-            ("GET / HTTP/1.1\r\nx-weir-name: efgh\r\nHost: a\r\n\r\n", Some("efgh")),
-            ("GET / HTTP/1.1\r\nx-weir-name: abcde\r\nHost: a\r\n\r\n", Some("abcde")),
-            ("GET / HTTP/1.1\r\nx-weir-name: abc \r\nHost: a\r\n\r\n", Some("abc")),
-            ("GET / HTTP/1.1\r\nx-weir-name:  abc\r\nHost: a\r\n\r\n", Some("abc")),
-            ("GET /longer HTTP/1.1\r\nHost: a\r\nX-Weir-Name:abcd\r\n\r\n", Some("abcd")),
-            ("GET / HTTP/1.1\r\nx-weir-names: abcd\r\nHost: a\r\n\r\n", None),
-            ("GET / HTTP/1.1\r\nHost: x-weir-name: abcd\r\n\r\n", None),
-            ("GET / HTTP/1.1\r\nx-weir-name: abcd\r\n\r\n", Some("abcd")),
-            ("GET / HTTP/1.1\r\nx-weir-name: a\r\nb\r\n\r\n", Some("a")),
-            ("GET / HTTP/1.1\r\nx-weir-name:\r\n\r\n", Some("")),
+            ("GET / HTTP/1.1\r\nx-weir-id: abcd\r\nHost: a\r\n\r\n", Some("abcd")),
+            ("GET / HTTP/1.1\r\nx-weir-id: efgh\r\nHost: a\r\n\r\n", Some("efgh")),
+            ("GET / HTTP/1.1\r\nx-weir-id: abcde\r\nHost: a\r\n\r\n", Some("abcde")),
+            ("GET / HTTP/1.1\r\nx-weir-id: abc \r\nHost: a\r\n\r\n", Some("abc")),
+            ("GET / HTTP/1.1\r\nx-weir-id:  abc\r\nHost: a\r\n\r\n", Some("abc")),
+            ("GET /longer HTTP/1.1\r\nHost: a\r\nX-Weir-Id:abcd\r\n\r\n", Some("abcd")),
+            ("GET / HTTP/1.1\r\nx-weir-ids: abcd\r\nHost: a\r\n\r\n", None),
+            ("GET / HTTP/1.1\r\nHost: x-weir-id: abcd\r\n\r\n", None),
+            ("GET / HTTP/1.1\r\nx-weir-id: abcd\r\n\r\n", Some("abcd")),
+            ("GET / HTTP/1.1\r\nx-weir-id: a\r\nb\r\n\r\n", Some("a")),
+            ("GET / HTTP/1.1\r\nx-weir-id:\r\n\r\n", Some("")),
             ("", None),
         ] {
             let found = finder.find(head.as_bytes()).map(|value| String::from_utf8_lossy(value).into_owned());
@@ -301,24 +301,24 @@ mod tests {
     proptest! {
         #[test]
         fn every_number_is_read_as_written(bits in any::<u64>(), worker in any::<u16>(), at_us in any::<u64>(), key in any::<[u64; 2]>()) {
-            let name = Name::of_bits(bits);
+            let id = RequestId::of_bits(bits);
             let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-            prop_assert_eq!(text(&name.text()), format!("{bits:016x}"));
-            prop_assert_eq!(Name::parse(&name.text()), Some(name));
-            prop_assert_eq!(Name::new(name.load(), name.thread(), name.number()), name);
-            let answered = Answered { name, worker, at_us };
-            let key = AnswerKey(key);
+            prop_assert_eq!(text(&id.text()), format!("{bits:016x}"));
+            prop_assert_eq!(RequestId::parse(&id.text()), Some(id));
+            prop_assert_eq!(RequestId::new(id.load(), id.thread(), id.number()), id);
+            let answered = ResponseTag { id, worker, at_us };
+            let key = ResponseKey(key);
             prop_assert_eq!(text(&answered.text(key)[..38]), format!("{bits:016x}-{worker:04x}-{at_us:016x}"));
-            prop_assert_eq!(Answered::parse(&answered.text(key), key), Some(answered));
+            prop_assert_eq!(ResponseTag::parse(&answered.text(key), key), Some(answered));
         }
 
         #[test]
         fn only_what_is_written_so_is_read(text in proptest::collection::vec(any::<u8>(), 0..50)) {
-            if let Some(name) = Name::parse(&text) {
-                prop_assert_eq!(&name.text()[..], &text[..]);
+            if let Some(id) = RequestId::parse(&text) {
+                prop_assert_eq!(&id.text()[..], &text[..]);
             }
-            let key = AnswerKey::default();
-            if let Some(answered) = Answered::parse(&text, key) {
+            let key = ResponseKey::default();
+            if let Some(answered) = ResponseTag::parse(&text, key) {
                 prop_assert_eq!(&answered.text(key)[..], &text[..]);
             }
         }

@@ -1,4 +1,4 @@
-//! Answers that are wrong.
+//! Responses that are wrong.
 
 use weir_model::load::ErrorKind;
 use weir_model::record::{Finding, Severity};
@@ -10,13 +10,13 @@ const INVALID: u64 = 10_000;
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let total = &e.load.total;
-    let wrong = total.wrong_answers();
+    let wrong = total.wrong_responses();
     if wrong == 0 {
         return None;
     }
     let severity = if wrong.saturating_mul(INVALID) > total.sent { Severity::Fatal } else { Severity::Warning };
     let kinds = e.load.list_errors(total.errors.iter().filter(|(kind, n)| ErrorKind::WRONG.contains(kind) && **n > 0));
-    finding("wrong-answers", severity, format!("{wrong} of {} answers were wrong: {kinds}", total.sent))
+    finding("wrong-responses", severity, format!("{wrong} of {} responses were wrong: {kinds}", total.sent))
 }
 
 #[cfg(test)]
