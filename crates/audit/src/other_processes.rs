@@ -254,6 +254,15 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_second_is_told_beside_its_window_from_twice_the_mean_on() {
+        let second_of = |others| {
+            let series = second(others);
+            Trial { series, ..with(beside(0.3, 0.9)) }.check(check).expect("fires").message.contains("in second")
+        };
+        assert_eq!([0.59, 0.61].map(second_of), [false, true]);
+    }
+
+    #[test]
     fn what_is_not_seen_shows_in_the_ticks() {
         assert_eq!(with(beside(0.0, 0.69)).check(check), None);
         let message = with(beside(0.0, 0.8)).check(check).expect("fires").message;

@@ -236,3 +236,18 @@ fn that_matter(series: &[f64], mut found: Vec<(usize, f64)>, least: f64) -> Vec<
 fn median(values: &[f64]) -> f64 {
     median_of_sorted(&sorted_finite(values)).unwrap_or(f64::NAN)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values that carry half of the one before keep that and their spread, and have no level of their own.
+    #[test]
+    fn resampled_values_stay_about_zero() {
+        let part: Vec<f64> = (0..40).map(|n| 100.0 + f64::from(n * 7 % 11)).collect();
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let all: Vec<f64> = (0..500).flat_map(|_| resample(&part, 0.5, &mut random)).collect();
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        assert!(mean.abs() < 0.2, "{mean}");
+    }
+}

@@ -106,6 +106,9 @@ fn what_is_not_a_number_is_not_ranked_above_anything() {
 fn noise_is_the_corrected_mad() {
     // Median 100, deviations 2 1 0 1 90: MAD 1; 1.206 corrects five values.
     close(relative_noise(&[98.0, 99.0, 100.0, 101.0, 190.0]).unwrap(), 1.206 * 1.482_602_218_505_602 / 100.0);
+    // Of twelve: the median is 6.5, that of the deviations 3, and beyond the table the correction is n / (n - 0.8).
+    let twelve: Vec<f64> = (1..=12).map(f64::from).collect();
+    close(relative_noise(&twelve).unwrap(), 3.0 * 1.482_602_218_505_602 * 12.0 / 11.2 / 6.5);
     assert_eq!(relative_noise(&[5.0, 5.0, 5.0]), Some(0.0));
     assert_eq!(relative_noise(&[5.0]), None);
     assert_eq!(relative_noise(&[-1.0, 0.0, 1.0]), None);
