@@ -45,11 +45,11 @@ help:
 	@echo "make schema      write the JSON schemas of suite.toml and product.toml anew"
 
 build:
-	cargo build --release --locked -p weir
+	cargo build --release --locked -p weir-cli
 
 # Linked statically, so that it runs on any Linux of this kind of processor: it needs no C library there.
 dist:
-	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --locked --target $(MACHINE)-unknown-linux-gnu -p weir
+	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --locked --target $(MACHINE)-unknown-linux-gnu -p weir-cli
 	@echo "target/$(MACHINE)-unknown-linux-gnu/release/weir"
 
 release:
@@ -62,7 +62,7 @@ release-check:
 release-test:
 	@scripts/apt-packages qemu-user-static
 	program=$$(scripts/release --program aarch64) && WEIR_EMULATOR=qemu-aarch64-static WEIR_EMULATED=$$program \
-		cargo test --locked -p weir --test check -- --test-threads=1 emulated::
+		cargo test --locked -p weir-cli --test check -- --test-threads=1 emulated::
 
 package:
 	@scripts/install-packaged $(PACKAGE)
@@ -156,17 +156,17 @@ schema:
 bench:
 	@scripts/apt-packages $(BENCH_APT)
 	@scripts/bench-peers $(OHA_VERSION) $(FORTIO_VERSION)
-	cargo build --release --locked -p weir -p weir-bench
+	cargo build --release --locked -p weir-cli -p weir-bench
 	PEERS_PATH="$$(scripts/bench-peers $(OHA_VERSION) $(FORTIO_VERSION)):$(PEERS_PATH)" target/release/peers $(BENCH)
 
 bench-many:
-	cargo build --release --locked -p weir -p weir-bench
+	cargo build --release --locked -p weir-cli -p weir-bench
 	target/release/peers many $(BENCH)
 
 # perf is the only way to see what the kernel does. Flame graphs are drawn when inferno-flamegraph is in PATH or PEERS_PATH.
 bench-profile:
 	@scripts/apt-packages nginx-light wrk linux-perf
-	cargo build --profile profiling --locked -p weir -p weir-bench
+	cargo build --profile profiling --locked -p weir-cli -p weir-bench
 	PEERS_PATH="$${WEIR_HOME:-$${XDG_DATA_HOME:-$$HOME/.local/share}/weir}/peers/bin:$(PEERS_PATH)" \
 		target/profiling/peers profile --flames docs/flames $(BENCH)
 

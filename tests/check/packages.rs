@@ -112,8 +112,8 @@ fn products_suites_and_published_figures_are_whole_in_their_packages() {
         packages.iter().find(|package| package.ends_with(&folder)).unwrap_or_else(|| panic!("no package {folder}"))
     };
     for (name, folder, from) in [
-        ("weir", "products", "products"),
-        ("weir", "suites", "suites"),
+        ("weir-cli", "products", "products"),
+        ("weir-cli", "suites", "suites"),
         ("weir-published", "figures", "suites/published"),
     ] {
         let from = root().join(from);

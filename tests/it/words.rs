@@ -1,7 +1,7 @@
 //! What weir says, word for word: help texts, and the summary of a load with its numbers masked. Also that what it
 //! says fits a terminal, and that a reader who leaves early breaks nothing.
 //!
-//! `WEIR_BLESS=1 cargo test -p weir --test it words::` writes the texts anew; read the difference before you commit it.
+//! `WEIR_BLESS=1 cargo test -p weir-cli --test it words::` writes the texts anew; read the difference before you commit it.
 
 use crate::common;
 use std::path::{Path, PathBuf};

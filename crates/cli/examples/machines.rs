@@ -2,8 +2,8 @@
 //! network namespace with an sshd, writes a topology with a role for each, and runs a command where they are reached:
 //!
 //! ```text
-//! cargo build --release -p weir
-//! cargo run --release -p weir --example machines -- 3 target/release/weir run quick --topology HOSTS
+//! cargo build --release -p weir-cli
+//! cargo run --release -p weir-cli --example machines -- 3 target/release/weir run quick --topology HOSTS
 //! ```
 //!
 //! `HOSTS` among the arguments stands for the topology's file. `ssh m1` works in the command, too, so that a shell will do.
