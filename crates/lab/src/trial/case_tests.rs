@@ -165,9 +165,9 @@ impl RunningTrial<'_> {
 }
 
 fn control_load(load: &LoadResult, usage: &[RoleUsage]) -> ControlLoad {
-    let right = load.window.successful_in_window as f64;
+    let responses = load.window.successful_in_window as f64;
     let product = usage.iter().find(|usage| usage.role == Role::Proxy);
-    let cpu_us = product.map(|usage| (usage.cpu_user_us + usage.cpu_system_us) as f64 / right);
+    let cpu_us = product.map(|usage| (usage.cpu_user_us + usage.cpu_system_us) as f64 / responses);
     ControlLoad { window_s: load.window_s, rate: load.rate, cpu_us: cpu_us.filter(|us| us.is_finite() && *us > 0.0) }
 }
 
@@ -242,6 +242,18 @@ mod tests {
     use weir_model::suite::{Expect, Request};
 
     use super::*;
+
+    #[test]
+    fn a_control_load_costs_what_the_proxy_used() {
+        let usage =
+            |role, cpu_user_us, cpu_system_us| RoleUsage { role, cpu_user_us, cpu_system_us, ..Default::default() };
+        let mut load = LoadResult { rate: 50.0, ..LoadResult::default() };
+        load.window.successful_in_window = 100;
+        let roles = [usage(Role::Client, 7, 7), usage(Role::Proxy, 3_000, 1_000), usage(Role::Origin, 9, 9)];
+        let control = control_load(&load, &roles);
+        assert_eq!((control.rate, control.cpu_us), (50.0, Some(40.0)));
+        assert_eq!(control_load(&load, &roles[..1]).cpu_us, None);
+    }
 
     fn spec(path: &str, headers: &[(&str, &str)]) -> LoadSpec {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -213,6 +213,7 @@ fn a_load_has_its_group_of_clients_which_begin_apart_and_measure_one_window() {
             "{:?}",
             m.findings
         );
+        assert!(m.findings.iter().any(|finding| finding.check == "no-control"), "{:?}", m.findings);
         (load.total.sent, load.hosts.len(), scenario.realm.load_starts())
     };
     let (sent, clients, starts) = run("together", "");
