@@ -35,11 +35,12 @@ fn column(file: &Path, name: &str, of: Option<(&str, &str)>) -> Vec<String> {
 fn two_clients_with_other_clocks_are_one_load_on_one_time_axis() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = scenario(folder.path(), ALL, product("honest", 50, 4));
-    scenario.run(&text("\"simulated\"", "origins = 4")).unwrap();
+    scenario.run(&text("\"simulated\"", "origins = 4\nrequest_ids = \"X-Request-ID\"")).unwrap();
     let m = scenario.measured().remove(0);
     let (load, origin) = (m.load.as_ref().unwrap(), m.origin.as_ref().unwrap());
     assert_eq!((m.error.as_ref(), m.verdict), (None, Verdict::Valid), "{:?}", m.findings);
     assert_eq!((load.window.successful, load.total.sent, origin.requests), (4_000, 4_300, 4_300));
+    assert_eq!(origin.request_ids.identified, 4_300, "the origin was told of the workload's header");
     let named: Vec<_> = load.hosts.iter().map(|host| host.host.as_str()).collect();
     assert_eq!((named, load.offered_rate), (vec!["client-1", "client-2"], Some(1_000.0)));
     assert!(
