@@ -63,7 +63,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// What was sent reaches the server, its responses the client. How many responses ended.
+    /// Carries requests to the server and responses to the client. Returns how many responses ended.
     fn turn(&mut self) -> anyhow::Result<u32> {
         let mut input = black_box(&self.up[..]);
         while let Some(event) = self.server.next(&mut input, &mut self.down)? {

@@ -49,7 +49,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     finding("drift", severity(Severity::Warning), message)
 }
 
-/// Who stood still while responses stopped for so long, and what to do about it.
+/// Finds the process that stood still while responses stopped for so long. Returns its name, and a remedy.
 fn who_paused(e: &Evidence<'_>, lacking_s: f64) -> (&'static str, &'static str) {
     let explains = |stalls: &Stalls| stalls.total_us as f64 / 1e6 >= lacking_s / 2.0;
     let (client, origin) = (explains(&e.load.stalls), e.origin.is_some_and(|origin| explains(&origin.stalls)));

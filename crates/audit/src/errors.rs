@@ -1,4 +1,4 @@
-//! Requests without a right response.
+//! Requests without a successful response.
 
 use weir_model::load::ErrorKind;
 use weir_model::record::{Finding, Severity};

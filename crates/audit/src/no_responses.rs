@@ -1,4 +1,4 @@
-//! A window without a right response.
+//! A window without a successful response.
 
 use weir_model::record::{Finding, Severity};
 

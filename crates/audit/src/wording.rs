@@ -38,7 +38,7 @@ fn pool(requests: &[u64]) -> Vec<AddressCounters> {
     requests.iter().map(|requests| AddressCounters { requests: *requests, ..AddressCounters::default() }).collect()
 }
 
-/// What the responses were named, the others with their own name; and how many names came to the origin, and again.
+/// Sets the IDs of responses (all others are their own) and, at the origin, the distinct and the repeated IDs.
 fn with_ids(trial: &mut Trial, responses: RequestIdCounts, (distinct, again): (u64, u64)) {
     let own = 10_000 - responses.count_of_another() - responses.forged - responses.missing;
     trial.load.request_ids = Some(RequestIdCounts { own, ..responses });
@@ -85,7 +85,7 @@ fn every_finding_says_what_was_reviewed() {
         ("responses that are one behind", |t| {
             with_ids(t, RequestIdCounts { cached: 900, ..RequestIdCounts::default() }, (10_000, 0))
         }),
-        ("answers shared", |t| {
+        ("responses coalesced", |t| {
             with_ids(t, RequestIdCounts { coalesced: 4_000, ..RequestIdCounts::default() }, (6_000, 0))
         }),
         ("another's responses, clocks apart", |t| {

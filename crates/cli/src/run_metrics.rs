@@ -24,7 +24,7 @@ struct State {
     finished: BTreeMap<&'static str, u64>,
     case: Option<CaseId>,
     counts: BTreeMap<CaseId, (u64, u64)>,
-    /// Of the last second: successful responses/s, then p50, p99 and the longest latency in seconds.
+    /// The last second's rate (successful responses/s), p50, p99 and longest latency (seconds).
     last: [f64; 4],
     left_s: f64,
 }

@@ -41,11 +41,11 @@
 //! - *By due time*: a request belongs to the window in which it was due, whenever it ends. So go `due`, `sent`, `unsent`,
 //!   `successful`, `errors`, `statuses` and `body_bytes` of the window's counts, the counts by request, and the histograms.
 //! - *By moment*: `successful_in_window` and with it `rate`, `successful_body_bytes_in_window`, `bytes_in`, `bytes_out`, `connections`,
-//!   `closed_by_peer`, `connect_failures` and all counts of the series. A right response to a request of the warm-up counts for
+//!   `closed_by_peer`, `connect_failures` and all counts of the series. A successful response to a request of the warm-up counts for
 //!   the rate and leaves no sample.
 //! - *Of the whole life*: `connect`, `handshake`, `tls`, `most_open`, `connections_used`, and `streams`, the fewest that a peer
 //!   allowed.
-//! - Every due request ends as exactly one of: a right response, an error, or unsent. `due = right + errors + unsent`, for the
+//! - Every due request ends as exactly one of: a successful response, an error, or unsent. `due = successful + errors + unsent`, for the
 //!   window and for the total.
 //! - A request that is never answered is an error (`timeout`, or how its connection ended); its latency is the time until it was
 //!   given up. One that is never sent is `unsent` with that time as latency and lag, except that it is an error of kind

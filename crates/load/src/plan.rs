@@ -32,7 +32,7 @@ const MOST_KINDS: usize = 16;
 pub(crate) struct Plan {
     pub spec: LoadSpec,
     pub targets: Vec<PlannedTarget>,
-    /// The right response to each request, in the order of the load's requests.
+    /// The expected response to each request, in the order of the load's requests.
     pub expectations: Vec<Expectation>,
     /// The choice of the next request.
     pub choices: Arc<Choices>,

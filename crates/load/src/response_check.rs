@@ -345,7 +345,7 @@ mod tests {
             assert_eq!(check.headers_match(came.into_iter()), right, "{check:?}");
         }
         let check = Expectation::new(&expect(vec![header("x", None)]), false, 200..400);
-        assert!(check.checks_headers(), "answers to HEAD have headers");
+        assert!(check.checks_headers(), "responses to HEAD have headers");
         let mut response = Response::default();
         response.head(200, None);
         response.wrong(ErrorKind::WrongHeader);

@@ -62,7 +62,7 @@ pub struct OriginCounters {
     pub max_in_flight_per_connection: u64,
     /// Most connections open at once, over the origin's life.
     pub max_connections_open: u64,
-    /// Answers spoiled on purpose, by kind of fault: `reset`, `close`, `stall`, `length`, `status`, `drip`, `busy`, `lose`, `stale`. Of these
+    /// Responses spoiled on purpose, by kind of fault: `reset`, `close`, `stall`, `length`, `status`, `drip`, `busy`, `lose`, `stale`. Of these
     /// all but the first three are also in `answered` once they are sent.
     pub faults: BTreeMap<String, u64>,
     /// Connections by the protocol of the first request counted in `connections_used`: `http/1.1` (with 1.0), `h2`.

@@ -318,7 +318,7 @@ metrics! {
         published: &["rate"],
         ..window("rate", "Rate", "Successful responses", Quantity::Rate, |window| window.rate)
     };
-    /// Share of the requests that were due and had a right response.
+    /// Share of the requests that were due and had a successful response.
     SuccessfulShare = Entry {
         higher_is_better: true,
         compared: Some(Compared {
@@ -399,10 +399,10 @@ metrics! {
     });
     /// Responses for each second of the proxy's CPU time: what one core would give.
     PerCore = Entry {
-        help: "Answers for each second of the proxy's CPU time: what one core would give.",
+        help: "Responses for each second of the proxy's CPU time: what one core would give.",
         higher_is_better: true,
         columns: Columns { overall: Some(6), cost: Some(0), ..JSON },
-        ..window("per_core", "Per core", "Answers per core and second", Quantity::Rate, |window| {
+        ..window("per_core", "Per core", "Responses per core and second", Quantity::Rate, |window| {
             window.all_cpu_us(Role::Proxy).map(|us| 1e6 / us).filter(|rate| rate.is_finite())
         })
     };
@@ -414,12 +414,12 @@ metrics! {
             Some(window.all_cpu_us(Role::Proxy)? * 1_000.0 / 1e6 * window.speed?)
         })
     };
-    /// The rate whatever the CPU's speed: right responses in the time of one calculation.
+    /// The rate whatever the CPU's speed: successful responses in the time of one calculation.
     RateBySpeed = Entry {
         help: "Successful responses in the time that one of the proxy's CPUs takes for a calculation of a fixed length.",
         higher_is_better: true,
         columns: Columns { cost: Some(6), csv: Some("rate_per_calculation"), ..JSON },
-        ..window("rate_by_speed", "Rate by speed", "Answers by calculation", Quantity::BySpeed, |window| {
+        ..window("rate_by_speed", "Rate by speed", "Responses by calculation", Quantity::BySpeed, |window| {
             Some(window.rate? / window.speed?)
         })
     };
@@ -458,7 +458,7 @@ metrics! {
         published: &["total-time"],
         ..window("total_s", "Total", "Length of the window", Quantity::Duration, |window| Some(window.load.window_s))
     };
-    /// Requests without a right response that were sent, or whose connection could not be opened.
+    /// Requests without a successful response that were sent, or whose connection could not be opened.
     Errors = Entry {
         condition: Some("errors"),
         ..load("error_count", "Errors", Quantity::Requests, &[], |load| Some(load.window.error_count() as f64))
@@ -468,7 +468,7 @@ metrics! {
         condition: Some("unsent"),
         ..load("unsent", "Unsent requests", Quantity::Requests, &[], |load| Some(load.window.unsent as f64))
     };
-    /// Share of the requests that were due and had no right response. Those that were never sent are a queue, and no
+    /// Share of the requests that were due and had no successful response. Those that were never sent are a queue, and no
     /// errors: an open load beyond capacity has many of them.
     ErrorShare = load("error_share", "Share of errors", Quantity::Share, &[], |load| {
         share_of_due(load, load.window.error_count())

@@ -16,7 +16,7 @@ impl Workload {
             ("content coding accepted", self.accept_encoding != other.accept_encoding),
             ("operations on keys", self.keyvalue != other.keyvalue),
             ("origin's headers", self.origin_headers != other.origin_headers),
-            ("successful response", self.expect != other.expect),
+            ("expected response", self.expect != other.expect),
         ])
     }
 }

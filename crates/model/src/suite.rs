@@ -126,7 +126,7 @@ pub struct Workload {
     pub request: Request,
     /// What is asked of a key-value server.
     pub keyvalue: Option<KeyValue>,
-    /// Whether each request has an ID of its own, in a header that the origin answers: so caches, retries and more are told exactly.
+    /// Whether each request has an ID of its own, in a header that the origin returns: so caches, retries and more are told exactly.
     /// A text is the header's name. Left out, requests of HTTP have IDs, in `x-weir-id`.
     pub request_ids: Option<RequestIdSetting>,
     /// The content coding that requests accept (`Accept-Encoding`). Responses may then be coded so, and are checked when they are decoded.
@@ -141,7 +141,7 @@ pub struct Workload {
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "forms::headers")]
     #[schemars(with = "BTreeMap<String, forms::Values>")]
     pub origin_headers: Vec<(String, String)>,
-    /// What a successful response is. Left out, every response with a status of 200 to 399 is right.
+    /// What a successful response is. Left out, every response with a status of 200 to 399 is one.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub expect: Expect,
     /// The loads it runs under. Left out, all of the suite.
@@ -151,7 +151,7 @@ pub struct Workload {
     #[schemars(length(min = 1))]
     pub products: Option<Vec<EntryPattern>>,
     /// Products answer it themselves, as a web server its own page: nothing of it reaches the origin, which only says what
-    /// the successful response is.
+    /// the expected response is.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub by_product: bool,
 }

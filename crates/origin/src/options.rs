@@ -33,7 +33,7 @@ pub struct Options {
     pub responses: ResponseOptions,
     /// The header with the request IDs.
     pub request_id_header: String,
-    /// The key with which answers to them are tagged.
+    /// The key with which responses to them are tagged.
     pub response_key: ResponseKey,
     /// A path of a Unix stream socket to listen on, too.
     pub unix: Option<PathBuf>,

@@ -347,9 +347,9 @@ mod tests {
         let mut parent =
             command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh starts");
         // Processes of the machine that end meanwhile have parents, too.
-        let entries = std::fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let owned: HashSet<u32> = pids.filter(|pid| *pid != parent.id()).collect();
+        let mut owned = HashSet::new();
+        reader.numbers_in(&others.proc_dir, |pid| _ = owned.insert(pid)).expect("/proc");
+        owned.remove(&parent.id());
         others.prepare(&owned, &mut reader);
         others.begin(&owned, &mut reader);
         let mut input = parent.stdin.take().expect("piped");

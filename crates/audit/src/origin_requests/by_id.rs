@@ -1,27 +1,27 @@
-//! Conservation of requests by their IDs: what became of each is known, and kinds whose sums agree are told apart.
+//! Conservation of requests by their IDs. The fate of each request is known, so that kinds with equal sums are distinguished.
 
 use weir_model::record::{Finding, OWN_RESPONSES, Severity};
 
 use super::{RETRIES, SENT_AGAIN, by_sum};
 use crate::{Evidence, check_of, finding_with, percent};
 
-/// What to do where the product takes IDs away.
-const PASS_ON: &str = "let the product pass on the headers of IDs (x-weir-id, x-weir-origin), or put them elsewhere with `request_ids` of \
+/// The remedy for a product that takes IDs away.
+const PASS_ON: &str = "let the product pass on the headers x-weir-id and x-weir-origin, or name another for IDs with `request_ids` of \
                        the workload";
 
 /// The remedy for responses that went to other requests.
 const EXCHANGED: &str =
     "see how the product matches responses to requests on its connections: clients get those of others";
 
-/// How many requests of each kind there were, beside those that reached the origin once and got its response to them.
+/// Requests of each kind, without those that reached the origin once and got its response to them.
 #[derive(Debug, Default, PartialEq)]
 struct Kinds {
     /// They got a response that the origin had given before they were sent.
     cached: u64,
     /// They got a response to another request that was under way at the same time.
     coalesced: u64,
-    /// One of both.
-    of_unknown_order: u64,
+    /// They got one of both: the clocks of client and origin differ.
+    of_another: u64,
     /// They got an ID that is not the origin's word.
     forged: u64,
     /// They never reached the origin, and the response has no ID.
@@ -62,7 +62,7 @@ impl Kinds {
         let ids = &origin.request_ids;
         let (sent, maybe) = (e.load.total.sent, e.maybe_not_forwarded());
         let missing = sent.saturating_sub(ids.distinct + ids.unremembered);
-        // Those that reached the origin without an ID are some of the missing, or nobody's.
+        // Requests without an ID at the origin are some of the missing, or foreign.
         let unidentified = origin.requests.saturating_sub(ids.identified);
         let without_id = unidentified.min(missing);
         let not_forwarded = (missing - without_id).saturating_sub(maybe);
@@ -79,7 +79,7 @@ impl Kinds {
         Some(Kinds {
             cached: responses.cached - displaced,
             coalesced: responses.coalesced - of_coalesced,
-            of_unknown_order: responses.of_another - (exchanged - of_coalesced),
+            of_another: responses.of_another - (exchanged - of_coalesced),
             exchanged,
             displaced,
             // A response with its own ID, to a request that the origin never saw, is none of the origin's.
@@ -99,7 +99,7 @@ impl Kinds {
         let share = |n: u64| percent(n as f64, sent as f64);
         let many = |n: u64| share(n) >= RETRIES;
         let wrong = self.forged + self.exchanged;
-        let not_its_own = self.cached + self.coalesced + self.of_unknown_order + wrong + self.displaced + self.itself;
+        let not_its_own = self.cached + self.coalesced + self.of_another + wrong + self.displaced + self.itself;
         let severity = match () {
             () if wrong > 0 || many(self.again) || many(self.strange) => Severity::Fatal,
             () if not_its_own > 0 && !e.caches => Severity::Fatal,
@@ -130,7 +130,7 @@ impl Kinds {
         let kinds = [
             (self.cached, "got a response that the origin had given before they were sent: it was cached".to_owned()),
             (self.coalesced, "got the response to another request that was in flight: it was coalesced".to_owned()),
-            (self.of_unknown_order, "got another request's response: it was cached or coalesced".to_owned()),
+            (self.of_another, "got another request's response: it was cached or coalesced".to_owned()),
             (
                 self.exchanged,
                 "got the response to another request in flight, which reached the origin as they did: responses were exchanged"
@@ -233,16 +233,16 @@ mod tests {
     }
 
     #[test]
-    fn shared_responses_are_told_from_cached_ones_where_clocks_allow() {
+    fn coalesced_responses_are_told_from_cached_ones_where_clocks_allow() {
         let fewer = RequestIdCounters { identified: 9_000, distinct: 9_000, ..ONCE };
         let coalesced = RequestIdCounts { own: 9_000, coalesced: 1_000, ..ALL };
         assert_eq!(found(&named(coalesced, fewer), &["it was coalesced"], &["cached"]), Severity::Fatal);
-        let of_unknown_order = RequestIdCounts { own: 9_000, of_another: 1_000, ..ALL };
-        assert_eq!(found(&named(of_unknown_order, fewer), &["cached or coalesced"], &["in flight"]), Severity::Fatal);
+        let of_another = RequestIdCounts { own: 9_000, of_another: 1_000, ..ALL };
+        assert_eq!(found(&named(of_another, fewer), &["cached or coalesced"], &["in flight"]), Severity::Fatal);
     }
 
     #[test]
-    fn forged_names_are_seen_by_their_time_or_because_the_origin_never_saw_them() {
+    fn forged_ids_are_seen_by_their_time_or_because_the_origin_never_saw_them() {
         let fewer = RequestIdCounters { identified: 9_000, distinct: 9_000, ..ONCE };
         let old = RequestIdCounts { own: 9_000, forged: 1_000, ..ALL };
         assert_eq!(found(&named(old, fewer), &["1000 (10.00 %) got a forged ID"], &["cached"]), Severity::Fatal);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_products_own_responses_are_told_from_names_that_it_took_away() {
+    fn the_products_own_responses_are_told_from_ids_that_it_took_away() {
         let without = RequestIdCounts { own: 9_000, missing: 1_000, ..ALL };
         let fewer = RequestIdCounters { identified: 9_000, distinct: 9_000, ..ONCE };
         assert_eq!(found(&named(without, fewer), &["by the product itself"], &["took"]), Severity::Fatal);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_taken_from_requests_leave_the_sums() {
+    fn ids_that_are_taken_from_requests_leave_the_sums() {
         let nothing = RequestIdCounters::default();
         let mut trial = named(RequestIdCounts { own: 0, missing: 10_000, ..ALL }, nothing);
         trial.origin.requests = 10_000;

@@ -177,7 +177,7 @@ impl ToolResult {
         ToolResult { file, tool, window_s, requests, connections, offered, numbers, lacks }
     }
 
-    /// Of so many requests a second so many in all had a successful response.
+    /// Sets rate and error share, from `right` successful responses to `ended` requests.
     fn set_right(&mut self, right: u64, ended: u64, seconds: f64) {
         if seconds > 0.0 {
             self.numbers.insert(Metric::Rate, right as f64 / seconds);

@@ -281,7 +281,7 @@ fn another_workload_by_the_same_name_is_refused() {
     let comparison = compare(&before, &after, &asking(&["capacity -5%"])).expect("compared");
     assert!(comparison.cases.iter().all(|case| case.case.workload == "plain") && comparison.cases.len() == 2);
     assert_eq!(comparison.refused.len(), 2);
-    let why = "the workload json is another one in each run: its path and its successful response differ";
+    let why = "the workload json is another one in each run: its path and its expected response differ";
     assert_eq!(comparison.refused[0].why, why);
     assert!(comparison.conditions[0].unjudged.iter().any(|one| one.why == why), "{:?}", comparison.conditions);
     assert_eq!(comparison.differences[0].what, "window of capacity");

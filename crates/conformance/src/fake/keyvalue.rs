@@ -158,7 +158,7 @@ impl Fake {
         }
     }
 
-    /// What it does with bytes that are no request: a response, perhaps.
+    /// Handles bytes that are no request. Returns the response, if there is one.
     fn is_broken(&self, respond: Responder) -> Option<Vec<u8>> {
         match self.malformed {
             OnMalformed::Closes => None,

@@ -47,7 +47,7 @@ pub struct RunningTrial<'a> {
     pub started: Stack,
     /// Where the client goes.
     pub target: SocketAddr,
-    /// What a right response is.
+    /// The expected response.
     pub expect: Expect,
 }
 

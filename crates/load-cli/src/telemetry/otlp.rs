@@ -1,5 +1,5 @@
 //! Pushes metrics by OTLP over HTTP, as JSON (opentelemetry-proto 1.x, `ExportMetricsServiceRequest`). One thread sends every five
-//! seconds and at the end. A collector that does not response is said once, and changes nothing about the load.
+//! seconds and at the end. A collector that does not respond is said once, and changes nothing about the load.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;

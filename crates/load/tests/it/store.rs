@@ -33,13 +33,13 @@ pub enum Do {
     Redirect,
     /// Say this and go on.
     Say(&'static [u8]),
-    /// Send half of the successful response and close.
+    /// Send half of the correct response and close.
     CloseMidway,
     /// Carry it out, close, and say nothing.
     CloseAfter,
-    /// Send the successful response after this time, nanoseconds.
+    /// Send the correct response after this time, nanoseconds.
     Late(u64),
-    /// Send the successful response after the next one.
+    /// Send the correct response after the next one.
     Later,
 }
 

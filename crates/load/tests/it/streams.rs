@@ -15,7 +15,7 @@ fn pipelined(server: &Server, kind: LoadKind<OfferedRate>, pipeline: u32) -> Loa
 fn pipelined_requests_are_answered_in_order_and_all_counted() {
     for (kind, sent) in [(counted(1_001), 1_001), (constant(1_000.0), 1_000), (LoadKind::Closed, 14_000)] {
         let world = world();
-        // Answers differ, so that one taken for another would be wrong.
+        // Responses differ, so that one taken for another would be wrong.
         let server = http(&world, |asked| ok(if asked.number % 2 == 0 { "even" } else { "odd number" }));
         let result = load(&world, &pipelined(&server, kind.clone(), 7)).unwrap();
         assert_eq!([server.requests(), result.total.sent, result.total.successful], [sent; 3], "{kind:?}");

@@ -207,7 +207,7 @@ pub struct LoadResult {
     pub real_time: bool,
     /// The client's own share of `lag`. `None` for loads that are not open.
     pub lateness: Option<Lateness>,
-    /// Samples of the headers of right responses, where the protocol has headers.
+    /// Samples of the headers of successful responses, where the protocol has headers.
     pub headers: Option<HeaderSamples>,
     /// What the responses were named, where requests had names.
     pub request_ids: Option<RequestIdCounts>,
@@ -289,7 +289,7 @@ impl ErrorReason {
     }
 }
 
-/// Answers whose bodies came in one content coding. Of a response that cannot be decoded, `decoded_bytes` has nothing.
+/// Responses whose bodies came in one content coding. Of a response that cannot be decoded, `decoded_bytes` has nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodedResponses {
     /// How many.
@@ -521,7 +521,7 @@ pub struct Counts {
     pub successful_in_window: u64,
     /// Requests without a successful response, by kind.
     pub errors: BTreeMap<ErrorKind, u64>,
-    /// Answers by status.
+    /// Responses by status.
     pub statuses: BTreeMap<u16, u64>,
     /// Body bytes of successful responses that came inside the window.
     pub successful_body_bytes_in_window: u64,
@@ -644,7 +644,7 @@ pub struct LoadSecond {
     pub sent: u64,
     /// Successful responses.
     pub successful: u64,
-    /// Answers or requests that failed.
+    /// Responses or requests that failed.
     pub errors: u64,
     /// Bytes received.
     pub bytes_in: u64,

@@ -8,7 +8,7 @@ use weir_model::load::ClientOfHost;
 use weir_model::product::is_levelled;
 use weir_model::record::{HostClock, HostRecord, Role};
 use weir_model::suite::{Entry, LoadKind, Protocol, Series};
-use weir_model::text::{count, counted, extremes, grouped, list, percent, seconds, short, unique};
+use weir_model::text::{Unit, count, counted, extremes, grouped, list, percent, seconds, short, unique};
 use weir_stats::Estimate;
 
 use super::{FailedTrial, Metric, Overall, OverallRow, Section, Summary, objective_words, range_words};
@@ -71,8 +71,7 @@ fn share_the_lead(leaders: &[&OverallRow], metric: Metric) -> String {
     if leaders.len() > MOST_LEADERS {
         return format!("{} products {are} ({})", leaders.len(), range(leaders, metric));
     }
-    let values = leaders.iter().filter_map(|row| row.of(metric)).map(|estimate| estimate.value);
-    let unit = metric.entry().quantity.unit(extremes(values).unwrap_or_default().0);
+    let (_, _, unit) = extremes_of(leaders, metric);
     let mut unit_name = format!(" {}", unit.name);
     let each: Vec<String> = leaders
         .iter()
@@ -196,10 +195,15 @@ fn names(rows: &[&OverallRow], most: usize) -> String {
 
 /// "928 to 1,020 ms".
 fn range(rows: &[&OverallRow], metric: Metric) -> String {
+    let (least, most, unit) = extremes_of(rows, metric);
+    format!("{} to {} {}", short(least / unit.size), short(most / unit.size), unit.name)
+}
+
+/// The smallest and the largest value of these products, and the unit that shows both.
+fn extremes_of(rows: &[&OverallRow], metric: Metric) -> (f64, f64, Unit) {
     let values = rows.iter().filter_map(|row| row.of(metric)).map(|estimate| estimate.value);
     let (least, most) = extremes(values).unwrap_or_default();
-    let unit = metric.entry().quantity.unit(least);
-    format!("{} to {} {}", short(least / unit.size), short(most / unit.size), unit.name)
+    (least, most, metric.entry().quantity.unit(least))
 }
 
 /// The first few, and how many more.

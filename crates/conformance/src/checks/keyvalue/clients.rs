@@ -105,11 +105,11 @@ mod tests {
                 }
             }
             // A response that belongs to another request.
-            let of_unknown_order = |asked: &Asked| {
+            let of_another = |asked: &Asked| {
                 (asked.key == b"weir-pipelined-2" && asked.operation == Get)
                     .then(|| Does::Respond(KeyValueResponse::Value(b"weir-pipelined-3".to_vec())))
             };
-            let cell = cell_of("kv-pipelined", &mut but(protocol, of_unknown_order));
+            let cell = cell_of("kv-pipelined", &mut but(protocol, of_another));
             assert_eq!((cell.says.as_str(), cell.verdict), ("wrong value", Verdict::No));
             let one = |asked: &Asked| (asked.key == b"weir-pipelined-9").then_some(Does::Close);
             assert_eq!(cell_of("kv-pipelined", &mut but(protocol, one)).says, "closes");

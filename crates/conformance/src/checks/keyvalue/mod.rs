@@ -15,7 +15,7 @@ fn open(bed: &dyn Testbed) -> Result<KeyValueClient, Cell> {
     Ok(KeyValueClient::open(&bed.product(), bed.protocol(), TIMEOUT)?)
 }
 
-/// Sends a request to which there is one successful response.
+/// Sends a request to which there is one correct response.
 fn ask(client: &mut KeyValueClient, ask: Ask<'_>, right: &KeyValueResponse) -> Result<(), Cell> {
     let at = |cell: Cell| cell.with(format!("at a {}", ask.operation.as_str()));
     judge(&client.ask(ask).map_err(|failure| at(Cell::failure(&failure)))?, right).map_err(at)
@@ -31,7 +31,7 @@ fn get(client: &mut KeyValueClient, key: &[u8], value: &[u8]) -> Result<(), Cell
     ask(client, Ask::get(key), &KeyValueResponse::Value(value.to_vec()))
 }
 
-/// The cell for a response that is not the right one.
+/// The cell for a response that is not the correct one.
 fn judge(found: &KeyValueResponse, right: &KeyValueResponse) -> Result<(), Cell> {
     if found == right {
         return Ok(());
