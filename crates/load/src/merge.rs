@@ -164,6 +164,7 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
     sum.by_connection = sum_of(sum.by_connection.iter().chain(&other.by_connection), ConnectionSpread::add);
     sum.stalls.add(&other.stalls);
     sum.thread_busy.extend(&other.thread_busy);
+    sum.coalescing_us.extend(&other.coalescing_us);
     sum.cpu_us = (sum.cpu_us.0 + other.cpu_us.0, sum.cpu_us.1 + other.cpu_us.1);
     sum.busy_poll_us += other.busy_poll_us;
     sum.cut_short |= other.cut_short;

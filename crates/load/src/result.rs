@@ -101,6 +101,7 @@ pub(crate) fn result(
         thread_busy: outcomes.iter().map(|outcome| outcome.busy).collect(),
         cpu_us: (sum(|o| o.cpu_us.0), sum(|o| o.cpu_us.1)),
         busy_poll_us: sum(|o| o.busy_poll_us),
+        coalescing_us: outcomes.iter().map(|outcome| outcome.coalescing_us).collect(),
         cut_short: span.cut_short,
         hosts: Vec::new(),
     }

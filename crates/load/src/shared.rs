@@ -177,4 +177,6 @@ pub(crate) struct WorkerResult {
     pub real_time: bool,
     /// Share of the window on the CPU, busy-polling not counted.
     pub busy: f64,
+    /// See [`weir_model::load::LoadResult::coalescing_us`].
+    pub coalescing_us: f64,
 }

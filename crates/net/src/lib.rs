@@ -140,8 +140,10 @@ pub trait Io {
 
     /// From now on a wait that would end with the first event goes on until there are about so many `events`, for `within` at most, so
     /// that what comes in short succession is handled together. Zero: it ends with the first, as it does before any call. Only
-    /// io_uring on Linux 6.12 or newer can; elsewhere nothing changes.
-    fn batch_completions(&mut self, _within: Duration, _events: u32) {}
+    /// io_uring on Linux 6.12 or newer can; elsewhere nothing changes. Whether this driver can.
+    fn batch_completions(&mut self, _within: Duration, _events: u32) -> bool {
+        false
+    }
 
     /// Asks for [`Event::Sent`] the next time that the queue runs empty.
     fn want_sent(&mut self, conn: Conn);

@@ -87,6 +87,7 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
             watches: Watches { headers: HeaderWatch::new(2), ids: None, codings: None, reasons: Reasons::default() },
             cpu_us: (sent.len() as u64, 7),
             busy_poll_us: 2,
+            coalescing_us: 3.0,
             real_time: true,
             busy: sent.len() as f64 / 100.0,
         });

@@ -426,8 +426,10 @@ impl<P: Protocol> Worker<P> {
         }
         self.connect_some(io);
         if !self.pacing.is_open() {
-            let within = self.coalescing.swept(now, self.pool.in_flight, self.pool.ended);
-            io.batch_completions(Duration::from_nanos(within), coalesce::events(self.connector.up));
+            let warming_up = self.recorder.phase() == Phase::Warmup;
+            let within = self.coalescing.swept(now, self.pool.in_flight, self.pool.ended, warming_up);
+            let events = coalesce::events(self.connector.up, self.plan.streams);
+            self.coalescing.cannot |= !io.batch_completions(Duration::from_nanos(within), events);
         }
         let gauge = &self.shared.gauges[self.share.local as usize];
         gauge.open.store(self.connector.up, Ordering::Relaxed);

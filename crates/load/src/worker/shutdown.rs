@@ -114,6 +114,7 @@ impl<P: Protocol> Worker<P> {
             busy_poll_us,
             real_time: self.busy_poll.real_time(),
             busy,
+            coalescing_us: self.coalescing.longest_us(),
         };
         self.recorder.send(Message::Done(Box::new(result)));
     }

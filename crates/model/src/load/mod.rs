@@ -240,6 +240,9 @@ pub struct LoadResult {
     /// Of `cpu_us`, spent awake and waiting for due times, so as not to be late (open loads only): microseconds.
     /// `thread_busy` does not count it.
     pub busy_poll_us: u64,
+    /// How long each worker thread of a closed load slept on after a response, so as to read several at once: the longest of the window,
+    /// microseconds. The latency includes it.
+    pub coalescing_us: Vec<f64>,
     /// True when the user or the lab cut the load short.
     pub cut_short: bool,
     /// What tells the clients apart, where several made the load; empty for one.

@@ -173,8 +173,9 @@ impl Io for SimDriver {
         self.world.shared.network().skip(self.node, conn, bytes);
     }
 
-    fn batch_completions(&mut self, within: std::time::Duration, events: u32) {
+    fn batch_completions(&mut self, within: std::time::Duration, events: u32) -> bool {
         self.world.shared.network().node(self.node).gather = (within.as_nanos() as u64, events as usize);
+        true
     }
 
     fn want_sent(&mut self, conn: Conn) {

@@ -342,8 +342,8 @@ impl Io for UringDriver {
         }
     }
 
-    fn batch_completions(&mut self, within: Duration, events: u32) {
-        self.ring.batch_completions(within, events);
+    fn batch_completions(&mut self, within: Duration, events: u32) -> bool {
+        self.ring.batch_completions(within, events)
     }
 
     fn skip(&mut self, conn: Conn, bytes: u64) {

@@ -190,10 +190,11 @@ impl Ring {
     }
 
     /// A wait goes on until so many completions are there, or this time has passed and one is. Zero: until one is. Kernels before 6.12
-    /// cannot do that.
-    pub(super) fn batch_completions(&mut self, within: Duration, completions: u32) {
+    /// cannot do that; whether this one can.
+    pub(super) fn batch_completions(&mut self, within: Duration, completions: u32) -> bool {
         let can = self.ring.params().is_feature_min_timeout();
         self.gathering = (can && within.as_micros() > 0).then_some(Gathering { within, completions });
+        can
     }
 
     /// Makes the ring's empty table of sockets, and returns its size: zero where it is not worth having. Kernels
