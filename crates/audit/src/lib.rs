@@ -25,6 +25,7 @@ mod expiry;
 mod fairness;
 mod headers;
 mod hosts_differ;
+mod in_flight;
 mod lag;
 mod link;
 mod never_steady;
@@ -206,9 +207,10 @@ static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 
 /// The checks that judge one trial, in the order of the findings. The lab calls the others, before there is any evidence or after all
 /// of it.
-const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 39] = [
+const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 40] = [
     cut_short::check,
     count::check,
+    in_flight::check,
     no_counters::check,
     unknown_usage::check,
     wrong_data::check,
@@ -434,7 +436,8 @@ pub(crate) mod fixture {
                 window: counts.clone(),
                 total: counts,
                 body_bytes_per_s: 1_280_000.0,
-                latency: micros(1_000.0),
+                // 64 in flight.
+                latency: Quantiles { mean_us: 6_400.0, max_us: 20_000.0, ..micros(1_000.0) },
                 service: micros(1_000.0),
                 lag: micros(5.0),
                 thread_busy: vec![0.3],

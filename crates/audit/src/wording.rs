@@ -172,6 +172,7 @@ fn every_finding_says_what_was_reviewed() {
             t.load.tenths = (0..200).map(|tenth| if tenth < 60 { 700 } else { 1_000 }).collect()
         }),
         ("pauses", |t| t.load.tenths = (0..20).map(|tenth| if tenth % 10 < 2 { 3 } else { 1_000 }).collect()),
+        ("requests in no latency", |t| t.load.latency.count = 5_000),
         ("a full client", |t| t.load.thread_busy = vec![0.2, 0.97]),
         ("a full client, direct", |t| (t.load.thread_busy, t.proxied) = (vec![0.97], false)),
         ("a full CPU of client and origin", |t| (t.usage[0].cores_busy, t.usage[2].cores_busy) = (0.5, 0.45)),

@@ -165,9 +165,10 @@ impl Aggregate {
 }
 
 fn row(second: u32, so_far: &PartialSecond, latency: &Quantiles) -> LoadSecond {
+    let length_s = to_secs(so_far.end.saturating_sub(so_far.start));
     LoadSecond {
         second,
-        length_s: to_secs(so_far.end.saturating_sub(so_far.start)),
+        length_s,
         due: so_far.counts.due,
         sent: so_far.counts.sent,
         successful: so_far.counts.successful,
@@ -176,6 +177,7 @@ fn row(second: u32, so_far: &PartialSecond, latency: &Quantiles) -> LoadSecond {
         p50_us: latency.p50_us,
         p99_us: latency.p99_us,
         max_us: latency.max_us,
+        in_flight: if length_s > 0.0 { latency.count as f64 * latency.mean_us / 1e6 / length_s } else { 0.0 },
         lag_max_us: quantiles(&so_far.merged.lag).max_us,
         stalled_us: so_far.counts.stalls.total_us,
         connections_open: so_far.open,

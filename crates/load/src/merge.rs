@@ -195,6 +195,7 @@ fn rows(clients: &[ClientOutput]) -> BTreeMap<u32, LoadSecond> {
         sum.successful += row.successful;
         sum.errors += row.errors;
         sum.bytes_in += row.bytes_in;
+        sum.in_flight += row.in_flight;
         sum.stalled_us += row.stalled_us;
     }
     for row in rows.values_mut() {

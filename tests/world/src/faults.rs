@@ -204,6 +204,7 @@ pub const CASES: &[Case] = &[
     Case { workload: GZIP, ..case("gzip", "gzip", COUNTED, Note("compresses", "gzip")) },
     case("exchange", "exchange=100", Dense(2), Found(&["conservation-requests"], &["exchanged"], Invalid)),
     case("one slow connection in eight", "slow-connection=8", Dense(2), UNEVEN),
+    case("swallow", "swallow=4", Closed(2), Found(&["in-flight"], &["in no latency"], Suspect)),
     case("80 % of the connections on one worker", "uneven", Dense(2), UNEVEN),
     case("work for all", "slow", Closed(3), Clean),
     case("work for all, open", "slow", COUNTED, Clean),

@@ -85,6 +85,8 @@ pub enum Fault {
     Gzip,
     /// Takes 4 ms longer for each request of one connection in so many.
     SlowConnection(u64),
+    /// Never responds to what comes in the first 300 ms on one connection in so many.
+    Swallow(u64),
     /// Four connections of five are on one of its two workers.
     Uneven,
     /// Gives the response to one in so many to the next request, and that one's to it.
@@ -140,6 +142,7 @@ impl Fault {
             "header" => Fault::Header(number()?),
             "own" => Fault::Own,
             "gzip" => Fault::Gzip,
+            "swallow" => Fault::Swallow(number()?),
             "slow-connection" => Fault::SlowConnection(number()?),
             "uneven" => Fault::Uneven,
             "exchange" => Fault::Exchange(number()?),

@@ -216,9 +216,10 @@ impl Product {
             Fault::StepUp(second) if age < second * SECOND => done + LONGER,
             Fault::Ramp => done + age / 2_000,
             Fault::SlowConnection(n) if connection.is_multiple_of(n) => done + 4 * MILLI,
+            // Longer than any client waits.
+            Fault::Swallow(n) if connection.is_multiple_of(n) && age < 300 * MILLI => done + 600 * SECOND,
             Fault::Stall => done + (200 * MILLI).saturating_sub(age % SECOND),
             Fault::Pause(second) if age / SECOND == second => done + SECOND - age % SECOND,
-            // Longer than any client waits.
             Fault::Freeze(second) if age >= second * SECOND => done + 600 * SECOND,
             _ => done,
         }

@@ -180,6 +180,7 @@ impl Clients {
                 p50_us: all.p50_us.max(row.p50_us),
                 p99_us: all.p99_us.max(row.p99_us),
                 max_us: all.max_us.max(row.max_us),
+                in_flight: all.in_flight + row.in_flight,
                 ..all
             })
         })

@@ -658,6 +658,8 @@ pub struct LoadSecond {
     pub p99_us: f64,
     /// Largest, µs.
     pub max_us: f64,
+    /// Requests in flight in the mean: the sum of these latencies over the length of the row (Little's law).
+    pub in_flight: f64,
     /// Largest lag, µs.
     pub lag_max_us: f64,
     /// Connections open at the end of the row, over all threads: those whose making is complete (a TLS handshake may still
