@@ -98,6 +98,9 @@ pub(super) struct Conn {
     pub(super) memo: Vec<u8>,
     /// A value in it that may be another.
     pub(super) gap: Gap,
+    /// It inserts into the table; and how many times it came again without that having been done.
+    pub(super) memo_inserts: bool,
+    pub(super) repeats: u32,
     pub(super) block: Option<Box<Block>>,
     pub(super) payload: Payload,
     pub(super) streams: Streams,
@@ -146,6 +149,8 @@ impl Conn {
             message: Message::new(Kind::Trailers, own.limits),
             memo: Vec::new(),
             gap: Gap::default(),
+            memo_inserts: false,
+            repeats: 0,
             block: None,
             payload: Payload::default(),
             streams: Streams::new(),

@@ -4,10 +4,13 @@
 use super::class::is_value;
 use super::conn::{Conn, Event, FIRST_WINDOW, FrameResult, MEMO, Payload, Step, todo};
 use super::frame::{self, Head, flag, kind};
-use super::hpack::{self, Decoded, Gap};
+use super::hpack::{self, Decoded, Gap, OVERHEAD, TABLE_SIZE};
 use super::message::{Kind, Message};
 use super::streams::{ANY, is};
 use super::{Code, StreamError, Violation};
+
+/// The most entries that the table has.
+const MOST_ENTRIES: u32 = TABLE_SIZE / OVERHEAD as u32;
 
 impl Conn {
     /// A complete header block.
@@ -57,29 +60,45 @@ impl Conn {
         if self.memo[..from] != block[..from] || self.memo[to..] != block[to..] {
             return false;
         }
-        if self.memo[from..to] == *value {
-            return true;
+        if self.memo[from..to] != *value {
+            if !is_value(value) {
+                return false;
+            }
+            self.memo[from..to].copy_from_slice(value);
+            if let Some(kept_at) = kept_at {
+                self.fields.replace(kept_at, value);
+            }
         }
-        if !is_value(value) {
-            return false;
-        }
-        self.memo[from..to].copy_from_slice(value);
-        if let Some(kept_at) = kept_at {
-            self.fields.replace(kept_at, value);
-        }
+        self.repeats += u32::from(self.memo_inserts && self.repeats <= MOST_ENTRIES);
         true
     }
 
+    /// Inserts what the remembered block inserted each time that it came again. Nobody has asked the table meanwhile; and when it has
+    /// been filled with that, more of it changes nothing.
+    #[inline(never)]
+    fn insert_repeats(&mut self) -> Result<(), Violation> {
+        for _ in 0..std::mem::take(&mut self.repeats) {
+            self.fields.clear();
+            hpack::decode(&mut self.table, &self.memo, &mut self.fields, &mut ())
+                .map_err(|_| Violation::Compression)?;
+        }
+        Ok(())
+    }
+
     fn read_new_block(&mut self, kind: Kind, block: &[u8]) -> Result<Result<(), StreamError>, Violation> {
+        if self.repeats > 0 {
+            self.insert_repeats()?;
+        }
         self.memo.clear();
         self.fields.clear();
         self.message = Message::new(kind, self.own.limits);
-        let Decoded { pure, gap } = hpack::decode(&mut self.table, block, &mut self.fields, &mut self.message)
+        let Decoded { pure, alone, gap } = hpack::decode(&mut self.table, block, &mut self.fields, &mut self.message)
             .map_err(|_| Violation::Compression)?;
         let judged = self.message.finish(&self.fields);
-        if pure && judged.is_ok() && kind != Kind::Trailers && block.len() <= MEMO {
+        if (pure || alone) && judged.is_ok() && kind != Kind::Trailers && block.len() <= MEMO {
             self.memo.extend_from_slice(block);
             self.gap = gap;
+            self.memo_inserts = !pure;
         }
         Ok(judged)
     }

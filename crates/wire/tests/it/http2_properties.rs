@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::http2_frames::{ENDS, HEADERS, frame};
 use crate::pipe::{Pipe, Seen, joined};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -197,6 +198,64 @@ proptest! {
             ];
             let want: Vec<_> = want.iter().map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())).collect();
             prop_assert_eq!(headers, want);
+        }
+    }
+}
+
+/// GET of http and /, all from the static table.
+const GET: [u8; 3] = [0x82, 0x86, 0x84];
+
+/// A header block of a request, as a peer may code it: literals that are inserted and others, and references to what was.
+fn coded_block() -> impl Strategy<Value = (usize, Vec<u8>)> {
+    let text = |prefix: u8, name: &str, value: &str| {
+        let mut out = vec![prefix, name.len() as u8];
+        out.extend(name.bytes());
+        out.push(value.len() as u8);
+        out.extend(value.bytes());
+        out
+    };
+    let header = prop_oneof![
+        // Values of one length differ, so that blocks look alike.
+        3 => (0..2usize, 0..3usize).prop_map(move |(name, value)| text(0x40, ["x-a", "x-b"][name], ["1", "2", "long"][value])),
+        2 => (0..2usize, 0..3usize).prop_map(move |(name, value)| text(0, ["x-c", "x-d"][name], ["1", "2", "long"][value])),
+        2 => (0..60u8).prop_map(|entry| vec![0x80 | (62 + entry)]),
+        1 => (0..3u8).prop_map(|entry| vec![0x7f, entry, 1, b'v']),
+    ];
+    // Now and then so often that the table has nothing else.
+    (prop_oneof![4 => 1..4usize, 1 => 100..300usize], vec(header, 0..4))
+        .prop_map(|(times, headers)| (times, headers.concat()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// A half remembers the last block; its headers are those of a decoder that reads each.
+    #[test]
+    fn blocks_that_are_remembered_are_read_as_by_a_decoder_that_forgets(blocks in vec(coded_block(), 1..8)) {
+        let mut forgetful = Blocks::new(4096);
+        let mut pipe = Pipe::started(&Options::client(), &Options::server());
+        let mut stream = 1;
+        for (times, headers) in blocks {
+            let block = [&GET[..], &[0x01, 1, b'a'], &headers].concat();
+            for _ in 0..times {
+                let opened = pipe.feed_server(&frame(HEADERS, ENDS, stream, &block)).pop();
+                stream += 2;
+                let seen = pipe.texts().join(" | ");
+                let Some((read, _)) = forgetful.read(&block) else {
+                    prop_assert!(seen.starts_with("error Compression"), "{}", seen);
+                    return Ok(());
+                };
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let fields: Vec<String> =
+                    read[4..].iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect();
+                let space = if fields.is_empty() { "" } else { " " };
+                let want = format!("request GET http a /{space}{} | request ends", fields.join(", "));
+                prop_assert_eq!(seen.trim_end(), want);
+                // Its response makes room for the next.
+                let response = Prepared::response(204, &[], None).unwrap();
+                pipe.server.respond(opened.unwrap(), &response, Body::None, &mut pipe.to_client).unwrap();
+                pipe.to_client.clear();
+            }
         }
     }
 }

@@ -15,11 +15,18 @@ pub(in crate::http2) trait Reader {
     fn field(&mut self, class: Class, name: &[u8], value: &[u8], at: usize);
 }
 
+/// Looks at none.
+impl Reader for () {
+    fn field(&mut self, _: Class, _: &[u8], _: &[u8], _: usize) {}
+}
+
 /// What a block was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http2) struct Decoded {
     /// It left the table unchanged, so the same bytes mean the same until a block changes it.
     pub(in crate::http2) pure: bool,
+    /// It refers to no entry of the table, and does not resize it: the same bytes always mean the same, and insert the same.
+    pub(in crate::http2) alone: bool,
     /// The last of its values that stands there as it is.
     pub(in crate::http2) gap: Gap,
 }
@@ -44,12 +51,13 @@ pub(in crate::http2) fn decode(
 ) -> Result<Decoded, Garbled> {
     let mut rest = block;
     let mut gap = Gap::default();
-    let mut pure = true;
+    let (mut pure, mut alone) = (true, true);
     let mut begun = false;
     while let Some(&first) = rest.first() {
         match first {
             0x80.. => {
                 let index = integer(&mut rest, 7)?;
+                alone &= !Table::is_dynamic(index);
                 let (name, value, class) = table.get(index).ok_or(Garbled)?;
                 let at = fields.push(name, value);
                 reader.field(class, name, value, at);
@@ -59,13 +67,15 @@ pub(in crate::http2) fn decode(
                 if begun || !table.resize(integer(&mut rest, 5)?) {
                     return Err(Garbled);
                 }
-                pure = false;
+                (pure, alone) = (false, false);
                 continue;
             }
             _ => {
                 let inserted = first & 0x40 != 0;
                 let start = fields.begin();
-                let (named, as_it_is) = literal(&mut rest, if inserted { 6 } else { 4 }, table, fields)?;
+                let Literal { named, dynamic, as_it_is } =
+                    literal(&mut rest, if inserted { 6 } else { 4 }, table, fields)?;
+                alone &= !dynamic;
                 let (name, value, at) = fields.last(start);
                 let class = match named {
                     Some(of) => classify_again(of, name, value),
@@ -89,19 +99,24 @@ pub(in crate::http2) fn decode(
         }
         begun = true;
     }
-    Ok(Decoded { pure, gap })
+    Ok(Decoded { pure, alone, gap })
 }
 
-/// Reads a literal header to the end of `fields`. If the name came from the table, returns the class of that entry; and whether the
-/// value stands in the block as it is.
+/// How a literal header stands in its block.
+struct Literal {
+    /// The class of the entry from which its name came, if it came from one.
+    named: Option<Class>,
+    /// That was an entry of the dynamic table.
+    dynamic: bool,
+    /// Its value is not coded.
+    as_it_is: bool,
+}
+
+/// Reads a literal header to the end of `fields`.
 #[inline]
-fn literal(
-    rest: &mut &[u8],
-    prefix: u32,
-    table: &Table,
-    fields: &mut Fields,
-) -> Result<(Option<Class>, bool), Garbled> {
-    let named = match integer(rest, prefix)? {
+fn literal(rest: &mut &[u8], prefix: u32, table: &Table, fields: &mut Fields) -> Result<Literal, Garbled> {
+    let index = integer(rest, prefix)?;
+    let named = match index {
         0 => {
             string(rest, fields.buffer())?;
             None
@@ -114,7 +129,7 @@ fn literal(
     };
     fields.name_ends();
     let as_it_is = string(rest, fields.buffer())?;
-    Ok((named, as_it_is))
+    Ok(Literal { named, dynamic: Table::is_dynamic(index), as_it_is })
 }
 
 /// An integer with a prefix of the given number of bits (section 5.1). More than 2^28 is rejected: nothing here is so

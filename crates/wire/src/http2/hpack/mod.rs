@@ -14,7 +14,7 @@ pub(super) use decode::{Decoded, Gap, Reader, decode};
 pub(super) use encode::{
     Encoder, Field, put_authority_name, put_content_length, put_digits, put_name, put_path_name, put_text,
 };
-pub(super) use table::Table;
+pub(super) use table::{OVERHEAD, Table};
 
 /// SETTINGS_HEADER_TABLE_SIZE before SETTINGS (RFC 9113 section 6.5.2); also the largest table used.
 pub(super) const TABLE_SIZE: u32 = 4096;

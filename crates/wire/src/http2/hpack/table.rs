@@ -9,7 +9,7 @@ use super::super::class::Class;
 use super::statics;
 
 /// What an entry counts in addition to its bytes (RFC 7541 section 4.1).
-pub(super) const OVERHEAD: usize = 32;
+pub(in crate::http2) const OVERHEAD: usize = 32;
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
@@ -37,10 +37,16 @@ impl Table {
         Table { bytes: Vec::new(), entries: VecDeque::new(), size: 0, limit: most, most }
     }
 
+    /// Whether an index is of the dynamic table.
+    #[inline]
+    pub(super) fn is_dynamic(index: usize) -> bool {
+        index > statics::COUNT
+    }
+
     /// Name, value and class at an index, static or dynamic.
     #[inline]
     pub(super) fn get(&self, index: usize) -> Option<(&[u8], &[u8], Class)> {
-        if index <= statics::COUNT {
+        if !Table::is_dynamic(index) {
             return statics::get(index);
         }
         let entry = self.entries.get(index - statics::COUNT - 1)?;
