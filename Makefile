@@ -17,6 +17,7 @@ TEST_PRODUCTS := apache caddy envoy h2o haproxy nginx traefik trafficserver varn
 BENCH_APT := nginx-light wrk hey apache2-utils nghttp2-client nghttp2-server redis-tools redis-server
 OHA_VERSION := 1.16.0
 FORTIO_VERSION := 1.66.5
+SHB_VERSION := 0.6.0
 CARGO_DENY_VERSION := 0.20.2
 
 .PHONY: help build dist release release-check release-test package elsewhere demo newcomer test check lint deny oracles faults products quorum fuzz sim kubernetes sanitized nightly schema bench bench-many bench-profile bench-instructions
@@ -38,7 +39,7 @@ help:
 	@echo "make sim         random runs in the simulated world, SEEDS=1000 of them (2 minutes)"
 	@echo "make fuzz        run each fuzz target for two minutes, with the address sanitizer (25 minutes)"
 	@echo "make nightly     100 random kills, hours of fuzzing, 200,000 connections for 8 hours, Miri, advisories (about 14 hours; scripts/nightly --help)"
-	@echo "make bench       compare what weir costs with wrk, h2load, hey, ab, oha, fortio and nginx (about 25 minutes, quiet machine)"
+	@echo "make bench       compare what weir costs with wrk, h2load, hey, ab, oha, shb, fortio and nginx (about 25 minutes, quiet machine)"
 	@echo "make bench-many  hold 200,000 connections, and say what each costs (about 5 minutes, 8 GiB)"
 	@echo "make bench-profile  say where the CPU of clients and origins goes, with perf (2 minutes)"
 	@echo "make bench-instructions  count instructions a request and compare them with bench/INSTRUCTIONS.csv"
@@ -155,9 +156,9 @@ schema:
 # It refuses on a busy machine: BENCH=--anyway measures nevertheless. BENCH="--only '*-tls'" runs a part again.
 bench:
 	@scripts/apt-packages $(BENCH_APT)
-	@scripts/bench-peers $(OHA_VERSION) $(FORTIO_VERSION)
+	@scripts/bench-peers $(OHA_VERSION) $(FORTIO_VERSION) $(SHB_VERSION)
 	cargo build --release --locked -p weir-cli -p weir-bench
-	PEERS_PATH="$$(scripts/bench-peers $(OHA_VERSION) $(FORTIO_VERSION)):$(PEERS_PATH)" target/release/peers $(BENCH)
+	PEERS_PATH="$$(scripts/bench-peers $(OHA_VERSION) $(FORTIO_VERSION) $(SHB_VERSION)):$(PEERS_PATH)" target/release/peers $(BENCH)
 
 bench-many:
 	cargo build --release --locked -p weir-cli -p weir-bench

@@ -236,8 +236,12 @@ impl Cell {
                 everybody
                     || matches!(client, Client::Weir | Client::Null | Client::Wrk)
                     || matches!(self.group, Group::Nginx | Group::Haterm)
-                        && matches!(client, Client::H1load | Client::Haload | Client::H2load)
-                    || self.is_large() && matches!(client, Client::H1load | Client::Haload | Client::Gcannon)
+                        && matches!(
+                            client,
+                            Client::H1load | Client::Haload | Client::H2load | Client::Shb | Client::Shb100
+                        )
+                    || self.is_large()
+                        && matches!(client, Client::H1load | Client::Haload | Client::Gcannon | Client::Shb)
             }
             _ => true,
         }
@@ -314,7 +318,7 @@ mod tests {
             let all = cell.candidates();
             (all.len(), all.into_iter().filter(|subject| cell.is_shown(*subject)).count())
         };
-        assert_eq!((of(64, 128), of(1, 128), of(64, 165_854)), ((11, 11), (11, 3), (11, 6)));
+        assert_eq!((of(64, 128), of(1, 128), of(64, 165_854)), ((13, 13), (13, 3), (13, 7)));
     }
 
     #[test]

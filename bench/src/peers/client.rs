@@ -50,6 +50,11 @@ pub enum Client {
     Oha,
     /// fortio
     Fortio,
+    /// shb as it is, which gathers completions for half a millisecond
+    Shb,
+    /// shb that gathers them for 100 µs
+    #[value(name = "shb-100")]
+    Shb100,
     /// wrk2, for the open load only
     Wrk2,
     /// redis-benchmark
@@ -89,13 +94,11 @@ impl Client {
             }
             (Application::Juno, _) => matches!(self, Client::Weir | Client::Junoload),
             (Application::Http1, false) => self != Client::Wrk2 && !self.is_keyvalue(),
-            (Application::Http1, true) => {
-                matches!(
-                    self,
-                    Client::Weir | Client::Wrk | Client::H1load | Client::Haload | Client::H2load | Client::Oha
-                )
-            }
-            _ => matches!(self, Client::Weir | Client::Haload | Client::H2load | Client::Oha),
+            (Application::Http1, true) => matches!(self, Client::Wrk | Client::H1load) || self.speaks(Protocol::H2),
+            _ => matches!(
+                self,
+                Client::Weir | Client::Haload | Client::H2load | Client::Oha | Client::Shb | Client::Shb100
+            ),
         }
     }
 
@@ -123,6 +126,10 @@ impl Client {
             Client::Hey => "asks for gzip, sends User-Agent and Content-Type; keeps samples of every request",
             Client::Oha => "sends Accept, Accept-Encoding and User-Agent; keeps samples of every request",
             Client::Fortio => "sends a User-Agent; one goroutine a connection",
+            Client::Shb => {
+                "io_uring; parses status and length; keeps a histogram; gathers completions for up to 500 µs"
+            }
+            Client::Shb100 => "the same with `--batch-linger 100`",
             Client::Wrk2 => "a timer of 1 ms",
             Client::RedisBenchmark | Client::ValkeyBenchmark => {
                 "does first its sets, then its gets, a number of them and so for a time that differs; checks no value"
@@ -149,6 +156,7 @@ impl Client {
         match self {
             Client::Weir => Some(programs.weir.clone()),
             Client::Null => Some(programs.null.clone()),
+            Client::Shb100 => Client::Shb.program(programs),
             _ => find(&super::cases::name(self)),
         }
     }
@@ -165,7 +173,7 @@ impl Client {
         // They know no time, only how many of each kind.
         let each = (u64::from(load.seconds) * REQUESTS_A_SECOND[usize::from(load.streams > 1)] / 2).to_string();
         let arguments = match self {
-            Client::Weir => "load --quiet --json --warmup 0s -t 1 -c {c} -d {time}",
+            Client::Weir => "load --quiet --json --warmup 500ms -t 1 -c {c} -d {time}",
             Client::Null => "client -c {c} -s {s}",
             Client::Wrk => "-t 1 -c {c} -d {time} --timeout 10s",
             Client::H1load => "-t 1 -c {c} -d {s}",
@@ -176,6 +184,8 @@ impl Client {
             Client::Hey => "-c {c} -z {time} -cpus 1",
             Client::Oha => "--no-tui --worker-threads 1 -c {c} -z {time}",
             Client::Fortio => "load -quiet -qps 0 -c {c} -t {time}",
+            Client::Shb => "-t 1 -j -c {c} -z {time}",
+            Client::Shb100 => "-t 1 -j -c {c} -z {time} --batch-linger 100",
             Client::Wrk2 => "-t 1 -c {c} -d {time} -R {rate} --latency",
             Client::RedisBenchmark | Client::ValkeyBenchmark => {
                 "-p {port} -c {c} -n {each} -P {m} -d {value} -r {keys} -t set,get"
@@ -220,7 +230,7 @@ impl Client {
             (Client::Haload, false) => words.push("-h1"),
             (Client::H2load, true) => words.extend(["-m", &m]),
             (Client::H2load, false) => words.push("--h1"),
-            (Client::Oha, true) => words.extend(["--http2", "-p", &m]),
+            (Client::Oha | Client::Shb | Client::Shb100, true) => words.extend(["--http2", "-p", &m]),
             _ => {}
         }
         match self {
@@ -278,6 +288,9 @@ impl Client {
             Client::RedisBenchmark | Client::ValkeyBenchmark => (r"(\d+) requests completed in", r"(?i)error.*"),
             Client::Memtier => (r"threads +\d+ conns: +(\d+) ops", r"(?i)connection error.*|handle error.*"),
             Client::Junoload => (r"(?m) (\d+) +100\.00 +All ", r"(?m) All +[1-9]\d*$"),
+            Client::Shb | Client::Shb100 => {
+                (r#""ok": (\d+)"#, r#""(?:errors|connectErrors|[1345]\d\d|2[1-9]\d|20[1-9])": [1-9].*"#)
+            }
             Client::Fortio => (r"(?m)^Code 200 : (\d+)", r"(?m)^Code +(?:-|[013-9]|2[1-9]|20[1-9]).*"),
         }
     }
@@ -326,6 +339,7 @@ mod tests {
     const WRK: &str = include_str!("../../tests/captured/wrk.txt");
     const HEY: &str = include_str!("../../tests/captured/hey.txt");
     const AB: &str = include_str!("../../tests/captured/ab.txt");
+    const SHB: &str = include_str!("../../tests/captured/shb.json");
     const H2LOAD: &str = include_str!("../../tests/captured/h2load.txt");
     const H1LOAD: &str = include_str!("../../tests/captured/h1load.txt");
     const HALOAD: &str = include_str!("../../tests/captured/haload.txt");
@@ -394,6 +408,7 @@ mod tests {
             (Client::Haload, HALOAD, 66_214),
             (Client::Oha, OHA, 47_497),
             (Client::Fortio, FORTIO, 82_312),
+            (Client::Shb, SHB, 70_796),
             (Client::Wrk2, WRK2, 3_965),
             (Client::RedisBenchmark, REDIS, 40_000),
             (Client::ValkeyBenchmark, REDIS, 40_000),
@@ -419,6 +434,8 @@ mod tests {
             (Client::Hey, format!("{HEY}\nError distribution:\n  [3]\tGet: EOF\n")),
             (Client::Hey, HEY.replace("  [200]", "  [404]\t1 responses\n  [200]")),
             (Client::Oha, format!("{OHA}  [3] connection error\n")),
+            (Client::Shb, SHB.replace("\"errors\": 0", "\"errors\": 7")),
+            (Client::Shb100, SHB.replace("\"200\": 70796", "\"200\": 70795,\n    \"404\": 1")),
             (Client::Ab, AB.replace("Failed requests:        0", "Failed requests:        2")),
             (Client::H2load, H2LOAD.replace("0 failed", "4 failed")),
             (Client::H1load, H1LOAD.replace("25577239      0", "25577239      5")),
