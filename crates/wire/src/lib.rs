@@ -15,6 +15,8 @@
 //! [`names`] are those of requests: the client writes them into a header, and the origin returns them. [`digest`] has the digests
 //! behind them, by which the origin sees what was altered on the way.
 //!
+//! [`sse`] reads the events of a body, and [`stamp`] has what the origin writes into each message of a stream, of events or others.
+//!
 //! [`proxy_protocol`] is the header with which a connection may begin, below TLS.
 //!
 //! [`tls`] has sessions of TLS 1.2 and 1.3, client and server half, for use between the socket and any of them.
@@ -37,4 +39,6 @@ pub mod messages;
 pub mod proxy_protocol;
 pub mod redis;
 pub mod request_id;
+pub mod sse;
+pub mod stamp;
 pub mod tls;

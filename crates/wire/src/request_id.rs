@@ -194,7 +194,7 @@ fn is_plain(value: &[u8]) -> bool {
 }
 
 #[inline]
-fn digits16(number: u64) -> [u8; 16] {
+pub(crate) fn digits16(number: u64) -> [u8; 16] {
     let mut digits = [0; 16];
     digits[..8].copy_from_slice(&digits8((number >> 32) as u32));
     digits[8..].copy_from_slice(&digits8(number as u32));
@@ -214,7 +214,7 @@ pub(crate) fn digits8(number: u32) -> [u8; 8] {
 }
 
 #[inline]
-fn number16(digits: [u8; 16]) -> Option<u64> {
+pub(crate) fn number16(digits: [u8; 16]) -> Option<u64> {
     let (high, low) = digits.split_at(8);
     let half = |half: &[u8]| number8(half.try_into().ok()?);
     Some((u64::from(half(high)?) << 32) | u64::from(half(low)?))

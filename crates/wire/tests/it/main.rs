@@ -20,6 +20,8 @@ mod pipe;
 mod proxy_protocol_oracle;
 #[path = "../common/redis_oracle.rs"]
 mod redis_oracle;
+#[path = "../common/sse_oracle.rs"]
+mod sse_oracle;
 #[path = "../common/tls_oracle.rs"]
 mod tls_oracle;
 
@@ -42,4 +44,5 @@ mod messages_memory;
 mod proxy_protocol;
 mod redis_properties;
 mod redis_rules;
+mod sse;
 mod tls;
