@@ -79,6 +79,7 @@ mod headers;
 mod interval;
 mod keyvalue;
 mod merge;
+mod messages;
 mod output;
 mod plan;
 mod preload;

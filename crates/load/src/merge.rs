@@ -22,6 +22,7 @@ use weir_model::load::{
 use crate::clock::MILLI;
 use crate::error::LoadError;
 use crate::interval::{Histo, Merged, Own, USUAL_STATUS, add, histo, quantiles};
+use crate::messages::{self, Times};
 use crate::output::{self, LogInterval, Outputs, TAGS};
 use crate::preload::add_tls;
 use crate::result::{
@@ -159,6 +160,7 @@ fn add_counts(sum: &mut LoadResult, other: &LoadResult) {
     sum.tenths.iter_mut().zip(&other.tenths).for_each(|(sum, n)| *sum += n);
     sum.headers = sum_of(sum.headers.iter().chain(&other.headers), HeaderSamples::add);
     sum.request_ids = sum_of(sum.request_ids.iter().chain(&other.request_ids), RequestIdCounts::add);
+    sum.messages = sum_of(sum.messages.iter().chain(&other.messages), messages::add_result);
     sum.codings = sum_of(sum.codings.iter().chain(&other.codings), add_codings);
     sum.real_time &= other.real_time;
     sum.by_connection = sum_of(sum.by_connection.iter().chain(&other.by_connection), ConnectionSpread::add);
@@ -226,6 +228,8 @@ struct Distributions {
     by_status: BTreeMap<String, Histo>,
     /// Of an open load.
     own: Option<Own>,
+    /// Of streams.
+    messages: Option<Box<Times>>,
     /// What came of them from the client under way.
     of_client: BTreeMap<String, u64>,
 }
@@ -240,6 +244,7 @@ impl Distributions {
             by_request: counted.by_request.iter().map(|_| histo()).collect(),
             by_status: BTreeMap::new(),
             own: counted.lateness.is_some().then(Own::new),
+            messages: counted.messages.as_ref().map(|_| Box::new(messages::no_times())),
             of_client: BTreeMap::new(),
         }
     }
@@ -257,6 +262,9 @@ impl Distributions {
             BY_CONNECTION => Some(&mut self.by_connection),
             OWN_LAG => self.own.as_mut().map(|own| &mut own.lag),
             OWN_LATENCY => self.own.as_mut().map(|own| &mut own.latency),
+            _ if let Some(at) = messages::TAGS.iter().position(|one| *one == tag) => {
+                self.messages.as_mut().map(|times| &mut times[at])
+            }
             _ if tag.starts_with(STATUS_TAG) => {
                 Some(self.by_status.entry(tag[STATUS_TAG.len()..].to_owned()).or_insert_with(histo))
             }
@@ -283,7 +291,10 @@ impl Distributions {
             let read = self.of_client.get(BY_CONNECTION).copied().unwrap_or_default();
             same(client, BY_CONNECTION, read, &counted)?;
         }
-        whole.into_iter().chain(by_request).chain(own).chain(by_status).try_for_each(|(tag, counted)| {
+        let of_messages = result.messages.iter().map(messages::quantiles_of);
+        let of_messages = of_messages.flat_map(|counted| messages::TAGS.map(str::to_owned).into_iter().zip(counted));
+        let all = whole.into_iter().chain(by_request).chain(own).chain(by_status).chain(of_messages);
+        all.into_iter().try_for_each(|(tag, counted)| {
             same(client, &tag, self.of_client.get(&tag).copied().unwrap_or_default(), counted)
         })
     }
@@ -295,6 +306,9 @@ impl Distributions {
         result.lag = quantiles(&self.samples.lag);
         result.lateness = self.own.as_ref().map(Own::quantiles);
         result.first_byte = quantiles(&self.samples.first_byte);
+        if let (Some(counted), Some(times)) = (&mut result.messages, &self.messages) {
+            *counted = messages::with_times(times, counted.clone());
+        }
         result.connect = quantiles(&self.connect);
         result.handshake = quantiles(&self.handshake);
         result.by_connection =

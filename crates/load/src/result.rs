@@ -1,5 +1,6 @@
 //! Builds the record of a load from the totals and the final reports of the workers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use weir_model::coding::Coding;
@@ -15,6 +16,7 @@ use crate::clock::{MILLI, from_secs};
 use crate::counts::happened;
 use crate::headers::HeaderWatch;
 use crate::interval::{EventCounts, Histo, Merged, Own, StatusLatency, USUAL_STATUS, add, histo, quantiles};
+use crate::messages;
 use crate::output::{LogInterval, span_s};
 use crate::plan::Plan;
 use crate::preload::add_tls;
@@ -90,6 +92,7 @@ pub(crate) fn result(
         headers: Some(HeaderWatch::result(outcomes.iter().map(|o| &o.watches.headers), span.window))
             .filter(|h| h.sampled > 0),
         request_ids: sum_of(outcomes.iter().flat_map(|o| &o.watches.ids).map(|ids| &ids.counts), RequestIdCounts::add),
+        messages: messages::result(outcomes.iter().flat_map(|o| o.watches.messages.as_deref())),
         codings: sum_of(outcomes.iter().flat_map(|o| &o.watches.codings).map(|codings| &codings.counts), add_codings),
         by_connection: by_connection(outcomes),
         stalls: aggregate.window.stalls,
@@ -148,6 +151,8 @@ fn connection_latencies(outcomes: &[WorkerResult]) -> Histo {
 /// What the log of a part has beside what is recorded by second: the histograms behind the rest of its result's distributions.
 pub(crate) fn for_the_merge(span: &Span, outcomes: &[WorkerResult], aggregate: &Aggregate) -> LogInterval {
     let unusual = unusual(outcomes);
+    let watches = || outcomes.iter().flat_map(|outcome| outcome.watches.messages.as_deref());
+    let times = watches().next().map(|_| messages::times(watches()));
     let whole = [
         ("connect".into(), &connects(outcomes)),
         ("handshake".into(), &handshakes(outcomes)),
@@ -156,7 +161,9 @@ pub(crate) fn for_the_merge(span: &Span, outcomes: &[WorkerResult], aggregate: &
     let by_request = (0..).zip(&aggregate.requests).map(|(n, histo)| (request_tag(n).into(), histo));
     let own = aggregate.own.iter().flat_map(|own| [(OWN_LAG.into(), &own.lag), (OWN_LATENCY.into(), &own.latency)]);
     let by_status = unusual.iter().map(|(status, histo)| (status_tag(status).into(), histo));
-    LogInterval::of(span.window, span.end, whole.into_iter().chain(by_request).chain(own).chain(by_status))
+    let of_messages = times.iter().flat_map(|times| messages::TAGS.map(Cow::Borrowed).into_iter().zip(times));
+    let all = whole.into_iter().chain(by_request).chain(own).chain(by_status).chain(of_messages);
+    LogInterval::of(span.window, span.end, all)
 }
 
 /// The latency of all threads' requests by status, but for the usual one.

@@ -39,6 +39,7 @@ pub(crate) fn check(spec: &LoadSpec) -> Result<(), String> {
     lives(spec)?;
     names(spec)?;
     coding(spec)?;
+    streams_of_messages(spec)?;
     keys_and_values(spec)?;
     thinking(spec)?;
     bursts(spec)?;
@@ -174,6 +175,24 @@ fn names(spec: &LoadSpec) -> Result<(), String> {
     must(!taken, || format!("a request has a header {} already; expected: another one for its name", names.header))
 }
 
+/// Streams are read as they come, in HTTP, and a response without a body is none.
+fn streams_of_messages(spec: &LoadSpec) -> Result<(), String> {
+    let Some(stream) = spec.stream else { return Ok(()) };
+    let kind = stream.kind.as_str();
+    must(!spec.protocol.application().is_keyvalue(), || {
+        format!("streams of {kind} are for HTTP; {} has none", spec.protocol.application().id())
+    })?;
+    must(spec.accept_encoding.is_none(), || {
+        format!(
+            "streams of {kind} in a content coding; expected: one of the two, because messages are read as they come"
+        )
+    })?;
+    let head = spec.requests.iter().any(|request| request.request.method == "HEAD");
+    must(!head, || {
+        format!("a request HEAD for a stream of {kind}, whose response has no messages; expected: GET or POST")
+    })
+}
+
 /// Codings are of HTTP, and asked for once.
 fn coding(spec: &LoadSpec) -> Result<(), String> {
     let Some(coding) = spec.accept_encoding else { return Ok(()) };
@@ -276,8 +295,10 @@ mod tests {
     use crate::plan::tests::{keyvalue_spec, spec};
     use weir_model::coding::Coding;
     use weir_model::keyvalue::{KeyChoice, KeyValue, ValueSize};
-    use weir_model::load::{Part, RequestIds, RequestSpec, Target};
+    use weir_model::load::{Part, RequestIds, RequestSpec, StreamKind, StreamSpec, Target};
     use weir_model::suite::{Arrivals, LoadKind};
+
+    const SSE: StreamSpec = StreamSpec { kind: StreamKind::Sse, one_clock: true };
 
     #[test]
     fn wrong_orders_say_what_would_be_right() {
@@ -370,6 +391,9 @@ mod tests {
                 },
                 "redis has no headers",
             ),
+            (|s| (s.stream, s.accept_encoding) = (Some(SSE), Some(Coding::Gzip)), "sse in a content coding"),
+            (|s| (s.stream, s.requests[0].request.method) = (Some(SSE), "HEAD".into()), "expected: GET or POST"),
+            (|s| (s.stream, s.protocol) = (Some(SSE), LoadProtocol::Redis { pipeline: 1 }), "redis has none"),
             (|s| s.recycle_s = Some(0.0), "connections of at most 0 s"),
             (|s| s.recycle_s = Some(f64::NAN), "connections of at most NaN s"),
             (

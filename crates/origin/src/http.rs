@@ -61,6 +61,8 @@ pub(crate) struct HttpShared {
     /// Compares them with what the client sent.
     pub(crate) check: RequestCheck,
     worker: usize,
+    /// Streams whose request had no ID.
+    streams: u64,
 }
 
 /// The ID of a counted request, and the check of its body.
@@ -88,6 +90,7 @@ impl HttpShared {
             ids: RequestIdMemory::default(),
             check: RequestCheck::new(response_key.into()),
             worker,
+            streams: 0,
             cache: Cache::new(&options.headers, clock.clone()),
             writer: Writer::new(worker as u16, response_key, clock.clone()),
             spare: Vec::new(),
@@ -97,6 +100,12 @@ impl HttpShared {
             random: Random::new(options.seed, worker),
             options,
         }
+    }
+
+    /// The number of a stream whose request has no ID.
+    pub(crate) fn next_stream(&mut self) -> u64 {
+        self.streams += 1;
+        ((self.worker as u64) << 48) | self.streams
     }
 
     fn draw_delay_and_fault(&mut self, clock: &Clock, resolved: &Resolved) -> (Option<u64>, Option<Fault>) {

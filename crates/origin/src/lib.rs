@@ -8,7 +8,7 @@
 //! One thread owns its connections outright. Bytes pass `worker` (the driver), `tls_layer` where there is TLS, and
 //! the `session` of a protocol. Of HTTP that is `http1` or `http2`; then come `resolve` (a target, prepared, with `head`),
 //! `pipeline` (HTTP/1: order, delays, ends), `response` (bytes to the driver) and `in_flight` (what the kernel has
-//! taken of them).
+//! taken of them). The messages of a response that is a stream are written by `stream`.
 //!
 //! Of the key-value protocols, `keyvalue` is the session and the store, and each protocol is a `Dialect` of it.
 //!
@@ -32,6 +32,7 @@ mod in_flight;
 mod keyvalue;
 mod options;
 mod origin;
+mod paced;
 mod page;
 mod pause;
 mod payload;
@@ -48,6 +49,7 @@ mod session;
 mod spec;
 mod stall_watch;
 mod state;
+mod stream;
 mod tasks;
 mod tls_layer;
 mod transport;

@@ -14,6 +14,9 @@ weir origin: the server behind the proxy.
 /status/<code>      a response with this status, 200 to 599
 /headers            the head of the request as it arrived
 /request            the same, and the body of the request behind it, up to 64MiB
+/stream             server-sent events, each with the time at which it was sent; its query may have
+                    messages=<number>&first=<duration>&every=<duration>&size=<bytes>&seed=<number>
+                    (64, 200ms, 20ms, 200, 1); it has the faults reset, close and stall (half-way) and status
 /                   this page
 
 Any of them takes a query, which wins over the path:

@@ -24,11 +24,13 @@ use weir_wire::request_id::RequestId;
 use crate::fault::Fault;
 use crate::http::{HttpState, IdentifiedRequest};
 use crate::in_flight::InFlight;
+use crate::paced::{Paced, PacedStream};
 use crate::payload::MAX_PAYLOAD;
 use crate::request_check::BodyCheck;
 use crate::resolve::{Resolved, Source};
 use crate::response::{Echoed, Response, Role, Written};
 use crate::response_faults::{self, Pace, PacedResponse};
+use crate::stream::{MessageStream, Shape};
 use crate::transport::Transport;
 
 /// With more bytes than this queued in the driver, responses wait in the connection's own queue.
@@ -68,7 +70,7 @@ pub(crate) struct Pipeline {
     /// A response has stopped in the middle on purpose. Nothing is sent until the peer gives up.
     stalled: bool,
     /// The response that is sent slowly, before those that wait.
-    paced: Option<Box<PacedResponse>>,
+    paced: Option<Box<Paced>>,
 }
 
 /// How a connection ends after its last response.
@@ -191,7 +193,7 @@ impl Pipeline {
                 echoed.push(&state.shared.room, head.raw);
                 echoed
             }
-            Source::Fixed | Source::Counters => Echoed::default(),
+            Source::Fixed | Source::Counters | Source::Stream => Echoed::default(),
         };
         let announced = matches!(head.framing, Framing::Length(length) if length > MAX_PAYLOAD as u64);
         let too_large = resolved.source.has_request_body() && announced;
@@ -308,7 +310,7 @@ impl Pipeline {
         self.state = self.state.max(State::Draining);
         match (self.waiting.back_mut(), &mut self.paced) {
             (Some(last), _) => last.close = true,
-            (None, Some(paced)) => paced.close = true,
+            (None, Some(paced)) => *paced.close() = true,
             (None, None) => self.state = self.state.max(State::Closing),
         }
         self.flush_ready(transport, state);
@@ -420,6 +422,9 @@ impl Pipeline {
 
     #[inline]
     fn write<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, response: Response) {
+        if let Some(shape) = response.stream() {
+            return self.write_stream(transport, state, response, shape);
+        }
         if response.fault.is_some() {
             return self.write_with_fault(transport, state, response);
         }
@@ -479,8 +484,9 @@ impl Pipeline {
             }
             Fault::Drip(rate) => {
                 let (rendered, written) = state.render(&response);
-                self.paced =
-                    Some(Box::new(PacedResponse::new(rendered, written, response, Pace::new(rate, state.clock.now()))));
+                let pace = Pace::new(rate, state.clock.now());
+                let paced = PacedResponse::new(rendered, written, response, pace);
+                self.paced = Some(Box::new(Paced::Rendered(paced)));
                 self.flush_ready(transport, state);
             }
         }
@@ -489,12 +495,37 @@ impl Pipeline {
     /// Sends a response as room comes, so that it is never copied as a whole.
     fn write_in_pieces<T: Transport>(&mut self, transport: &mut T, state: &mut HttpState, response: Response) {
         let (rendered, written) = state.render(&response);
-        self.paced = Some(Box::new(PacedResponse::in_pieces(rendered, written, response)));
+        self.paced = Some(Box::new(Paced::Rendered(PacedResponse::in_pieces(rendered, written, response))));
+        self.flush_ready(transport, state);
+    }
+
+    /// Sends the head of a stream, whose messages follow as they fall due, and its fault instead of the one in the middle.
+    fn write_stream<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        state: &mut HttpState,
+        mut response: Response,
+        shape: Shape,
+    ) {
+        match response.fault {
+            Some(Fault::Status(_) | Fault::Reset { middle: None | Some(false) }) => {
+                return self.write_with_fault(transport, state, response);
+            }
+            Some(fault @ (Fault::Reset { .. } | Fault::Close | Fault::Stall)) => state.counters().fault(fault.kind()),
+            // The origin's own may be others, which no stream has.
+            _ => response.fault = None,
+        }
+        let written = state.write(transport, &response);
+        self.account_queued(transport, written, Role::Part);
+        let id = response.id.map_or_else(|| state.shared.next_stream(), RequestId::bits);
+        let Response { fault, version, close, role, .. } = response;
+        let messages = MessageStream::begin(shape, id, fault, state.clock.now());
+        let chunked = version == Version::Http11;
+        self.paced = Some(Box::new(Paced::Stream(PacedStream { messages, chunked, close, role })));
         self.flush_ready(transport, state);
     }
 
     /// Sends a response up to the end of its head, or to the middle of its body; then the connection ends, or stalls.
-    /// Requests behind it get no response.
     fn cut<T: Transport>(
         &mut self,
         transport: &mut T,
@@ -508,6 +539,11 @@ impl Pipeline {
         let bytes = rendered.write_up_to(if in_head { head } else { middle }, transport) as u64;
         let before_body = written.before_body.min(bytes);
         self.account_queued(transport, Written { bytes, body: bytes - before_body, before_body }, Role::Part);
+        self.end_early(end);
+    }
+
+    /// The response under way ends before its end, or stalls. Requests behind it get no response.
+    fn end_early(&mut self, end: Option<End>) {
         self.waiting.clear();
         self.waiting_bytes = 0;
         self.state = State::Draining;
@@ -531,8 +567,19 @@ impl Pipeline {
                 // `Sent` will come when there is room.
                 return false;
             }
-            let (written, role) = paced.write_next(transport);
-            let (done, close) = (paced.is_done(), paced.close);
+            if let Some(fault) = paced.fault() {
+                self.paced = None;
+                self.end_early(match fault {
+                    Fault::Close => Some(End::Close),
+                    Fault::Stall => None,
+                    _ => Some(End::Reset),
+                });
+                return true;
+            }
+            let mut scratch = state.buffer();
+            let (written, role) = paced.write_next(now, &mut scratch, transport);
+            state.give_back(scratch);
+            let (done, close) = (paced.is_done(), *paced.close());
             self.account_queued(transport, written, role);
             if done {
                 self.paced = None;

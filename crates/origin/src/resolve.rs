@@ -35,6 +35,7 @@ const LONGEST: usize = 512;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const BINARY: &str = "application/octet-stream";
+const EVENTS: &str = weir_wire::sse::CONTENT_TYPE;
 const JSON: &str = "application/json";
 
 /// Where a response's body comes from.
@@ -50,6 +51,8 @@ pub(crate) enum Source {
     Request,
     /// The counters, at the time of answering.
     Counters,
+    /// Messages, as they fall due.
+    Stream,
 }
 
 /// A fixed body.
@@ -200,6 +203,7 @@ impl Resolved {
             (None, Subject::Echo) => (Source::Echo, nothing(), BINARY),
             (None, Subject::Headers) => (Source::Headers, nothing(), TEXT),
             (None, Subject::Request) => (Source::Request, nothing(), TEXT),
+            (None, Subject::Stream) => (Source::Stream, nothing(), EVENTS),
             (None, Subject::Counters) => (Source::Counters, nothing(), JSON),
         };
         let content_type = given_type.unwrap_or(content_type);

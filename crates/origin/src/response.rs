@@ -16,6 +16,7 @@ use crate::fault::Fault;
 use crate::held::Room;
 use crate::resolve::{self, Body, Resolved, SMALL, Source};
 use crate::response_faults::Rendered;
+use crate::stream::Shape;
 use crate::transport::Sink;
 
 const LINE_END: &[u8] = b"\r\n";
@@ -240,6 +241,13 @@ impl Writer {
                 self.send(to, response, content_type, response.echoed.body())
             }
             Source::Headers | Source::Request => self.send(to, response, resolved.content_type, response.echoed.body()),
+            // The messages follow, if there are any.
+            Source::Stream => {
+                self.head(response, resolved.content_type, 0);
+                to.send(&self.scratch);
+                let bytes = self.scratch.len() as u64;
+                Written { bytes, body: 0, before_body: bytes }
+            }
             Source::Counters => {
                 let text = counters_page(&counters());
                 self.send(to, response, resolved.content_type, &text)
@@ -362,6 +370,11 @@ impl Response {
     /// Whether the body is too large to be copied at once.
     pub(crate) fn is_large(&self) -> bool {
         self.resolved.is_large()
+    }
+
+    /// The messages that follow the head, if it is a stream.
+    pub(crate) fn stream(&self) -> Option<Shape> {
+        self.resolved.plan.stream.filter(|_| self.resolved.source == Source::Stream && self.has_body())
     }
 
     /// Whether a body follows the head.

@@ -13,7 +13,8 @@ use weir_model::coding::Coding;
 use weir_model::load::RandomDuration;
 use weir_model::protocol::Application;
 
-use crate::fault::{self, Faults};
+use crate::fault::{self, FaultKind, Faults};
+use crate::stream::{self, Shape};
 use crate::value;
 
 /// What a target asks for.
@@ -33,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) chunked: bool,
     /// Close the connection after the response.
     pub(crate) close: bool,
+    /// The messages of a stream.
+    pub(crate) stream: Option<Shape>,
     /// The coding of a fixed body, for requests that accept it.
     pub(crate) encoding: Option<Coding>,
 }
@@ -54,6 +57,8 @@ pub(crate) enum Subject {
     Headers,
     /// `/request`: the request's head and body.
     Request,
+    /// `/stream`: messages, one after another.
+    Stream,
     /// `/_weir/counters`: the counters.
     Counters,
     /// `/_weir/ready`: empty, with 204.
@@ -82,6 +87,14 @@ pub(crate) enum Refusal {
 /// Keys that a query may have.
 const KEYS_RULE: &str = "bytes=<size>, delay=<duration>, status=<code>, fault=<fault>, chunked=1, close=1, encoding=gzip, or x=<anything> (ignored)";
 
+/// Keys that only a stream's has.
+const STREAM_KEYS_RULE: &str =
+    "messages=<number>, first=<duration>, every=<duration>, size=<bytes> and seed=<number> for /stream";
+
+/// Faults that a stream can have.
+const STREAM_FAULTS_RULE: &str =
+    "a fault of a stream: reset, reset=before, reset=middle, close, stall or status=<200 to 599>";
+
 /// The longest excerpt of a target that an error contains, in bytes.
 const EXCERPT: usize = 64;
 
@@ -95,6 +108,7 @@ impl Plan {
         faults: None,
         chunked: false,
         close: false,
+        stream: None,
         encoding: None,
     };
 
@@ -149,6 +163,11 @@ pub(crate) fn parse(target: &[u8]) -> Result<Plan, Refusal> {
         for pair in query.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
             parse_pair(&mut plan, pair)?;
         }
+        if let (Some(_), Some(faults)) = (plan.stream, &plan.faults)
+            && [FaultKind::Length, FaultKind::Drip].iter().any(|kind| faults.has(*kind))
+        {
+            return Err(bad("?fault=", query, STREAM_FAULTS_RULE));
+        }
     }
     Ok(plan)
 }
@@ -159,6 +178,8 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
         b"/echo" => Plan::of(Subject::Echo),
         b"/headers" => Plan::of(Subject::Headers),
         b"/request" => Plan::of(Subject::Request),
+        // Its length is not said, as that of a live stream is not known.
+        b"/stream" => Plan { stream: Some(Shape::default()), chunked: true, ..Plan::of(Subject::Stream) },
         b"/_weir/counters" => Plan::of(Subject::Counters),
         b"/_weir/ready" => Plan::of(Subject::Ready),
         _ => {
@@ -183,6 +204,11 @@ fn parse_pair(plan: &mut Plan, pair: &[u8]) -> Result<(), Refusal> {
         Some(mark) => (&pair[..mark], &pair[mark + 1..]),
         None => (pair, &b""[..]),
     };
+    if let Some(shape) = &mut plan.stream
+        && parse_stream_pair(shape, key, text)?
+    {
+        return Ok(());
+    }
     match key {
         b"bytes" => plan.bytes = Some(read("?bytes=", text, value::size, value::SIZE_RULE)?),
         b"delay" => plan.delay = Some(read("?delay=", text, value::delay, value::DELAY_RULE)?),
@@ -192,9 +218,24 @@ fn parse_pair(plan: &mut Plan, pair: &[u8]) -> Result<(), Refusal> {
         b"close" => plan.close = read("?close=", text, value::flag, value::FLAG_RULE)?,
         b"encoding" => plan.encoding = Some(read("?encoding=", text, value::coding, value::CODING_RULE)?),
         b"x" => {}
+        b"messages" | b"first" | b"every" | b"size" | b"seed" => return Err(bad("?", pair, STREAM_KEYS_RULE)),
         _ => return Err(bad("?", pair, KEYS_RULE)),
     }
     Ok(())
+}
+
+/// Reads a pair that only a stream's query has. Returns whether it is one.
+fn parse_stream_pair(shape: &mut Shape, key: &[u8], text: &[u8]) -> Result<bool, Refusal> {
+    match key {
+        b"messages" => shape.messages = read("?messages=", text, stream::messages, stream::MESSAGES_RULE)?,
+        b"first" => shape.first = read("?first=", text, stream::time, stream::TIME_RULE)?,
+        b"every" => shape.every = read("?every=", text, stream::time, stream::TIME_RULE)?,
+        b"size" => shape.size = read("?size=", text, stream::size, stream::SIZE_RULE)?,
+        b"seed" => shape.seed = read("?seed=", text, stream::number, stream::SEED_RULE)?,
+        b"chunked" => return Err(bad("?chunked=", text, "nothing: a stream never says its length")),
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// Reads a value; `successful`: what is allowed.
@@ -268,6 +309,7 @@ mod tests {
             faults: Some(Rc::new("reset=1%,stall:0".parse().expect("faults"))),
             chunked: true,
             close: true,
+            stream: None,
             encoding: Some(Coding::Gzip),
         };
         assert_eq!(
@@ -280,6 +322,20 @@ mod tests {
         assert_eq!(plan("/echo?bytes=5").bytes, Some(5));
         assert!(!plan("/?chunked=0&close=0").close);
         assert_eq!(plan("/_weir/counters?delay=never").delay, None);
+    }
+
+    #[test]
+    fn a_stream_has_keys_of_its_own() {
+        let wanted = Shape {
+            messages: 3,
+            first: RandomDuration::Constant { s: 65.0 },
+            every: RandomDuration::Uniform { from_s: 0.01, to_s: 0.03 },
+            size: 4096,
+            seed: 9,
+        };
+        let found = plan("/stream?messages=3&first=65s&every=10ms..30ms&size=4KiB&seed=9&fault=close:5%&close=1");
+        assert_eq!((found.stream, found.subject, found.chunked), (Some(wanted), Subject::Stream, true));
+        assert_eq!(plan("/stream").stream, Some(Shape::default()));
     }
 
     #[test]
@@ -310,6 +366,12 @@ mod tests {
             ("/bytes/1?close", 400, &["?close=", "1 or 0"]),
             ("/bytes/1?encoding=br", 400, &["`br`", "gzip"]),
             ("/bytes/1?delya=1s", 400, &["delya=1s", "delay=<duration>"]),
+            ("/bytes/1?messages=3", 400, &["messages=3", "for /stream"]),
+            ("/stream?messages=0", 400, &["`0`", "1 to 1000000000"]),
+            ("/stream?every=20", 400, &["`20`", "20ms"]),
+            ("/stream?size=10", 400, &["`10`", "85 to 64KiB"]),
+            ("/stream?fault=drip=1kB/s", 400, &["drip", "reset=middle"]),
+            ("/stream?chunked=0", 400, &["?chunked=", "never says its length"]),
         ] {
             let refusal = parse(target.as_bytes()).expect_err(target);
             assert_eq!(refusal.status(), status, "{target}");

@@ -10,6 +10,7 @@ use weir_model::load::RandomDuration;
 use weir_model::units::ByteCount;
 
 use crate::payload::MAX_PAYLOAD;
+use crate::stream;
 
 /// Longest delay; of an exponential one, the longest mean.
 pub(crate) const MAX_DELAY: Duration = Duration::from_secs(60);
@@ -35,19 +36,24 @@ pub(crate) fn size(text: &[u8]) -> Option<usize> {
 
 /// A delay: `250us`, `10ms`, `5ms..15ms`, `exp:10ms`; at most [`MAX_DELAY`]. `None` breaks [`DELAY_RULE`].
 pub(crate) fn delay(text: &[u8]) -> Option<RandomDuration> {
+    duration(text, MAX_DELAY)
+}
+
+/// The same of a time that is at most so long.
+pub(crate) fn duration(text: &[u8], most: Duration) -> Option<RandomDuration> {
     let delay: RandomDuration = std::str::from_utf8(text).ok()?.parse().ok()?;
     let most_s = match delay {
         RandomDuration::Constant { s } => s,
         RandomDuration::Uniform { to_s, .. } => to_s,
         RandomDuration::Exponential { mean_s } => mean_s,
     };
-    (most_s <= MAX_DELAY.as_secs_f64()).then_some(delay)
+    (most_s <= most.as_secs_f64()).then_some(delay)
 }
 
-/// The delay of one response, from a number in [0, 1); to the nanosecond.
+/// The time drawn by a number in [0, 1); to the nanosecond.
 pub(crate) fn delay_at(delay: RandomDuration, uniform: f64) -> Duration {
     // No 53-bit number draws more than a thousand means.
-    let seconds = delay.at(uniform).clamp(0.0, 1000.0 * MAX_DELAY.as_secs_f64());
+    let seconds = delay.at(uniform).clamp(0.0, 1000.0 * stream::LONGEST.as_secs_f64());
     Duration::from_nanos((seconds * 1e9).round() as u64)
 }
 

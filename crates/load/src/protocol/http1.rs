@@ -280,6 +280,7 @@ mod tests {
             headers: crate::headers::HeaderWatch::new(1),
             ids: None,
             codings: None,
+            messages: None,
             reasons: Reasons::default(),
         };
         let mut generator = Generator::for_tests(&spec());
@@ -315,6 +316,7 @@ mod tests {
                 headers: crate::headers::HeaderWatch::new(1),
                 ids: None,
                 codings: None,
+                messages: None,
                 reasons: Reasons::default(),
             };
             protocol.encode(&mut session, 0, 0, None, &mut Generator::for_tests(&spec), &mut Vec::new()).unwrap();

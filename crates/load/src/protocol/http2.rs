@@ -46,6 +46,7 @@ impl Protocol for Http2 {
         let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
         let keep_headers = spec.request_ids.is_some()
             || spec.accept_encoding.is_some()
+            || spec.stream.is_some()
             || spec.requests.iter().any(|request| !request.expect.headers.is_empty());
         Ok(Http2 { requests, options: Options { max_streams, keep_headers, ..Options::client() } })
     }

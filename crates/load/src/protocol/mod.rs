@@ -20,6 +20,7 @@ use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec};
 use crate::codings::CodingWatch;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
+use crate::messages::MessageWatch;
 use crate::reasons::Reasons;
 use crate::request_ids::RequestIdWatch;
 use crate::response_check::Expectation;
@@ -211,6 +212,8 @@ pub(crate) struct Watches {
     pub ids: Option<RequestIdWatch>,
     /// Where requests accept a content coding.
     pub codings: Option<Box<CodingWatch>>,
+    /// Where responses are streams.
+    pub messages: Option<Box<MessageWatch>>,
     /// Why requests failed.
     pub reasons: Reasons,
 }
@@ -279,6 +282,9 @@ impl PartialResponse<'_> {
     pub(crate) fn head(&mut self, status: u16, length: Option<u64>) {
         self.begun();
         self.stream.response.head(status, length);
+        if let Some(messages) = &mut self.watches.messages {
+            messages.begin(self.stream, self.expectation.is_successful_status(status), self.now);
+        }
     }
 
     /// All of it came, with a body of so many bytes that its protocol has checked.
@@ -293,6 +299,9 @@ impl PartialResponse<'_> {
     pub(crate) fn headers<'h>(&mut self, headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
         if self.expectation.is_successful_status(self.stream.response.status()) {
             self.watches.headers.record_response(self.stream.request, self.now, headers.clone());
+        }
+        if let Some(messages) = &self.watches.messages {
+            messages.check_type(self.stream, headers.clone());
         }
         if self.expectation.checks_headers() {
             self.expectation.check_headers(headers, &mut self.stream.response);
@@ -335,7 +344,7 @@ impl PartialResponse<'_> {
 
     /// Whether nobody looks at what its body says.
     pub(crate) fn is_unread(&self) -> bool {
-        !self.expectation.reads_bodies() && !self.stream.response.is_coded()
+        !self.expectation.reads_bodies() && !self.stream.response.is_coded() && self.watches.messages.is_none()
     }
 
     /// So many bytes of its body came, and nobody looked at them.
@@ -347,6 +356,9 @@ impl PartialResponse<'_> {
     #[inline]
     pub(crate) fn body(&mut self, piece: &[u8]) {
         self.stream.response.body(piece, self.expectation);
+        if let Some(messages) = &mut self.watches.messages {
+            messages.body(self.stream, piece, self.now);
+        }
     }
 }
 

@@ -277,6 +277,7 @@ impl<P: Protocol> Worker<P> {
             (Some(coded), Some(codings)) => codings.validate(expectation, &stream.response, coded),
             _ => expectation.validate(&stream.response),
         };
+        let verdict = self.watches.end_messages(stream, verdict);
         let waited = now.saturating_sub(stream.due);
         self.recorder.response(stream, verdict, now);
         if self.recorder.phase() == Phase::Window {
@@ -352,6 +353,9 @@ impl<P: Protocol> Worker<P> {
     fn fail(&mut self, id: SlotId, stream: StreamId, kind: ErrorKind, now: u64) {
         let stream = self.pool.end(id, stream);
         let kind = Self::failure(&self.plan, stream, kind);
+        if let Some(messages) = &mut self.watches.messages {
+            messages.abort(stream);
+        }
         self.recorder.failed(stream, kind, now);
     }
 
@@ -361,7 +365,9 @@ impl<P: Protocol> Worker<P> {
         if stream.state != StreamState::InFlight {
             return;
         }
-        let until = stream.sent.saturating_add(self.plan.timeout);
+        // Of a stream, that no more comes.
+        let heard = stream.messages.as_ref().map_or(0, |messages| messages.heard());
+        let until = stream.sent.max(heard).saturating_add(self.plan.timeout);
         if until > now {
             self.pool.timeouts.watch(stream_id, until);
             return;

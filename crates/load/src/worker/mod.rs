@@ -34,6 +34,7 @@ use crate::controller::WorkerParts;
 use crate::generator::Generator;
 use crate::headers::HeaderWatch;
 use crate::interval::Phase;
+use crate::messages::MessageWatch;
 use crate::plan::{Plan, Share};
 use crate::protocol::{Protocol, Watches};
 use crate::reasons::Reasons;
@@ -115,6 +116,7 @@ impl<P: Protocol> Worker<P> {
                 headers: HeaderWatch::new(plan.expectations.len()),
                 ids: plan.spec.request_ids.as_ref().map(|ids| RequestIdWatch::new(ids, share.thread)),
                 codings: plan.spec.accept_encoding.map(|_| Box::default()),
+                messages: plan.spec.stream.map(|stream| Box::new(MessageWatch::new(stream))),
                 reasons: Reasons::default(),
             },
             busy_poll: BusyPoll::new(driver.wake_latency()),
@@ -277,6 +279,9 @@ impl<P: Protocol> Worker<P> {
         if phase == was {
             return;
         }
+        if let Some(messages) = &mut self.watches.messages {
+            messages.in_window = phase == Phase::Window;
+        }
         // A load that is cut short in the warm-up has no window, and no changes in it.
         if phase > Phase::Warmup && was <= Phase::Warmup {
             self.watches.headers.begin_window();
@@ -425,7 +430,8 @@ impl<P: Protocol> Worker<P> {
             }
         }
         self.connect_some(io);
-        if !self.pacing.is_open() {
+        // A message is not to wait for others.
+        if !self.pacing.is_open() && self.watches.messages.is_none() {
             let warming_up = self.recorder.phase() == Phase::Warmup;
             let within = self.coalescing.swept(now, self.pool.in_flight, self.pool.ended, warming_up);
             let events = coalesce::events(self.connector.up, self.plan.streams);

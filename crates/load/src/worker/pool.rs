@@ -15,6 +15,7 @@ use weir_wire::request_id::RequestId;
 use weir_wire::tls::Session as TlsSession;
 
 use super::timer_wheel::TimerWheel;
+use crate::messages::MessageState;
 use crate::response_check::Response;
 
 /// Index of a slot.
@@ -111,6 +112,8 @@ pub(crate) struct Stream {
     /// When the first byte of its response came; 0 before.
     pub(crate) first: u64,
     pub(crate) response: Response,
+    /// Where responses are streams: made with the first, and reused.
+    pub(crate) messages: Option<Box<MessageState>>,
 }
 
 impl Stream {

@@ -11,12 +11,14 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 use crate::coding::Coding;
 
 mod feed;
+mod messages;
 mod request_ids;
 mod schema;
 mod search;
 mod spec;
 
 pub use feed::{Feed, FeedOrder};
+pub use messages::{MessageCounts, MessageResult, StreamKind, StreamSpec, StreamVerdict};
 pub use request_ids::{
     CONNECTION_HEADERS, DATE, DATE_NOW, LoadNumbers, MOST_ORIGIN_HEADERS, REQUEST_ID_HEADER, RESPONSE_HEADER,
     RequestIdCounts, RequestIds, origin_header, request_id_header,
@@ -214,6 +216,8 @@ pub struct LoadResult {
     /// How many responses came coded, and in which coding, where requests accepted any; all others came as they are. Over the client's
     /// whole life.
     pub codings: Option<BTreeMap<Coding, CodedResponses>>,
+    /// What became of the messages of streams, where responses are streams.
+    pub messages: Option<MessageResult>,
     /// How evenly connections were served in the window.
     pub by_connection: Option<ConnectionSpread>,
     /// How long the client's threads stood still in the window, of all threads together.

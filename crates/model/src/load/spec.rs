@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DriverChoice, Feed, RequestIds};
+use super::{DriverChoice, Feed, RequestIds, StreamSpec};
 use crate::coding::Coding;
 use crate::keyvalue::{KeyValue, Mix, Operation};
 use crate::protocol::{Application, Protocol};
@@ -62,6 +62,8 @@ pub struct LoadSpec {
     pub request_ids: Option<RequestIds>,
     /// Requests accept responses whose bodies are coded so, and responses are checked when they are decoded. HTTP only.
     pub accept_encoding: Option<Coding>,
+    /// Responses are streams, and their messages are looked at one by one. The timeout is then that of a silence. HTTP only.
+    pub stream: Option<StreamSpec>,
     /// Ask for a new connection for every request (`Connection: close`). HTTP/1.1 only.
     pub connection_close: bool,
     /// Source addresses to connect from, in turn; empty = chosen by weir where one has too few ports, else by the kernel.
@@ -117,6 +119,7 @@ impl LoadSpec {
             recycle_s: None,
             request_ids: None,
             accept_encoding: None,
+            stream: None,
             connection_close: false,
             sources: Vec::new(),
             threads: 1,

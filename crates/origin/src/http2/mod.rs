@@ -326,6 +326,7 @@ impl Http2 {
             || (T::COPIES && request.is_large())
             || request.echoed.is_large()
             || request.resolved.plan.close
+            || request.messages().is_some()
         {
             return self.respond_specially(output, state, request, fault);
         }

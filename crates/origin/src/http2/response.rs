@@ -16,6 +16,7 @@ use crate::request_check::BodyCheck;
 use crate::resolve::{self, Resolved, Source};
 use crate::response::{Echoed, Role, false_length};
 use crate::response_faults::Pace;
+use crate::stream::{MessageStream, Shape};
 use crate::transport::Transport;
 
 /// A request.
@@ -40,19 +41,84 @@ pub(super) struct Request {
 /// A response that is sent in pieces.
 #[derive(Debug)]
 pub(super) struct PacedBody {
-    body: Bytes,
-    at: usize,
-    step: usize,
-    /// The pace by the clock; `None`: as room comes.
-    pace: Option<Pace>,
+    content: Content,
     /// The peer's window has no room for the last piece.
     blocked: bool,
+}
+
+#[derive(Debug)]
+enum Content {
+    Bytes {
+        body: Bytes,
+        at: usize,
+        step: usize,
+        /// The pace by the clock; `None`: as room comes.
+        pace: Option<Pace>,
+    },
+    Messages(MessageStream, Shape),
 }
 
 impl PacedBody {
     fn new(body: Bytes, pace: Option<Pace>) -> PacedBody {
         let step = pace.as_ref().map_or(PIECE, Pace::step);
-        PacedBody { body, at: 0, step, pace, blocked: false }
+        PacedBody { content: Content::Bytes { body, at: 0, step, pace }, blocked: false }
+    }
+
+    fn messages(messages: MessageStream, shape: Shape) -> PacedBody {
+        PacedBody { content: Content::Messages(messages, shape), blocked: false }
+    }
+
+    /// Bytes of all of it.
+    fn length(&self) -> u64 {
+        match &self.content {
+            Content::Bytes { body, .. } => body.len() as u64,
+            Content::Messages(_, shape) => shape.bytes(),
+        }
+    }
+
+    /// When the next piece is due; `None`: now.
+    fn next(&self) -> Option<u64> {
+        match &self.content {
+            Content::Bytes { pace, .. } => pace.as_ref().map(Pace::next),
+            Content::Messages(messages, _) => Some(messages.due()),
+        }
+    }
+
+    /// What happens instead of it.
+    fn fault(&self) -> Option<Fault> {
+        match &self.content {
+            Content::Bytes { .. } => None,
+            Content::Messages(messages, _) => messages.fault(),
+        }
+    }
+
+    /// Sends the next piece. Returns also whether it was the last. `scratch` may have old bytes.
+    fn write_next(
+        &mut self,
+        server: &mut Server,
+        stream: Stream,
+        now: u64,
+        scratch: &mut Vec<u8>,
+        output: &mut impl Output,
+    ) -> (Result<SendStatus, SendError>, bool) {
+        match &mut self.content {
+            Content::Bytes { body, at, step, pace } => {
+                let to = (*at + *step).min(body.len());
+                let ends = to == body.len();
+                let sent = server.data(stream, body.part(*at, to), ends, output);
+                *at = to;
+                if let Some(pace) = pace {
+                    pace.advance();
+                }
+                (sent, ends)
+            }
+            Content::Messages(messages, _) => {
+                scratch.clear();
+                messages.write(now, scratch);
+                let ends = messages.is_done();
+                (server.data(stream, Body::Copied(scratch), ends, output), ends)
+            }
+        }
     }
 
     /// Whether it waits for the peer's window.
@@ -103,7 +169,7 @@ impl Request {
                 write_head(&mut echoed, &state.shared.room, head);
                 echoed
             }
-            Source::Fixed | Source::Counters => Echoed::default(),
+            Source::Fixed | Source::Counters | Source::Stream => Echoed::default(),
         };
         let too_large = resolved.source.has_request_body() && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
         let head_only = head.method == b"HEAD";
@@ -128,6 +194,12 @@ impl Request {
     /// Whether its response is too large to be copied at once.
     pub(super) fn is_large(&self) -> bool {
         self.resolved.source == Source::Fixed && self.resolved.is_large() && !self.head_only
+    }
+
+    /// The messages that follow the head, if it is a stream.
+    pub(super) fn messages(&self) -> Option<Shape> {
+        let has_body = !self.head_only && !resolve::bodiless(self.resolved.plan.status);
+        self.resolved.plan.stream.filter(|_| self.resolved.source == Source::Stream && has_body)
     }
 
     /// Responds in the usual way, and records the length of the body.
@@ -180,6 +252,7 @@ impl Request {
                 resolve::Body::Copied(bytes) => Bytes::Own(bytes.to_vec()),
                 resolve::Body::Static(bytes) => Bytes::Static(bytes),
             },
+            Source::Stream => Bytes::Static(&[]),
             Source::Counters => Bytes::Own(state.counters_page()),
             Source::Echo | Source::Headers | Source::Request => Bytes::Own(self.echoed.body().to_vec()),
         };
@@ -232,6 +305,17 @@ impl Http2 {
             return self.abandon(&request);
         };
         let (stream, half) = (request.stream, body.len() / 2);
+        if let Some(shape) = request.messages()
+            && fault != Some(Fault::Reset { middle: Some(false) })
+        {
+            if closes && self.state == State::Open {
+                self.server.go_away(output);
+                self.state = State::Draining;
+            }
+            let id = request.id.map_or_else(|| state.shared.next_stream(), RequestId::bits);
+            let messages = MessageStream::begin(shape, id, fault, state.clock.now());
+            return self.begin(output, state, request, &head, PacedBody::messages(messages, shape));
+        }
         match fault {
             None | Some(Fault::Status(_)) if closes && self.state == State::Open => {
                 self.server.go_away(output);
@@ -260,24 +344,43 @@ impl Http2 {
                 {
                     let _ = self.server.data(stream, body.part(0, half), false, output);
                 }
-                self.server.reset(stream, Code::INTERNAL_ERROR, output);
-                self.abandon(&request);
+                self.end_early(output, state, request, Fault::Reset { middle });
             }
             Some(Fault::Close) => {
                 if self.server.head_filled(stream, &head, values.as_slice(), false, output).is_ok() {
                     let _ = self.server.data(stream, body.part(0, half), false, output);
                 }
-                self.abandon(&request);
-                self.server.go_away(output);
-                self.drop_all(state);
-                self.state = self.state.max(State::Draining);
+                self.end_early(output, state, request, Fault::Close);
             }
             Some(Fault::Stall) => {
                 // Without a body the head would be the whole response, so it is not sent.
                 if body.len() > 0 {
                     let _ = self.server.head_filled(stream, &head, values.as_slice(), false, output);
                 }
-                self.insert(PendingRequest { request, phase: Phase::Stalled, timer: None });
+                self.end_early(output, state, request, Fault::Stall);
+            }
+        }
+    }
+
+    /// A response ends before its end, or stalls.
+    fn end_early<T: Transport>(
+        &mut self,
+        output: &mut FrameOutput<'_, T>,
+        state: &mut HttpState,
+        request: Request,
+        fault: Fault,
+    ) {
+        match fault {
+            Fault::Stall => self.insert(PendingRequest { request, phase: Phase::Stalled, timer: None }),
+            Fault::Close => {
+                self.abandon(&request);
+                self.server.go_away(output);
+                self.drop_all(state);
+                self.state = self.state.max(State::Draining);
+            }
+            _ => {
+                self.server.reset(request.stream, Code::INTERNAL_ERROR, output);
+                self.abandon(&request);
             }
         }
     }
@@ -290,8 +393,8 @@ impl Http2 {
         head: &Prepared,
         paced: PacedBody,
     ) {
-        request.body_length = paced.body.len() as u64;
-        let empty = paced.body.len() == 0;
+        request.body_length = paced.length();
+        let empty = request.body_length == 0;
         let response = request.id.map(|id| state.response_to(id));
         let values = response.as_ref().map(|response| &response[..]);
         match self.server.head_filled(request.stream, head, values.as_slice(), empty, output) {
@@ -311,26 +414,25 @@ impl Http2 {
         mut paced: Box<PacedBody>,
     ) {
         let stream = request.stream;
-        let now = paced.pace.as_ref().map(|_| state.clock.now());
+        let now = state.clock.now();
         paced.blocked = false;
         loop {
-            if let (Some(pace), Some(now)) = (&paced.pace, now)
-                && pace.next() > now
+            if let Some(next) = paced.next()
+                && next > now
             {
-                let timer = self.set_timer(state, pace.next(), stream);
+                let timer = self.set_timer(state, next, stream);
                 return self.insert(PendingRequest { request, phase: Phase::Paced(paced), timer });
             }
             if !self.has_room(output) {
                 self.waiting_for_room.push_back(stream);
                 return self.insert(PendingRequest { request, phase: Phase::Paced(paced), timer: None });
             }
-            let to = (paced.at + paced.step).min(paced.body.len());
-            let ends = to == paced.body.len();
-            let sent = self.server.data(stream, paced.body.part(paced.at, to), ends, output);
-            paced.at = to;
-            if let Some(pace) = &mut paced.pace {
-                pace.advance();
+            if let Some(fault) = paced.fault() {
+                return self.end_early(output, state, request, fault);
             }
+            let mut scratch = state.buffer();
+            let (sent, ends) = paced.write_next(&mut self.server, stream, now, &mut scratch, output);
+            state.give_back(scratch);
             match sent {
                 Ok(SendStatus::All) if ends => return self.finished(state, request),
                 Ok(SendStatus::Waiting) if ends => {

@@ -14,4 +14,5 @@ mod seeds;
 mod series;
 mod served;
 mod stores;
+mod streams;
 mod waits;

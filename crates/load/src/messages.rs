@@ -1,0 +1,520 @@
+//! Looks at the messages of responses that are streams, one by one: when each came, how long it took, and whether all came as they
+//! were sent. `protocol` hands over the bodies as they come, `worker` the ends of streams; `result` reads what was found. It does not
+//! know connections, nor what a proxy is.
+//!
+//! A message that came with the one before although it was sent later was *gathered*. That is told from the sender's times, and not
+//! from the reads of this client, whose buffers may cut what came together.
+
+use std::fmt;
+
+use weir_model::load::{ErrorKind, MessageCounts, MessageResult, Quantiles, StreamKind, StreamSpec};
+use weir_wire::sse::{self, Parser};
+use weir_wire::stamp::{self, Message, Stamp};
+
+use crate::clock::MILLI;
+use crate::interval::{Histo, add, histo, quantiles};
+use crate::protocol::Watches;
+use crate::result::sum_of;
+use crate::worker::Stream;
+
+/// Messages that are sent closer together than this may come together.
+const LEAST_DISTANCE: u64 = MILLI;
+
+/// Numbers before the last one of which is known whether they came.
+const REMEMBERED: u32 = 64;
+
+/// The messages of one worker.
+#[derive(Debug, Clone)]
+pub(crate) struct MessageWatch {
+    spec: StreamSpec,
+    /// What comes now counts for the window.
+    pub in_window: bool,
+    /// Of the window, and of all.
+    counts: (MessageCounts, MessageCounts),
+    times: Times,
+}
+
+/// A histogram for each of [`TAGS`].
+pub(crate) type Times = [Histo; TAGS.len()];
+
+/// The tags of the distributions in a log, in the order of [`Time`].
+pub(crate) const TAGS: [&str; 5] =
+    ["message-delay", "message-gap", "message-sender-lag", "message-head", "message-first"];
+
+/// The distributions.
+#[derive(Debug, Clone, Copy)]
+enum Time {
+    Delay,
+    Gap,
+    SenderLag,
+    Head,
+    First,
+}
+
+/// A stream that is coming.
+#[derive(Debug, Default)]
+pub(crate) struct MessageState {
+    parser: Parser,
+    /// What is wrong with it, the first thing alone.
+    wrong: Option<Wrong>,
+    /// Its head says that it is one.
+    reads: bool,
+    /// When its head came, and when anything came last.
+    head: u64,
+    heard: u64,
+    /// Messages that came.
+    received: u64,
+    /// When the last message came, and its stamp if it had one.
+    last: Option<(u64, Option<Stamp>)>,
+    /// Which stream it is, and how many messages that has: as the first stamp says.
+    known: Option<(u64, u32)>,
+    /// The number expected next, and which of the [`REMEMBERED`] before it came.
+    next: u32,
+    came: u64,
+}
+
+/// What is wrong with a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wrong {
+    Type,
+    TooLarge,
+    Empty,
+    CutShort,
+    Lost,
+    Doubled,
+    Reordered,
+    Altered,
+    Foreign,
+}
+
+impl Wrong {
+    fn kind(self) -> ErrorKind {
+        match self {
+            Wrong::Type => ErrorKind::WrongHeader,
+            Wrong::TooLarge => ErrorKind::Protocol,
+            _ => ErrorKind::WrongBody,
+        }
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wrong::Type => write!(f, "another content type; expected: {}", sse::CONTENT_TYPE),
+            Wrong::TooLarge => sse::TooLarge.fmt(f),
+            Wrong::Empty => f.write_str("a stream without a message"),
+            Wrong::CutShort => f.write_str("the stream ended like a complete one before its last message"),
+            Wrong::Lost => f.write_str("messages of the stream are missing"),
+            Wrong::Doubled => f.write_str("messages of the stream came twice"),
+            Wrong::Reordered => f.write_str("messages of the stream came in another order"),
+            Wrong::Altered => f.write_str("messages of the stream were altered"),
+            Wrong::Foreign => f.write_str("messages of another stream"),
+        }
+    }
+}
+
+impl MessageState {
+    /// When anything of it came last.
+    pub(crate) fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    /// Begins the next stream.
+    fn reset(&mut self, reads: bool, now: u64) {
+        let mut parser = std::mem::take(&mut self.parser);
+        parser.reset();
+        *self = MessageState { parser, reads, head: now, heard: now, ..MessageState::default() };
+    }
+
+    fn find_wrong(&mut self, wrong: Wrong) {
+        self.wrong.get_or_insert(wrong);
+    }
+}
+
+impl MessageWatch {
+    pub(crate) fn new(spec: StreamSpec) -> MessageWatch {
+        MessageWatch { spec, in_window: false, counts: Default::default(), times: no_times() }
+    }
+
+    #[inline]
+    fn count(&mut self, count: impl Fn(&mut MessageCounts)) {
+        count(&mut self.counts.1);
+        if self.in_window {
+            count(&mut self.counts.0);
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, time: Time, nanos: u64) {
+        if self.in_window {
+            self.times[time as usize].saturating_record(nanos);
+        }
+    }
+
+    /// The head of a response came; `reads`: its status is that of a stream.
+    pub(crate) fn begin(&mut self, stream: &mut Stream, reads: bool, now: u64) {
+        let due = stream.due();
+        stream.messages.get_or_insert_default().reset(reads, now);
+        if reads {
+            self.count(|counts| counts.begun += 1);
+            self.record(Time::Head, now.saturating_sub(due));
+        }
+    }
+
+    /// Whether its headers say that it has events.
+    pub(crate) fn check_type<'h>(&self, stream: &mut Stream, headers: impl Iterator<Item = (&'h [u8], &'h [u8])>) {
+        let StreamKind::Sse = self.spec.kind;
+        let Some(state) = stream.messages.as_mut().filter(|state| state.reads) else { return };
+        let types = headers.filter(|(name, _)| name.eq_ignore_ascii_case(b"content-type"));
+        let is_stream = |value: &[u8]| {
+            let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+            essence.eq_ignore_ascii_case(sse::CONTENT_TYPE.as_bytes())
+        };
+        if !types.last().is_some_and(|(_, value)| is_stream(value)) {
+            state.reads = false;
+            state.find_wrong(Wrong::Type);
+        }
+    }
+
+    /// A piece of a body came.
+    #[inline]
+    pub(crate) fn body(&mut self, stream: &mut Stream, mut piece: &[u8], now: u64) {
+        let (due, id) = (stream.due(), stream.request_id.bits());
+        let Some(state) = stream.messages.as_mut().filter(|state| state.reads) else { return };
+        state.heard = now;
+        let mut parser = std::mem::take(&mut state.parser);
+        loop {
+            match parser.next(&mut piece) {
+                Ok(Some(event)) => self.message(state, event.data, due, id, now),
+                Ok(None) => break,
+                Err(sse::TooLarge) => {
+                    state.reads = false;
+                    state.find_wrong(Wrong::TooLarge);
+                    break;
+                }
+            }
+        }
+        state.parser = parser;
+    }
+
+    /// A message came. `due`: when its request was; `id`: that of its request, 0 where it has none.
+    fn message(&mut self, state: &mut MessageState, data: &[u8], due: u64, id: u64, now: u64) {
+        self.count(|counts| {
+            counts.received += 1;
+            counts.bytes += data.len() as u64;
+        });
+        state.received += 1;
+        match state.last {
+            None => {
+                self.record(Time::First, now.saturating_sub(due));
+                if state.head == now {
+                    self.count(|counts| counts.late_heads += 1);
+                }
+            }
+            Some((last, _)) => self.record(Time::Gap, now.saturating_sub(last)),
+        }
+        let stamp = match stamp::read(data) {
+            Message::Whole(stamp) => Some(stamp),
+            // In a stream of stamped ones, it is one that was altered beyond recognition.
+            Message::Unstamped if state.known.is_none() => {
+                self.count(|counts| counts.unstamped += 1);
+                None
+            }
+            Message::Altered | Message::Unstamped => {
+                self.count(|counts| counts.altered += 1);
+                state.find_wrong(Wrong::Altered);
+                // It came in the place of the next one, most likely.
+                self.number(state, state.next);
+                None
+            }
+        };
+        if let Some(stamp) = stamp {
+            self.stamped(state, stamp, id, now);
+        }
+        state.last = Some((now, stamp));
+    }
+
+    fn stamped(&mut self, state: &mut MessageState, stamp: Stamp, id: u64, now: u64) {
+        let (stream, _) = *state.known.get_or_insert((if id == 0 { stamp.stream } else { id }, stamp.of));
+        if stamp.stream != stream {
+            self.count(|counts| counts.foreign += 1);
+            return state.find_wrong(Wrong::Foreign);
+        }
+        self.number(state, stamp.number);
+        self.record(Time::SenderLag, stamp.sent.saturating_sub(stamp.due));
+        if self.spec.one_clock {
+            self.record(Time::Delay, now.saturating_sub(stamp.sent));
+        }
+        let Some((came, Some(last))) = state.last else { return };
+        let distance = stamp.sent.saturating_sub(last.sent);
+        if distance < LEAST_DISTANCE {
+            return;
+        }
+        let gathered = now - came < distance / 4;
+        if gathered {
+            self.count(|counts| counts.gathered += 1);
+        }
+        // The second message shows when the first came too late. With two clocks only one that came with the second did.
+        let late = if self.spec.one_clock { came >= stamp.sent } else { gathered };
+        if state.received == 2 && late {
+            self.count(|counts| counts.late_firsts += 1);
+        }
+    }
+
+    /// The message with this number came.
+    fn number(&mut self, state: &mut MessageState, number: u32) {
+        if number >= state.next {
+            let ahead = number - state.next;
+            if ahead > 0 {
+                self.count(|counts| counts.lost += u64::from(ahead));
+                state.find_wrong(Wrong::Lost);
+            }
+            state.came = state.came.checked_shl(ahead.saturating_add(1)).unwrap_or(0) | 1;
+            state.next = number.saturating_add(1);
+            return;
+        }
+        let before = state.next - 1 - number;
+        let bit = 1u64.checked_shl(before).unwrap_or(0);
+        if before < REMEMBERED && state.came & bit == 0 {
+            state.came |= bit;
+            // It was counted as lost in its time, perhaps before the window.
+            self.counts.1.lost -= 1;
+            self.counts.0.lost = self.counts.0.lost.saturating_sub(u64::from(self.in_window));
+            self.count(|counts| counts.reordered += 1);
+            state.wrong = state.wrong.filter(|wrong| *wrong != Wrong::Lost);
+            state.find_wrong(Wrong::Reordered);
+        } else {
+            self.count(|counts| counts.doubled += 1);
+            state.find_wrong(Wrong::Doubled);
+        }
+    }
+
+    /// A stream ended otherwise than by its end.
+    pub(crate) fn abort(&mut self, stream: &mut Stream) {
+        if let Some(state) = stream.messages.as_mut().filter(|state| state.reads) {
+            self.count(|counts| counts.aborted += 1);
+            state.reset(false, 0);
+        }
+    }
+
+    /// A response is complete: what is wrong with its stream.
+    fn end(&mut self, state: &mut MessageState) -> Option<Wrong> {
+        if std::mem::take(&mut state.reads) {
+            let is_short = state.known.is_some_and(|(_, of)| state.next < of) || state.parser.is_within();
+            if state.received == 0 {
+                state.find_wrong(Wrong::Empty);
+            } else if is_short {
+                // Weightier than what is missing before.
+                state.wrong = Some(Wrong::CutShort);
+            }
+            if is_short || state.received == 0 {
+                self.count(|counts| counts.cut_short += 1);
+            } else {
+                self.count(|counts| counts.whole += 1);
+            }
+        }
+        let wrong = state.wrong;
+        state.reset(false, 0);
+        wrong
+    }
+}
+
+impl Watches {
+    /// A response is complete, and apart from the messages that it may have this is right or wrong with it. Returns the verdict of all.
+    #[inline]
+    pub(crate) fn end_messages(
+        &mut self,
+        stream: &mut Stream,
+        verdict: Result<(), ErrorKind>,
+    ) -> Result<(), ErrorKind> {
+        let due = stream.due();
+        let (Some(messages), Some(state)) = (&mut self.messages, &mut stream.messages) else { return verdict };
+        let Some(wrong) = messages.end(state) else { return verdict };
+        verdict?;
+        self.reasons.record(wrong.kind(), &wrong, due);
+        Err(wrong.kind())
+    }
+}
+
+/// The distributions of all workers, in the order of [`TAGS`].
+pub(crate) fn times<'a>(watches: impl Iterator<Item = &'a MessageWatch>) -> Times {
+    let mut times = no_times();
+    watches.for_each(|watch| times.iter_mut().zip(&watch.times).for_each(|(sum, more)| add(sum, more)));
+    times
+}
+
+/// Empty ones.
+pub(crate) fn no_times() -> Times {
+    std::array::from_fn(|_| histo())
+}
+
+/// What all workers found; `None` where responses are no streams.
+pub(crate) fn result<'a>(watches: impl Iterator<Item = &'a MessageWatch> + Clone) -> Option<MessageResult> {
+    let counts = sum_of(watches.clone().map(|watch| &watch.counts), add_counts)?;
+    Some(with_times(&times(watches), MessageResult { window: counts.0, total: counts.1, ..MessageResult::default() }))
+}
+
+fn add_counts(sum: &mut (MessageCounts, MessageCounts), more: &(MessageCounts, MessageCounts)) {
+    sum.0.add(&more.0);
+    sum.1.add(&more.1);
+}
+
+/// The same counts of another client added. Distributions are not: those come from histograms.
+pub(crate) fn add_result(sum: &mut MessageResult, more: &MessageResult) {
+    sum.window.add(&more.window);
+    sum.total.add(&more.total);
+}
+
+/// The result with these distributions.
+pub(crate) fn with_times(times: &Times, counted: MessageResult) -> MessageResult {
+    let of = |time: Time| quantiles(&times[time as usize]);
+    MessageResult {
+        delay: of(Time::Delay),
+        gap: of(Time::Gap),
+        sender_lag: of(Time::SenderLag),
+        head: of(Time::Head),
+        first_message: of(Time::First),
+        ..counted
+    }
+}
+
+/// The distributions of a result, in the order of [`TAGS`].
+pub(crate) fn quantiles_of(result: &MessageResult) -> [&Quantiles; TAGS.len()] {
+    [&result.delay, &result.gap, &result.sender_lag, &result.head, &result.first_message]
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    const SPEC: StreamSpec = StreamSpec { kind: StreamKind::Sse, one_clock: true };
+    const PACE: u64 = 20 * MILLI;
+
+    /// A message of stream 7, which has four, sent at the pace of its number.
+    fn text(number: u32) -> Vec<u8> {
+        let sent = u64::from(number) * PACE;
+        let mut text = sse::BEFORE_DATA.to_vec();
+        Stamp { stream: 7, number, of: 4, due: sent, sent }.write(100, &mut text);
+        text.extend_from_slice(sse::AFTER_DATA);
+        text
+    }
+
+    /// A watch that has seen messages which took so long.
+    pub(crate) fn watched(took: impl Iterator<Item = u64>) -> MessageWatch {
+        let (mut watch, mut stream) = (MessageWatch::new(SPEC), Stream::default());
+        watch.in_window = true;
+        watch.begin(&mut stream, true, 0);
+        let mut now = 0;
+        for (number, took) in (0..).zip(took) {
+            now = (u64::from(number) * PACE).saturating_add(took).max(now);
+            watch.body(&mut stream, &text(number), now);
+        }
+        watch
+    }
+
+    /// One stream, of which these bodies come at these times, and then its end.
+    fn stream(pieces: &[(u64, Vec<u8>)]) -> (MessageResult, Option<Wrong>) {
+        let (mut watch, mut stream) = (MessageWatch::new(SPEC), Stream::default());
+        watch.in_window = true;
+        watch.begin(&mut stream, true, 0);
+        watch.check_type(&mut stream, [(&b"Content-Type"[..], &b"text/event-stream; charset=utf-8"[..])].into_iter());
+        pieces.iter().for_each(|(at, piece)| watch.body(&mut stream, piece, *at));
+        let wrong = watch.end(stream.messages.as_mut().expect("it began"));
+        (result([&watch].into_iter()).expect("streams"), wrong)
+    }
+
+    /// The same with whole messages, all in time.
+    fn numbers(numbers: &[u32]) -> (MessageCounts, Option<Wrong>) {
+        let pieces: Vec<_> = (0..).zip(numbers).map(|(n, number)| (n * PACE + 1, text(*number))).collect();
+        let (result, wrong) = stream(&pieces);
+        assert_eq!(result.window, result.total, "all of it was in the window");
+        (result.window, wrong)
+    }
+
+    #[test]
+    fn what_becomes_of_messages_is_counted() {
+        let all = MessageCounts { received: 4, bytes: 400, begun: 1, whole: 1, ..MessageCounts::default() };
+        assert_eq!(numbers(&[0, 1, 2, 3]), (all, None));
+        let three = MessageCounts { received: 3, bytes: 300, ..all };
+        assert_eq!(numbers(&[0, 1, 3]), (MessageCounts { lost: 1, ..three }, Some(Wrong::Lost)));
+        assert_eq!(numbers(&[0, 2, 1, 3]), (MessageCounts { reordered: 1, ..all }, Some(Wrong::Reordered)));
+        let five = MessageCounts { received: 5, bytes: 500, ..all };
+        assert_eq!(numbers(&[0, 1, 1, 2, 3]), (MessageCounts { doubled: 1, ..five }, Some(Wrong::Doubled)));
+        let short = MessageCounts { whole: 0, cut_short: 1, ..three };
+        assert_eq!(numbers(&[0, 1, 2]), (short, Some(Wrong::CutShort)));
+        let none = MessageCounts { received: 0, bytes: 0, ..short };
+        assert_eq!(numbers(&[]), (none, Some(Wrong::Empty)));
+    }
+
+    #[test]
+    fn altered_messages_and_those_of_other_streams_are_found() {
+        let with = |piece: Vec<u8>| stream(&[(0, text(0)), (PACE, piece), (2 * PACE, text(2)), (3 * PACE, text(3))]);
+        let mut altered = text(1);
+        altered[90] ^= 1;
+        for piece in [altered, b"data: {}\n\n".to_vec()] {
+            let (result, wrong) = with(piece);
+            assert_eq!((result.total.altered, result.total.lost, wrong), (1, 0, Some(Wrong::Altered)));
+        }
+        let mut foreign = b"data: ".to_vec();
+        Stamp { stream: 8, number: 1, of: 4, due: 0, sent: 0 }.write(100, &mut foreign);
+        foreign.extend_from_slice(b"\n\n");
+        let (result, wrong) = with([foreign, text(1)].concat());
+        assert_eq!((result.total.foreign, result.total.lost, wrong), (1, 0, Some(Wrong::Foreign)));
+    }
+
+    #[test]
+    fn messages_of_other_senders_have_gaps_and_no_delay() {
+        let event = || b"data: [DONE]\n\n".to_vec();
+        let (result, wrong) = stream(&[(PACE, event()), (3 * PACE, event())]);
+        assert_eq!((result.window.unstamped, result.window.whole, wrong), (2, 1, None));
+        assert_eq!((result.delay.count, result.gap.count, result.first_message.count), (0, 1, 1));
+        assert_eq!(result.verdict(), None);
+        // An end within an event is none.
+        assert_eq!(stream(&[(0, event()), (1, b"data: x\n".to_vec())]).1, Some(Wrong::CutShort));
+    }
+
+    #[test]
+    fn what_comes_together_was_gathered_if_it_was_sent_apart() {
+        let late = 4 * PACE;
+        let one_by_one: Vec<_> = (0..4).map(|n| (u64::from(n) * PACE + 5, text(n))).collect();
+        let buffered: Vec<_> = (0..4).map(|n| (late + u64::from(n), text(n))).collect();
+        let gathered: Vec<_> = (0..4).map(|n| (if n == 0 { 5 } else { late }, text(n))).collect();
+        for (pieces, verdict) in [
+            (one_by_one, "passes"),
+            (gathered, "coalesces (2.0 messages a read)"),
+            (buffered, "buffers (until the end)"),
+        ] {
+            assert_eq!(stream(&pieces).0.verdict().map(|verdict| verdict.to_string()).as_deref(), Some(verdict));
+        }
+    }
+
+    #[test]
+    fn a_response_of_another_type_is_no_stream() {
+        let (mut watch, mut stream) = (MessageWatch::new(SPEC), Stream::default());
+        for types in [&[][..], &[(&b"content-type"[..], &b"application/json"[..])]] {
+            watch.begin(&mut stream, true, 0);
+            watch.check_type(&mut stream, types.iter().copied());
+            watch.body(&mut stream, &text(0), 1);
+            assert_eq!(watch.end(stream.messages.as_mut().expect("it began")), Some(Wrong::Type));
+        }
+        // A response that failed has its own reason.
+        watch.begin(&mut stream, false, 0);
+        assert_eq!(watch.end(stream.messages.as_mut().expect("it began")), None);
+        assert_eq!(watch.counts.1.received, 0);
+    }
+
+    #[test]
+    fn what_comes_outside_the_window_is_in_the_total_alone() {
+        let (mut watch, mut stream) = (MessageWatch::new(SPEC), Stream::default());
+        watch.begin(&mut stream, true, 0);
+        watch.body(&mut stream, &text(0), 1);
+        watch.in_window = true;
+        watch.body(&mut stream, &text(1), 2);
+        watch.in_window = false;
+        watch.abort(&mut stream);
+        let result = result([&watch].into_iter()).expect("streams");
+        assert_eq!((result.window.received, result.window.begun, result.window.aborted), (1, 0, 0));
+        assert_eq!((result.total.received, result.total.begun, result.total.aborted), (2, 1, 1));
+        assert_eq!((result.gap.count, result.head.count), (1, 0));
+    }
+}

@@ -1,0 +1,209 @@
+//! Streams of a load: what carries their messages, and what became of these.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Quantiles;
+use crate::text::human_bytes;
+
+/// Responses of a load are streams, and each of their messages is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamSpec {
+    /// What carries the messages.
+    pub kind: StreamKind,
+    /// Client and sender read one clock, so that the sender's time tells how long a message took.
+    pub one_clock: bool,
+}
+
+/// What carries the messages of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StreamKind {
+    /// Server-sent events.
+    Sse,
+}
+
+impl StreamKind {
+    /// The name used in flags, files and records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            StreamKind::Sse => "sse",
+        }
+    }
+}
+
+/// What became of the messages of a load's streams. Distributions are of what came in the window, whenever its stream began.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessageResult {
+    /// From the time at which the sender sent a message, which is in it, to its arrival. Empty where sender and client have
+    /// different clocks, and of messages without a stamp.
+    pub delay: Quantiles,
+    /// From each message's arrival to the next one's of its stream. The largest is the longest silence.
+    pub gap: Quantiles,
+    /// How late the sender was: due to sent, which is no fault of what is between.
+    pub sender_lag: Quantiles,
+    /// From a stream's request being due to its head.
+    pub head: Quantiles,
+    /// From a stream's request being due to its first message.
+    pub first_message: Quantiles,
+    /// Counts of the window.
+    pub window: MessageCounts,
+    /// Counts of the client's whole life.
+    pub total: MessageCounts,
+}
+
+/// Counts of messages and streams.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MessageCounts {
+    /// Messages that came.
+    pub received: u64,
+    /// Bytes of their data.
+    pub bytes: u64,
+    /// Messages that were sent 1 ms or more after the one before, and came less than a quarter of that time after it: they
+    /// came in one read with it.
+    pub gathered: u64,
+    /// Messages that came without a stamp, in a stream that had none before: another sender's.
+    pub unstamped: u64,
+    /// Messages that came otherwise than they were sent.
+    pub altered: u64,
+    /// Messages that did not come though later ones did.
+    pub lost: u64,
+    /// Messages that came again.
+    pub doubled: u64,
+    /// Messages that came after later ones.
+    pub reordered: u64,
+    /// Messages of another stream.
+    pub foreign: u64,
+    /// Streams whose head came.
+    pub begun: u64,
+    /// Of these, those whose head came in one read with a message.
+    pub late_heads: u64,
+    /// Streams whose first message came when the second was sent already.
+    pub late_firsts: u64,
+    /// Streams that ended with their last message.
+    pub whole: u64,
+    /// Streams that ended as if they were complete, and were not.
+    pub cut_short: u64,
+    /// Streams whose connection or HTTP/2 stream ended otherwise, or that were given up.
+    pub aborted: u64,
+}
+
+impl MessageCounts {
+    /// Adds those of another thread or client.
+    pub fn add(&mut self, other: &MessageCounts) {
+        self.received += other.received;
+        self.bytes += other.bytes;
+        self.gathered += other.gathered;
+        self.unstamped += other.unstamped;
+        self.altered += other.altered;
+        self.lost += other.lost;
+        self.doubled += other.doubled;
+        self.reordered += other.reordered;
+        self.foreign += other.foreign;
+        self.begun += other.begun;
+        self.late_heads += other.late_heads;
+        self.late_firsts += other.late_firsts;
+        self.whole += other.whole;
+        self.cut_short += other.cut_short;
+        self.aborted += other.aborted;
+    }
+
+    /// What is wrong with messages, by what it is; nothing where all came as they were sent.
+    pub fn wrong(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let all = [
+            ("lost", self.lost),
+            ("doubled", self.doubled),
+            ("out of order", self.reordered),
+            ("altered", self.altered),
+            ("of another stream", self.foreign),
+        ];
+        all.into_iter().filter(|(_, n)| *n > 0)
+    }
+
+    /// Messages that came together, in the mean; 1 is one by one.
+    pub fn a_read(&self) -> f64 {
+        self.received as f64 / self.reads().max(1) as f64
+    }
+
+    fn reads(&self) -> u64 {
+        self.received - self.gathered.min(self.received)
+    }
+}
+
+/// What is between sender and client does to a stream.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum StreamVerdict {
+    /// Messages go on one by one, as they come.
+    Passes,
+    /// So many messages go on together, in the mean. The first of a stream goes on at once.
+    Coalesces(f64),
+    /// Messages go on when so many bytes of them are there, in the mean; also the first ones.
+    Buffers(f64),
+    /// Messages go on when the stream ends.
+    BuffersAll,
+}
+
+/// Up to so many messages a read are one by one: now and then two come together by chance.
+const ONE_BY_ONE: f64 = 1.1;
+
+impl MessageResult {
+    /// What was seen in the window; `None` where too little came.
+    pub fn verdict(&self) -> Option<StreamVerdict> {
+        let counts = &self.window;
+        if counts.received == counts.unstamped || counts.begun == 0 {
+            return None;
+        }
+        let together = counts.a_read();
+        Some(if together < ONE_BY_ONE {
+            StreamVerdict::Passes
+        } else if 2 * counts.late_firsts < counts.begun {
+            StreamVerdict::Coalesces(together)
+        } else if counts.reads() as f64 <= ONE_BY_ONE * counts.begun as f64 {
+            StreamVerdict::BuffersAll
+        } else {
+            StreamVerdict::Buffers(counts.bytes as f64 / counts.reads().max(1) as f64)
+        })
+    }
+}
+
+impl fmt::Display for StreamVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StreamVerdict::Passes => f.write_str("passes"),
+            StreamVerdict::Coalesces(messages) => write!(f, "coalesces ({messages:.1} messages a read)"),
+            StreamVerdict::Buffers(bytes) => write!(f, "buffers (until {})", human_bytes(*bytes)),
+            StreamVerdict::BuffersAll => f.write_str("buffers (until the end)"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_follows_from_how_messages_come() {
+        let of = |gathered, late_firsts| {
+            let window = MessageCounts {
+                received: 640,
+                bytes: 128_000,
+                gathered,
+                late_firsts,
+                begun: 10,
+                whole: 10,
+                ..MessageCounts::default()
+            };
+            MessageResult { window, ..MessageResult::default() }.verdict().expect("enough came").to_string()
+        };
+        assert_eq!(of(0, 0), "passes");
+        assert_eq!(of(10, 1), "passes");
+        assert_eq!(of(570, 0), "coalesces (9.1 messages a read)");
+        assert_eq!(of(600, 10), "buffers (until 3.12 KiB)");
+        assert_eq!(of(630, 10), "buffers (until the end)");
+        assert_eq!(MessageResult::default().verdict(), None);
+        let unstamped = MessageCounts { received: 5, unstamped: 5, begun: 1, ..MessageCounts::default() };
+        assert_eq!(MessageResult { window: unstamped, ..MessageResult::default() }.verdict(), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! Streams: responses whose messages are due one after another, at times fixed when the response begins. Each message carries what
+//! [`weir_wire::stamp`] says of it.
+//!
+//! A message that the peer has no room for, or that the worker comes to late, is sent late; its stamp has both times. The sessions of
+//! HTTP/1 and HTTP/2 send what this module writes. It does not know connections.
+
+use std::time::Duration;
+
+use weir_model::load::RandomDuration;
+use weir_wire::sse;
+use weir_wire::stamp::{LEAST_SIZE, Stamp};
+
+use crate::fault::Fault;
+use crate::random::Random;
+use crate::value;
+
+/// The largest message, bytes.
+pub(crate) const LARGEST: usize = 64 << 10;
+/// The most messages of a stream.
+pub(crate) const MOST: u32 = 1_000_000_000;
+/// The longest time before a message; of an exponential one, the longest mean.
+pub(crate) const LONGEST: Duration = Duration::from_secs(3600);
+
+/// What a target says of a stream.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Shape {
+    /// How many messages, at least one.
+    pub(crate) messages: u32,
+    /// From the head to the first message.
+    pub(crate) first: RandomDuration,
+    /// From each message to the next.
+    pub(crate) every: RandomDuration,
+    /// Bytes of a message.
+    pub(crate) size: usize,
+    /// Of the times that are drawn: all streams of a target draw the same.
+    pub(crate) seed: u64,
+}
+
+impl Default for Shape {
+    /// An answer of a language model: 64 messages, one every 20 ms.
+    fn default() -> Shape {
+        let constant = |s| RandomDuration::Constant { s };
+        Shape { messages: 64, first: constant(0.2), every: constant(0.02), size: 200, seed: 1 }
+    }
+}
+
+impl Shape {
+    /// Bytes of all messages with what they are wrapped in.
+    pub(crate) fn bytes(self) -> u64 {
+        u64::from(self.messages) * self.message_bytes() as u64
+    }
+
+    fn message_bytes(self) -> usize {
+        sse::BEFORE_DATA.len() + self.size + sse::AFTER_DATA.len()
+    }
+}
+
+/// The messages of one response that are still to be sent.
+#[derive(Debug)]
+pub(crate) struct MessageStream {
+    shape: Shape,
+    id: u64,
+    /// The number of the next message, and when it is due.
+    next: u32,
+    due: u64,
+    random: Random,
+    /// What happens instead of the message in the middle.
+    fault: Option<Fault>,
+}
+
+impl MessageStream {
+    /// A stream with this number, whose head is sent now. Of faults it has those that end it early.
+    pub(crate) fn begin(shape: Shape, id: u64, fault: Option<Fault>, now: u64) -> MessageStream {
+        let fault = fault.filter(|fault| matches!(fault, Fault::Reset { .. } | Fault::Close | Fault::Stall));
+        let mut stream = MessageStream { shape, id, next: 0, due: now, random: Random::new(shape.seed, 0), fault };
+        stream.due += stream.draw(shape.first);
+        stream
+    }
+
+    fn draw(&mut self, time: RandomDuration) -> u64 {
+        value::delay_at(time, self.random.unit()).as_nanos() as u64
+    }
+
+    /// Bytes of a message with what it is wrapped in.
+    pub(crate) fn message_bytes(&self) -> usize {
+        self.shape.message_bytes()
+    }
+
+    /// When the next message is due.
+    pub(crate) fn due(&self) -> u64 {
+        self.due
+    }
+
+    /// Whether all are written.
+    pub(crate) fn is_done(&self) -> bool {
+        self.next == self.shape.messages
+    }
+
+    /// What happens instead of the next message.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        self.fault.filter(|_| self.next == self.shape.messages / 2)
+    }
+
+    /// Appends the next message, which is sent now.
+    pub(crate) fn write(&mut self, now: u64, out: &mut Vec<u8>) {
+        let Shape { messages: of, every, size, .. } = self.shape;
+        out.extend_from_slice(sse::BEFORE_DATA);
+        Stamp { stream: self.id, number: self.next, of, due: self.due, sent: now }.write(size, out);
+        out.extend_from_slice(sse::AFTER_DATA);
+        self.next += 1;
+        self.due += self.draw(every);
+    }
+}
+
+/// How many messages: `64`. `None` breaks [`MESSAGES_RULE`].
+pub(crate) fn messages(text: &[u8]) -> Option<u32> {
+    number(text).filter(|messages| (1..=u64::from(MOST)).contains(messages)).map(|messages| messages as u32)
+}
+
+/// Bytes of a message. `None` breaks [`SIZE_RULE`].
+pub(crate) fn size(text: &[u8]) -> Option<usize> {
+    value::size(text).filter(|size| (LEAST_SIZE..=LARGEST).contains(size))
+}
+
+/// A time before a message. `None` breaks [`TIME_RULE`].
+pub(crate) fn time(text: &[u8]) -> Option<RandomDuration> {
+    value::duration(text, LONGEST)
+}
+
+/// A seed. `None` breaks [`SEED_RULE`].
+pub(crate) fn number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Of a stream, for people.
+pub(crate) const MESSAGES_RULE: &str = "1 to 1000000000";
+pub(crate) const SIZE_RULE: &str = "85 to 64KiB: a number of bytes, alone or with a unit such as KiB (200, 4KiB)";
+pub(crate) const TIME_RULE: &str = "0s to 1h: a number with a unit such as us, ms or s (20ms, 65s), two of them (10ms..30ms, anything between them) or a mean (exp:20ms)";
+pub(crate) const SEED_RULE: &str = "a whole number, 0 to 18446744073709551615";
+
+#[cfg(test)]
+mod tests {
+    use weir_wire::sse::Parser;
+    use weir_wire::stamp::{self, Message};
+
+    use super::*;
+
+    fn stamps(shape: Shape) -> Vec<Stamp> {
+        let mut stream = MessageStream::begin(shape, 7, None, 1_000);
+        let mut out = Vec::new();
+        while !stream.is_done() {
+            stream.write(stream.due() + 5, &mut out);
+        }
+        assert_eq!(out.len() as u64, shape.bytes());
+        let (mut parser, mut input, mut stamps) = (Parser::default(), &out[..], Vec::new());
+        while let Some(event) = parser.next(&mut input).expect("small") {
+            assert_eq!(event.data.len(), shape.size);
+            let Message::Whole(stamp) = stamp::read(event.data) else { panic!("{event:?}") };
+            stamps.push(stamp);
+        }
+        stamps
+    }
+
+    #[test]
+    fn messages_are_due_at_the_pace_from_the_first_on() {
+        let shape = Shape { messages: 3, ..Shape::default() };
+        let stamp = |number: u32, due| Stamp { stream: 7, number, of: 3, due, sent: due + 5 };
+        assert_eq!(stamps(shape), [stamp(0, 200_001_000), stamp(1, 220_001_000), stamp(2, 240_001_000)]);
+    }
+
+    #[test]
+    fn drawn_times_are_the_seeds() {
+        let drawn = |seed| {
+            let every = RandomDuration::Uniform { from_s: 0.01, to_s: 0.03 };
+            stamps(Shape { messages: 20, every, seed, ..Shape::default() })
+        };
+        assert_eq!(drawn(1), drawn(1));
+        assert_ne!(drawn(1), drawn(2));
+        let gaps: Vec<u64> = drawn(1).windows(2).map(|two| two[1].due - two[0].due).collect();
+        assert!(gaps.iter().all(|gap| (10_000_000..=30_000_000).contains(gap)), "{gaps:?}");
+        assert!(gaps.iter().any(|gap| *gap < 18_000_000) && gaps.iter().any(|gap| *gap > 22_000_000), "{gaps:?}");
+    }
+
+    #[test]
+    fn a_fault_comes_in_the_middle() {
+        let shape = Shape { messages: 5, ..Shape::default() };
+        let mut stream = MessageStream::begin(shape, 7, Some(Fault::Close), 0);
+        for _ in 0..2 {
+            assert_eq!(stream.fault(), None);
+            stream.write(0, &mut Vec::new());
+        }
+        assert_eq!(stream.fault(), Some(Fault::Close));
+    }
+
+    #[test]
+    fn values_have_bounds() {
+        assert_eq!(
+            (messages(b"64"), messages(b"0"), messages(b"1000000001"), messages(b"x")),
+            (Some(64), None, None, None)
+        );
+        assert_eq!((size(b"85"), size(b"84"), size(b"64KiB"), size(b"65KiB")), (Some(85), None, Some(65_536), None));
+        assert_eq!(time(b"65s"), Some(RandomDuration::Constant { s: 65.0 }));
+        assert_eq!((time(b"3601s"), time(b"20")), (None, None));
+    }
+}

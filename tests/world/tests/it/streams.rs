@@ -1,0 +1,200 @@
+//! Streams, message by message: what a relay does to them is found, to the nanosecond, and the mean gap does not show it.
+
+use weir_model::load::*;
+use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
+use weir_net::sim::{Link, NodeOptions, World};
+use weir_origin::Options;
+use weir_world::engine::{SimOrigin, address, run_load};
+use weir_world::relay::{Relay, RelayFault};
+
+const MS: u64 = 1_000_000;
+
+/// From each host to the next.
+const LATENCY: u64 = MS;
+
+const MODEL: &str = "/stream?messages=64&every=20ms&size=200&first=200ms";
+
+/// A load of streams for three seconds, behind a relay if one is given.
+fn run_with(relay: Option<RelayFault>, path: &str, change: impl FnOnce(&mut LoadSpec)) -> LoadResult {
+    let world = World::new(1);
+    world.set_default_link(Link { latency: LATENCY, ..Link::default() });
+    let origin = SimOrigin::start(&world, Options::default(), NodeOptions::default()).unwrap();
+    let mut target = origin.addresses[0];
+    if let Some(fault) = relay {
+        let mut driver = world.driver("relay");
+        let listener = world.listen(address("127.0.0.1:81"), 100, false).unwrap();
+        target = listener.address().tcp().unwrap();
+        weir_net::Driver::listen(&mut driver, listener).unwrap();
+        world.add_task(driver, Box::new(Relay::new(origin.addresses[0].into(), fault)));
+    }
+    let mut spec = LoadSpec {
+        stream: Some(StreamSpec { kind: StreamKind::Sse, one_clock: true }),
+        connections: 4,
+        duration_s: 3.0,
+        ..LoadSpec::new(Target::tcp(target, "localhost"), Request::get(path), Expect::default())
+    };
+    change(&mut spec);
+    run_load(&world, &spec).unwrap()
+}
+
+fn run(relay: Option<RelayFault>) -> (LoadResult, MessageResult) {
+    let result = run_with(relay, MODEL, |_| ());
+    let messages = result.messages.clone().expect("streams");
+    (result, messages)
+}
+
+fn verdict(messages: &MessageResult) -> String {
+    messages.verdict().expect("enough came").to_string()
+}
+
+/// Within the precision of a histogram.
+fn near(us: f64, wanted: f64) -> bool {
+    (us - wanted).abs() <= wanted / 1_000.0 + 1.0
+}
+
+#[test]
+fn a_direct_stream_has_exact_times() {
+    for protocol in [LoadProtocol::Http1 { pipeline: 1 }, LoadProtocol::Http2 { streams: 4 }] {
+        let result = run_with(None, MODEL, |spec| spec.protocol = protocol);
+        let streams = u64::from(4 * protocol.streams());
+        let messages = result.messages.expect("streams");
+        assert!(
+            [messages.delay.min_us, messages.delay.max_us].iter().all(|us| near(*us, 1_000.0)),
+            "{:?}",
+            messages.delay
+        );
+        assert_eq!(messages.sender_lag.max_us, 0.0);
+        assert!(near(messages.head.p50_us, 2_000.0) && near(messages.first_message.p50_us, 202_000.0));
+        assert!(near(messages.gap.min_us, 20_000.0) && near(messages.gap.max_us, 20_000.0), "{:?}", messages.gap);
+        // A stream takes 202 ms and 63 gaps; the third of each is waited for after the window.
+        let whole = 64 * streams;
+        let total = MessageCounts { received: 3 * whole, bytes: 3 * whole * 200, ..MessageCounts::default() };
+        let total = MessageCounts { begun: 3 * streams, whole: 3 * streams, ..total };
+        assert_eq!((messages.total, verdict(&messages).as_str()), (total, "passes"));
+        // 202 ms before the first message of each: 2,924 ms have two streams of 1,464 ms.
+        assert_eq!((messages.window.begun, messages.window.whole), (3 * streams, 2 * streams));
+        let window = &result.window;
+        assert_eq!((window.due, window.successful, window.error_count()), (3 * streams, 3 * streams, 0));
+        assert!(near(result.latency.p50_us, 1_462_000.0), "{:?}", result.latency);
+    }
+}
+
+#[test]
+fn a_relay_that_gathers_has_a_perfect_mean_gap_and_is_found_all_the_same() {
+    let (_, honest) = run(Some(RelayFault::None));
+    assert_eq!(verdict(&honest), "passes");
+    assert!(near(honest.delay.p50_us, 2_000.0) && near(honest.delay.max_us, 2_000.0), "{:?}", honest.delay);
+
+    let (result, gathered) = run(Some(RelayFault::Gather(200 * MS)));
+    assert!((gathered.gap.mean_us / honest.gap.mean_us - 1.0).abs() < 0.02, "{:?}", gathered.gap);
+    // The head leaves at once; messages leave every 200 ms, ten at a time: the oldest is then 180 ms old.
+    assert_eq!(verdict(&gathered), "coalesces (8.0 messages a read)");
+    assert!(near(gathered.delay.max_us, 182_000.0) && near(gathered.delay.min_us, 2_000.0), "{:?}", gathered.delay);
+    assert!(near(gathered.first_message.p50_us, honest.first_message.p50_us));
+    assert_eq!(result.window.error_count(), 0, "slow is not wrong");
+}
+
+#[test]
+fn a_relay_that_buffers_holds_the_first_message_and_the_head() {
+    // A message with its frame takes 214 bytes: 20 of them and the head are above 4 KiB.
+    let (result, buffered) = run(Some(RelayFault::Buffer(4096)));
+    assert!(verdict(&buffered).starts_with("buffers (until 3."), "{}", verdict(&buffered));
+    assert!(buffered.first_message.p50_us > 500_000.0 && buffered.delay.p50_us > 150_000.0, "{buffered:?}");
+    assert_eq!(buffered.window.late_heads, buffered.window.begun, "{:?}", buffered.window);
+    assert_eq!(result.window.error_count(), 0);
+
+    let (_, all) = run(Some(RelayFault::Buffer(1 << 20)));
+    assert_eq!(verdict(&all), "buffers (until the end)");
+}
+
+#[test]
+fn gathering_is_seen_in_http2_and_without_a_common_clock() {
+    let result = run_with(Some(RelayFault::Gather(100 * MS)), MODEL, |spec| {
+        spec.protocol = LoadProtocol::Http2 { streams: 1 };
+        spec.stream = Some(StreamSpec { kind: StreamKind::Sse, one_clock: false });
+    });
+    let messages = result.messages.expect("streams");
+    assert!(verdict(&messages).starts_with("coalesces (4."), "{}", verdict(&messages));
+    assert_eq!(messages.delay.count, 0, "the sender's clock says nothing here");
+}
+
+#[test]
+fn what_becomes_of_a_message_on_the_way_is_found() {
+    type Count = fn(&MessageCounts) -> u64;
+    let cases: [(RelayFault, Count, &str); 4] = [
+        (RelayFault::Drop(7), |counts| counts.lost, "are missing"),
+        (RelayFault::Double(7), |counts| counts.doubled, "came twice"),
+        (RelayFault::Delay(7), |counts| counts.reordered, "in another order"),
+        (RelayFault::Alter(7), |counts| counts.altered, "were altered"),
+    ];
+    for (fault, count, words) in cases {
+        let (result, messages) = run(Some(fault));
+        let streams = messages.total.begun;
+        assert_eq!((streams, count(&messages.total)), (12, 12), "{fault:?}: {:?}", messages.total);
+        let wrong: u64 = messages.total.wrong().map(|(_, n)| n).sum();
+        assert_eq!(wrong, streams, "nothing else is wrong: {:?}", messages.total);
+        assert_eq!(result.total.errors, [(ErrorKind::WrongBody, streams)].into());
+        assert!(result.reasons[0].reason.contains(words), "{:?}", result.reasons);
+        assert_eq!(result.rate, 0.0, "no stream of them is successful");
+    }
+}
+
+#[test]
+fn an_abort_is_an_error_and_one_that_becomes_a_clean_end_is_found() {
+    for fault in ["reset=middle", "close"] {
+        let path = format!("{MODEL}&fault={fault}");
+        let of = |relay| {
+            let result = run_with(relay, &path, |_| ());
+            (result.total.errors.keys().copied().collect::<Vec<_>>(), result.messages.expect("streams").total)
+        };
+        for relay in [None, Some(RelayFault::None)] {
+            let (errors, messages) = of(relay);
+            assert_eq!(errors, [ErrorKind::Truncated], "{fault}");
+            assert_eq!((messages.aborted, messages.cut_short, messages.whole), (messages.begun, 0, 0), "{fault}");
+            assert_eq!(messages.received, 32 * messages.begun, "half of each: {messages:?}");
+        }
+        let (errors, messages) = of(Some(RelayFault::EndCleanly));
+        // The relay closes behind the stream, and now and then the next request is under way.
+        assert!(errors.contains(&ErrorKind::WrongBody) && !errors.contains(&ErrorKind::Truncated), "{errors:?}");
+        assert_eq!((messages.aborted, messages.cut_short, messages.whole), (0, messages.begun, 0), "{fault}");
+    }
+}
+
+#[test]
+fn a_stream_that_stops_is_given_up_after_its_silence_and_a_long_one_is_not() {
+    let silent = |timeout_s| {
+        run_with(None, "/stream?messages=4&every=3s&first=2s", |spec| {
+            (spec.timeout_s, spec.duration_s) = (timeout_s, 20.0)
+        })
+    };
+    let result = silent(4.0);
+    assert_eq!(result.total.error_count(), 0, "a stream takes 11 s, and no silence more than 3 s: {:?}", result.total);
+    assert!(near(result.messages.expect("streams").gap.max_us, 3_000_000.0));
+    let result = silent(2.5);
+    assert_eq!(result.total.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::Timeout]);
+    let result = run_with(None, &format!("{MODEL}&fault=stall"), |spec| spec.timeout_s = 1.0);
+    let messages = result.messages.expect("streams").total;
+    assert_eq!((messages.aborted, messages.received), (messages.begun, 32 * messages.begun));
+}
+
+#[test]
+fn what_is_no_stream_is_an_error_that_says_so() {
+    let result = run_with(None, "/bytes/100", |_| ());
+    assert_eq!(result.window.successful, 0);
+    assert_eq!(result.reasons[0].reason, "another content type; expected: text/event-stream");
+    let result = run_with(None, "/status/503", |_| ());
+    assert_eq!(result.window.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::BadStatus]);
+}
+
+#[test]
+fn streams_may_be_opened_at_a_rate_and_carry_their_requests_id() {
+    let result = run_with(None, MODEL, |spec| {
+        spec.kind = LoadKind::<OfferedRate>::open(10.0, Arrivals::Constant);
+        spec.connections = 40;
+        spec.request_ids = Some(RequestIds::new("x-weir-id".into(), 1, true));
+    });
+    let messages = result.messages.expect("streams");
+    assert_eq!((messages.total.begun, messages.total.foreign, result.total.error_count()), (30, 0, 0));
+    assert!(near(messages.first_message.max_us, 202_000.0));
+    assert_eq!(result.request_ids.expect("they have IDs").own, 30);
+}
