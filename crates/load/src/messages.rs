@@ -153,24 +153,24 @@ impl MessageWatch {
 
     /// The head of a response came; `reads`: its status is that of a stream.
     pub(crate) fn begin(&mut self, stream: &mut Stream, reads: bool, now: u64) {
-        let due = stream.due();
         stream.messages.get_or_insert_default().reset(reads, now);
-        if reads {
-            self.count(|counts| counts.begun += 1);
-            self.record(Time::Head, now.saturating_sub(due));
-        }
     }
 
-    /// Whether its headers say that it has events.
-    pub(crate) fn check_type<'h>(&self, stream: &mut Stream, headers: impl Iterator<Item = (&'h [u8], &'h [u8])>) {
+    /// Its headers came: whether they say that it has events.
+    pub(crate) fn check_type<'h>(&mut self, stream: &mut Stream, headers: impl Iterator<Item = (&'h [u8], &'h [u8])>) {
         let StreamKind::Sse = self.spec.kind;
+        let due = stream.due();
         let Some(state) = stream.messages.as_mut().filter(|state| state.reads) else { return };
         let types = headers.filter(|(name, _)| name.eq_ignore_ascii_case(b"content-type"));
         let is_stream = |value: &[u8]| {
             let essence = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
             essence.eq_ignore_ascii_case(sse::CONTENT_TYPE.as_bytes())
         };
-        if !types.last().is_some_and(|(_, value)| is_stream(value)) {
+        if types.last().is_some_and(|(_, value)| is_stream(value)) {
+            let head = state.head;
+            self.count(|counts| counts.begun += 1);
+            self.record(Time::Head, head.saturating_sub(due));
+        } else {
             state.reads = false;
             state.find_wrong(Wrong::Type);
         }
@@ -390,6 +390,9 @@ pub(crate) mod tests {
     const SPEC: StreamSpec = StreamSpec { kind: StreamKind::Sse, one_clock: true };
     const PACE: u64 = 20 * MILLI;
 
+    /// The headers of a stream.
+    const TYPE: [(&[u8], &[u8]); 1] = [(b"Content-Type", b"text/event-stream; charset=utf-8")];
+
     /// A message of stream 7, which has four, sent at the pace of its number.
     fn text(number: u32) -> Vec<u8> {
         let sent = u64::from(number) * PACE;
@@ -404,6 +407,7 @@ pub(crate) mod tests {
         let (mut watch, mut stream) = (MessageWatch::new(SPEC), Stream::default());
         watch.in_window = true;
         watch.begin(&mut stream, true, 0);
+        watch.check_type(&mut stream, TYPE.into_iter());
         let mut now = 0;
         for (number, took) in (0..).zip(took) {
             now = (u64::from(number) * PACE).saturating_add(took).max(now);
@@ -417,7 +421,7 @@ pub(crate) mod tests {
         let (mut watch, mut stream) = (MessageWatch::new(SPEC), Stream::default());
         watch.in_window = true;
         watch.begin(&mut stream, true, 0);
-        watch.check_type(&mut stream, [(&b"Content-Type"[..], &b"text/event-stream; charset=utf-8"[..])].into_iter());
+        watch.check_type(&mut stream, TYPE.into_iter());
         pieces.iter().for_each(|(at, piece)| watch.body(&mut stream, piece, *at));
         let wrong = watch.end(stream.messages.as_mut().expect("it began"));
         (result([&watch].into_iter()).expect("streams"), wrong)
@@ -500,13 +504,14 @@ pub(crate) mod tests {
         // A response that failed has its own reason.
         watch.begin(&mut stream, false, 0);
         assert_eq!(watch.end(stream.messages.as_mut().expect("it began")), None);
-        assert_eq!(watch.counts.1.received, 0);
+        assert_eq!((watch.counts.1.received, watch.counts.1.begun), (0, 0));
     }
 
     #[test]
     fn what_comes_outside_the_window_is_in_the_total_alone() {
         let (mut watch, mut stream) = (MessageWatch::new(SPEC), Stream::default());
         watch.begin(&mut stream, true, 0);
+        watch.check_type(&mut stream, TYPE.into_iter());
         watch.body(&mut stream, &text(0), 1);
         watch.in_window = true;
         watch.body(&mut stream, &text(1), 2);

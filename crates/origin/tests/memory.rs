@@ -153,7 +153,10 @@ fn is_worker(thread: usize) -> bool {
 
 fn the_usual_request_allocates_nothing() {
     for driver in DRIVERS {
-        for target in ["/bytes/128", "/bytes/11268", "/echo", "/delay/1us"] {
+        // A stream takes memory, and its twenty messages do not.
+        let stream = "/stream?messages=20&first=0s&every=0s";
+        for (target, most) in [("/bytes/128", 0), ("/bytes/11268", 0), ("/echo", 0), ("/delay/1us", 0), (stream, 1_000)]
+        {
             let origin = Origin::start(Options { driver, ..Options::default() }).expect("an origin");
             let head = format!("POST {target} HTTP/1.1\r\nHost: o\r\nx-weir-id: ");
             let key = DigestKey::from(ResponseKey::default());
@@ -163,7 +166,7 @@ fn the_usual_request_allocates_nothing() {
             let mut request = format!("{head}{NAME}{digest}\r\nContent-Length: 5\r\n\r\nhello").into_bytes();
             let mut response = vec![0; response_length(&origin, &request, LAST)];
             let (mut stream, mut number) = (connect(origin.addr()), 0);
-            allocate(target, driver, 0, || {
+            allocate(target, driver, most, || {
                 number += 1;
                 request[head.len()..][..NAME.len()].copy_from_slice(&RequestId::new(1, 0, number).text());
                 exchange(&mut stream, &request, &mut response);

@@ -74,6 +74,7 @@ pub fn protocol(spec: &LoadSpec, streams: u32) -> Option<String> {
         several(spec.requests.len(), "kind")
             .filter(|_| spec.keyvalue.is_none())
             .map(|kinds| format!("{kinds} of requests")),
+        spec.stream.map(|stream| format!("streams of {}", stream.kind.title())),
         spec.accept_encoding.map(|coding| format!("accepts {}", coding.as_str())),
         spec.is_single_use().then(|| "a connection for every request".to_owned()),
         spec.requests_per_connection.filter(|n| *n > 1).map(|n| format!("{} per connection", counted(n, "request"))),

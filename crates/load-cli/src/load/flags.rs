@@ -7,7 +7,9 @@ use clap::ValueEnum;
 use weir_model::coding::Coding;
 use weir_model::condition::Condition;
 use weir_model::keyvalue::{KeyChoice, Mix, ValueSize};
-use weir_model::load::{DriverChoice, FeedOrder, ProxyVersion, REQUEST_ID_HEADER, RandomDuration, Step, TlsVersion};
+use weir_model::load::{
+    DriverChoice, FeedOrder, ProxyVersion, REQUEST_ID_HEADER, RandomDuration, Step, StreamKind, TlsVersion,
+};
 use weir_model::protocol::Application;
 use weir_model::suite::Arrivals;
 use weir_model::units::{ByteCount, HumanDuration, Rate};
@@ -159,6 +161,8 @@ const FEED_ORDERS: [(&str, &str, FeedOrderOf); 2] = [
 
 const CODINGS: [(&str, &str, Coding); 1] = [("gzip", "RFC 1952", Coding::Gzip)];
 
+const STREAMS: [(&str, &str, StreamKind); 1] = [("sse", "Server-sent events (text/event-stream)", StreamKind::Sse)];
+
 /// What is asked of a key-value server: only with the URL of one.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Key-value")]
@@ -217,6 +221,12 @@ pub struct ResponseFlags {
     /// Timeout of a response, and of a connection.
     #[arg(long, value_name = "TIME", default_value = "10s", hide_short_help = true)]
     pub timeout: HumanDuration,
+    /// Responses are streams, whose messages are measured one by one: sse, server-sent events.
+    ///
+    /// Each connection (or HTTP/2 stream) holds a stream, and asks for a new one when it ends. --timeout is that of a silence. Delays need a
+    /// sender on this machine that stamps its messages, such as /stream of `weir origin`.
+    #[arg(long, value_name = "KIND", value_parser = choice(&STREAMS), hide_short_help = true)]
+    pub stream: Option<StreamKind>,
     /// Exit with 1 when this holds, such as 'p99>10ms'.
     ///
     /// May be repeated; any condition that holds fails the load. Other conditions: 'errors>0.1%', 'rate<20k', 'service.p99.9>5ms' (see

@@ -7,8 +7,8 @@ use hdrhistogram::Histogram;
 use weir_load::Distributions;
 use weir_model::keyvalue::{KeyValue, Mix, ValueSize};
 use weir_model::load::{
-    Counts, ErrorKind, LOAD_SCHEMA, LoadProtocol, LoadResult, LoadSecond, LoadSpec, Quantiles, RequestResult,
-    RequestSpec, Target, TlsResult, TlsSpec,
+    Counts, ErrorKind, LOAD_SCHEMA, LoadProtocol, LoadResult, LoadSecond, LoadSpec, MessageCounts, MessageResult,
+    Quantiles, RequestResult, RequestSpec, StreamKind, StreamSpec, Target, TlsResult, TlsSpec,
 };
 use weir_model::protocol::Protocol;
 use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
@@ -194,6 +194,26 @@ pub fn kinds() -> Sample {
     result.window.statuses = [(200, 19_870), (503, 120)].into();
     result.window.errors = [(ErrorKind::BadStatus, 120), (ErrorKind::Timeout, 10)].into();
     result.window.successful -= 130;
+    sample
+}
+
+/// Streams through a proxy that gathers messages, and did worse to some.
+pub fn streams() -> Sample {
+    let mut sample = plain();
+    sample.spec.stream = Some(StreamSpec { kind: StreamKind::Sse, one_clock: true });
+    let window =
+        MessageCounts { received: 6_400, bytes: 1_280_000, gathered: 5_700, begun: 100, ..MessageCounts::default() };
+    let total = MessageCounts { whole: 90, cut_short: 6, aborted: 4, lost: 7, altered: 1, ..window };
+    let of = |from: u64, n: u64| quantiles(&histo((0..n).map(|i| from + (i % 1_000) * (i % 1_000) * 200)));
+    sample.result.messages = Some(MessageResult {
+        delay: of(200_000, 6_400),
+        gap: of(20_000, 6_300),
+        sender_lag: of(1_000, 6_400),
+        head: of(400_000, 100),
+        first_message: of(200_400_000, 100),
+        window,
+        total,
+    });
     sample
 }
 

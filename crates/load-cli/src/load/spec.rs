@@ -2,7 +2,7 @@
 //! `verbs::load`.
 
 use weir_model::load::{
-    Endpoint, LONGEST_S, LoadNumbers, LoadProtocol, LoadSpec, OfferedRate, RequestIds, RequestSpec, Target,
+    Endpoint, LONGEST_S, LoadNumbers, LoadProtocol, LoadSpec, OfferedRate, RequestIds, RequestSpec, StreamSpec, Target,
 };
 use weir_model::protocol::Application;
 use weir_model::suite::LoadKind;
@@ -62,6 +62,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
     let number = LoadNumbers::new((weir_net::unix_ns() / 1_000) as u16).next();
     let names =
         args.request.request_ids.clone().map(|header| RequestIds::new(header, number, targets.iter().all(is_here)));
+    let one_clock = targets.iter().all(is_here);
     let spec = LoadSpec {
         targets,
         requests,
@@ -81,6 +82,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
         recycle_s: args.connections.recycle.map(|time| time.0.as_secs_f64()),
         request_ids: names,
         accept_encoding: args.request.accept_encoding,
+        stream: args.responses.stream.map(|kind| StreamSpec { kind, one_clock }),
         connection_close: args.connections.close,
         sources: args.connections.source.clone(),
         // With 0 the load decides by how many connections a thread can hold.

@@ -3,6 +3,7 @@
 
 mod by_kind;
 mod limit;
+mod streams;
 
 use std::collections::BTreeMap;
 
@@ -85,7 +86,10 @@ fn lines(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
     lines.push(String::new());
     lines.push(format!("{:<LABEL$}{}", "client", client(result)));
     lines.extend(labelled("remark", remarks(outcome)));
-    lines.extend(labelled("limit", limit::limit(outcome)));
+    // The pace of a stream is its sender's.
+    if spec.stream.is_none() {
+        lines.extend(labelled("limit", limit::limit(outcome)));
+    }
     lines
 }
 
@@ -180,6 +184,9 @@ fn counts(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
             false => ("WRONG IDS", others.iter().map(|(_, n)| n).sum(), listed(others.into_iter())),
         };
         lines.push(line(name, count(n), rest));
+    }
+    for (name, figure, rest) in result.messages.iter().flat_map(|messages| streams::counts(messages, result.window_s)) {
+        lines.push(line(name, figure, rest));
     }
     if let Some(preload) = &result.preload {
         let errors = format!("keys written before, {} failed", count(preload.error_count()));
@@ -304,6 +311,9 @@ fn times(result: &LoadResult, open: bool, keyvalue: bool) -> Vec<String> {
         row("service", &result.service);
         row("lag", &result.lag);
     }
+    for (name, times) in result.messages.iter().flat_map(streams::times) {
+        row(name, times);
+    }
     if result.first_byte.count > 0 {
         row("first byte", &result.first_byte);
     }
@@ -374,6 +384,7 @@ mod tests {
             ("cannot", cannot),
             ("keyvalue", sample::keyvalue()),
             ("kinds", sample::kinds()),
+            ("streams", sample::streams()),
         ] {
             let text = summary(sample.outcome());
             assert!(text.lines().count() <= ROWS, "{text}");

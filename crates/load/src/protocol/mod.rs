@@ -300,7 +300,7 @@ impl PartialResponse<'_> {
         if self.expectation.is_successful_status(self.stream.response.status()) {
             self.watches.headers.record_response(self.stream.request, self.now, headers.clone());
         }
-        if let Some(messages) = &self.watches.messages {
+        if let Some(messages) = &mut self.watches.messages {
             messages.check_type(self.stream, headers.clone());
         }
         if self.expectation.checks_headers() {

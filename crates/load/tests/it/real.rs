@@ -6,7 +6,10 @@ use std::sync::mpsc::channel;
 
 use weir_load::{Gate, LoadError, Outputs, Progress, StopFlag, run, run_gated};
 use weir_model::keyvalue::KeyValue;
-use weir_model::load::{DriverChoice, Endpoint, ErrorKind, LoadProtocol, LoadResult, LoadSpec, RequestSpec, TlsSpec};
+use weir_model::load::{
+    DriverChoice, Endpoint, ErrorKind, LoadProtocol, LoadResult, LoadSpec, MessageCounts, RequestSpec, StreamKind,
+    StreamSpec, TlsSpec,
+};
 use weir_model::suite::{LoadKind, Protocol};
 use weir_origin::{Options, Origin};
 use weir_wire::tls::{Identity, KeyKind, ServerOptions};
@@ -74,6 +77,29 @@ fn every_protocol_goes_by_either_driver() {
             let sum = |f: fn(&LoadResult) -> u64| loads.iter().map(f).sum::<u64>();
             assert_eq!([counters.requests, counters.answered], [sum(|one| one.total.sent); 2], "{name}");
             assert_eq!(counters.connections_accepted, sum(|one| one.total.connections), "{name}");
+        }
+    }
+}
+
+/// Five streams of twelve messages each, which take 50 ms.
+#[test]
+fn streams_go_by_either_driver() {
+    for driver in DRIVERS {
+        for protocol in Protocol::measured().filter(|protocol| !protocol.is_keyvalue()) {
+            let origin = origin(driver, protocol, None);
+            let mut spec = LoadSpec { driver, threads: 2, duration_s: 60.0, ..order(origin.addr(), counted(5)) };
+            (spec.timeout_s, spec.protocol) = (30.0, LoadProtocol::of(protocol, 1).in_flight(1));
+            spec.tls = protocol.is_tls().then(TlsSpec::default);
+            spec.stream = Some(StreamSpec { kind: StreamKind::Sse, one_clock: true });
+            spec.requests[0].request.path = "/stream?messages=12&first=6ms&every=4ms&size=300".into();
+            let result = load(&spec).unwrap();
+            let total = MessageCounts { received: 60, bytes: 18_000, begun: 5, whole: 5, ..MessageCounts::default() };
+            let messages = result.messages.unwrap();
+            let seen = MessageCounts { late_heads: 0, late_firsts: 0, gathered: 0, ..messages.total };
+            assert_eq!((seen, messages.delay.count), (total, 60), "{driver:?} {protocol:?}");
+            assert_eq!((result.total.successful, result.total.body_bytes), (5, 60 * 308), "{driver:?} {protocol:?}");
+            let counters = origin.stop();
+            assert_eq!((counters.answered, counters.body_bytes_out), (5, 60 * 308), "{driver:?} {protocol:?}");
         }
     }
 }

@@ -32,6 +32,13 @@ impl StreamKind {
             StreamKind::Sse => "sse",
         }
     }
+
+    /// The name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            StreamKind::Sse => "server-sent events",
+        }
+    }
 }
 
 /// What became of the messages of a load's streams. Distributions are of what came in the window, whenever its stream began.
@@ -200,7 +207,7 @@ mod tests {
         assert_eq!(of(0, 0), "passes");
         assert_eq!(of(10, 1), "passes");
         assert_eq!(of(570, 0), "coalesces (9.1 messages a read)");
-        assert_eq!(of(600, 10), "buffers (until 3.12 KiB)");
+        assert_eq!(of(600, 10), "buffers (until 3.13 KiB)");
         assert_eq!(of(630, 10), "buffers (until the end)");
         assert_eq!(MessageResult::default().verdict(), None);
         let unstamped = MessageCounts { received: 5, unstamped: 5, begun: 1, ..MessageCounts::default() };

@@ -1,0 +1,39 @@
+//! What a summary says of streams: what became of them and of their messages, and their times. Called by `verbs::load::summary`.
+
+use weir_model::load::{MessageResult, Quantiles};
+use weir_model::text::{count, full_rate};
+
+/// The lines of a load of streams: label, figure and the rest.
+pub fn counts(messages: &MessageResult, window_s: f64) -> Vec<(&'static str, String, String)> {
+    let (window, total) = (&messages.window, &messages.total);
+    let verdict = messages.verdict().map_or("no message with a stamp".to_owned(), |verdict| verdict.to_string());
+    let rate = full_rate(window.received as f64 / window_s.max(1e-6));
+    let mut lines = vec![
+        ("messages", count(window.received), format!("{rate}; {verdict}")),
+        (
+            "streams",
+            count(total.begun),
+            format!(
+                "begun: {} whole, {} cut short, {} aborted",
+                count(total.whole),
+                count(total.cut_short),
+                count(total.aborted)
+            ),
+        ),
+    ];
+    let wrong: Vec<String> = total.wrong().map(|(what, n)| format!("{what} ({})", count(n))).collect();
+    if !wrong.is_empty() {
+        lines.push(("WRONG MSGS", count(total.wrong().map(|(_, n)| n).sum()), wrong.join(", ")));
+    }
+    lines
+}
+
+/// The rows of times.
+pub fn times(messages: &MessageResult) -> [(&'static str, &Quantiles); 4] {
+    [
+        ("delay", &messages.delay),
+        ("gap", &messages.gap),
+        ("to head", &messages.head),
+        ("to message", &messages.first_message),
+    ]
+}
