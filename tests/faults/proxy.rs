@@ -20,6 +20,7 @@ use weir_net::{Driver, EpollDriver};
 use weir_origin::{Options, Origin, ResponseOptions};
 use weir_world::misbehaviour::Fault;
 use weir_world::product::{Product, ProductOptions, SharedSpent};
+use weir_world::relay::Relay;
 
 /// Serves until it is killed.
 pub fn serve(listen: &str, origin: &str, fault: Fault) -> Result<()> {
@@ -69,6 +70,9 @@ fn accept(listener: TcpListener, origin: &str, fault: Fault) -> Result<()> {
     let options = ProductOptions { service, workers, upstreams: 1_000, keep_alive: true, origins, fault };
     let mut driver = EpollDriver::new()?;
     driver.listen(listener)?;
+    if let Fault::Relay(fault) = options.fault {
+        return weir_net::run(&mut Relay::new(origin.into(), fault), &mut driver);
+    }
     weir_net::run(&mut Product::new(options, spent), &mut driver)
 }
 

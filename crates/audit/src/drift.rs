@@ -20,6 +20,10 @@ const FEWEST_IN_SILENCE: f64 = 20.0;
 const SILENCE: (usize, usize, f64) = (4, 9, 0.25);
 
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
+    // Streams that began together end together, and between that nothing is complete.
+    if e.load.messages.is_some() {
+        return None;
+    }
     let tenths: Vec<f64> = e.load.tenths.iter().map(|successful| *successful as f64).collect();
     let stretch = other_level(&tenths, MATTERS);
     let is_level = |stretch: &Stretch| {

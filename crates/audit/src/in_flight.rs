@@ -11,7 +11,8 @@ const STEP_US: f64 = 0.512;
 pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     let l = e.load;
     let open = l.offered_rate.is_some() || e.search.is_some();
-    let pauses = l.bursts.is_some() || l.cut_short || e.requests.is_some();
+    // Streams last for seconds: within one, more or fewer of them end than there are.
+    let pauses = l.bursts.is_some() || l.cut_short || e.requests.is_some() || l.messages.is_some();
     // With a connection for each request there are none in flight between two of them.
     if open || pauses || e.close || l.latency.count == 0 || l.window_s <= 0.0 {
         return None;

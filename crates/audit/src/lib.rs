@@ -28,6 +28,7 @@ mod hosts_differ;
 mod in_flight;
 mod lag;
 mod link;
+mod messages;
 mod never_steady;
 mod nic_queue;
 mod no_counters;
@@ -207,7 +208,7 @@ static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 
 /// The checks that judge one trial, in the order of the findings. The lab calls the others, before there is any evidence or after all
 /// of it.
-const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 40] = [
+const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 41] = [
     cut_short::check,
     count::check,
     in_flight::check,
@@ -215,6 +216,7 @@ const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 40] = [
     unknown_usage::check,
     wrong_data::check,
     wrong_responses::check,
+    messages::check,
     headers::check,
     no_responses::check,
     origin_requests::check,

@@ -17,7 +17,7 @@ use weir_model::suite::Protocol;
 use super::fixture::{Trial, good, search, three_hosts};
 use super::{
     RateIntent, affinity, bottleneck, clocks, codings, control, control_switched_off, cpu_speed, expiry, fairness,
-    never_steady, other_processes, quota, unexplained_work,
+    messages, never_steady, other_processes, quota, unexplained_work,
 };
 
 fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
@@ -58,6 +58,14 @@ fn every_finding_says_what_was_reviewed() {
         ("no origin", |t| (t.has_counters, t.store) = (false, true)),
         ("a product that others have started", |t| t.usage.retain(|usage| usage.role != Role::Proxy)),
         ("wrong data", |t| t.load.total.errors = [(ErrorKind::Lost, 3), (ErrorKind::Stale, 1)].into()),
+        ("messages that are lost, and streams cut short", |t| {
+            *t = messages::tests::streams(0, |c| (c.lost, c.altered, c.cut_short) = (3, 1, 2));
+        }),
+        ("messages that come together", |t| *t = messages::tests::streams(570, |_| ())),
+        ("messages that come together without a product", |t| {
+            *t = messages::tests::streams(570, |_| ());
+            t.proxied = false;
+        }),
         ("a cache", |t| t.origin.requests = 12),
         ("a cache, and requests without a response", |t| {
             t.origin.requests = 12;

@@ -64,6 +64,8 @@ pub(crate) struct MessageState {
     heard: u64,
     /// Messages that came.
     received: u64,
+    /// All messages so far came in one read.
+    in_first_read: bool,
     /// When the last message came, and its stamp if it had one.
     last: Option<(u64, Option<Stamp>)>,
     /// Which stream it is, and how many messages that has: as the first stamp says.
@@ -123,7 +125,7 @@ impl MessageState {
     fn reset(&mut self, reads: bool, now: u64) {
         let mut parser = std::mem::take(&mut self.parser);
         parser.reset();
-        *self = MessageState { parser, reads, head: now, heard: now, ..MessageState::default() };
+        *self = MessageState { parser, reads, head: now, heard: now, in_first_read: true, ..MessageState::default() };
     }
 
     fn find_wrong(&mut self, wrong: Wrong) {
@@ -245,20 +247,15 @@ impl MessageWatch {
         if self.spec.one_clock {
             self.record(Time::Delay, now.saturating_sub(stamp.sent));
         }
-        let Some((came, Some(last))) = state.last else { return };
-        let distance = stamp.sent.saturating_sub(last.sent);
-        if distance < LEAST_DISTANCE {
-            return;
+        if let Some((came, Some(last))) = state.last {
+            let distance = stamp.sent.saturating_sub(last.sent);
+            if distance >= LEAST_DISTANCE {
+                let gathered = now - came < distance / 4;
+                self.count(|counts| counts.gathered += u64::from(gathered));
+                state.in_first_read &= gathered;
+            }
         }
-        let gathered = now - came < distance / 4;
-        if gathered {
-            self.count(|counts| counts.gathered += 1);
-        }
-        // The second message shows when the first came too late. With two clocks only one that came with the second did.
-        let late = if self.spec.one_clock { came >= stamp.sent } else { gathered };
-        if state.received == 2 && late {
-            self.count(|counts| counts.late_firsts += 1);
-        }
+        self.count(|counts| counts.first_reads += u64::from(state.in_first_read));
     }
 
     /// The message with this number came.
@@ -437,7 +434,8 @@ pub(crate) mod tests {
 
     #[test]
     fn what_becomes_of_messages_is_counted() {
-        let all = MessageCounts { received: 4, bytes: 400, begun: 1, whole: 1, ..MessageCounts::default() };
+        let all =
+            MessageCounts { received: 4, bytes: 400, begun: 1, whole: 1, first_reads: 1, ..MessageCounts::default() };
         assert_eq!(numbers(&[0, 1, 2, 3]), (all, None));
         let three = MessageCounts { received: 3, bytes: 300, ..all };
         assert_eq!(numbers(&[0, 1, 3]), (MessageCounts { lost: 1, ..three }, Some(Wrong::Lost)));
@@ -446,7 +444,7 @@ pub(crate) mod tests {
         assert_eq!(numbers(&[0, 1, 1, 2, 3]), (MessageCounts { doubled: 1, ..five }, Some(Wrong::Doubled)));
         let short = MessageCounts { whole: 0, cut_short: 1, ..three };
         assert_eq!(numbers(&[0, 1, 2]), (short, Some(Wrong::CutShort)));
-        let none = MessageCounts { received: 0, bytes: 0, ..short };
+        let none = MessageCounts { received: 0, bytes: 0, first_reads: 0, ..short };
         assert_eq!(numbers(&[]), (none, Some(Wrong::Empty)));
     }
 

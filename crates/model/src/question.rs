@@ -14,6 +14,7 @@ impl Workload {
             ("headers", own.headers != its.headers),
             ("body", own.body != its.body),
             ("content coding accepted", self.accept_encoding != other.accept_encoding),
+            ("stream", self.stream != other.stream),
             ("operations on keys", self.keyvalue != other.keyvalue),
             ("origin's headers", self.origin_headers != other.origin_headers),
             ("expected response", self.expect != other.expect),

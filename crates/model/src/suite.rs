@@ -16,7 +16,7 @@ use crate::condition::Condition;
 use crate::fault::Fault;
 use crate::file::{NAME_WANTED, forms};
 use crate::keyvalue::KeyValue;
-use crate::load::{REQUEST_ID_HEADER, SearchOptions, TlsVersion};
+use crate::load::{REQUEST_ID_HEADER, SearchOptions, StreamKind, TlsVersion};
 pub use crate::protocol::Protocol;
 use crate::units::{self, ByteCount, HumanDuration, Rate, Share};
 
@@ -132,6 +132,9 @@ pub struct Workload {
     /// The content coding that requests accept (`Accept-Encoding`). Responses may then be coded so, and are checked when they are decoded.
     /// Left out, none: coded responses are wrong.
     pub accept_encoding: Option<Coding>,
+    /// Responses are streams, and each of their messages is measured: `sse`, server-sent events. The load's `timeout` is then that of a
+    /// silence. Delays need an origin that stamps its messages, such as `/stream` of weir's own.
+    pub stream: Option<StreamKind>,
     /// How many origins stand behind the product. How it spreads connections and requests over them is its configuration's.
     /// Left out, one.
     #[schemars(range(min = 1, max = 64))]

@@ -61,7 +61,7 @@ pub(crate) struct HttpShared {
     /// Compares them with what the client sent.
     pub(crate) check: RequestCheck,
     worker: usize,
-    /// Streams whose request had no ID.
+    /// Streams so far.
     streams: u64,
 }
 
@@ -102,7 +102,7 @@ impl HttpShared {
         }
     }
 
-    /// The number of a stream whose request has no ID.
+    /// The number of the next stream, which no other worker's has.
     pub(crate) fn next_stream(&mut self) -> u64 {
         self.streams += 1;
         ((self.worker as u64) << 48) | self.streams

@@ -517,9 +517,8 @@ impl Pipeline {
         }
         let written = state.write(transport, &response);
         self.account_queued(transport, written, Role::Part);
-        let id = response.id.map_or_else(|| state.shared.next_stream(), RequestId::bits);
-        let Response { fault, version, close, role, .. } = response;
-        let messages = MessageStream::begin(shape, id, fault, state.clock.now());
+        let Response { id, fault, version, close, role, .. } = response;
+        let messages = MessageStream::begin(shape, state.shared.next_stream(), id, fault, state.clock.now());
         let chunked = version == Version::Http11;
         self.paced = Some(Box::new(Paced::Stream(PacedStream { messages, chunked, close, role })));
         self.flush_ready(transport, state);

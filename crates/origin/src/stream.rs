@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use weir_model::load::RandomDuration;
+use weir_wire::request_id::RequestId;
 use weir_wire::sse;
 use weir_wire::stamp::{LEAST_SIZE, Stamp};
 
@@ -32,7 +33,7 @@ pub(crate) struct Shape {
     pub(crate) every: RandomDuration,
     /// Bytes of a message.
     pub(crate) size: usize,
-    /// Of the times that are drawn: all streams of a target draw the same.
+    /// Of the times that are drawn. Each stream draws its own; the n-th of a worker draws the same each time.
     pub(crate) seed: u64,
 }
 
@@ -69,10 +70,23 @@ pub(crate) struct MessageStream {
 }
 
 impl MessageStream {
-    /// A stream with this number, whose head is sent now. Of faults it has those that end it early.
-    pub(crate) fn begin(shape: Shape, id: u64, fault: Option<Fault>, now: u64) -> MessageStream {
+    /// The `nth` stream of its worker, whose head is sent now. It has the number of its request, or else that. Of faults it has those that end it early.
+    pub(crate) fn begin(
+        shape: Shape,
+        nth: u64,
+        id: Option<RequestId>,
+        fault: Option<Fault>,
+        now: u64,
+    ) -> MessageStream {
         let fault = fault.filter(|fault| matches!(fault, Fault::Reset { .. } | Fault::Close | Fault::Stall));
-        let mut stream = MessageStream { shape, id, next: 0, due: now, random: Random::new(shape.seed, 0), fault };
+        let mut stream = MessageStream {
+            shape,
+            id: id.map_or(nth, RequestId::bits),
+            next: 0,
+            due: now,
+            random: Random::new(shape.seed, nth as usize),
+            fault,
+        };
         stream.due += stream.draw(shape.first);
         stream
     }
@@ -146,7 +160,7 @@ mod tests {
     use super::*;
 
     fn stamps(shape: Shape) -> Vec<Stamp> {
-        let mut stream = MessageStream::begin(shape, 7, None, 1_000);
+        let mut stream = MessageStream::begin(shape, 7, None, None, 1_000);
         let mut out = Vec::new();
         while !stream.is_done() {
             stream.write(stream.due() + 5, &mut out);
@@ -184,7 +198,7 @@ mod tests {
     #[test]
     fn a_fault_comes_in_the_middle() {
         let shape = Shape { messages: 5, ..Shape::default() };
-        let mut stream = MessageStream::begin(shape, 7, Some(Fault::Close), 0);
+        let mut stream = MessageStream::begin(shape, 7, None, Some(Fault::Close), 0);
         for _ in 0..2 {
             assert_eq!(stream.fault(), None);
             stream.write(0, &mut Vec::new());

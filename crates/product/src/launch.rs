@@ -105,6 +105,8 @@ pub struct LaunchSpec<'a> {
     pub protocol: Protocol,
     /// Streams that each of them may have open.
     pub streams: u32,
+    /// Their responses are streams, of which messages are to be passed on as they come.
+    pub stream: bool,
     /// The paths of their requests, or empty where they have none; queries are ignored.
     pub targets: &'a [&'a str],
     /// Faults that will be provoked in it: some need a disk of the part's own.
@@ -143,6 +145,7 @@ pub fn launch(launcher: &Launcher, product: &Product, wanted: LaunchSpec<'_>, st
         protocol,
         others: wanted.others.to_vec(),
         streams: wanted.streams,
+        stream: wanted.stream,
         tls: launcher.tls.settings(),
         paths: wanted.targets.iter().map(|target| target.split('?').next().unwrap_or_default().to_owned()).collect(),
         ports: ports.clone(),

@@ -43,6 +43,8 @@ pub struct Vars {
     pub others: Vec<(Protocol, SocketAddr)>,
     /// `streams`: HTTP/2 streams a connection; 1 for HTTP/1.1.
     pub streams: u32,
+    /// `stream`: responses are streams, of which messages are to be passed on as they come.
+    pub stream: bool,
     /// `tls_min`, `tls_max`, `tls12_suites`, `tls13_suites`, `resumption`, `key_type`, `client_certificates`.
     pub tls: Tls,
     /// `paths`: the paths of the load's requests, without queries, for products that need a rule for each path. `path` is the
@@ -241,6 +243,7 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("connections", Value::from(vars.connections)),
         ("protocol", Value::from(vars.protocol.as_str())),
         ("streams", Value::from(vars.streams)),
+        ("stream", Value::from(vars.stream)),
         ("cert", below(CERT)),
         ("key", below(KEY)),
         ("cert_and_key", below(CERT_AND_KEY)),

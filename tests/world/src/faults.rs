@@ -115,6 +115,14 @@ const fn post(name: &'static str, fault: &'static str, expected: Expected) -> Ca
     Case { workload: POST, ..case(name, fault, COUNTED, expected) }
 }
 
+/// Short streams.
+const STREAM: &str = r#"path = "/stream?messages=16&every=20ms&first=120ms"
+stream = "sse""#;
+
+const fn stream(fault: &'static str, expected: Expected) -> Case {
+    Case { workload: STREAM, ..case(fault, fault, Closed(3), expected) }
+}
+
 const fn keys(name: &'static str, fault: &'static str, load: Load, expected: Expected) -> Case {
     Case { workload: KEYS, ..case(name, fault, load, expected) }
 }
@@ -154,6 +162,11 @@ pub const CASES: &[Case] = &[
     case("honest, 5 s", "honest", Closed(5), Clean),
     case("honest, 12 s", "honest", Closed(12), Clean),
     case("honest, dense", "honest", Dense(2), Clean),
+    stream("relay", Clean),
+    stream("relay-gather=100", Note("held-messages", "coalesces")),
+    stream("relay-buffer=1000", Note("held-messages", "buffers")),
+    stream("relay-drop=3", Failed("bytes, the origin's has")),
+    stream("relay-alter=3", Found(&["messages"], &["altered"], Invalid)),
     conserved("cache", &["cach"], Invalid),
     conserved("revalidate", &["cach"], Invalid),
     conserved("cache-and-twice", &["cach"], Invalid),
@@ -260,7 +273,8 @@ impl Case {
 
     /// The suite of the case, with a product and over so many connections.
     pub fn suite(&self, product: &str, connections: u32) -> String {
-        let expect = if self.store().is_some() { "" } else { "expect = { status = 200, size = 128 }" };
+        let any = self.store().is_some() || self.workload == STREAM;
+        let expect = if any { "" } else { "expect = { status = 200, size = 128 }" };
         format!(
             "[suite]\ntitle = \"A fault\"\nquestion = \"Is it found?\"\nblocks = 1\nseed = 1\nproducts = [{product:?}]\n\
              profile = \"tuned\"\n\n[[workload]]\nname = \"tiny\"\n{}\n{expect}\n\n[[load]]\nname = \"load\"\n{}\n",
@@ -290,6 +304,8 @@ impl Case {
             // What is cached, shared or sent twice moves other bytes, and its work explains fewer requests.
             ["conservation-requests"] => matches!(check, "conservation-bytes" | "unexplained-work"),
             ["altered-requests"] => check == "conservation-bytes",
+            // No stream is successful then.
+            ["messages"] => matches!(check, "wrong-responses" | "conservation-bytes" | "no-responses"),
             // A key that is gone is a failed read.
             ["expiry", ..] => matches!(check, "errors" | "offered-load"),
             // While somebody stands still, or nobody responds, no responses come, and what was due waits.

@@ -6,6 +6,8 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::relay::RelayFault;
+
 /// What a product does besides serving, or instead.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
@@ -97,6 +99,8 @@ pub enum Fault {
     FavourNoAgent,
     /// Works as long on all requests as [`Fault::FavourId`] does on those without an ID.
     Slow,
+    /// Is a [`crate::relay::Relay`], which passes streams on, or does this to them.
+    Relay(RelayFault),
 }
 
 impl Fault {
@@ -104,6 +108,7 @@ impl Fault {
     pub fn parse(text: &str) -> Option<Fault> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let number = || value.parse().ok();
+        let size = || value.parse().ok();
         Some(match name {
             "honest" => Fault::Honest,
             "cache" => Fault::Cache,
@@ -149,6 +154,11 @@ impl Fault {
             "favour-id" => Fault::FavourId,
             "favour-no-agent" => Fault::FavourNoAgent,
             "slow" => Fault::Slow,
+            "relay" => Fault::Relay(RelayFault::None),
+            "relay-buffer" => Fault::Relay(RelayFault::Buffer(size()?)),
+            "relay-gather" => Fault::Relay(RelayFault::Gather(number()? * 1_000_000)),
+            "relay-drop" => Fault::Relay(RelayFault::Drop(size()?)),
+            "relay-alter" => Fault::Relay(RelayFault::Alter(size()?)),
             _ => return None,
         })
     }

@@ -13,7 +13,7 @@ use weir_wire::http1::{Limits, ResponseEvent, ResponseParser};
 pub enum RelayFault {
     /// Nothing.
     None,
-    /// Holds bytes until so many are there, or the response ends.
+    /// Holds bytes of a stream until so many are there, or it ends.
     Buffer(usize),
     /// Holds what comes within so many nanoseconds of what it sent last of a response.
     Gather(u64),
@@ -65,7 +65,9 @@ impl Relay {
             RelayFault::None => io.send(*to, bytes),
             RelayFault::Buffer(least) => {
                 response.held.extend_from_slice(bytes);
-                if response.held.len() >= least || bytes.ends_with(LAST_CHUNK) {
+                let is_stream =
+                    !response.held.starts_with(b"HTTP/") || response.held.windows(7).any(|word| word == b"chunked");
+                if response.held.len() >= least || bytes.ends_with(LAST_CHUNK) || !is_stream {
                     io.send(*to, &std::mem::take(&mut response.held));
                 }
             }

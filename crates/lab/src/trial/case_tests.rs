@@ -110,6 +110,8 @@ impl RunningTrial<'_> {
             && load.faults.is_empty()
             && self.trial.product.kind != ProductKind::Direct
             && !workload.protocol.is_keyvalue()
+            // How long a stream takes is its sender's.
+            && workload.stream.is_none()
             && is_measured
             && !is_invalid
     }

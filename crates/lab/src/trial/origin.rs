@@ -90,6 +90,7 @@ pub fn start(
         connections: trial.spec.load.connections,
         protocol: trial.spec.workload.protocol.upstream(),
         streams: 1,
+        stream: false,
         targets: &targets(&trial.spec.workloads()),
         faults: &[],
     };

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use weir_model::keyvalue::ValueSize;
-use weir_model::load::{LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, Target};
+use weir_model::load::{LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, StreamSpec, Target};
 use weir_model::protocol::Application;
 use weir_model::suite::{Expect, LoadKind};
 
@@ -48,6 +48,7 @@ pub fn load_spec(
             .then(|| context.launcher.tls.client_spec(&client_folder(context.hosts.client().as_ref(), trial.spec))),
         request_ids: ids(trial),
         accept_encoding: trial.spec.workload.accept_encoding,
+        stream: trial.spec.workload.stream.map(|kind| StreamSpec { kind, one_clock: context.hosts.one_clock() }),
         connections: point.connections,
         connection_close: trial.spec.load.close && protocol.application() == Application::Http1,
         requests_per_connection: (trial.spec.load.close && protocol.application() != Application::Http1).then_some(1),
@@ -72,9 +73,22 @@ pub fn intended_wait_s(trial: &TrialSpec<'_>) -> Option<f64> {
         return None;
     }
     let (path, query) = workload.request.path.split_once('?').unwrap_or((&workload.request.path, ""));
+    if workload.stream.is_some() {
+        return stream_s(query);
+    }
     let delays =
         path.strip_prefix("/delay/").into_iter().chain(query.split('&').filter_map(|key| key.strip_prefix("delay=")));
     delays.map(|text| text.parse().ok().map(RandomDuration::mean_s)).sum()
+}
+
+/// The mean time that a stream of weir's origin takes, seconds.
+fn stream_s(query: &str) -> Option<f64> {
+    let value = |key: &str| query.split('&').rev().find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
+    let mean = |key, default: f64| {
+        value(key).map_or(Some(default), |text| Some(text.parse::<RandomDuration>().ok()?.mean_s()))
+    };
+    let messages: f64 = value("messages").unwrap_or("64").parse().ok()?;
+    Some(mean("delay", 0.0)? + mean("first", 0.2)? + mean("every", 0.02)? * (messages - 1.0))
 }
 
 /// The IDs of the requests: only weir's own origin answers them.
@@ -110,4 +124,17 @@ pub fn is_real_time(trial: &Trial<'_>) -> bool {
 /// The seed of the arrivals: the same for every product of a block, so that all get the same load; another one at every point.
 fn seed(run: u64, block: u32, point: u32) -> u64 {
     run ^ u64::from(block) ^ (u64::from(point.saturating_sub(1)) << 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_takes_as_long_as_its_target_says() {
+        let near = |query: &str, seconds: f64| (stream_s(query).expect("a target") - seconds).abs() < 1e-9;
+        assert!(near("", 0.2 + 63.0 * 0.02));
+        assert!(near("messages=11&every=10ms..30ms&first=1s&delay=2s&size=300", 3.2));
+        assert_eq!(stream_s("every=often"), None);
+    }
 }

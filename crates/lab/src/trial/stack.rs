@@ -257,6 +257,7 @@ fn start_product(
         connections: load.connections,
         protocol: *protocol,
         streams: workloads.iter().map(|workload| load.streams_of(workload.protocol)).max().unwrap_or(1),
+        stream: workloads.iter().any(|workload| workload.stream.is_some()),
         targets: &targets(&workloads),
         faults: &load.faults,
     };

@@ -225,7 +225,7 @@ fn kind(args: &Args, replay: Option<OfferedRate>) -> Result<(LoadKind<OfferedRat
 mod tests {
     use clap::Parser;
     use weir_model::keyvalue::ValueSize;
-    use weir_model::load::Login;
+    use weir_model::load::{Login, StreamKind};
     use weir_model::suite::Arrivals;
 
     use super::*;
@@ -269,6 +269,15 @@ mod tests {
         let spec = read("http://127.0.0.1:1/ -n 1.5M -c 1k --requests-per-connection 2k").expect("right");
         assert_eq!(spec.kind, LoadKind::Count { requests: 1_500_000 });
         assert_eq!((spec.connections, spec.requests_per_connection), (1_000, Some(2_000)));
+    }
+
+    #[test]
+    fn a_streams_delay_needs_a_server_of_this_machine() {
+        for (url, one_clock) in [("http://127.0.0.1:1/stream", true), ("http://192.0.2.7:1/stream", false)] {
+            let spec = read(&format!("{url} --stream sse -c 3")).expect("right");
+            assert_eq!(spec.stream, Some(StreamSpec { kind: StreamKind::Sse, one_clock }));
+        }
+        assert!(read("http://127.0.0.1:1/ --stream websocket").expect_err("not yet").contains("possible values: sse"));
     }
 
     #[test]

@@ -95,7 +95,7 @@ fn streams_go_by_either_driver() {
             let result = load(&spec).unwrap();
             let total = MessageCounts { received: 60, bytes: 18_000, begun: 5, whole: 5, ..MessageCounts::default() };
             let messages = result.messages.unwrap();
-            let seen = MessageCounts { late_heads: 0, late_firsts: 0, gathered: 0, ..messages.total };
+            let seen = MessageCounts { late_heads: 0, first_reads: 0, gathered: 0, ..messages.total };
             assert_eq!((seen, messages.delay.count), (total, 60), "{driver:?} {protocol:?}");
             assert_eq!((result.total.successful, result.total.body_bytes), (5, 60 * 308), "{driver:?} {protocol:?}");
             let counters = origin.stop();

@@ -343,6 +343,7 @@ impl Checks<'_, '_> {
         self.kind_of_request(path, workload);
         self.names(path, workload);
         self.coding(path, workload, entries);
+        self.stream(path, workload);
         if workload.expect.any_body && (workload.expect.size.is_some() || workload.expect.hash.is_some()) {
             let found = "stands beside a size or a hash";
             self.errors.add(&child(&child(path, "expect"), "any_body"), found, "one of the two");
@@ -422,6 +423,25 @@ impl Checks<'_, '_> {
         }
     }
 
+    /// The messages of a stream are read as they come, and differ each time.
+    fn stream(&mut self, path: &str, workload: &Workload) {
+        if workload.stream.is_none() || workload.protocol.is_keyvalue() {
+            return;
+        }
+        let besides = [
+            ("accept_encoding", workload.accept_encoding.is_some()),
+            ("hash", workload.expect.hash.is_some()),
+            ("method = \"HEAD\"", workload.request.method == "HEAD"),
+        ];
+        for (key, _) in besides.into_iter().filter(|(_, given)| *given) {
+            self.errors.add(
+                &child(path, "stream"),
+                format!("stands beside {key}"),
+                format!("a stream without {key}, because its messages are read as they come, and differ each time"),
+            );
+        }
+    }
+
     /// A workload asks either for a path or for keys and values, as its protocol does.
     fn kind_of_request(&mut self, path: &str, workload: &Workload) {
         let (protocol, request) = (workload.protocol, &workload.request);
@@ -449,6 +469,7 @@ impl Checks<'_, '_> {
             ("by_product", workload.by_product),
             ("request_ids", workload.request_ids.is_some()),
             ("accept_encoding", workload.accept_encoding.is_some()),
+            ("stream", workload.stream.is_some()),
             ("origin_headers", !workload.origin_headers.is_empty()),
         ];
         for (key, _) in of_http.into_iter().filter(|(_, given)| *given) {

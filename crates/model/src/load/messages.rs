@@ -87,8 +87,8 @@ pub struct MessageCounts {
     pub begun: u64,
     /// Of these, those whose head came in one read with a message.
     pub late_heads: u64,
-    /// Streams whose first message came when the second was sent already.
-    pub late_firsts: u64,
+    /// Messages that came in one read with the first of their stream, and these.
+    pub first_reads: u64,
     /// Streams that ended with their last message.
     pub whole: u64,
     /// Streams that ended as if they were complete, and were not.
@@ -111,7 +111,7 @@ impl MessageCounts {
         self.foreign += other.foreign;
         self.begun += other.begun;
         self.late_heads += other.late_heads;
-        self.late_firsts += other.late_firsts;
+        self.first_reads += other.first_reads;
         self.whole += other.whole;
         self.cut_short += other.cut_short;
         self.aborted += other.aborted;
@@ -144,9 +144,9 @@ impl MessageCounts {
 pub enum StreamVerdict {
     /// Messages go on one by one, as they come.
     Passes,
-    /// So many messages go on together, in the mean. The first of a stream goes on at once.
+    /// So many messages go on together, in the mean. The first ones of a stream go on earlier.
     Coalesces(f64),
-    /// Messages go on when so many bytes of them are there, in the mean; also the first ones.
+    /// Messages go on when so many bytes of them are there, in the mean; so do the first ones, which wait as long as any.
     Buffers(f64),
     /// Messages go on when the stream ends.
     BuffersAll,
@@ -154,6 +154,9 @@ pub enum StreamVerdict {
 
 /// Up to so many messages a read are one by one: now and then two come together by chance.
 const ONE_BY_ONE: f64 = 1.1;
+
+/// A first read with such a share of what a read has in the mean is as full as the others.
+const AS_FULL: f64 = 0.75;
 
 impl MessageResult {
     /// What was seen in the window; `None` where too little came.
@@ -165,7 +168,7 @@ impl MessageResult {
         let together = counts.a_read();
         Some(if together < ONE_BY_ONE {
             StreamVerdict::Passes
-        } else if 2 * counts.late_firsts < counts.begun {
+        } else if (counts.first_reads as f64) < AS_FULL * together * counts.begun as f64 {
             StreamVerdict::Coalesces(together)
         } else if counts.reads() as f64 <= ONE_BY_ONE * counts.begun as f64 {
             StreamVerdict::BuffersAll
@@ -192,23 +195,24 @@ mod tests {
 
     #[test]
     fn a_verdict_follows_from_how_messages_come() {
-        let of = |gathered, late_firsts| {
+        let of = |gathered, first_reads| {
             let window = MessageCounts {
                 received: 640,
                 bytes: 128_000,
                 gathered,
-                late_firsts,
+                first_reads,
                 begun: 10,
                 whole: 10,
                 ..MessageCounts::default()
             };
             MessageResult { window, ..MessageResult::default() }.verdict().expect("enough came").to_string()
         };
-        assert_eq!(of(0, 0), "passes");
-        assert_eq!(of(10, 1), "passes");
-        assert_eq!(of(570, 0), "coalesces (9.1 messages a read)");
-        assert_eq!(of(600, 10), "buffers (until 3.13 KiB)");
-        assert_eq!(of(630, 10), "buffers (until the end)");
+        assert_eq!(of(0, 10), "passes");
+        assert_eq!(of(10, 11), "passes");
+        assert_eq!(of(570, 10), "coalesces (9.1 messages a read)");
+        assert_eq!(of(570, 30), "coalesces (9.1 messages a read)");
+        assert_eq!(of(600, 170), "buffers (until 3.13 KiB)");
+        assert_eq!(of(630, 640), "buffers (until the end)");
         assert_eq!(MessageResult::default().verdict(), None);
         let unstamped = MessageCounts { received: 5, unstamped: 5, begun: 1, ..MessageCounts::default() };
         assert_eq!(MessageResult { window: unstamped, ..MessageResult::default() }.verdict(), None);

@@ -10,7 +10,7 @@ use weir_model::as_published::AsPublished;
 use weir_model::coding::Coding;
 use weir_model::fault::{Fault, FaultKind};
 use weir_model::keyvalue::KeyValue;
-use weir_model::load::TlsVersion;
+use weir_model::load::{StreamKind, TlsVersion};
 use weir_model::product::{BuildTool, Install, Need, Product, ProductKind, Reload, RustNeed, Signal, Source};
 use weir_model::record::Role;
 use weir_model::suite::{
@@ -97,6 +97,7 @@ prop_compose! {
         (keyvalue, origins) in (keyvalue(), proptest::option::of(1u32..=64)),
         origin_headers in proptest::sample::select(vec![vec![], vec![("Server".to_owned(), "x/1".to_owned()), ("Date".to_owned(), "now".to_owned())]]),
         accept_encoding in proptest::sample::select(vec![None, Some(Coding::Gzip)]),
+        stream in proptest::sample::select(vec![None, Some(StreamKind::Sse)]),
         names in proptest::sample::select(vec![
             None, Some(RequestIdSetting::Given(true)), Some(RequestIdSetting::Given(false)), Some(RequestIdSetting::In("X-Unlikely-Id".to_owned()))
         ]),
@@ -115,7 +116,8 @@ prop_compose! {
             expect: Expect { status, size, hash, any_body: any_body && size.or(hash).is_none(), errors, headers: vec![] },
             by_product,
             request_ids: names,
-            accept_encoding,
+            accept_encoding: accept_encoding.filter(|_| stream.is_none()),
+            stream: stream.filter(|_| hash.is_none() && method != "HEAD"),
             origin_headers,
             origins,
             ..Workload::default()

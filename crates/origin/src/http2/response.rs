@@ -312,8 +312,8 @@ impl Http2 {
                 self.server.go_away(output);
                 self.state = State::Draining;
             }
-            let id = request.id.map_or_else(|| state.shared.next_stream(), RequestId::bits);
-            let messages = MessageStream::begin(shape, id, fault, state.clock.now());
+            let nth = state.shared.next_stream();
+            let messages = MessageStream::begin(shape, nth, request.id, fault, state.clock.now());
             return self.begin(output, state, request, &head, PacedBody::messages(messages, shape));
         }
         match fault {

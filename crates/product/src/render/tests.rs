@@ -58,6 +58,7 @@ fn vars() -> Vars {
         connections: 64,
         protocol: Protocol::Http11,
         streams: 1,
+        stream: false,
         tls: Tls::default(),
         others: Vec::new(),
         paths: vec!["/bytes/128".to_owned()],
@@ -112,7 +113,7 @@ fn an_unknown_variable_is_named_with_its_line() {
         error_of(&product("a", text, &["{{ binary }}"])),
         "thing, profile p, t.j2:3: unknown variable `conections`\n  expected: \
          binary, cert, cert_and_key, cert_pem, client_ca, client_certificates, connections, cores, dir, h2, hosts, key, key_pem, key_type, listen_host, \
-         listen_port, listeners, origin_host, origin_port, origins, part_cores, path, paths, ports, profile, protocol, resumption, streams, tls, \
+         listen_port, listeners, origin_host, origin_port, origins, part_cores, path, paths, ports, profile, protocol, resumption, stream, streams, tls, \
          tls12_suites, tls13_suites, tls_max, tls_min"
     );
 }

@@ -53,6 +53,7 @@ fn vars(protocol: Protocol) -> Vars {
         connections: 64,
         protocol,
         streams: 1,
+        stream: false,
         tls: Tls { key: KeyType::P256, ..Tls::default() },
         paths: vec!["/bytes/128".to_owned()],
         others: Vec::new(),

@@ -18,7 +18,8 @@ use weir_model::At;
 use weir_model::origin::OriginSpec;
 use weir_model::product::Signal;
 use weir_model::protocol::Protocol;
-use weir_net::Driver;
+use weir_net::sim::SimDriver;
+use weir_net::{Driver, Task};
 use weir_origin::{Faults, Options, ResponseOptions};
 use weir_product::requester::Responder;
 
@@ -27,6 +28,7 @@ use super::{Realm, SimHost, locked};
 use crate::engine::{SimLoad, SimOrigin};
 use crate::misbehaviour::Fault;
 use crate::product::{Product, ProductOptions, SharedSpent, Spent};
+use crate::relay::Relay;
 
 /// Memory of a product that does nothing special, bytes.
 const PRODUCT_MEMORY: u64 = 20_000_000;
@@ -330,8 +332,11 @@ impl Program {
                     let _ = driver.listen(listener);
                 }
                 let node = driver.node();
-                let product = Product::new(options.clone(), Arc::clone(&self.spent));
-                (vec![world.add_task(driver, Box::new(product))], vec![node])
+                let task: Box<dyn Task<SimDriver>> = match options.fault {
+                    Fault::Relay(fault) => Box::new(Relay::new(options.origins[0].clone(), fault)),
+                    _ => Box::new(Product::new(options.clone(), Arc::clone(&self.spent))),
+                };
+                (vec![world.add_task(driver, task)], vec![node])
             }
             Service::Store(protocol, faults) => {
                 let responses = ResponseOptions { faults: faults.clone(), ..ResponseOptions::default() };

@@ -69,7 +69,7 @@ fn a_direct_stream_has_exact_times() {
         // A stream takes 202 ms and 63 gaps; the third of each is waited for after the window.
         let whole = 64 * streams;
         let total = MessageCounts { received: 3 * whole, bytes: 3 * whole * 200, ..MessageCounts::default() };
-        let total = MessageCounts { begun: 3 * streams, whole: 3 * streams, ..total };
+        let total = MessageCounts { begun: 3 * streams, whole: 3 * streams, first_reads: 3 * streams, ..total };
         assert_eq!((messages.total, verdict(&messages).as_str()), (total, "passes"));
         // 202 ms before the first message of each: 2,924 ms have two streams of 1,464 ms.
         assert_eq!((messages.window.begun, messages.window.whole), (3 * streams, 2 * streams));
