@@ -26,7 +26,8 @@ pub fn full_answer(summary: &Summary, width: usize, colour: bool) -> String {
         text.push_str(&paragraph(&format!("- {remark}"), width, false));
     }
     let many = summary.sections.len() > MOST_SECTIONS;
-    let mut all: Vec<Table> = tables::overall(summary).filter(|_| summary.sections.len() > 1).into_iter().collect();
+    let mut all: Vec<Table> = tables::streams(summary).into_iter().collect();
+    all.extend(tables::overall(summary).filter(|_| summary.sections.len() > 1));
     if many {
         all.push(tables::matrix(summary));
     } else {
@@ -90,15 +91,22 @@ const ALL_COLUMNS: usize = 72;
 /// where `width` is 80 or more. Of many products the table has the first.
 pub fn short_answer(summary: &Summary, report: &Path, width: usize, colour: bool) -> String {
     let width = width.max(20);
-    let ranking = Ranking::of(summary, width);
+    // Streams last as long as their sender wants: what is ranked says little of them.
+    let streams = tables::streams(summary).map(|table| Table { title: String::new(), notes: Vec::new(), ..table });
+    let ranking = Ranking::of(summary, width).filter(|_| streams.is_none());
     let text = |rows: usize, colour: bool| {
         let mut text = sentence(&summary.answer, width, colour);
+        if let Some(table) = &streams {
+            let shown = Table { rows: table.rows.iter().take(rows).cloned().collect(), ..table.clone() };
+            text.push_str(&format!("\n{}", draw(&shown, width, colour)));
+        }
         if let Some(ranking) = &ranking {
             text.push_str(&format!("\n{}", draw(&ranking.table(rows, width), width, colour)));
         }
         format!("{text}\n{}\n{}\n", doubts(summary, width), place(report, width))
     };
-    let all = ranking.as_ref().map_or(1, |ranking| ranking.rows.len().max(1));
+    let all = streams.as_ref().map(|table| table.rows.len()).or(ranking.as_ref().map(|ranking| ranking.rows.len()));
+    let all = all.unwrap_or(1).max(1);
     // A row may wrap, so the number of rows that fit is found by drawing them.
     let rows = (1..=all).rev().find(|rows| screen_lines(&text(*rows, false), width) <= MOST_LINES);
     text(rows.unwrap_or(1), colour)

@@ -76,9 +76,9 @@ fn above(run: &Recorded) -> (String, String) {
 fn sections(run: &Recorded, has_suite: bool) -> Vec<ExtraSection> {
     let summary = &run.summary;
     let picture = charts::overview(&run.run, summary).map(Item::from);
-    let overall = tables::overall(summary).map(Item::Table);
+    let overall = tables::streams(summary).into_iter().chain(tables::overall(summary)).map(Item::Table);
     let mut sections = Vec::new();
-    let products: Vec<Item> = overall.into_iter().chain(picture).collect();
+    let products: Vec<Item> = overall.chain(picture).collect();
     if !products.is_empty() {
         sections.push(ExtraSection::new("products", "Each product", products));
     }

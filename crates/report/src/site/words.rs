@@ -27,6 +27,9 @@ pub(super) fn of_workload(workload: &Workload) -> String {
     if let Some(delay) = delay(&workload.request.path) {
         parts.push(format!("the origin takes {delay}"));
     }
+    if let Some(stream) = workload.stream {
+        parts.push(format!("streams of {}", stream.title()));
+    }
     if let Some(coding) = workload.accept_encoding {
         parts.push(format!("{} accepted", coding.as_str()));
     }

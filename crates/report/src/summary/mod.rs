@@ -4,6 +4,7 @@
 mod overall;
 mod rows;
 mod section;
+mod streams;
 mod words;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use crate::run::{BASELINE, Broken, Run, Trial};
 pub use overall::{Overall, OverallRow, Provisional, provisional};
 pub(crate) use rows::window_of;
 pub use rows::{Cause, Estimates, Memory, PointRow, SearchSummary, WarmupSummary};
+pub use streams::StreamRow;
 pub use words::{ClientSummary, Outdated, host_words};
 
 /// Version of [`Summary`].
@@ -59,6 +61,9 @@ pub struct Summary {
     pub trials_planned: Option<usize>,
     /// What the first screen shows: each product over all workloads; `None` when nothing may be ranked.
     pub overall: Option<Overall>,
+    /// What products did to the messages of streams; empty where no response is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<StreamRow>,
     /// What of the run is shown, in words; empty: all of it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub shown: String,
@@ -409,6 +414,7 @@ pub fn summary(run: &Run) -> Summary {
         trials: run.trials.len(),
         trials_planned: (suite.blocks > 0).then(|| suite.trials(skipped(run))),
         overall: overall::overall(run, &sections),
+        streams: streams::rows(run),
         shown: run.part.clone(),
         sections,
         findings: findings(run),
@@ -418,7 +424,7 @@ pub fn summary(run: &Run) -> Summary {
         broken: run.broken.clone(),
     };
     summary.outdated = words::outdated(run, &summary);
-    summary.answer = words::answer(&summary);
+    summary.answer = streams::answer(&summary.streams).unwrap_or_else(|| words::answer(&summary));
     summary.remarks = words::remarks(&summary);
     summary.remarks.extend(words::clock_words(run));
     summary

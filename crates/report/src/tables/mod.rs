@@ -6,6 +6,7 @@ mod costs;
 pub mod html;
 pub mod markdown;
 mod products;
+mod streams;
 pub mod text;
 mod trials;
 
@@ -13,6 +14,7 @@ pub(crate) use costs::knee_words;
 pub use costs::{cost, every as points, parts, side_by_side};
 pub use products::{estimate_cell, matrix, metric_cell, overall, ranking, usage_cell};
 pub(crate) use products::{rank_words, row_kind};
+pub use streams::streams;
 pub use trials::{
     broken_files, clients, environment, errors, faults, findings, host_facts, machine_facts, operations, run_facts,
     trials,

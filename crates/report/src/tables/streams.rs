@@ -1,0 +1,41 @@
+//! The table of streams: what each product does to their messages.
+
+use weir_model::text::{Unit, count};
+
+use super::{Cell, Column, RowKind, Table, TableOf};
+use crate::summary::{StreamRow, Summary};
+
+/// A row for each product, workload and load; `None` where no response is a stream.
+pub fn streams(summary: &Summary) -> Option<Table> {
+    let rows = &summary.streams;
+    let first = rows.first()?;
+    let millis = |us: Option<f64>| us.map(|us| Cell::number(format!("{:.2}", us / 1e3), us));
+    let mut table = TableOf::<StreamRow>::new();
+    table.add(Column::text("Product"), |row| row.label.clone());
+    if rows.iter().any(|row| (&row.workload, &row.load) != (&first.workload, &first.load)) {
+        table.add(Column::text("Workload, load"), |row| format!("{}, {}", row.workload, row.load));
+    }
+    table.add(Column::text("Messages"), |row| row.verdict.clone());
+    let help = "From the time that the origin wrote into a message to its arrival, the median of all messages.";
+    table.add(Column::number("Delay p50", Unit::MILLIS.name).help(help), move |row| millis(row.delay_p50_us));
+    table.add(Column::number("p99", Unit::MILLIS.name), move |row| millis(row.delay_p99_us));
+    let help = "Messages that come together in the mean; 1 is one by one.";
+    table.add(Column::number("A read", "messages").help(help).dispensable(3), |row| Cell::short(row.a_read));
+    let help = "From a request being due to the head of its response, the median.";
+    table.add(Column::number("Head", Unit::MILLIS.name).help(help).dispensable(1), move |row| millis(row.head_us));
+    let help = "From a request being due to its first message, the median.";
+    table.add(Column::number("First", Unit::MILLIS.name).help(help), move |row| millis(row.first_message_us));
+    let help = "Streams that ended with their last message, of those begun.";
+    table.add(Column::text("Whole").help(help).dispensable(2), |row| {
+        format!("{} of {}", count(row.total.whole), count(row.total.begun))
+    });
+    let help = "Messages lost, doubled, out of order, altered or of another stream, and streams that ended like complete ones too early.";
+    table.add(Column::number("Wrong", "").help(help), |row| Cell::count(row.wrong()));
+    let kind = |row: &StreamRow| match (row.baseline, row.wrong()) {
+        (true, _) => RowKind::Baseline,
+        (false, 0) => RowKind::Plain,
+        (false, _) => RowKind::Marked,
+    };
+    let table = table.table("streams", "Streams, message by message", rows, kind);
+    Some(table.with_notes(["Times are medians over the trials of a product. A mean gap is not here: a product that holds messages has the sender's."]))
+}
