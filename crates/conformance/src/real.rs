@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use weir_model::counters::OriginCounters;
+use weir_model::gateway::Gateway;
 use weir_model::keyvalue::KeyValue;
 use weir_model::load::{LoadSpec, Target};
 use weir_model::product::ProductKind;
@@ -127,6 +128,8 @@ impl<'a> RealTestbed<'a> {
             streams: if self.protocol.is_multiplexed() { STREAMS } else { 1 },
             stream: false,
             targets: &["/"],
+            gateway: &Gateway::default(),
+            request_id_header: None,
             faults: &[],
         };
         let mut running = launch(self.spec.launcher, self.spec.product, spec, &self.stop).map_err(of_failure)?;

@@ -49,6 +49,7 @@ fn share(suite: &Suite, products: &BTreeMap<String, Product>, a: &Planned, b: &P
 fn same_origin(v: &Workload, w: &Workload) -> bool {
     v.protocol.upstream() == w.protocol.upstream()
         && v.origin_count() == w.origin_count()
+        && v.gateway == w.gateway
         && v.request_id_header() == w.request_id_header()
         && v.origin_headers == w.origin_headers
         && v.keyvalue == w.keyvalue

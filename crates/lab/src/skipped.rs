@@ -1,4 +1,4 @@
-//! The cases that a run skips: products that do not support the protocol of a workload. `weir run` calls it before a run.
+//! The cases that a run skips: products that do not support the protocol of a workload, or a feature that it needs. `weir run` calls it before a run.
 //!
 //! Skipping is no error: the remaining products are still worth comparing. The plan, the terminal and the report list the
 //! skipped cases.
@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use weir_model::InputError;
+use weir_model::gateway::Feature;
 use weir_model::product::{Product, ProductKind};
 use weir_model::record::Skipped;
 use weir_model::suite::{Entry, Suite, Workload};
@@ -31,6 +32,13 @@ fn why_not(suite: &Suite, product: &Product, entry: &Entry, workload: &Workload)
     let protocol = workload.protocol;
     if !product.spoken_under(&entry.profile).contains(&protocol) {
         return Some(format!("does not speak {}", protocol.as_str()));
+    }
+    let features = product.features_under(&entry.profile);
+    let lacks: Vec<&str> =
+        workload.needs().into_iter().filter(|need| !features.contains(need)).map(Feature::as_str).collect();
+    // What others have started is as they have made it, and a store has no origin.
+    if matches!(product.kind, ProductKind::Proxy(_)) && !product.store && !lacks.is_empty() {
+        return Some(format!("cannot do {} with weir's files", lacks.join(", ")));
     }
     // A product that is the origin has one configuration, without TLS.
     match &suite.origin {
@@ -70,6 +78,7 @@ pub fn check_not_empty(suite: &Suite, skipped: &[Skipped]) -> Result<(), InputEr
 mod tests {
     use super::*;
     use crate::fixture;
+    use weir_model::gateway::{Balance, Gateway};
     use weir_model::product::Profile;
     use weir_model::suite::Protocol;
 
@@ -110,6 +119,25 @@ mod tests {
             ["p1 (tuned) does not speak h2: left out of w1", "p2 (tuned) does not speak h2: left out of w1"]
         );
         assert_eq!(check_not_empty(&suite(), &skipped), Ok(()));
+    }
+
+    #[test]
+    fn a_product_without_a_needed_feature_is_skipped() {
+        let text = include_str!("../tests/no-scratch.toml");
+        let parsed = Product::parse("echo", "product.toml", text, BTreeMap::new(), BTreeMap::new()).expect("a product");
+        let of = |features: &[Feature], store| {
+            let product = Product { features: features.to_vec(), store, ..parsed.clone() };
+            let mut suite = fixture::suite(1, 1, 1);
+            suite.entries[0] = Entry { product: "echo".into(), profile: "stock".into() };
+            suite.workloads[0].origins = Some(3);
+            suite.workloads[0].gateway = Gateway { balance: Some(Balance::LeastConnections) };
+            Skipped::sentences(&unsupported(&suite, &[("echo".to_owned(), product)].into()))
+        };
+        let sentence = |lacks: &str| format!("echo (stock) cannot do {lacks} with weir's files: left out of w0");
+        assert_eq!(of(&[], false), [sentence("pool, least-connections")]);
+        assert_eq!(of(&[Feature::Pool, Feature::RoundRobin], false), [sentence("least-connections")]);
+        assert_eq!(of(&[Feature::Pool, Feature::LeastConnections], false), [""; 0]);
+        assert_eq!(of(&[], true), [""; 0], "a store has no origin");
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod fault;
 pub mod file;
 pub mod filter;
 pub mod fit;
+pub mod gateway;
 pub mod keyvalue;
 pub mod load;
 pub mod metric;

@@ -13,6 +13,7 @@ use strum::IntoStaticStr;
 
 use crate::coding::Coding;
 use crate::file::NAME_WANTED;
+use crate::gateway::Feature;
 use crate::release::Releases;
 use crate::suite::{Protocol, ten_seconds};
 use crate::text::list;
@@ -38,6 +39,8 @@ pub struct Product {
     pub store: bool,
     /// It asks several origins for one request, as a proxy that keeps copies does.
     pub replicates: bool,
+    /// What its files can do beyond sending each request on to one origin.
+    pub features: Vec<Feature>,
     /// The container image that it comes in; `None`: it is installed in weir's.
     pub image: Option<String>,
     /// Traps, one a line, for people.
@@ -149,6 +152,15 @@ impl Product {
             Some(Profile { speaks: Some(own), .. }) => own,
             Some(_) => &self.speaks,
             None => &[],
+        }
+    }
+
+    /// The features under a profile: those of the profile, else those of the product. What was published had none.
+    pub fn features_under(&self, profile: &str) -> &[Feature] {
+        match self.profiles.get(profile) {
+            Some(Profile { features: Some(own), .. }) => own,
+            Some(_) if !profile.starts_with("as-published") => &self.features,
+            _ => &[],
         }
     }
 }
@@ -635,6 +647,10 @@ pub struct Profile {
     /// What the product speaks with clients under this profile, where that is less than it can. Left out, all.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub speaks: Option<Vec<Protocol>>,
+    /// What these files can do beyond sending each request on to one origin, where that differs from the product's `features`. Left out,
+    /// the same; under a profile as published, nothing.
+    #[schemars(extend("uniqueItems" = true))]
+    pub features: Option<Vec<Feature>>,
     /// Its templates have a listener for each of `listeners`, so that a product that is kept for workloads of several protocols
     /// answers all of them. Left out, it has one, and is started anew where the protocol changes.
     #[serde(default)]

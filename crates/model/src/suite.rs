@@ -15,6 +15,7 @@ use crate::coding::Coding;
 use crate::condition::Condition;
 use crate::fault::Fault;
 use crate::file::{NAME_WANTED, forms};
+use crate::gateway::{Feature, Gateway};
 use crate::keyvalue::KeyValue;
 use crate::load::{REQUEST_ID_HEADER, SearchOptions, StreamKind, TlsVersion};
 pub use crate::protocol::Protocol;
@@ -139,6 +140,9 @@ pub struct Workload {
     /// Left out, one.
     #[schemars(range(min = 1, max = 64))]
     pub origins: Option<u32>,
+    /// What it asks of the product beyond sending requests on. Products whose files cannot do it are left out.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub gateway: Gateway,
     /// Headers that weir's origin sends with its responses; `Server` and `Content-Type` replace its own (`Content-Type = ""` leaves it out), and
     /// `Date = "now"` is the time of each response. A list of values repeats the header.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "forms::headers")]
@@ -163,6 +167,11 @@ impl Workload {
     /// How many origins stand behind the product.
     pub fn origin_count(&self) -> u32 {
         self.origins.unwrap_or(1)
+    }
+
+    /// The features that it needs of a product.
+    pub fn needs(&self) -> Vec<Feature> {
+        self.gateway.needs(self.origin_count())
     }
 
     /// The header with the IDs of its requests, in lower case; `None`: they have no IDs.

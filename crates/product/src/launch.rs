@@ -15,6 +15,8 @@ use weir_host::stop::Stop;
 use weir_host::transport::command_line;
 use weir_host::{Confined, Disk, Host, ProgramSpec};
 use weir_model::fault::{Fault, FaultKind};
+use weir_model::gateway::Gateway;
+use weir_model::load::REQUEST_ID_HEADER;
 use weir_model::product::{Part, Product, ProductKind, Program};
 use weir_model::suite::Protocol;
 
@@ -109,6 +111,10 @@ pub struct LaunchSpec<'a> {
     pub stream: bool,
     /// The paths of their requests, or empty where they have none; queries are ignored.
     pub targets: &'a [&'a str],
+    /// What is asked of it beyond sending requests on.
+    pub gateway: &'a Gateway,
+    /// The header with the IDs of the requests; `None`: the usual one.
+    pub request_id_header: Option<String>,
     /// Faults that will be provoked in it: some need a disk of the part's own.
     pub faults: &'a [Fault],
 }
@@ -148,6 +154,8 @@ pub fn launch(launcher: &Launcher, product: &Product, wanted: LaunchSpec<'_>, st
         stream: wanted.stream,
         tls: launcher.tls.settings(),
         paths: wanted.targets.iter().map(|target| target.split('?').next().unwrap_or_default().to_owned()).collect(),
+        gateway: wanted.gateway.clone(),
+        request_id_header: wanted.request_id_header.unwrap_or_else(|| REQUEST_ID_HEADER.to_owned()),
         ports: ports.clone(),
         part_cores: program.parts.iter().zip(&cpu_sets).map(|(part, set)| (part.name.clone(), cores(set))).collect(),
     };

@@ -13,9 +13,10 @@ use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::ValueKind;
+use minijinja::value::{Serde, ValueKind};
 use minijinja::{Environment, UndefinedBehavior, Value};
 use weir_host::Host;
+use weir_model::gateway::Gateway;
 use weir_model::product::{self, Product, Profile, Program, Reload};
 use weir_model::suite::{Protocol, Tls};
 
@@ -50,6 +51,10 @@ pub struct Vars {
     /// `paths`: the paths of the load's requests, without queries, for products that need a rule for each path. `path` is the
     /// first: the only one, unless the product is kept for several workloads.
     pub paths: Vec<String>,
+    /// `gateway`: what is asked of it beyond sending requests on, as a suite says it.
+    pub gateway: Gateway,
+    /// `request_id_header`: the header by which requests differ, in lower case.
+    pub request_id_header: String,
     /// `ports`: the ports of the product's parts, by name; `hosts`: the addresses on which they listen, by the same names.
     pub ports: BTreeMap<String, SocketAddr>,
     /// `part_cores`: how many CPUs each part may use, by name.
@@ -259,6 +264,8 @@ fn values(host: &dyn Host, vars: &Vars, dir: &Path) -> Result<BTreeMap<&'static 
         ("key_type", Value::from(vars.tls.key.as_str())),
         ("path", Value::from(vars.paths.first().map(String::as_str).unwrap_or_default())),
         ("paths", Value::from(vars.paths.clone())),
+        ("gateway", Value::from(Serde(&vars.gateway))),
+        ("request_id_header", Value::from(vars.request_id_header.as_str())),
         ("listeners", listeners(vars)),
         ("ports", Value::from_pairs(vars.ports.iter().map(|(name, addr)| (name.clone(), addr.port())))),
         ("hosts", Value::from_pairs(vars.ports.iter().map(|(name, addr)| (name.clone(), addr.ip().to_string())))),

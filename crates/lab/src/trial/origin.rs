@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_model::counters::OriginCounters;
+use weir_model::gateway::Gateway;
 use weir_model::load::REQUEST_ID_HEADER;
 use weir_model::origin::{OriginSpec, OriginTls};
 use weir_model::product::{Product, ProductKind};
@@ -92,6 +93,8 @@ pub fn start(
         streams: 1,
         stream: false,
         targets: &targets(&trial.spec.workloads()),
+        gateway: &Gateway::default(),
+        request_id_header: None,
         faults: &[],
     };
     let mut running = launch(&context.origin_launcher, product, spec, stop)?;

@@ -259,6 +259,8 @@ fn start_product(
         streams: workloads.iter().map(|workload| load.streams_of(workload.protocol)).max().unwrap_or(1),
         stream: workloads.iter().any(|workload| workload.stream.is_some()),
         targets: &targets(&workloads),
+        gateway: &trial.spec.workload.gateway,
+        request_id_header: trial.spec.workload.request_id_header(),
         faults: &load.faults,
     };
     Ok(Some(launch(&context.launcher, product, spec, stop)?))

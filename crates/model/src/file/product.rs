@@ -12,6 +12,7 @@ use super::install::{self, Files, InstallTable};
 use super::locate::{child, item};
 use super::{NAME_WANTED, is_name, schema};
 use crate::InputError;
+use crate::gateway::Feature;
 use crate::product::{Part, ProcessSpec, Product, ProductKind, Profile, Program, Reload, Served, VersionProbe};
 use crate::release::Releases;
 use crate::suite::Protocol;
@@ -85,6 +86,10 @@ struct Head {
     /// calling them retries.
     #[serde(default)]
     replicates: bool,
+    /// What its files can do beyond sending each request on to one origin. Workloads that need more are not asked of it.
+    #[serde(default)]
+    #[schemars(extend("uniqueItems" = true))]
+    features: Vec<Feature>,
     /// The container image that it comes in, such as `nginx:1.27`. With `--topology kubernetes` it then runs in a pod of that image,
     /// where a way to get it has to find it. Left out, it is installed in weir's image.
     #[schemars(
@@ -161,7 +166,7 @@ impl Product {
                     ProductKind::Proxy(Box::new(Program { installs, version: version?, parts }))
                 }
             };
-            let Head { title, about, home, speaks, caches, store, replicates, image, notes, .. } = head;
+            let Head { title, about, home, speaks, caches, store, replicates, features, image, notes, .. } = head;
             let name = name.to_owned();
             Some(Product {
                 name,
@@ -172,6 +177,7 @@ impl Product {
                 caches,
                 store,
                 replicates,
+                features,
                 image,
                 notes,
                 released,

@@ -15,6 +15,7 @@ use super::{Catalogue, NAME_WANTED, is_name, read, schema};
 use crate::InputError;
 use crate::as_published::AsPublished;
 use crate::filter::fits;
+use crate::gateway::Gateway;
 use crate::keyvalue::{LEAST_VALUE, LONGEST_VALUE};
 use crate::load::{MOST_ORIGIN_HEADERS, origin_header, request_id_header};
 use crate::product::ORIGIN_PROFILE;
@@ -349,6 +350,9 @@ impl Checks<'_, '_> {
             self.errors.add(&child(&child(path, "expect"), "any_body"), found, "one of the two");
         }
         self.origin_headers(path, workload);
+        if let Err((key, found, wanted)) = workload.gateway.check(workload.origin_count()) {
+            self.errors.add(&child(&child(path, "gateway"), key), found, wanted);
+        }
         if !workload.protocol.is_measured() {
             let found =
                 format!("{:?} is a protocol that weir knows of and does not measure", workload.protocol.as_str());
@@ -471,6 +475,7 @@ impl Checks<'_, '_> {
             ("accept_encoding", workload.accept_encoding.is_some()),
             ("stream", workload.stream.is_some()),
             ("origin_headers", !workload.origin_headers.is_empty()),
+            ("gateway", workload.gateway != Gateway::default()),
         ];
         for (key, _) in of_http.into_iter().filter(|(_, given)| *given) {
             error(key, format!("does not go with protocol = {:?}", protocol.as_str()), &format!("no {key}"));

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use tempfile::TempDir;
+use weir_model::gateway::{Balance, Feature};
 use weir_model::load::TlsVersion;
 use weir_model::product::{ProductKind, Signal};
 use weir_model::suite::KeyType;
@@ -40,10 +41,16 @@ fn program_of(product: &mut Product) -> &mut Program {
     program
 }
 
-/// Those that the product gets: a store has no origin.
+/// Those that the product gets: ports and cores of its parts, and a store has no origin.
 fn vars_of(product: &Product) -> Vars {
     let vars = vars();
-    Vars { origins: if product.store { Vec::new() } else { vars.origins.clone() }, ..vars }
+    let parts = || product.program().into_iter().flat_map(|program| &program.parts);
+    Vars {
+        origins: if product.store { Vec::new() } else { vars.origins.clone() },
+        ports: parts().flat_map(|part| &part.ports).map(|name| (name.clone(), ([127, 0, 0, 1], 7001).into())).collect(),
+        part_cores: parts().map(|part| (part.name.clone(), 1)).collect(),
+        ..vars
+    }
 }
 
 fn vars() -> Vars {
@@ -62,6 +69,8 @@ fn vars() -> Vars {
         tls: Tls::default(),
         others: Vec::new(),
         paths: vec!["/bytes/128".to_owned()],
+        gateway: Gateway::default(),
+        request_id_header: "x-weir-id".to_owned(),
     }
 }
 
@@ -112,8 +121,9 @@ fn an_unknown_variable_is_named_with_its_line() {
     assert_eq!(
         error_of(&product("a", text, &["{{ binary }}"])),
         "thing, profile p, t.j2:3: unknown variable `conections`\n  expected: \
-         binary, cert, cert_and_key, cert_pem, client_ca, client_certificates, connections, cores, dir, h2, hosts, key, key_pem, key_type, listen_host, \
-         listen_port, listeners, origin_host, origin_port, origins, part_cores, path, paths, ports, profile, protocol, resumption, stream, streams, tls, \
+         binary, cert, cert_and_key, cert_pem, client_ca, client_certificates, connections, cores, dir, gateway, h2, hosts, \
+         key, key_pem, key_type, listen_host, listen_port, listeners, origin_host, origin_port, origins, part_cores, path, \
+         paths, ports, profile, protocol, request_id_header, resumption, stream, streams, tls, \
          tls12_suites, tls13_suites, tls_max, tls_min"
     );
 }
@@ -313,21 +323,19 @@ fn every_profile_renders_in_every_protocol_it_speaks() {
     catalogue.overlay(&root).unwrap_or_else(|error| panic!("{error}"));
     let mut rendered_files = 0;
     for product in catalogue.products().values() {
-        let ProductKind::Proxy(program) = &product.kind else { continue };
-        let names = program.parts.iter().flat_map(|part| &part.ports);
-        let ports: BTreeMap<_, _> = names.map(|name| (name.clone(), ([127, 0, 0, 1], 7001).into())).collect();
-        let part_cores: BTreeMap<_, _> = program.parts.iter().map(|part| (part.name.clone(), 1)).collect();
+        if product.program().is_none() {
+            continue;
+        }
         for profile in product.profiles.keys() {
             for &protocol in product.spoken_under(profile).iter().filter(|p| p.is_measured()) {
                 for key in [KeyType::P256, KeyType::Rsa2048] {
-                    let (ports, part_cores) = (ports.clone(), part_cores.clone());
                     let tls = Tls { key, ..Tls::default() };
                     let others = if product.profiles[profile].listeners {
                         other_protocols(product, profile, protocol)
                     } else {
                         Vec::new()
                     };
-                    let vars = Vars { protocol, others, tls, ports, part_cores, ..vars_of(product) };
+                    let vars = Vars { protocol, others, tls, ..vars_of(product) };
                     let dir = TempDir::new().unwrap();
                     for name in [CERT, KEY, CERT_AND_KEY, CLIENT_CA] {
                         std::fs::write(dir.path().join(name), name).unwrap();
@@ -340,4 +348,35 @@ fn every_profile_renders_in_every_protocol_it_speaks() {
         }
     }
     assert!(rendered_files > 20, "{rendered_files}");
+}
+
+/// What a profile says that it can do, it does in every way: a pool names all origins, and whatever may be asked of it can be rendered.
+#[test]
+fn every_profile_can_do_what_its_features_say() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut catalogue = Catalogue::default();
+    catalogue.overlay(&root).unwrap_or_else(|error| panic!("{error}"));
+    let mut pools = 0;
+    for product in catalogue.products().values().filter(|product| product.program().is_some() && !product.store) {
+        for profile in product.proxy_profiles() {
+            let features = product.features_under(profile);
+            let can = |feature: Feature| features.contains(&feature);
+            let ways = [Balance::RoundRobin, Balance::LeastConnections, Balance::HeaderHash];
+            let ways = ways.into_iter().filter(|way| can((*way).into())).map(Some);
+            let pool = can(Feature::Pool).then_some(None);
+            for balance in pool.into_iter().chain(ways) {
+                let protocol = product.spoken_under(profile)[0];
+                let vars = Vars { protocol, gateway: Gateway { balance }, ..vars_of(product) };
+                let dir = TempDir::new().unwrap();
+                let rendered = render(product, profile, &vars, dir.path())
+                    .unwrap_or_else(|error| panic!("{} with {balance:?}: {error}", product.name));
+                let texts: Vec<String> =
+                    rendered.files.iter().filter_map(|file| std::fs::read_to_string(file).ok()).collect();
+                let both = texts.iter().any(|text| text.contains("9002") && text.contains("9003"));
+                assert!(both, "{}, profile {profile}, with {balance:?}: not both origins", product.name);
+                pools += 1;
+            }
+        }
+    }
+    assert!(pools > 60, "{pools}");
 }

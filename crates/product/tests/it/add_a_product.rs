@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use weir_model::gateway::Gateway;
 use weir_model::product::Product;
 use weir_model::suite::{KeyType, Protocol, Tls};
 use weir_product::catalogue::Catalogue;
@@ -57,6 +58,8 @@ fn vars(protocol: Protocol) -> Vars {
         tls: Tls { key: KeyType::P256, ..Tls::default() },
         paths: vec!["/bytes/128".to_owned()],
         others: Vec::new(),
+        gateway: Gateway::default(),
+        request_id_header: "x-weir-id".to_owned(),
         ports: BTreeMap::from([("backend".to_owned(), ([127, 0, 0, 1], 7001).into())]),
         part_cores: BTreeMap::new(),
     }

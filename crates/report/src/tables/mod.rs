@@ -5,6 +5,7 @@
 mod costs;
 pub mod html;
 pub mod markdown;
+mod pool;
 mod products;
 mod streams;
 pub mod text;
@@ -20,8 +21,16 @@ pub use trials::{
     trials,
 };
 
+use crate::run::Run;
+use crate::summary::Section;
 use weir_model::record::Verdict;
 use weir_model::text::{count, short};
+
+/// The tables of a section that not every section has, in reading order.
+pub fn occasional(run: &Run, section: &Section) -> impl Iterator<Item = Table> {
+    let all = [parts(run, section), operations(run, section), faults(run, section), pool::spread(run, section)];
+    all.into_iter().flatten().chain(clients(section))
+}
 
 /// Columns, rows, and how the numbers were obtained.
 #[derive(Debug, Clone, Default, PartialEq)]

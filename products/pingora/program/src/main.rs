@@ -1,4 +1,4 @@
-//! The smallest reverse proxy on the pingora library: one listener, one origin, every request passed on as it is.
+//! The smallest reverse proxy on the pingora library: one listener, one origin or several in turn, every request passed on as it is.
 //!
 //! Everything is said in one YAML file (`-c`): the keys of pingora's own `ServerConf`, and beside them those of
 //! [`Settings`]. `-t` checks the file and ends; `--version` says which version of pingora was built in. It logs nothing,
@@ -6,6 +6,7 @@
 
 use std::error::Error;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use openssl::ssl::{SslAcceptorBuilder, SslOptions, SslSessionCacheMode, SslVersion};
@@ -24,8 +25,8 @@ use serde::Deserialize;
 struct Settings {
     /// Address and port to listen on.
     listen: String,
-    /// Address and port of the origin.
-    origin: String,
+    /// Addresses and ports of the origins.
+    origins: Vec<String>,
     /// Whether clients may speak HTTP/2 without TLS.
     #[serde(default)]
     h2c: bool,
@@ -60,9 +61,10 @@ struct Tls {
     resumption: Option<bool>,
 }
 
-/// Passes every request on to one origin.
+/// Passes every request on to the next origin.
 struct Forward {
-    origin: HttpPeer,
+    origins: Vec<HttpPeer>,
+    next: AtomicUsize,
 }
 
 #[async_trait]
@@ -72,7 +74,11 @@ impl ProxyHttp for Forward {
     fn new_ctx(&self) {}
 
     async fn upstream_peer(&self, _: &mut Session, _: &mut ()) -> pingora::Result<Box<HttpPeer>> {
-        Ok(Box::new(self.origin.clone()))
+        let origin = match self.origins.as_slice() {
+            [only] => only,
+            origins => &origins[self.next.fetch_add(1, Ordering::Relaxed) % origins.len()],
+        };
+        Ok(Box::new(origin.clone()))
     }
 }
 
@@ -94,12 +100,15 @@ fn run() -> Result<(), Box<dyn Error>> {
     let options = Opt::parse_args();
     let path = options.conf.clone().ok_or("no configuration\n  expected: -c <file>")?;
     let settings = read(&path)?;
-    let peer = HttpPeer::new(settings.origin.as_str(), false, String::new());
+    if settings.origins.is_empty() {
+        return Err(format!("{path}: no origins\n  expected: at least one").into());
+    }
+    let origins = settings.origins.iter().map(|origin| HttpPeer::new(origin.as_str(), false, String::new())).collect();
     let tls = settings.tls.as_ref().map(tls_settings).transpose()?;
 
     let mut server = Server::new(Some(options))?;
     server.bootstrap(); // ends here with -t
-    let mut service = http_proxy_service(&server.configuration, Forward { origin: peer });
+    let mut service = http_proxy_service(&server.configuration, Forward { origins, next: AtomicUsize::new(0) });
     if let Some(logic) = service.app_logic_mut() {
         let mut http = HttpServerOptions::default();
         http.h2c = settings.h2c;
