@@ -6,6 +6,7 @@
 //! `weir-lab` calls [`audit`] after each trial. Checks see one trial's [`Evidence`]. They do not know other trials, how the trial
 //! was measured, or how a finding is shown.
 
+mod access_log;
 mod affinity;
 mod altered_requests;
 mod bottleneck;
@@ -63,6 +64,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use weir_model::Placement;
 use weir_model::counters::OriginCounters;
+use weir_model::gateway::AccessLog;
 use weir_model::load::{LoadResult, SearchResult};
 use weir_model::owners::Owners;
 use weir_model::record::{Finding, HostRecord, ResourceSecond, Role, RoleUsage, Severity, Verdict};
@@ -134,6 +136,8 @@ pub struct Evidence<'a> {
     pub waits_s: Option<f64>,
     /// Faults were provoked in the product meanwhile.
     pub faults: bool,
+    /// What the product wrote to its access log; `None` where it has none.
+    pub access_log: Option<&'a AccessLog>,
 }
 
 /// What an open load's rate is meant to be.
@@ -208,7 +212,7 @@ static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 
 /// The checks that judge one trial, in the order of the findings. The lab calls the others, before there is any evidence or after all
 /// of it.
-const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 41] = [
+const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 42] = [
     cut_short::check,
     count::check,
     in_flight::check,
@@ -223,6 +227,7 @@ const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 41] = [
     altered_requests::check,
     origin_bytes::check,
     origin_connections::check,
+    access_log::check,
     connections::check,
     errors::check,
     offered::check,
@@ -359,6 +364,7 @@ pub(crate) mod fixture {
         pub tls: Tls,
         pub levelled: bool,
         pub errors_allowed: Share,
+        pub access_log: Option<AccessLog>,
         pub waits_s: Option<f64>,
     }
 
@@ -396,6 +402,7 @@ pub(crate) mod fixture {
                 timeout_s: 10.0,
                 waits_s: self.waits_s,
                 faults: false,
+                access_log: self.access_log.as_ref(),
             }
         }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use weir_model::counters::{AddressCounters, ContentCounters, RequestIdCounters};
+use weir_model::gateway::AccessLog;
 use weir_model::load::{
     ErrorKind, HeaderChange, HeaderSamples, Lateness, Quantiles, RequestIdCounts, SearchEnd, SearchLimit, SearchResult,
     Stalls, TlsResult,
@@ -214,6 +215,7 @@ fn every_finding_says_what_was_reviewed() {
         ("a product that compresses", |t| *t = codings::tests::coded(9_999)),
         ("compression that was accepted, and came from nobody", |t| *t = codings::tests::coded(0)),
         ("an idle origin", |t| t.origin.addresses = pool(&[6_000, 0, 4_000])),
+        ("an access log with gaps", |t| t.access_log = Some(AccessLog { lines: 9_900, bytes: 990_000 })),
         ("an uneven pool", |t| t.origin.addresses = pool(&[5_000, 2_000, 3_000])),
     ];
     let mut text = String::new();

@@ -341,6 +341,8 @@ pub struct ProgramSpec {
     pub dir: PathBuf,
     /// Where standard output and standard error go, appended.
     pub output: PathBuf,
+    /// All of the output is kept, however long it grows.
+    pub keeps_output: bool,
     /// CPUs it may use; empty for all.
     pub cpus: Vec<u32>,
     /// Niceness on top of weir's own, 0 to 19.

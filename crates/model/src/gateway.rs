@@ -83,6 +83,23 @@ impl Gateway {
     }
 }
 
+/// What a product has written to its access log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessLog {
+    /// Lines.
+    pub lines: u64,
+    /// Bytes of all lines.
+    pub bytes: u64,
+}
+
+impl AccessLog {
+    /// What came since.
+    pub fn since(self, before: AccessLog) -> AccessLog {
+        let AccessLog { lines, bytes } = before;
+        AccessLog { lines: self.lines.saturating_sub(lines), bytes: self.bytes.saturating_sub(bytes) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -647,6 +647,13 @@ pub struct Profile {
     /// What the product speaks with clients under this profile, where that is less than it can. Left out, all.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub speaks: Option<Vec<Protocol>>,
+    /// The file in the product's folder to which it writes a line for each request, such as "access.log"; "output.log" is what it writes
+    /// to its standard output. The audit counts its lines. Left out, there is none to count.
+    #[schemars(
+        regex(pattern = "^[A-Za-z0-9._-]+$"),
+        extend("x-weir-wanted" = "the name of a file in the product's folder, such as \"access.log\"")
+    )]
+    pub log: Option<String>,
     /// What these files can do beyond sending each request on to one origin, where that differs from the product's `features`. Left out,
     /// the same; under a profile as published, nothing.
     #[schemars(extend("uniqueItems" = true))]

@@ -13,6 +13,7 @@ use crate::case_tests::CaseTests;
 use crate::clock::ClockReading;
 use crate::counters::OriginCounters;
 use crate::fault::FaultRecord;
+use crate::gateway::AccessLog;
 use crate::load::{LoadResult, SearchResult};
 use crate::owners::Owners;
 use crate::placement::Placement;
@@ -111,6 +112,8 @@ pub struct Measurement {
     pub speed: Vec<Vec<HostSpeed>>,
     /// Which start of the product it is of, where a product is kept for several cases.
     pub kept: Option<Kept>,
+    /// What the product wrote to its access log during the load; `None` where it has none.
+    pub access_log: Option<AccessLog>,
     /// Tests of the case outside its windows.
     pub tests: Option<CaseTests>,
 }
@@ -160,6 +163,8 @@ pub struct Point {
     pub usage: Vec<RoleUsage>,
     /// Who used the roles' CPUs, of each machine.
     pub owners: Vec<Owners>,
+    /// What the product wrote to its access log meanwhile; `None` where it has none.
+    pub access_log: Option<AccessLog>,
     /// What the checks noticed of this point.
     pub findings: Vec<Finding>,
 }

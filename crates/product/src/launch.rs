@@ -179,6 +179,7 @@ pub fn launch(launcher: &Launcher, product: &Product, wanted: LaunchSpec<'_>, st
         parts: Vec::new(),
         addr: listen,
         title: product.title.clone(),
+        log: product.profiles.get(wanted.profile).and_then(|profile| profile.log.clone()),
         protocol,
     };
     for (index, ((part, place), cpus)) in program.parts.iter().zip(&places).zip(cpu_sets).enumerate() {
@@ -209,7 +210,8 @@ pub fn launch(launcher: &Launcher, product: &Product, wanted: LaunchSpec<'_>, st
         }
         let (output, exit) = (file("output", "log"), file("exit", "json"));
         let disk = disk(wanted.faults, program, index, folder);
-        let spec = ProgramSpec { cpus, nice, disk, ..spec(&rendered.command, output.clone()) };
+        let keeps_output = running.log.as_ref().is_some_and(|log| output.ends_with(log));
+        let spec = ProgramSpec { cpus, nice, disk, keeps_output, ..spec(&rendered.command, output.clone()) };
         let process = host.start(&spec).map_err(|e| {
             let command = command_line(&rendered.command);
             Failure::at("start", e.to_string(), command, "see that the binary is there and may run")

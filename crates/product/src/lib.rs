@@ -7,6 +7,7 @@
 //!
 //! This crate knows no product by name, does not know how a product is installed, and does not know what a trial is.
 
+mod access_log;
 pub mod catalogue;
 pub mod client;
 pub mod expiry;

@@ -17,6 +17,7 @@ use weir_model::record::{Finding, Role, Severity};
 use weir_model::suite::Protocol;
 use weir_vitals::Watched;
 
+use crate::access_log::shorten;
 use crate::failure::Failure;
 use crate::launch::{ENDED_FROM_OUTSIDE, EVIDENCE_LINES};
 use crate::render::RenderedPart;
@@ -35,6 +36,8 @@ pub struct Running {
     /// Where the client finds it.
     pub addr: SocketAddr,
     pub(crate) title: String,
+    /// The access log of its profile, in its folder.
+    pub(crate) log: Option<String>,
     /// What clients speak with it.
     pub(crate) protocol: Protocol,
 }
@@ -177,6 +180,9 @@ impl Running {
             }
             if ended.forced {
                 killed.push(format!("{title} did not end within {} s of SIGTERM", stop_within.as_secs_f64()));
+            }
+            if let Some(log) = &self.log {
+                shorten(host.as_ref(), &base.dir.join(log));
             }
             folders.insert(host.facts().name.clone(), (host, base.dir));
         }

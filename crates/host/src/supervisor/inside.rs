@@ -57,7 +57,7 @@ pub fn supervise() -> std::io::Result<i32> {
         }
     };
     report(&Report::Started(child.id()));
-    let mut output = Output::open(&spec.output);
+    let mut output = if spec.keeps_output { None } else { Output::open(&spec.output) };
     let ended = watch(&spec, child, &children_end, &mut output)?;
     if let Some(Err(error)) = output.map(Output::end) {
         eprintln!("weir: cannot shorten this output: {error}");

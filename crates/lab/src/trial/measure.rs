@@ -8,6 +8,7 @@ use weir_host::Storage;
 use weir_host::files::{FileError, pretty};
 use weir_model::counters::OriginCounters;
 use weir_model::fault::FaultRecord;
+use weir_model::gateway::AccessLog;
 use weir_model::load::{LoadResult, LoadSpec};
 use weir_vitals::Window;
 
@@ -25,6 +26,8 @@ pub struct Measured {
     pub window: Window,
     /// What the origin counted during the load; `None` for a product, which has no counters.
     pub counters: Option<OriginCounters>,
+    /// What the product logged; `None` where it has no log.
+    pub access_log: Option<AccessLog>,
     /// The faults that were provoked.
     pub faults: Vec<FaultRecord>,
 }
@@ -49,7 +52,7 @@ fn ended(running_load: RunningLoad<'_>, window: Option<Window>, load: LoadResult
         return Err(running_load.failed("the client ended without a measured window"));
     };
     let faults = running_load.end()?;
-    Ok(Measured { load, window, counters: None, faults })
+    Ok(Measured { load, window, counters: None, access_log: None, faults })
 }
 
 /// How long one of two loads is listened to at a time.

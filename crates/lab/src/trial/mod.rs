@@ -6,6 +6,7 @@
 //!
 //! This module does not know which trials there are, nor what their numbers mean.
 
+mod access_log;
 mod case_tests;
 mod clients;
 mod connections;
@@ -232,8 +233,8 @@ fn conclude(m: &mut Measurement, load: &Load, findings: Vec<Finding>, clients: u
     m.findings.extend(shortest.and_then(|window_s| audit::clocks(&m.clocks, clients, window_s)));
     m.verdict = audit::verdict(&m.findings);
     let last = if load.series == Series::Once { m.points.pop() } else { m.points.last().cloned() };
-    if let Some(Point { load, origin, usage, owners, .. }) = last {
-        (m.load, m.origin, m.usage, m.owners) = (Some(load), origin, usage, owners);
+    if let Some(Point { load, origin, usage, owners, access_log, .. }) = last {
+        (m.load, m.origin, m.usage, m.owners, m.access_log) = (Some(load), origin, usage, owners, access_log);
     }
 }
 

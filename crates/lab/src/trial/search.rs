@@ -95,7 +95,9 @@ fn output(mut result: SearchResult, last: Option<Confirming>) -> SearchOutput {
         && result.confirmation.as_ref().is_some_and(|load| result.rate.is_some() && load.offered_rate == result.rate);
     let window = last.and_then(|last| Some((last.window?, last.counters)));
     let confirmed = match (right.then(|| result.confirmation.take()).flatten(), window) {
-        (Some(load), Some((window, counters))) => Ok(Measured { load: *load, window, counters, faults: Vec::new() }),
+        (Some(load), Some((window, counters))) => {
+            Ok(Measured { load: *load, window, counters, access_log: None, faults: Vec::new() })
+        }
         _ => Err(unmet(&result)),
     };
     SearchOutput { result, confirmed }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use weir_model::Condition;
 use weir_model::counters::OriginCounters;
+use weir_model::gateway::AccessLog;
 use weir_model::load::SearchResult;
 use weir_model::product::{ProductKind, is_levelled};
 use weir_model::record::{Finding, Measurement, Point, Warmup};
@@ -58,6 +59,8 @@ pub struct Prepared {
     pub client: ClientSpec,
     /// What the origin had counted before.
     pub counters: Option<OriginCounters>,
+    /// What was in the product's access log before, if it has one.
+    pub access_log: Option<AccessLog>,
     /// Where its files go.
     folder: PathBuf,
 }
@@ -131,7 +134,7 @@ impl RunningTrial<'_> {
         let spec = load_spec(&self.trial, point, self.target, &self.expect)?;
         // The last response of the verification may still be on its way out.
         let counters = settled_counters(&self.started.origin, self.trial.context.hosts.clock().as_ref())?;
-        Ok(Prepared { client: ClientSpec::from(spec), counters, folder })
+        Ok(Prepared { client: ClientSpec::from(spec), counters, access_log: self.access_log()?, folder })
     }
 
     /// Starts the client of a load that is ready. Nothing is watched yet.
@@ -140,18 +143,18 @@ impl RunningTrial<'_> {
         self.start_load(client, folder, longest(&client.spec), Schedule::measured(&client.spec))
     }
 
-    /// What was measured, with what the origin counted since `before`, when all is answered.
-    pub fn settled(
-        &self,
-        point: &PointSpec,
-        before: Option<OriginCounters>,
-        measured: Measured,
-    ) -> Result<Measured, Failure> {
+    /// What was measured, with what the origin counted and the product logged since `before`, when all is answered.
+    pub fn settled(&self, point: &PointSpec, before: Prepared, measured: Measured) -> Result<Measured, Failure> {
         let last = point.point == point.of && !self.trial.spec.chain.is_some_and(SharedStart::goes_on);
         let (origin, clock) = (&self.started.origin, self.trial.context.hosts.clock());
         let counters = if last { settled_counters } else { quiet_counters };
         let after = counters(origin, clock.as_ref())?;
-        Ok(Measured { counters: before.zip(after).map(|(before, after)| after.since(&before)), ..measured })
+        let counters = before.counters.zip(after).map(|(before, after)| after.since(&before));
+        let access_log = match before.access_log {
+            Some(before) => self.access_log_since(before, &measured.load)?,
+            None => None,
+        };
+        Ok(Measured { counters, access_log, ..measured })
     }
 
     /// Starts a client in `folder`, which may take `most`. Nothing is watched yet.
@@ -196,7 +199,7 @@ impl RunningTrial<'_> {
         let running_load = self.connect(&prepared)?.watch(&[])?;
         let measured = measure(running_load.with_faults(faults), observer)?;
         observer.notify(RunEvent::Stage("settling"));
-        self.settled(point, prepared.counters, measured)
+        self.settled(point, prepared, measured)
     }
 
     /// Searches for a rate, and measures the trial that confirms it.
@@ -221,7 +224,7 @@ impl RunningTrial<'_> {
 
     /// The point with what the audit found.
     pub fn audited(&self, point: &PointSpec, measured: Measured, search: Option<&SearchResult>) -> Point {
-        let Measured { load, window, counters, .. } = measured;
+        let Measured { load, window, counters, access_log, .. } = measured;
         let trial_load = self.trial.spec.load;
         let mut placement = self.trial.context.placement.clone();
         if self.trial.product.served().is_some() {
@@ -260,6 +263,7 @@ impl RunningTrial<'_> {
             // Origins of others may wait as they like.
             waits_s: intended_wait_s(self.trial.spec).filter(|_| self.trial.context.origin.is_none()),
             faults: !trial_load.faults.is_empty(),
+            access_log: access_log.as_ref(),
         });
         Point {
             point: point.point,
@@ -269,6 +273,7 @@ impl RunningTrial<'_> {
             origin: counters,
             usage: window.usage,
             owners: window.owners,
+            access_log,
             findings,
         }
     }

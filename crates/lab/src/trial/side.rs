@@ -130,7 +130,7 @@ fn attempt(
     know_each_other(&mut measured);
     for (nth, (measured, before)) in measured.into_iter().zip(prepared).enumerate() {
         let (side, slice) = (&sides[nth], slices[nth]);
-        let mut measured = side.running.settled(&side.point(slice), before.counters, measured).map_err(of(nth))?;
+        let mut measured = side.running.settled(&side.point(slice), before, measured).map_err(of(nth))?;
         connections::add(&mut measured.window.series, &measured.load);
         let storage = side.running.trial.context.hosts.storage();
         measure::write_files(slice.folder, &measured.window, storage.as_ref())

@@ -2,6 +2,7 @@
 //! table as text, markdown or HTML. `page`, `markdown` and `terminal` use them, and so do `weir-compare` and
 //! `weir-published`.
 
+mod access_log;
 mod costs;
 pub mod html;
 pub mod markdown;
@@ -28,8 +29,9 @@ use weir_model::text::{count, short};
 
 /// The tables of a section that not every section has, in reading order.
 pub fn occasional(run: &Run, section: &Section) -> impl Iterator<Item = Table> {
-    let all = [parts(run, section), operations(run, section), faults(run, section), pool::spread(run, section)];
-    all.into_iter().flatten().chain(clients(section))
+    let of_parts = [parts(run, section), operations(run, section), faults(run, section)];
+    let of_gateways = [pool::spread(run, section), access_log::access_logs(run, section)];
+    of_parts.into_iter().chain(of_gateways).flatten().chain(clients(section))
 }
 
 /// Columns, rows, and how the numbers were obtained.
