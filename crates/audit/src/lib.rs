@@ -44,6 +44,7 @@ mod page;
 mod quota;
 mod retransmits;
 mod search;
+mod sent_twice;
 mod shared_cpus;
 mod spread;
 mod stalls;
@@ -136,6 +137,8 @@ pub struct Evidence<'a> {
     pub waits_s: Option<f64>,
     /// Faults were provoked in the product meanwhile.
     pub faults: bool,
+    /// Whether its requests may be repeated: GET, PUT and the like, not POST.
+    pub idempotent: bool,
     /// What the product wrote to its access log; `None` where it has none.
     pub access_log: Option<&'a AccessLog>,
 }
@@ -212,7 +215,7 @@ static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 
 /// The checks that judge one trial, in the order of the findings. The lab calls the others, before there is any evidence or after all
 /// of it.
-const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 42] = [
+const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 43] = [
     cut_short::check,
     count::check,
     in_flight::check,
@@ -225,6 +228,7 @@ const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 42] = [
     no_responses::check,
     origin_requests::check,
     altered_requests::check,
+    sent_twice::check,
     origin_bytes::check,
     origin_connections::check,
     access_log::check,
@@ -365,6 +369,7 @@ pub(crate) mod fixture {
         pub levelled: bool,
         pub errors_allowed: Share,
         pub access_log: Option<AccessLog>,
+        pub not_idempotent: bool,
         pub waits_s: Option<f64>,
     }
 
@@ -403,6 +408,7 @@ pub(crate) mod fixture {
                 waits_s: self.waits_s,
                 faults: false,
                 access_log: self.access_log.as_ref(),
+                idempotent: !self.not_idempotent,
             }
         }
 

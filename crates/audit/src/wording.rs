@@ -215,6 +215,10 @@ fn every_finding_says_what_was_reviewed() {
         ("a product that compresses", |t| *t = codings::tests::coded(9_999)),
         ("compression that was accepted, and came from nobody", |t| *t = codings::tests::coded(0)),
         ("an idle origin", |t| t.origin.addresses = pool(&[6_000, 0, 4_000])),
+        ("a POST that was sent twice", |t| {
+            with_ids(t, RequestIdCounts::default(), (10_000, 1));
+            t.not_idempotent = true;
+        }),
         ("an access log with gaps", |t| t.access_log = Some(AccessLog { lines: 9_900, bytes: 990_000 })),
         ("an uneven pool", |t| t.origin.addresses = pool(&[5_000, 2_000, 3_000])),
     ];

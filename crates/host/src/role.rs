@@ -209,6 +209,15 @@ impl OriginProcess {
         self.link.process.send(&OriginCommand::Freeze(length).line()).map_err(|_| self.link.ended())
     }
 
+    /// The times of the faults of its members count from this one, by this machine's clock.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn begin_faults(&self, at: At) -> Result<(), RoleError> {
+        let command = OriginCommand::Faults(self.link.host.at(at).mono_ns);
+        self.link.process.send(&command.line()).map_err(|_| self.link.ended())
+    }
+
     /// Its pid.
     pub fn pid(&self) -> u32 {
         self.link.process.pid()
@@ -501,7 +510,9 @@ mod tests {
         for other in ["", "start", "start 17", "start 17 -1", "start 17 18 19", "start now 18"] {
             assert_eq!(ClientCommand::parse(other), ClientCommand::End, "{other}");
         }
-        for command in [OriginCommand::Count, OriginCommand::Counters, OriginCommand::Freeze(LONG)] {
+        for command in
+            [OriginCommand::Count, OriginCommand::Counters, OriginCommand::Freeze(LONG), OriginCommand::Faults(7)]
+        {
             assert_eq!(OriginCommand::parse(&command.line()), Some(command));
         }
         assert_eq!(OriginCommand::parse("freeze it"), None);

@@ -130,7 +130,7 @@ mod tests {
             let mut suite = fixture::suite(1, 1, 1);
             suite.entries[0] = Entry { product: "echo".into(), profile: "stock".into() };
             suite.workloads[0].origins = Some(3);
-            suite.workloads[0].gateway = Gateway { balance: Some(Balance::LeastConnections) };
+            suite.workloads[0].gateway = Gateway { balance: Some(Balance::LeastConnections), ..Gateway::default() };
             Skipped::sentences(&unsupported(&suite, &[("echo".to_owned(), product)].into()))
         };
         let sentence = |lacks: &str| format!("echo (stock) cannot do {lacks} with weir's files: left out of w0");

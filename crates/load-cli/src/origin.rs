@@ -299,6 +299,7 @@ fn serve_parent(origin: Origin) -> VerbResult {
             }
             Some(OriginCommand::Counters) => send_to_parent(&CountersReport { counters: origin.counters() })?,
             Some(OriginCommand::Freeze(length)) => origin.freeze(length),
+            Some(OriginCommand::Faults(at)) => origin.begin_faults(at),
             None => remark!("weir origin: it does not know {line:?}"),
         }
     }

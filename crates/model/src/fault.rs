@@ -13,13 +13,18 @@ use crate::product::Program;
 use crate::units::{self, ByteCount, HumanDuration};
 
 /// A fault that a load provokes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
     /// What happens.
     pub what: FaultKind,
     /// To which part of the product: `front`, the one that clients talk to; `first`, the one that starts first; `all` (of
     /// `disk-full`, all with a scratch folder); or a part's own name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(with = "Option<String>")]
     pub part: String,
+    /// To which origin of the pool behind the product, from 1, instead of a part.
+    #[schemars(range(min = 1, max = 64))]
+    pub member: Option<u32>,
     /// When it begins, from the start of the measured window.
     #[serde(with = "units::human")]
     #[schemars(with = "HumanDuration")]
@@ -28,22 +33,37 @@ pub struct Fault {
     #[serde(rename = "for", with = "units::human")]
     #[schemars(with = "HumanDuration", extend("x-weir-positive" = true))]
     pub lasts: Duration,
+    /// Of a member: it comes and goes, for half of so long each.
+    #[serde(default, with = "units::human::option")]
+    #[schemars(with = "Option<HumanDuration>", extend("x-weir-positive" = true))]
+    pub every: Option<Duration>,
+    /// `slow` only: how much later responses come.
+    #[serde(default, with = "units::human::option")]
+    #[schemars(with = "Option<HumanDuration>", extend("x-weir-positive" = true))]
+    pub delay: Option<Duration>,
     /// `disk-full` only: the size of the disk that the part's scratch folder gets, of memory, when it starts.
     #[schemars(extend("x-weir-positive" = true))]
     pub disk: Option<ByteCount>,
 }
 
-/// What happens to a part of a product.
+/// What happens to a part of a product, or to a member of the pool behind it.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr,
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, IntoStaticStr,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum FaultKind {
-    /// All its processes are killed (SIGKILL), and it is started again at the end.
+    /// All its processes are killed (SIGKILL), and it is started again at the end. A member resets its connections and refuses others.
+    #[default]
     Kill,
-    /// All its processes are stopped (SIGSTOP), and go on at the end (SIGCONT).
+    /// All its processes are stopped (SIGSTOP), and go on at the end (SIGCONT). A member's responses come at the end.
     Freeze,
+    /// A member's responses come later, by `delay`.
+    Slow,
+    /// A member resets the connection of each request.
+    Reset,
+    /// A member responds 503 to each request.
+    Unavailable,
     /// Its disk is full.
     DiskFull,
 }
@@ -56,8 +76,26 @@ impl FaultKind {
 }
 
 impl Fault {
+    /// What it happens to, in words: the part as ordered, or "origin 2".
+    pub fn target(&self) -> String {
+        self.member.map_or_else(|| self.part.clone(), |member| format!("origin {member}"))
+    }
+
+    /// When it is there: from and to, nanoseconds from the start of the measured window.
+    pub fn spans(&self) -> impl Iterator<Item = (u64, u64)> {
+        let ns = |time: Duration| time.as_nanos() as u64;
+        let (at, end) = (ns(self.at), ns(self.end()));
+        let every = self.every.map_or(u64::MAX, ns).max(1);
+        let length = if self.every.is_some() { every / 2 } else { end - at };
+        let next = move |from: &u64| from.checked_add(every).filter(|from| *from < end);
+        std::iter::successors(Some(at), next).map(move |from| (from, from.saturating_add(length).min(end)))
+    }
+
     /// The parts that it means, by their index; none where the product has no such part.
     pub fn parts(&self, program: &Program) -> Vec<usize> {
+        if self.member.is_some() {
+            return Vec::new();
+        }
         let count = program.parts.len();
         let has_disk = |part: &usize| !program.parts[*part].process.scratch.is_empty();
         match self.part.as_str() {
@@ -80,12 +118,38 @@ impl Fault {
     /// The first contradiction.
     pub fn check(&self, window: Duration) -> Result<(), (&'static str, String, String)> {
         let human = |time: Duration| HumanDuration(time).to_string();
+        let wrong = |key, found: &str, wanted: &str| Err((key, found.to_owned(), wanted.to_owned()));
+        match (self.member, self.part.is_empty()) {
+            (None, true) => {
+                return wrong("part", "is missing", "a part of the product, or member: an origin of the pool");
+            }
+            (Some(_), false) => return wrong("member", "stands beside a part", "one of the two"),
+            _ => {}
+        }
+        match self.what {
+            FaultKind::Slow | FaultKind::Reset | FaultKind::Unavailable if self.member.is_none() => {
+                return wrong("what", "is no fault of a part", "\"kill\", \"freeze\", \"disk-full\", or a member");
+            }
+            FaultKind::DiskFull if self.member.is_some() => {
+                return wrong("what", "is no fault of a member", "another fault, or a part");
+            }
+            FaultKind::Slow if self.delay.is_none() => {
+                return wrong("delay", "is missing", "how much later responses come, such as \"200ms\"");
+            }
+            _ if self.delay.is_some() && self.what != FaultKind::Slow => {
+                return wrong("delay", "does not go with this fault", "what = \"slow\", or no delay");
+            }
+            _ if self.every.is_some() && self.member.is_none() => {
+                return wrong("every", "does not go with a part", "a member, or no every");
+            }
+            _ => {}
+        }
         match self.what {
             FaultKind::DiskFull if self.disk.is_none() => {
                 let wanted = "the size of the part's disk, such as \"256MiB\"";
                 Err(("disk", "is missing".to_owned(), wanted.to_owned()))
             }
-            FaultKind::Kill | FaultKind::Freeze if self.disk.is_some() => {
+            _ if self.disk.is_some() && self.what != FaultKind::DiskFull => {
                 let found = format!("does not go with what = {:?}", self.what.as_str());
                 Err(("disk", found, "what = \"disk-full\", or no disk".to_owned()))
             }
@@ -203,12 +267,21 @@ mod tests {
     #[test]
     fn contradictions_are_found() {
         let second = Duration::from_secs(1);
-        let kill = Fault { what: FaultKind::Kill, part: "all".into(), at: second, lasts: second, disk: None };
+        let kill = Fault { part: "all".into(), at: second, lasts: second, ..Fault::default() };
         let window = Duration::from_secs(3);
         assert_eq!(kill.check(window), Ok(()));
         let key = |fault: Fault| fault.check(window).unwrap_err().0;
         assert_eq!(key(Fault { lasts: window, ..kill.clone() }), "for");
         assert_eq!(key(Fault { disk: Some(ByteCount(1)), ..kill.clone() }), "disk");
-        assert_eq!(key(Fault { what: FaultKind::DiskFull, ..kill }), "disk");
+        assert_eq!(key(Fault { what: FaultKind::DiskFull, ..kill.clone() }), "disk");
+        assert_eq!(key(Fault { what: FaultKind::Reset, ..kill.clone() }), "what");
+        assert_eq!(key(Fault { every: Some(second), ..kill.clone() }), "every");
+        assert_eq!(key(Fault { member: Some(1), ..kill.clone() }), "member");
+        assert_eq!(key(Fault { part: String::new(), ..kill.clone() }), "part");
+        let member = Fault { part: String::new(), member: Some(1), every: Some(second), ..kill };
+        assert_eq!(member.check(window), Ok(()));
+        assert_eq!(key(Fault { what: FaultKind::DiskFull, ..member.clone() }), "what");
+        assert_eq!(key(Fault { what: FaultKind::Slow, ..member.clone() }), "delay");
+        assert_eq!(key(Fault { delay: Some(second), ..member }), "delay");
     }
 }

@@ -21,6 +21,8 @@ pub enum Feature {
     LeastConnections,
     /// The origin by a hash of the header with the request ID.
     HeaderHash,
+    /// Retries and health checks, as its manual advises.
+    Failover,
 }
 
 impl Feature {
@@ -58,13 +60,17 @@ impl From<Balance> for Feature {
 pub struct Gateway {
     /// How requests are spread over the origins of the pool. Left out, as the product does it by itself.
     pub balance: Option<Balance>,
+    /// Failed requests are tried at another origin, and origins are checked (`/_weir/ready`), as the product's manual advises. Left out, as
+    /// the product does it by itself.
+    pub failover: bool,
 }
 
 impl Gateway {
     /// The features that a product needs for it, before so many origins.
     pub fn needs(&self, origins: u32) -> Vec<Feature> {
         let pool = (origins > 1).then_some(Feature::Pool);
-        pool.into_iter().chain(self.balance.map(Feature::from)).collect()
+        let failover = self.failover.then_some(Feature::Failover);
+        pool.into_iter().chain(self.balance.map(Feature::from)).chain(failover).collect()
     }
 
     /// What makes no sense before so many origins: the key, what was found, and what would be right.
@@ -72,6 +78,13 @@ impl Gateway {
     /// # Errors
     /// The first contradiction.
     pub fn check(&self, origins: u32) -> Result<(), (&'static str, String, String)> {
+        if self.failover && origins < 2 {
+            return Err((
+                "failover",
+                "the workload has one origin".to_owned(),
+                "origins = 2 or more, or no failover".to_owned(),
+            ));
+        }
         if self.balance.is_some() && origins < 2 {
             return Err((
                 "balance",
@@ -108,7 +121,7 @@ mod tests {
     fn a_workload_needs_what_it_asks_for() {
         assert_eq!(Gateway::default().needs(1), []);
         assert_eq!(Gateway::default().needs(2), [Feature::Pool]);
-        let hashed = Gateway { balance: Some(Balance::HeaderHash) };
-        assert_eq!(hashed.needs(4), [Feature::Pool, Feature::HeaderHash]);
+        let hashed = Gateway { balance: Some(Balance::HeaderHash), failover: true };
+        assert_eq!(hashed.needs(4), [Feature::Pool, Feature::HeaderHash, Feature::Failover]);
     }
 }

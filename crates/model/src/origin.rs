@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fault::Fault;
 use crate::load::DriverChoice;
 use crate::protocol::Protocol;
 use crate::suite::Tls;
@@ -31,6 +32,8 @@ pub struct OriginSpec {
     pub request_id_header: Option<String>,
     /// The key with which responses to them are tagged; zeros for none.
     pub response_key: [u64; 2],
+    /// Faults of its addresses, which `member` counts from 1; their times count from a moment that it is told later.
+    pub faults: Vec<Fault>,
     /// Headers of its responses.
     pub headers: Vec<(String, String)>,
 }

@@ -187,6 +187,13 @@ pub trait Driver: Io {
     /// Stops accepting and closes the listeners.
     fn stop_listening(&mut self);
 
+    /// Refuses new connections at a listener, by its number in the order of [`Driver::listen`], or accepts them again. Connections that
+    /// wait to be accepted are reset. The listener must have been bound to a port by number: the kernel takes one that it chose.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn refuse(&mut self, listener: usize, refuse: bool) -> io::Result<()>;
+
     /// Sends what is queued, then waits until something happens or [`Io::now`] reaches `until` (`None`: no time limit), and
     /// passes every event to the handler. Returns after one batch. A wake-up by [`Driver::waker`] or a signal also ends the
     /// wait.

@@ -144,6 +144,19 @@ pub(crate) fn take_error(fd: RawFd) -> i32 {
     sockopt::socket_error(borrow(fd)).and_then(|pending| pending).map_or_else(Errno::raw_os_error, |()| 0)
 }
 
+/// The accept queue of a listener that accepts again, in connections; the kernel caps it.
+const BACKLOG_AGAIN: i32 = 65_535;
+
+/// A bound socket stops listening, so that the kernel refuses connections, or listens again.
+pub(crate) fn refuse(listener: &Listener, refuse: bool) -> io::Result<()> {
+    if refuse {
+        net::shutdown(listener, net::Shutdown::Read)?
+    } else {
+        net::listen(listener, BACKLOG_AGAIN)?
+    }
+    Ok(())
+}
+
 /// Makes a listening socket for [`crate::Driver::listen`]: non-blocking, `SO_REUSEADDR`, `TCP_NODELAY` (which
 /// accepted sockets inherit), and `SO_REUSEPORT` when several threads are to share the address.
 ///

@@ -16,6 +16,7 @@ use crate::fault::Fault;
 use crate::held::Room;
 use crate::http1::Http1;
 use crate::http2::Http2;
+use crate::member_faults::Effect;
 use crate::options::ResponseOptions;
 use crate::random::Random;
 use crate::request_check::{BodyCheck, RequestCheck};
@@ -135,6 +136,17 @@ impl HttpState {
     /// When the response to a complete request is due, and its fault. The clock is read only for delays.
     #[inline]
     pub(crate) fn delay_and_fault(&mut self, resolved: &Resolved, role: Role) -> (Option<u64>, Option<Fault>) {
+        // A health check is a request of weir's own, and sees them, too.
+        if !self.faults.is_empty()
+            && let Some(effect) = self.faults.effect(self.address(), self.clock.now())
+        {
+            return match effect {
+                Effect::Slow(delay) => (Some(self.clock.now() + delay), None),
+                Effect::Held(until) => (Some(until), None),
+                Effect::Reset => (None, Some(Fault::Reset { middle: Some(false) })),
+                Effect::Unavailable => (None, Some(Fault::Status(503))),
+            };
+        }
         if role != Role::Counted || !(self.shared.special || resolved.special) {
             return (None, None);
         }

@@ -30,6 +30,7 @@ mod http2;
 mod idle;
 mod in_flight;
 mod keyvalue;
+mod member_faults;
 mod options;
 mod origin;
 mod paced;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use weir_model::fault::Fault;
 use weir_model::load::{DriverChoice, REQUEST_ID_HEADER, RandomDuration};
 use weir_model::protocol::Protocol;
 use weir_wire::request_id::ResponseKey;
@@ -31,6 +32,8 @@ pub struct Options {
     pub driver: DriverChoice,
     /// Delay and faults of responses whose target does not specify them.
     pub responses: ResponseOptions,
+    /// Faults of its addresses, which `member` counts from 1. Their times count from [`crate::OriginHandle::begin_faults`].
+    pub faults: Vec<Fault>,
     /// The header with the request IDs.
     pub request_id_header: String,
     /// The key with which responses to them are tagged.
@@ -89,6 +92,7 @@ impl Default for Options {
             real_time: false,
             driver: DriverChoice::Auto,
             responses: ResponseOptions::default(),
+            faults: Vec::new(),
             request_id_header: REQUEST_ID_HEADER.to_owned(),
             response_key: ResponseKey::default(),
             unix: None,

@@ -187,6 +187,14 @@ impl Origin {
         }
     }
 
+    /// The times of the faults of members count from this one, nanoseconds of `CLOCK_MONOTONIC`.
+    pub fn begin_faults(&self, at: u64) {
+        self.handle.begin_faults(at);
+        for running in &self.workers {
+            running.waker.wake();
+        }
+    }
+
     fn halt(&mut self) {
         self.handle.stop();
         self.shared.pause.order(Duration::ZERO);

@@ -29,6 +29,7 @@ impl Options {
             real_time: spec.real_time,
             driver: spec.driver,
             responses: ResponseOptions { headers: spec.headers.clone(), ..ResponseOptions::default() },
+            faults: spec.faults.clone(),
             request_id_header: spec.request_id_header.clone().unwrap_or_else(|| REQUEST_ID_HEADER.to_owned()),
             response_key: ResponseKey(spec.response_key),
             ..Options::default()

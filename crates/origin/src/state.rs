@@ -7,6 +7,7 @@ use weir_net::{Clock, Conn, TimerQueue};
 use weir_wire::tls::Scratch;
 
 use crate::counters::{AllCounters, WorkerCounters};
+use crate::member_faults::MemberFaults;
 
 /// Shared by the connections of one worker. Their protocol adds an `S`.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct WorkerState<S> {
     /// For TLS: the record that was opened last, and records that are sealed and not yet sent.
     pub(crate) opened: Scratch,
     pub(crate) sealed: Vec<u8>,
+    /// What goes wrong at addresses, for a while.
+    pub(crate) faults: MemberFaults,
     /// The state that the protocol adds.
     pub(crate) shared: S,
 }
@@ -31,7 +34,13 @@ impl<S> WorkerState<S> {
     pub(crate) fn new(all_counters: Arc<AllCounters>, worker: usize, shared: S, clock: Clock) -> WorkerState<S> {
         let (timers, opened, sealed) = (TimerQueue::default(), Scratch::new(), Vec::new());
         let first = worker * all_counters.addresses();
-        WorkerState { all_counters, first, current: first, clock, timers, opened, sealed, shared }
+        let faults = MemberFaults::default();
+        WorkerState { all_counters, first, current: first, clock, timers, opened, sealed, faults, shared }
+    }
+
+    /// The same with faults of its addresses.
+    pub(crate) fn with_faults(self, faults: MemberFaults) -> WorkerState<S> {
+        WorkerState { faults, ..self }
     }
 
     /// From now on, counts for this address of those that the origin listens on.

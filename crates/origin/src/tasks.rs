@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use weir_model::counters::OriginCounters;
 use weir_model::protocol::Application;
@@ -15,6 +15,7 @@ use crate::counters::AllCounters;
 use crate::fault::FaultKind;
 use crate::http::{HttpSession, HttpShared};
 use crate::keyvalue::{self, Dialect, Juno, KeyValueSession, Memcached, Redis};
+use crate::member_faults::{FaultClock, MemberFaults};
 use crate::options::{Options, OriginError};
 use crate::session::Session;
 use crate::stall_watch::StallMeter;
@@ -37,6 +38,7 @@ pub struct OriginHandle {
     pub(crate) all_counters: Arc<AllCounters>,
     pub(crate) keys: Option<KeyCount>,
     pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) fault_clock: FaultClock,
 }
 
 impl OriginHandle {
@@ -51,6 +53,11 @@ impl OriginHandle {
     /// (`/_weir/counters`) are not included here; the counters include them.
     pub fn connections_open(&self) -> u64 {
         self.all_counters.open_to_others()
+    }
+
+    /// The times of the faults of members count from this one, nanoseconds of the drivers' clock. The drivers have to be woken.
+    pub fn begin_faults(&self, at: u64) {
+        self.fault_clock.store(at, Ordering::Release);
     }
 
     /// Asks the workers to stop. Their drivers have to be woken.
@@ -129,14 +136,16 @@ impl<D: Driver + 'static> OriginTasks<D> {
         let tls = options.tls.as_ref().map(|tls| configure(tls, S::ALPN)).transpose()?;
         let below = Layers { tls, proxy_protocol: options.proxy_protocol, idle: options.idle };
         let all_counters = Arc::new(AllCounters::new(workers, addrs, S::OPERATIONS));
-        let handle = OriginHandle { all_counters: Arc::clone(&all_counters), keys, stop: Arc::default() };
+        let fault_clock = FaultClock::new(AtomicU64::new(u64::MAX));
+        let faults = MemberFaults::new(options.faults.clone(), Arc::clone(&fault_clock));
+        let handle = OriginHandle { all_counters: Arc::clone(&all_counters), keys, stop: Arc::default(), fault_clock };
         let shared = Arc::new(shared);
         let make = |number| -> MakeTask<D> {
-            let (below, shared, handle) = (below.clone(), Arc::clone(&shared), handle.clone());
+            let (below, shared, handle, faults) = (below.clone(), Arc::clone(&shared), handle.clone(), faults.clone());
             Box::new(move |driver: &D| {
                 let clock = driver.clock();
                 let shared = shared(number, &clock);
-                let state = WorkerState::new(handle.all_counters, number, shared, clock);
+                let state = WorkerState::new(handle.all_counters, number, shared, clock).with_faults(faults);
                 Box::new(Worker::<S>::new(state, below, handle.stop))
             })
         };

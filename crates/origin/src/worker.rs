@@ -35,6 +35,8 @@ pub(crate) struct Worker<S: Session> {
     proxy_protocol: bool,
     /// Where connections may not be idle for long.
     looks: Option<Looks>,
+    /// Addresses that are down.
+    down: Vec<usize>,
     stop: Arc<AtomicBool>,
     stage: Stage,
 }
@@ -134,7 +136,16 @@ impl<S: Session> Worker<S> {
     pub(crate) fn new(state: WorkerState<S::Shared>, below: Layers, stop: Arc<AtomicBool>) -> Worker<S> {
         let looks = below.idle.map(|idle| Looks::new(idle, state.clock.now()));
         let Layers { tls, proxy_protocol, .. } = below;
-        Worker { connections: Vec::new(), state, tls, proxy_protocol, looks, stop, stage: Stage::Serving }
+        Worker {
+            connections: Vec::new(),
+            state,
+            tls,
+            proxy_protocol,
+            looks,
+            down: Vec::new(),
+            stop,
+            stage: Stage::Serving,
+        }
     }
 
     /// Notifies the sessions whose timers have expired. Without timers the clock is not read.
@@ -148,20 +159,50 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    fn serve<D: Driver>(&mut self, driver: &mut D) -> Next {
+    /// Takes addresses down, or up again, whose faults say so. Returns when the next one changes.
+    fn change_addresses<D: Driver>(&mut self, driver: &mut D) -> io::Result<Option<u64>> {
+        self.state.faults.look();
+        let now = driver.now();
+        for address in 0..self.state.all_counters.addresses() {
+            let down = self.state.faults.is_down(address, now);
+            if down != self.down.contains(&address) {
+                driver.refuse(address, down)?;
+                self.down.retain(|other| *other != address);
+            }
+            if down && !self.down.contains(&address) {
+                self.down.push(address);
+                self.reset_address(driver, address);
+            }
+        }
+        Ok(self.state.faults.next_change(now))
+    }
+
+    /// Resets all connections to an address.
+    fn reset_address<I: Io>(&mut self, io: &mut I, address: usize) {
+        for connection in self.connections.iter_mut().flatten().filter(|one| one.address as usize == address) {
+            if let Some(conn) = connection.conn {
+                self.state.count_for(address);
+                connection.on_event(io, conn, &mut self.state, SessionEvent::Abort);
+            }
+        }
+    }
+
+    fn serve<D: Driver>(&mut self, driver: &mut D) -> io::Result<Next> {
         if self.stop.load(Ordering::Acquire) {
             driver.stop_listening();
             self.dispatch_to_all(driver, |_| Some(SessionEvent::Stop));
             self.stage = Stage::Finishing { until: driver.now() + GRACE };
-            return self.finish(driver);
+            return Ok(self.finish(driver));
         }
+        let change = if self.state.faults.is_empty() { None } else { self.change_addresses(driver)? };
         self.expire_timers(driver);
         if let Some(looks) = &mut self.looks
             && looks.due(driver.now())
         {
             self.dispatch_to_all(driver, Age::look);
         }
-        Next::Poll(self.state.timers.next().into_iter().chain(self.looks.as_ref().map(Looks::next)).min())
+        let looks = self.looks.as_ref().map(Looks::next);
+        Ok(Next::Poll(self.state.timers.next().into_iter().chain(looks).chain(change).min()))
     }
 
     fn finish<D: Driver>(&mut self, driver: &mut D) -> Next {
@@ -224,7 +265,7 @@ impl<S: Session> Worker<S> {
 impl<S: Session, D: Driver> Task<D> for Worker<S> {
     fn turn(&mut self, driver: &mut D) -> io::Result<Next> {
         Ok(match self.stage {
-            Stage::Serving => self.serve(driver),
+            Stage::Serving => self.serve(driver)?,
             Stage::Finishing { .. } => self.finish(driver),
             Stage::Over => Next::Over,
         })

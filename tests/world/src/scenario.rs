@@ -34,7 +34,10 @@ pub fn suite(head: &str, workload: &str, load: &str) -> String {
 /// A product of the world: its misbehaviour, the CPU time of a request in microseconds, and its workers. It spreads over all origins.
 pub fn product(fault: &str, service_us: u64, workers: usize) -> String {
     let origins = "{% for one in origins %}{{ one.host }}:{{ one.port }},{% endfor %}";
-    program(r#"speaks = ["http/1.1"]"#, &format!(r#""{origins}", "{fault}", "{service_us}", "{workers}""#))
+    program(
+        "speaks = [\"http/1.1\"]\nfeatures = [\"pool\"]",
+        &format!(r#""{origins}", "{fault}", "{service_us}", "{workers}""#),
+    )
 }
 
 /// A store of the world: it has the keys in its memory, and nothing else. `faults` are those of weir's origin.

@@ -20,6 +20,8 @@ pub enum OriginCommand {
     Counters,
     /// It sends nothing for so long.
     Freeze(Duration),
+    /// The times of the faults of its members count from this one, nanoseconds of its host's `CLOCK_MONOTONIC`.
+    Faults(u64),
 }
 
 impl OriginCommand {
@@ -28,6 +30,9 @@ impl OriginCommand {
         match line {
             "how many connections" => Some(OriginCommand::Count),
             "counters" => Some(OriginCommand::Counters),
+            other if other.starts_with("faults ") => {
+                Some(OriginCommand::Faults(other.strip_prefix("faults ")?.parse().ok()?))
+            }
             other => {
                 let ms = other.strip_prefix("freeze ")?.strip_suffix("ms")?.parse().ok()?;
                 Some(OriginCommand::Freeze(Duration::from_millis(ms)))
@@ -41,6 +46,7 @@ impl OriginCommand {
             OriginCommand::Count => "how many connections".to_owned(),
             OriginCommand::Counters => "counters".to_owned(),
             OriginCommand::Freeze(length) => format!("freeze {}ms", length.as_millis()),
+            OriginCommand::Faults(at) => format!("faults {at}"),
         }
     }
 }

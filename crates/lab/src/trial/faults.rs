@@ -1,5 +1,5 @@
 //! Provokes the faults of a load in the product's parts, at their times in the measured window. They are sent ahead, and each part's
-//! host provokes them. [`super::running_load`] calls it.
+//! host provokes them; those of the pool's members the origin itself ([`super::origin`]). [`super::running_load`] calls it.
 //!
 //! It knows neither what the client sees of them, nor what comes of it.
 
@@ -39,15 +39,22 @@ impl Faults {
     /// The product has no such part.
     pub fn new(faults: &[Fault], product: &Product) -> Result<Faults, Failure> {
         let mut steps = Vec::new();
-        for (index, fault) in faults.iter().enumerate() {
+        for (index, fault) in faults.iter().enumerate().filter(|(_, fault)| fault.member.is_none()) {
             let parts = parts_of(fault, product)?;
             let (begin, end) = disturbances(fault.what);
             let step = |at, begins, what| Step { at, fault: index, begins, what, parts: parts.clone() };
             steps.extend([step(fault.at, true, begin), step(fault.end(), false, end)]);
         }
         steps.sort_by_key(|step| step.at);
-        let record =
-            |fault: &Fault| FaultRecord { what: fault.what, part: fault.part.clone(), began_s: 0.0, ended_s: 0.0 };
+        // A member's are there by its clock, as they were planned.
+        let times = |fault: &Fault| {
+            let planned = fault.member.is_some() && product.kind != ProductKind::Direct;
+            if planned { (fault.at.as_secs_f64(), fault.end().as_secs_f64()) } else { (0.0, 0.0) }
+        };
+        let record = |fault: &Fault| {
+            let (began_s, ended_s) = times(fault);
+            FaultRecord { what: fault.what, part: fault.target(), began_s, ended_s }
+        };
         Ok(Faults { steps, begun: Vec::new(), records: faults.iter().map(record).collect() })
     }
 
@@ -68,7 +75,10 @@ impl Faults {
     /// Tells when each fault began and ended, of those that were provoked. The load is over, and the faults with it: none goes
     /// beyond the window.
     pub fn end(mut self, running: Option<&mut Running>) -> Vec<FaultRecord> {
-        let Some(running) = running.filter(|_| !self.begun.is_empty()) else { return Vec::new() };
+        let Some(running) = running.filter(|_| !self.begun.is_empty()) else {
+            self.records.retain(|record| record.ended_s > 0.0);
+            return self.records;
+        };
         for step in &self.steps {
             let done = step.parts.iter().map(|part| {
                 let (begun, of_part) = (self.begun[*part], running.disturbed(*part).into_iter());
@@ -97,6 +107,9 @@ fn disturbances(what: FaultKind) -> (Disturbance, Disturbance) {
         FaultKind::Kill => (Disturbance::Kill, Disturbance::Start),
         FaultKind::Freeze => (Disturbance::Freeze, Disturbance::Thaw),
         FaultKind::DiskFull => (Disturbance::FillDisk, Disturbance::FreeDisk),
+        FaultKind::Slow | FaultKind::Reset | FaultKind::Unavailable => {
+            unreachable!("a suite has them of members alone")
+        }
     }
 }
 
@@ -137,8 +150,13 @@ mod tests {
     #[test]
     fn each_fault_begins_and_ends_in_the_order_of_their_times() {
         let second = Duration::from_secs;
-        let fault =
-            |what, at, lasts| Fault { what, part: "all".into(), at: second(at), lasts: second(lasts), disk: None };
+        let fault = |what, at, lasts| Fault {
+            what,
+            part: "all".into(),
+            at: second(at),
+            lasts: second(lasts),
+            ..Fault::default()
+        };
         let product = product();
         let faults = [fault(FaultKind::Freeze, 3, 1), fault(FaultKind::Kill, 1, 9)];
         let order: Vec<_> =
@@ -157,6 +175,7 @@ mod tests {
             at: Duration::ZERO,
             lasts: Duration::from_secs(1),
             disk: Some(ByteCount(1)),
+            ..Fault::default()
         };
         for (fault, text) in [
             (fault("store-7", FaultKind::Kill), "has no part \"store-7\""),

@@ -9,7 +9,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use weir_model::At;
 use weir_model::counters::OriginCounters;
+use weir_model::fault::Fault;
 use weir_model::gateway::Gateway;
 use weir_model::load::REQUEST_ID_HEADER;
 use weir_model::origin::{OriginSpec, OriginTls};
@@ -23,7 +25,7 @@ use super::stack::targets;
 use super::{Trial, TrialContext, request_timeout, requester};
 use crate::hosts::{is_same_host, path_on_host};
 use weir_host::Host;
-use weir_host::role::OriginProcess;
+use weir_host::role::{OriginProcess, RoleError};
 use weir_product::failure::Failure;
 use weir_product::launch::{LaunchSpec, launch};
 use weir_product::render::{CERT, CLIENT_CA, KEY};
@@ -133,6 +135,7 @@ fn own(trial: &Trial<'_>, listen: &[SocketAddr], protocol: Protocol) -> Result<V
             request_id_header: names.filter(|names| names != REQUEST_ID_HEADER),
             response_key: context.response_key,
             headers: trial.spec.workload.origin_headers.clone(),
+            faults: member_faults(trial, nth, hosts.len()),
         };
         let process = OriginProcess::start(host, &spec, &log).map_err(|e| {
             Failure::at("origin", e.to_string(), "origin.log in the trial's folder", "see what it says")
@@ -140,6 +143,15 @@ fn own(trial: &Trial<'_>, listen: &[SocketAddr], protocol: Protocol) -> Result<V
         own.push(OwnOrigin { host: Arc::clone(host), process });
     }
     Ok(own)
+}
+
+/// The faults of the members that this host has: every so many of them are dealt to it.
+fn member_faults(trial: &Trial<'_>, nth: usize, hosts: usize) -> Vec<Fault> {
+    let proxied = trial.product.kind != ProductKind::Direct;
+    let own = |fault: &&Fault| proxied && fault.member.is_some_and(|member| (member as usize - 1) % hosts == nth);
+    let renumbered =
+        |fault: &Fault| Fault { member: fault.member.map(|member| (member - 1) / hosts as u32 + 1), ..fault.clone() };
+    trial.spec.load.faults.iter().filter(own).map(renumbered).collect()
 }
 
 /// Writes the run's certificate into a folder of the origin's own.
@@ -212,6 +224,19 @@ impl RunningOrigin {
             OriginKind::Product { running, .. } => running.still_runs("load"),
             OriginKind::Absent => Ok(()),
         }
+    }
+
+    /// The times of the faults of its members count from this one.
+    pub fn begin_faults(&self, at: At) -> Result<(), Failure> {
+        let OriginKind::Own(own) = &self.kind else {
+            let found = "the load has faults of the pool's members, which only weir's own origin can have";
+            return Err(Failure::at("load", found, "", "no --origin, and no store"));
+        };
+        let failed = |one: &OwnOrigin, error: RoleError| {
+            let found = format!("the faults of the pool could not be ordered: {error}");
+            Failure::at("load", found, one.process.last_lines(), "see origin.log in the trial's folder")
+        };
+        own.iter().try_for_each(|one| one.process.begin_faults(at).map_err(|error| failed(one, error)))
     }
 
     /// Its counters now; `None` for a product, or where there is none.

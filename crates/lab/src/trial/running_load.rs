@@ -275,6 +275,9 @@ impl<'a> RunningLoad<'a> {
             if let Some(running) = self.running.as_mut() {
                 self.faults.begin(from, running)?;
             }
+            if self.trial.spec.load.faults.iter().any(|fault| fault.member.is_some()) {
+                self.origin.begin_faults(from)?;
+            }
             window = Some(from);
         }
         self.phase = Phase::WarmingUp { window };

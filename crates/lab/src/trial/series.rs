@@ -264,6 +264,7 @@ impl RunningTrial<'_> {
             waits_s: intended_wait_s(self.trial.spec).filter(|_| self.trial.context.origin.is_none()),
             faults: !trial_load.faults.is_empty(),
             access_log: access_log.as_ref(),
+            idempotent: !matches!(self.trial.spec.workload.request.method.as_str(), "POST" | "PATCH"),
         });
         Point {
             point: point.point,

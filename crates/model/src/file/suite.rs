@@ -23,7 +23,7 @@ use crate::suite::{
     Entry, EntryPattern, Expect, Load, LoadKind, Protocol, RateSpec, RequestIdSetting, Scale, ScaleOverride, Series,
     Suite, TableRate, Tls, Workload,
 };
-use crate::text::{one_of, suggestion};
+use crate::text::{counted, one_of, suggestion};
 
 /// Points of a series at most: each is a window of its own.
 const MOST_POINTS: usize = 64;
@@ -202,6 +202,7 @@ impl Checks<'_, '_> {
         }
         for index in 0..loads.len() {
             self.load(&item("load", index), &loads, index, &workload_names);
+            self.members(&item("load", index), &loads[index], &workloads);
         }
         for (scale, change) in &scales {
             let path = child("scale", scale.as_str());
@@ -561,6 +562,25 @@ impl Checks<'_, '_> {
             LoadKind::Open { rate: RateSpec::Share { load: base, .. }, .. } => self.base(path, base, loads, index),
             LoadKind::Open { rate: RateSpec::Table(rows), .. } => self.rates(path, rows, workloads),
             _ => {}
+        }
+    }
+
+    /// The members to which faults happen are there under each workload of the load.
+    fn members(&mut self, path: &str, load: &Load, workloads: &[Workload]) {
+        let under = |workload: &&Workload| workload.loads.as_ref().is_none_or(|loads| loads.contains(&load.name));
+        for (index, fault) in load.faults.iter().enumerate() {
+            let Some(member) = fault.member else { continue };
+            let path = child(&item(&child(path, "fault"), index), "member");
+            for workload in workloads.iter().filter(under) {
+                let origins = workload.origin_count();
+                if workload.protocol.is_keyvalue() {
+                    let found = format!("the workload {} is one of keys and values", workload.name);
+                    self.errors.add(&path, found, "workloads of HTTP, named by their `loads`");
+                } else if member > origins || origins < 2 {
+                    let found = format!("the workload {} has {}", workload.name, counted(origins.into(), "origin"));
+                    self.errors.add(&path, found, "a member of its pool (its `origins`), or `loads` without this one");
+                }
+            }
         }
     }
 

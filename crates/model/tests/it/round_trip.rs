@@ -156,7 +156,7 @@ prop_compose! {
     ) -> Fault {
         let disk = (what == FaultKind::DiskFull).then_some(ByteCount(size));
         let time = Duration::from_millis;
-        Fault { what, part: part.to_owned(), at: time(at_ms), lasts: time(lasts_ms), disk }
+        Fault { what, part: part.to_owned(), at: time(at_ms), lasts: time(lasts_ms), disk, ..Fault::default() }
     }
 }
 

@@ -252,6 +252,17 @@ impl Driver for EpollDriver {
         self.accept_paused_until = None;
     }
 
+    fn refuse(&mut self, listener: usize, refuse: bool) -> io::Result<()> {
+        let Some(socket) = self.listeners.get(listener) else { return Ok(()) };
+        if refuse {
+            let _ = self.control(libc::EPOLL_CTL_DEL, socket.as_raw_fd(), 0, 0);
+            socket::refuse(socket, true)
+        } else {
+            socket::refuse(socket, false)?;
+            self.watch_listener(listener)
+        }
+    }
+
     fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<u64>) -> io::Result<()> {
         self.flush_all();
         if !self.waiting.is_empty() {

@@ -215,6 +215,11 @@ impl Driver for SimDriver {
         self.world.shared.network().close_listeners_of(self.node);
     }
 
+    fn refuse(&mut self, listener: usize, refuse: bool) -> io::Result<()> {
+        self.world.shared.network().refuse(self.node, listener, refuse);
+        Ok(())
+    }
+
     fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<u64>) -> io::Result<()> {
         self.flush();
         let until = self.world_time(until);

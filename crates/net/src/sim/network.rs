@@ -406,6 +406,15 @@ impl Network {
         }
     }
 
+    /// A listener of a node refuses connections, or accepts them again.
+    pub(super) fn refuse(&mut self, node: NodeId, number: usize, refuse: bool) {
+        match self.nodes[node].listeners.get(number).copied() {
+            Some(listener) if refuse => self.close_listener(listener),
+            Some(listener) => self.listeners[listener].open = true,
+            None => {}
+        }
+    }
+
     /// Closes all that a node has, as the kernel does when a process ends.
     pub(super) fn close_all(&mut self, node: NodeId) {
         self.close_listeners_of(node);

@@ -356,7 +356,8 @@ impl UringDriver {
                 }
             }
         }
-        if !completion.more() && self.listeners[number as usize].is_some() {
+        let accepts = self.listeners[number as usize].is_some() && !self.refusing.contains(&number);
+        if !completion.more() && accepts {
             self.accept_again.push(number);
         }
     }

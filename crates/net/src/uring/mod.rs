@@ -65,6 +65,8 @@ pub struct UringDriver {
     listeners: Vec<Option<Listener>>,
     /// Listeners to accept on again.
     accept_again: Vec<u32>,
+    /// Listeners that refuse connections for now.
+    refusing: Vec<u32>,
     /// Accepting has stopped because descriptors or memory ran out; it is tried again at this time.
     accept_paused_until: Option<u64>,
     slots: Slots,
@@ -147,6 +149,7 @@ impl UringDriver {
             waker: Waker::new()?,
             listeners: Vec::new(),
             accept_again: Vec::new(),
+            refusing: Vec::new(),
             accept_paused_until: None,
             slots: Slots::default(),
             queues: SendQueuePool::default(),
@@ -411,6 +414,18 @@ impl Driver for UringDriver {
         }
         self.accept_again.clear();
         self.accept_paused_until = None;
+    }
+
+    fn refuse(&mut self, listener: usize, refuse: bool) -> io::Result<()> {
+        let Some(Some(socket)) = self.listeners.get(listener) else { return Ok(()) };
+        socket::refuse(socket, refuse)?;
+        if refuse {
+            self.refusing.push(listener as u32);
+        } else {
+            self.refusing.retain(|number| *number != listener as u32);
+            self.push_accept(listener as u32);
+        }
+        Ok(())
     }
 
     fn poll<H: Handler>(&mut self, handler: &mut H, until: Option<u64>) -> io::Result<()> {

@@ -83,6 +83,7 @@ on_every_driver! {
         ends::a_stale_connection_does_not_affect_its_successor,
         ends::closing_inside_any_event_is_allowed,
         ends::connecting_inside_events_is_allowed,
+        ends::a_listener_refuses_for_a_while_and_accepts_again,
         ends::stop_listening_refuses_new_peers,
         unix::a_full_queue_of_a_unix_socket_is_waited_for,
         unix::unix_peers_are_echoed_and_closed,

@@ -362,11 +362,12 @@ fn every_profile_can_do_what_its_features_say() {
             let features = product.features_under(profile);
             let can = |feature: Feature| features.contains(&feature);
             let ways = [Balance::RoundRobin, Balance::LeastConnections, Balance::HeaderHash];
-            let ways = ways.into_iter().filter(|way| can((*way).into())).map(Some);
-            let pool = can(Feature::Pool).then_some(None);
-            for balance in pool.into_iter().chain(ways) {
+            let ways = ways.into_iter().filter(|way| can((*way).into())).map(|way| (Some(way), false));
+            let pool = can(Feature::Pool).then_some((None, false));
+            let failover = can(Feature::Failover).then_some((None, true));
+            for (balance, failover) in pool.into_iter().chain(ways).chain(failover) {
                 let protocol = product.spoken_under(profile)[0];
-                let vars = Vars { protocol, gateway: Gateway { balance }, ..vars_of(product) };
+                let vars = Vars { protocol, gateway: Gateway { balance, failover }, ..vars_of(product) };
                 let dir = TempDir::new().unwrap();
                 let rendered = render(product, profile, &vars, dir.path())
                     .unwrap_or_else(|error| panic!("{} with {balance:?}: {error}", product.name));

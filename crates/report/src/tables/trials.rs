@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use weir_model::counters::OriginCounters;
 use weir_model::fault::{FaultOutcome, FaultRecord};
 use weir_model::load::{ErrorKind, RequestResult};
 use weir_model::metric::{Metric, Window};
@@ -290,6 +291,11 @@ struct Provoked<'a> {
     outcome: Option<FaultOutcome>,
 }
 
+/// What the origin counted in the trial of a fault.
+fn origin<'a>(row: &Provoked<'a>) -> Option<&'a OriginCounters> {
+    row.trial.measurement.origin.as_ref()
+}
+
 /// One row for each fault of each trial; `None` where none was provoked.
 pub fn faults(run: &Run, section: &Section) -> Option<Table> {
     let mut provoked: Vec<Provoked<'_>> = Vec::new();
@@ -322,6 +328,18 @@ pub fn faults(run: &Run, section: &Section) -> Option<Table> {
     table.add(Column::text("Errors until then"), |row| {
         row.outcome.as_ref().map_or_else(String::new, |outcome| by_kind(&outcome.errors, |_| true))
     });
+    let of_pool = provoked.iter().any(|row| origin(row).is_some_and(|origin| origin.addresses.len() > 1));
+    if of_pool {
+        let checks = Column::number("Health checks", Unit::PER_SECOND.name);
+        table.add(checks.help("Requests to /_weir/ready during the load, by its length."), |row| {
+            let seconds = row.trial.measurement.load.as_ref().map_or(0.0, |load| load.window_s);
+            origin(row).filter(|_| seconds > 0.0).map(|origin| Cell::short(origin.own_requests as f64 / seconds))
+        });
+        table.add(
+            Column::number("Sent twice", "requests").help("Requests that reached origins more than once."),
+            |row| origin(row).map(|origin| Cell::count(origin.request_ids.repeated)),
+        );
+    }
     table.add(Column::text("Wrong data, whole window"), |row| {
         let window = row.trial.measurement.load.as_ref().map(|load| &load.window.errors);
         window.map_or_else(String::new, |errors| by_kind(errors, ErrorKind::is_wrong_data))

@@ -194,8 +194,12 @@ impl RoleProcess for SimRole {
                 }
                 Ok(None)
             }
-            Work::Origin(_) => Ok(match OriginCommand::parse(line) {
+            Work::Origin(origin) => Ok(match OriginCommand::parse(line) {
                 Some(OriginCommand::Freeze(length)) => Some(length),
+                Some(OriginCommand::Faults(at)) => {
+                    origin.handle.begin_faults(at);
+                    None
+                }
                 _ => None,
             }),
             Work::Requester | Work::Product { .. } => Ok(None),

@@ -8,6 +8,7 @@ mod faults;
 mod hosts;
 mod kept;
 mod load;
+mod members;
 mod omission;
 mod preload;
 mod seeds;

@@ -338,6 +338,28 @@ where
     }
 }
 
+pub fn a_listener_refuses_for_a_while_and_accepts_again<N: Network>(net: &N) {
+    let (mut driver, address) = net.listening(Place::Tcp);
+    let (other, other_address) = net.listener(Place::Tcp);
+    driver.listen(other).unwrap();
+    let mut record = Record::default();
+    let mut peers = vec![net.connect(&address)];
+    run_until(&mut driver, &mut record, |record, _| record.seen.len() == 1);
+    for round in 1..4 {
+        driver.refuse(0, true).unwrap();
+        settle(&mut driver, &mut record);
+        let refused = net.try_connect(&address).err().unwrap();
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused, "round {round}");
+        // The connections stay, and the other listener accepts.
+        peers.push(net.connect(&other_address));
+        run_until(&mut driver, &mut record, |record, _| record.seen.len() == 2 * round);
+        driver.refuse(0, false).unwrap();
+        peers.push(net.connect(&address));
+        run_until(&mut driver, &mut record, |record, _| record.seen.len() == 2 * round + 1);
+        assert_eq!((driver.open(), record.count(|seen| *seen == Seen::Accepted)), (peers.len(), peers.len()));
+    }
+}
+
 pub fn stop_listening_refuses_new_peers<N: Network>(net: &N) {
     let (mut driver, address) = net.listening(Place::Tcp);
     let mut record = Record::default();

@@ -112,8 +112,10 @@ impl<D: Driver<Listener = Listener, Waker = Waker> + 'static> Network for Kernel
     fn listener(&self, place: Place) -> (Listener, Address) {
         match place {
             Place::Tcp => {
-                let listener: TcpListener = listen_socket("127.0.0.1:0".parse().unwrap(), 4096, false).unwrap();
-                let address = listener.local_addr().unwrap();
+                // A port that was asked for by number, as an origin's: the kernel takes any other from a socket that stops listening.
+                let free: TcpListener = listen_socket("127.0.0.1:0".parse().unwrap(), 1, true).unwrap();
+                let address = free.local_addr().unwrap();
+                let listener: TcpListener = listen_socket(address, 4096, true).unwrap();
                 (listener.into(), address.into())
             }
             Place::Unix(backlog) => {

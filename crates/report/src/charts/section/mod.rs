@@ -1,5 +1,6 @@
 //! Decides which charts a report has, and builds them from a run and its summary. The module does not know how a chart is drawn.
 
+mod faults;
 mod products;
 mod seconds;
 
@@ -37,6 +38,7 @@ impl SectionCharts {
 /// The charts of a section. Files that could not be read go into `broken`, each once.
 pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> SectionCharts {
     let mut charts = SectionCharts::default();
+    charts.main.extend(faults::over_time(run, section));
     let (curves, other_percentiles) = products::series_charts(run, section);
     charts.main.extend(curves);
     charts.main.push(products::rates(run, section));

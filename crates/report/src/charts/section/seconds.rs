@@ -20,6 +20,8 @@ use crate::summary::{Metric, Row, Section};
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     starts: BTreeMap<u32, f64>,
+    /// Where faults begin and end.
+    faults: Vec<(f64, String)>,
 }
 
 impl Timeline {
@@ -38,7 +40,23 @@ impl Timeline {
             start += length.ceil().max(1.0);
             (block, own)
         });
-        Timeline { starts: starts.collect() }
+        let mut timeline = Timeline { starts: starts.collect(), faults: Vec::new() };
+        timeline.faults = timeline.marks(run, section);
+        timeline
+    }
+
+    /// The faults of the first trial of each block: the suite plans the same for all.
+    fn marks(&self, run: &Run, section: &Section) -> Vec<(f64, String)> {
+        let mut marks = Vec::new();
+        for (block, start) in &self.starts {
+            let of_block = |trial: &&Trial| trial.measurement.block == *block;
+            let faults = measured(run, section).find(of_block).map(|trial| trial.measurement.faults.as_slice());
+            for fault in faults.unwrap_or_default() {
+                marks.push((start + fault.began_s, format!("{} {}", fault.what.as_str(), fault.part)));
+                marks.push((start + fault.ended_s, "over".to_owned()));
+            }
+        }
+        marks
     }
 
     /// Where `block` begins, seconds.
@@ -46,12 +64,11 @@ impl Timeline {
         self.starts.get(&block).copied().unwrap_or(0.0)
     }
 
-    /// Rules where blocks begin; none for a single block.
+    /// Rules where blocks begin, if there are several, and where faults begin and end.
     pub fn rules(&self) -> Vec<(f64, String)> {
-        if self.starts.len() < 2 {
-            return Vec::new();
-        }
-        self.starts.iter().map(|(block, start)| (*start, format!("block {block}"))).collect()
+        let blocks = self.starts.iter().filter(|_| self.starts.len() > 1);
+        let blocks = blocks.map(|(block, start)| (*start, format!("block {block}")));
+        blocks.chain(self.faults.iter().cloned()).collect()
     }
 
     /// A sentence for the notes.
