@@ -342,6 +342,7 @@ pub struct ProgramSpec {
     /// Where standard output and standard error go, appended.
     pub output: PathBuf,
     /// All of the output is kept, however long it grows.
+    #[serde(default)]
     pub keeps_output: bool,
     /// CPUs it may use; empty for all.
     pub cpus: Vec<u32>,

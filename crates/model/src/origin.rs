@@ -33,6 +33,7 @@ pub struct OriginSpec {
     /// The key with which responses to them are tagged; zeros for none.
     pub response_key: [u64; 2],
     /// Faults of its addresses, which `member` counts from 1; their times count from a moment that it is told later.
+    #[serde(default)]
     pub faults: Vec<Fault>,
     /// Headers of its responses.
     pub headers: Vec<(String, String)>,

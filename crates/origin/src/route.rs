@@ -192,11 +192,19 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
                 }
             } else if let Some(text) = path.strip_prefix(b"/status/") {
                 Plan { status: read("/status/", text, value::status, value::STATUS_RULE)?, ..Plan::of(Subject::Status) }
+            } else if let Some(rest) = path.strip_prefix(b"/r/").and_then(behind_route) {
+                return parse_path(rest);
             } else {
                 return Err(Refusal::NotFound { path: excerpt(path) });
             }
         }
     })
+}
+
+/// What stands behind the number of a route: `/bytes/128` of `17/bytes/128`.
+fn behind_route(text: &[u8]) -> Option<&[u8]> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    text.get(digits..).filter(|rest| digits > 0 && rest.starts_with(b"/") && !rest.starts_with(b"/r/"))
 }
 
 fn parse_pair(plan: &mut Plan, pair: &[u8]) -> Result<(), Refusal> {
@@ -284,6 +292,15 @@ mod tests {
 
     fn plan(target: &str) -> Plan {
         parse(target.as_bytes()).unwrap_or_else(|refusal| panic!("{target}: {refusal}"))
+    }
+
+    #[test]
+    fn a_route_leads_to_what_stands_behind_it() {
+        assert_eq!(parse(b"/r/17/bytes/128?delay=1ms"), parse(b"/bytes/128?delay=1ms"));
+        assert_eq!(parse(b"/r/0/echo"), parse(b"/echo"));
+        for path in ["/r/17", "/r//bytes/1", "/r/x/bytes/1", "/r/1x/bytes/1", "/r/1/r/2/bytes/1"] {
+            assert!(matches!(parse(path.as_bytes()), Err(Refusal::NotFound { .. })), "{path}");
+        }
     }
 
     #[test]

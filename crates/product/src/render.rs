@@ -22,7 +22,7 @@ use weir_model::suite::{Protocol, Tls};
 
 /// The variables of a product's templates, except `dir` and the names in it. Every variable is always defined, so that a template
 /// can test it; without TLS, `cert` names a file that does not exist.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Vars {
     /// `binary`: the product's program.
     pub binary: PathBuf,

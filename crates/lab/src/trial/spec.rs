@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use weir_model::keyvalue::ValueSize;
-use weir_model::load::{LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, StreamSpec, Target};
+use weir_model::load::{Feed, FeedOrder, LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, StreamSpec, Target};
 use weir_model::protocol::Application;
 use weir_model::suite::{Expect, LoadKind};
 
@@ -27,7 +27,13 @@ pub fn load_spec(
         // A search sets its rates one after another.
         (LoadKind::Closed | LoadKind::Search { .. } | LoadKind::Open { .. }, _) => LoadKind::Closed,
     };
-    let plain = LoadSpec::new(Target::tcp(target, authority), trial.spec.workload.request.clone(), expect.clone());
+    let mut plain = LoadSpec::new(Target::tcp(target, authority), trial.spec.workload.request.clone(), expect.clone());
+    let gateway = &trial.spec.workload.gateway;
+    if let Some(path) = gateway.route_template(&trial.spec.workload.request.path) {
+        plain.requests.iter_mut().for_each(|one| (one.template, one.request.path) = (true, path.clone()));
+        let table = Feed::new(vec!["route".to_owned()], gateway.route_table());
+        plain.feed = table.map(|table| table.in_order(FeedOrder::Random(context.seed)));
+    }
     let mut keyvalue = trial.spec.workload.keyvalue.clone();
     let value = trial.spec.load.values.get(point.point.saturating_sub(1) as usize);
     if let (Some(keyvalue), Some(value)) = (&mut keyvalue, value) {

@@ -351,7 +351,7 @@ impl Checks<'_, '_> {
             self.errors.add(&child(&child(path, "expect"), "any_body"), found, "one of the two");
         }
         self.origin_headers(path, workload);
-        if let Err((key, found, wanted)) = workload.gateway.check(workload.origin_count()) {
+        if let Err((key, found, wanted)) = workload.gateway.check(workload.origin_count(), &workload.request.path) {
             self.errors.add(&child(&child(path, "gateway"), key), found, wanted);
         }
         if !workload.protocol.is_measured() {

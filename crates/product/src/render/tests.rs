@@ -367,7 +367,9 @@ fn every_profile_can_do_what_its_features_say() {
             let failover = can(Feature::Failover).then_some((None, true));
             for (balance, failover) in pool.into_iter().chain(ways).chain(failover) {
                 let protocol = product.spoken_under(profile)[0];
-                let vars = Vars { protocol, gateway: Gateway { balance, failover }, ..vars_of(product) };
+                let routes = can(Feature::Routes).then_some(3);
+                let gateway = Gateway { balance, failover, routes, ..Gateway::default() };
+                let vars = Vars { protocol, gateway, ..vars_of(product) };
                 let dir = TempDir::new().unwrap();
                 let rendered = render(product, profile, &vars, dir.path())
                     .unwrap_or_else(|error| panic!("{} with {balance:?}: {error}", product.name));

@@ -85,3 +85,20 @@ fn a_member_resets_or_is_unavailable() {
         assert_eq!(statuses.contains_key(&503), answered, "{fault}: {statuses:?}");
     }
 }
+
+#[test]
+fn each_request_takes_a_route_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = Scenario::new(1, 1, folder.path(), &[("simulated", product("honest", 50, 2))], Disk::sound());
+    let head = "title = \"Routes\"\nblocks = 1\nseed = 1\nproducts = [\"simulated\"]\nprofile = \"tuned\"";
+    let load = "kind = \"closed\"\nconnections = 8\nwarmup = \"0s\"\nduration = \"1s\"";
+    let text = suite(head, "gateway = { routes = 100, route_choice = \"zipf:1\" }", load);
+    scenario.run(&text.replace("\"/bytes/128\"", "\"/r/0/bytes/128\"")).unwrap();
+    let measured = scenario.measured().remove(0);
+    assert_eq!((measured.error.as_ref(), measured.findings.as_slice()), (None, &[][..]));
+    let load = measured.load.unwrap();
+    // The origin has no page at the template itself, and every request came as the client sent it.
+    assert_eq!((load.window.error_count(), load.window.successful > 100), (0, true));
+    let contents = measured.origin.unwrap().contents;
+    assert_eq!((contents.target, contents.unchecked), (0, 0));
+}
