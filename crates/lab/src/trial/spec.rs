@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use weir_model::keyvalue::ValueSize;
-use weir_model::load::{Feed, FeedOrder, LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, StreamSpec, Target};
+use weir_model::load::{
+    Feed, FeedOrder, LoadProtocol, LoadSpec, RandomDuration, RequestIds, RequestSpec, StreamSpec, Target,
+};
 use weir_model::protocol::Application;
 use weir_model::suite::{Expect, LoadKind};
 
