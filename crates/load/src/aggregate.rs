@@ -177,11 +177,16 @@ fn row(second: u32, so_far: &PartialSecond, latency: &Quantiles) -> LoadSecond {
         p50_us: latency.p50_us,
         p99_us: latency.p99_us,
         max_us: latency.max_us,
-        in_flight: if length_s > 0.0 { latency.count as f64 * latency.mean_us / 1e6 / length_s } else { 0.0 },
+        in_flight: in_flight(latency, length_s),
         lag_max_us: quantiles(&so_far.merged.lag).max_us,
         stalled_us: so_far.counts.stalls.total_us,
         connections_open: so_far.open,
     }
+}
+
+/// Requests in flight in the mean, by the latencies of those that ended in so many seconds.
+pub(crate) fn in_flight(latency: &Quantiles, length_s: f64) -> f64 {
+    if length_s > 0.0 { latency.count as f64 * latency.mean_us / 1e6 / length_s } else { 0.0 }
 }
 
 fn is_empty(row: &LoadSecond) -> bool {

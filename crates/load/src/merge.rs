@@ -19,6 +19,7 @@ use weir_model::load::{
     RequestIdCounts,
 };
 
+use crate::aggregate::in_flight;
 use crate::clock::MILLI;
 use crate::error::LoadError;
 use crate::interval::{Histo, Merged, Own, USUAL_STATUS, add, histo, quantiles};
@@ -79,7 +80,9 @@ pub fn merge(clients: &[ClientOutput], outputs: &Outputs) -> Result<LoadResult, 
         distributions.samples.add(&second);
         log.push(LogInterval::new(key.start_ms * MILLI, end * MILLI, &second));
         if let Some(row) = key.row.and_then(|second| rows.get_mut(&second)) {
-            (row.p50_us, row.p99_us, row.max_us) = latency(&quantiles(&second.latency));
+            let latencies = quantiles(&second.latency);
+            row.in_flight = in_flight(&latencies, row.length_s);
+            (row.p50_us, row.p99_us, row.max_us) = latency(&latencies);
             row.lag_max_us = quantiles(&second.lag).max_us;
         }
     }
@@ -197,7 +200,6 @@ fn rows(clients: &[ClientOutput]) -> BTreeMap<u32, LoadSecond> {
         sum.successful += row.successful;
         sum.errors += row.errors;
         sum.bytes_in += row.bytes_in;
-        sum.in_flight += row.in_flight;
         sum.stalled_us += row.stalled_us;
     }
     for row in rows.values_mut() {

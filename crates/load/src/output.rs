@@ -250,9 +250,8 @@ mod tests {
         let row = LoadSecond { second: 3, length_s: 1.0, successful: 9, ..LoadSecond::default() };
         write_series(&mut Sink::open(&path).unwrap(), std::slice::from_ref(&row)).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        let header =
-            "second,length_s,due,sent,successful,errors,bytes_in,p50_us,p99_us,max_us,lag_max_us,connections_open,";
-        assert!(text.starts_with(&format!("{header}stalled_us\n3,1.0,")), "{text}");
+        let header = "second,length_s,due,sent,successful,errors,bytes_in,p50_us,p99_us,max_us,in_flight,lag_max_us,";
+        assert!(text.starts_with(&format!("{header}connections_open,stalled_us\n3,1.0,")), "{text}");
         let mut reader = csv::Reader::from_path(&path).unwrap();
         let back: Vec<LoadSecond> = reader.deserialize().collect::<Result<_, _>>().unwrap();
         assert_eq!(back, [row]);
