@@ -6,6 +6,7 @@ mod common;
 mod webdriver;
 
 mod browser;
+mod gateways;
 mod hosts;
 mod machines;
 mod made;

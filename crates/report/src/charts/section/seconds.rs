@@ -45,11 +45,11 @@ impl Timeline {
         timeline
     }
 
-    /// The faults of the first trial of each block: the suite plans the same for all.
+    /// The faults of the first trial of each block that has some: the suite plans the same for all, and the direct path has none.
     fn marks(&self, run: &Run, section: &Section) -> Vec<(f64, String)> {
         let mut marks = Vec::new();
         for (block, start) in &self.starts {
-            let of_block = |trial: &&Trial| trial.measurement.block == *block;
+            let of_block = |trial: &&Trial| trial.measurement.block == *block && !trial.measurement.faults.is_empty();
             let faults = measured(run, section).find(of_block).map(|trial| trial.measurement.faults.as_slice());
             for fault in faults.unwrap_or_default() {
                 marks.push((start + fault.began_s, format!("{} {}", fault.what.as_str(), fault.part)));

@@ -1,0 +1,65 @@
+//! What a report says of pools, access logs and members that fail, and that it says nothing of them where there are none.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{self, golden};
+use weir_model::counters::{AddressCounters, OriginCounters, RequestIdCounters};
+use weir_model::fault::{FaultKind, FaultRecord};
+use weir_model::gateway::AccessLog;
+use weir_model::record::Measurement;
+use weir_report::{ChartFiles, load_run, make, summary, tables};
+
+/// The made-up run as if each product had had a pool of three, of which one was killed, and a log with a gap.
+fn write_run_before_a_pool(run: &Path) {
+    common::write_blocks(run, 1, 24);
+    for folder in fs::read_dir(run.join("trials")).unwrap() {
+        let file = folder.unwrap().path().join("measurement.json");
+        let mut measurement: Measurement = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let address = |requests| AddressCounters { requests, ..AddressCounters::default() };
+        if measurement.case.product != "direct" && measurement.load.is_some() {
+            measurement.origin = Some(OriginCounters {
+                addresses: [5_000, 2_500, 2_500].map(address).to_vec(),
+                own_requests: 40,
+                request_ids: RequestIdCounters { repeated: 7, ..RequestIdCounters::default() },
+                ..OriginCounters::default()
+            });
+            let sent = measurement.load.as_ref().map_or(0, |load| load.total.sent);
+            measurement.access_log = Some(AccessLog { lines: sent.saturating_sub(3), bytes: 100 * sent });
+            let part = "origin 2".to_owned();
+            measurement.faults = vec![FaultRecord { what: FaultKind::Kill, part, began_s: 2.0, ended_s: 4.0 }];
+        }
+        common::write_json(&file, &measurement);
+    }
+}
+
+#[test]
+fn a_pool_a_log_and_a_fault_have_tables_and_the_fault_its_charts() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("2026-01-02T03-04-05-pool");
+    write_run_before_a_pool(&folder);
+    let run = load_run(&folder).unwrap();
+    let summary = summary(&run);
+    let section = &summary.sections[0];
+    let mut text = String::new();
+    for table in tables::occasional(&run, section) {
+        text.push_str(&format!("{}\n\n{}\n", table.title, tables::markdown::draw(&table)));
+    }
+    golden("gateways.md", &text);
+    make(&folder, ChartFiles::Pictures).unwrap();
+    let chart = |stem: &str| {
+        fs::read_to_string(folder.join(format!("report/charts/{}-{stem}-time.svg", section.slug()))).unwrap()
+    };
+    for picture in [chart("errors"), chart("rate"), chart("latency")] {
+        assert!(picture.contains("kill origin 2") && picture.contains("over"), "where the fault begins and ends");
+    }
+}
+
+#[test]
+fn a_run_without_a_pool_says_nothing_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    common::write_blocks(folder.path(), 1, 24);
+    let run = load_run(folder.path()).unwrap();
+    let summary = summary(&run);
+    assert!(summary.sections.iter().all(|section| tables::occasional(&run, section).next().is_none()));
+}
