@@ -135,6 +135,7 @@ fn points(measurement: &mut Measurement, folder: &Path, rounds: u32) {
             usage: measurement.usage.clone(),
             owners: Vec::new(),
             findings: Vec::new(),
+            access_log: None,
         });
         // The last point's files are the trial's own.
         if point < rounds {
