@@ -400,7 +400,7 @@ pub fn summary(run: &Run) -> Summary {
             sections.extend(section::section(run, workload, load));
         }
     }
-    let suite = &run.suite;
+    let (suite, streams) = (&run.suite, streams::rows(run));
     let title = if suite.title.is_empty() { run.name.clone() } else { suite.title.clone() };
     let mut summary = Summary {
         schema: SUMMARY_SCHEMA,
@@ -413,8 +413,9 @@ pub fn summary(run: &Run) -> Summary {
         remarks: Vec::new(),
         trials: run.trials.len(),
         trials_planned: (suite.blocks > 0).then(|| suite.trials(skipped(run))),
-        overall: overall::overall(run, &sections),
-        streams: streams::rows(run),
+        // The rate of streams is their sender's, and ranks nobody.
+        overall: if streams.is_empty() { overall::overall(run, &sections) } else { None },
+        streams,
         shown: run.part.clone(),
         sections,
         findings: findings(run),
