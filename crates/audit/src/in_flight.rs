@@ -17,9 +17,8 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     if open || pauses || e.close || l.latency.count == 0 || l.window_s <= 0.0 {
         return None;
     }
-    let total = |count: u64, mean_us: f64| count as f64 * mean_us / 1e6;
-    let of_all = total(l.latency.count, l.latency.mean_us);
-    let of_kinds: f64 = l.by_request.iter().map(|kind| total(kind.latency.count, kind.latency.mean_us)).sum();
+    let of_all = l.latency.total_s();
+    let of_kinds: f64 = l.by_request.iter().map(|kind| kind.latency.total_s()).sum();
     let steps = DIGITS + STEP_US / l.latency.mean_us.max(STEP_US);
     if !l.by_request.is_empty() && (of_kinds / of_all - 1.0).abs() > steps {
         let message = format!(
@@ -29,7 +28,7 @@ pub fn check(e: &Evidence<'_>) -> Option<Finding> {
     }
     let meant = e.in_flight() as f64;
     let accounted = |seconds: f64, in_flight: f64| {
-        // What is in flight at the start belongs to what was before, and what is at the end to what follows: both may be missing.
+        // Requests in flight at the start belong to the time before, those at the end to the time after: both may be missing.
         let edges = 2.0 * l.latency.max_us / 1e6 / seconds.max(f64::EPSILON);
         ((in_flight - meant).abs() > meant * (edges + steps)).then_some(in_flight)
     };

@@ -186,7 +186,7 @@ fn row(second: u32, so_far: &PartialSecond, latency: &Quantiles) -> LoadSecond {
 
 /// Requests in flight in the mean, by the latencies of those that ended in so many seconds.
 pub(crate) fn in_flight(latency: &Quantiles, length_s: f64) -> f64 {
-    if length_s > 0.0 { latency.count as f64 * latency.mean_us / 1e6 / length_s } else { 0.0 }
+    if length_s > 0.0 { latency.total_s() / length_s } else { 0.0 }
 }
 
 fn is_empty(row: &LoadSecond) -> bool {

@@ -60,9 +60,8 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
     }
     // Another load that the same origin sees has another number, probably.
     let number = LoadNumbers::new((weir_net::unix_ns() / 1_000) as u16).next();
-    let names =
-        args.request.request_ids.clone().map(|header| RequestIds::new(header, number, targets.iter().all(is_here)));
     let one_clock = targets.iter().all(is_here);
+    let names = args.request.request_ids.clone().map(|header| RequestIds::new(header, number, one_clock));
     let spec = LoadSpec {
         targets,
         requests,

@@ -87,10 +87,10 @@ impl Coalescing {
             return 0;
         }
         let latency = |rate: f64| (f64::from(in_flight) * 1e9 / rate) as u64;
+        let latency_now = latency(responses as f64 * 1e9 / passed as f64);
         if warming_up {
             if self.trial.begun == 0 {
-                self.latency = latency(responses as f64 * 1e9 / passed as f64);
-                self.trial.begun = now;
+                (self.latency, self.trial.begun) = (latency_now, now);
             }
             let was_long = self.trial.is_long();
             if let Some(rate) = self.trial.advance(now, ended, self.latency).filter(|_| !was_long) {
@@ -101,7 +101,7 @@ impl Coalescing {
         let within = if self.trial.is_won() {
             *self.found.insert(self.time(LONG, in_flight))
         } else {
-            self.latency = latency(responses as f64 * 1e9 / passed as f64);
+            self.latency = latency_now;
             self.time(SHORT, in_flight)
         };
         self.longest = self.longest.max(within);

@@ -637,6 +637,13 @@ pub struct Quantiles {
     pub max_us: f64,
 }
 
+impl Quantiles {
+    /// The sum of all times, seconds. Over the length in which they ended it is how many were under way (Little's law).
+    pub fn total_s(&self) -> f64 {
+        self.count as f64 * self.mean_us / 1e6
+    }
+}
+
 /// One second of a load. Requests are counted in the second in which they were due (`due`), sent (`sent`) or
 /// answered (all others).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
