@@ -6,8 +6,8 @@ SHELL := /bin/bash
 
 WEIR := target/release/weir
 MACHINE := $(shell uname -m)
-TEST_APT := nginx-light chromium chromium-driver openssl curl git
-CHECK_APT := $(TEST_APT) haproxy redis-server memcached nutcracker librocksdb-dev python3-pip openssh-server iproute2 \
+TEST_APT := nginx-light haproxy chromium chromium-driver openssl curl git
+CHECK_APT := $(TEST_APT) redis-server memcached nutcracker librocksdb-dev python3-pip openssh-server iproute2 \
 	containerd runc containernetworking-plugins busybox-static
 # A Node.js from elsewhere brings npm with it, and apt refuses Debian's beside it.
 CHECK_APT += $(if $(shell command -v npm),,npm)

@@ -254,6 +254,63 @@ mod tests {
         window.series.iter().map(|row| (row.who.as_str(), row.cpu_user, row.net_in_bytes)).collect()
     }
 
+    /// Each number is another one, `n` times as large.
+    fn numbered(n: u64) -> (RoleUsage, ResourceSecond) {
+        let (whole, part) = (|i: u64| Some(i * n), |i: u64| Some(0.5 * (i * n) as f64));
+        let usage = RoleUsage {
+            cpu_user_us: n,
+            cpu_system_us: 2 * n,
+            cores_busy: 0.5 * n as f64,
+            rss_max_bytes: 3 * n,
+            pss_max_bytes: whole(4),
+            disk_read_bytes: whole(5),
+            disk_written_bytes: whole(6),
+            threads_max: whole(7),
+            processes_max: whole(8),
+            fds_max: whole(9),
+            switches: Some((10 * n, 11 * n)),
+            ..RoleUsage::default()
+        };
+        let second = ResourceSecond {
+            cpu_user: part(1),
+            cpu_system: part(2),
+            run_delay: part(3),
+            cpu_others: part(4),
+            rss_bytes: whole(5),
+            pss_bytes: whole(6),
+            threads: whole(7),
+            processes: whole(8),
+            fds: whole(9),
+            switches_voluntary: whole(10),
+            switches_involuntary: whole(11),
+            connections_open: whole(12),
+            tcp_established: whole(13),
+            tcp_time_wait: whole(14),
+            tcp_retransmits: whole(15),
+            listen_overflows: whole(16),
+            net_in_bytes: whole(17),
+            net_out_bytes: whole(18),
+            tcp_segments_sent: whole(19),
+            net_drops: whole(20),
+            ..ResourceSecond::default()
+        };
+        (usage, second)
+    }
+
+    #[test]
+    fn each_number_of_two_hosts_is_added() {
+        let ((one, first), (two, second), (both, sum)) = (numbered(1), numbered(10), numbered(11));
+        assert_eq!(RoleUsage { parts: both.parts.clone(), ..added(&one, &two, "other") }, both);
+        let networks = with_network(&first, &second);
+        let of_role = plus(&first, &second);
+        // A role has no network of its own, and a machine's CPU and memory count once.
+        let unknown = ResourceSecond::default();
+        let expected = ResourceSecond { cpu_others: second.cpu_others, ..with_network(&sum, &unknown) };
+        assert_eq!(with_network(&of_role, &unknown), expected);
+        assert_eq!(network(&networks, "h"), network(&sum, "h"));
+        assert_eq!((networks.cpu_user, of_role.net_in_bytes), (first.cpu_user, first.net_in_bytes));
+    }
+
     #[test]
     fn namespaces_of_one_machine_share_its_cpu_and_not_their_networks() {
         let (proxy, client) = (facts("p", "one"), facts("c", "one"));

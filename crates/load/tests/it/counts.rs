@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use weir_load::{Outputs, Progress, StopFlag};
-use weir_model::load::{LoadResult, LoadSecond, LoadSpec, OfferedRate};
+use weir_model::load::{LoadResult, LoadSecond, LoadSpec, OfferedRate, RequestSpec, Target};
 use weir_model::suite::{Arrivals, Expect, LoadKind};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -220,6 +220,48 @@ fn a_header_that_comes_during_the_load_is_named() {
     let [change] = &headers.changes[..] else { panic!("{headers:?}") };
     assert_eq!((change.name.as_str(), &change.was, change.is.as_deref()), ("x-cache", &None, Some("HIT")));
     assert_eq!(headers.sampled, 3, "{headers:?}");
+}
+
+#[test]
+fn only_the_window_counts_for_headers_and_its_end_forgets_nothing() {
+    let world = world();
+    // Some 2,000 requests of a warm-up, then 8,000 of the window; samples are one in a thousand.
+    let server = http(&world, |asked| {
+        let text = match asked.number {
+            ..1_000 => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            1_000..6_000 => "HTTP/1.1 200 OK\r\nX-Early: 1\r\nContent-Length: 2\r\n\r\nok",
+            _ => "HTTP/1.1 200 OK\r\nX-Early: 1\r\nX-Late: 1\r\nContent-Length: 2\r\n\r\nok",
+        };
+        vec![Do::Send(text.as_bytes().to_vec())]
+    });
+    let spec = LoadSpec { warmup_s: 0.5, duration_s: 2.0, ..order(server.addr, LoadKind::Closed) };
+    let headers = load(&world, &spec).unwrap().headers.unwrap();
+    let changes: Vec<&str> = headers.changes.iter().map(|change| change.name.as_str()).collect();
+    assert_eq!(changes, ["x-late"], "{headers:?}");
+}
+
+#[test]
+fn a_large_body_that_nobody_hashes_is_counted_to_the_byte() {
+    let world = world();
+    let body = "x".repeat(300_000);
+    let sent = response(200, &body);
+    let length = sent.len() as u64;
+    let server = http(&world, move |_| vec![Do::Send(sent.clone())]);
+    let total = load(&world, &order(server.addr, counted(20))).unwrap().total;
+    assert_eq!([total.bytes_in, total.plaintext_in, total.body_bytes], [20 * length, 20 * length, 20 * 300_000]);
+}
+
+#[test]
+fn a_connection_that_cannot_be_made_is_an_error_and_none_that_was_served_badly() {
+    let world = world();
+    let server = http(&world, |_| ok("ok"));
+    let mut spec = order(server.addr, LoadKind::Closed);
+    spec.targets.push(Target::tcp("127.0.0.1:9".parse().unwrap(), "localhost"));
+    spec.requests.push(RequestSpec { target: 1, ..spec.requests[0].clone() });
+    let result = load(&world, &spec).unwrap();
+    let spread = result.by_connection.unwrap();
+    assert!(errors(&result.total).len() == 1, "{:?}", result.total);
+    assert_eq!((spread.connections, spread.max_us), (2, spread.p10_us), "{spread:?}");
 }
 
 #[test]

@@ -128,6 +128,20 @@ fn lanes_think_each_for_itself() {
 }
 
 #[test]
+fn a_stream_that_thinks_does_not_ask_on_a_connection_that_has_no_request_left() {
+    let world = world();
+    let server = http(&world, |asked| late(if asked.nth == 9 { 500 * MS } else { 0 }));
+    let mut spec = LoadSpec { connections: 1, ..pipelined(&server, LoadKind::Closed, 4) };
+    (spec.think, spec.requests_per_connection) = (Some(RandomDuration::Constant { s: 0.01 }), Some(10));
+    let result = load(&world, &spec).unwrap();
+    let seen = server.seen();
+    let on = |number| seen.asked.iter().filter(|(connection, _)| *connection == number).count();
+    let on: Vec<usize> = (0..seen.peers.len() as u64).map(on).collect();
+    assert!(on.len() > 1 && on.iter().all(|n| *n <= 10), "{on:?}");
+    assert_eq!(result.total.sent, result.total.successful);
+}
+
+#[test]
 fn a_slow_first_response_holds_up_those_behind_it() {
     let world = world();
     let server = http(&world, |asked| late(if asked.number == 0 { 299 * MS } else { 0 }));
