@@ -54,8 +54,9 @@ pub(crate) struct Aggregate {
 }
 
 impl Aggregate {
-    /// `open`: the load is.
-    pub(crate) fn new(workers: u32, log: bool, open: bool) -> Aggregate {
+    /// `open`: the load is. `seconds`: rows that its window has, if that is known. They take their memory now, so that a long load's
+    /// stays as it is.
+    pub(crate) fn new(workers: u32, log: bool, open: bool, seconds: usize) -> Aggregate {
         Aggregate {
             workers,
             partial: BTreeMap::new(),
@@ -65,8 +66,8 @@ impl Aggregate {
             own: open.then(Own::new),
             window: EventCounts::default(),
             total: EventCounts::default(),
-            series: Vec::new(),
-            tenths: Vec::new(),
+            series: with_pages(seconds, LoadSecond::default()),
+            tenths: with_pages(seconds * TENTHS, u64::MAX),
             errors: BTreeMap::new(),
             last: Quantiles::default(),
             log: log.then(Vec::new),
@@ -184,6 +185,13 @@ fn row(second: u32, so_far: &PartialSecond, latency: &Quantiles) -> LoadSecond {
     }
 }
 
+/// An empty list whose memory the kernel has given already, because something was written to it.
+fn with_pages<T: Clone>(count: usize, value: T) -> Vec<T> {
+    let mut list = vec![value; count];
+    list.clear();
+    list
+}
+
 /// Requests in flight in the mean, by the latencies of those that ended in so many seconds.
 pub(crate) fn in_flight(latency: &Quantiles, length_s: f64) -> f64 {
     if length_s > 0.0 { latency.total_s() / length_s } else { 0.0 }
@@ -213,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_row_comes_when_every_worker_has_handed_in() {
-        let mut aggregate = Aggregate::new(2, true, false);
+        let mut aggregate = Aggregate::new(2, true, false, 0);
         assert!(aggregate.take(&interval(Phase::Warmup, 0, 1)).is_none());
         let (phase, row) = aggregate.take(&interval(Phase::Warmup, 0, 2)).unwrap();
         assert_eq!((phase, row.successful, row.length_s), (Phase::Warmup, 3, 1.0));
@@ -234,7 +242,7 @@ mod tests {
 
     #[test]
     fn connections_open_are_those_of_all_workers_or_not_known() {
-        let mut aggregate = Aggregate::new(2, false, false);
+        let mut aggregate = Aggregate::new(2, false, false, 0);
         let of = |second: u32, open: Option<u32>| {
             let mut interval = interval(Phase::Window, second, 1);
             interval.open = open;
@@ -253,8 +261,20 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_a_window_of_known_length_stay_where_they_are() {
+        let mut aggregate = Aggregate::new(1, false, false, 100);
+        let places = |aggregate: &Aggregate| (aggregate.series.as_ptr(), aggregate.tenths.as_ptr());
+        let before = places(&aggregate);
+        for second in 0..100 {
+            assert!(aggregate.take(&interval(Phase::Window, second, 1)).is_some());
+        }
+        assert_eq!((aggregate.series.len(), aggregate.tenths.len()), (100, 1_000));
+        assert_eq!(places(&aggregate), before);
+    }
+
+    #[test]
     fn empty_seconds_past_the_end_are_dropped() {
-        let mut aggregate = Aggregate::new(1, false, false);
+        let mut aggregate = Aggregate::new(1, false, false, 0);
         aggregate.take(&interval(Phase::Window, 0, 1));
         let mut empty = Interval::new(Kinds::default());
         (empty.phase, empty.second) = (Phase::Window, 1);

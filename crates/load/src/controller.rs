@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use weir_model::At;
 use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSpec};
+use weir_model::suite::LoadKind;
 use weir_net::{DescriptorKind, Driver, DriverKind, MakeTask, Next, Task};
 
 use crate::aggregate::Aggregate;
 use crate::capacity::Resources;
-use crate::clock::{MILLI, NEVER};
+use crate::clock::{MILLI, NEVER, SECOND};
 use crate::detail::{Detail, Distributions};
 use crate::error::LoadError;
 use crate::interval::{Interval, Phase};
@@ -34,6 +35,9 @@ const LEAD_TIME: u64 = 50 * MILLI;
 
 /// How far ahead a start has to be named. Workers that have their connections look for it that often.
 const STARTS_AHEAD: u64 = 10 * MILLI;
+
+/// The longest window whose rows get their memory at the start: 17 MiB for a day.
+const LONGEST_ROOM: u64 = 24 * 3_600;
 
 /// Where a load stands.
 #[derive(Debug)]
@@ -125,8 +129,12 @@ impl Controller {
                 spares: take,
             });
         }
+        // A counted load ends long before its bound, and some have none.
+        let seconds =
+            Some(plan.duration.div_ceil(SECOND)).filter(|_| !matches!(plan.spec.kind, LoadKind::Count { .. }));
+        let rows = seconds.filter(|seconds| *seconds <= LONGEST_ROOM).unwrap_or(0) as usize;
         let controller = Controller {
-            aggregate: Aggregate::new(plan.threads, sinks.hlog.is_some(), plan.timetable.is_some()),
+            aggregate: Aggregate::new(plan.threads, sinks.hlog.is_some(), plan.timetable.is_some(), rows),
             driver: options.resources.driver,
             gated: options.gated,
             shared,

@@ -41,7 +41,7 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
     let spec = LoadSpec { part, ..spec(whole) };
     let plan = Plan::new(&spec, &Resources::unlimited()).unwrap();
     let window = 5 * SECOND;
-    let mut aggregate = Aggregate::new(plan.threads, true, true);
+    let mut aggregate = Aggregate::new(plan.threads, true, true, 0);
     let mut outcomes = Vec::new();
     for (number, sent) in (0..).zip(threads) {
         let mut counts = RequestCounts::new(2);
