@@ -8,6 +8,8 @@
 //! [`http2`] has the same halves of HTTP/2 ([`http2::Client`], [`http2::Server`]), with header compression and flow
 //! control, pulled in the same way.
 //!
+//! [`quic`] has the frames in which a protocol above QUIC gets its streams.
+//!
 //! [`redis`], [`juno`] and [`memcached`] have the protocols of key-value servers. Their messages are small and taken
 //! whole ([`messages`]): one that arrives in one piece is a slice of the caller's bytes, one that was split is copied into
 //! a bounded buffer.
@@ -37,6 +39,7 @@ pub mod juno;
 pub mod memcached;
 pub mod messages;
 pub mod proxy_protocol;
+pub mod quic;
 pub mod redis;
 pub mod request_id;
 pub mod sse;
