@@ -3,7 +3,7 @@
 //! Drivers, the load and the origin use these types. This module does not know drivers.
 
 use std::fmt;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -56,18 +56,26 @@ impl fmt::Display for Address {
     }
 }
 
-/// A bound, listening socket for [`crate::Driver::listen`].
+/// A bound socket for [`crate::Driver::listen`].
 #[derive(Debug)]
 pub enum Listener {
     /// See [`crate::listen_socket`].
     Tcp(TcpListener),
     /// See [`crate::listen_unix`].
     Unix(UnixListener),
+    /// See [`crate::datagram_socket`].
+    Udp(UdpSocket),
 }
 
 impl From<TcpListener> for Listener {
     fn from(listener: TcpListener) -> Listener {
         Listener::Tcp(listener)
+    }
+}
+
+impl From<UdpSocket> for Listener {
+    fn from(socket: UdpSocket) -> Listener {
+        Listener::Udp(socket)
     }
 }
 
@@ -82,6 +90,7 @@ impl AsFd for Listener {
         match self {
             Listener::Tcp(listener) => listener.as_fd(),
             Listener::Unix(listener) => listener.as_fd(),
+            Listener::Udp(socket) => socket.as_fd(),
         }
     }
 }
@@ -97,6 +106,7 @@ impl From<Listener> for OwnedFd {
         match listener {
             Listener::Tcp(listener) => listener.into(),
             Listener::Unix(listener) => listener.into(),
+            Listener::Udp(socket) => socket.into(),
         }
     }
 }

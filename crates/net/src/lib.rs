@@ -8,6 +8,7 @@
 
 mod address;
 mod capacity;
+mod datagrams;
 mod epoll;
 mod host;
 mod probe;
@@ -22,11 +23,12 @@ mod uring;
 mod waker;
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 pub use address::{Address, Listener};
 pub use capacity::{Capacity, DescriptorKind, SocketPlan, capacity};
+pub use datagrams::{DatagramCounts, DatagramOptions, Datagrams, datagram_options, datagram_socket};
 pub use epoll::EpollDriver;
 pub use host::{
     Clock, CpuTime, SchedulingClass, monotonic_ns, pin_to_cpu, raise_descriptor_limit, set_scheduling_class, unix_ns,
@@ -65,7 +67,8 @@ impl Conn {
 /// What happened to a connection.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A listener accepted the connection: the first, the second (0, 1, ...) that [`Driver::listen`] was called with.
+    /// A listener accepted the connection: the first, the second (0, 1, ...) that [`Driver::listen`] was called with. One of datagrams
+    /// "accepts" itself, once: all that comes to it and goes from it has this [`Conn`].
     Accepted(usize),
     /// An [`Io::connect`] succeeded.
     Connected,
@@ -73,6 +76,8 @@ pub enum Event<'a> {
     Data(&'a [u8]),
     /// So many bytes arrived and were dropped, as [`Io::skip`] allows. They stand between the bytes of the [`Event::Data`] before and after.
     Skipped(usize),
+    /// Datagrams arrived at a socket of datagrams, one behind the other from one peer.
+    Datagrams(Datagrams<'a>),
     /// The kernel has taken everything queued with [`Io::send`]. It is reported at most once each time that the queue
     /// runs empty, and only after [`Io::want_sent`], once per call.
     Sent,
@@ -123,6 +128,25 @@ pub trait Io {
     /// When no socket can be made (descriptors, memory), with the kernel's error, and when `to` is a path too long
     /// for a Unix socket.
     fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn>;
+
+    /// Makes a socket of datagrams that exchanges them with one peer; there is no handshake and no [`Event::Connected`]. `from` binds
+    /// the source address. [`Event::Failed`] says that nothing listens there.
+    ///
+    /// # Errors
+    /// When no socket can be made, and where the driver has none of this kind.
+    fn connect_datagrams(&mut self, _to: SocketAddr, _from: Option<IpAddr>) -> io::Result<Conn> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Sends `bytes` at once as datagrams of `segment` bytes, of which the last may be shorter: at most [`Datagrams::MOST`] of them and
+    /// [`Datagrams::MOST_BYTES`] in all. `to` is the peer; `None`: the one that the socket is connected to. What the kernel has no room
+    /// for is lost, as on the way, and counted.
+    fn send_datagrams(&mut self, _conn: Conn, _to: Option<SocketAddr>, _bytes: &[u8], _segment: usize) {}
+
+    /// What the driver's sockets of datagrams have done so far.
+    fn datagram_counts(&self) -> DatagramCounts {
+        DatagramCounts::default()
+    }
 
     /// Queues a copy of `bytes`. They are sent when the next turn begins, together with those of all other
     /// connections. If the connection is not established yet, they are sent once it is.
@@ -176,7 +200,7 @@ pub trait Driver: Io {
     /// `io_uring`, `epoll` or `simulated`.
     fn name(&self) -> &'static str;
 
-    /// Accepts connections on a bound, listening socket; new TCP connections have `TCP_NODELAY`.
+    /// Accepts connections on a bound, listening socket; new TCP connections have `TCP_NODELAY`. Or exchanges datagrams on a bound one.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -184,7 +208,7 @@ pub trait Driver: Io {
     where
         Self: Sized;
 
-    /// Stops accepting and closes the listeners.
+    /// Stops accepting and closes the listeners, without those of datagrams, which are connections.
     fn stop_listening(&mut self);
 
     /// Refuses new connections at a listener, by its number in the order of [`Driver::listen`], or accepts them again. Connections that

@@ -57,6 +57,8 @@ pub(crate) enum Flag {
     HasSent = 1 << 14,
     /// A receive operation has to be submitted (io_uring).
     WantReceive = 1 << 13,
+    /// A socket of datagrams, which has no queue.
+    Datagrams = 1 << 15,
 }
 
 impl Slot {

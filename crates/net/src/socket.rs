@@ -130,6 +130,7 @@ pub(crate) fn prepare_listener(listener: &Listener) -> io::Result<()> {
             Ok(sockopt::set_tcp_nodelay(listener, true)?)
         }
         Listener::Unix(listener) => listener.set_nonblocking(true),
+        Listener::Udp(socket) => socket.set_nonblocking(true),
     }
 }
 

@@ -57,7 +57,7 @@ impl Handler for Client {
             }
             Event::Failed { .. } => self.failed += 1,
             Event::Accepted(_) => self.accepted += 1,
-            Event::Skipped(_) | Event::Sent | Event::Eof => {}
+            Event::Datagrams(_) | Event::Skipped(_) | Event::Sent | Event::Eof => {}
         }
     }
 }

@@ -287,7 +287,7 @@ impl<S: Session> Handler for Worker<S> {
                 self.dispatch(io, conn, SessionEvent::Failed { unsent, reset: is_reset(&error) });
             }
             // The origin makes no connections, and looks at all that comes.
-            Event::Connected | Event::Skipped(_) => {}
+            Event::Connected | Event::Skipped(_) | Event::Datagrams(_) => {}
         }
     }
 }

@@ -435,7 +435,7 @@ impl Handler for Product {
                     self.lose_upstream(io, conn);
                 }
             }
-            Event::Connected | Event::Skipped(_) | Event::Sent => {}
+            Event::Connected | Event::Datagrams(_) | Event::Skipped(_) | Event::Sent => {}
         }
     }
 }

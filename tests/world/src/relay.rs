@@ -181,7 +181,7 @@ impl Handler for Relay {
                 self.end(io, conn, false);
             }
             Event::Failed { .. } => self.end(io, conn, true),
-            Event::Connected | Event::Skipped(_) | Event::Sent => {}
+            Event::Connected | Event::Datagrams(_) | Event::Skipped(_) | Event::Sent => {}
         }
     }
 }

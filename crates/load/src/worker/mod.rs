@@ -479,7 +479,7 @@ impl<P: Protocol> Handler for Worker<P> {
             Event::Connected => self.on_connected(io, id, now),
             Event::Eof => self.on_eof(io, id, now),
             Event::Failed { error, unsent } => self.on_failed(io, id, &error, unsent, now),
-            Event::Accepted(_) | Event::Sent => {}
+            Event::Accepted(_) | Event::Datagrams(_) | Event::Sent => {}
         }
     }
 }

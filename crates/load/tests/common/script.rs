@@ -149,7 +149,7 @@ impl Handler for Script {
                 }
             }
             Event::Failed { .. } => self.forget(conn.slot()),
-            Event::Connected | Event::Skipped(_) | Event::Sent => {}
+            Event::Connected | Event::Datagrams(_) | Event::Skipped(_) | Event::Sent => {}
         }
     }
 }

@@ -17,7 +17,7 @@ impl EpollDriver {
     /// The last connection has just gone and there is no listener, so a wait could last for ever.
     pub(super) fn has_no_sockets(&self) -> bool {
         let none_left = self.slots.used() == self.dead.len();
-        none_left && !self.dead.is_empty() && self.listeners.is_empty()
+        none_left && !self.dead.is_empty() && self.listeners.iter().all(Option::is_none)
     }
 
     pub(super) fn wait(&mut self, until: Option<u64>, poll: bool) -> io::Result<()> {

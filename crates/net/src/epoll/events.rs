@@ -70,7 +70,7 @@ impl EpollDriver {
     pub(super) fn accept<H: Handler>(&mut self, handler: &mut H, listener: usize) {
         for _ in 0..ACCEPTS_A_TURN {
             // A handler may have stopped listening.
-            let Some(socket) = self.listeners.get(listener) else {
+            let Some(Some(socket)) = self.listeners.get(listener) else {
                 return;
             };
             match accept(socket).and_then(|fd| self.adopt(fd, WATCH).map_err(|e| e.raw_os_error().unwrap_or(libc::EIO)))
@@ -90,7 +90,7 @@ impl EpollDriver {
 
     pub(super) fn pause_accepting(&mut self) {
         self.accept_paused_until = Some(monotonic_ns() + ACCEPT_PAUSE);
-        for listener in &self.listeners {
+        for listener in self.listeners.iter().flatten() {
             // If this fails, the wait returns again and again. That costs CPU and nothing else.
             let _ = self.control(libc::EPOLL_CTL_DEL, listener.as_raw_fd(), 0, 0);
         }
@@ -107,7 +107,8 @@ impl EpollDriver {
 
     pub(super) fn watch_listener(&self, number: usize) -> io::Result<()> {
         let token = token(Conn::new(number as u32, NO_GENERATION));
-        let fd = self.listeners[number].as_raw_fd();
+        let Some(listener) = &self.listeners[number] else { return Ok(()) };
+        let fd = listener.as_raw_fd();
         self.control(libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN as u32, token)
     }
 
@@ -115,6 +116,9 @@ impl EpollDriver {
     /// once.
     pub(super) fn read<H: Handler>(&mut self, handler: &mut H, conn: Conn, to_end: bool) {
         let index = conn.slot() as u32;
+        if self.slots.get(index).is(Flag::Datagrams) {
+            return self.receive_datagrams(handler, conn);
+        }
         let mut buffer = mem::take(&mut self.buffer);
         let mut reads = 0;
         while self.read_once(handler, conn, &mut buffer, to_end) {
@@ -125,6 +129,39 @@ impl EpollDriver {
             }
         }
         self.buffer = buffer;
+    }
+
+    /// Receives the datagrams that have come.
+    fn receive_datagrams<H: Handler>(&mut self, handler: &mut H, conn: Conn) {
+        let index = conn.slot() as u32;
+        let mut receiver = self.datagrams.take_receiver();
+        for reads in 0.. {
+            if reads == READS_A_TURN {
+                self.again.push(conn);
+                break;
+            }
+            match receiver.receive(self.slots.get(index).fd) {
+                Ok((trains, more)) => {
+                    self.datagrams.counts.receive_calls += 1;
+                    for train in (0..trains).filter_map(|train| receiver.train(train)) {
+                        self.datagrams.count(&train);
+                        if self.slots.open(conn).is_some() {
+                            handler.on_event(self, conn, Event::Datagrams(train));
+                        }
+                    }
+                    if !more || self.stale(conn) {
+                        break;
+                    }
+                }
+                Err(libc::EINTR) => {}
+                Err(libc::EAGAIN) => break,
+                Err(error) => {
+                    self.fail(handler, index, error);
+                    break;
+                }
+            }
+        }
+        self.datagrams.give_back(receiver);
     }
 
     /// Does one read and handles its result. Returns true when there may be more to read.
@@ -195,7 +232,10 @@ impl EpollDriver {
 
     /// Reports what happened outside of the kernel's events. Returns true if there was anything.
     pub(super) fn dispatch_pending<H: Handler>(&mut self, handler: &mut H) -> bool {
-        let any = !self.sent.is_empty() || !self.failed.is_empty();
+        let any = !self.sent.is_empty() || !self.failed.is_empty() || !self.bound.is_empty();
+        for (conn, number) in mem::take(&mut self.bound) {
+            handler.on_event(self, conn, Event::Accepted(number));
+        }
         // Handlers cannot flush, so the list does not grow meanwhile.
         for number in 0..self.sent.len() {
             let conn = self.sent[number];

@@ -10,15 +10,16 @@ mod sends;
 use std::io;
 use std::marker::PhantomData;
 use std::mem;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use rustix::event::epoll;
 
+use crate::datagrams::{self, DatagramIo};
 use crate::send_queue::{NONE, SendQueuePool};
 use crate::slots::{Flag, Skips, Slots};
 use crate::socket::{self, check};
-use crate::{Address, Conn, Driver, Event, Handler, Io, Listener, Waker, host};
+use crate::{Address, Conn, DatagramCounts, Driver, Event, Handler, Io, Listener, Waker, host};
 
 /// The most bytes that one read takes.
 const READ_BUFFER: usize = 64 * 1024;
@@ -47,12 +48,16 @@ const ENDS: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 pub struct EpollDriver {
     epoll: OwnedFd,
     waker: Waker,
-    listeners: Vec<Listener>,
+    /// By number; `None`: of datagrams, which is a connection.
+    listeners: Vec<Option<Listener>>,
     /// Accepting has stopped because descriptors or memory ran out; it is tried again at this time.
     accept_paused_until: Option<u64>,
     slots: Slots,
     queues: SendQueuePool,
     skips: Skips,
+    datagrams: DatagramIo,
+    /// Bound sockets of datagrams that the handler does not know of yet, with their numbers as listeners.
+    bound: Vec<(Conn, usize)>,
     /// Connections that have something to send or have to be closed.
     dirty: Vec<u32>,
     /// Connections to be read again without a kernel event.
@@ -90,6 +95,8 @@ impl EpollDriver {
             slots: Slots::default(),
             queues: SendQueuePool::default(),
             skips: Skips::default(),
+            datagrams: DatagramIo::default(),
+            bound: Vec::new(),
             dirty: Vec::new(),
             again: Vec::new(),
             sent: Vec::new(),
@@ -186,6 +193,26 @@ impl Io for EpollDriver {
         self.begin_connect(to, from)
     }
 
+    fn connect_datagrams(&mut self, to: SocketAddr, from: Option<IpAddr>) -> io::Result<Conn> {
+        let index = self.adopt(datagrams::connected_socket(to, from)?, WATCH)?;
+        self.slots.get_mut(index).set(Flag::Datagrams);
+        Ok(self.slots.conn(index))
+    }
+
+    fn send_datagrams(&mut self, conn: Conn, to: Option<SocketAddr>, bytes: &[u8], segment: usize) {
+        let Some(slot) = self.slots.open(conn).filter(|slot| slot.is(Flag::Datagrams)) else { return };
+        if let Err(error) = self.datagrams.send(slot.fd, to, bytes, segment)
+            && to.is_none()
+        {
+            self.slots.get_mut(conn.slot() as u32).error = error as u16;
+            self.failed.push(conn);
+        }
+    }
+
+    fn datagram_counts(&self) -> DatagramCounts {
+        self.datagrams.counts
+    }
+
     fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
         if !head.is_empty() || !body.is_empty() {
             self.queue(conn, head, body);
@@ -239,7 +266,14 @@ impl Driver for EpollDriver {
     fn listen(&mut self, listener: impl Into<Listener>) -> io::Result<()> {
         let listener = listener.into();
         socket::prepare_listener(&listener)?;
-        self.listeners.push(listener);
+        if let Listener::Udp(socket) = listener {
+            let index = self.adopt(socket.into(), WATCH)?;
+            self.slots.get_mut(index).set(Flag::Datagrams);
+            self.bound.push((self.slots.conn(index), self.listeners.len()));
+            self.listeners.push(None);
+            return Ok(());
+        }
+        self.listeners.push(Some(listener));
         if self.accept_paused_until.is_some() {
             return Ok(());
         }
@@ -253,7 +287,7 @@ impl Driver for EpollDriver {
     }
 
     fn refuse(&mut self, listener: usize, refuse: bool) -> io::Result<()> {
-        let Some(socket) = self.listeners.get(listener) else { return Ok(()) };
+        let Some(Some(socket)) = self.listeners.get(listener) else { return Ok(()) };
         if refuse {
             let _ = self.control(libc::EPOLL_CTL_DEL, socket.as_raw_fd(), 0, 0);
             socket::refuse(socket, true)

@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering;
 
 use super::network::{ListenerId, NodeId, Notice};
 use super::{Shared, World};
-use crate::{Address, Clock, Conn, CpuTime, Driver, Event, Handler, Io, SchedulingClass, Wake};
+use crate::{
+    Address, Clock, Conn, CpuTime, DatagramCounts, Datagrams, Driver, Event, Handler, Io, SchedulingClass, Wake,
+};
 
 /// See the module. It belongs to one node; dropping it closes the node's sockets.
 #[derive(Debug)]
@@ -127,6 +129,9 @@ fn event(notice: &Notice) -> Event<'_> {
         Notice::Connected => Event::Connected,
         Notice::Data(bytes) => Event::Data(bytes),
         Notice::Skipped(bytes) => Event::Skipped(*bytes),
+        Notice::Datagrams { from, bytes, segment } => {
+            Event::Datagrams(Datagrams { from: *from, bytes, segment: *segment })
+        }
         Notice::Sent => Event::Sent,
         Notice::Eof => Event::Eof,
         Notice::Failed { error, unsent } => {
@@ -161,6 +166,18 @@ impl Io for SimDriver {
 
     fn connect(&mut self, to: &Address, from: Option<IpAddr>) -> io::Result<Conn> {
         self.world.shared.network().connect(self.node, to, from)
+    }
+
+    fn connect_datagrams(&mut self, to: SocketAddr, from: Option<IpAddr>) -> io::Result<Conn> {
+        self.world.shared.network().connect_datagrams(self.node, to, from)
+    }
+
+    fn send_datagrams(&mut self, conn: Conn, to: Option<SocketAddr>, bytes: &[u8], segment: usize) {
+        self.world.shared.network().send_datagrams(self.node, conn, to, bytes, segment);
+    }
+
+    fn datagram_counts(&self) -> DatagramCounts {
+        self.world.shared.network().node(self.node).datagrams
     }
 
     fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {

@@ -11,7 +11,13 @@ pub struct Link {
     pub bandwidth: u64,
     /// Where it cuts what is sent into segments, each of which is an event of its own.
     pub split: Split,
-    /// Nothing passes: bytes wait until the link is up again, and attempts to connect are repeated as Linux repeats them.
+    /// So many of a million datagrams are lost. TCP would repair that, and its bytes are not.
+    pub loss: u32,
+    /// So many of a million datagrams arrive twice.
+    pub duplicates: u32,
+    /// Larger datagrams are lost; 0: none is. Jitter changes the order of datagrams.
+    pub mtu: usize,
+    /// Nothing passes, datagrams are lost: bytes wait until the link is up again, and attempts to connect are repeated as Linux repeats them.
     pub down: bool,
 }
 
@@ -28,7 +34,7 @@ pub enum Split {
 
 impl Default for Link {
     fn default() -> Link {
-        Link { latency: 0, jitter: 0, bandwidth: 0, split: Split::Whole, down: false }
+        Link { latency: 0, jitter: 0, bandwidth: 0, split: Split::Whole, loss: 0, duplicates: 0, mtu: 0, down: false }
     }
 }
 
@@ -37,7 +43,7 @@ impl Default for Link {
 pub struct NodeOptions {
     /// Bytes that the kernel takes of a connection before they are under way.
     pub send_buffer: usize,
-    /// Bytes of a connection that arrive and wait to be read.
+    /// Bytes of a connection, or datagrams of a socket, that arrive and wait to be read.
     pub receive_buffer: usize,
     /// Connections that may be open; more are not accepted, and cannot be made.
     pub descriptors: usize,

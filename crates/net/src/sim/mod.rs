@@ -6,10 +6,10 @@
 //! and is accounted for ([`NodeOptions::cpu_per_event`]); what takes time are [`Link`]s, timers and frozen nodes.
 //!
 //! The network follows Linux where programs can see it: accept queues, send and receive buffers, half-closes, resets of what was closed
-//! with bytes unread, and attempts to connect that are repeated. `tests/it` runs the same cases on this driver and on those of
+//! with bytes unread, attempts to connect that are repeated, and datagrams that are lost, doubled or late. `tests/it` runs the same cases on this driver and on those of
 //! the kernel. It does not have: congestion control, lost segments (TCP repairs them; give a [`Link`] jitter or take it down), `TIME_WAIT`.
-//! Datagrams will be one more kind of event between nodes, with loss, duplicates and an MTU in [`Link`].
 
+mod datagrams;
 mod driver;
 mod link;
 mod network;
@@ -154,6 +154,15 @@ impl World {
     pub fn listen(&self, address: impl Into<Address>, backlog: usize, shared: bool) -> std::io::Result<SimListener> {
         let (id, address) = self.shared.network().bind(address.into(), backlog, shared)?;
         Ok(SimListener::new(self.shared.clone(), id, address))
+    }
+
+    /// Binds a socket of datagrams, as [`World::listen`] binds a listening one.
+    ///
+    /// # Errors
+    /// When another has the address.
+    pub fn listen_datagrams(&self, address: std::net::SocketAddr, shared: bool) -> std::io::Result<SimListener> {
+        let (id, address) = self.shared.network().bind_datagrams(address, shared)?;
+        Ok(SimListener::new(self.shared.clone(), id, address.into()))
     }
 
     /// Whether something listens at an address.

@@ -10,8 +10,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::datagrams::DatagramEnd;
 use super::link::{Link, NodeOptions, Split};
-use crate::{Address, Conn, SchedulingClass};
+use crate::{Address, Conn, DatagramCounts, SchedulingClass};
 
 /// The largest segment, and the most bytes that one event hands over.
 const SEGMENT: usize = 64 * 1024;
@@ -45,6 +46,8 @@ pub(super) enum Event {
     Refused { socket: SocketId, error: i32 },
     /// Bytes arrive.
     Segment { to: SocketId, bytes: Vec<u8> },
+    /// A datagram arrives at an address.
+    Datagram { from: Route, sender: SocketId, bytes: Vec<u8> },
     /// The peer sends no more.
     Fin { to: SocketId },
     /// The peer has reset the connection.
@@ -83,7 +86,7 @@ impl Ord for Entry {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Connecting,
     Open,
     /// The program has closed it, and what is queued is on its way.
@@ -99,26 +102,28 @@ pub(super) enum Notice {
     Connected,
     Data(Vec<u8>),
     Skipped(usize),
+    Datagrams { from: SocketAddr, bytes: Vec<u8>, segment: usize },
     Sent,
     Eof,
     Failed { error: i32, unsent: usize },
 }
 
 /// Source and destination.
-type Route = (SocketAddr, SocketAddr);
+pub(super) type Route = (SocketAddr, SocketAddr);
 
-/// One end of a connection.
-struct Socket {
-    node: NodeId,
-    conn: Option<Conn>,
+/// One end of a connection, or a socket of datagrams.
+pub(super) struct Socket {
+    pub(super) node: NodeId,
+    pub(super) conn: Option<Conn>,
     peer: Option<SocketId>,
     /// Where it connects to.
     to: Option<Address>,
     /// Both ends, if it is a TCP connection that this end has made.
     route: Option<Route>,
-    state: State,
+    pub(super) state: State,
     /// The number of the listener, until the program knows of the connection.
-    accepted: Option<usize>,
+    pub(super) accepted: Option<usize>,
+    pub(super) datagrams: Option<Box<DatagramEnd>>,
     connected: bool,
     /// Bytes that the kernel has not taken.
     queue: VecDeque<u8>,
@@ -148,13 +153,27 @@ struct Socket {
     listed: bool,
 }
 
-/// A listening socket.
-struct ListeningSocket {
-    address: Address,
+/// A listening socket, or a bound one of datagrams.
+pub(super) struct ListeningSocket {
+    pub(super) address: Address,
+    pub(super) datagrams: bool,
     backlog: usize,
-    queue: VecDeque<SocketId>,
-    node: Option<NodeId>,
-    open: bool,
+    pub(super) queue: VecDeque<SocketId>,
+    pub(super) node: Option<NodeId>,
+    pub(super) open: bool,
+}
+
+impl Node {
+    /// The number of a listener, as its driver counts them.
+    pub(super) fn listener_number(&self, listener: ListenerId) -> usize {
+        self.listeners.iter().position(|one| *one == listener).unwrap_or(0)
+    }
+}
+
+impl ListeningSocket {
+    pub(super) fn is_at(&self, address: &Address, datagrams: bool) -> bool {
+        self.open && self.datagrams == datagrams && self.address == *address
+    }
 }
 
 struct Slot {
@@ -180,18 +199,19 @@ pub(super) struct Node {
     pub(super) cpu_ns: u64,
     /// See [`crate::Io::batch_completions`].
     pub(super) gather: (u64, usize),
+    pub(super) datagrams: DatagramCounts,
 }
 
 /// See the module.
 pub(super) struct Network {
-    now: u64,
+    pub(super) now: u64,
     heap: BinaryHeap<Reverse<Entry>>,
     number: u64,
     pub(super) random: ChaCha8Rng,
-    nodes: Vec<Node>,
-    sockets: Vec<Socket>,
-    listeners: Vec<ListeningSocket>,
-    default_link: Link,
+    pub(super) nodes: Vec<Node>,
+    pub(super) sockets: Vec<Socket>,
+    pub(super) listeners: Vec<ListeningSocket>,
+    pub(super) default_link: Link,
     links: HashMap<(NodeId, NodeId), Link>,
     /// When a link with a bandwidth has sent what it was given.
     busy_until: HashMap<(NodeId, NodeId), u64>,
@@ -275,6 +295,7 @@ impl Network {
             woken: false,
             cpu_ns: 0,
             gather: (0, 0),
+            datagrams: DatagramCounts::default(),
         });
         self.nodes.len() - 1
     }
@@ -312,6 +333,7 @@ impl Network {
             Event::SynAck { socket } => self.established(socket),
             Event::Refused { socket, error } => self.fail(socket, error),
             Event::Segment { to, bytes } => self.segment_arrives(to, bytes),
+            Event::Datagram { from, sender, bytes } => self.datagram_arrives(from, sender, bytes),
             Event::Fin { to } => self.fin_arrives(to),
             Event::Reset { to } => self.fail(to, libc::ECONNRESET),
             Event::Room { socket, bytes } => {
@@ -353,48 +375,73 @@ impl Network {
             self.held.push(((node, to), event));
             return;
         }
-        let mut departs = self.now;
-        if link.bandwidth > 0 {
-            let busy = self.busy_until.entry((node, to)).or_default();
-            departs = departs.max(*busy) + (bytes as u128 * 1_000_000_000 / u128::from(link.bandwidth)) as u64;
-            *busy = departs;
-        }
+        let departs = self.departure(node, to, bytes);
         let jitter = if link.jitter == 0 { 0 } else { self.random.random_range(0..=link.jitter) };
         let arrives = (departs + link.latency + jitter).max(self.sockets[from].last_arrival);
         self.sockets[from].last_arrival = arrives;
         self.schedule(arrives, event);
     }
 
+    /// When the last of so many bytes leaves a node for another.
+    pub(super) fn departure(&mut self, node: NodeId, to: NodeId, bytes: usize) -> u64 {
+        let bandwidth = self.link(node, to).bandwidth;
+        if bandwidth == 0 {
+            return self.now;
+        }
+        let busy = self.busy_until.entry((node, to)).or_default();
+        *busy = self.now.max(*busy) + (bytes as u128 * 1_000_000_000 / u128::from(bandwidth)) as u64;
+        *busy
+    }
+
     // --- Listeners.
 
     /// Binds an address; port 0 is replaced by a free one. Several may listen on one address if `shared`.
     pub(super) fn bind(&mut self, address: Address, backlog: usize, shared: bool) -> io::Result<(ListenerId, Address)> {
+        self.bind_kind(address, backlog, shared, false)
+    }
+
+    pub(super) fn bind_kind(
+        &mut self,
+        address: Address,
+        backlog: usize,
+        shared: bool,
+        datagrams: bool,
+    ) -> io::Result<(ListenerId, Address)> {
         let address = match address {
             Address::Tcp(addr) if addr.port() == 0 => SocketAddr::new(addr.ip(), self.free_port()).into(),
             other => other,
         };
-        if !shared && self.listeners.iter().any(|one| one.open && one.address == address) {
+        if !shared && self.listeners.iter().any(|one| one.is_at(&address, datagrams)) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        let listener =
-            ListeningSocket { address: address.clone(), backlog, queue: VecDeque::new(), node: None, open: true };
+        let listener = ListeningSocket {
+            address: address.clone(),
+            datagrams,
+            backlog,
+            queue: VecDeque::new(),
+            node: None,
+            open: true,
+        };
         self.listeners.push(listener);
         Ok((self.listeners.len() - 1, address))
     }
 
-    fn free_port(&mut self) -> u16 {
+    pub(super) fn free_port(&mut self) -> u16 {
         self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_PORT);
         self.next_port
     }
 
     pub(super) fn is_listening(&self, address: &Address) -> bool {
-        self.listeners.iter().any(|one| one.open && one.address == *address)
+        self.listeners.iter().any(|one| one.is_at(address, false))
     }
 
     /// The node accepts on it from now on.
     pub(super) fn attach(&mut self, node: NodeId, listener: ListenerId) {
         self.listeners[listener].node = Some(node);
         self.nodes[node].listeners.push(listener);
+        if self.listeners[listener].datagrams {
+            return self.attach_datagrams(node, listener);
+        }
         self.touch(node);
     }
 
@@ -464,7 +511,7 @@ impl Network {
     }
 
     /// A free port to come from.
-    fn take_route(&mut self, from: Option<IpAddr>, to: SocketAddr, ports: u16) -> Option<Route> {
+    pub(super) fn take_route(&mut self, from: Option<IpAddr>, to: SocketAddr, ports: u16) -> Option<Route> {
         let local = if to.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
         (0..ports).find_map(|_| {
             let port = FIRST_SOURCE_PORT + (self.next_source % u64::from(ports)) as u16;
@@ -480,7 +527,7 @@ impl Network {
         socket.route.map(|(_, to)| to).or_else(accepted_from)
     }
 
-    fn add_socket(&mut self, node: NodeId, state: State) -> SocketId {
+    pub(super) fn add_socket(&mut self, node: NodeId, state: State) -> SocketId {
         self.sockets.push(Socket {
             node,
             conn: None,
@@ -489,6 +536,7 @@ impl Network {
             route: None,
             state,
             accepted: None,
+            datagrams: None,
             connected: false,
             queue: VecDeque::new(),
             taken: VecDeque::new(),
@@ -512,16 +560,15 @@ impl Network {
 
     /// The node that listens at an address, if any does.
     fn target_of(&self, to: &Address) -> Option<NodeId> {
-        self.listeners.iter().find(|one| one.open && one.address == *to).and_then(|one| one.node)
+        self.listeners.iter().find(|one| one.is_at(to, false)).and_then(|one| one.node)
     }
 
     fn syn_arrives(&mut self, socket: SocketId, lost: u32) {
         let one = &self.sockets[socket];
         let (State::Connecting | State::Closing, Some(to)) = (one.state, one.to.clone()) else { return };
         let node = one.node;
-        let all: Vec<ListenerId> = (0..self.listeners.len())
-            .filter(|id| self.listeners[*id].open && self.listeners[*id].address == to)
-            .collect();
+        let all: Vec<ListenerId> =
+            (0..self.listeners.len()).filter(|id| self.listeners[*id].is_at(&to, false)).collect();
         if all.is_empty() {
             let error = if to.tcp().is_some() { libc::ECONNREFUSED } else { libc::ENOENT };
             return self.schedule(self.now + self.default_link.latency, Event::Refused { socket, error });
@@ -580,7 +627,7 @@ impl Network {
         }
     }
 
-    fn take_slot(&mut self, node: NodeId, socket: SocketId) -> Conn {
+    pub(super) fn take_slot(&mut self, node: NodeId, socket: SocketId) -> Conn {
         let node = &mut self.nodes[node];
         let slot = node.free.pop().unwrap_or_else(|| {
             node.slots.push(Slot { generation: 0, socket: None });
@@ -627,13 +674,13 @@ impl Network {
     }
 
     /// The socket of a connection that the program knows and has not closed.
-    fn known(&self, node: NodeId, conn: Conn) -> Option<SocketId> {
+    pub(super) fn known(&self, node: NodeId, conn: Conn) -> Option<SocketId> {
         let slot = self.nodes[node].slots.get(conn.slot())?;
         let socket = slot.socket.filter(|_| slot.generation == conn.generation())?;
         Some(socket)
     }
 
-    fn usable(&self, node: NodeId, conn: Conn) -> Option<SocketId> {
+    pub(super) fn usable(&self, node: NodeId, conn: Conn) -> Option<SocketId> {
         self.known(node, conn).filter(|socket| self.sockets[*socket].state != State::Closing)
     }
 
@@ -852,7 +899,7 @@ impl Network {
 
     // --- What a node's program is told.
 
-    fn list(&mut self, socket: SocketId) {
+    pub(super) fn list(&mut self, socket: SocketId) {
         let one = &mut self.sockets[socket];
         if one.conn.is_some() && !std::mem::replace(&mut one.listed, true) {
             let node = one.node;
@@ -911,6 +958,9 @@ impl Network {
         if let Some(listener) = one.accepted.take() {
             return Some(Notice::Accepted(listener));
         }
+        if one.datagrams.is_some() && one.error.is_none() {
+            return self.read_datagrams(socket);
+        }
         if std::mem::take(&mut one.connected) {
             return Some(Notice::Connected);
         }
@@ -961,7 +1011,7 @@ impl Network {
         if skipped > 0 { Notice::Skipped(skipped) } else { Notice::Data(bytes) }
     }
 
-    fn charge(&mut self, node: NodeId) {
+    pub(super) fn charge(&mut self, node: NodeId) {
         self.nodes[node].cpu_ns += self.nodes[node].options.cpu_per_event;
     }
 
@@ -999,6 +1049,7 @@ impl Network {
                 "data"
             }
             Notice::Skipped(_) => "skipped",
+            Notice::Datagrams { .. } => "datagrams",
             Notice::Sent => "sent",
             Notice::Eof => "end of stream",
             Notice::Failed { .. } => "failed",
@@ -1011,6 +1062,7 @@ impl Network {
                     format!("{} {start:?}", bytes.len())
                 }
                 Notice::Skipped(length) => length.to_string(),
+                Notice::Datagrams { from, bytes, segment } => format!("{from} {} of {segment}", bytes.len()),
                 _ => String::new(),
             };
             let name = &self.nodes[node].name;

@@ -230,3 +230,53 @@ fn ports_to_one_destination_run_short() {
     client.poll(&mut count, Some(1)).unwrap();
     assert_eq!((count.failed.len(), count.events), (1, 6));
 }
+
+/// What comes of 1,000 datagrams on a link: their numbers, in the order in which they came.
+fn datagrams_over(link: Link, seed: u64) -> (Vec<u16>, u64) {
+    #[derive(Default)]
+    struct Numbers(Vec<u16>);
+
+    impl Handler for Numbers {
+        fn on_event<I: Io>(&mut self, _: &mut I, _: Conn, event: DriverEvent<'_>) {
+            if let DriverEvent::Datagrams(train) = event {
+                self.0.extend(train.each().map(|one| u16::from_le_bytes([one[0], one[1]])));
+            }
+        }
+    }
+
+    let world = World::new(seed);
+    world.set_default_link(link);
+    let socket = world.listen_datagrams("127.0.0.1:7".parse().unwrap(), false).unwrap();
+    let to = socket.address().tcp().unwrap();
+    let (mut server, mut client) = (world.driver("server"), world.driver("client"));
+    server.listen(socket).unwrap();
+    let conn = client.connect_datagrams(to, None).unwrap();
+    let mut numbers = Numbers::default();
+    for number in 0..1_000u16 {
+        let mut one = [0; 100];
+        one[..2].copy_from_slice(&number.to_le_bytes());
+        client.send_datagrams(conn, None, &one, 100);
+        server.poll(&mut numbers, Some(world.now() + 10_000)).unwrap();
+    }
+    while world.now() < 1_000_000_000 {
+        server.poll(&mut numbers, Some(1_000_000_000)).unwrap();
+    }
+    (numbers.0, world.trace_hash())
+}
+
+#[test]
+fn datagrams_are_lost_doubled_and_overtaken_as_the_link_says() {
+    let link = Link { latency: 20_000, ..Link::default() };
+    let all: Vec<u16> = (0..1_000).collect();
+    assert_eq!(datagrams_over(link, 1).0, all);
+    let (lossy, trace) = datagrams_over(Link { loss: 30_000, ..link }, 1);
+    assert!((950..990).contains(&lossy.len()) && lossy.is_sorted(), "{}", lossy.len());
+    assert_eq!(datagrams_over(Link { loss: 30_000, ..link }, 1), (lossy.clone(), trace), "the same seed");
+    assert_ne!(datagrams_over(Link { loss: 30_000, ..link }, 2).0, lossy, "another seed");
+    let doubled = datagrams_over(Link { duplicates: 100_000, ..link }, 1).0;
+    assert!((1_070..1_130).contains(&doubled.len()), "{}", doubled.len());
+    let overtaken = datagrams_over(Link { jitter: 100_000, ..link }, 1).0;
+    assert!(overtaken.len() == 1_000 && !overtaken.is_sorted());
+    assert!(datagrams_over(Link { mtu: 99, ..link }, 1).0.is_empty());
+    assert!(datagrams_over(Link { down: true, ..link }, 1).0.is_empty());
+}

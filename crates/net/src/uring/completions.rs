@@ -19,6 +19,9 @@ use crate::{Event, Handler};
 /// Receives that are begun again in a turn after one in which buffers ran out: each buffer can take at least a part of a message.
 const AGAIN: usize = 16;
 
+/// Calls that receive datagrams of one socket in one turn, so that every socket is served.
+const READS_A_TURN: usize = 16;
+
 /// The most bytes given to the kernel in one send.
 const SEND_AT_MOST: usize = 1 << 30;
 
@@ -68,6 +71,7 @@ impl UringDriver {
     fn prepare(&mut self) -> bool {
         self.retry_starved();
         let mut soon = !self.failed.is_empty() || !self.sent.is_empty() || !self.starved.is_empty();
+        soon |= !self.bound.is_empty();
         let mut dirty = mem::take(&mut self.dirty);
         for &index in &dirty {
             let slot = self.slots.get_mut(index);
@@ -240,6 +244,7 @@ impl UringDriver {
         match completion.kind() {
             OpKind::Receive => self.received(handler, completion),
             OpKind::Skip => self.skipped(handler, completion),
+            OpKind::Poll => self.datagrams_came(handler, completion),
             OpKind::Accept => self.accepted(handler, completion),
             OpKind::Connect => self.connected(handler, completion),
             OpKind::SendWhenRoom => self.sent_when_room(completion),
@@ -299,6 +304,50 @@ impl UringDriver {
         }
     }
 
+    /// Datagrams have come, or the socket has failed, or the poll is over.
+    fn datagrams_came<H: Handler>(&mut self, handler: &mut H, completion: Completion) {
+        let index = completion.index();
+        if !completion.more() {
+            self.slots.get_mut(index).clear(Flag::Receiving);
+        }
+        if self.slots.get(index).is(Flag::Dead) {
+            return self.free_if_idle(index);
+        }
+        let conn = self.slots.conn(index);
+        let mut receiver = self.datagrams.take_receiver();
+        let mut reads = 0;
+        while self.slots.open(conn).is_some() {
+            if reads == READS_A_TURN {
+                // The end of the poll leads here again, after the others.
+                self.push_cancel(OpKind::Poll, index);
+                break;
+            }
+            reads += 1;
+            match receiver.receive(self.slots.get(index).fd) {
+                Ok((trains, more)) => {
+                    self.datagrams.counts.receive_calls += 1;
+                    for train in (0..trains).filter_map(|train| receiver.train(train)) {
+                        self.datagrams.count(&train);
+                        if self.slots.open(conn).is_some() {
+                            handler.on_event(self, conn, Event::Datagrams(train));
+                        }
+                    }
+                    if !more {
+                        break;
+                    }
+                }
+                Err(libc::EINTR) => {}
+                Err(libc::EAGAIN) => break,
+                Err(error) => self.fail(handler, index, error),
+            }
+        }
+        self.datagrams.give_back(receiver);
+        // One that has ended in an event is freed already: the kernel had no operation for it any more.
+        if !completion.more() && self.slots.living(conn).is_some() {
+            self.receive_again(index);
+        }
+    }
+
     /// A receive is over: the connection has ended, or the receive has to begin again.
     fn receive_ended<H: Handler>(&mut self, handler: &mut H, index: u32, result: i32) {
         let slot = self.slots.get_mut(index);
@@ -329,7 +378,7 @@ impl UringDriver {
         }
     }
 
-    fn receive_again(&mut self, index: u32) {
+    pub(super) fn receive_again(&mut self, index: u32) {
         self.slots.get_mut(index).set(Flag::WantReceive);
         self.mark(index);
     }
@@ -424,6 +473,11 @@ impl UringDriver {
 
     /// Reports the events that follow from sends.
     fn dispatch_pending<H: Handler>(&mut self, handler: &mut H) {
+        for (conn, number) in mem::take(&mut self.bound) {
+            if self.slots.open(conn).is_some() {
+                handler.on_event(self, conn, Event::Accepted(number));
+            }
+        }
         // Handlers cannot settle sends, so the lists do not grow meanwhile.
         for number in 0..self.sent.len() {
             let conn = self.sent[number];

@@ -140,7 +140,7 @@ impl UringDriver {
             self.ring.drain(&mut batch)?;
             let ended = batch
                 .drain(..)
-                .filter(|end| matches!(end.kind(), OpKind::Receive | OpKind::Skip) && !end.more())
+                .filter(|end| matches!(end.kind(), OpKind::Receive | OpKind::Skip | OpKind::Poll) && !end.more())
                 .count();
             receiving -= ended.min(receiving);
             rounds_without_end = if ended > 0 { 0 } else { rounds_without_end + 1 };

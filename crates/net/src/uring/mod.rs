@@ -9,6 +9,9 @@
 //! Ends. A slot is reused only when the kernel has no operation for it any more. A multishot receive that is still
 //! active is cancelled when its connection is closed.
 //!
+//! Datagrams. A multishot poll says that some have come, and `recvmmsg` takes all that have in one call: trains of up to 64 KiB (GRO),
+//! which a ring of provided buffers would need a buffer of that size for each. They are sent with one call for a train.
+//!
 //! It does not know what the bytes mean.
 
 mod buffers;
@@ -22,7 +25,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
 use std::mem;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -35,10 +38,11 @@ use self::buffers::{Buffers, Shape};
 use self::files::{SocketRef, at};
 use self::ring::{Completion, OpKind, Ring};
 use self::scratch::Scratch;
+use crate::datagrams::{self, DatagramIo};
 use crate::send_queue::{NONE, SendQueuePool};
 use crate::slots::{Flag, Skips, Slots};
 use crate::socket;
-use crate::{Address, Conn, DescriptorKind, Driver, Handler, Io, Listener, Waker, host};
+use crate::{Address, Conn, DatagramCounts, DescriptorKind, Driver, Handler, Io, Listener, Waker, host};
 
 /// What all connections receive in a turn, 1 or 2 MiB, stays in a core's cache until it is read. A response of 160 KiB takes two or three
 /// receives. With buffers for 16 MiB such responses cost a sixth more, because they were written to memory and read from it; where
@@ -73,6 +77,9 @@ pub struct UringDriver {
     queues: SendQueuePool,
     /// Connections whose next bytes may be dropped. They have one receive at a time, since a multishot one would copy.
     skips: Skips,
+    datagrams: DatagramIo,
+    /// Bound sockets of datagrams that the handler does not know of yet, with their numbers as listeners.
+    bound: Vec<(Conn, usize)>,
     /// Connections with something to submit.
     dirty: Vec<u32>,
     /// Connections whose receive found no buffer, in that order.
@@ -154,6 +161,8 @@ impl UringDriver {
             slots: Slots::default(),
             queues: SendQueuePool::default(),
             skips: Skips::default(),
+            datagrams: DatagramIo::default(),
+            bound: Vec::new(),
             dirty: Vec::new(),
             starved: VecDeque::new(),
             again: 0,
@@ -203,6 +212,11 @@ impl UringDriver {
     fn push_receive(&mut self, index: u32) {
         self.slots.get_mut(index).set(Flag::Receiving);
         let place = self.socket_ref(index);
+        if self.slots.get(index).is(Flag::Datagrams) {
+            let poll = at!(place, |at| opcode::PollAdd::new(at, libc::POLLIN as u32).multi(true).build());
+            // SAFETY: it points to nothing.
+            return unsafe { self.push(poll, OpKind::Poll, index) };
+        }
         let (receive, kind) = match self.skips.next(index) {
             None => (at!(place, |at| opcode::RecvMulti::new(at, buffers::GROUP).build()), OpKind::Receive),
             // All was dropped, and what comes now is looked at: as little as a head, for more of the same may follow it.
@@ -227,8 +241,13 @@ impl UringDriver {
 
     /// Cancels the receive that the kernel has.
     fn cancel_receive(&mut self, index: u32) {
-        let skipping = self.slots.get(index).is(Flag::Skipping);
-        self.push_cancel(if skipping { OpKind::Skip } else { OpKind::Receive }, index);
+        let slot = self.slots.get(index);
+        let kind = match (slot.is(Flag::Datagrams), slot.is(Flag::Skipping)) {
+            (true, _) => OpKind::Poll,
+            (false, true) => OpKind::Skip,
+            (false, false) => OpKind::Receive,
+        };
+        self.push_cancel(kind, index);
     }
 
     fn push_cancel(&mut self, kind: OpKind, index: u32) {
@@ -309,6 +328,14 @@ impl UringDriver {
         self.free_if_idle(index);
     }
 
+    /// Gives a socket of datagrams a slot. It has a descriptor, for the calls that receive and send.
+    fn hold_datagrams(&mut self, socket: OwnedFd) -> Conn {
+        let index = self.slots.take(socket.into_raw_fd());
+        self.slots.get_mut(index).set(Flag::Datagrams);
+        self.receive_again(index);
+        self.slots.conn(index)
+    }
+
     fn push_close(&mut self, place: SocketRef, index: u32) {
         let close = at!(place, |at| opcode::Close::new(at).build()).flags(squeue::Flags::SKIP_SUCCESS);
         // SAFETY: it points to nothing.
@@ -337,6 +364,24 @@ impl Io for UringDriver {
         // SAFETY: scratch memory lives until everything is submitted.
         unsafe { self.push(connect, OpKind::Connect, index) };
         Ok(self.slots.conn(index))
+    }
+
+    fn connect_datagrams(&mut self, to: SocketAddr, from: Option<IpAddr>) -> io::Result<Conn> {
+        Ok(self.hold_datagrams(datagrams::connected_socket(to, from)?))
+    }
+
+    fn send_datagrams(&mut self, conn: Conn, to: Option<SocketAddr>, bytes: &[u8], segment: usize) {
+        let Some(slot) = self.slots.open(conn).filter(|slot| slot.is(Flag::Datagrams)) else { return };
+        if let Err(error) = self.datagrams.send(slot.fd, to, bytes, segment)
+            && to.is_none()
+        {
+            self.slots.get_mut(conn.slot() as u32).error = error as u16;
+            self.failed.push(conn);
+        }
+    }
+
+    fn datagram_counts(&self) -> DatagramCounts {
+        self.datagrams.counts
     }
 
     fn send_with(&mut self, conn: Conn, head: &[u8], body: &'static [u8]) {
@@ -399,6 +444,12 @@ impl Driver for UringDriver {
     fn listen(&mut self, listener: impl Into<Listener>) -> io::Result<()> {
         let listener = listener.into();
         socket::prepare_listener(&listener)?;
+        if let Listener::Udp(socket) = listener {
+            let conn = self.hold_datagrams(socket.into());
+            self.bound.push((conn, self.listeners.len()));
+            self.listeners.push(None);
+            return Ok(());
+        }
         self.listeners.push(Some(listener));
         self.push_accept(self.listeners.len() as u32 - 1);
         Ok(())

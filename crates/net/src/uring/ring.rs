@@ -62,10 +62,12 @@ pub(super) enum OpKind {
     Table,
     /// Receives so many bytes and drops them.
     Skip,
+    /// Multishot poll of a socket of datagrams.
+    Poll,
 }
 
 impl OpKind {
-    const ALL: [OpKind; 10] = [
+    const ALL: [OpKind; 11] = [
         OpKind::Accept,
         OpKind::Receive,
         OpKind::SendNow,
@@ -76,6 +78,7 @@ impl OpKind {
         OpKind::Wake,
         OpKind::Table,
         OpKind::Skip,
+        OpKind::Poll,
     ];
 
     /// The token of an operation of this kind for slot `index`.

@@ -74,6 +74,10 @@ macro_rules! on_every_driver {
 
 on_every_driver! {
     few_bytes {
+        datagrams::one_socket_has_many_peers,
+        datagrams::where_nobody_listens_the_socket_fails,
+        datagrams::a_socket_may_be_closed_and_its_successor_gets_nothing_of_it,
+        datagrams::more_than_one_call_takes_comes_whole,
         echo::one_byte_comes_back,
         ends::abort_resets_the_peer,
         ends::refused_connect_fails_once,
@@ -95,6 +99,7 @@ on_every_driver! {
     }
     // Too many for worlds that pass a few at a time.
     many_bytes {
+        datagrams::a_train_comes_whole_and_says_from_whom,
         echo::every_length_comes_back,
         echo::a_mebibyte_comes_back_to_a_slow_reader,
         echo::two_thousand_connections,

@@ -59,7 +59,7 @@ impl Handler for Inbox {
             Event::Data(bytes) => self.bytes.extend(bytes),
             Event::Eof => self.ended = true,
             Event::Failed { error, .. } => self.error = Some(error),
-            Event::Accepted(_) | Event::Skipped(_) | Event::Sent => {}
+            Event::Accepted(_) | Event::Datagrams(_) | Event::Skipped(_) | Event::Sent => {}
         }
     }
 }

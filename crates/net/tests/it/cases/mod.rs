@@ -1,5 +1,6 @@
 //! Test functions, generic over the driver.
 
+pub mod datagrams;
 pub mod echo;
 pub mod ends;
 pub mod hostile;

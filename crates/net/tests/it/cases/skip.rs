@@ -60,7 +60,7 @@ impl Handler for Messages {
                 self.body(io, conn, count);
             }
             Event::Eof | Event::Failed { .. } => self.ended = true,
-            Event::Accepted(_) | Event::Connected | Event::Sent => {}
+            Event::Accepted(_) | Event::Connected | Event::Datagrams(_) | Event::Sent => {}
         }
     }
 }

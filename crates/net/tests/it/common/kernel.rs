@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use weir_net::{
-    Address, Driver, Handler, Listener, UnixSocket, Wake, Waker, listen_socket, listen_unix, raise_descriptor_limit,
+    Address, Driver, Handler, Listener, UnixSocket, Wake, Waker, datagram_socket, listen_socket, listen_unix,
+    raise_descriptor_limit,
 };
 
 use super::{Act, LONG, Network, Peer, Place, Played};
@@ -117,6 +118,11 @@ impl<D: Driver<Listener = Listener, Waker = Waker> + 'static> Network for Kernel
                 let address = free.local_addr().unwrap();
                 let listener: TcpListener = listen_socket(address, 4096, true).unwrap();
                 (listener.into(), address.into())
+            }
+            Place::Datagrams => {
+                let socket = datagram_socket("127.0.0.1:0".parse().unwrap(), false).unwrap();
+                let address = socket.local_addr().unwrap();
+                (socket.into(), address.into())
             }
             Place::Unix(backlog) => {
                 let path = Kernel::<D>::path();

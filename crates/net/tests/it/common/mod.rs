@@ -52,6 +52,8 @@ pub enum Place {
     Tcp,
     /// A path of its own, with a queue of so many.
     Unix(u32),
+    /// A free port of datagrams.
+    Datagrams,
 }
 
 /// What is around the driver of a case: the kernel's network or a simulated one.
@@ -233,6 +235,8 @@ pub enum Seen {
     Connected,
     Data(Vec<u8>),
     Skipped(usize),
+    /// From whom, and how large each is.
+    Datagrams(SocketAddr, Vec<usize>),
     Sent,
     Eof,
     Failed(io::ErrorKind),
@@ -294,6 +298,7 @@ pub fn keep(event: &Event<'_>) -> Seen {
         Event::Connected => Seen::Connected,
         Event::Data(bytes) => Seen::Data(bytes.to_vec()),
         Event::Skipped(count) => Seen::Skipped(*count),
+        Event::Datagrams(train) => Seen::Datagrams(train.from, train.each().map(<[u8]>::len).collect()),
         Event::Sent => Seen::Sent,
         Event::Eof => Seen::Eof,
         Event::Failed { error, .. } => Seen::Failed(error.kind()),
@@ -308,6 +313,7 @@ impl Handler for Echo {
     fn on_event<I: Io>(&mut self, io: &mut I, conn: Conn, event: Event<'_>) {
         match event {
             Event::Data(bytes) => io.send(conn, bytes),
+            Event::Datagrams(train) => io.send_datagrams(conn, Some(train.from), train.bytes, train.segment),
             Event::Eof => io.close(conn),
             Event::Accepted(_) | Event::Connected | Event::Skipped(_) | Event::Sent | Event::Failed { .. } => {}
         }

@@ -89,7 +89,7 @@ impl Handler for Inboxes {
             Event::Data(bytes) => inbox.bytes.extend(bytes),
             Event::Eof => inbox.eof = true,
             Event::Failed { error, .. } => inbox.error = error.raw_os_error(),
-            Event::Skipped(_) | Event::Sent => {}
+            Event::Datagrams(_) | Event::Skipped(_) | Event::Sent => {}
         }
     }
 }
@@ -309,6 +309,11 @@ impl Network for Simulated {
 
     fn listener(&self, place: Place) -> (SimListener, Address) {
         let (address, backlog) = match place {
+            Place::Datagrams => {
+                let listener = self.world.listen_datagrams("127.0.0.1:0".parse().unwrap(), false).unwrap();
+                let address = listener.address().clone();
+                return (listener, address);
+            }
             Place::Tcp => (Address::Tcp("127.0.0.1:0".parse().unwrap()), 4096),
             Place::Unix(backlog) => {
                 let number = self.paths.fetch_add(1, Ordering::Relaxed);
