@@ -68,6 +68,29 @@ pub struct DatagramCounts {
     pub refused: u64,
 }
 
+/// What a layer that makes connections of datagrams has counted of their paths, over all connections so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PathCounts {
+    /// Connections that were made.
+    pub connections: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that did not arrive, as far as the layer knows.
+    pub lost: u64,
+    /// How often congestion control went back.
+    pub congestion_events: u64,
+    /// The last estimates of the round-trip time, summed over connections, nanoseconds.
+    pub rtt_ns: u64,
+    /// The largest datagram that the path takes, of any connection, bytes.
+    pub mtu: u16,
+    /// Streams that waited because the peer allowed no more, and for how long together and at most, nanoseconds.
+    pub waited: u64,
+    /// See [`PathCounts::waited`].
+    pub waited_ns: u64,
+    /// See [`PathCounts::waited`].
+    pub longest_wait_ns: u64,
+}
+
 /// What the kernel gives a socket of datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatagramOptions {

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 pub use address::{Address, Listener};
 pub use capacity::{Capacity, DescriptorKind, SocketPlan, capacity};
-pub use datagrams::{DatagramCounts, DatagramOptions, Datagrams, datagram_options, datagram_socket};
+pub use datagrams::{DatagramCounts, DatagramOptions, Datagrams, PathCounts, datagram_options, datagram_socket};
 pub use epoll::EpollDriver;
 pub use host::{
     Clock, CpuTime, SchedulingClass, monotonic_ns, pin_to_cpu, raise_descriptor_limit, set_scheduling_class, unix_ns,
@@ -146,6 +146,11 @@ pub trait Io {
     /// What the driver's sockets of datagrams have done so far.
     fn datagram_counts(&self) -> DatagramCounts {
         DatagramCounts::default()
+    }
+
+    /// What the driver's connections have counted of their paths so far, where it makes them of datagrams.
+    fn path_counts(&self) -> PathCounts {
+        PathCounts::default()
     }
 
     /// Queues a copy of `bytes`. They are sent when the next turn begins, together with those of all other

@@ -165,6 +165,18 @@ impl Reader {
         }
     }
 
+    /// The payload that comes next is not in the input, but so many bytes elsewhere. Returns its stream, and whether it is the stream's
+    /// end; `None`: no frame of a stream has room for all of it.
+    pub fn elsewhere(&mut self, count: usize) -> Option<(u64, bool)> {
+        let (header, left) = self.frame.filter(|(_, left)| count <= *left as usize)?;
+        if !matches!(header.kind, Kind::Stream | Kind::StreamFin) {
+            return None;
+        }
+        let left = left - count as u32;
+        self.frame = (left > 0).then_some((header, left));
+        Some((header.stream, left == 0 && header.kind == Kind::StreamFin))
+    }
+
     /// Reads a header, gathered if it was cut.
     #[inline]
     fn header(&mut self, input: &mut &[u8]) -> Result<Option<Header>, NotFrames> {

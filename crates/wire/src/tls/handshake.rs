@@ -212,7 +212,7 @@ fn encode<Data>(mut data: EncodeTlsData<'_, Data>, out: &mut Vec<u8>) -> Result<
 }
 
 /// What the two sides agreed on, while rustls still has it.
-fn negotiated(common: &CommonState) -> Negotiated {
+pub(super) fn negotiated(common: &CommonState) -> Negotiated {
     let version = match common.protocol_version() {
         Some(ProtocolVersion::TLSv1_2) => Version::Tls12,
         _ => Version::Tls13,
