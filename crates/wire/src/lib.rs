@@ -6,7 +6,8 @@
 //! allocated for a message that arrives in one piece.
 //!
 //! [`http2`] has the same halves of HTTP/2 ([`http2::Client`], [`http2::Server`]), with header compression and flow
-//! control, pulled in the same way.
+//! control, pulled in the same way. [`http3`] has those of HTTP/3 ([`http3::Client`], [`http3::Server`]) above the streams of a
+//! QUIC connection, which is somebody else's.
 //!
 //! [`quic`] has the frames in which a protocol above QUIC gets its streams.
 //!
@@ -35,6 +36,7 @@ pub const MOST_HEAD_BYTES: u32 = 64 * 1024;
 pub mod digest;
 pub mod http1;
 pub mod http2;
+pub mod http3;
 pub mod juno;
 pub mod memcached;
 pub mod messages;

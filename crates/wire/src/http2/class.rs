@@ -8,7 +8,7 @@ use crate::http1::chars::{check_text, is_token_byte};
 
 /// The class of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(crate) enum Class {
     /// A header without a meaning here.
     Plain,
     /// `:method`
@@ -32,7 +32,7 @@ pub(super) enum Class {
 }
 
 /// Classifies a header.
-pub(super) fn classify(name: &[u8], value: &[u8]) -> Class {
+pub(crate) fn classify(name: &[u8], value: &[u8]) -> Class {
     if !is_value(value) {
         return Class::Bad(StreamError::BadValue);
     }
@@ -55,7 +55,7 @@ pub(super) fn classify(name: &[u8], value: &[u8]) -> Class {
 
 /// The class of a header whose name comes from one with the class `of`.
 #[inline]
-pub(super) fn classify_again(of: Class, name: &[u8], value: &[u8]) -> Class {
+pub(crate) fn classify_again(of: Class, name: &[u8], value: &[u8]) -> Class {
     match of {
         // The value may have been the problem; and whether `te` is allowed depends on its value.
         Class::Bad(_) => classify(name, value),
@@ -67,7 +67,7 @@ pub(super) fn classify_again(of: Class, name: &[u8], value: &[u8]) -> Class {
 
 /// Whether a value is allowed: no control bytes, no white space at an end.
 #[inline]
-pub(super) fn is_value(value: &[u8]) -> bool {
+pub(crate) fn is_value(value: &[u8]) -> bool {
     let padded = matches!(value, [b' ' | b'\t', ..] | [.., b' ' | b'\t']);
     !padded && check_text(value).is_ok()
 }

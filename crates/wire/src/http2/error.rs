@@ -183,6 +183,9 @@ pub enum StreamError {
     /// WINDOW_UPDATE by 0 (section 6.9).
     #[error("the stream's window grows by nothing")]
     NoIncrement,
+    /// The stream ends before its head is whole (RFC 9114 section 4.1). HTTP/3 only.
+    #[error("the stream ended before its head")]
+    Incomplete,
 }
 
 impl StreamError {

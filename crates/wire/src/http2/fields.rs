@@ -34,7 +34,7 @@ const KEPT: usize = 1024;
 
 /// The buffer. A decoder also builds a header here before it is known whether it is kept.
 #[derive(Debug)]
-pub(super) struct Fields {
+pub(crate) struct Fields {
     flat: Vec<u8>,
     /// Of the header that is being built: where it begins and where its name ends.
     name_end: usize,
@@ -45,11 +45,11 @@ pub(super) struct Fields {
 
 impl Fields {
     /// `keep`: headers stay until [`Fields::clear`]. Without, they are built and dropped.
-    pub(super) fn new(keep: bool, limit: u32) -> Fields {
+    pub(crate) fn new(keep: bool, limit: u32) -> Fields {
         Fields { flat: Vec::new(), name_end: 0, keep, limit: limit as usize }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.flat.capacity() > KEPT {
             self.flat = Vec::new();
         }
@@ -62,7 +62,7 @@ impl Fields {
 
     /// Adds a header, if headers are kept. Returns where its value begins.
     #[inline]
-    pub(super) fn push(&mut self, name: &[u8], value: &[u8]) -> usize {
+    pub(crate) fn push(&mut self, name: &[u8], value: &[u8]) -> usize {
         if !self.keeps() {
             return 0;
         }
@@ -76,36 +76,36 @@ impl Fields {
     }
 
     /// Begins a header. Returns where.
-    pub(super) fn begin(&mut self) -> usize {
+    pub(crate) fn begin(&mut self) -> usize {
         let start = self.flat.len();
         self.flat.extend_from_slice(&[0; LENGTHS]);
         start
     }
 
     /// Where the parts of a header are built, one behind the other.
-    pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.flat
     }
 
     /// The name is complete.
-    pub(super) fn name_ends(&mut self) {
+    pub(crate) fn name_ends(&mut self) {
         self.name_end = self.flat.len();
     }
 
     /// Name and value of the header that began at `start` and is complete, and where its value begins.
-    pub(super) fn last(&self, start: usize) -> (&[u8], &[u8], usize) {
+    pub(crate) fn last(&self, start: usize) -> (&[u8], &[u8], usize) {
         (&self.flat[start + LENGTHS..self.name_end], &self.flat[self.name_end..], self.name_end)
     }
 
     /// Writes a kept value over another of the same length.
-    pub(super) fn replace(&mut self, at: u32, value: &[u8]) {
+    pub(crate) fn replace(&mut self, at: u32, value: &[u8]) {
         if let Some(old) = self.flat.get_mut(at as usize..at as usize + value.len()) {
             old.copy_from_slice(value);
         }
     }
 
     /// Keeps the header that began at `start`, or not. True: it is kept.
-    pub(super) fn end(&mut self, start: usize) -> bool {
+    pub(crate) fn end(&mut self, start: usize) -> bool {
         if !self.keep || start > self.limit {
             self.flat.truncate(start);
             return false;
@@ -118,12 +118,12 @@ impl Fields {
     }
 
     /// The given number of bytes from `at` on.
-    pub(super) fn slice(&self, (at, length): (u32, u32)) -> &[u8] {
+    pub(crate) fn slice(&self, (at, length): (u32, u32)) -> &[u8] {
         self.flat.get(at as usize..(at + length) as usize).unwrap_or_default()
     }
 
     /// The headers from `at` on.
-    pub(super) fn headers(&self, at: u32) -> Headers<'_> {
+    pub(crate) fn headers(&self, at: u32) -> Headers<'_> {
         Headers { flat: self.flat.get(at as usize..).unwrap_or_default() }
     }
 }

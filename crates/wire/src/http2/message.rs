@@ -4,58 +4,58 @@ use super::class::Class;
 use super::fields::Fields;
 use super::hpack::Reader;
 use super::prepared::is_path;
-use super::streams::ANY;
+pub(crate) use super::streams::ANY;
 use super::{Limits, StreamError};
 use crate::http1::chars::{is_host, is_token};
 
 /// The kind of message that a block should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Request,
     Response,
     Trailers,
 }
 
 /// Where in [`Fields`] something is: beginning and length.
-pub(super) type Range = (u32, u32);
+pub(crate) type Range = (u32, u32);
 
 /// Bits of [`Message::seen`], one for each pseudo-header.
 mod seen {
-    pub(super) const METHOD: u8 = 1;
-    pub(super) const SCHEME: u8 = 2;
-    pub(super) const AUTHORITY: u8 = 4;
-    pub(super) const PATH: u8 = 8;
-    pub(super) const STATUS: u8 = 16;
-    pub(super) const REQUEST: u8 = METHOD | SCHEME | PATH;
+    pub(crate) const METHOD: u8 = 1;
+    pub(crate) const SCHEME: u8 = 2;
+    pub(crate) const AUTHORITY: u8 = 4;
+    pub(crate) const PATH: u8 = 8;
+    pub(crate) const STATUS: u8 = 16;
+    pub(crate) const REQUEST: u8 = METHOD | SCHEME | PATH;
 }
 
 /// The content of a block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Message {
+pub(crate) struct Message {
     /// `content-length`, or [`ANY`].
-    pub(super) length: u64,
-    pub(super) method: Range,
-    pub(super) scheme: Range,
-    pub(super) authority: Range,
-    pub(super) path: Range,
+    pub(crate) length: u64,
+    pub(crate) method: Range,
+    pub(crate) scheme: Range,
+    pub(crate) authority: Range,
+    pub(crate) path: Range,
     host: Option<Range>,
     /// Where the first header begins that is no pseudo-header; `u32::MAX`: there is none.
-    pub(super) headers: u32,
+    pub(crate) headers: u32,
     size: u32,
     /// Headers that are no pseudo-headers.
     count: u32,
     limits: Limits,
-    pub(super) status: u16,
+    pub(crate) status: u16,
     seen: u8,
     kind: Kind,
     fault: Option<StreamError>,
-    pub(super) expects_continue: bool,
-    pub(super) is_head: bool,
+    pub(crate) expects_continue: bool,
+    pub(crate) is_head: bool,
 }
 
 impl Message {
     /// Before the first header.
-    pub(super) fn new(kind: Kind, limits: Limits) -> Message {
+    pub(crate) fn new(kind: Kind, limits: Limits) -> Message {
         Message {
             length: ANY,
             method: (0, 0),
@@ -77,7 +77,7 @@ impl Message {
     }
 
     /// Called after the last header: checks that nothing required is missing.
-    pub(super) fn finish(&mut self, fields: &Fields) -> Result<(), StreamError> {
+    pub(crate) fn finish(&mut self, fields: &Fields) -> Result<(), StreamError> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }

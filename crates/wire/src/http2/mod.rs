@@ -12,16 +12,16 @@
 //! This module does not know sockets, clocks, TLS, or what requests mean.
 
 mod body;
-mod class;
+pub(crate) mod class;
 mod client;
 mod conn;
 mod control;
 mod error;
-mod fields;
+pub(crate) mod fields;
 mod frame;
-mod hpack;
-mod message;
-mod prepared;
+pub(crate) mod hpack;
+pub(crate) mod message;
+pub(crate) mod prepared;
 #[doc(hidden)]
 pub mod probe;
 mod receive;

@@ -183,7 +183,7 @@ impl Prepared {
     }
 
     /// Whether this is the head of a request, and the filled-in values match it and can be sent.
-    pub(super) fn takes(&self, values: Values<'_>) -> bool {
+    pub(crate) fn takes(&self, values: Values<'_>) -> bool {
         self.status == 0
             && (!self.path_changes || is_path(values.path))
             && (!self.authority_changes || is_authority(values.authority))
@@ -198,17 +198,17 @@ impl Prepared {
     }
 
     /// Whether this is the head of a response, and the filled-in values can be sent.
-    pub(super) fn responses(&self, values: &[&[u8]]) -> bool {
+    pub(crate) fn responses(&self, values: &[&[u8]]) -> bool {
         self.status != 0 && values.len() <= self.changing.len() && values.iter().all(|value| is_value(value))
     }
 
     /// Pseudo-headers that do not change.
-    pub(super) fn pseudo(&self) -> &[Arc<Field>] {
+    pub(crate) fn pseudo(&self) -> &[Arc<Field>] {
         &self.pseudo
     }
 
     /// Headers that do not change.
-    pub(super) fn headers(&self) -> &[Arc<Field>] {
+    pub(crate) fn headers(&self) -> &[Arc<Field>] {
         &self.headers
     }
 
@@ -234,12 +234,12 @@ impl Prepared {
     }
 
     /// Whether a response has no body because of the method or the status.
-    pub(super) fn bodiless(&self) -> bool {
+    pub(crate) fn bodiless(&self) -> bool {
         self.bodiless
     }
 
     /// Whether `content-length` is written for an empty body.
-    pub(super) fn says_empty(&self) -> bool {
+    pub(crate) fn says_empty(&self) -> bool {
         self.says_empty
     }
 }
@@ -261,7 +261,7 @@ pub(super) fn is_path(path: &[u8]) -> bool {
 }
 
 /// A valid header. The name is in lower case.
-pub(super) fn check_header(name: &str, value: &str) -> Result<(), EncodeError> {
+pub(crate) fn check_header(name: &str, value: &str) -> Result<(), EncodeError> {
     if !is_name(name.as_bytes()) {
         return Err(EncodeError::BadName(name.to_owned()));
     }

@@ -23,7 +23,7 @@ pub(super) mod is {
 }
 
 /// No length was announced.
-pub(super) const ANY: u64 = u64::MAX;
+pub(crate) const ANY: u64 = u64::MAX;
 const NONE: u32 = u32::MAX;
 
 /// One stream.

@@ -10,7 +10,7 @@ use super::table::Table;
 pub(in crate::http2) struct Garbled;
 
 /// Receives each header of a block.
-pub(in crate::http2) trait Reader {
+pub(crate) trait Reader {
     /// A header. `at` is where its value begins in [`Fields`], if fields are kept.
     fn field(&mut self, class: Class, name: &[u8], value: &[u8], at: usize);
 }
@@ -34,12 +34,12 @@ pub(in crate::http2) struct Decoded {
 /// A value in a block that stands there as it is, of a header without a meaning here: another value of that length there changes
 /// nothing else. Empty: there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::http2) struct Gap {
+pub(crate) struct Gap {
     /// Where in the block.
-    pub(in crate::http2) at: u32,
-    pub(in crate::http2) length: u32,
+    pub(crate) at: u32,
+    pub(crate) length: u32,
     /// Where in [`Fields`], if that keeps it.
-    pub(in crate::http2) kept_at: Option<u32>,
+    pub(crate) kept_at: Option<u32>,
 }
 
 /// Reads a block. Headers go to `reader` and, as long as there is room, to `fields` if it keeps them.

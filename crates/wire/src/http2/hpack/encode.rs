@@ -13,9 +13,9 @@ use crate::http1::encode::decimal;
 
 /// A pre-encoded header.
 #[derive(Debug)]
-pub(in crate::http2) struct Field {
-    name: Box<str>,
-    value: Box<str>,
+pub(crate) struct Field {
+    pub(crate) name: Box<str>,
+    pub(crate) value: Box<str>,
     /// Index of it in the static table, or 0.
     whole: u8,
     /// Index of its name in the static table, or 0.
@@ -188,7 +188,7 @@ impl Encoder {
 }
 
 /// Appends an integer behind the bits of `kind` (section 5.1).
-fn put_integer(out: &mut Vec<u8>, kind: u8, prefix: u32, number: usize) {
+pub(crate) fn put_integer(out: &mut Vec<u8>, kind: u8, prefix: u32, number: usize) {
     let mask = (1usize << prefix) - 1;
     if number < mask {
         out.push(kind | number as u8);
@@ -204,7 +204,7 @@ fn put_integer(out: &mut Vec<u8>, kind: u8, prefix: u32, number: usize) {
 }
 
 /// Appends a string literal, Huffman-coded if that is shorter. For pre-encoded headers.
-fn put_short_text(out: &mut Vec<u8>, text: &[u8]) {
+pub(crate) fn put_short_text(out: &mut Vec<u8>, text: &[u8]) {
     let length = huffman::encoded_len(text);
     if length < text.len() {
         put_integer(out, 0x80, 7, length);
@@ -216,7 +216,7 @@ fn put_short_text(out: &mut Vec<u8>, text: &[u8]) {
 
 /// Appends a string literal without Huffman coding.
 #[inline]
-pub(in crate::http2) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+pub(crate) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     put_integer(out, 0x00, 7, text.len());
     out.extend_from_slice(text);
 }
@@ -254,7 +254,7 @@ pub(in crate::http2) fn put_content_length(out: &mut Vec<u8>, length: u64) {
 }
 
 /// Appends a number as a string literal.
-pub(in crate::http2) fn put_digits(out: &mut Vec<u8>, number: u64) {
+pub(crate) fn put_digits(out: &mut Vec<u8>, number: u64) {
     let (digits, first) = decimal(number);
     put_text(out, &digits[first..]);
 }

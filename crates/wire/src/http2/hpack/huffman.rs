@@ -93,7 +93,7 @@ const fn tables() -> Tables {
 const BATCH: usize = 56 / SHORT as usize;
 
 /// Appends the decoded `input`. Returns false if it is not a Huffman code, or badly padded (RFC 7541 section 5.2).
-pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> bool {
+pub(crate) fn decode(input: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     // No code is shorter than 5 bits. A batch may write beyond.
     out.resize(start + input.len() * 8 / 5 + BATCH, 0);
@@ -173,13 +173,13 @@ fn long(window: u64) -> Option<(u8, u32)> {
 }
 
 /// Bytes that [`encode`] appends.
-pub(super) fn encoded_len(text: &[u8]) -> usize {
+pub(crate) fn encoded_len(text: &[u8]) -> usize {
     let bits: usize = text.iter().map(|&b| usize::from(LENGTHS[usize::from(b)])).sum();
     bits.div_ceil(8)
 }
 
 /// Appends `text`, encoded and padded.
-pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let mut window: u64 = 0;
     let mut bits = 0;
     for &byte in text {

@@ -6,14 +6,14 @@
 
 mod decode;
 mod encode;
-mod huffman;
+pub(crate) mod huffman;
 mod statics;
 mod table;
 
-pub(super) use decode::{Decoded, Gap, Reader, decode};
-pub(super) use encode::{
-    Encoder, Field, put_authority_name, put_content_length, put_digits, put_name, put_path_name, put_text,
-};
+pub(super) use decode::{Decoded, decode};
+pub(crate) use decode::{Gap, Reader};
+pub(super) use encode::{Encoder, put_authority_name, put_content_length, put_name, put_path_name};
+pub(crate) use encode::{Field, put_digits, put_integer, put_short_text, put_text};
 pub(super) use table::{OVERHEAD, Table};
 
 /// SETTINGS_HEADER_TABLE_SIZE before SETTINGS (RFC 9113 section 6.5.2); also the largest table used.
