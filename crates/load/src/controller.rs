@@ -433,6 +433,7 @@ impl<D: Driver + 'static> LoadTasks<D> {
         match options.spec.protocol {
             LoadProtocol::Http1 { .. } => LoadTasks::of::<Http1>(options),
             LoadProtocol::Http2 { .. } => LoadTasks::of::<Http2>(options),
+            LoadProtocol::Http3 { .. } => Err(LoadError::InvalidSpec("weir load does not speak HTTP/3 yet".to_owned())),
             LoadProtocol::Redis { .. } => LoadTasks::of::<Redis>(options),
             LoadProtocol::Juno { .. } => LoadTasks::of::<Juno>(options),
             LoadProtocol::Memcached { .. } => LoadTasks::of::<Memcached>(options),

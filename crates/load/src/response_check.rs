@@ -29,7 +29,7 @@ impl Expectation {
     /// The expectation of a request's response. A response to the method HEAD has no body.
     pub(crate) fn of(request: &RequestSpec, protocol: LoadProtocol) -> Expectation {
         let success = match protocol {
-            LoadProtocol::Http1 { .. } | LoadProtocol::Http2 { .. } => 200..400,
+            LoadProtocol::Http1 { .. } | LoadProtocol::Http2 { .. } | LoadProtocol::Http3 { .. } => 200..400,
             // Their responses have statuses of their own for errors.
             _ => 0..u16::MAX,
         };

@@ -128,7 +128,7 @@ fn streams(spec: &LoadSpec) -> Result<(), String> {
         LoadProtocol::Http1 { pipeline } | LoadProtocol::Redis { pipeline } | LoadProtocol::Memcached { pipeline } => {
             ("pipelined requests", pipeline)
         }
-        LoadProtocol::Http2 { streams } => ("streams", streams),
+        LoadProtocol::Http2 { streams } | LoadProtocol::Http3 { streams } => ("streams", streams),
         LoadProtocol::Juno { streams } => ("requests in flight", streams),
     };
     must((1..=MAX_STREAMS).contains(&streams), || {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::{one_of, unique};
 
-/// What is spoken above TCP or TLS: a folder in `weir_wire`, and a session in `weir_load` and in `weir_origin`.
+/// What is spoken above TCP, TLS or QUIC: a folder in `weir_wire`, and a session in `weir_load` and in `weir_origin`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Application {
     /// HTTP/1.1.
@@ -68,7 +68,7 @@ struct Entry {
     /// For people: "HTTP/2 over TLS".
     title: &'static str,
     application: Application,
-    /// Over TLS on TCP.
+    /// Over TLS on TCP, or with the TLS of QUIC.
     tls: bool,
     /// What URLs begin with, and the port that is meant where they name none.
     scheme: &'static str,
@@ -120,8 +120,8 @@ protocols! {
     H2c "h2c" = plain("HTTP/2 over plain TCP", Application::Http2, "http", 80);
     /// HTTP/2 over TLS, agreed on by ALPN.
     H2 "h2" = over_tls("HTTP/2 over TLS", Application::Http2, "https", 443);
-    /// HTTP/3. A product may have it; weir does not measure it.
-    H3 "h3" = plain("HTTP/3", Application::Http3, "https", 443);
+    /// HTTP/3, over QUIC.
+    H3 "h3" = over_tls("HTTP/3", Application::Http3, "https", 443);
     /// Redis's protocol (RESP) over plain TCP.
     Redis "redis" = plain("Redis's protocol", Application::Redis, "redis", 6379);
     /// Redis's protocol (RESP) over TLS.
@@ -151,7 +151,7 @@ impl Protocol {
 
     /// Whether weir's client and origin speak it. (A product may speak others.)
     pub fn is_measured(self) -> bool {
-        self.application() != Application::Http3
+        true
     }
 
     /// Its name in sentences for people.
@@ -159,14 +159,19 @@ impl Protocol {
         self.entry().title
     }
 
-    /// What is spoken above TCP or TLS.
+    /// What is spoken above TCP, TLS or QUIC.
     pub fn application(self) -> Application {
         self.entry().application
     }
 
-    /// Whether it is spoken over TLS on TCP.
+    /// Whether it is spoken over TLS: on TCP, or with the TLS of QUIC.
     pub fn is_tls(self) -> bool {
         self.entry().tls
+    }
+
+    /// Whether it is spoken over QUIC, whose datagrams are UDP's: a server has no TCP port for it.
+    pub fn is_quic(self) -> bool {
+        self.application() == Application::Http3
     }
 
     /// What peers agree on by ALPN, where they use that.
@@ -251,7 +256,7 @@ impl Protocol {
 
     /// The flags of product templates, and whether each is true for this protocol. All are always defined.
     pub fn template_flags(self) -> Vec<(&'static str, bool)> {
-        vec![("h2", self.application() == Application::Http2), ("tls", self.is_tls())]
+        vec![("h2", self.application() == Application::Http2), ("h3", self.is_quic()), ("tls", self.is_tls())]
     }
 }
 

@@ -57,9 +57,10 @@ pub fn protocol(spec: &LoadSpec, streams: u32) -> Option<String> {
     let several = |n: usize, what: &str| (n > 1).then(|| counted(n as u64, what));
     let words: Vec<String> = [
         match spec.protocol {
-            LoadProtocol::Http2 { streams: wanted } => {
+            LoadProtocol::Http2 { streams: wanted } | LoadProtocol::Http3 { streams: wanted } => {
                 let of = if streams < wanted { format!("{} of ", count(streams.into())) } else { String::new() };
-                Some(format!("HTTP/2, {of}{} per connection", counted(wanted.into(), "stream")))
+                let version = if matches!(spec.protocol, LoadProtocol::Http2 { .. }) { 2 } else { 3 };
+                Some(format!("HTTP/{version}, {of}{} per connection", counted(wanted.into(), "stream")))
             }
             LoadProtocol::Http1 { .. } => pipelined(spec),
             other => Some(format!("{}, {} in flight per connection", other.as_str(), other.streams())),

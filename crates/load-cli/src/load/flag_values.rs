@@ -193,7 +193,8 @@ pub fn http(text: &str) -> Result<Application, String> {
     match text {
         "1.1" | "1" => Ok(Application::Http1),
         "2" => Ok(Application::Http2),
-        _ => Err(wrong_value(format!("weir load does not speak HTTP/{text}"), "1.1 or 2")),
+        "3" => Ok(Application::Http3),
+        _ => Err(wrong_value(format!("weir load does not speak HTTP/{text}"), "1.1, 2 or 3")),
     }
 }
 

@@ -44,6 +44,7 @@ pub fn load_spec(args: &Args) -> Result<Ordered, Failure> {
     let protocol = match args.connections.http {
         _ if spoken.is_keyvalue() => LoadProtocol::of(spoken, 1).in_flight(args.keyvalue.in_flight.unwrap_or(1)),
         Some(Application::Http2) => LoadProtocol::Http2 { streams: args.connections.streams.unwrap_or(1) },
+        Some(Application::Http3) => LoadProtocol::Http3 { streams: args.connections.streams.unwrap_or(1) },
         _ => LoadProtocol::Http1 { pipeline: args.connections.pipeline.unwrap_or(1) },
     };
     let warmup_s = warmup(args, &kind)?;
@@ -126,12 +127,12 @@ pub fn title(args: &Args) -> String {
 /// Flags that do not go together.
 fn check(args: &Args, kind: &LoadKind<OfferedRate>) -> Result<(), Failure> {
     let (flags, connections) = (&args.connections, args.load.connections);
-    let http1 = flags.http != Some(Application::Http2);
+    let http1 = !matches!(flags.http, Some(Application::Http2 | Application::Http3));
     let (streams, pipeline) = (flags.streams.is_some(), flags.pipeline.unwrap_or(1) > 1);
     let only = |what: &str| format!("it is only for {what}");
     let most = flags.max_connections;
     for (is_wrong, flag, found, wanted) in [
-        (http1 && streams, "--streams", only("HTTP/2"), "--http 2 with it"),
+        (http1 && streams, "--streams", only("HTTP/2 and HTTP/3"), "--http 2 or 3 with it"),
         (http1 && pipeline && flags.close, "--pipeline", only("keep-alive connections"), "without --close"),
         (!http1 && flags.pipeline.is_some(), "--pipeline", only("HTTP/1.1"), "--streams N with --http 2"),
         (

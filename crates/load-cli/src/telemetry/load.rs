@@ -88,7 +88,11 @@ fn named(spec: &LoadSpec) -> (&'static str, Attributes) {
             let mut methods: Vec<&str> = spec.requests.iter().map(|one| one.request.method.as_str()).collect();
             methods.dedup();
             let method = if let [method] = methods[..] { method } else { "_OTHER" };
-            let version = if application == Application::Http2 { "2" } else { "1.1" };
+            let version = match application {
+                Application::Http2 => "2",
+                Application::Http3 => "3",
+                _ => "1.1",
+            };
             attributes.push(("http.request.method", method.to_owned()));
             attributes.push(("network.protocol.version", version.to_owned()));
         }

@@ -156,6 +156,7 @@ impl Alpn {
         match protocol {
             LoadProtocol::Http1 { .. } => Alpn::Offered("http/1.1"),
             LoadProtocol::Http2 { .. } => Alpn::Required("h2"),
+            LoadProtocol::Http3 { .. } => Alpn::Required("h3"),
             _ => Alpn::None,
         }
     }

@@ -334,6 +334,12 @@ pub enum LoadProtocol {
         /// Streams open at a time; fewer where the peer allows fewer.
         streams: u32,
     },
+    /// HTTP/3, over QUIC.
+    #[serde(rename = "h3")]
+    Http3 {
+        /// Streams open at a time; fewer where the peer allows fewer.
+        streams: u32,
+    },
     /// Redis's protocol.
     #[serde(rename = "redis")]
     Redis {
@@ -359,7 +365,8 @@ impl LoadProtocol {
     pub fn of(protocol: Protocol, streams: u32) -> LoadProtocol {
         match protocol.application() {
             Application::Http1 => LoadProtocol::Http1 { pipeline: 1 },
-            Application::Http2 | Application::Http3 => LoadProtocol::Http2 { streams },
+            Application::Http2 => LoadProtocol::Http2 { streams },
+            Application::Http3 => LoadProtocol::Http3 { streams },
             Application::Redis => LoadProtocol::Redis { pipeline: 1 },
             Application::Juno => LoadProtocol::Juno { streams },
             Application::Memcached => LoadProtocol::Memcached { pipeline: 1 },
@@ -372,16 +379,19 @@ impl LoadProtocol {
             LoadProtocol::Http1 { pipeline: n }
             | LoadProtocol::Redis { pipeline: n }
             | LoadProtocol::Memcached { pipeline: n } => *n = requests,
-            LoadProtocol::Http2 { streams: n } | LoadProtocol::Juno { streams: n } => *n = requests,
+            LoadProtocol::Http2 { streams: n }
+            | LoadProtocol::Http3 { streams: n }
+            | LoadProtocol::Juno { streams: n } => *n = requests,
         }
         self
     }
 
-    /// What is spoken above TCP or TLS.
+    /// What is spoken above TCP, TLS or QUIC.
     pub fn application(self) -> Application {
         match self {
             LoadProtocol::Http1 { .. } => Application::Http1,
             LoadProtocol::Http2 { .. } => Application::Http2,
+            LoadProtocol::Http3 { .. } => Application::Http3,
             LoadProtocol::Redis { .. } => Application::Redis,
             LoadProtocol::Juno { .. } => Application::Juno,
             LoadProtocol::Memcached { .. } => Application::Memcached,
@@ -399,7 +409,9 @@ impl LoadProtocol {
             LoadProtocol::Http1 { pipeline: n }
             | LoadProtocol::Redis { pipeline: n }
             | LoadProtocol::Memcached { pipeline: n } => n,
-            LoadProtocol::Http2 { streams: n } | LoadProtocol::Juno { streams: n } => n,
+            LoadProtocol::Http2 { streams: n }
+            | LoadProtocol::Http3 { streams: n }
+            | LoadProtocol::Juno { streams: n } => n,
         }
     }
 }
