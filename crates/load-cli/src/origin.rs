@@ -53,6 +53,9 @@ pub struct Args {
     /// Require a header of the PROXY protocol, v1 or v2, at the beginning of each connection; others are reset.
     #[arg(long)]
     proxy_protocol: bool,
+    /// Serve HTTP/3, too, on the same ports of UDP, with as many further threads; it implies --tls.
+    #[arg(long)]
+    http3: bool,
     /// Close connections on which nothing happens for so long, such as 60s. [default: never: proxies keep idle connections]
     #[arg(long, value_name = "TIME", value_parser = parse_idle)]
     idle_timeout: Option<Duration>,
@@ -144,6 +147,9 @@ pub fn main(args: &Args) -> VerbResult {
         let found = format!("{} beside {}", other.protocol.scheme(), first.protocol.scheme());
         return Err(Failure::wrong("--listen", found, "one scheme for all addresses of an origin"));
     }
+    if args.http3 && first.protocol.is_keyvalue() {
+        return Err(Failure::wrong("--http3", format!("--listen {}://", first.protocol.scheme()), "an origin of HTTP"));
+    }
     let faults = args.fault.clone().unwrap_or_default();
     faults.check(first.protocol.application()).map_err(|why| Failure::input(format!("--fault: {why}")))?;
     if args.header.len() > MOST_ORIGIN_HEADERS {
@@ -155,7 +161,8 @@ pub fn main(args: &Args) -> VerbResult {
         also: args.listen.iter().skip(1).map(|other| other.addr).collect(),
         protocol: first.protocol,
         unix: args.unix.clone(),
-        tls: tls_options(&args.tls, args.tls.tls || first.protocol.is_tls())?,
+        tls: tls_options(&args.tls, args.tls.tls || args.http3 || first.protocol.is_tls())?,
+        http3: args.http3,
         proxy_protocol: args.proxy_protocol,
         idle: args.idle_timeout,
         connections: args.connections,
@@ -176,7 +183,7 @@ pub fn main(args: &Args) -> VerbResult {
     } else {
         output!(
             "listening on {} ({}, {}); Ctrl-C stops it",
-            addresses(&origin, first.protocol, args.tls.tls),
+            addresses(&origin, first.protocol, args.tls.tls || args.http3),
             origin.driver(),
             counted(origin.workers() as u64, "thread")
         );

@@ -11,6 +11,7 @@ use weir_model::At;
 use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSpec};
 use weir_model::suite::LoadKind;
 use weir_net::{DescriptorKind, Driver, DriverKind, MakeTask, Next, Task};
+use weir_quic::OverTask;
 
 use crate::aggregate::Aggregate;
 use crate::capacity::Resources;
@@ -21,7 +22,8 @@ use crate::interval::{Interval, Phase};
 use crate::output::{self, Outputs, Sinks, span_s};
 use crate::plan::{Plan, Share};
 use crate::progress::Progress;
-use crate::protocol::{Http1, Http2, Instance, Juno, Memcached, Protocol, Redis};
+use crate::quic::{self, Handshakes};
+use crate::protocol::{Http1, Http2, Http3, Instance, Juno, Memcached, Protocol, Redis};
 use crate::result::{self, Span};
 use crate::shared::{Message, Ready, Shared, WorkerResult};
 use crate::stop::StopFlag;
@@ -433,28 +435,49 @@ impl<D: Driver + 'static> LoadTasks<D> {
         match options.spec.protocol {
             LoadProtocol::Http1 { .. } => LoadTasks::of::<Http1>(options),
             LoadProtocol::Http2 { .. } => LoadTasks::of::<Http2>(options),
-            LoadProtocol::Http3 { .. } => Err(LoadError::InvalidSpec("weir load does not speak HTTP/3 yet".to_owned())),
+            LoadProtocol::Http3 { .. } => LoadTasks::over_quic(options),
             LoadProtocol::Redis { .. } => LoadTasks::of::<Redis>(options),
             LoadProtocol::Juno { .. } => LoadTasks::of::<Juno>(options),
             LoadProtocol::Memcached { .. } => LoadTasks::of::<Memcached>(options),
         }
     }
 
+    /// HTTP/3: each worker on connections of QUIC over its driver's datagrams.
+    fn over_quic(options: LoadOptions<'_>) -> Result<LoadTasks<D>, LoadError> {
+        let nonce = options.nonce;
+        let (protocol, controller, workers) = parts::<Http3>(options)?;
+        let make = |parts: WorkerParts| -> Result<MakeTask<D>, LoadError> {
+            let (protocol, seen) = (protocol.clone(), Handshakes::default());
+            let quic = quic::client(&parts.plan, nonce ^ u64::from(parts.share.thread).rotate_left(32), &seen)?;
+            Ok(Box::new(move |driver: &D| {
+                let worker = Worker::new(parts, protocol, driver).with_handshakes(seen);
+                Box::new(OverTask::new(quic, worker)) as Box<dyn Task<D>>
+            }))
+        };
+        Ok(LoadTasks { controller, workers: workers.into_iter().map(make).collect::<Result<_, _>>()? })
+    }
+
     /// The same, of this protocol.
     pub(crate) fn of<P: Protocol>(options: LoadOptions<'_>) -> Result<LoadTasks<D>, LoadError> {
-        let LoadOptions { spec, resources, nonce, preloaded, now, .. } = options;
-        let plan = Plan::new(spec, resources)?;
-        let mut protocol = P::new(spec, Instance { nonce, now }).map_err(LoadError::InvalidSpec)?;
-        if let Some(took) = preloaded {
-            protocol.preloaded(took);
-        }
-        let (controller, workers) = Controller::new(plan, options)?;
+        let (protocol, controller, workers) = parts::<P>(options)?;
         let make = |parts: WorkerParts| -> MakeTask<D> {
             let protocol = protocol.clone();
             Box::new(move |driver: &D| Box::new(Worker::new(parts, protocol, driver)) as Box<dyn Task<D>>)
         };
         Ok(LoadTasks { controller, workers: workers.into_iter().map(make).collect() })
     }
+}
+
+/// A load's protocol, its controller, and the parts of its workers.
+fn parts<P: Protocol>(options: LoadOptions<'_>) -> Result<(P, Controller, Vec<WorkerParts>), LoadError> {
+    let LoadOptions { spec, resources, nonce, preloaded, now, .. } = options;
+    let plan = Plan::new(spec, resources)?;
+    let mut protocol = P::new(spec, Instance { nonce, now }).map_err(LoadError::InvalidSpec)?;
+    if let Some(took) = preloaded {
+        protocol.preloaded(took);
+    }
+    let (controller, workers) = Controller::new(plan, options)?;
+    Ok((protocol, controller, workers))
 }
 
 #[cfg(test)]

@@ -85,6 +85,7 @@ mod plan;
 mod preload;
 mod progress;
 mod protocol;
+mod quic;
 mod reasons;
 mod request_ids;
 mod response_check;

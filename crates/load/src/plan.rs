@@ -40,6 +40,7 @@ pub(crate) struct Plan {
     pub timetable: Option<Timetable>,
     /// When none become due.
     pub bursts: Option<Bursts>,
+    /// Where TLS is spoken, also inside of QUIC.
     pub tls: Option<TlsPlan>,
     /// Requests that a connection may have in flight, and that it may carry in its life.
     pub streams: u32,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use weir_model::coding::Coding;
 use weir_model::load::{
-    Bursts, CodedResponses, ConnectionSpread, Counts, LOAD_SCHEMA, LoadResult, Quantiles, RequestIdCounts,
+    Bursts, CodedResponses, ConnectionSpread, Counts, LOAD_SCHEMA, LoadResult, Quantiles, QuicResult, RequestIdCounts,
     RequestResult, RequestSpec,
 };
 use weir_net::DriverKind;
@@ -94,6 +94,7 @@ pub(crate) fn result(
         request_ids: sum_of(outcomes.iter().flat_map(|o| &o.watches.ids).map(|ids| &ids.counts), RequestIdCounts::add),
         messages: messages::result(outcomes.iter().flat_map(|o| o.watches.messages.as_deref())),
         codings: sum_of(outcomes.iter().flat_map(|o| &o.watches.codings).map(|codings| &codings.counts), add_codings),
+        quic: sum_of(outcomes.iter().flat_map(|o| &o.quic), QuicResult::add),
         by_connection: by_connection(outcomes),
         stalls: aggregate.window.stalls,
         connect: quantiles(&connects(outcomes)),

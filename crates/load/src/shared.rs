@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use weir_model::load::{ConnectionSpread, ErrorKind, TlsResult};
+use weir_model::load::{ConnectionSpread, ErrorKind, QuicResult, TlsResult};
 
 use crate::clock::NEVER;
 use crate::counts::RequestCounts;
@@ -167,6 +167,8 @@ pub(crate) struct WorkerResult {
     pub min_streams: u32,
     /// The TLS statistics, if TLS was used, and times from connected to negotiated.
     pub tls: Option<(TlsResult, Histo)>,
+    /// What QUIC counted, if it carried the load.
+    pub quic: Option<QuicResult>,
     /// What it saw of the responses.
     pub watches: Watches,
     /// CPU time in the window, microseconds: user, system.

@@ -1,11 +1,12 @@
 //! Turns the TLS options of a load into the configuration of `weir_wire`'s sessions, and reads the PEM files. It does
 //! not know connections.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use weir_model::load::{LoadSpec, Target, TlsSpec, TlsVersion};
-use weir_wire::tls::{ClientConfig, ClientOptions, Identity, ServerName, Version};
+use weir_model::load::{LoadSpec, Target, TlsResult, TlsSpec, TlsVersion};
+use weir_wire::tls::{ClientConfig, ClientOptions, Identity, KeyKind, Negotiated, ServerName, Version};
 
 use crate::protocol::Alpn;
 
@@ -77,6 +78,22 @@ fn host_of(authority: &str) -> &str {
         }
         _ => authority,
     }
+}
+
+/// Counts what a connection has negotiated. Only the first of a name allocates.
+pub(crate) fn count(result: &mut TlsResult, negotiated: &Negotiated) {
+    let count = |counts: &mut BTreeMap<String, u64>, name: &str| match counts.get_mut(name) {
+        Some(count) => *count += 1,
+        None => drop(counts.insert(name.to_owned(), 1)),
+    };
+    result.handshakes += 1;
+    result.resumed += u64::from(negotiated.resumed);
+    count(&mut result.versions, negotiated.version.as_str());
+    count(&mut result.suites, negotiated.suite);
+    if let Some(group) = negotiated.group {
+        count(&mut result.groups, group);
+    }
+    count(&mut result.keys, negotiated.peer_key.map_or("other", KeyKind::as_str));
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ use crate::fault::FaultKind;
 use crate::request_ids::SeenRequestIds;
 
 /// Names of [`WorkerCounters::versions`], in their order.
-const VERSIONS: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
+const VERSIONS: [&str; 4] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3"];
 /// Powers of two that are counted separately: a connection carries less than 2^40 requests.
 const POWERS: usize = 40;
 /// A protocol has at most so many operations.
@@ -92,7 +92,7 @@ pub(crate) struct WorkerCounters {
     pub(crate) body_bytes_in: Counter,
     pub(crate) body_bytes_out: Counter,
     pub(crate) max_in_flight: Counter,
-    versions: [Counter; 3],
+    versions: [Counter; 4],
     connection_headers: [Counter; 4],
     pub(crate) own_requests: Counter,
     pub(crate) identified: Counter,
@@ -149,9 +149,10 @@ impl WorkerCounters {
         self.reaching.0[power].add(1);
     }
 
-    /// Counts a request of HTTP/2 that is not the lab's own. It has no `Connection` header.
-    pub(crate) fn request_http2(&self) {
-        self.versions[2].add(1);
+    /// Counts a request of HTTP/2 or HTTP/3 that is not the lab's own. It has no `Connection` header.
+    #[inline]
+    pub(crate) fn request_streams(&self, application: Application) {
+        self.versions[if application == Application::Http3 { 3 } else { 2 }].add(1);
         self.connection_headers[0].add(1);
     }
 

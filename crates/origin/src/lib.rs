@@ -27,6 +27,7 @@ mod held;
 mod http;
 mod http1;
 mod http2;
+mod http3;
 mod idle;
 mod in_flight;
 mod keyvalue;

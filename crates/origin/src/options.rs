@@ -44,6 +44,8 @@ pub struct Options {
     pub connections: Option<u32>,
     /// Serves TLS, and nothing without it. If it names no ALPN protocols: `h2` and `http/1.1`.
     pub tls: Option<ServerOptions>,
+    /// Serves HTTP/3, too, on the same ports of UDP, with as many further workers. It takes TLS.
+    pub http3: bool,
     /// Each connection has to begin with a header of the PROXY protocol, below TLS; others are reset, and counted.
     pub proxy_protocol: bool,
     /// Connections on which nothing happens for so long are closed, at the latest after half as long again; `None`: never. A response
@@ -98,6 +100,7 @@ impl Default for Options {
             unix: None,
             connections: None,
             tls: None,
+            http3: false,
             proxy_protocol: false,
             idle: None,
         }
@@ -114,6 +117,11 @@ impl Options {
     pub fn workers(&self) -> usize {
         let workers = if self.threads == 0 { self.cpus.len() } else { self.threads as usize };
         workers.max(1)
+    }
+
+    /// The number of further workers, which serve HTTP/3.
+    pub fn http3_workers(&self) -> usize {
+        if self.http3 { self.workers() } else { 0 }
     }
 
     /// The CPU of a worker.
@@ -142,6 +150,9 @@ pub enum OriginError {
     /// The TLS options are invalid.
     #[error("the origin cannot speak TLS: {0}")]
     Tls(#[from] TlsError),
+    /// HTTP/3 without TLS.
+    #[error("HTTP/3 takes TLS, and there is none; give a certificate, or let one be made (--tls)")]
+    Http3WithoutTls,
     /// The requested driver does not work here.
     #[error("the origin cannot use the driver ordered: {0}")]
     Probe(#[from] weir_net::ProbeError),

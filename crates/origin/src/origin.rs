@@ -5,7 +5,7 @@
 //! start and stop origins.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
@@ -92,7 +92,9 @@ impl Origin {
         let unix = options.unix.as_deref().map(|path| weir_net::listen_unix(path, BACKLOG)).transpose()?;
         let refused = |source| OriginError::Listen { addr: options.listen, source };
         let addrs = listeners.iter().map(|one| one[0].local_addr()).collect::<Result<Vec<_>, _>>().map_err(refused)?;
-        let OriginTasks { handle, workers, .. } = OriginTasks::of(options, limit.workers, addrs.clone())?;
+        let OriginTasks { handle, workers, http3_workers, .. } = OriginTasks::of(options, limit.workers, addrs.clone())?;
+        let sockets = addrs.iter().map(|addr| bind_datagrams(*addr, http3_workers.len()));
+        let sockets = sockets.collect::<Result<Vec<_>, _>>()?;
         let mut origin = Origin {
             addrs,
             kind,
@@ -109,6 +111,11 @@ impl Origin {
             let own = listeners.iter_mut().filter_map(Iterator::next).map(Listener::from).collect();
             // On an error `origin` is dropped, which stops the running threads.
             origin.launch(number, own, options, make_driver, make)?;
+        }
+        let mut sockets: Vec<_> = sockets.into_iter().map(Vec::into_iter).collect();
+        for (number, make) in http3_workers.into_iter().enumerate() {
+            let own = sockets.iter_mut().filter_map(Iterator::next).map(Listener::from).collect();
+            origin.launch_on(number, own, options, make_driver, make)?;
         }
         let watch = StallWatch::start(Arc::clone(&origin.handle.all_counters), options.cpu(0), options.real_time);
         origin.stall_watch = Some(watch.map_err(OriginError::Thread)?);
@@ -218,6 +225,18 @@ impl Origin {
         if let Some(unix) = &self.unix {
             listeners.push(unix.listener().map_err(OriginError::Thread)?.into());
         }
+        self.launch_on(number, listeners, options, make_driver, make)
+    }
+
+    /// Starts a worker on its thread, with these listeners alone.
+    fn launch_on<D: Driver<Listener = Listener, Waker = Waker> + 'static>(
+        &mut self,
+        number: usize,
+        listeners: Vec<Listener>,
+        options: &Options,
+        make_driver: MakeDriver<D>,
+        make: MakeTask<D>,
+    ) -> Result<(), OriginError> {
         let (sender, started) = mpsc::channel();
         let shared = Arc::clone(&self.shared);
         let (kind, descriptors) = (self.kind, self.limit.descriptors);
@@ -289,6 +308,12 @@ fn bind(addr: SocketAddr, workers: usize) -> Result<Vec<TcpListener>, OriginErro
         listeners.push(weir_net::listen_socket(addr, BACKLOG, true).map_err(refused)?);
     }
     Ok(listeners)
+}
+
+/// Makes so many sockets of datagrams on one address, one for each worker.
+fn bind_datagrams(addr: SocketAddr, workers: usize) -> Result<Vec<UdpSocket>, OriginError> {
+    let bind = || weir_net::datagram_socket(addr, workers > 1).map_err(|source| OriginError::Listen { addr, source });
+    (0..workers).map(|_| bind()).collect()
 }
 
 /// Runs a worker to its end, and lets it do nothing while the origin is paused.

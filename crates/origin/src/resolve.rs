@@ -16,6 +16,7 @@ use weir_model::load::RESPONSE_HEADER;
 use weir_net::Clock;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 use weir_wire::http2::{EncodeError, Prepared};
+use weir_wire::http3;
 
 use crate::head::{GivenHeaders, Headers};
 use crate::page;
@@ -115,6 +116,7 @@ pub(crate) struct Resolved {
     headers: Headers,
     /// The head of the usual response in HTTP/2, made when it is first needed.
     prepared: OnceCell<Prepared>,
+    prepared_http3: OnceCell<http3::Prepared>,
 }
 
 /// Whether a response of this status never has a body (RFC 9110, section 6.4.1).
@@ -249,6 +251,7 @@ impl Resolved {
             coded: None,
             headers,
             prepared: OnceCell::new(),
+            prepared_http3: OnceCell::new(),
         }
     }
 }
@@ -301,6 +304,26 @@ impl Resolved {
     /// # Errors
     /// When the content type is not allowed in a head.
     pub(crate) fn http2_head(&self, content_type: &str, length: Option<u64>) -> Result<Prepared, EncodeError> {
+        self.head(content_type, length, Prepared::response_template)
+    }
+
+    /// As [`Resolved::http2_usual`], in HTTP/3.
+    pub(crate) fn http3_usual(&self) -> &http3::Prepared {
+        self.prepared_http3.get_or_init(|| {
+            let head = self.http3_head(self.content_type, Some(self.body.bytes().len() as u64));
+            head.expect("a head of constants can be sent")
+        })
+    }
+
+    /// As [`Resolved::http2_head`], in HTTP/3.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) fn http3_head(&self, content_type: &str, length: Option<u64>) -> Result<http3::Prepared, EncodeError> {
+        self.head(content_type, length, http3::Prepared::response_template)
+    }
+
+    fn head<H>(&self, content_type: &str, length: Option<u64>, prepare: Prepare<H>) -> Result<H, EncodeError> {
         let status = self.plan.status;
         let (headers, count) = self.headers.http2(Some(content_type).filter(|_| !bodiless(status)));
         let length = match status {
@@ -308,9 +331,12 @@ impl Resolved {
             205 => Some(0),
             _ => length.filter(|_| !self.plan.chunked),
         };
-        Prepared::response_template(status, &headers[..count], length, &[RESPONSE_HEADER])
+        prepare(status, &headers[..count], length, &[RESPONSE_HEADER])
     }
 }
+
+/// Makes a head ready: status, headers, length, and the headers that are filled in.
+type Prepare<H> = fn(u16, &[(&str, &str)], Option<u64>, &[&str]) -> Result<H, EncodeError>;
 
 fn status_line(status: u16) -> String {
     format!("{status} {}\n", encode::reason(status))

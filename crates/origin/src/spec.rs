@@ -23,6 +23,7 @@ impl Options {
             also: also.to_vec(),
             protocol: if spec.protocol.is_keyvalue() { spec.protocol } else { Protocol::default() },
             tls: spec.tls.as_ref().map(|tls| server_options(tls, read)).transpose()?,
+            http3: spec.protocol.is_quic(),
             connections: Some(spec.connections),
             threads: spec.cpus.len().max(1) as u32,
             cpus: spec.cpus.clone(),

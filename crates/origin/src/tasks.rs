@@ -9,11 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weir_model::counters::OriginCounters;
 use weir_model::protocol::Application;
 use weir_net::{Clock, Driver, MakeTask};
+use weir_quic::{OverTask, Quic};
 use weir_wire::tls::{ServerConfig, ServerOptions};
 
 use crate::counters::AllCounters;
 use crate::fault::FaultKind;
 use crate::http::{HttpSession, HttpShared};
+use crate::http2::MAX_STREAMS;
+use crate::http3::Http3Session;
 use crate::keyvalue::{self, Dialect, Juno, KeyValueSession, Memcached, Redis};
 use crate::member_faults::{FaultClock, MemberFaults};
 use crate::options::{Options, OriginError};
@@ -72,6 +75,8 @@ pub struct OriginTasks<D: Driver> {
     pub handle: OriginHandle,
     /// Makes each worker's task for its driver, which listens at all of the origin's addresses, in their order.
     pub workers: Vec<MakeTask<D>>,
+    /// The same of those that serve HTTP/3: their drivers listen for datagrams at these addresses, and at nothing else.
+    pub http3_workers: Vec<MakeTask<D>>,
     /// Makes the task that notices when the origin's process stands still, for a driver of its own.
     pub stall_meter: MakeTask<D>,
 }
@@ -105,7 +110,11 @@ impl<D: Driver + 'static> OriginTasks<D> {
                     (options.responses.clone(), options.request_id_header.clone(), options.response_key);
                 let shared =
                     move |worker, clock: &Clock| HttpShared::new(responses.clone(), &names, key, worker, clock);
-                OriginTasks::of_sessions::<HttpSession>(options, workers, addrs, shared, None)
+                let shared = Arc::new(shared);
+                let own = Arc::clone(&shared);
+                let of_tcp = move |worker, clock: &Clock| own(worker, clock);
+                let tasks = OriginTasks::of_sessions::<HttpSession>(options, workers, addrs, of_tcp, None)?;
+                if options.http3 { tasks.with_http3(options, workers, shared) } else { Ok(tasks) }
             }
         }
     }
@@ -135,7 +144,8 @@ impl<D: Driver + 'static> OriginTasks<D> {
     ) -> Result<OriginTasks<D>, OriginError> {
         let tls = options.tls.as_ref().map(|tls| configure(tls, S::ALPN)).transpose()?;
         let below = Layers { tls, proxy_protocol: options.proxy_protocol, idle: options.idle };
-        let all_counters = Arc::new(AllCounters::new(workers, addrs, S::OPERATIONS));
+        let counted = if options.http3 { 2 * workers } else { workers };
+        let all_counters = Arc::new(AllCounters::new(counted, addrs, S::OPERATIONS));
         let fault_clock = FaultClock::new(AtomicU64::new(u64::MAX));
         let faults = MemberFaults::new(options.faults.clone(), Arc::clone(&fault_clock));
         let handle = OriginHandle { all_counters: Arc::clone(&all_counters), keys, stop: Arc::default(), fault_clock };
@@ -152,7 +162,35 @@ impl<D: Driver + 'static> OriginTasks<D> {
         let workers = (0..workers).map(make).collect();
         let stall_meter: MakeTask<D> =
             Box::new(move |driver: &D| Box::new(StallMeter::new(all_counters, driver.now())));
-        Ok(OriginTasks { handle, workers, stall_meter })
+        Ok(OriginTasks { handle, workers, http3_workers: Vec::new(), stall_meter })
+    }
+
+    /// The same with as many workers for HTTP/3, which count with the others.
+    fn with_http3(
+        mut self,
+        options: &Options,
+        workers: usize,
+        shared: Arc<impl Fn(usize, &Clock) -> HttpShared + Send + Sync + 'static>,
+    ) -> Result<OriginTasks<D>, OriginError> {
+        let Some(tls) = &options.tls else { return Err(OriginError::Http3WithoutTls) };
+        let config = configure(&ServerOptions { alpn: Vec::new(), ..tls.clone() }, Http3Session::ALPN)?;
+        for number in workers..2 * workers {
+            let quic = Quic::server(weir_quic::ServerOptions {
+                config: config.clone(),
+                streams: MAX_STREAMS,
+                seed: options.responses.seed ^ (number as u64).rotate_left(32),
+            })?;
+            let (shared, handle) = (Arc::clone(&shared), self.handle.clone());
+            let faults = MemberFaults::new(options.faults.clone(), Arc::clone(&handle.fault_clock));
+            let below = Layers { idle: options.idle, ..Layers::default() };
+            self.http3_workers.push(Box::new(move |driver: &D| {
+                let clock = driver.clock();
+                let shared = shared(number, &clock);
+                let state = WorkerState::new(handle.all_counters, number, shared, clock).with_faults(faults);
+                Box::new(OverTask::new(quic, Worker::<Http3Session>::new(state, below, handle.stop)))
+            }));
+        }
+        Ok(self)
     }
 }
 

@@ -70,6 +70,17 @@ impl Header {
     }
 }
 
+/// Bytes of headers in a sequence of whole frames: what is no part of what they carry.
+pub fn overhead(mut frames: &[u8]) -> u64 {
+    let mut bytes = 0;
+    while let Some((header, rest)) = frames.split_first_chunk::<HEADER>() {
+        let length = Header::of(header).map_or(0, |header| header.length as usize);
+        frames = rest.get(length..).unwrap_or_default();
+        bytes += HEADER as u64;
+    }
+    bytes
+}
+
 /// Appends a frame with its payload.
 #[inline]
 pub fn put(out: &mut Vec<u8>, stream: u64, kind: Kind, payload: &[u8]) {
@@ -246,6 +257,7 @@ mod tests {
             (0, Kind::Close, 12),
         ];
         assert_eq!(kinds, expected);
+        assert_eq!(overhead(&bytes), 7 * HEADER as u64);
         for size in 1..bytes.len() {
             assert_eq!(read(&bytes.chunks(size).collect::<Vec<_>>()), whole, "pieces of {size}");
         }

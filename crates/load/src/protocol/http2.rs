@@ -1,6 +1,7 @@
 //! HTTP/2: each stream of the load is a stream of the connection, identified by its tag. `run` picks it as the
 //! [`Protocol`] of a load.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec, RESPONSE_HEADER, RequestSpec};
@@ -21,18 +22,21 @@ const SAMPLED: u32 = 64;
 /// See the module.
 #[derive(Debug, Clone)]
 pub(crate) struct Http2 {
-    requests: Arc<[Request]>,
+    requests: Arc<[Request<Prepared>]>,
     options: Options,
 }
 
-/// A kind of request.
+/// A kind of request, of HTTP/2 or of HTTP/3, whose prepared heads differ.
 #[derive(Debug)]
-enum Request {
+pub(super) enum Request<H> {
     /// Always the same but for its ID, with which `id_value` begins.
-    Fixed { head: Prepared, body: &'static [u8], id_value: Vec<u8> },
+    Fixed { head: H, body: &'static [u8], id_value: Vec<u8> },
     /// With fields, in the path or body, in the headers at these indices, and in the authority, which is the last header.
-    Template { template: HttpTemplate, head: Prepared, changing: Vec<usize> },
+    Template { template: HttpTemplate, head: H, changing: Vec<usize> },
 }
+
+/// Prepares a head with places for what changes.
+type Prepare<H> = fn(&http2::Request<'_>, http2::Template<'_>) -> Result<H, http2::EncodeError>;
 
 impl Protocol for Http2 {
     const NEGOTIATING: &'static str = "before its SETTINGS of HTTP/2 came";
@@ -43,12 +47,8 @@ impl Protocol for Http2 {
         let LoadProtocol::Http2 { streams: max_streams } = spec.protocol else {
             return Err("not a load of HTTP/2".into());
         };
-        let requests = spec.requests.iter().map(|request| Request::new(spec, request)).collect::<Result<_, _>>()?;
-        let keep_headers = spec.request_ids.is_some()
-            || spec.accept_encoding.is_some()
-            || spec.stream.is_some()
-            || spec.requests.iter().any(|request| !request.expect.headers.is_empty());
-        Ok(Http2 { requests, options: Options { max_streams, keep_headers, ..Options::client() } })
+        let requests = Request::all(spec, Prepared::template)?;
+        Ok(Http2 { requests, options: Options { max_streams, keep_headers: keeps_headers(spec), ..Options::client() } })
     }
 
     fn connect(&self, session: &mut Self::Session, number: u32, out: &mut Vec<u8>) -> bool {
@@ -71,45 +71,10 @@ impl Protocol for Http2 {
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {
         let Some(client) = session else { return Err(Refusal::Exhausted) };
-        let sent = match &self.requests[kind as usize] {
-            Request::Fixed { head, body, id_value } => {
-                let body = if body.is_empty() { Body::None } else { Body::Static(body) };
-                match id.map(|id| generator.with_id(kind, id_value, 0, id)) {
-                    None => client.request(stream, head, body, out),
-                    Some(value) => client.request_filled(
-                        stream,
-                        head,
-                        Values { headers: &[value], ..Values::default() },
-                        body,
-                        out,
-                    ),
-                }
-            }
-            Request::Template { template, head, changing } => {
-                let parts = template.render_parts(generator.next(kind), id);
-                let mut values: [&[u8]; MAX_CHANGING] = [&[]; MAX_CHANGING];
-                for (value, index) in values.iter_mut().zip(changing) {
-                    *value = parts.header(*index);
-                }
-                let mut filled = changing.len();
-                if let Some(value) = parts.id_value() {
-                    values[filled] = value;
-                    filled += 1;
-                }
-                let body = match parts.fixed {
-                    None => Body::Copied(parts.filled),
-                    Some([]) => Body::None,
-                    Some(body) => Body::Static(body),
-                };
-                let values = Values { path: parts.path(), authority: parts.last_header(), headers: &values[..filled] };
-                client.request_filled(stream, head, values, body, out)
-            }
-        };
-        match sent {
-            Ok(()) => Ok(Encoded::Appended),
-            Err(SendError::Full) => Err(Refusal::Full),
-            Err(_) => Err(Refusal::Exhausted),
-        }
+        let sent = self.requests[kind as usize].fill(kind, id, generator, |head, values, body| {
+            client.request_filled(stream, head, values, body, out)
+        });
+        sent.map(|()| Encoded::Appended).map_err(refusal)
     }
 
     #[inline]
@@ -178,14 +143,71 @@ impl Protocol for Http2 {
     }
 }
 
+/// Why a half did not take a request.
+pub(super) fn refusal(error: SendError) -> Refusal {
+    if error == SendError::Full { Refusal::Full } else { Refusal::Exhausted }
+}
+
+/// Whether a load looks at the headers of every response.
+pub(super) fn keeps_headers(spec: &LoadSpec) -> bool {
+    spec.request_ids.is_some()
+        || spec.accept_encoding.is_some()
+        || spec.stream.is_some()
+        || spec.requests.iter().any(|request| !request.expect.headers.is_empty())
+}
+
 /// A request that failed while its connection goes on.
-fn failed(responses: &mut Responses<'_>, stream: u32, kind: ErrorKind, cause: ResetCause) -> Event {
+pub(super) fn failed(responses: &mut Responses<'_>, stream: u32, kind: ErrorKind, cause: impl Display) -> Event {
     responses.of(stream).reason(kind, &cause);
     Event::Failed { stream, kind }
 }
 
-impl Request {
-    fn new(spec: &LoadSpec, request: &RequestSpec) -> Result<Request, String> {
+impl<H> Request<H> {
+    /// The requests of a load, made ready.
+    pub(super) fn all(spec: &LoadSpec, prepare: Prepare<H>) -> Result<Arc<[Request<H>]>, String> {
+        spec.requests.iter().map(|request| Request::new(spec, request, prepare)).collect()
+    }
+
+    /// Hands the next request of this kind, the load's `kind`th, to `send`.
+    #[inline]
+    pub(super) fn fill<R>(
+        &self,
+        kind: u32,
+        id: Option<RequestId>,
+        generator: &mut Generator,
+        send: impl FnOnce(&H, Values<'_>, Body<'_>) -> R,
+    ) -> R {
+        match self {
+            Request::Fixed { head, body, id_value } => {
+                let body = if body.is_empty() { Body::None } else { Body::Static(body) };
+                match id.map(|id| generator.with_id(kind, id_value, 0, id)) {
+                    None => send(head, Values::default(), body),
+                    Some(value) => send(head, Values { headers: &[value], ..Values::default() }, body),
+                }
+            }
+            Request::Template { template, head, changing } => {
+                let parts = template.render_parts(generator.next(kind), id);
+                let mut values: [&[u8]; MAX_CHANGING] = [&[]; MAX_CHANGING];
+                for (value, index) in values.iter_mut().zip(changing) {
+                    *value = parts.header(*index);
+                }
+                let mut filled = changing.len();
+                if let Some(value) = parts.id_value() {
+                    values[filled] = value;
+                    filled += 1;
+                }
+                let body = match parts.fixed {
+                    None => Body::Copied(parts.filled),
+                    Some([]) => Body::None,
+                    Some(body) => Body::Static(body),
+                };
+                let values = Values { path: parts.path(), authority: parts.last_header(), headers: &values[..filled] };
+                send(head, values, body)
+            }
+        }
+    }
+
+    fn new(spec: &LoadSpec, request: &RequestSpec, prepare: Prepare<H>) -> Result<Request<H>, String> {
         let authority = header(request, "host").unwrap_or(&spec.targets[request.target as usize].authority);
         let mut all = headers_but(request, "host");
         if let Some(coding) = spec.accept_encoding {
@@ -205,8 +227,7 @@ impl Request {
         let wrong = |error: http2::EncodeError| format!("the request cannot be sent: {error}");
         if !request.template {
             let name: Vec<usize> = (given..all.len()).collect();
-            let head = Prepared::template(&parts, http2::Template { headers: &name, ..http2::Template::default() })
-                .map_err(wrong)?;
+            let head = prepare(&parts, http2::Template { headers: &name, ..http2::Template::default() }).map_err(wrong)?;
             let id_value = value.map(|(_, value)| value.into_bytes()).unwrap_or_default();
             return Ok(Request::Fixed { head, body: leak(request.request.body.clone()), id_value });
         }
@@ -226,7 +247,7 @@ impl Request {
         let (path, authority_changes) = (!is_text(&request.request.path), !is_text(authority));
         let prepare = |authority: &str, authority_changes| {
             let template = http2::Template { path, authority: authority_changes, headers: &filled };
-            Prepared::template(&http2::Request { authority, ..constant }, template).map_err(wrong)
+            prepare(&http2::Request { authority, ..constant }, template).map_err(wrong)
         };
         if authority_changes {
             // HTTP/1.1 may have an empty Host, and HTTP/2 no empty authority.
@@ -255,7 +276,7 @@ mod tests {
         request.headers[0].1 = "constant".into();
         request.headers[1].1 = "other.test".into();
         spec.requests[0].template = true;
-        match Request::new(&spec, &spec.requests[0]).unwrap() {
+        match Request::new(&spec, &spec.requests[0], Prepared::template).unwrap() {
             Request::Template { changing, .. } => assert_eq!(changing, [1]),
             other @ Request::Fixed { .. } => panic!("{other:?}"),
         }
@@ -263,7 +284,7 @@ mod tests {
         let request = |authority: &str| {
             let mut spec = spec.clone();
             spec.requests[0].request.headers[1].1 = authority.into();
-            Request::new(&spec, &spec.requests[0])
+            Request::new(&spec, &spec.requests[0], Prepared::template)
         };
         assert!(request("{{seq}}.test:{{random:1..9}}").is_ok());
         for (authority, found) in [("{{pick:a|}}", "\"\""), ("{{pick:a.test|b/c}}", "b/c"), ("{{seqs}}", "{{seqs}}")] {

@@ -6,6 +6,7 @@
 
 mod http1;
 mod http2;
+mod http3;
 mod http_template;
 mod juno;
 mod keyvalue;
@@ -29,6 +30,7 @@ use weir_wire::request_id::RequestId;
 
 pub(crate) use http1::Http1;
 pub(crate) use http2::Http2;
+pub(crate) use http3::Http3;
 pub(crate) type Juno = keyvalue::KeyValue<juno::Juno>;
 pub(crate) type Memcached = keyvalue::KeyValue<memcached::Memcached>;
 pub(crate) type Redis = keyvalue::KeyValue<redis::Redis>;
@@ -46,6 +48,9 @@ pub(crate) struct Instance {
 pub(crate) trait Protocol: Clone + Send + fmt::Debug + 'static {
     /// A connection sends requests and nothing else, so that unsent bytes are the end of the last request.
     const SENDS_REQUESTS_ALONE: bool = false;
+
+    /// Its connections are QUIC's, with TLS inside, which the driver makes; they carry frames of streams.
+    const QUIC: bool = false;
 
     /// For error texts: when a connection that is still negotiating failed, such as `before its SETTINGS came`.
     const NEGOTIATING: &'static str = "before it was ready";

@@ -18,6 +18,7 @@ use super::Worker;
 use super::pool::{SlotId, SlotState, StreamState};
 use crate::interval::Phase;
 use crate::protocol::Protocol;
+use crate::quic;
 
 /// What a peer does that takes no more requests.
 pub(super) const GOES_AWAY: &str = "the peer goes away (GOAWAY)";
@@ -346,7 +347,11 @@ impl<P: Protocol> Worker<P> {
         let slot = self.pool.slot(id);
         slot.conn = None;
         match slot.state {
-            SlotState::Connecting => self.attempt_failed(io, id, kind_of(error), error.to_string(), now),
+            SlotState::Connecting => {
+                let kind = kind_of(error);
+                self.failed_handshakes += u64::from(kind == ErrorKind::Tls);
+                self.attempt_failed(io, id, kind, error.to_string(), now);
+            }
             SlotState::Handshaking => {
                 let (kind, when) = self.handshake_stage(id);
                 self.handshake_failed(io, id, kind.unwrap_or(ErrorKind::Reset), format!("{error} {when}"), now);
@@ -354,6 +359,9 @@ impl<P: Protocol> Worker<P> {
             SlotState::Up => {
                 if slot.in_flight == 0 {
                     self.ended_by_peer(ErrorKind::Reset, || error.to_string());
+                } else if P::QUIC {
+                    // It says more than that the connection was reset.
+                    self.record_reason(id, ErrorKind::Reset, error);
                 }
                 self.fail_streams(id, ErrorKind::Reset, now);
                 self.lost(io, id, now);
@@ -428,7 +436,8 @@ impl<P: Protocol> Worker<P> {
         match slot.state {
             SlotState::Connecting | SlotState::Handshaking if until > now => self.connector.timeouts.watch(id, until),
             SlotState::Connecting => {
-                let detail = "no response to the attempt to connect".to_owned();
+                let over = if P::QUIC { " over UDP, which QUIC needs" } else { "" };
+                let detail = format!("no response to the attempt to connect{over}");
                 self.attempt_failed(io, id, ErrorKind::ConnectTimeout, detail, now);
             }
             SlotState::Handshaking => {
@@ -441,6 +450,9 @@ impl<P: Protocol> Worker<P> {
 }
 
 fn kind_of(error: &io::Error) -> ErrorKind {
+    if let Some(kind) = quic::kind_of(error) {
+        return kind;
+    }
     match error.kind() {
         io::ErrorKind::ConnectionRefused => ErrorKind::ConnectRefused,
         io::ErrorKind::TimedOut => ErrorKind::ConnectTimeout,

@@ -108,7 +108,8 @@ impl<P: Protocol> Worker<P> {
     /// Bytes came.
     #[inline]
     pub(super) fn on_data<I: Io>(&mut self, io: &mut I, id: SlotId, bytes: &[u8], now: u64) {
-        self.recorder.counts().bytes_in += bytes.len() as u64;
+        let overhead = if P::QUIC { weir_wire::quic::overhead(bytes) } else { 0 };
+        self.recorder.counts().bytes_in += bytes.len() as u64 - overhead;
         if self.transport.tls.is_some() {
             self.receive_records(io, id, bytes, now);
         } else {
@@ -119,7 +120,8 @@ impl<P: Protocol> Worker<P> {
     /// Plaintext came. What it leads to on this connection leaves together.
     #[inline]
     pub(super) fn receive<I: Io>(&mut self, io: &mut I, id: SlotId, bytes: &[u8], now: u64) {
-        self.recorder.counts().plaintext_in += bytes.len() as u64;
+        let overhead = if P::QUIC { weir_wire::quic::overhead(bytes) } else { 0 };
+        self.recorder.counts().plaintext_in += bytes.len() as u64 - overhead;
         let conn = self.pool.slots[id as usize].conn;
         let before = std::mem::replace(&mut self.transport.corked, id);
         let streams = self.pool.streams_of(id);

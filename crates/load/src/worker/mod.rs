@@ -37,6 +37,7 @@ use crate::interval::Phase;
 use crate::messages::MessageWatch;
 use crate::plan::{Plan, Share};
 use crate::protocol::{Protocol, Watches};
+use crate::quic::Handshakes;
 use crate::reasons::Reasons;
 use crate::request_ids::RequestIdWatch;
 use crate::shared::{Message, Ready, Shared};
@@ -82,6 +83,9 @@ pub(crate) struct Worker<P: Protocol> {
     pool: Pool<P::Session>,
     connector: Connector,
     transport: Transport,
+    /// What the handshakes of QUIC came to, and how many of them failed in TLS.
+    handshakes: Option<Handshakes>,
+    failed_handshakes: u64,
     /// Bytes that nobody looks at may be dropped by the driver: without TLS, on TCP.
     may_skip: bool,
     /// Requests have bodies, and a response may come before all of its request has left.
@@ -108,7 +112,9 @@ impl<P: Protocol> Worker<P> {
             pacing: Pacing::new(&plan, &share),
             pool: Pool::new(share.connections + share.more, plan.streams, now),
             connector: Connector::new(&plan, &share, now),
-            transport: Transport::new(&plan),
+            transport: Transport::new(&plan, !P::QUIC),
+            handshakes: None,
+            failed_handshakes: 0,
             sends_bodies: P::SENDS_REQUESTS_ALONE && plan.sends_bodies(),
             may_skip: plan.tls.is_none() && plan.spec.targets.iter().all(Target::is_tcp),
             recorder: Recorder::new(&plan, share.local, now, messages, spares),
@@ -129,6 +135,11 @@ impl<P: Protocol> Worker<P> {
             share,
             stage: Stage::New,
         }
+    }
+
+    /// The worker's connections are QUIC's, whose handshakes are seen there.
+    pub(crate) fn with_handshakes(self, handshakes: Handshakes) -> Worker<P> {
+        Worker { handshakes: Some(handshakes), ..self }
     }
 
     /// Begins to make the connections.
@@ -180,7 +191,7 @@ impl<P: Protocol> Worker<P> {
         }
         self.busy_poll.leave_real_time(driver);
         self.abandon_rest(driver);
-        self.report();
+        self.report(driver);
         self.begin_closing(driver)
     }
 

@@ -1,13 +1,14 @@
 //! Ends a load: it counts and gives up what is still in flight, closes connections, and reports. An `impl` of `Worker`.
 
 use weir_model::load::{ConnectionSpread, ErrorKind};
-use weir_net::{Driver, Next};
+use weir_net::{Driver, Io, Next};
 
 use super::pool::{ConnSlot, SlotState};
 use super::{Stage, Worker};
 use crate::clock::MILLI;
 use crate::interval::{Histo, histo};
 use crate::protocol::Protocol;
+use crate::quic;
 use crate::shared::{Message, WorkerResult};
 
 /// How long the connections may take to close.
@@ -97,7 +98,7 @@ impl<P: Protocol> Worker<P> {
     }
 
     /// Reports what it knows, before connections are closed: with very many that takes a while, and nothing of it is measured.
-    pub(super) fn report(&mut self) {
+    pub(super) fn report(&mut self, io: &impl Io) {
         let (cpu, busy_poll_us, busy) = self.recorder.cpu();
         let result = WorkerResult {
             thread: self.share.local,
@@ -108,7 +109,12 @@ impl<P: Protocol> Worker<P> {
             by_connection: self.by_connection(),
             used: self.connector.used,
             min_streams: self.pool.min_streams,
-            tls: self.transport.tls.as_ref().map(|layer| (layer.counters.clone(), layer.times.clone())),
+            tls: match (&self.transport.tls, &self.handshakes) {
+                (Some(layer), _) => Some((layer.counters.clone(), layer.times.clone())),
+                (None, Some(seen)) => Some(seen.result(self.failed_handshakes)),
+                (None, None) => None,
+            },
+            quic: P::QUIC.then(|| quic::result(io)),
             watches: self.watches.clone(),
             cpu_us: (cpu.user_us, cpu.system_us),
             busy_poll_us,

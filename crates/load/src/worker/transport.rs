@@ -4,19 +4,20 @@
 //! through `Worker::receive_records`. TLS sessions belong to slots, buffers to the worker. Byte counts are those on the
 //! wire.
 
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use weir_model::load::{Endpoint, ErrorKind, ProxyVersion, TlsResult};
 use weir_net::Io;
 use weir_wire::proxy_protocol;
-use weir_wire::tls::{ClientConfig, KeyKind, Scratch, Session, TlsError, TlsEvent};
+use weir_wire::quic;
+use weir_wire::tls::{ClientConfig, Scratch, Session, TlsError, TlsEvent};
 
 use super::Worker;
 use super::pool::{ConnSlot, NO_SLOT, SlotId, SlotState};
 use crate::interval::{Histo, histo};
 use crate::plan::Plan;
 use crate::protocol::{Alpn, Protocol};
+use crate::tls::count;
 
 /// What a worker sends with.
 #[derive(Debug)]
@@ -43,7 +44,8 @@ pub(super) struct TlsLayer {
 }
 
 impl Transport {
-    pub(super) fn new(plan: &Plan) -> Transport {
+    /// `tls`: it is spoken here, and not inside of QUIC.
+    pub(super) fn new(plan: &Plan, tls: bool) -> Transport {
         let layer = |tls: &crate::tls::TlsPlan| TlsLayer {
             configs: plan.targets.iter().map(|_| tls.config.for_thread()).collect(),
             scratch: Scratch::new(),
@@ -51,7 +53,8 @@ impl Transport {
             counters: TlsResult::default(),
             times: histo(),
         };
-        Transport { tls: plan.tls.as_ref().map(|tls| Box::new(layer(tls))), out: Vec::new(), corked: NO_SLOT }
+        let tls = plan.tls.as_ref().filter(|_| tls);
+        Transport { tls: tls.map(|tls| Box::new(layer(tls))), out: Vec::new(), corked: NO_SLOT }
     }
 
     /// Sends bytes and then a body, which is not copied unless it is sealed. Returns how many bytes go on the wire.
@@ -117,8 +120,10 @@ impl<P: Protocol> Worker<P> {
     /// Sends what was gathered for a slot.
     #[inline]
     pub(super) fn flush<I: Io>(&mut self, io: &mut I, id: SlotId) {
+        // What frames of streams add does not leave the process.
+        let overhead = if P::QUIC { quic::overhead(&self.transport.out) } else { 0 };
         let sent = self.transport.flush(io, &mut self.pool.slots[id as usize]);
-        self.recorder.counts().bytes_out += sent;
+        self.recorder.counts().bytes_out += sent.saturating_sub(overhead);
     }
 
     fn send_records<I: Io>(&mut self, io: &mut I, id: SlotId) {
@@ -223,15 +228,7 @@ impl<P: Protocol> Worker<P> {
             return;
         }
         layer.times.saturating_record(now.saturating_sub(slot.connected_at));
-        let counters = &mut layer.counters;
-        counters.handshakes += 1;
-        counters.resumed += u64::from(negotiated.resumed);
-        count(&mut counters.versions, negotiated.version.as_str());
-        count(&mut counters.suites, negotiated.suite);
-        if let Some(group) = negotiated.group {
-            count(&mut counters.groups, group);
-        }
-        count(&mut counters.keys, negotiated.peer_key.map_or("other", KeyKind::as_str));
+        count(&mut layer.counters, negotiated);
         self.begin_session(io, id, now);
     }
 
@@ -258,14 +255,6 @@ impl<P: Protocol> Worker<P> {
             session.close(&mut layer.records);
             self.send_records(io, id);
         }
-    }
-}
-
-/// Counts a connection under a name. Only the first one allocates.
-fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
-    match counts.get_mut(name) {
-        Some(count) => *count += 1,
-        None => drop(counts.insert(name.to_owned(), 1)),
     }
 }
 

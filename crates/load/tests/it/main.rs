@@ -5,6 +5,7 @@ mod counts;
 mod failures;
 mod hostile;
 mod http2;
+mod http3;
 mod keyvalue;
 mod new_connections;
 mod options;

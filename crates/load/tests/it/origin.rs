@@ -20,6 +20,10 @@ fn http2(streams: u32) -> LoadProtocol {
     LoadProtocol::Http2 { streams }
 }
 
+fn http3(streams: u32) -> LoadProtocol {
+    LoadProtocol::Http3 { streams }
+}
+
 fn kinds() -> [LoadKind<OfferedRate>; 3] {
     [LoadKind::Closed, counted(300), LoadKind::open(2_000.0, Arrivals::Poisson)]
 }
@@ -32,7 +36,8 @@ fn go(tls: bool, options: Options, kind: LoadKind<OfferedRate>, change: impl FnO
     let identities = || vec![Identity::generated(KeyKind::P256).unwrap()];
     let server = tls.then(|| ServerOptions { identities: identities(), ..ServerOptions::default() });
     let world = world();
-    let origin = SimOrigin::start(&world, Options { tls: server, threads: 2, ..options });
+    let http3 = server.is_some() && !options.protocol.is_keyvalue();
+    let origin = SimOrigin::start(&world, Options { tls: server, http3, threads: 2, ..options });
     let mut spec =
         LoadSpec { connections: 16, threads: 2, warmup_s: 0.01, duration_s: 0.04, ..order(origin.addr, kind) };
     spec.requests[0].request.path = "/bytes/11268".into();
@@ -189,7 +194,8 @@ fn requests_with_fields_are_sent_by_either_protocol() {
 
 #[test]
 fn every_response_has_the_name_of_its_request() {
-    let protocols = [(HTTP1, false), (LoadProtocol::Http1 { pipeline: 4 }, false), (http2(8), false), (http2(8), true)];
+    let pipelined = LoadProtocol::Http1 { pipeline: 4 };
+    let protocols = [(HTTP1, false), (pipelined, false), (http2(8), false), (http2(8), true), (http3(8), true)];
     for (protocol, tls) in protocols {
         for (kind, template, body) in [
             (LoadKind::Closed, false, 0),

@@ -12,7 +12,7 @@ use weir_model::load::{
     Counts, ErrorKind, ErrorReason, LoadResult, LoadSecond, LoadSpec, OfferedRate, Quantiles, Target,
 };
 use weir_model::suite::{Arrivals, Expect, LoadKind, Request};
-use weir_net::sim::{Link, SimDriver, World};
+use weir_net::sim::{Link, NodeOptions, SimDriver, World};
 use weir_net::{Driver, Next};
 use weir_origin::{Options, OriginHandle, OriginTasks};
 
@@ -94,7 +94,7 @@ impl Client {
 
     pub fn with(world: &World, load: LoadTasks<SimDriver>) -> Client {
         let add = |make: weir_net::MakeTask<SimDriver>| {
-            let driver = world.driver("client");
+            let driver = world.driver_with("client", roomy());
             let task = make(&driver);
             world.add_task(driver, task)
         };
@@ -128,6 +128,11 @@ impl Client {
     }
 }
 
+/// With room for the datagrams that a congestion window lets come at once.
+fn roomy() -> NodeOptions {
+    NodeOptions { receive_buffer: 8 << 20, ..NodeOptions::default() }
+}
+
 /// An origin in a world.
 pub struct SimOrigin {
     pub addr: std::net::SocketAddr,
@@ -141,7 +146,13 @@ impl SimOrigin {
         let first = listen(options.listen);
         options.listen = first.address().tcp().unwrap();
         let addr = options.listen;
-        let OriginTasks { handle, workers, .. } = OriginTasks::<SimDriver>::new(options).unwrap();
+        let OriginTasks { handle, workers, http3_workers, .. } = OriginTasks::<SimDriver>::new(options).unwrap();
+        for make in http3_workers {
+            let mut driver = world.driver_with("origin", roomy());
+            driver.listen(world.listen_datagrams(addr, true).unwrap()).unwrap();
+            let task = make(&driver);
+            world.add_task(driver, task);
+        }
         for make in workers {
             let mut driver = world.driver("origin");
             driver.listen(listen(addr)).unwrap();

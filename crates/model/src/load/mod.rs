@@ -218,6 +218,8 @@ pub struct LoadResult {
     pub codings: Option<BTreeMap<Coding, CodedResponses>>,
     /// What became of the messages of streams, where responses are streams.
     pub messages: Option<MessageResult>,
+    /// What QUIC counted, where it carries the load. Over the client's whole life.
+    pub quic: Option<QuicResult>,
     /// How evenly connections were served in the window.
     pub by_connection: Option<ConnectionSpread>,
     /// How long the client's threads stood still in the window, of all threads together.
@@ -494,6 +496,66 @@ pub struct TlsResult {
     pub groups: BTreeMap<String, u64>,
     /// Connections by the kind of the key in the peer's certificate (`P-256`, `RSA`, `other`).
     pub keys: BTreeMap<String, u64>,
+}
+
+/// What QUIC and its sockets of datagrams counted, of all connections and threads of a client, handshakes and warm-up with the rest.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QuicResult {
+    /// Connections made.
+    pub connections: u64,
+    /// Datagrams sent.
+    pub datagrams_out: u64,
+    /// System calls that sent them.
+    pub send_calls: u64,
+    /// Datagrams received.
+    pub datagrams_in: u64,
+    /// Trains in which they came: the kernel hands over several datagrams as one (GRO).
+    pub trains_in: u64,
+    /// System calls that received some.
+    pub receive_calls: u64,
+    /// Datagrams for which the kernel had no room.
+    pub refused: u64,
+    /// Packets sent, several of which may share a datagram.
+    pub packets_out: u64,
+    /// Packets sent that the peer did not acknowledge in time.
+    pub packets_lost: u64,
+    /// How often congestion control went back.
+    pub congestion_events: u64,
+    /// The last estimates of the round-trip time: their mean over all connections, µs.
+    pub rtt_us: f64,
+    /// The largest datagrams that the path takes, bytes.
+    pub mtu: u16,
+    /// Requests that waited in the client because their peer allowed no more at a time. The waiting is the client's lag, not the peer's
+    /// latency, and is part of both.
+    pub waited: u64,
+    /// How long they waited in the mean, µs.
+    pub waited_us: f64,
+    /// How long one waited at most, µs.
+    pub longest_wait_us: f64,
+}
+
+impl QuicResult {
+    /// Adds the counters of another client or thread.
+    pub fn add(&mut self, other: &QuicResult) {
+        let mean = |a: f64, of: u64, b: f64, more: u64| {
+            if of + more > 0 { (a * of as f64 + b * more as f64) / (of + more) as f64 } else { 0.0 }
+        };
+        self.rtt_us = mean(self.rtt_us, self.connections, other.rtt_us, other.connections);
+        self.waited_us = mean(self.waited_us, self.waited, other.waited_us, other.waited);
+        self.connections += other.connections;
+        self.datagrams_out += other.datagrams_out;
+        self.send_calls += other.send_calls;
+        self.datagrams_in += other.datagrams_in;
+        self.trains_in += other.trains_in;
+        self.receive_calls += other.receive_calls;
+        self.refused += other.refused;
+        self.packets_out += other.packets_out;
+        self.packets_lost += other.packets_lost;
+        self.congestion_events += other.congestion_events;
+        self.mtu = self.mtu.max(other.mtu);
+        self.waited += other.waited;
+        self.longest_wait_us = self.longest_wait_us.max(other.longest_wait_us);
+    }
 }
 
 /// What became of one kind of request: of those due in the window.

@@ -1,4 +1,4 @@
-//! One connection that speaks HTTP/2: it reads requests and sends each response when it is due.
+//! One connection that speaks HTTP/2, or HTTP/3: it reads requests and sends each response when it is due.
 //!
 //! [`weir_wire::http2`] implements frames, windows and header compression. The output of one event is sent in one
 //! piece, and is counted when the kernel has taken that piece.
@@ -8,17 +8,19 @@
 //! exceeded it (large bodies are not copied, or sent as room comes), and [`MAX_STREAMS`] requests that hold at most
 //! [`MAX_PAYLOAD`] bytes of bodies together.
 //!
-//! This module does not know what requests mean, nor whether there is TLS below.
+//! The server's half of the protocol is a [`Half`]; [`crate::http3`] has that of HTTP/3.
+//!
+//! This module does not know what requests mean, nor what is below.
 
+mod half;
 mod output;
 mod response;
 
 use std::collections::VecDeque;
 use std::mem;
 
-use weir_model::protocol::Application;
 use weir_net::Conn;
-use weir_wire::http2::{self, Options, Server, ServerEvent, Stream};
+use weir_wire::http2::{self, Server, ServerEvent, Stream};
 
 use crate::fault::Fault;
 use crate::http::HttpState;
@@ -30,6 +32,7 @@ use crate::sends::{Batch, Sends};
 use crate::session::SessionEvent;
 use crate::transport::Transport;
 
+pub(crate) use self::half::Half;
 use self::output::FrameOutput;
 use self::response::{PacedBody, Request};
 
@@ -40,8 +43,8 @@ const LINGER: u32 = u32::MAX;
 
 /// One connection.
 #[derive(Debug)]
-pub(crate) struct Http2 {
-    server: Server,
+pub(crate) struct Http2<H: Half = Server> {
+    server: H,
     conn: Conn,
     state: State,
     /// By stream slot.
@@ -57,6 +60,8 @@ pub(crate) struct Http2 {
     written: Batch,
     /// Bytes of the lab's own responses among it.
     own: u64,
+    /// See [`Half::framing_written`], as it was after the last event.
+    framed: u64,
     in_flight: u64,
     requests: u64,
     /// The counters were read over this connection.
@@ -100,12 +105,11 @@ enum Phase {
     Stalled,
 }
 
-impl Http2 {
+impl<H: Half> Http2<H> {
     /// A new connection, whose first bytes are still to be read.
-    pub(crate) fn new(conn: Conn) -> Http2 {
-        let options = Options { max_streams: MAX_STREAMS, ..Options::server() };
+    pub(crate) fn new(conn: Conn) -> Http2<H> {
         Http2 {
-            server: Server::new(&options),
+            server: H::new(),
             conn,
             state: State::New,
             streams: Vec::new(),
@@ -115,6 +119,7 @@ impl Http2 {
             sends: Sends::default(),
             written: Batch::default(),
             own: 0,
+            framed: 0,
             in_flight: 0,
             requests: 0,
             reader: false,
@@ -165,17 +170,17 @@ impl Http2 {
         }
         let mut input = bytes;
         while self.state < State::Lingering {
-            let before = input.len();
-            let event = match self.server.next(&mut input, output) {
+            let (before, mut framing) = (input.len(), 0);
+            let event = match self.server.next_event(&mut input, output, &mut framing) {
                 Ok(Some(event)) => event,
-                Ok(None) => return state.counters().bytes_in.add(before as u64),
+                Ok(None) => return state.counters().bytes_in.add(before as u64 - framing),
                 Err(_) => {
                     state.counters().malformed.add(1);
                     self.linger(state);
                     break;
                 }
             };
-            let read = (before - input.len()) as u64;
+            let read = (before - input.len()) as u64 - framing;
             let mut role = Role::Counted;
             match event {
                 ServerEvent::Request { stream, head } => {
@@ -228,8 +233,8 @@ impl Http2 {
             self.requests += 1;
             self.in_flight += 1;
             let counters = state.counters();
-            counters.request(self.requests, Application::Http2);
-            counters.request_http2();
+            counters.request(self.requests, H::APPLICATION);
+            counters.request_streams(H::APPLICATION);
             counters.max_in_flight.raise(self.in_flight);
         } else {
             state.own_request(request.resolved.source, &mut self.reader);
@@ -330,10 +335,10 @@ impl Http2 {
         {
             return self.respond_specially(output, state, request, fault);
         }
-        let before = output.written();
+        let before = output.written() - self.server.framing_written();
         let sent = request.respond(&mut self.server, state, output);
         if request.role == Role::Own {
-            self.own += output.written() - before;
+            self.own += output.written() - self.server.framing_written() - before;
         }
         match sent {
             Ok(http2::SendStatus::All) => self.finished(state, request),
@@ -415,7 +420,8 @@ impl Http2 {
             return state.keep_frames(output.into_buffer());
         }
         output.flush();
-        let bytes = output.written();
+        let framed = self.server.framing_written();
+        let bytes = output.written() - (framed - std::mem::replace(&mut self.framed, framed));
         let transport = output.transport();
         if bytes > 0 {
             let own = mem::take(&mut self.own);

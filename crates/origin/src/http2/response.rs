@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use weir_model::load::RESPONSE_HEADER;
-use weir_wire::http2::{Body, Code, EncodeError, Output, Prepared, RequestHead, SendError, SendStatus, Server, Stream};
+use weir_wire::http2::{Body, EncodeError, Output, RequestHead, SendError, SendStatus, Stream};
 use weir_wire::request_id::RequestId;
 
 use super::output::FrameOutput;
-use super::{Http2, PendingRequest, Phase, State};
+use super::{Half, Http2, PendingRequest, Phase, State};
 use crate::fault::Fault;
 use crate::held::Room;
 use crate::http::{HttpState, IdentifiedRequest};
@@ -95,7 +95,7 @@ impl PacedBody {
     /// Sends the next piece. Returns also whether it was the last. `scratch` may have old bytes.
     fn write_next(
         &mut self,
-        server: &mut Server,
+        server: &mut impl Half,
         stream: Stream,
         now: u64,
         scratch: &mut Vec<u8>,
@@ -206,7 +206,7 @@ impl Request {
     #[inline]
     pub(super) fn respond(
         &mut self,
-        server: &mut Server,
+        server: &mut impl Half,
         state: &HttpState,
         output: &mut impl Output,
     ) -> Result<SendStatus, SendError> {
@@ -219,7 +219,7 @@ impl Request {
                 resolve::Body::Static(bytes) => Body::Static(bytes),
             };
             self.body_length = if self.head_only { 0 } else { body.len() as u64 };
-            return server.respond_filled(self.stream, resolved.http2_usual(), values.as_slice(), body, output);
+            return server.respond_usual(self.stream, resolved, values.as_slice(), body, output);
         }
         let counters;
         let (content_type, body) = match resolved.source {
@@ -245,7 +245,7 @@ impl Request {
     }
 
     /// The parts of the response: a head with this length or the true one, and the body.
-    fn parts(&self, state: &HttpState, fault: Option<Fault>) -> Result<(Prepared, Bytes), EncodeError> {
+    fn parts<H: Half>(&self, state: &HttpState, fault: Option<Fault>) -> Result<(H::Prepared, Bytes), EncodeError> {
         let resolved = &self.resolved;
         let body = match resolved.source {
             Source::Fixed => match &resolved.body {
@@ -258,7 +258,7 @@ impl Request {
         };
         let length = body.len() as u64;
         let content_type = self.echoed.content_type().unwrap_or(resolved.content_type);
-        let head = resolved.http2_head(content_type, Some(false_length(fault, length).unwrap_or(length)))?;
+        let head = H::head(resolved, content_type, Some(false_length(fault, length).unwrap_or(length)))?;
         let body = if self.head_only || resolve::bodiless(resolved.plan.status) { Bytes::Static(&[]) } else { body };
         Ok((head, body))
     }
@@ -279,7 +279,7 @@ fn write_head(echoed: &mut Echoed, room: &Room, head: &RequestHead<'_>) {
     }
 }
 
-impl Http2 {
+impl<H: Half> Http2<H> {
     /// Responds with a fault, in pieces, or as the last response.
     #[cold]
     pub(super) fn respond_specially<T: Transport>(
@@ -299,9 +299,9 @@ impl Http2 {
         let closes = request.resolved.plan.close;
         let response = request.id.map(|id| state.response_to(id));
         let values = response.as_ref().map(|response| &response[..]);
-        let Ok((head, body)) = request.parts(state, fault) else {
+        let Ok((head, body)) = request.parts::<H>(state, fault) else {
             // The content type cannot be sent: only this stream fails.
-            self.server.reset(request.stream, Code::INTERNAL_ERROR, output);
+            self.server.fail(request.stream, output);
             return self.abandon(&request);
         };
         let (stream, half) = (request.stream, body.len() / 2);
@@ -379,7 +379,7 @@ impl Http2 {
                 self.state = self.state.max(State::Draining);
             }
             _ => {
-                self.server.reset(request.stream, Code::INTERNAL_ERROR, output);
+                self.server.fail(request.stream, output);
                 self.abandon(&request);
             }
         }
@@ -390,7 +390,7 @@ impl Http2 {
         output: &mut FrameOutput<'_, T>,
         state: &mut HttpState,
         mut request: Request,
-        head: &Prepared,
+        head: &H::Prepared,
         paced: PacedBody,
     ) {
         request.body_length = paced.length();

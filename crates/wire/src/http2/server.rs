@@ -18,6 +18,11 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// A stream of another protocol in the words of this one: its slot, and a number that no other of its connection has.
+    pub fn of(slot: u32, id: u32) -> Stream {
+        Stream { slot, id }
+    }
+
     /// Dense from 0, and reused after the stream is gone: for tables. Below [`Options::max_streams`].
     pub fn slot(self) -> usize {
         self.slot as usize

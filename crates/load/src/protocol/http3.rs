@@ -1,0 +1,216 @@
+//! HTTP/3: each stream of the load is a request of the connection, identified by its tag, on a stream of QUIC of its own. What comes and
+//! goes are the streams' frames ([`weir_wire::quic`]), which the driver of QUIC reads and writes.
+
+use std::sync::Arc;
+
+use weir_model::load::{ErrorKind, LoadProtocol, LoadSpec, RESPONSE_HEADER};
+use weir_wire::http3::{Client, ClientEvent, Code, ConnectionError, Options, Prepared, ResetCause};
+use weir_wire::quic::{self, HEADER, Header, Kind};
+use weir_wire::request_id::RequestId;
+
+use super::http2::{Request, failed, keeps_headers, refusal};
+use super::{Encoded, Event, Instance, Protocol, Refusal, Responses};
+use crate::generator::Generator;
+
+/// One connection of so many keeps the headers of its responses.
+const SAMPLED: u32 = 64;
+
+/// The stream of a client's control stream: the first that it opens in one direction.
+const CONTROL: u64 = 2;
+
+/// Requests have every fourth stream (RFC 9000 section 2.1).
+const NEXT: u64 = 4;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Http3 {
+    requests: Arc<[Request<Prepared>]>,
+    streams: u32,
+    options: Options,
+}
+
+/// The state of a connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    client: Client,
+    /// The stream of the next request.
+    next: u64,
+    /// The stream whose bytes come, how many are still to come, and whether they are its last.
+    under_way: Option<(u64, usize, bool)>,
+}
+
+impl Protocol for Http3 {
+    const QUIC: bool = true;
+    const NEGOTIATING: &'static str = "before it allowed a request of HTTP/3";
+    type Session = Option<Box<Session>>;
+    type Error = String;
+
+    fn new(spec: &LoadSpec, _: Instance) -> Result<Http3, String> {
+        let LoadProtocol::Http3 { streams } = spec.protocol else {
+            return Err("not a load of HTTP/3".into());
+        };
+        let requests = Request::all(spec, Prepared::template)?;
+        Ok(Http3 { requests, streams, options: Options { keep_headers: keeps_headers(spec), ..Options::default() } })
+    }
+
+    fn connect(&self, session: &mut Self::Session, number: u32, out: &mut Vec<u8>) -> bool {
+        let keep_headers = self.options.keep_headers || number.is_multiple_of(SAMPLED);
+        let mut client = Client::new(&Options { keep_headers, ..self.options });
+        let mut bytes = Vec::new();
+        client.start(&mut bytes);
+        quic::put(out, CONTROL, Kind::Stream, &bytes);
+        *session = Some(Box::new(Session { client, next: 0, under_way: None }));
+        false
+    }
+
+    #[inline]
+    fn encode<'a>(
+        &'a self,
+        session: &mut Self::Session,
+        stream: u32,
+        kind: u32,
+        id: Option<RequestId>,
+        generator: &'a mut Generator,
+        out: &mut Vec<u8>,
+    ) -> Result<Encoded<'a>, Refusal> {
+        let Some(session) = session else { return Err(Refusal::Exhausted) };
+        let (next, start) = (session.next, out.len());
+        out.extend_from_slice(&[0; HEADER]);
+        let sent = self.requests[kind as usize].fill(kind, id, generator, |head, values, body| {
+            session.client.request_filled(next, stream, head, values, body, out)
+        });
+        if let Err(error) = sent {
+            out.truncate(start);
+            return Err(refusal(error));
+        }
+        let length = (out.len() - start - HEADER) as u32;
+        out[start..start + HEADER].copy_from_slice(&Header { stream: next, kind: Kind::StreamFin, length }.to_bytes());
+        session.next += NEXT;
+        Ok(Encoded::Appended)
+    }
+
+    #[inline]
+    fn receive(
+        &self,
+        session: &mut Self::Session,
+        input: &mut &[u8],
+        responses: &mut Responses<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Event>, String> {
+        let Some(session) = session else { return Ok(None) };
+        let Session { client, under_way, .. } = &mut **session;
+        loop {
+            if let Some((stream, left, fin)) = *under_way {
+                let (now, later) = input.split_at(left);
+                let mut rest = now;
+                let event = client.next(stream, &mut rest, fin).map_err(|error| close(&error, out))?;
+                // The rest of this stream's bytes is what is left of the input before the others.
+                *input = &input[now.len() - rest.len()..];
+                let Some(event) = event else {
+                    *under_way = None;
+                    *input = later;
+                    continue;
+                };
+                *under_way = Some((stream, rest.len(), fin));
+                return Ok(Some(on_event(event, responses, out)));
+            }
+            // The driver never cuts a frame.
+            let Some((header, rest)) = input.split_first_chunk::<HEADER>() else { return Ok(None) };
+            let Some(header) = Header::of(header) else { return Err("not the frames of a driver".to_owned()) };
+            *input = rest;
+            match header.kind {
+                Kind::Stream | Kind::StreamFin => {
+                    *under_way = Some((header.stream, header.length as usize, header.kind == Kind::StreamFin));
+                }
+                Kind::MaxStreams => return Ok(Some(Event::Streams(self.streams.min(header.stream as u32)))),
+                Kind::ResetStream => {
+                    let code = take_code(input);
+                    let event = client.reset(header.stream, code).map_err(|error| close(&error, out))?;
+                    if let Some(event) = event {
+                        return Ok(Some(on_event(event, responses, out)));
+                    }
+                }
+                // A server may not want the rest of a request that it answers (RFC 9114 section 4.1).
+                Kind::StopSending | Kind::Close => {
+                    take_code(input);
+                }
+            }
+        }
+    }
+
+    fn end_of_input(&self, session: &mut Self::Session) -> Result<u32, Option<String>> {
+        let gone = session.as_ref().is_some_and(|session| session.client.goaway());
+        Err(gone.then(|| "the peer went away (GOAWAY)".to_owned()))
+    }
+
+    fn cancel(&self, session: &mut Self::Session, stream: u32, out: &mut Vec<u8>) -> bool {
+        if let Some(id) = session.as_mut().and_then(|session| session.client.cancel(stream)) {
+            give_up(id, Code::REQUEST_CANCELLED, out);
+        }
+        true
+    }
+
+    fn close(&self, session: &mut Self::Session, out: &mut Vec<u8>) {
+        if let Some(session) = session {
+            let mut bytes = Vec::new();
+            session.client.go_away(&mut bytes);
+            quic::put(out, CONTROL, Kind::Stream, &bytes);
+            quic::put_close(out, Code::NO_ERROR.0, "");
+        }
+    }
+}
+
+/// The peer broke the protocol: it is told with what code.
+#[cold]
+fn close(error: &ConnectionError, out: &mut Vec<u8>) -> String {
+    quic::put_close(out, error.code.0, &error.to_string());
+    format!("not HTTP/3: {error}")
+}
+
+/// Neither sends on a stream any more.
+fn give_up(id: u64, code: Code, out: &mut Vec<u8>) {
+    quic::put_code(out, id, Kind::ResetStream, code.0);
+    quic::put_code(out, id, Kind::StopSending, code.0);
+}
+
+fn take_code(input: &mut &[u8]) -> u64 {
+    let Some((code, rest)) = input.split_first_chunk() else { return 0 };
+    *input = rest;
+    u64::from_le_bytes(*code)
+}
+
+#[inline]
+fn on_event(event: ClientEvent<'_>, responses: &mut Responses<'_>, out: &mut Vec<u8>) -> Event {
+    match event {
+        ClientEvent::Data { tag, bytes } => {
+            responses.of(tag).body(bytes);
+            Event::Progress
+        }
+        ClientEvent::Head { tag, head } => {
+            let mut response = responses.of(tag);
+            response.head(head.status, head.length);
+            response.check_id(|| head.headers.get(RESPONSE_HEADER));
+            response.headers(head.headers.iter());
+            Event::Progress
+        }
+        ClientEvent::Informational { tag, .. } => {
+            responses.of(tag).begun();
+            Event::Progress
+        }
+        ClientEvent::End { tag } => Event::Complete { stream: tag, reusable: true },
+        ClientEvent::Reset { tag, id, cause } => match cause {
+            // The peer never processed it, so that it can be sent elsewhere (RFC 9114 section 5.2).
+            ResetCause::GoneAway => {
+                give_up(id, Code::REQUEST_CANCELLED, out);
+                Event::Unprocessed { stream: tag }
+            }
+            ResetCause::Peer(_) => failed(responses, tag, ErrorKind::StreamReset, cause),
+            ResetCause::Malformed(_) => {
+                give_up(id, cause.code(), out);
+                failed(responses, tag, ErrorKind::Protocol, cause)
+            }
+        },
+        ClientEvent::Settings => Event::Progress,
+        ClientEvent::GoAway => Event::GoAway,
+    }
+}
