@@ -16,8 +16,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogHistogram, IntervalLogIterator, LogEntry};
 use weir_model::load::{
     Bursts, ClientOfHost, ConnectionSpread, Counts, ErrorReason, HeaderSamples, LoadResult, LoadSecond, Quantiles,
-    QuicResult,
-    RequestIdCounts,
+    QuicResult, RequestIdCounts,
 };
 
 use crate::aggregate::in_flight;

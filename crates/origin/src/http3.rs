@@ -61,7 +61,12 @@ pub(crate) struct Http3 {
 
 impl Http3 {
     fn stream(&self, stream: Stream) -> Result<http3::Stream, SendError> {
-        self.streams.get(stream.slot()).copied().flatten().filter(|one| known_as(*one) == stream).ok_or(SendError::NoStream)
+        self.streams
+            .get(stream.slot())
+            .copied()
+            .flatten()
+            .filter(|one| known_as(*one) == stream)
+            .ok_or(SendError::NoStream)
     }
 
     /// Writes a frame of a stream, which `write` fills.

@@ -92,7 +92,8 @@ impl Origin {
         let unix = options.unix.as_deref().map(|path| weir_net::listen_unix(path, BACKLOG)).transpose()?;
         let refused = |source| OriginError::Listen { addr: options.listen, source };
         let addrs = listeners.iter().map(|one| one[0].local_addr()).collect::<Result<Vec<_>, _>>().map_err(refused)?;
-        let OriginTasks { handle, workers, http3_workers, .. } = OriginTasks::of(options, limit.workers, addrs.clone())?;
+        let OriginTasks { handle, workers, http3_workers, .. } =
+            OriginTasks::of(options, limit.workers, addrs.clone())?;
         let sockets = addrs.iter().map(|addr| bind_datagrams(*addr, http3_workers.len()));
         let sockets = sockets.collect::<Result<Vec<_>, _>>()?;
         let mut origin = Origin {

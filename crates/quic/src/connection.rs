@@ -35,6 +35,9 @@ struct Backlog {
     fin: bool,
 }
 
+/// Nothing can be written to a stream any more: the peer does not want it, or it was given up here.
+struct Gone;
+
 /// What waits for a stream that the peer does not allow yet.
 #[derive(Debug)]
 struct Unopened {
@@ -194,8 +197,8 @@ impl Connection {
         if self.open(id) && self.blocked.is_empty() {
             match self.quinn.send_stream(id).write(bytes) {
                 Ok(count) if count == bytes.len() => self.finish_if(id, fin),
-                Ok(count) => self.block(stream, Bytes::copy_from_slice(&bytes[count..]), fin),
                 Err(WriteError::Blocked) if bytes.is_empty() => self.finish_if(id, fin),
+                Ok(count) => self.push(stream, Bytes::copy_from_slice(&bytes[count..]), fin, now),
                 Err(WriteError::Blocked) => self.block(stream, Bytes::copy_from_slice(bytes), fin),
                 // The peer does not want it, or it was given up here.
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {}
@@ -216,15 +219,27 @@ impl Connection {
         if self.blocked.contains_key(&stream) {
             return self.block(stream, bytes, fin);
         }
-        let mut pieces = [bytes];
-        match self.quinn.send_stream(id).write_chunks(&mut pieces) {
-            Ok(_) | Err(WriteError::Blocked) if pieces[0].is_empty() => self.finish_if(id, fin),
-            Ok(_) | Err(WriteError::Blocked) => {
-                let [rest] = pieces;
-                self.block(stream, rest, fin);
-            }
-            Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {}
+        match self.write_all(id, bytes) {
+            Ok(None) => self.finish_if(id, fin),
+            Ok(Some(rest)) => self.block(stream, rest, fin),
+            Err(Gone) => {}
         }
+    }
+
+    /// Writes to a stream until it is blocked, for only then QUIC says when it is not any more. Returns the rest.
+    fn write_all(&mut self, id: StreamId, bytes: Bytes) -> Result<Option<Bytes>, Gone> {
+        let mut pieces = [bytes];
+        while !pieces[0].is_empty() {
+            match self.quinn.send_stream(id).write_chunks(&mut pieces) {
+                Ok(_) => {}
+                Err(WriteError::Blocked) => {
+                    let [rest] = pieces;
+                    return Ok(Some(rest));
+                }
+                Err(WriteError::Stopped(_) | WriteError::ClosedStream) => return Err(Gone),
+            }
+        }
+        Ok(None)
     }
 
     fn block(&mut self, stream: u64, bytes: Bytes, fin: bool) {
@@ -284,19 +299,17 @@ impl Connection {
         let stream = u64::from(id);
         let Some(mut backlog) = self.blocked.remove(&stream) else { return };
         while let Some(bytes) = backlog.pieces.pop_front() {
-            let (length, mut pieces) = (bytes.len(), [bytes]);
-            let written = self.quinn.send_stream(id).write_chunks(&mut pieces);
-            let [rest] = pieces;
-            self.queued -= length - rest.len();
-            match written {
-                Ok(_) | Err(WriteError::Blocked) if rest.is_empty() => {}
-                Ok(_) | Err(WriteError::Blocked) => {
+            self.queued -= bytes.len();
+            match self.write_all(id, bytes) {
+                Ok(None) => {}
+                Ok(Some(rest)) => {
+                    self.queued += rest.len();
                     backlog.pieces.push_front(rest);
                     self.blocked.insert(stream, backlog);
                     return;
                 }
-                Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {
-                    self.queued -= rest.len() + backlog.pieces.iter().map(Bytes::len).sum::<usize>();
+                Err(Gone) => {
+                    self.queued -= backlog.pieces.iter().map(Bytes::len).sum::<usize>();
                     return;
                 }
             }

@@ -71,9 +71,8 @@ impl Protocol for Http2 {
         out: &mut Vec<u8>,
     ) -> Result<Encoded<'a>, Refusal> {
         let Some(client) = session else { return Err(Refusal::Exhausted) };
-        let sent = self.requests[kind as usize].fill(kind, id, generator, |head, values, body| {
-            client.request_filled(stream, head, values, body, out)
-        });
+        let sent = self.requests[kind as usize]
+            .fill(kind, id, generator, |head, values, body| client.request_filled(stream, head, values, body, out));
         sent.map(|()| Encoded::Appended).map_err(refusal)
     }
 
@@ -227,7 +226,8 @@ impl<H> Request<H> {
         let wrong = |error: http2::EncodeError| format!("the request cannot be sent: {error}");
         if !request.template {
             let name: Vec<usize> = (given..all.len()).collect();
-            let head = prepare(&parts, http2::Template { headers: &name, ..http2::Template::default() }).map_err(wrong)?;
+            let head =
+                prepare(&parts, http2::Template { headers: &name, ..http2::Template::default() }).map_err(wrong)?;
             let id_value = value.map(|(_, value)| value.into_bytes()).unwrap_or_default();
             return Ok(Request::Fixed { head, body: leak(request.request.body.clone()), id_value });
         }

@@ -20,6 +20,9 @@ use crate::interval::Phase;
 use crate::protocol::Protocol;
 use crate::quic;
 
+/// What a peer does that is not there, or has no QUIC.
+pub(super) const NO_RESPONSE_OVER_UDP: &str = "no response to the attempt to connect over UDP, which QUIC needs";
+
 /// What a peer does that takes no more requests.
 pub(super) const GOES_AWAY: &str = "the peer goes away (GOAWAY)";
 
@@ -436,8 +439,8 @@ impl<P: Protocol> Worker<P> {
         match slot.state {
             SlotState::Connecting | SlotState::Handshaking if until > now => self.connector.timeouts.watch(id, until),
             SlotState::Connecting => {
-                let over = if P::QUIC { " over UDP, which QUIC needs" } else { "" };
-                let detail = format!("no response to the attempt to connect{over}");
+                let detail = if P::QUIC { NO_RESPONSE_OVER_UDP } else { "no response to the attempt to connect" };
+                let detail = detail.to_owned();
                 self.attempt_failed(io, id, ErrorKind::ConnectTimeout, detail, now);
             }
             SlotState::Handshaking => {

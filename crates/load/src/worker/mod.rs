@@ -197,7 +197,11 @@ impl<P: Protocol> Worker<P> {
 
     /// The error to report for a connection that is still in its handshake, if there is one.
     fn unfinished_handshake(&self) -> Option<(ErrorKind, String)> {
-        let id = (0u32..).zip(&self.pool.slots).find(|(_, slot)| slot.state == SlotState::Handshaking)?.0;
+        let in_state = |state| (0u32..).zip(&self.pool.slots).find(|(_, slot)| slot.state == state);
+        if P::QUIC && in_state(SlotState::Connecting).is_some() {
+            return Some((ErrorKind::ConnectTimeout, connections::NO_RESPONSE_OVER_UDP.to_owned()));
+        }
+        let id = in_state(SlotState::Handshaking)?.0;
         Some((ErrorKind::ConnectTimeout, format!("no word from the peer {}", self.handshake_stage(id).1)))
     }
 

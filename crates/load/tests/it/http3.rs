@@ -27,7 +27,12 @@ fn with_body(spec: &mut LoadSpec, size: u64) {
     spec.requests[0].expect.hash = Some(payload_hash(size as usize));
 }
 
-fn run(world: &World, options: Options, kind: LoadKind<OfferedRate>, change: impl Fn(&mut LoadSpec)) -> (LoadResult, OriginCounters) {
+fn run(
+    world: &World,
+    options: Options,
+    kind: LoadKind<OfferedRate>,
+    change: impl Fn(&mut LoadSpec),
+) -> (LoadResult, OriginCounters) {
     let origin = SimOrigin::start(world, options);
     let mut spec = streams(origin.addr, kind, 7);
     change(&mut spec);
@@ -73,14 +78,12 @@ fn what_is_lost_is_sent_again_and_the_same_seed_loses_the_same() {
         let share = quic.packets_lost as f64 / quic.packets_out as f64 * 1e6;
         // Its own packets; four standard deviations, and what is only late.
         assert!(share > 0.0 && share < 2.0 * f64::from(loss) + 10_000.0, "{quic:?}");
-        assert_eq!(result.latency.min_us, us_at_least(ROUND_TRIP), "most are not touched");
+        if size == 100 {
+            assert_eq!(result.latency.p50_us, us(ROUND_TRIP), "most are not touched");
+        }
         assert!(result.latency.max_us > us(2 * ROUND_TRIP), "some are");
         assert_eq!(once(), (result, counters), "{loss} {size}");
     }
-}
-
-fn us_at_least(nanos: u64) -> f64 {
-    nanos as f64 / 1e3 - (nanos as f64 / 1e3) % 1.024
 }
 
 #[test]
@@ -92,7 +95,8 @@ fn bodies_larger_than_windows_go_both_ways() {
         spec.requests[0].request = Request { method: "POST".into(), body, ..Request::get("/echo") };
         (spec.timeout_s, spec.duration_s) = (30.0, 60.0);
     });
-    assert_eq!((result.total.successful, result.total.body_bytes), (20, 60_000_000));
+    let total = &result.total;
+    assert_eq!((total.successful, total.body_bytes), (20, 60_000_000), "{total:?} {:?}", result.reasons);
     assert_eq!([counters.body_bytes_in, counters.body_bytes_out], [60_000_000; 2]);
 }
 

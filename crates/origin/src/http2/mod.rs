@@ -335,10 +335,10 @@ impl<H: Half> Http2<H> {
         {
             return self.respond_specially(output, state, request, fault);
         }
-        let before = output.written() - self.server.framing_written();
+        let (before, framed) = (output.written(), self.server.framing_written());
         let sent = request.respond(&mut self.server, state, output);
         if request.role == Role::Own {
-            self.own += output.written() - self.server.framing_written() - before;
+            self.own += output.written() - before - (self.server.framing_written() - framed);
         }
         match sent {
             Ok(http2::SendStatus::All) => self.finished(state, request),
