@@ -67,7 +67,7 @@ fn a_login_is_taken_from_the_url_and_its_password_is_printed_nowhere() {
         ("redis://h", 3, "the server answered PING by: NOAUTH"),
         ("memcached://:secret@h", 2, "memcached's protocol has no logins"),
     ] {
-        for output in ["-q", "--json", "--format=memtier"] {
+        for output in ["-q", "--json", "--format=junoload"] {
             let args =
                 ["load", url, "--unix", path, "-n", "200", "-c", "4", "--preload", "50", "--timeout", "1s", output];
             let ended = common::run(&args);

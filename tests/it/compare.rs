@@ -205,7 +205,7 @@ fn files_of_other_tools_stand_beside_weirs() {
     let ended = compare(&recorded("wrk.txt"), &own, &["--fail-if", "p99 +10%"]);
     assert!(ended.expect(3).contains("could not be judged"), "{}", ended.stderr);
     // What weir writes as another tool, it reads as that tool's.
-    for format in ["wrk", "hey", "k6", "vegeta", "wrk2"] {
+    for format in ["wrk", "hey", "k6", "wrk2"] {
         let amount: &[&str] = if format == "wrk2" { &["-d", "1s", "--rate", "200"] } else { &["-n", "400"] };
         let file = load(&format!("{format}.out"), &[&["--format", format], amount].concat());
         let ended = compare(&file, &own, &["--json"]);

@@ -68,43 +68,23 @@ const fn unread_format(title: &'static str, marks: Marks, why: &'static str, ins
     Format { title, marks, reader: Reader::None { why, instead } }
 }
 
-/// No output of the tool has a reader.
-const NOT_READ: &str = "weir does not read that";
-
 /// All. The first that fits a JSON document counts.
 static FORMATS: &[Format] = &[
     read_format("weir load --json", Keys(&["window&thread_busy"]), readers::weir),
     read_format("wrk or wrk2, with --latency", Lines(&["Running … test @", "Thread Stats"]), readers::wrk),
     read_format("hey", Lines(&["Summary:|Total:", "Latency distribution:"]), readers::hey),
-    read_format("hey -o csv", Lines(&["response-time,"]), readers::hey_csv),
     read_format("oha --output-format json", Keys(&["latencyPercentiles", "summary.requestsPerSec"]), readers::oha),
-    read_format("vegeta report -type=json", Keys(&["latencies&status_codes"]), readers::vegeta),
     unread_format("k6 --out json", Keys(&["metric&type&data"]), "a line for each sample", K6),
     read_format("k6 --summary-export or handleSummary", Keys(&["results.metrics", "metrics"]), readers::k6),
     unread_format("weir load --find-max --json", Keys(&["probes"]), "a search, whose rate is not that of a load", WEIR),
     unread_format("oha's text", Lines(&["Summary:|Success rate:"]), "rounded", OHA),
     unread_format("oha --output-format csv", Lines(&["request-start,"]), "a row for each request", OHA),
-    unread_format("vegeta's text", Lines(&["Requests … [total, rate"]), "rounded", VEGETA),
-    unread_format("vegeta attack or encode", Keys(&["attack&seq&code"]), "a line for each request", VEGETA),
     unread_format("k6's text", Lines(&["http_req_duration.… avg="]), "rounded", K6),
     unread_format("k6 --out csv", Lines(&["metric_name,timestamp,"]), "a row for each sample", K6),
-    unread_format("ab's text", Lines(&["This is ApacheBench"]), NOT_READ, ""),
-    unread_format("h2load's text", Lines(&["finished in … req/s"]), NOT_READ, ""),
-    unread_format("fortio's text", Lines(&["Fortio … running at"]), NOT_READ, ""),
-    unread_format("fortio's JSON", Keys(&["DurationHistogram"]), NOT_READ, ""),
-    unread_format("memtier_benchmark's text", Lines(&["ALL STATS"]), NOT_READ, ""),
-    unread_format("memtier_benchmark's JSON", Keys(&["ALL STATS"]), NOT_READ, ""),
-    unread_format("redis-benchmark's text", Lines(&["Summary:|throughput summary:"]), NOT_READ, ""),
-    unread_format("redis-benchmark --csv", Lines(&["\"test\",\"rps\""]), NOT_READ, ""),
-    unread_format("bombardier's text", Lines(&["Bombarding … connection(s)"]), NOT_READ, ""),
-    unread_format("bombardier's JSON", Keys(&["spec&result"]), NOT_READ, ""),
-    unread_format("autocannon's JSON", Keys(&["latency.p99&requests"]), NOT_READ, ""),
-    unread_format("siege's text", Lines(&["Transactions:… hits"]), NOT_READ, ""),
 ];
 
 const WEIR: &str = "weir load --json";
 const OHA: &str = "oha --output-format json";
-const VEGETA: &str = "vegeta report -type=json";
 const K6: &str = "k6 run --summary-export FILE";
 
 /// The formats that can be read: each tool with how it is made to print it.
@@ -135,7 +115,7 @@ pub fn read(source: &str, text: &str) -> Result<ToolResult, InputError> {
         Reader::Read(read) => read,
         Reader::None { why, instead } => {
             let wrong = error(source, line_at(text.as_bytes(), start), "", format!("this is {}: {why}", format.title));
-            return Err(if instead.is_empty() { wrong } else { InputError { wanted: instead.to_owned(), ..wrong } });
+            return Err(InputError { wanted: instead.to_owned(), ..wrong });
         }
     };
     if let Some(second) = places.next() {

@@ -38,8 +38,6 @@ pub enum Tool {
     Hey,
     /// k6
     K6,
-    /// vegeta
-    Vegeta,
     /// oha
     Oha,
 }
@@ -77,11 +75,6 @@ impl Tool {
                 "counts latency from when a request was sent: what a virtual user waited before that is not in it",
                 "takes for a success what http_req_failed says: a status of 200 to 399, unless the script says otherwise",
             ),
-            Tool::Vegeta => {
-                let latency =
-                    "counts latency from when a worker began to send, at a rate that does not wait for responses";
-                of("vegeta", latency, STATUSES)
-            }
             Tool::Oha => {
                 let latency = "counts latency from when a request was sent, unless it was started with --latency-correction, which \
                                its output does not tell";

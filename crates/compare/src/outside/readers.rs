@@ -1,4 +1,4 @@
-//! Reads the results of other tools: the texts of wrk, wrk2 and hey, hey's CSV, and the JSON of k6, vegeta, oha and `weir load`. In a
+//! Reads the results of other tools: the texts of wrk, wrk2 and hey, and the JSON of k6, oha and `weir load`. In a
 //! text, other lines are passed over, such as those of a script around the tool. A line that begins as one of the tool's and does not go
 //! on so is an error. In JSON, fields that are `null` were not measured.
 
@@ -215,52 +215,6 @@ pub fn hey(document: &Document<'_>) -> Result<ToolResult, InputError> {
     Ok(found)
 }
 
-/// hey keeps so many responses, and drops the others silently.
-const MOST_ROWS: usize = 1_000_000;
-
-/// Reads all rows behind the names of the columns.
-pub fn hey_csv(document: &Document<'_>) -> Result<ToolResult, InputError> {
-    let (source, mut lines) = (document.source, document.lines());
-    let (first, names) = lines.next().unwrap_or((1, ""));
-    let names: Vec<&str> = names.split(',').map(str::trim).collect();
-    let column = |name: &str| names.iter().position(|found| *found == name);
-    let (Some(status), Some(offset)) = (column("status-code"), column("offset")) else {
-        return Err(error(source, first, "", "there are no columns status-code and offset, as hey has since 0.1.2"));
-    };
-    let (mut times, mut right, mut end) = (Vec::new(), 0u64, 0.0f64);
-    for (at, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-        let cell = |column: usize, name: &str| {
-            let text = cells.get(column).copied().unwrap_or_default();
-            number(text).ok_or_else(|| error(source, at, name, format!("{text:?} is no number")))
-        };
-        let (time, code, began) = (cell(0, "response-time")?, cell(status, "status-code")?, cell(offset, "offset")?);
-        right += u64::from((200.0..400.0).contains(&code));
-        end = end.max(began + time);
-        times.push(time * 1e6);
-    }
-    times.sort_by(f64::total_cmp);
-    let mut found = ToolResult::of(Tool::Hey, times.len() as u64);
-    found.window_s = Some(end);
-    found.set_right(right, found.requests, end);
-    for (percent, metric) in PERCENTILES {
-        let share = percent.parse::<f64>().unwrap_or_default() / 100.0;
-        let rank = (share * times.len() as f64).ceil().max(1.0) as usize;
-        found.set(metric, times.get(rank - 1).copied());
-    }
-    found.set(Metric::Max, times.last().copied());
-    found.set(Metric::Mean, (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64));
-    found
-        .lacks
-        .push("Its times are whole tenths of a millisecond, and requests without a response are not in it.".into());
-    if times.len() >= MOST_ROWS {
-        found
-            .lacks
-            .push("hey keeps the first million responses and drops the others, so its rate may be too low.".into());
-    }
-    Ok(found)
-}
-
 impl Document<'_> {
     /// The value at a path of keys; `None` also where it is `null`.
     fn get(&self, path: &[&str]) -> Option<&Value> {
@@ -396,29 +350,6 @@ pub fn k6(document: &Document<'_>) -> Result<ToolResult, InputError> {
         let said = format!("It dropped {dropped} iterations that were due, of which no latency tells.");
         found.lacks.push(said);
     }
-    Ok(found)
-}
-
-/// vegeta: nanoseconds. It has `throughput` since 12.2.
-pub fn vegeta(document: &Document<'_>) -> Result<ToolResult, InputError> {
-    let mut found = ToolResult::of(Tool::Vegeta, document.count(&["requests"])?);
-    found.window_s = document.number(&["duration"])?.map(|nanos| nanos / 1e9);
-    let (rate, success) = (document.required(&["rate"])?, document.required(&["success"])?);
-    if found.requests > 0 {
-        found.set(Metric::Rate, Some(document.number(&["throughput"])?.unwrap_or(rate * success)));
-        found.set(Metric::ErrorShare, Some((1.0 - success).max(0.0)));
-        for (name, metric) in [
-            ("mean", Metric::Mean),
-            ("50th", Metric::P50),
-            ("90th", Metric::P90),
-            ("95th", Metric::P95),
-            ("99th", Metric::P99),
-            ("max", Metric::Max),
-        ] {
-            found.set(metric, document.number(&["latencies", name])?.map(|nanos| nanos / 1e3));
-        }
-    }
-    found.lacks.push("Its percentiles are estimates of a digest, not of all times.".into());
     Ok(found)
 }
 

@@ -377,12 +377,8 @@ pub enum FormatArg {
     Wrk2,
     /// hey
     Hey,
-    /// ApacheBench
-    Ab,
     /// k6 run --summary-export (JSON)
     K6,
-    /// vegeta report -type=json
-    Vegeta,
     /// HdrHistogram's percentiles, in milliseconds
     Hgrm,
     /// github-action-benchmark's customBiggerIsBetter (JSON): the rate
@@ -393,18 +389,14 @@ pub enum FormatArg {
     Junit,
     /// junoload
     Junoload,
-    /// memtier_benchmark
-    Memtier,
 }
 
 impl FormatArg {
     /// Whether the tool loads key-value servers or HTTP servers; `None`: the format fits both.
     pub fn is_keyvalue(self) -> Option<bool> {
         match self {
-            FormatArg::Junoload | FormatArg::Memtier => Some(true),
-            FormatArg::Wrk | FormatArg::Wrk2 | FormatArg::Hey | FormatArg::Ab | FormatArg::K6 | FormatArg::Vegeta => {
-                Some(false)
-            }
+            FormatArg::Junoload => Some(true),
+            FormatArg::Wrk | FormatArg::Wrk2 | FormatArg::Hey | FormatArg::K6 => Some(false),
             FormatArg::Hgrm | FormatArg::GithubBigger | FormatArg::GithubSmaller | FormatArg::Junit => None,
         }
     }

@@ -4,7 +4,7 @@
 use askama::Template;
 use weir_model::condition::Condition;
 
-use super::{Account, json};
+use super::Account;
 use crate::summary::{Cause, Row, Summary};
 
 /// One test case.
@@ -69,8 +69,8 @@ pub fn junit(account: Account<'_>, fail_if: &[Condition]) -> String {
         };
         case(format!("not {condition}"), outcome)
     }));
-    let timestamp = json::rfc3339(result.window_start_ms as f64);
-    draw(&Junit { suite: account.title, seconds: result.window_s, timestamp, cases })
+    let started = jiff::Timestamp::from_millisecond(result.window_start_ms as i64).unwrap_or_default();
+    draw(&Junit { suite: account.title, seconds: result.window_s, timestamp: started.to_string(), cases })
 }
 
 /// A run: a case for each product in each section, with what its trials' verdicts were.

@@ -4,24 +4,22 @@
 //! Where weir measures differently, its own meaning stays: latency counts from the time at which a request was due.
 //! Fields that weir does not measure are left out. The module does not know products.
 
-mod ab;
 mod github;
 mod hey;
 pub mod hgrm;
-mod json;
 mod junit;
-mod keyvalue;
+mod junoload;
+mod k6;
 mod wrk;
 
 use hdrhistogram::Histogram;
 use weir_model::load::{ErrorKind, LoadResult};
 
-pub use ab::ab;
 pub use github::{Better, github, github_of_run};
 pub use hey::hey;
-pub use json::{k6, vegeta};
 pub use junit::{junit, junit_of_run};
-pub use keyvalue::{junoload, memtier};
+pub use junoload::junoload;
+pub use k6::k6;
 pub use wrk::{ThreadRates, thread_rates, wrk, wrk2};
 
 /// What came of a load, and how its times were distributed.

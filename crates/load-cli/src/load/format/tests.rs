@@ -30,35 +30,20 @@ fn read<'t>(pattern: &str, text: &'t str) -> Vec<&'t str> {
 
 #[test]
 fn each_format_is_as_kept() {
-    for (name, format) in
-        [("wrk", FormatArg::Wrk), ("wrk2", FormatArg::Wrk2), ("hey", FormatArg::Hey), ("ab", FormatArg::Ab)]
-    {
+    for (name, format) in [("wrk", FormatArg::Wrk), ("wrk2", FormatArg::Wrk2), ("hey", FormatArg::Hey)] {
         kept(&format!("format-{name}"), &text(format, sample::plain().outcome()));
         kept(&format!("format-{name}-failing"), &text(format, sample::failing().outcome()));
     }
-    for (name, format) in [("junoload", FormatArg::Junoload), ("memtier", FormatArg::Memtier)] {
-        kept(&format!("format-{name}"), &text(format, sample::keyvalue().outcome()));
-    }
+    kept("format-junoload", &text(FormatArg::Junoload, sample::keyvalue().outcome()));
     for (name, format) in [
         ("k6", FormatArg::K6),
-        ("vegeta", FormatArg::Vegeta),
         ("github-bigger", FormatArg::GithubBigger),
         ("github-smaller", FormatArg::GithubSmaller),
         ("junit", FormatArg::Junit),
     ] {
         kept(&format!("format-{name}"), &super::text(format, sample::failing().outcome(), &conditions()));
     }
-    kept("format-memtier-plain", &text(FormatArg::Memtier, sets_and_gets().outcome()));
     kept("format-hgrm", &spectrum(&sample::plain().distributions.latency, Flavour::Hdr));
-}
-
-/// What memtier_benchmark itself can do.
-fn sets_and_gets() -> Sample {
-    let mut sample = sample::keyvalue();
-    sample.result.by_request.truncate(2);
-    sample.result.by_request[0].name = "set".into();
-    sample.result.window.statuses = [(0, 17_000), (1, 3_000)].into();
-    sample
 }
 
 /// A line without its numbers, units and bars: what is left must be the tool's own.
@@ -80,11 +65,7 @@ fn shapes(text: &str, from: &str) -> Vec<String> {
 fn every_line_has_the_shape_of_the_tools_own() {
     // Kept from real runs of each tool against `weir origin`.
     let real = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/words/peers");
-    for (tool, format, from) in [
-        ("wrk", FormatArg::Wrk, "Running"),
-        ("hey", FormatArg::Hey, "Summary:"),
-        ("ab", FormatArg::Ab, "Server Hostname:"),
-    ] {
+    for (tool, format, from) in [("wrk", FormatArg::Wrk, "Running"), ("hey", FormatArg::Hey, "Summary:")] {
         for (path, status, kept) in [("/bytes/128", 200, ""), ("/status/503", 503, "-503")] {
             let Sample { mut spec, mut result, distributions } = sample::plain();
             spec.requests[0].request.path = path.into();
@@ -105,11 +86,6 @@ fn key_value_tables_have_the_shape_of_the_tools_own() {
     let ours: String = ours.lines().map(|line| columns(line) + "\n").collect();
     let real = include_str!("../../../../../tests/words/peers/junoload.txt");
     assert_eq!(shapes(&ours, "FINAL"), shapes(real, "FINAL"));
-    let ours = text(FormatArg::Memtier, sets_and_gets().outcome());
-    let real = include_str!("../../../../../tests/words/peers/memtier.txt");
-    // weir has no bytes of each operation.
-    let shapes = |text: &str| shapes(&text.replace(" --- ", " 0 ").replace(" --- ", " 0 "), "ALL STATS");
-    assert_eq!(shapes(&ours), shapes(real));
 }
 
 #[test]
@@ -120,12 +96,6 @@ fn scripts_read_key_value_tables() {
     let wanted = [["Create", "50", "2222.00"], ["Get", "10", "6667.00"], ["Destroy", "10", "1111.00"]];
     assert_eq!(rows[..3], wanted.map(|row| row.map(str::to_owned)));
     assert_eq!(rows[3], ["All", "70", "10000.00"].map(str::to_owned));
-    let text = super::text(FormatArg::Memtier, sets_and_gets().outcome(), &[]);
-    assert_eq!(
-        read(r"(?m)^Totals +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)", &text)[..3],
-        ["10000.00", "5167.00", "1500.00"]
-    );
-    assert_eq!(read(r"(?m)^Sets +([\d.]+) +--- +--- +([\d.]+)", &text), ["2222.00", "0.36613"]);
 }
 
 #[test]
@@ -213,22 +183,6 @@ fn scripts_read_hey() {
     assert_eq!((counts.len(), counts.iter().sum::<u64>()), (11, 20_000));
 }
 
-#[test]
-fn scripts_read_ab() {
-    let text = text(FormatArg::Ab, sample::failing().outcome());
-    assert_eq!(read(r"Requests per second:\s+([\d.]+) \[#/sec\] \(mean\)", &text), ["9925.00"]);
-    assert_eq!(read(r"Time per request:\s+([\d.]+) \[ms\] \(mean\)", &text), ["0.806"]);
-    assert_eq!(read(r"Time per request:\s+([\d.]+) \[ms\] \(mean, across all", &text), ["0.101"]);
-    assert_eq!(read(r"Complete requests:\s+(\d+)", &text), ["19850"]);
-    assert_eq!(read(r"Failed requests:\s+(\d+)", &text), ["200"]);
-    assert_eq!(read(r"Non-2xx responses:\s+(\d+)", &text), ["700"]);
-    assert_eq!(read(r"Transfer rate:\s+([\d.]+) \[Kbytes/sec\] received", &text), ["2431.64"]);
-    assert_eq!(read(r"(?m)^  99%\s+(\d+)$", &text), ["1"]);
-    assert_eq!(read(r"Total:\s+(\d+)\s+(\d+)\s+([\d.]+)\s+(\d+)\s+(\d+)", &text), ["0", "0", "0.3", "0", "1"]);
-    let tls = super::text(FormatArg::Ab, sample::everything().outcome(), &[]);
-    assert_eq!(read(r"SSL/TLS Protocol:\s+(.+)", &tls), ["TLSv1.3,TLS_AES_128_GCM_SHA256"]);
-}
-
 /// The JSON of a format.
 fn json(format: FormatArg, sample: &Sample) -> Value {
     let text = super::text(format, sample.outcome(), &conditions());
@@ -244,34 +198,15 @@ fn fields(value: &Value, path: &str, all: &mut BTreeSet<String>) {
     }
 }
 
-/// Fields of ours that the tool's own file has not, and of its that ours has not.
-fn differing(format: FormatArg, real: &str) -> (Vec<String>, Vec<String>) {
-    let (mut ours, mut theirs) = (BTreeSet::new(), BTreeSet::new());
-    let (plain, real) = (sample::plain(), serde_json::from_str(real).expect("JSON"));
-    fields(&serde_json::from_str(&text(format, plain.outcome())).expect("JSON"), "", &mut ours);
-    fields(&real, "", &mut theirs);
-    (ours.difference(&theirs).cloned().collect(), theirs.difference(&ours).cloned().collect())
-}
-
-#[test]
-fn vegetas_fields_are_its_own_but_for_those_that_weir_lacks() {
-    let real = include_str!("../../../../../tests/words/peers/vegeta.json");
-    let lacks = [".bytes_out", ".bytes_out.mean", ".bytes_out.total", ".end", ".wait"];
-    assert_eq!(differing(FormatArg::Vegeta, real), (vec![], lacks.map(str::to_owned).to_vec()));
-    let read = json(FormatArg::Vegeta, &sample::failing());
-    assert_eq!(read["status_codes"], json!({ "0": 150, "200": 19_150, "404": 100, "503": 600 }));
-    assert_eq!((read["requests"].as_u64(), read["duration"].as_u64()), (Some(20_000), Some(2_000_000_000)));
-    assert_eq!(read["latencies"]["99th"].as_u64(), Some(1_038_335));
-    assert_eq!((read["throughput"].as_f64(), read["success"].as_f64()), (Some(9_500.0), Some(0.95)));
-    assert_eq!(read["earliest"], "2023-11-14T22:13:20Z");
-}
-
 #[test]
 fn scripts_read_k6() {
     // weir has the field of the script's own check under its own name, and the 99.9th percentile, which k6 has when asked.
-    let (more, _) = differing(FormatArg::K6, include_str!("../../../../../tests/words/peers/k6.json"));
-    let own = |field: &String| !field.contains("the response is as expected") && !field.ends_with("p(99.9)");
-    assert_eq!(more.into_iter().filter(own).collect::<Vec<_>>(), Vec::<String>::new());
+    let (mut ours, mut theirs) = (BTreeSet::new(), BTreeSet::new());
+    let real = include_str!("../../../../../tests/words/peers/k6.json");
+    fields(&serde_json::from_str(&text(FormatArg::K6, sample::plain().outcome())).expect("JSON"), "", &mut ours);
+    fields(&serde_json::from_str(real).expect("JSON"), "", &mut theirs);
+    let own = |field: &&String| !field.contains("the response is as expected") && !field.ends_with("p(99.9)");
+    assert_eq!(ours.difference(&theirs).filter(own).collect::<Vec<_>>(), Vec::<&String>::new());
     let read = json(FormatArg::K6, &sample::failing());
     let metric = |name: &str| read["metrics"][name].clone();
     assert_eq!(metric("http_reqs")["count"], 20_000);
@@ -336,7 +271,7 @@ fn junit_has_a_case_for_each_condition() {
 fn what_was_pipelined_says_so_in_every_format() {
     let mut sample = sample::plain();
     sample.spec.protocol = LoadProtocol::Http1 { pipeline: 16 };
-    for format in [FormatArg::Wrk, FormatArg::Wrk2, FormatArg::Hey, FormatArg::Ab] {
+    for format in [FormatArg::Wrk, FormatArg::Wrk2, FormatArg::Hey] {
         assert!(text(format, sample.outcome()).contains("HTTP/1.1 pipelined, 16 deep"), "{format:?}");
     }
     assert!(percentiles(sample.outcome()).ends_with("\n#[HTTP/1.1 pipelined, 16 deep]\n"));
