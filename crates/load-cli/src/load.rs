@@ -78,7 +78,7 @@ fn carry_out(
             distributions = Some(*all);
         }
     });
-    live.end();
+    drop(live);
     let mut result = result.map_err(|error| failure(&error))?;
     // A load without an end is stopped as ordered.
     result.cut_short &= !spec.is_endless();

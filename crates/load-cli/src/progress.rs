@@ -18,7 +18,8 @@ pub struct Status {
 impl Status {
     /// `style` is a template of indicatif, `steps` the length of its bar. `quiet` shows nothing.
     pub fn new(quiet: bool, style: ProgressStyle, steps: Option<u64>) -> Status {
-        let live = !quiet && console::user_attended_stderr();
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let live = !quiet && !dumb && console::user_attended_stderr();
         let target = if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(steps, target).with_style(style.progress_chars("━╸─"));
         if live {
