@@ -25,27 +25,13 @@ pub enum ReportError {
         /// As given by the caller.
         path: PathBuf,
     },
-    /// Two runs cannot stand beside each other.
-    #[error("{path}: {why}, {first}\n  expected: {wanted}")]
-    NotBeside {
-        /// The run that does not fit.
-        path: PathBuf,
-        /// The run that was given before it.
-        first: PathBuf,
-        /// What is not alike.
-        why: String,
-        /// What would be right.
-        wanted: String,
-    },
-    /// The folder for a report of several runs, or for a site, holds something else.
+    /// The folder for a site holds something else.
     #[error(
-        "{path}: there are files in it, and they are no {what}\n  expected: a new folder, or that of an earlier {what} (--out)"
+        "{path}: there are files in it, and they are no site\n  expected: a new folder, or that of an earlier site (--out)"
     )]
     Occupied {
         /// The folder, or what in it is of others.
         path: PathBuf,
-        /// What it is for: `report`, `site`.
-        what: &'static str,
     },
     /// The folder of a site has something that is no part of one.
     #[error(

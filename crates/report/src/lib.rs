@@ -2,9 +2,8 @@
 //! `weir-published` adds sections ([`extra`]), and `weir-compare` reads runs and draws tables with this crate.
 //!
 //! Data moves one way: [`load_run`] reads the folder, [`summary`](mod@summary) computes medians, intervals and ranks, and everything
-//! else draws the summary. [`machines`](fn@machines) lays several runs beside each other, and [`site`](fn@site) publishes many. The
-//! crate starts no process, opens no socket, and writes only the folder `report/` of a run, or the one of a report of several or of a
-//! site.
+//! else draws the summary. [`site`](fn@site) publishes many runs. The crate starts no process, opens no socket, and writes only the
+//! folder `report/` of a run, or that of a site.
 //! It does not know products, protocols or published documents, or how a number was measured beyond what the record
 //! says.
 
@@ -13,7 +12,6 @@ mod error;
 pub mod extra;
 pub mod files;
 pub mod formats;
-mod machines;
 mod make;
 mod page;
 pub mod palette;
@@ -28,7 +26,6 @@ mod terminal;
 
 pub use error::{DrawError, ReportError};
 pub use extra::Extra;
-pub use machines::machines;
 pub use make::{Made, make, make_of};
 pub use page::{ChartFiles, Links, SectionsPage};
 pub use part::Part;

@@ -296,9 +296,6 @@ impl SectionsPage<'_> {
 pub(crate) const STYLE_FILE: &str = "assets/weir.css";
 pub(crate) const SCRIPT_FILE: &str = "assets/weir.js";
 
-/// The feed of a site, from its folder.
-pub(crate) const FEED_FILE: &str = "feed.xml";
-
 /// The policy of every page: it loads nothing but pictures, connects to no server, and sends nothing.
 const ALWAYS: &str =
     "default-src 'none'; img-src 'self' file: data: blob:; connect-src 'none'; base-uri 'none'; form-action 'none'";
@@ -388,10 +385,7 @@ impl Links {
     pub fn style(&self) -> String {
         match self.root {
             None => format!("<style>{STYLE}</style>"),
-            Some(root) => format!(
-                "<link rel=\"stylesheet\" href=\"{root}{STYLE_FILE}\">\n\
-                 <link rel=\"alternate\" type=\"application/atom+xml\" title=\"Runs\" href=\"{root}{FEED_FILE}\">"
-            ),
+            Some(root) => format!("<link rel=\"stylesheet\" href=\"{root}{STYLE_FILE}\">"),
         }
     }
 

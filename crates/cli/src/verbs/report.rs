@@ -1,10 +1,9 @@
-//! `weir report`: makes the report of a run again from its files, or one of several runs by machine. Called by `main`.
+//! `weir report`: makes the report of a run again from its files. Called by `main`.
 
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use weir_model::row;
-use weir_report::ReportError;
 use weir_report::formats::{self, Better};
 
 use crate::args::PartArgs;
@@ -15,10 +14,9 @@ use crate::out;
 #[derive(Debug, clap::Args)]
 #[command(after_help = include_str!("../../help/report.txt"))]
 pub struct Args {
-    /// The run's folder; the run need not be finished. Several: the same cases side by side, by machine. [default: the newest in
-    /// runs/]
+    /// The run's folder; the run need not be finished. [default: the newest in runs/]
     #[arg(value_name = "RUN")]
-    runs: Vec<PathBuf>,
+    run: Option<PathBuf>,
     #[command(flatten)]
     part: PartArgs,
     /// Print every table and finding, not only the answer.
@@ -28,11 +26,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Print the numbers or the verdicts in a format that CI services read.
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "full", "out"])]
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "full"])]
     format: Option<FormatArg>,
-    /// The folder of a report of several runs. [default: <suite>-machines]
-    #[arg(long, value_name = "FOLDER")]
-    out: Option<PathBuf>,
 }
 
 /// Formats of a run for other programs.
@@ -48,29 +43,15 @@ enum FormatArg {
 
 /// Runs it.
 pub fn main(args: &Args) -> VerbResult {
-    let read = |folder: &PathBuf| {
-        let run = weir_report::load_run(folder).map_err(Failure::input)?;
-        let run = args.part.part().of(run).map_err(Failure::input)?;
-        let summary = weir_report::summary(&run);
-        Ok((run, summary))
-    };
-    let folders = if args.runs.is_empty() { vec![newest(Path::new("runs"))?] } else { args.runs.clone() };
-    let runs = folders.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
-    if let [(run, summary)] = runs.as_slice() {
-        if let Some(format) = args.format {
-            output!("{}", text(format, summary).trim_end());
-            return Ok(intact(summary));
-        }
-        if args.out.is_some() {
-            return Err(Failure::wrong("--out", "the report of one run is in its folder", "several runs, or no --out"));
-        }
-        return show(summary, &make(run, summary)?, args.full, args.json);
+    let folder = args.run.clone().map_or_else(|| newest(Path::new("runs")), Ok)?;
+    let run = weir_report::load_run(&folder).map_err(Failure::input)?;
+    let run = args.part.part().of(run).map_err(Failure::input)?;
+    let summary = weir_report::summary(&run);
+    if let Some(format) = args.format {
+        output!("{}", text(format, &summary).trim_end());
+        return Ok(intact(&summary));
     }
-    let of_one = [(args.full, "--full"), (args.json, "--json"), (args.format.is_some(), "--format")];
-    if let Some((_, flag)) = of_one.into_iter().find(|(given, _)| *given) {
-        return Err(Failure::wrong(flag, format!("{} runs are given", runs.len()), "one run"));
-    }
-    machines(&runs, args.out.as_deref())
+    show(&summary, &make(&run, &summary)?, args.full, args.json)
 }
 
 /// The run that was begun last, of those in a folder.
@@ -92,20 +73,6 @@ fn text(format: FormatArg, summary: &weir_report::Summary) -> String {
         FormatArg::GithubSmaller => formats::github_of_run(summary, Better::Smaller),
         FormatArg::Junit => formats::junit_of_run(summary),
     }
-}
-
-/// Several runs side by side.
-fn machines(runs: &[(weir_report::Run, weir_report::Summary)], out: Option<&Path>) -> VerbResult {
-    let suite = runs.first().map(|(_, summary)| summary.suite.as_str()).unwrap_or_default();
-    let folder = out.map_or_else(|| PathBuf::from(format!("{suite}-machines")), Path::to_path_buf);
-    let made = weir_report::machines(runs, &folder, weir_report::ChartFiles::Raster).map_err(|error| match error {
-        ReportError::NotBeside { .. } | ReportError::Occupied { .. } => Failure::input(error),
-        other => Failure::missing(other),
-    })?;
-    output!("report: {}", made.html.display());
-    output!("        {}", made.markdown.display());
-    let exits = runs.iter().map(|(_, summary)| intact(summary)).collect::<Vec<_>>();
-    Ok(if exits.contains(&Exit::Failed) { Exit::Failed } else { Exit::Ok })
 }
 
 /// Writes the report, with what was published of its suite.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use weir_model::text::{Unit, counted, csv_cell, grouped};
 use weir_report::charts::axis::{Axis, Scale};
-use weir_report::charts::{Chart, ChartKind, Line};
+use weir_report::charts::{Chart, ChartKind, Line, better};
 use weir_report::extra::{ExtraSection, Item};
 use weir_report::run::BASELINE;
 use weir_report::tables::{Cell, Column, RowKind, Table, TableOf};
@@ -102,14 +102,14 @@ fn chart(number: usize, series: &Series, history: &History) -> Chart {
     };
     let levels = ends.map(level).collect();
     let rule = |change: &super::Change| (change.at as f64 + 0.5, signed(change.after / change.before));
-    let better = if series.metric.higher_is_better() { "More is better." } else { "Less is better." };
     let found: Vec<String> = series.changes.iter().map(|change| sentences::change(series, change)).collect();
     let found = if found.is_empty() { "No change found".to_owned() } else { found.join("; ") };
     Chart {
         name: format!("history-{}-{}", number + 1, entry.key.replace('_', "-")),
         title: format!("{}: {}", entry.name, sentences::case(series)),
         subtitle: format!(
-            "{better} A dot for each run, by {}; lines are medians between changes.",
+            "{} A dot for each run, by {}; lines are medians between changes.",
+            better(series.metric),
             sentences::order(history.options.by)
         ),
         alt: format!("{} over {}. {found}.", entry.name, sentences::runs(series.points.len())),

@@ -1,4 +1,4 @@
-//! Publishes many runs as one static site: an overview that answers by question, a page for each product, suite and run, and a feed.
+//! Publishes many runs as one static site: an overview that answers by question, a page for each product, suite and run.
 //! `weir site` calls [`site`](fn@site).
 //!
 //! A site needs no server and loads nothing from elsewhere: pages share one style and one script. The same runs give the same bytes. A
@@ -6,7 +6,8 @@
 //! of the others a page keeps the answer, the tables over all products, one picture and `summary.csv` (`run_page`). The module judges
 //! nothing: who comes first in a question is what the run's own summary says.
 
-mod feed;
+mod list;
+mod machines;
 mod products;
 mod recorded;
 mod run_page;
@@ -25,9 +26,10 @@ use crate::extra::Extra;
 use crate::make::{folder_beside, replace, write};
 use crate::page::{self, SCRIPT, STYLE};
 use crate::run::Run;
-use crate::summary::Summary;
+use crate::summary::{Metric, Summary};
 use crate::tables::Table;
 use recorded::Recorded;
+use weir_model::text::Unit;
 
 /// What a site is made with.
 pub struct SiteOptions<'a> {
@@ -35,8 +37,6 @@ pub struct SiteOptions<'a> {
     pub extra: &'a (dyn Fn(&Run, &Summary) -> Extra + Sync),
     /// How many runs keep their whole report at most: of the newest runs of each suite on each machine, the newest.
     pub whole: usize,
-    /// Where the site will be published, with a `/` at its end; empty: not known, and the feed's links are relative.
-    pub url: String,
 }
 
 /// What was made.
@@ -58,10 +58,6 @@ pub struct Site {
     pub products: usize,
     /// Suites with a page.
     pub suites: usize,
-    /// Files written.
-    pub files: usize,
-    /// Their bytes.
-    pub bytes: u64,
     /// Folders that look like runs and could not be read.
     pub skipped: Vec<SkippedRun>,
 }
@@ -78,13 +74,17 @@ pub struct SkippedRun {
 /// Rows of a table on a page; the file beside it has all.
 const SHOWN: usize = 50;
 
+/// The numbers shown of a case.
+const SHOWN_METRICS: [(Metric, Unit); 3] =
+    [(Metric::Rate, Unit::PER_SECOND), (Metric::P99, Unit::MILLIS), (Metric::Cpu, Unit::MICROS_PER_REQUEST)];
+
 /// Makes a site of the runs in `given`, folders of runs or runs, in `folder`, which is made, or replaced where it is a site.
 ///
 /// # Errors
 /// When a folder has no run, or one that was given by name cannot be read; when `folder` holds something else; when it cannot be
 /// written, or drawing fails (a defect of weir). An older site then stays as it was.
 pub fn site(given: &[PathBuf], folder: &Path, options: &SiteOptions<'_>) -> Result<Site, ReportError> {
-    feed::may_replace(folder)?;
+    list::may_replace(folder)?;
     let (runs, skipped) = recorded::read(given, options.whole)?;
     let Some(first) = given.first().filter(|_| runs.is_empty()) else {
         return write_site(&runs, skipped, folder, options);
@@ -112,9 +112,7 @@ fn write_site(
     products.par_iter().try_for_each(|product| products::write(product, to))?;
     suites.par_iter().try_for_each(|suite| suites::write_suite(suite, to, options))?;
     suites::write_overview(runs, &questions, &products, &suites, to)?;
-    feed::write_feed(runs, to, options)?;
-    feed::write_list(runs, to)?;
-    let (files, bytes) = weigh(to).map_err(|error| ReportError::io(to, "read", error))?;
+    list::write_list(runs, to)?;
     replace(parent, new, folder)?;
     Ok(Site {
         folder: folder.to_path_buf(),
@@ -125,22 +123,8 @@ fn write_site(
         questions: questions.len(),
         products: products.len(),
         suites: suites.len(),
-        files,
-        bytes,
         skipped,
     })
-}
-
-/// Files in a folder and below, and their bytes.
-fn weigh(folder: &Path) -> std::io::Result<(usize, u64)> {
-    let mut sum = (0, 0);
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let (files, bytes) =
-            if entry.file_type()?.is_dir() { weigh(&entry.path())? } else { (1, entry.metadata()?.len()) };
-        sum = (sum.0 + files, sum.1 + bytes);
-    }
-    Ok(sum)
 }
 
 /// A table of the first [`SHOWN`] of some rows, which says so.

@@ -9,9 +9,9 @@ use weir_model::text::{Unit, counted, csv_cell, grouped};
 use weir_stats::Estimate;
 
 use super::recorded::{Answer, Question, Recorded};
-use super::{SHOWN, safe, shortened, untaken};
+use super::{SHOWN, SHOWN_METRICS, safe, shortened, untaken};
 use crate::charts::axis::Axis;
-use crate::charts::{Chart, ChartKind, CurvePoint, Line};
+use crate::charts::{Chart, ChartKind, CurvePoint, Line, better};
 use crate::error::{DrawError, ReportError};
 use crate::extra::{ExtraSection, Item};
 use crate::page::{ChartFiles, Links, SectionsPage};
@@ -174,9 +174,7 @@ fn table(id: &str, question: &Question<'_>, stood: &[Stood<'_>]) -> Table {
             }
         },
     );
-    for (metric, unit) in
-        [(Metric::Rate, Unit::PER_SECOND), (Metric::P99, Unit::MILLIS), (Metric::Cpu, Unit::MICROS_PER_REQUEST)]
-    {
+    for (metric, unit) in SHOWN_METRICS {
         let column = Column::number(metric.entry().title, unit.name).help(metric.entry().help);
         table.add(column, move |it| metric_cell(it.row, metric, unit));
     }
@@ -229,12 +227,12 @@ fn chart(id: &str, question: &Question<'_>, stood: &[Stood<'_>]) -> Option<Chart
     let curves: Vec<Line> = entries.iter().zip(&series).filter_map(curve).collect();
     let words: Vec<String> =
         curves.iter().map(|curve| format!("{}: {}", curve.name, counted(curve.points.len() as u64, "run"))).collect();
-    let better = if metric.higher_is_better() { "More is better." } else { "Less is better." };
     (!curves.is_empty()).then(|| Chart {
         name: format!("{id}-runs"),
         title: format!("{} over runs", metric.entry().title),
         subtitle: format!(
-            "{better} A line for each machine: its newest runs, {SHOWN} at most, the newest on the right."
+            "{} A line for each machine: its newest runs, {SHOWN} at most, the newest on the right.",
+            better(metric)
         ),
         alt: format!("{} over runs, by machine. {}.", metric.entry().title, words.join("; ")),
         notes: vec![

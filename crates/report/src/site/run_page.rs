@@ -3,9 +3,7 @@
 
 use std::path::Path;
 
-use weir_model::record::{ProductFacts, Severity};
 use weir_model::regular;
-use weir_model::text::unique;
 
 use super::SiteOptions;
 use super::recorded::Recorded;
@@ -14,7 +12,6 @@ use crate::extra::{ExtraSection, Item};
 use crate::make::{write as write_file, write_report};
 use crate::page::{ChartFiles, Links, SectionsPage};
 use crate::run::load_run;
-use crate::summary::{FailedTrial, FindingGroup};
 use crate::tables::{self, Cell, Column, RowKind, Table, TableOf};
 use crate::{charts, summary_csv};
 
@@ -49,17 +46,13 @@ pub(super) fn write(run: &Recorded, site: &Path, options: &SiteOptions<'_>) -> R
         "Its whole report, with every section, picture and trial, is made from the run's folder by:".to_owned(),
         format!("weir report {}", run.run.name),
     ));
-    let mut words = run.summary.remarks.clone();
-    if !run.summary.findings.is_empty() {
-        words.push("Findings are counted here; the whole report explains each.".to_owned());
-    }
     let short = SectionsPage {
         links: Links::of_site(ROOT, "", ChartFiles::Numbers, Some(above(run))),
         brand: &run.run.name,
         heading: &run.summary.title,
         question: &run.summary.question,
         answer: &run.summary.answer,
-        words,
+        words: run.summary.remarks.clone(),
         sections: sections(run, suite.is_some()),
         repeat,
         ..SectionsPage::default()
@@ -77,78 +70,20 @@ fn sections(run: &Recorded, has_suite: bool) -> Vec<ExtraSection> {
     let summary = &run.summary;
     let picture = charts::overview(&run.run, summary).map(Item::from);
     let overall = tables::streams(summary).into_iter().chain(tables::overall(summary)).map(Item::Table);
-    let mut sections = Vec::new();
-    let products: Vec<Item> = overall.chain(picture).collect();
-    if !products.is_empty() {
-        sections.push(ExtraSection::new("products", "Each product", products));
-    }
-    let mut matrix = tables::matrix(summary);
     // Its notes speak of sections that this page does not have.
-    matrix.notes.clear();
-    sections.push(ExtraSection::new("matrix", "Every workload under every load", vec![Item::Table(matrix)]));
-    let noticed = [findings(&summary.findings), errors(&summary.errors)];
-    let noticed: Vec<Item> = noticed.into_iter().filter(|table| !table.rows.is_empty()).map(Item::Table).collect();
-    if !noticed.is_empty() {
-        sections.push(ExtraSection::new("findings", "Findings", noticed));
-    }
-    sections.push(ExtraSection::new("machine", "Machine and programs", environment(run)));
-    sections.push(ExtraSection::new("kept", "What is kept of this run", kept(has_suite)));
+    let matrix = Table { notes: Vec::new(), ..tables::matrix(summary) };
+    let mut noticed = vec![tables::findings(&summary.findings), tables::errors(&summary.errors)];
+    noticed.retain(|table| !table.rows.is_empty());
+    let machine = run.run.environment.iter().flat_map(tables::environment);
+    let mut sections = vec![
+        ExtraSection::new("ranking", "Each product", overall.chain(picture).collect()),
+        ExtraSection::new("matrix", "Every workload under every load", vec![Item::Table(matrix)]),
+        ExtraSection::new("findings", "Findings", noticed.into_iter().map(Item::Table).collect()),
+        ExtraSection::new("environment", "Machine and programs", machine.map(Item::Table).collect()),
+        ExtraSection::new("kept", "What is kept of this run", kept(has_suite)),
+    ];
+    sections.retain(|section| !section.items.is_empty());
     sections
-}
-
-/// How often each check noticed something. The report has its words.
-fn findings(found: &[FindingGroup]) -> Table {
-    let kinds = unique(found.iter().map(|group| (group.check.clone(), group.severity)));
-    let of = |(check, severity): (String, Severity)| {
-        let trials = found.iter().filter(|group| group.check == check && group.severity == severity);
-        let trials = trials.map(|group| group.trials.len()).sum();
-        Noticed { check, severity, trials }
-    };
-    let rows: Vec<Noticed> = kinds.into_iter().map(of).collect();
-    let mut table = TableOf::<Noticed>::new();
-    table.add(Column::text("Check"), |noticed| noticed.check.clone());
-    table.add(Column::text("Severity"), |noticed| noticed.severity.as_str());
-    table.add(Column::number("Trials", ""), |noticed| match noticed.trials {
-        0 => Cell::from("the machine"),
-        trials => Cell::count(trials as u64),
-    });
-    table.table("findings-table", "What the checks noticed", &rows, |_| RowKind::Plain)
-}
-
-/// A check of one severity, and how many trials it is of.
-struct Noticed {
-    check: String,
-    severity: Severity,
-    trials: usize,
-}
-
-fn errors(failed: &[FailedTrial]) -> Table {
-    let mut table = TableOf::<FailedTrial>::new();
-    table.add(Column::text("Product"), |failed| failed.label.clone());
-    table.add(Column::text("Workload, load"), |failed| format!("{}, {}", failed.workload, failed.load));
-    table.add(Column::text("What happened"), |failed| failed.message.clone());
-    table.table("errors-table", "Trials that failed", failed, |_| RowKind::Unranked)
-}
-
-fn environment(run: &Recorded) -> Vec<Item> {
-    let Some(environment) = &run.run.environment else {
-        let words = "environment.json is missing or cannot be read, so nothing is known of the machine.";
-        return vec![Item::Paragraph(words.to_owned())];
-    };
-    let mut facts = vec![("Started".to_owned(), environment.started.clone())];
-    facts.extend(tables::host_facts(environment));
-    facts.extend(tables::run_facts(environment));
-    let mut machine = TableOf::<(String, String)>::new();
-    machine.add(Column::text("Fact"), |(name, _)| name.clone());
-    machine.add(Column::text("Value"), |(_, value)| value.clone());
-    let mut programs = TableOf::<ProductFacts>::new();
-    programs.add(Column::text("Product"), |facts| facts.title.clone());
-    programs.add(Column::text("Version"), |facts| facts.version.clone());
-    programs.add(Column::text("SHA-256"), |facts| facts.sha256.clone());
-    vec![
-        Item::Table(programs.table("programs", "Products as they were run", &environment.products, |_| RowKind::Plain)),
-        Item::Table(machine.table("facts", "Machine", &facts, |_| RowKind::Plain)),
-    ]
 }
 
 fn kept(has_suite: bool) -> Vec<Item> {

@@ -6,15 +6,15 @@ use std::path::Path;
 use weir_model::metric::Metric;
 use weir_model::text::{Unit, counted, list};
 
+use super::machines::{Machines, are_comparable};
 use super::products::Product;
 use super::recorded::{Answer, Question, Recorded};
 use super::{SiteOptions, products, recorded, shortened, words};
 use crate::error::ReportError;
 use crate::extra::{ExtraSection, Item};
-use crate::machines;
 use crate::page::{ChartFiles, Links, SectionsPage};
-use crate::run::{Run, load_run};
-use crate::summary::{Row, Summary};
+use crate::run::load_run;
+use crate::summary::Row;
 use crate::tables::{Cell, Column, RowKind, Table, TableOf, estimate_cell};
 
 /// Writes both pages.
@@ -163,11 +163,7 @@ fn of_suites_table(suites: &[Suite<'_>]) -> Table {
 
 /// The site's other files.
 fn more() -> Table {
-    let rows = [
-        ("runs/index.html", "every run"),
-        ("feed.xml", "the newest runs and what changed in them, for feed readers (Atom)"),
-        ("site.json", "every run, for programs"),
-    ];
+    let rows = [("runs/index.html", "every run"), ("site.json", "every run, for programs")];
     let mut table = TableOf::<(&str, &str)>::new();
     table.add(Column::text("File"), |(file, _)| Cell::from(*file).link(*file));
     table.add(Column::text("What it has"), |(_, what)| Cell::from(*what));
@@ -217,7 +213,7 @@ impl Suite<'_> {
         let Some(newest) = self.newest() else { return Vec::new() };
         let mut seen = BTreeSet::new();
         let each = self.runs.iter().copied().filter(|run| seen.insert(run.machine.as_str()));
-        let beside = |run: &&Recorded| run.id == newest.id || machines::comparable(&newest.run, &run.run).is_ok();
+        let beside = |run: &&Recorded| run.id == newest.id || are_comparable(&newest.run.suite, &run.run.suite);
         each.filter(beside).take(MOST_MACHINES).collect()
     }
 }
@@ -230,8 +226,7 @@ pub(super) fn write_suite(suite: &Suite<'_>, site: &Path, options: &SiteOptions<
     let Some(newest) = suite.newest() else { return Ok(()) };
     let mut sections = asks(newest);
     let by_machine = suite.by_machine();
-    let beside: Vec<(&Run, &Summary)> = by_machine.iter().map(|run| (&run.run, &run.summary)).collect();
-    sections.extend(machines::sections(&beside));
+    sections.extend(Machines::new(&by_machine).sections());
     // Its figures stand beside trials, which are not kept in memory.
     let extra = (options.extra)(&load_run(&newest.run.folder)?, &newest.summary);
     sections.extend(extra.sections);

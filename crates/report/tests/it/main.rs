@@ -8,7 +8,6 @@ mod webdriver;
 mod browser;
 mod gateways;
 mod hosts;
-mod machines;
 mod made;
 mod report;
 mod short;

@@ -61,8 +61,7 @@ fn every_page_works_for_everybody() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("public");
     let extra = |_: &weir_report::Run, _: &weir_report::Summary| Extra::default();
-    site(&[common::write_several(folder.path())], &out, &SiteOptions { extra: &extra, whole: 2, url: String::new() })
-        .unwrap();
+    site(&[common::write_several(folder.path())], &out, &SiteOptions { extra: &extra, whole: 2 }).unwrap();
     let browser = Browser::start();
     for page in PAGES.split(' ') {
         for (width, theme) in [(1280, "light"), (360, "dark"), (1280, "dark"), (360, "light")] {

@@ -4,7 +4,7 @@ mod faults;
 mod products;
 mod seconds;
 
-pub use products::{Separated, overview, separate};
+pub use products::{Separated, better, overview, separate};
 pub use seconds::{PERCENTILES_NOTE, percentile_curve, placed};
 
 use weir_model::record::Role;

@@ -29,6 +29,11 @@ pub fn overview(run: &Run, summary: &Summary) -> Option<Chart> {
     })
 }
 
+/// Which direction of a metric is better, as a sentence.
+pub fn better(metric: Metric) -> &'static str {
+    if metric.higher_is_better() { "More is better." } else { "Less is better." }
+}
+
 fn unit(metric: Metric) -> Unit {
     if metric == Metric::Rate { Unit::PER_SECOND } else { Unit::MILLIS }
 }
@@ -68,9 +73,8 @@ fn over_all(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
     });
     let how_drawn = sections.first().into_iter().flat_map(|section| &section.how_drawn).skip(usize::from(several));
     let suspect = sections.iter().flat_map(|section| section.all_rows()).any(|row| row.suspect());
-    let better = if metric.higher_is_better() { "More is better." } else { "Less is better." };
     let whiskers = (overall.blocks > 1).then_some("Whiskers are the interval of the median.");
-    let parts = [Some(better), whiskers, suspect.then_some("* suspect, see its remark.")];
+    let parts = [Some(better(metric)), whiskers, suspect.then_some("* suspect, see its remark.")];
     Chart {
         name: "overview".to_string(),
         title: format!("{}: {over}", metric.entry().name),
@@ -266,9 +270,8 @@ fn label(row: &Row) -> String {
 /// Explains the marks in this chart.
 pub(super) fn subtitle(section: &Section) -> String {
     let outlined = section.rows.iter().any(|row| row.rank.is_none() && row.of(Metric::Rate).is_some());
-    let better = if section.ranked_by.higher_is_better() { "More is better." } else { "Less is better." };
     let parts = [
-        (!section.open, better),
+        (!section.open, better(section.ranked_by)),
         (section.blocks > 1, "Whiskers are the interval of the median."),
         (section.all_rows().any(|row| row.suspect()), "* suspect, see its remark."),
         (outlined, "Outlined: invalid, not ranked."),
