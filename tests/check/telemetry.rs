@@ -1,12 +1,11 @@
-//! Live metrics of a real load and a real run: scraped while it goes on, written to a file, and pushed to a collector. The numbers are
+//! Live metrics of a real load and a real run: scraped while it goes on, and written to a file. The numbers are
 //! those of the result. `crates/load-cli/src/telemetry` tests the texts.
 
 use crate::common;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{OriginUnderTest, number, run_within, scratch, until, weir, words};
@@ -57,57 +56,14 @@ fn urls(folder: &std::path::Path, origin: &OriginUnderTest) -> String {
     file.display().to_string()
 }
 
-/// Takes what is pushed, and keeps the requests' bodies.
-struct Collector {
-    url: String,
-    got: Arc<Mutex<Vec<Value>>>,
-}
-
-impl Collector {
-    /// Ends with the process.
-    fn start() -> Collector {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!("http://{}", listener.local_addr().expect("bound"));
-        let got = Arc::new(Mutex::new(Vec::new()));
-        let keep = got.clone();
-        std::thread::spawn(move || {
-            for connection in listener.incoming().flatten() {
-                keep.lock().expect("whole").extend(take(&connection));
-            }
-        });
-        Collector { url, got }
-    }
-}
-
-fn take(mut connection: &TcpStream) -> Option<Value> {
-    let mut reader = BufReader::new(connection);
-    let mut head = String::new();
-    while reader.read_line(&mut head).ok()? > 2 {}
-    let head = head.to_ascii_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
-    let mut body = vec![0; length.trim().parse().ok()?];
-    reader.read_exact(&mut body).ok()?;
-    connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}").ok()?;
-    serde_json::from_slice(&body).ok()
-}
-
-/// The data points of a metric in what was pushed.
-fn points<'v>(pushed: &'v Value, name: &str) -> Vec<&'v Value> {
-    let metrics = pushed["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().expect("metrics");
-    let metric =
-        metrics.iter().find(|metric| metric["name"] == name).unwrap_or_else(|| panic!("no {name}: {pushed:#}"));
-    let data = ["sum", "gauge", "histogram"].iter().find_map(|kind| metric[*kind]["dataPoints"].as_array());
-    data.expect("points").iter().collect()
-}
-
 #[test]
-fn scrapes_pushes_and_the_file_lead_up_to_the_result() {
-    let (origin, scratch, collector) = (OriginUnderTest::start(&[]), scratch(), Collector::start());
+fn scrapes_and_the_file_lead_up_to_the_result() {
+    let (origin, scratch) = (OriginUnderTest::start(&[]), scratch());
     let (urls, file) = (urls(scratch.path(), &origin), scratch.path().join("end.prom"));
     let line = "load -q --json --metrics 0 --rate 200 -d 6s --warmup 1s -c 4 --urls";
     let mut command = weir(&words(line));
     command.arg(&urls);
-    command.args(["--otlp", &collector.url, "--metrics-file"]).arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.arg("--metrics-file").arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("weir starts");
     let address = served(&mut child);
     let mut counts: Vec<f64> = Vec::new();
@@ -141,27 +97,12 @@ fn scrapes_pushes_and_the_file_lead_up_to_the_result() {
     }
     let mean_us = find(&samples, "http_client_request_duration_seconds_sum", "").expect("a sum") / due * 1e6;
     assert!((mean_us / number(&result, "/latency/mean_us") - 1.0).abs() < 0.02, "{mean_us}");
-    // The first push is after five seconds; all count from one time.
-    let got = collector.got.lock().expect("whole").clone();
-    let point = |pushed: &Value| points(pushed, "http.client.request.duration")[0].clone();
-    assert!(got.len() >= 2, "one after five seconds and one at the end: {got:#?}");
-    assert!(got.iter().all(|pushed| point(pushed)["startTimeUnixNano"] == point(&got[0])["startTimeUnixNano"]));
-    let last = got.last().expect("asserted");
-    assert_eq!(points(last, "weir.client.requests")[0]["asDouble"].as_f64(), Some(right));
-    assert_eq!(point(last)["count"].as_str(), Some(due.to_string().as_str()), "64 bits are a text");
 }
 
 #[test]
-fn a_collector_that_is_not_there_is_said_once_and_changes_nothing() {
+fn an_address_that_is_taken_is_bad_input() {
     let origin = OriginUnderTest::start(&[]);
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
-    let otlp = format!("http://{free}");
     let url = origin.url("/bytes/128");
-    let args = ["load", "-q", "--json", &url, "--rate", "50", "-d", "6s", "--otlp", &otlp];
-    let ended = run_within(&mut weir(&args), Duration::from_secs(60));
-    let said = ended.expect(0);
-    assert_eq!(said.matches("--otlp: ").count(), 1, "{said}");
-    assert_eq!(ended.json()["window"]["due"], ended.json()["window"]["successful"]);
     // An address that is taken is bad input, before anything is sent.
     let taken = origin.addr.as_str();
     let ended = common::run(&["load", "-q", &url, "-n", "5", "--metrics", taken]);

@@ -82,7 +82,7 @@ pub struct LoadFlags {
     #[arg(long, value_name = "FACTOR", requires = "replay", value_parser = parse::speed, hide_short_help = true)]
     pub speed: Option<Speed>,
     /// Find the highest open rate at which these hold, such as 'p99<5ms, errors<0.1%'.
-    #[arg(long, value_name = "CONDITIONS", group = "shape", group = "spaced", conflicts_with_all = ["csv", "hlog", "hgrm", "format", "metrics", "metrics_file", "otlp"], value_parser = parse::conditions, hide_short_help = true)]
+    #[arg(long, value_name = "CONDITIONS", group = "shape", group = "spaced", conflicts_with_all = ["csv", "hlog", "hgrm", "format", "metrics", "metrics_file"], value_parser = parse::conditions, hide_short_help = true)]
     pub find_max: Option<std::vec::Vec<Condition>>,
     /// Time that --find-max may take in all.
     #[arg(long, value_name = "TIME", default_value = "3m", requires = "find_max", hide_short_help = true)]

@@ -123,7 +123,7 @@ pub(super) mod tests {
     /// The metrics of the sample load after its last second.
     pub fn families() -> Vec<Family> {
         let sample = sample::failing();
-        let telemetry = Telemetry { last: Shared::default(), file: None, pusher: None };
+        let telemetry = Telemetry { last: Shared::default(), file: None };
         let mut metrics = LoadMetrics::new(&sample.spec);
         for row in &sample.result.series {
             metrics.update(&Progress::Second(row.clone()), &telemetry);
@@ -187,7 +187,7 @@ pub(super) mod tests {
     #[test]
     fn warm_up_is_not_counted() {
         let sample = sample::plain();
-        let telemetry = Telemetry { last: Shared::default(), file: None, pusher: None };
+        let telemetry = Telemetry { last: Shared::default(), file: None };
         let mut metrics = LoadMetrics::new(&sample.spec);
         let row = LoadSecond { successful: 5, ..LoadSecond::default() };
         metrics.update(&Progress::Warmup { second: 0, row }, &telemetry);

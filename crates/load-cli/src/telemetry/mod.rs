@@ -1,12 +1,10 @@
-//! Hands the progress of a load or a run to other programs while it goes on: as text for Prometheus (`--metrics`), as a file at the
-//! end (`--metrics-file`), and pushed by OTLP (`--otlp`). `weir load` and `weir run` publish once a second what they show on the
-//! terminal as well. Listener and pusher have threads of their own, which sleep until they are asked: the load's threads never wait
-//! for them. The module does not know how anything is measured.
+//! Hands the progress of a load or a run to other programs while it goes on: as text for Prometheus (`--metrics`), and as a file at
+//! the end (`--metrics-file`). `weir load` and `weir run` publish once a second what they show on the terminal as well. The listener
+//! has a thread of its own, which sleeps until it is asked: the load's threads never wait for it. The module does not know how anything is measured.
 
 pub mod exposition;
 pub mod family;
 pub(crate) mod load;
-mod otlp;
 mod serve;
 
 use std::fs::File;
@@ -15,7 +13,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use self::family::Family;
-use self::otlp::Pusher;
 use crate::exit::{Failure, wrong_value};
 
 /// Where progress goes, other than to the terminal.
@@ -28,9 +25,6 @@ pub struct TelemetryArgs {
     /// Write the last metrics to a file, in the OpenMetrics text format.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     metrics_file: Option<PathBuf>,
-    /// Push metrics to an OTLP collector over HTTP every five seconds and at the end, such as http://127.0.0.1:4318.
-    #[arg(long, value_name = "URL", value_parser = otlp::url, hide_short_help = true)]
-    otlp: Option<String>,
 }
 
 /// What was published last. Readers take it whole.
@@ -41,7 +35,6 @@ type Shared = Arc<Mutex<Arc<Vec<Family>>>>;
 pub struct Telemetry {
     last: Shared,
     file: Option<(PathBuf, File)>,
-    pusher: Option<Pusher>,
 }
 
 impl Telemetry {
@@ -50,7 +43,7 @@ impl Telemetry {
     /// # Errors
     /// The address is taken, or the file cannot be written: before anything starts.
     pub fn open(args: &TelemetryArgs) -> Result<Option<Telemetry>, Failure> {
-        if args.metrics.is_none() && args.metrics_file.is_none() && args.otlp.is_none() {
+        if args.metrics.is_none() && args.metrics_file.is_none() {
             return Ok(None);
         }
         let last = Shared::default();
@@ -70,8 +63,7 @@ impl Telemetry {
             let served = serve::start(address, last.clone()).map_err(wrong)?;
             remark!("metrics: http://{served}/metrics");
         }
-        let pusher = args.otlp.as_ref().map(|url| Pusher::start(url.clone(), last.clone()));
-        Ok(Some(Telemetry { last, file, pusher: pusher.transpose().map_err(Failure::missing)? }))
+        Ok(Some(Telemetry { last, file }))
     }
 
     /// Replaces what readers see.
@@ -80,14 +72,11 @@ impl Telemetry {
         *self.last.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(families);
     }
 
-    /// Writes the file and pushes for the last time.
+    /// Writes the file.
     ///
     /// # Errors
     /// The file cannot be written any more.
     pub fn finish(self) -> Result<(), Failure> {
-        if let Some(pusher) = self.pusher {
-            pusher.finish();
-        }
         let Some((path, mut file)) = self.file else { return Ok(()) };
         let text = exposition::text(&last(&self.last));
         std::io::Write::write_all(&mut file, text.as_bytes())
