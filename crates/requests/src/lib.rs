@@ -1,4 +1,4 @@
-//! Sources of a load's requests: lists of targets, recordings of traffic, times, rows of a CSV file, and templates.
+//! Sources of a load's requests: recordings of traffic, times, rows of a CSV file, and templates.
 //!
 //! Parsers take bytes, and refuse what they do not understand with the line, what was found and what is right. This crate
 //! does not know files or flags, and sends no requests.
@@ -6,5 +6,4 @@
 pub mod feed;
 pub mod recorded;
 pub mod replay;
-pub mod targets;
 pub mod template;

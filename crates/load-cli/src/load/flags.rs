@@ -120,8 +120,8 @@ pub struct RequestFlags {
     /// Generate a body of this size, such as 11268 or 16KiB.
     #[arg(long, value_name = "BYTES", group = "a_body", value_parser = parse::generated, hide_short_help = true)]
     pub body_size: Option<std::vec::Vec<u8>>,
-    /// Read URLs from a file, one a line: [METHOD] URL [WEIGHT]; # begins a comment. Or targets of Vegeta; or paths, a HAR file or
-    /// an access log, for the server of the URL.
+    /// Read URLs from a file, one a line: [METHOD] URL [WEIGHT]; # begins a comment. Or paths, a HAR file or an access log,
+    /// for the server of the URL.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub urls: Option<PathBuf>,
     /// Format of the file of --urls or --replay [default: by its content].

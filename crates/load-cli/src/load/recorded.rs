@@ -11,7 +11,7 @@ use weir_model::InputError;
 use weir_model::load::{OfferedRate, RecordedDue};
 use weir_model::text::{count, counted, line_at};
 use weir_requests::recorded::{self, Format, LARGEST_FILE, RecordedRequest, Recording};
-use weir_requests::{replay, targets};
+use weir_requests::replay;
 
 use super::flags::Args;
 use super::urls::{self, Place, UrlLine};
@@ -55,7 +55,7 @@ pub fn source(args: &Args) -> Result<Source, Failure> {
                 }
                 return recording(args, &file, format, Some(speed));
             }
-            Kind::List | Kind::Targets => {
+            Kind::List => {
                 let due_s = replay::parse(&file.name, file.text()?).map_err(Failure::input)?;
                 Some(OfferedRate::Replay(due_s.into_iter().map(|at_s| at_s / speed).collect()))
             }
@@ -76,11 +76,10 @@ pub fn source(args: &Args) -> Result<Source, Failure> {
 /// The URLs of a list.
 fn listed(args: &Args, file: &File) -> Result<Vec<UrlLine>, Failure> {
     let (name, text, unix) = (file.name.as_str(), file.text()?, args.connections.unix.is_some());
-    let lines = match (file.kind, args.url.as_slice()) {
-        (Kind::Targets, []) => targets::parse(name, text).and_then(|targets| urls::from_targets(name, targets, unix)),
-        (_, []) => urls::from_text(name, text, unix, None),
-        (Kind::List, [_]) => urls::from_text(name, text, unix, Some(&server(args, name)?.url)),
-        (_, [_, ..]) => {
+    let lines = match args.url.as_slice() {
+        [] => urls::from_text(name, text, unix, None),
+        [_] => urls::from_text(name, text, unix, Some(&server(args, name)?.url)),
+        _ => {
             let wanted = "the list alone; a list of paths, a HAR file or an access log with the URL of the server";
             return Err(Failure::wrong("--urls", "a list of URLs, and a URL beside it", wanted));
         }
@@ -99,8 +98,6 @@ struct File {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Recording(Format),
-    /// Vegeta's.
-    Targets,
     /// Of URLs or times.
     List,
 }
@@ -131,17 +128,13 @@ impl File {
 
 impl Kind {
     fn of(bytes: &[u8]) -> Kind {
-        match std::str::from_utf8(bytes) {
-            Ok(text) if targets::is_list(text) => Kind::Targets,
-            _ => Format::of(bytes).map_or(Kind::List, Kind::Recording),
-        }
+        Format::of(bytes).map_or(Kind::List, Kind::Recording)
     }
 }
 
 /// Formats of `--urls-format`.
-pub const URLS_FORMATS: [(&str, &str, Kind); 8] = [
+pub const URLS_FORMATS: [(&str, &str, Kind); 7] = [
     ("list", "A URL a line, as siege and h2load have them, or a time a line", Kind::List),
-    ("vegeta", "Vegeta's targets, HTTP or JSON format", Kind::Targets),
     ("har", "HTTP Archive", Kind::Recording(Format::Har)),
     (
         "combined",
@@ -546,11 +539,6 @@ mod tests {
         assert!(siege.starts_with("FILE:1: \"POST\" comes after the URL, as in siege's lists"), "{siege}");
         let paths = read("/a\n/b 3\n", "http://127.0.0.1:1 --urls FILE").expect("paths");
         assert_eq!(kinds(&paths), [("", "/a", 1), ("", "/b", 3)]);
-        let vegeta = read(&kept("vegeta.json"), "--urls FILE").expect("targets");
-        assert_eq!(sent(&vegeta), ["PUT / to 127.0.0.1:8080 as 127.0.0.1:8080"]);
-        assert_eq!(vegeta.lines[0].body.as_deref(), Some(&[0, 1][..]));
-        let missing = read(&kept("vegeta-http.txt"), "--urls FILE").expect_err("no body.json");
-        assert!(missing.starts_with("FILE:5: @body.json: "), "{missing}");
     }
 
     #[test]

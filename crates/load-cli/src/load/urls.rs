@@ -2,7 +2,6 @@
 //! Called by `verbs::load::recorded` and `verbs::load::request`.
 
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream, ToSocketAddrs};
-use std::path::Path;
 use std::time::Duration;
 
 use http::Uri;
@@ -11,7 +10,6 @@ use weir_model::InputError;
 use weir_model::load::Login;
 use weir_model::protocol::Protocol;
 use weir_model::text::{counted, without_mark};
-use weir_requests::targets::{Body, Target};
 
 /// Connect timeout for each address of a name.
 const TRIED: Duration = Duration::from_secs(1);
@@ -103,31 +101,6 @@ pub fn from_text(source: &str, text: &str, unix: bool, server: Option<&Url>) -> 
         return Err(file.wrong("there is no URL in it".to_owned(), "lines of the form [METHOD] URL [WEIGHT]"));
     }
     Ok(lines)
-}
-
-/// URLs of a list of targets. Files of bodies lie where the list does.
-///
-/// # Errors
-/// File and line, what was found and what would be right.
-pub fn from_targets(source: &str, targets: Vec<Target>, unix: bool) -> Result<Vec<UrlLine>, InputError> {
-    let folder = Path::new(source).parent().unwrap_or(Path::new(""));
-    let line = |target: Target| {
-        let place = Place { source: source.to_owned(), line: Some(target.line) };
-        if !is_method(&target.method) {
-            return Err(place.wrong(format!("\"{}\" is not a method", target.method), "a method, such as GET"));
-        }
-        let body = match target.body {
-            None => None,
-            Some(Body::Bytes(bytes)) => Some(bytes),
-            Some(Body::File(name)) => Some(std::fs::read(folder.join(&name)).map_err(|error| {
-                place.wrong(format!("@{name}: {error}"), "a file with the body, by its path from the list's folder")
-            })?),
-        };
-        let url = parse(&target.url, &place, unix)?;
-        let method = Some(target.method.to_ascii_uppercase());
-        Ok(UrlLine { headers: target.headers, body, ..UrlLine::new(method, url, 1, place) })
-    };
-    targets.into_iter().map(line).collect()
 }
 
 /// A `#` inside a URL begins its fragment, which is not sent anyway.
@@ -489,22 +462,6 @@ mod tests {
         assert_eq!(short, [("127.0.0.1:81", "/a", 1), ("127.0.0.1:81", "/b", 3)]);
         let said = from_text("urls.txt", "/a\nhttp://h/b\n", false, Some(&server)).expect_err("another").to_string();
         assert!(said.starts_with("urls.txt:2: a list of URLs, and a URL beside it: http://h/b"), "{said}");
-    }
-
-    #[test]
-    fn bodies_of_targets_lie_beside_the_list() {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("b.json"), "{}").expect("written");
-        let list = folder.path().join("list.txt").display().to_string();
-        let read = |text: &str| {
-            let targets = weir_requests::targets::parse(&list, text).expect("a list");
-            from_targets(&list, targets, false).map_err(|e| e.to_string().replace(&list, "list"))
-        };
-        let lines = read("POST http://h/a\nX: 1\n@b.json\n\nGET http://h/b\n").expect("right");
-        assert_eq!((lines[0].body.as_deref(), lines[1].body.as_deref()), (Some(&b"{}"[..]), None));
-        assert_eq!((lines[0].headers.len(), lines[1].method.as_deref()), (1, Some("GET")));
-        let said = read("GET http://h/\n\nPOST http://h/a\n@c.json\n").expect_err("missing");
-        assert!(said.starts_with("list:3: @c.json: ") && said.contains("from the list's folder"), "{said}");
     }
 
     #[test]

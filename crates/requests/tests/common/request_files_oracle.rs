@@ -1,9 +1,9 @@
-//! Properties of the readers of files with requests: recordings, lists of targets and of times, and feeds. The fuzz target and the
+//! Properties of the readers of files with requests: recordings, lists of times, and feeds. The fuzz target and the
 //! stable tests share them.
 
 use weir_requests::recorded::{self, Format};
 use weir_requests::template::Template;
-use weir_requests::{feed, replay, targets};
+use weir_requests::{feed, replay};
 
 /// Checks one input.
 ///
@@ -18,11 +18,6 @@ pub fn request_files(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     if let Err(error) = replay::parse("file", text) {
         check_error(&error.found, &error.wanted, error.line, input);
-    }
-    let _ = targets::is_list(text);
-    match targets::parse("file", text) {
-        Ok(all) => assert!(all.iter().all(|target| !target.method.is_empty() && !target.url.contains(' ')), "{all:?}"),
-        Err(error) => check_error(&error.found, &error.wanted, error.line, input),
     }
 }
 
