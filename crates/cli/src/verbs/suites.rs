@@ -1,6 +1,5 @@
 //! `weir suites`: lists and shows suites. Called by `main`.
 
-mod describe_load;
 mod list;
 mod show;
 
@@ -27,7 +26,7 @@ enum Verb {
     /// List all suites with the trials and time of --scale fit
     #[command(after_help = include_str!("../../help/suites-list.txt"))]
     List,
-    /// Show what a suite measures, how long that takes, and what cannot run here
+    /// Print a suite as a file, how long it takes at each scale, and what cannot run here
     #[command(after_help = include_str!("../../help/suites-show.txt"))]
     Show {
         /// A suite's name, or the path of a .toml file
