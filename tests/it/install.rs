@@ -305,17 +305,6 @@ fn a_binary_of_the_users_is_chosen_and_undone() {
 }
 
 #[test]
-fn the_newest_of_a_release_is_refused_because_no_hash_is_known() {
-    let shop = Shop::with(&release("https://example.org/thing", &thing_sha256()));
-    let ended = shop.run(&["products", "install", "thing", "--latest", "--yes"]);
-    says(
-        ended.expect(3),
-        &["no newest version of thing", "release 1.2.3: no hash is known", "weir products use thing"],
-    );
-    shop.run(&["products", "install", "--latest", "--yes"]).expect(2);
-}
-
-#[test]
 fn of_all_products_those_that_cannot_be_got_are_named_and_the_others_installed() {
     let server = Server::of(THING.as_bytes());
     let shop = Shop::with(&release(&server.url("/thing"), &thing_sha256()));

@@ -223,31 +223,6 @@ fn missing_and_old_tools_are_named_before_anything_is_done() {
 }
 
 #[test]
-fn the_newest_is_recorded_as_unpinned_until_the_pinned_one_is_wanted_again() {
-    let shop = Shop::with(GO);
-    let newest = format!(
-        "case $1 in version) printf 'x: go1.24\\n\\tpath\\texample.org/thing/cmd/thing\\n\\tmod\\texample.org/thing\\tv9.0.1\\th1:x=\\n'; exit;; esac\ncase $* in *@latest) v=9.0.1;; *) v=1.2.3;; esac\n{}",
-        makes("$GOBIN/thing", "$v")
-    );
-    tool(&shop, "go", &newest);
-    shop.install().expect(0);
-    shop.works("1.2.3", "go example.org/thing/cmd/thing v1.2.3");
-    let ended = shop.run(&["products", "install", "thing", "--latest", "--yes"]);
-    says(
-        ended.expect(0),
-        &["the newest example.org/thing/cmd/thing", "no version and no hash is pinned", "thing is v9.0.1 from now on"],
-    );
-    shop.works("9.0.1", "go example.org/thing/cmd/thing v9.0.1 (latest: no pinned hash was checked)");
-    assert_eq!(shop.kept(), ["go-latest-v9.0.1", "go-v1.2.3", "use.toml"]);
-
-    let ended = shop.run(&["products", "use", "thing", "--pinned"]);
-    ended.expect(0);
-    says(&ended.stdout, &["thing is 1.2.3 (go example.org/thing/cmd/thing v1.2.3) from now on"]);
-    shop.works("1.2.3", "go example.org/thing/cmd/thing v1.2.3");
-    assert_eq!(shop.kept(), ["go-latest-v9.0.1", "go-v1.2.3"]);
-}
-
-#[test]
 fn a_tool_that_makes_nothing_is_told_so() {
     let shop = Shop::with(GO);
     tool(&shop, "go", "true");

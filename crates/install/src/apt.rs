@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::child::{OnStop, words};
-use super::{InstallError, Notify, Progress, Want, child, lookup};
+use super::{InstallError, Notify, Progress, child, lookup};
 use weir_host::stop::Stop;
 
 /// Downloads can be slow; prompts cannot be (there are none), so what takes longer hangs.
@@ -34,8 +34,6 @@ pub struct AptStep {
     pub packages: Vec<String>,
     /// Whether the package lists are missing or old, and are fetched first.
     pub refresh: bool,
-    /// Packages that are here already are brought to the newest version of the lists when the latest is wanted.
-    pub want: Want,
     /// What is to be downloaded, with dependencies, in bytes, where apt can say.
     pub download: Option<u64>,
 }
@@ -46,9 +44,6 @@ impl fmt::Display for AptStep {
             write!(f, "apt-get update; ")?;
         }
         write!(f, "apt-get install -y --no-install-recommends {}", self.packages.join(" "))?;
-        if self.want == Want::Latest {
-            write!(f, " (the newest version of this distribution)")?;
-        }
         match self.download {
             Some(0) => write!(f, " (nothing to download)")?,
             Some(bytes) => write!(f, " ({:.1} MB to download)", bytes as f64 / 1e6)?,
@@ -69,18 +64,18 @@ pub(super) fn why_not_root() -> Option<String> {
 }
 
 /// The error for a user who may not install packages.
-pub(super) fn not_root(why: &str, packages: &[String], want: Want) -> InstallError {
-    let command = format!("sudo {}", child::command_line(&install_command(packages, want)));
+pub(super) fn not_root(why: &str, packages: &[String]) -> InstallError {
+    let command = format!("sudo {}", child::command_line(&install_command(packages)));
     InstallError::Message(format!(
         "installing packages needs root, and `sudo -n` does not work here ({why})\n  expected: run this and try again: {command}"
     ))
 }
 
 /// A step that installs `packages`.
-pub(super) fn step(packages: Vec<String>, want: Want) -> AptStep {
-    let refresh = want == Want::Latest || lists_are_stale(Path::new(LISTS), SystemTime::now());
+pub(super) fn step(packages: Vec<String>) -> AptStep {
+    let refresh = lists_are_stale(Path::new(LISTS), SystemTime::now());
     let download = if refresh { None } else { download_size(&packages) };
-    AptStep { packages, refresh, want, download }
+    AptStep { packages, refresh, download }
 }
 
 /// The version of an installed package, as dpkg has it.
@@ -92,8 +87,8 @@ pub(super) fn installed_version(package: &str) -> Option<String> {
 
 /// Installs what the step says. The caller holds the lock.
 pub(super) fn install(step: &AptStep, stop: &Stop, notify: &mut Notify<'_>) -> Result<(), InstallError> {
-    let wanted = install_command(&step.packages, step.want);
-    let root = Root::find().map_err(|why| not_root(&why, &step.packages, step.want))?;
+    let wanted = install_command(&step.packages);
+    let root = Root::find().map_err(|why| not_root(&why, &step.packages))?;
     let update = words("apt-get update");
     let before = installed_packages();
     if step.refresh {
@@ -112,13 +107,9 @@ pub(super) fn install(step: &AptStep, stop: &Stop, notify: &mut Notify<'_>) -> R
     result
 }
 
-fn install_command(packages: &[String], want: Want) -> Vec<String> {
+fn install_command(packages: &[String]) -> Vec<String> {
     // The lock of dpkg is often held for a while by unattended upgrades.
-    let mut command = words("apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends");
-    if want != Want::Latest {
-        command.push("--no-upgrade".to_owned());
-    }
-    command.push("--".to_owned());
+    let mut command = words("apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends --no-upgrade --");
     command.extend_from_slice(packages);
     command
 }
@@ -246,16 +237,11 @@ mod tests {
 
     #[test]
     fn a_step_says_what_it_does() {
-        let mut step = AptStep { packages: words("a b"), refresh: true, want: Want::Present, download: None };
+        let mut step = AptStep { packages: words("a b"), refresh: true, download: None };
         let rest = "apt-get install -y --no-install-recommends a b";
         let end = "; services that come with them are not started";
         assert_eq!(step.to_string(), format!("apt-get update; {rest}{end}"));
         step.refresh = false;
-        step.want = Want::Latest;
-        assert_eq!(step.to_string(), format!("{rest} (the newest version of this distribution){end}"));
-        assert!(!install_command(&step.packages, Want::Latest).contains(&"--no-upgrade".to_owned()));
-        assert!(install_command(&step.packages, Want::Present).contains(&"--no-upgrade".to_owned()));
-        step.want = Want::Present;
         step.download = Some(1_250_000);
         assert_eq!(step.to_string(), format!("{rest} (1.2 MB to download){end}"));
     }

@@ -17,7 +17,7 @@ use weir_model::product::{BuildTool, Install, Need, Product, RustNeed, Source};
 use super::child::{self, words};
 use super::place::{self, InstallFolder};
 use super::toolchain::{self, Toolchain};
-use super::{InstallContext, InstallError, Latest, Notify, Progress, lookup, project, tools};
+use super::{InstallContext, InstallError, Notify, Progress, lookup, project, tools};
 
 /// The longest builds take ten minutes on two cores; what takes this long hangs.
 const LIMIT: Duration = Duration::from_secs(3 * 3600);
@@ -41,8 +41,8 @@ pub struct BuildStep {
     rust: Option<RustNeed>,
     env: BTreeMap<String, String>,
     needs: Vec<Need>,
-    /// Where it goes; `None` for the newest version, whose folder is named by what it turns out to be.
-    place: Option<InstallFolder>,
+    /// Where it goes.
+    place: InstallFolder,
 }
 
 /// One command that builds.
@@ -75,7 +75,7 @@ fn unset(tool: BuildTool) -> &'static [&'static str] {
 
 impl BuildStep {
     /// The step for one of a product's sources, which goes to `place`; `None` when nothing is built.
-    pub(super) fn new(product: &Product, install: &Install, place: Option<InstallFolder>) -> Option<BuildStep> {
+    pub(super) fn new(product: &Product, install: &Install, place: InstallFolder) -> Option<BuildStep> {
         let Install::Build { tool, source, binary, features, rust, env, needs } = install.clone() else { return None };
         let needs = tools::needs(tool, &needs);
         Some(BuildStep { product: Box::new(product.clone()), tool, source, binary, features, rust, env, needs, place })
@@ -119,11 +119,9 @@ impl BuildStep {
             let to = if self.tool == BuildTool::Npm { out } else { &project };
             project::write(&self.product, name, to)?;
         }
-        let pinned = self.place.is_some();
         Ok(match (self.tool, &self.source) {
             (BuildTool::Cargo, Source::Package { package, version }) => {
-                // The newest is tracked by cargo, so that its version can be read afterwards.
-                let which = if pinned { format!("--no-track --version {version}") } else { String::new() };
+                let which = format!("--no-track --version {version}");
                 let root = [text(out)];
                 let arguments = words(&which).into_iter().chain(self.features()).chain([package.clone()]);
                 let command = words("cargo install --locked --root").into_iter().chain(root).chain(arguments);
@@ -138,7 +136,6 @@ impl BuildStep {
                 }
             }
             (BuildTool::Go, Source::Package { package, version }) => {
-                let version = if pinned { version } else { "latest" };
                 let bin = out.join(Path::new(&self.binary).parent().unwrap_or(Path::new("bin")));
                 let set = variables([("GOBIN", text(&bin)), ("GOWORK", "off".to_owned())]);
                 Job { set, ..job(words(&format!("go install -v -trimpath {package}@{version}")), work) }
@@ -161,22 +158,6 @@ impl BuildStep {
             false => vec!["--features".to_owned(), self.features.join(",")],
         }
     }
-
-    /// Which version the newest turned out to be, read from what was built.
-    fn newest(&self, out: &Path) -> Result<Latest, InstallError> {
-        let Source::Package { package, .. } = &self.source else {
-            return Err(InstallError::Message("a project has no newest version".to_owned()));
-        };
-        let version = match self.tool {
-            BuildTool::Cargo => from_cargo(out, package),
-            _ => from_go(out, &self.binary),
-        };
-        let version = version.ok_or_else(|| {
-            let method = self.tool.method();
-            InstallError::Message(format!("{method} {package}: was built, and its version cannot be read"))
-        })?;
-        Ok(Latest::new(self.tool.method(), package, &version))
-    }
 }
 
 fn cargo_set(target: &Path) -> Vec<(String, String)> {
@@ -194,7 +175,6 @@ fn variables<const N: usize>(set: [(&str, String); N]) -> Vec<(String, String)> 
 impl fmt::Display for BuildStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match &self.source {
-            Source::Package { package, .. } if self.place.is_none() => format!("the newest {package}"),
             Source::Package { package, version } => format!("{package} {version}"),
             Source::Project(project) => format!("products/{}/{project}", self.product.name),
         };
@@ -208,22 +188,18 @@ impl fmt::Display for BuildStep {
             Some((count, what)) => write!(f, ", with up to {count} {what} to download")?,
             None => write!(f, ", and download what it is made of")?,
         }
-        match &self.place {
-            Some(place) => write!(f, ", into {}", place.folder.display()),
-            None => write!(f, "; no version and no hash is pinned"),
-        }
+        write!(f, ", into {}", self.place.folder.display())
     }
 }
 
-/// Builds the product unless it is installed. Returns what was built when that was the newest version. The caller holds the
-/// lock.
+/// Builds the product unless it is installed. The caller holds the lock.
 pub(super) fn install(
     step: &BuildStep,
     context: InstallContext<'_>,
     notify: &mut Notify<'_>,
-) -> Result<Option<Latest>, InstallError> {
-    if step.place.as_ref().is_some_and(|place| place.binary(&step.binary).is_ok()) {
-        return Ok(None);
+) -> Result<(), InstallError> {
+    if step.place.binary(&step.binary).is_ok() {
+        return Ok(());
     }
     // A step before this one may have brought them; it may also have brought old ones.
     let cannot =
@@ -232,7 +208,6 @@ pub(super) fn install(
         return Err(cannot(lack));
     }
     let rust = step.rust().map(|need| toolchain::find(need, context.home).map_err(|why| cannot(&why))).transpose()?;
-    let mut latest = None;
     place::make(&context.home.product(&step.product.name), |work, out| {
         let job = step.job(work, out)?.with(rust.as_ref(), &step.env);
         run(&job, unset(step.tool), work, context, notify)?;
@@ -254,12 +229,8 @@ pub(super) fn install(
                 place::note_built_with(out, &compiler)?;
             }
         }
-        match &step.place {
-            Some(place) => Ok(place.clone()),
-            None => Ok(latest.insert(step.newest(out)?).place(&step.product.name, context.home)),
-        }
-    })?;
-    Ok(latest)
+        Ok(step.place.clone())
+    })
 }
 
 impl Job {
@@ -334,37 +305,9 @@ pub(super) fn keep(from: &Path, binary: &Path, out: &Path) -> Result<(), Install
     fs::rename(binary, &to).map_err(InstallError::io(&to))
 }
 
-/// cargo notes what it installed below a root: `"sozu 2.3.3 (registry+…)" = ["sozu"]`.
-fn from_cargo(out: &Path, package: &str) -> Option<String> {
-    let table: toml::Table = fs::read_to_string(out.join(".crates.toml")).ok()?.parse().ok()?;
-    let mut installed = table.get("v1")?.as_table()?.keys();
-    let after_name = installed.find_map(|key| key.strip_prefix(package)?.strip_prefix(' '))?;
-    after_name.split(' ').next().map(str::to_owned)
-}
-
-/// go writes the module's version into what it builds: `mod github.com/caddyserver/caddy/v2 v2.11.4 h1:…`, with tabs.
-fn from_go(out: &Path, pattern: &str) -> Option<String> {
-    let mut command = words("go version -m");
-    command.push(place::binary_in(out, pattern).ok()?.display().to_string());
-    let response = child::ask(&command, Duration::from_secs(30)).ok()?;
-    let module = response.lines().find_map(|line| line.trim().strip_prefix("mod\t"))?;
-    module.split('\t').nth(1).map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cargos_note_says_the_version() {
-        let dir = tempfile::tempdir().unwrap();
-        assert_eq!(from_cargo(dir.path(), "thing"), None);
-        let note = "[v1]\n\"other 9.0.0 (registry+https://example.org)\" = [\"other\"]\n\
-                    \"thing 2.3.4 (registry+https://example.org)\" = [\"thing\"]\n";
-        fs::write(dir.path().join(".crates.toml"), note).unwrap();
-        assert_eq!(from_cargo(dir.path(), "thing").as_deref(), Some("2.3.4"));
-        assert_eq!(from_cargo(dir.path(), "thin"), None);
-    }
 
     #[test]
     fn the_users_settings_stay_except_those_that_make_another_program() {

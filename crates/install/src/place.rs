@@ -139,7 +139,7 @@ pub(super) fn binary_in(folder: &Path, pattern: &str) -> Result<PathBuf, String>
 pub(super) fn make(
     parent: &Path,
     fill: impl FnOnce(&Path, &Path) -> Result<InstallFolder, InstallError>,
-) -> Result<InstallFolder, InstallError> {
+) -> Result<(), InstallError> {
     fs::create_dir_all(parent).map_err(InstallError::io(parent))?;
     let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(parent).map_err(InstallError::io(parent))?;
     let [work, out] = ["work", "out"].map(|name| made.path().join(name));
@@ -156,8 +156,7 @@ pub(super) fn make(
         // From something else of the same version, or broken by somebody.
         fs::remove_dir_all(&place.folder).map_err(InstallError::io(&place.folder))?;
     }
-    fs::rename(&out, &place.folder).map_err(InstallError::io(&place.folder))?;
-    Ok(place)
+    fs::rename(&out, &place.folder).map_err(InstallError::io(&place.folder))
 }
 
 /// Removes what interrupted installs left, of any product. The caller holds the lock, so nobody works in there.

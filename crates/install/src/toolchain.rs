@@ -229,8 +229,7 @@ fn bring(
             Some(version) => Ok(place_of(&step.parent.join(format!("rust-{version}")), &version)),
             None => Err(InstallError::Message(format!("{means:?} brought no {}", step.need))),
         }
-    })?;
-    Ok(())
+    })
 }
 
 #[cfg(test)]

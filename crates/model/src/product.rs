@@ -390,16 +390,6 @@ impl Install {
             _ => None,
         }
     }
-
-    /// The package of a registry, which has a newest version.
-    pub fn package(&self) -> Option<&str> {
-        match self {
-            Install::Wheel { package, .. } | Install::Build { source: Source::Package { package, .. }, .. } => {
-                Some(package)
-            }
-            _ => None,
-        }
-    }
 }
 
 /// What builds a program.

@@ -1,4 +1,4 @@
-//! What the user chose: a binary of theirs, or the newest version.
+//! A binary of the user's.
 
 use super::*;
 use crate::{Want, plan, use_binary, use_no_binary, using};
@@ -26,7 +26,7 @@ fn a_binary_of_the_users_comes_first_until_it_is_undone() {
     assert_eq!((installed.version.as_str(), installed.from), ("9.9", format!("own {}", mine.display())));
     let seen = find(&product, &home).unwrap();
     assert_eq!((&seen.binary, seen.version.as_str(), seen.sha256), (&mine, "9.9", installed.sha256.clone()));
-    let own = using("thing", &home).unwrap().own.expect("written down");
+    let own = using("thing", &home).unwrap().expect("written down");
     assert_eq!((own.binary, own.version, own.sha256), (mine.clone(), "9.9".to_owned(), installed.sha256));
     assert_eq!(plan(&[&product], &home, Want::Present).unwrap(), [], "nothing is to be installed");
 
@@ -83,7 +83,7 @@ fn a_binary_that_is_not_one_is_refused_and_nothing_is_chosen() {
             assert!(text.contains(words), "no {words:?} in {text}");
         }
     }
-    assert_eq!(using("thing", &home).unwrap(), Default::default());
+    assert_eq!(using("thing", &home).unwrap(), None);
 }
 
 /// A jar is no program of its own: another runs it.
@@ -99,32 +99,4 @@ fn what_another_program_runs_need_not_be_executable() {
     program_of(&mut product).version.command[0] = "weir-no-such-java".to_owned();
     let text = why_not(&product, &home);
     assert!(text.contains(&format!("weir-no-such-java, which runs {}, is not in PATH", jar.display())), "{text}");
-}
-
-#[test]
-fn the_newest_is_refused_where_nothing_can_say_what_it_is() {
-    let releases = Install::Release {
-        version: "1".to_owned(),
-        url: BTreeMap::new(),
-        binary: "x".to_owned(),
-        sha256: BTreeMap::new(),
-        build: Vec::new(),
-        needs: Vec::new(),
-        fetched: true,
-    };
-    let npm = Install::Build {
-        tool: weir_model::product::BuildTool::Npm,
-        source: weir_model::product::Source::Project("program".to_owned()),
-        binary: "x".to_owned(),
-        features: Vec::new(),
-        rust: None,
-        env: BTreeMap::new(),
-        needs: Vec::new(),
-    };
-    let product = product(vec![releases, npm]);
-    let text = plan(&[&product], &Home::at("/nonexistent"), Want::Latest).unwrap_err().to_string();
-    for words in ["no newest version of thing", "release 1: no hash is known", "npm project program: its versions are"]
-    {
-        assert!(text.contains(words), "no {words:?} in {text}");
-    }
 }

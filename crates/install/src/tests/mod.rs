@@ -20,9 +20,9 @@ use weir_host::LocalHost;
 use weir_host::stop::Stop;
 use weir_model::product::{Install, Product, ProductKind, Program};
 
-use crate::download::{self, DownloadStep, Means};
+use crate::download::{self, DownloadSource, DownloadStep, Means};
 use crate::home::Home;
-use crate::{InstallContext, InstallError, Installed, Latest, Progress, find};
+use crate::{InstallContext, InstallError, Installed, Progress, find};
 
 /// A product with these ways to be installed, that says `thing 1.2.3` to `--version`.
 fn product(installs: Vec<Install>) -> Product {
@@ -71,8 +71,8 @@ impl InstallFolder {
         Home::at(self.dir.path().join("home"))
     }
 
-    /// What weir says while it installs, and what came when that is the newest.
-    fn carry_out(&self, step: &DownloadStep, means: Means) -> Result<(Vec<String>, Option<Latest>), InstallError> {
+    /// What weir says while it installs.
+    fn carry_out(&self, step: &DownloadStep, means: Means) -> Result<Vec<String>, InstallError> {
         let (home, host) = (self.home(), no_host());
         let context = InstallContext { home: &home, host: &host, stop: &self.stop };
         let mut lines = Vec::new();
@@ -81,8 +81,8 @@ impl InstallFolder {
             Progress::Bytes { done, of } if Some(done) == of => lines.push(format!("{done} bytes")),
             _ => {}
         };
-        let latest = download::install(step, means, context, &mut notify)?;
-        Ok((lines, latest))
+        download::install(step, means, context, &mut notify)?;
+        Ok(lines)
     }
 
     fn found(&self, install: &Install) -> Result<Installed, InstallError> {

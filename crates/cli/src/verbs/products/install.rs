@@ -23,11 +23,7 @@ use crate::verbs::topology::end_left_behind;
 #[command(after_help = include_str!("../../../help/products-install.txt"))]
 pub struct Args {
     /// The products' names; without names, all that can be installed here
-    #[arg(required_if_eq("latest", "true"))]
     pub(super) products: Vec<String>,
-    /// The newest version instead of the pinned one; there is no hash to verify it, and records say so.
-    #[arg(long)]
-    latest: bool,
 }
 
 pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, consent: Consent, json: bool) -> VerbResult {
@@ -36,10 +32,9 @@ pub fn main(args: &Args, catalogue: &Catalogue, home: &Home, consent: Consent, j
     }
     let product = |name: &String| catalogue.product(name, "weir products install").map_err(Failure::input);
     let products = args.products.iter().map(product).collect::<Result<Vec<_>, _>>()?;
-    let wants: &[Want] = if args.latest { &[Want::Latest] } else { &[Want::Present, Want::Newer] };
     let order = Order { libraries: &[], demand: Demand::All, consent };
-    for want in wants {
-        provide(&local(home)?, &products, *want, order)?.complete().map_err(failure)?;
+    for want in [Want::Present, Want::Newer] {
+        provide(&local(home)?, &products, want, order)?.complete().map_err(failure)?;
     }
     super::list::show(&products, home, json)
 }
@@ -180,7 +175,6 @@ fn announce(host: Option<&str>, want: Want, products: &[&Product]) {
         Want::Newer => {
             remark!("What is installed{on} is older than the version that the product's file names. weir will:");
         }
-        Want::Latest => remark!("weir will take the newest version instead of the pinned one:"),
     }
 }
 

@@ -49,7 +49,7 @@ enum Verb {
     },
     /// Install products, after showing what will be done
     Install(install::Args),
-    /// Measure a binary of your own, or the pinned version again
+    /// Measure a binary of your own, or the installed one again
     Use(choose::Args),
     /// Test what products do with HTTP, or with keys and values, and print a matrix
     Test(test::Args),
