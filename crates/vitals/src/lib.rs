@@ -35,14 +35,11 @@
 //!
 //! # What watching costs
 //!
-//! One sample of ten processes with a hundred threads took 0.8 ms of CPU when most of them slept and 1.4 ms when all
-//! had run (`examples/cost.rs` measures it; a 2-core virtual machine that was building at the time). Most of that is
-//! the kernel writing each thread's `status`, the only file that tells voluntary from involuntary switches. So it is
-//! read only for threads that have run since the sample before. [`Window::own_cpu_us`] says what it was in a window.
+//! [`Window::own_cpu_us`] says what it was in a window. Most of it is the kernel writing each thread's `status`, the only file that
+//! tells voluntary from involuntary switches. So it is read only for threads that have run since the sample before.
 //!
-//! To look at all other processes took 2 to 4 ms more on that machine with some hundred of them, most of them busy: a call for each, and
-//! for each that ran its `stat`, and that of its threads. Files of all are read before the window and after it alone, and so are the
-//! tables of sockets.
+//! To look at all other processes takes a call for each, and for each that ran its `stat`, and that of its threads. Files of all are
+//! read before the window and after it alone, and so are the tables of sockets.
 //!
 //! Reading the proportional set walks the page tables of a process under its memory lock, in which its page faults may
 //! wait: on that machine 0.05 ms for a `sleep`, 3 to 8 ms for 256 MiB, 40 to 60 ms for 2 GiB in small pages. So it is
