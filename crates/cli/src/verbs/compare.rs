@@ -105,14 +105,11 @@ fn results(args: &Args) -> VerbResult {
     } else {
         output!("{}", beside.text(out::terminal_width(120), console::colors_enabled()).trim_end());
     }
-    if args.fail_if.is_empty() {
-        return Ok(Exit::Ok);
-    }
-    remark!("weir: a --fail-if could not be judged; the output says why");
-    Ok(Exit::Missing)
+    Ok(judged(&[], (!args.fail_if.is_empty()).then_some("the output says why")))
 }
 
-fn condition(text: &str) -> Result<FailIf, String> {
+/// Reads a `--fail-if`.
+pub fn condition(text: &str) -> Result<FailIf, String> {
     text.parse().map_err(value_error)
 }
 
@@ -139,28 +136,31 @@ fn show(args: &Args, comparison: &Comparison) -> VerbResult {
     Ok(Exit::Ok)
 }
 
-/// The status, with the reasons on standard error where the output itself is for a program or a page.
+/// The status of a comparison, with the reasons on standard error where the output itself is for a program or a page.
 fn exit_status(comparison: &Comparison) -> Exit {
-    let (mut alarm, mut unjudged) = (false, false);
-    for judged in &comparison.conditions {
-        let condition = &judged.condition;
-        for one in &judged.alarms {
-            alarm = true;
-            remark!(
-                "{} alarm: {} (--fail-if '{condition}')",
-                console::style("weir:").red().bold().for_stderr(),
-                one.message
-            );
-        }
-        unjudged |= !judged.unjudged.is_empty();
+    let outcomes = &comparison.conditions;
+    let alarms = outcomes.iter().flat_map(|of| of.alarms.iter().map(|one| alarm(&one.message, &of.condition)));
+    let unjudged = outcomes.iter().any(|of| !of.unjudged.is_empty());
+    judged(&alarms.collect::<Vec<_>>(), unjudged.then_some("the output says why"))
+}
+
+/// An alarm of a condition, in words.
+pub fn alarm(message: &str, condition: &FailIf) -> String {
+    format!("{message} (--fail-if '{condition}')")
+}
+
+/// Names the alarms, or why a condition could not be judged, on standard error, and returns the status.
+pub fn judged(alarms: &[String], unjudged: Option<&str>) -> Exit {
+    for alarm in alarms {
+        remark!("{} alarm: {alarm}", console::style("weir:").red().bold().for_stderr());
     }
-    match (alarm, unjudged) {
-        (true, _) => Exit::Failed,
-        (false, true) => {
-            remark!("weir: a --fail-if could not be judged; the output says why");
+    match unjudged {
+        _ if !alarms.is_empty() => Exit::Failed,
+        Some(why) => {
+            remark!("weir: a --fail-if could not be judged; {why}");
             Exit::Missing
         }
-        (false, false) => Exit::Ok,
+        None => Exit::Ok,
     }
 }
 

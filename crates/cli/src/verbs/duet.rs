@@ -20,9 +20,10 @@ use weir_model::units::HumanDuration;
 use crate::agree;
 use crate::args::{driver_values, parse_count, stop_on_signal};
 use crate::ask::Consent;
-use crate::exit::{Exit, Failure, VerbResult, value_error, wrong_value};
+use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use crate::library::catalogue;
 use crate::out;
+use crate::verbs::compare::{alarm, condition, judged};
 use crate::verbs::products::{Demand, Order};
 use crate::verbs::run::prepare::Conditions;
 use crate::verbs::run::resolve::ResolvedSuite;
@@ -67,7 +68,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "0s")]
     warmup: HumanDuration,
     /// Exit with 1 when a number of B is surely, and by estimate this much, worse than A's, such as 'cpu +3%' or 'capacity -5%'.
-    #[arg(long, value_name = "CHANGE", value_delimiter = ',', value_parser = parse_fail_if)]
+    #[arg(long, value_name = "CHANGE", value_delimiter = ',', value_parser = condition)]
     fail_if: Vec<FailIf>,
     /// Count slices, too, during which something else used the machine.
     #[arg(long)]
@@ -107,10 +108,6 @@ fn parse_find(text: &str) -> Result<f64, String> {
     number.filter(|percent| (0.1..=100.0).contains(percent)).map(|percent| percent / 100.0).ok_or_else(|| {
         wrong_value(format!("{text:?} is no difference to look for"), "per cent between 0.1% and 100%, such as 3%")
     })
-}
-
-fn parse_fail_if(text: &str) -> Result<FailIf, String> {
-    text.parse().map_err(value_error)
 }
 
 /// Runs it.
@@ -185,30 +182,21 @@ fn exit(outcome: &Outcome, fail_if: &[FailIf]) -> Exit {
         remark!("weir: {}\n  {}\n  to fix it: {}", error.message, error.evidence, error.remedy);
         return Exit::Failed;
     }
-    let (mut alarm, mut unjudged) = (false, false);
+    let (mut alarms, mut unjudged) = (Vec::new(), false);
     for condition in fail_if {
         match outcome.changes.iter().find(|change| change.metric == condition.metric) {
             Some(change) if change.verdict == Verdict::Sure && condition.reached(change.ratio.value) => {
-                alarm = true;
-                remark!(
-                    "{} alarm: {} (--fail-if '{condition}')",
-                    console::style("weir:").red().bold().for_stderr(),
-                    text::change(change)
-                );
+                alarms.push(alarm(&text::change(change), condition));
             }
             Some(change) => unjudged |= !change.ratio.high.is_finite(),
             None => unjudged = true,
         }
     }
-    match outcome.ended {
-        _ if alarm => Exit::Failed,
-        Some(Ended::Stopped) => Exit::Interrupted,
-        _ if unjudged => {
-            remark!("weir: a --fail-if could not be judged: too few slices counted for a claim at {}", percent(LEVEL));
-            Exit::Missing
-        }
-        _ => Exit::Ok,
+    if alarms.is_empty() && outcome.ended == Some(Ended::Stopped) {
+        return Exit::Interrupted;
     }
+    let too_few = format!("too few slices counted for a claim at {}", percent(LEVEL));
+    judged(&alarms, unjudged.then_some(&too_few))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use weir_model::text::{one_of, suggestion};
 use crate::args::{PartArgs, choice, parse_count};
 use crate::exit::{Exit, Failure, VerbResult, wrong_value};
 use crate::out;
-use crate::verbs::compare::level;
+use crate::verbs::compare::{judged, level};
 
 /// Flags of `weir history`.
 #[derive(Debug, clap::Args)]
@@ -139,12 +139,11 @@ fn show(args: &Args, history: &History) -> VerbResult {
 
 /// The status, with the reasons on standard error where the output is for a program.
 fn exit_status(args: &Args, history: &History) -> Exit {
-    for alarm in &history.alarms {
-        if args.json {
-            remark!("{} alarm: {alarm}", console::style("weir:").red().bold().for_stderr());
-        }
+    match args.json {
+        true => judged(&history.alarms, None),
+        false if history.alarms.is_empty() => Exit::Ok,
+        false => Exit::Failed,
     }
-    if history.alarms.is_empty() { Exit::Ok } else { Exit::Failed }
 }
 
 #[cfg(test)]
