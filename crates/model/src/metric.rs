@@ -376,6 +376,14 @@ metrics! {
     };
     /// 99.99th percentile of latency.
     P9999 = time("p9999", "p99.99", "99.99th percentile of latency", |times| times.p9999_us);
+    /// 99th percentile of the delay of a stream's messages.
+    MessageDelay = window(
+        "message_delay_p99",
+        "Delay p99",
+        "99th percentile of a message's delay, sent to arrived",
+        Quantity::Latency,
+        |window| Some(&window.load.messages.as_ref()?.delay).filter(|delay| delay.count > 0).map(|delay| delay.p99_us),
+    );
     /// CPU time of the proxy for one response.
     Cpu = Entry {
         help: "CPU time of the proxy, user and system, for one response in the window.",

@@ -121,7 +121,7 @@ pub struct Section {
     pub window_s: f64,
     /// Open load: least and most requests a second ordered.
     pub offered_rate: Option<(f64, f64)>,
-    /// What the ranks go by: `rate` (more is better) or `p99` (less is better).
+    /// What the ranks go by: `rate` (more is better), `p99`, or of streams `message_delay_p99` (less is better).
     pub ranked_by: Metric,
     /// Blocks with at least one number.
     pub blocks: usize,
@@ -365,6 +365,11 @@ impl Section {
         self.places.iter().filter_map(|place| run.trials.get(*place))
     }
 
+    /// Whether its responses are streams.
+    pub(crate) fn of_streams(&self) -> bool {
+        self.ranked_by == Metric::MessageDelay
+    }
+
     /// What the section is called in headings.
     pub fn heading(&self) -> String {
         let part = |title: &str, name: &str| if title.is_empty() { name.to_string() } else { title.to_string() };
@@ -400,7 +405,7 @@ pub fn summary(run: &Run) -> Summary {
             sections.extend(section::section(run, workload, load));
         }
     }
-    let (suite, streams) = (&run.suite, streams::rows(run));
+    let suite = &run.suite;
     let title = if suite.title.is_empty() { run.name.clone() } else { suite.title.clone() };
     let mut summary = Summary {
         schema: SUMMARY_SCHEMA,
@@ -413,9 +418,8 @@ pub fn summary(run: &Run) -> Summary {
         remarks: Vec::new(),
         trials: run.trials.len(),
         trials_planned: (suite.blocks > 0).then(|| suite.trials(skipped(run))),
-        // The rate of streams is their sender's, and ranks nobody.
-        overall: if streams.is_empty() { overall::overall(run, &sections) } else { None },
-        streams,
+        overall: overall::overall(run, &sections),
+        streams: streams::rows(run),
         shown: run.part.clone(),
         sections,
         findings: findings(run),

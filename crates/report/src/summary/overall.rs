@@ -117,7 +117,7 @@ pub(super) fn overall(run: &Run, sections: &[Section]) -> Option<Overall> {
     let ranked_by = if rates.is_empty() { Metric::P99 } else { Metric::Rate };
     if rates.is_empty() && latencies.is_empty() {
         // Each product at a rate of its own is better than nothing.
-        latencies = of(|section| section.open.then_some(0));
+        latencies = of(|section| (section.open && !section.of_streams()).then_some(0));
     }
     let leading = if rates.is_empty() { &latencies } else { &rates };
     let (kept, without) = kept(run, leading);
@@ -146,10 +146,7 @@ pub(super) fn overall(run: &Run, sections: &[Section]) -> Option<Overall> {
 
 /// How well a section says what a product carries; the least is best.
 fn asks_for_rate(section: &Section) -> Option<u8> {
-    if section.ranked_by != Metric::Rate {
-        return None;
-    }
-    Some(rate_order(&section.series, &section.kind))
+    (section.ranked_by == Metric::Rate).then(|| rate_order(&section.series, &section.kind))
 }
 
 /// How well a load says what a product carries; the least is best.

@@ -24,7 +24,12 @@ pub(super) fn section(run: &Run, workload: &Workload, load: &Load) -> Option<Sec
     let open = !rates.is_empty() && !matches!(load.kind, LoadKind::Search { .. });
     // A saturating load asks how much can be carried, and so does a series.
     let given = open && !load.saturating && load.series == Series::Once;
-    let metric = if given { Metric::P99 } else { Metric::Rate };
+    let metric = match workload.stream {
+        // The rate of streams, and how long each takes, are their sender's.
+        Some(_) => Metric::MessageDelay,
+        None if given => Metric::P99,
+        None => Metric::Rate,
+    };
     let blocks: BTreeSet<u32> = trials.iter().map(|trial| trial.measurement.block).collect();
     let blocks: Vec<u32> = blocks.into_iter().collect();
     let cases: Vec<Cases> = run.suite.entries.iter().filter_map(|entry| Cases::of(entry, load, &trials)).collect();

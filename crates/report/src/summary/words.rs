@@ -385,6 +385,11 @@ const PLAIN: &str = "products speak plain HTTP/1.1 with the origin";
 fn median_words(section: &Section) -> String {
     let by = match section.ranked_by {
         Metric::Rate => format!("Ranked by {}; a wrong response does not count", rate_words(section)),
+        Metric::MessageDelay => {
+            "Ranked by the 99th percentile of the delay of messages, sent to arrived: the rate of streams and \
+             the time that each takes are their sender's"
+                .to_string()
+        }
         _ if section.own_rates => {
             "Ranked by the 99th percentile of latency, due to answered, each product at a rate of its own".to_string()
         }

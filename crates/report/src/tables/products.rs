@@ -235,8 +235,8 @@ pub fn matrix(summary: &Summary) -> Table {
         sections_down(&entries).table(id, title, &summary.sections, |_| RowKind::Plain)
     };
     table.with_notes([
-        "Medians over blocks of what each section ranks by: successful responses/s, or the 99th percentile of latency where the \
-         rate was given. A rank such as 1\u{2013}2 is shared. Each has a section below.",
+        "Medians over blocks of what each section ranks by: successful responses/s, the 99th percentile of latency where the \
+         rate was given, or that of the delay of a stream's messages. A rank such as 1\u{2013}2 is shared. Each has a section below.",
     ])
 }
 
@@ -368,8 +368,14 @@ fn add_estimate<'a>(
     table.add(column, move |row| estimate_cell(pick(row), unit));
 }
 
-/// Adds the column of the rate that the load offers or searches.
+/// Adds the column of the rate that the load offers or searches; of streams, whose rate is their sender's, that of the delay.
 fn add_rate(table: &mut TableOf<'_, Row>, section: &Section) {
+    if section.of_streams() {
+        let unit = unit(section);
+        let entry = Metric::MessageDelay.entry();
+        let column = Column::number(entry.title, unit.name).with_details().help(entry.help);
+        return add_estimate(table, column, unit, |row| row.of(Metric::MessageDelay));
+    }
     let (name, help) = match (&section.series, &section.kind) {
         (Series::Once, LoadKind::Search { .. }) => ("Capacity", "The highest rate found that meets the objective."),
         (Series::Once, _) => ("Rate", "Successful responses/s."),
@@ -423,8 +429,9 @@ fn add_search(table: &mut TableOf<'_, Row>) {
 
 /// The metrics that the table of metrics shows here.
 fn add_metrics(table: &mut TableOf<'_, Row>, section: &Section, time: Unit) {
-    // At the highest rate the queue is as long as the client waits, so the latency says nothing about the product.
-    let with_latency = !matches!(section.series, Series::Shares(_));
+    // At the highest rate the queue is as long as the client waits, and a stream takes as long as its sender likes: such latency says
+    // nothing about the product.
+    let with_latency = !matches!(section.series, Series::Shares(_)) && !section.of_streams();
     for metric in Metric::ALL.iter().copied() {
         let (entry, latency) = (metric.entry(), metric.entry().quantity == Quantity::Latency);
         let Some(order) = entry.columns.ranking.filter(|_| with_latency || !latency) else { continue };

@@ -13,3 +13,4 @@ mod report;
 mod short;
 mod site;
 mod site_browser;
+mod streams;

@@ -41,12 +41,14 @@ pub fn of_section(run: &Run, section: &Section, broken: &mut Vec<Broken>) -> Sec
     charts.main.extend(faults::over_time(run, section));
     let (curves, other_percentiles) = products::series_charts(run, section);
     charts.main.extend(curves);
-    charts.main.push(products::rates(run, section));
-    if section.series == Series::Once {
+    charts.main.push(products::ranked(run, section));
+    if section.series == Series::Once && !section.of_streams() {
         // The histograms of a series are of its last window only.
         charts.main.push(seconds::by_percentile(run, section, broken));
     }
-    charts.main.push(seconds::latency_over_time(run, section));
+    if !section.of_streams() {
+        charts.main.push(seconds::latency_over_time(run, section));
+    }
     charts.main.push(products::proxy_cpu(run, section));
     charts.main.push(products::memory(run, section));
     charts.more.extend(other_percentiles);

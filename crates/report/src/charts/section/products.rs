@@ -116,14 +116,16 @@ fn each_workload(run: &Run, overall: &Overall, sections: &[&Section]) -> Chart {
 /// How much paler the kernel's part of the CPU time is.
 const SYSTEM: f64 = 0.5;
 
-/// Successful responses/s of each entry.
-pub(super) fn rates(run: &Run, section: &Section) -> Chart {
-    let unit = Unit::PER_SECOND;
+/// Successful responses/s of each entry; of streams the delay of their messages.
+pub(super) fn ranked(run: &Run, section: &Section) -> Chart {
+    let metric = if section.of_streams() { Metric::MessageDelay } else { Metric::Rate };
+    let unit = unit(metric);
     let group = |row: &Row| {
-        let bars = row.of(Metric::Rate).iter().map(|rate| bar(run, row, rate, unit)).collect();
+        let bars = row.of(metric).iter().map(|value| bar(run, row, value, unit)).collect();
         BarGroup { label: label(row), baseline: row.is_baseline(), bars }
     };
     let what = match (&section.series, &section.kind) {
+        _ if section.of_streams() => "Delay of messages, p99",
         (Series::Rounds(_), _) => "Rate of the middle round",
         (Series::Shares(_) | Series::Connections(_), _) => "Most carried at any point",
         (Series::Once, LoadKind::Search { .. }) => "Capacity under the objective",
@@ -131,13 +133,17 @@ pub(super) fn rates(run: &Run, section: &Section) -> Chart {
         (Series::Once, _) if section.open => "Rate achieved",
         (Series::Once, _) => "Capacity",
     };
+    let (stem, of) = match metric {
+        Metric::Rate => ("rate", "successful responses/s"),
+        _ => ("delay", "the 99th percentile of the delay of messages"),
+    };
     Chart {
-        name: format!("{}-rate", section.slug()),
+        name: format!("{}-{stem}", section.slug()),
         title: format!("{what}: {}", section.heading()),
         subtitle: subtitle(section),
-        alt: format!("Bars of successful responses/s: {}.", alt_text(section, |row| row.of(Metric::Rate), unit)),
+        alt: format!("Bars of {of}: {}.", alt_text(section, |row| row.of(metric), unit)),
         notes: section.how_drawn.clone(),
-        kind: one_series(Axis::of_metric(Metric::Rate, unit), section.all_rows().map(group).collect()),
+        kind: one_series(Axis::of_metric(metric, unit), section.all_rows().map(group).collect()),
     }
 }
 
