@@ -8,6 +8,7 @@
 use std::fmt;
 
 use weir_model::load::{ErrorKind, MessageCounts, MessageResult, Quantiles, StreamKind, StreamSpec};
+use weir_wire::openai::{self, Delta};
 use weir_wire::sse::{self, Parser};
 use weir_wire::stamp::{self, Message, Stamp};
 
@@ -38,8 +39,8 @@ pub(crate) struct MessageWatch {
 pub(crate) type Times = [Histo; TAGS.len()];
 
 /// The tags of the distributions in a log, in the order of [`Time`].
-pub(crate) const TAGS: [&str; 5] =
-    ["message-delay", "message-gap", "message-sender-lag", "message-head", "message-first"];
+pub(crate) const TAGS: [&str; 6] =
+    ["message-delay", "message-gap", "message-sender-lag", "message-head", "message-first", "message-mean-gap"];
 
 /// The distributions.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +50,7 @@ enum Time {
     SenderLag,
     Head,
     First,
+    MeanGap,
 }
 
 /// A stream that is coming.
@@ -66,6 +68,8 @@ pub(crate) struct MessageState {
     received: u64,
     /// All messages so far came in one read.
     in_first_read: bool,
+    /// When the first message came.
+    first: u64,
     /// When the last message came, and its stamp if it had one.
     last: Option<(u64, Option<Stamp>)>,
     /// Which stream it is, and how many messages that has: as the first stamp says.
@@ -81,6 +85,7 @@ enum Wrong {
     Type,
     TooLarge,
     Empty,
+    Failed,
     CutShort,
     Lost,
     Doubled,
@@ -105,6 +110,7 @@ impl fmt::Display for Wrong {
             Wrong::Type => write!(f, "another content type; expected: {}", sse::CONTENT_TYPE),
             Wrong::TooLarge => sse::TooLarge.fmt(f),
             Wrong::Empty => f.write_str("a stream without a message"),
+            Wrong::Failed => f.write_str("the stream says that its sender failed"),
             Wrong::CutShort => f.write_str("the stream ended like a complete one before its last message"),
             Wrong::Lost => f.write_str("messages of the stream are missing"),
             Wrong::Doubled => f.write_str("messages of the stream came twice"),
@@ -160,7 +166,6 @@ impl MessageWatch {
 
     /// Its headers came: whether they say that it has events.
     pub(crate) fn check_type<'h>(&mut self, stream: &mut Stream, headers: impl Iterator<Item = (&'h [u8], &'h [u8])>) {
-        let StreamKind::Sse = self.spec.kind;
         let due = stream.due();
         let Some(state) = stream.messages.as_mut().filter(|state| state.reads) else { return };
         let types = headers.filter(|(name, _)| name.eq_ignore_ascii_case(b"content-type"));
@@ -187,6 +192,11 @@ impl MessageWatch {
         let mut parser = std::mem::take(&mut state.parser);
         loop {
             match parser.next(&mut piece) {
+                Ok(Some(event)) if self.spec.kind == StreamKind::OpenAi => match openai::read(event.data) {
+                    Delta::Content(content) => self.message(state, content, due, id, now),
+                    Delta::Nothing => {}
+                    Delta::Failure => state.find_wrong(Wrong::Failed),
+                },
                 Ok(Some(event)) => self.message(state, event.data, due, id, now),
                 Ok(None) => break,
                 Err(sse::TooLarge) => {
@@ -208,6 +218,7 @@ impl MessageWatch {
         state.received += 1;
         match state.last {
             None => {
+                state.first = now;
                 self.record(Time::First, now.saturating_sub(due));
                 if state.head == now {
                     self.count(|counts| counts.late_heads += 1);
@@ -298,16 +309,20 @@ impl MessageWatch {
     fn end(&mut self, state: &mut MessageState) -> Option<Wrong> {
         if std::mem::take(&mut state.reads) {
             let is_short = state.known.is_some_and(|(_, of)| state.next < of) || state.parser.is_within();
-            if state.received == 0 {
+            if state.wrong == Some(Wrong::Failed) {
+                self.count(|counts| counts.failed += 1);
+            } else if state.received == 0 {
                 state.find_wrong(Wrong::Empty);
+                self.count(|counts| counts.cut_short += 1);
             } else if is_short {
                 // Weightier than what is missing before.
                 state.wrong = Some(Wrong::CutShort);
-            }
-            if is_short || state.received == 0 {
                 self.count(|counts| counts.cut_short += 1);
             } else {
                 self.count(|counts| counts.whole += 1);
+                if let (Some((last, _)), 2..) = (state.last, state.received) {
+                    self.record(Time::MeanGap, (last - state.first) / (state.received - 1));
+                }
             }
         }
         let wrong = state.wrong;
@@ -371,13 +386,14 @@ pub(crate) fn with_times(times: &Times, counted: MessageResult) -> MessageResult
         sender_lag: of(Time::SenderLag),
         head: of(Time::Head),
         first_message: of(Time::First),
+        per_message: of(Time::MeanGap),
         ..counted
     }
 }
 
 /// The distributions of a result, in the order of [`TAGS`].
 pub(crate) fn quantiles_of(result: &MessageResult) -> [&Quantiles; TAGS.len()] {
-    [&result.delay, &result.gap, &result.sender_lag, &result.head, &result.first_message]
+    [&result.delay, &result.gap, &result.sender_lag, &result.head, &result.first_message, &result.per_message]
 }
 
 #[cfg(test)]
@@ -473,6 +489,45 @@ pub(crate) mod tests {
         assert_eq!(result.verdict(), None);
         // An end within an event is none.
         assert_eq!(stream(&[(0, event()), (1, b"data: x\n".to_vec())]).1, Some(Wrong::CutShort));
+    }
+
+    #[test]
+    fn of_a_language_model_content_is_a_message_and_a_failure_is_told() {
+        let event = |data: &[u8]| [sse::BEFORE_DATA, data, sse::AFTER_DATA].concat();
+        let content = |number: u32| {
+            let mut data = openai::BEFORE_CONTENT.to_vec();
+            Stamp { stream: 7, number, of: 3, due: 0, sent: u64::from(number) * PACE }.write(100, &mut data);
+            data.extend_from_slice(openai::AFTER_CONTENT);
+            event(&data)
+        };
+        let run = |pieces: &[(u64, Vec<u8>)]| {
+            let spec = StreamSpec { kind: StreamKind::OpenAi, ..SPEC };
+            let (mut watch, mut stream) =
+                (MessageWatch { in_window: true, ..MessageWatch::new(spec) }, Stream::default());
+            watch.begin(&mut stream, true, 0);
+            watch.check_type(&mut stream, TYPE.into_iter());
+            pieces.iter().for_each(|(at, piece)| watch.body(&mut stream, piece, *at));
+            let wrong = watch.end(stream.messages.as_mut().expect("it began"));
+            (result([&watch].into_iter()).expect("streams"), wrong)
+        };
+        let whole = [
+            (1, event(openai::ROLE)),
+            (PACE, content(0)),
+            (2 * PACE, content(1)),
+            (4 * PACE, content(2)),
+            (4 * PACE, event(openai::FINISH)),
+            (5 * PACE, event(openai::DONE)),
+        ];
+        let (result, wrong) = run(&whole);
+        assert_eq!((result.window.received, result.window.unstamped, result.window.whole, wrong), (3, 0, 1, None));
+        let near = |us: f64, nanos: u64| (us * 1e3 / nanos as f64 - 1.0).abs() < 0.001;
+        assert!(near(result.first_message.p50_us, PACE), "the first that has content: {:?}", result.first_message);
+        assert!(near(result.per_message.p50_us, 3 * PACE / 2), "two gaps in three paces: {:?}", result.per_message);
+        assert!(near(result.gap.max_us, 2 * PACE) && result.gap.count == 2, "{:?}", result.gap);
+        let (result, wrong) = run(&[(1, content(0)), (2, event(openai::FAILURE)), (3, event(openai::DONE))]);
+        let window = result.window;
+        assert_eq!((window.failed, window.whole, window.cut_short, wrong), (1, 0, 0, Some(Wrong::Failed)));
+        assert_eq!(result.per_message.count, 0, "of whole streams alone");
     }
 
     #[test]

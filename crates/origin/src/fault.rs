@@ -37,6 +37,8 @@ pub enum Fault {
     Status(u16),
     /// Sends the whole response at this rate in bytes per second.
     Drip(u32),
+    /// A stream says in the middle that it failed, and ends.
+    Error,
     /// Key-value: does nothing, and says that it is busy.
     Busy,
     /// Key-value: says that it has written, and has not.
@@ -49,7 +51,7 @@ pub enum Fault {
 
 /// The possible faults of HTTP, for error texts.
 pub(crate) const RULE: &str = "reset, reset=before, reset=middle, close, stall, length, length=more, length=less, \
-     status=<200 to 599>, drip=<bytes>/s, each with a probability behind it or not (reset=1%, status=503:2%, \
+     status=<200 to 599>, drip=<bytes>/s, error (of streams), each with a probability behind it or not (reset=1%, status=503:2%, \
      drip=1kB/s:0.05), with commas between them, and 100% in all at most";
 
 /// Those of key-value protocols.
@@ -180,6 +182,7 @@ fn fault(text: &str) -> Option<Fault> {
         ("length", Some("more")) => Fault::Length { more: Some(true) },
         ("length", Some("less")) => Fault::Length { more: Some(false) },
         ("status", Some(code)) => Fault::Status(crate::value::status(code.as_bytes())?),
+        ("error", None) => Fault::Error,
         ("busy", None) => Fault::Busy,
         ("lose", None) => Fault::Lose,
         ("stale", None) => Fault::Stale,
@@ -230,6 +233,7 @@ impl fmt::Display for Fault {
             Fault::Length { more: Some(false) } => f.write_str("length=less"),
             Fault::Status(code) => write!(f, "status={code}"),
             Fault::Drip(rate) => write!(f, "drip={rate}B/s"),
+            Fault::Error => f.write_str("error"),
             Fault::Busy => f.write_str("busy"),
             Fault::Lose => f.write_str("lose"),
             Fault::Stale => f.write_str("stale"),
@@ -315,7 +319,7 @@ mod tests {
 
         #[test]
         fn display_and_parse_agree(shares in proptest::collection::vec(0u32..10, 1..6)) {
-            let texts = ["reset=before", "close", "length=more", "status=500", "drip=7B/s", "stall"];
+            let texts = ["reset=before", "close", "length=more", "status=500", "drip=7B/s", "stall", "error"];
             let text: Vec<String> = shares.iter().zip(texts).map(|(share, kind)| format!("{kind}:{share}%")).collect();
             let faults: Faults = text.join(",").parse().unwrap();
             prop_assert_eq!(faults.to_string().parse::<Faults>().unwrap(), faults);

@@ -4,11 +4,13 @@
 //! of HTTP/1. With TLS the two ends agree by ALPN; if they have not, the first bytes decide here, too.
 //! [`crate::worker`] calls the session.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use weir_net::{Clock, Conn};
 use weir_wire::http1::RequestHead;
 use weir_wire::http2::{self, Detected};
+use weir_wire::openai;
 use weir_wire::request_id::{HeaderFinder, OWN, REQUEST_ID_LENGTH, RESPONSE_LENGTH, RequestId, ResponseKey};
 
 use crate::counters::WorkerCounters;
@@ -22,7 +24,7 @@ use crate::random::Random;
 use crate::request_check::{BodyCheck, RequestCheck};
 use crate::request_ids::RequestIdMemory;
 use crate::resolve::{Cache, Resolved, Source};
-use crate::response::{Response, Role, Writer, Written, counters_page};
+use crate::response::{Echoed, Response, Role, Writer, Written, counters_page};
 use crate::response_faults::Rendered;
 use crate::session::{Session, SessionEvent};
 use crate::state::WorkerState;
@@ -115,7 +117,8 @@ impl HttpShared {
             None => Duration::ZERO,
         };
         let faults = resolved.plan.faults.as_deref().unwrap_or(&self.options.faults);
-        let fault = faults.draw(&mut self.random);
+        let fault =
+            faults.draw(&mut self.random).filter(|fault| *fault != Fault::Error || resolved.plan.stream.is_some());
         ((!delay.is_zero()).then(|| clock.now() + delay.as_nanos() as u64), fault)
     }
 }
@@ -183,6 +186,16 @@ impl HttpState {
         }
         let (counters, shared) = self.counters_and_shared();
         IdentifiedRequest { id: Some(id), check: check_head(&mut shared.check, value, counters) }
+    }
+
+    /// A request is complete: takes the response that its body asks for, where there are two, and drops the body then.
+    #[inline]
+    pub(crate) fn choose(&mut self, resolved: &mut Rc<Resolved>, body: &mut Echoed) {
+        let Some(streamed) = resolved.streamed() else { return };
+        if openai::asks_for_stream(body.body()) {
+            *resolved = Rc::clone(streamed);
+        }
+        self.give_back(std::mem::take(body).into_buffer());
     }
 
     /// A request is complete.

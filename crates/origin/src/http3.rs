@@ -263,6 +263,10 @@ impl Half for Http3 {
         self.frame(stream, false, out, |server, stream, out| server.interim(stream, status, out)).map(drop)
     }
 
+    fn usual(resolved: &Resolved) -> &Prepared {
+        resolved.http3_usual()
+    }
+
     fn respond_usual<O: Output>(
         &mut self,
         stream: Stream,
@@ -271,7 +275,7 @@ impl Half for Http3 {
         body: Body<'_>,
         out: &mut O,
     ) -> Result<SendStatus, SendError> {
-        let head = resolved.http3_usual();
+        let head = Self::usual(resolved);
         self.frame(stream, true, out, |server, stream, out| server.respond_filled(stream, head, values, body, out))
     }
 

@@ -72,7 +72,7 @@ impl Paced {
 
 impl PacedStream {
     fn write_next(&mut self, now: u64, scratch: &mut Vec<u8>, to: &mut impl Sink) -> (Written, Role) {
-        let body = self.messages.message_bytes();
+        let body = self.messages.next_bytes();
         scratch.clear();
         if self.chunked {
             chunk_head(scratch, body);

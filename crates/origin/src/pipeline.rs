@@ -193,10 +193,11 @@ impl Pipeline {
                 echoed.push(&state.shared.room, head.raw);
                 echoed
             }
+            _ if resolved.reads_request_body() => Echoed::begin(state.buffer(), b""),
             Source::Fixed | Source::Counters | Source::Stream => Echoed::default(),
         };
         let announced = matches!(head.framing, Framing::Length(length) if length > MAX_PAYLOAD as u64);
-        let too_large = resolved.source.has_request_body() && announced;
+        let too_large = resolved.reads_request_body() && announced;
         let (version, head_only) = (head.version, head.method == b"HEAD");
         let (has_id, id) = (id.is_some(), id.unwrap_or_default());
         self.current = Some(Current { resolved, echoed, role, id, has_id, check, version, head_only, too_large });
@@ -238,7 +239,7 @@ impl Pipeline {
         if let Some(check) = &mut current.check {
             state.shared.check.piece(check, piece);
         }
-        if current.resolved.source.has_request_body() && !current.too_large {
+        if current.resolved.reads_request_body() && !current.too_large {
             let fits = current.echoed.body().len() + piece.len() <= MAX_PAYLOAD;
             if !fits || !current.echoed.push(&state.shared.room, piece) {
                 // The rest is read and dropped, so that the connection can continue.
@@ -253,10 +254,11 @@ impl Pipeline {
         let Some(current) = self.current.take() else {
             return;
         };
-        let Current { resolved, echoed, role, id, has_id, check, version, head_only, too_large } = current;
+        let Current { resolved, mut echoed, role, id, has_id, check, version, head_only, too_large } = current;
         let id = has_id.then_some(id);
         state.end_check(check);
-        let resolved = if too_large { Rc::new(Resolved::too_large()) } else { resolved };
+        let mut resolved = if too_large { Rc::new(Resolved::too_large()) } else { resolved };
+        state.choose(&mut resolved, &mut echoed);
         let (due, fault) = state.delay_and_fault(&resolved, role);
         let plan = &resolved.plan;
         let ends_by_close = plan.chunked && version == Version::Http10;
@@ -478,8 +480,8 @@ impl Pipeline {
             }
             Fault::Close => self.cut(transport, state, &response, false, Some(End::Close)),
             Fault::Stall => self.cut(transport, state, &response, true, None),
-            // No protocol of this module has them, which is checked when faults are read.
-            Fault::Busy | Fault::Lose | Fault::Stale | Fault::Expire(_) => {
+            // No such response has them, which is checked when faults are read.
+            Fault::Error | Fault::Busy | Fault::Lose | Fault::Stale | Fault::Expire(_) => {
                 self.write(transport, state, Response { fault: None, ..response });
             }
             Fault::Drip(rate) => {
@@ -511,7 +513,9 @@ impl Pipeline {
             Some(Fault::Status(_) | Fault::Reset { middle: None | Some(false) }) => {
                 return self.write_with_fault(transport, state, response);
             }
-            Some(fault @ (Fault::Reset { .. } | Fault::Close | Fault::Stall)) => state.counters().fault(fault.kind()),
+            Some(fault @ (Fault::Reset { .. } | Fault::Close | Fault::Stall | Fault::Error)) => {
+                state.counters().fault(fault.kind())
+            }
             // The origin's own may be others, which no stream has.
             _ => response.fault = None,
         }

@@ -17,11 +17,13 @@ use weir_net::Clock;
 use weir_wire::http1::encode::{self, BodyFraming, Persistence};
 use weir_wire::http2::{EncodeError, Prepared};
 use weir_wire::http3;
+use weir_wire::openai;
 
 use crate::head::{GivenHeaders, Headers};
 use crate::page;
 use crate::payload::payload;
 use crate::route::{self, Plan, Subject};
+use crate::stream::Shape;
 
 /// Bodies up to this size are sent with their head in one copied piece; larger ones are not copied.
 pub(crate) const SMALL: usize = 4096;
@@ -33,6 +35,9 @@ pub(crate) const LARGE: usize = 64 << 10;
 const SLOTS: usize = 8;
 /// Longest target kept, bytes.
 const LONGEST: usize = 512;
+
+/// The most content of a completion that is no stream, bytes.
+const LONGEST_COMPLETION: usize = 1 << 20;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const BINARY: &str = "application/octet-stream";
@@ -113,6 +118,8 @@ pub(crate) struct Resolved {
     pub(crate) special: bool,
     /// The same with a coded body, for requests that accept that.
     coded: Option<Rc<Resolved>>,
+    /// The same as a stream, for requests whose body asks for one.
+    streamed: Option<Rc<Resolved>>,
     headers: Headers,
     /// The head of the usual response in HTTP/2, made when it is first needed.
     prepared: OnceCell<Prepared>,
@@ -206,8 +213,23 @@ impl Resolved {
             (None, Subject::Headers) => (Source::Headers, nothing(), TEXT),
             (None, Subject::Request) => (Source::Request, nothing(), TEXT),
             (None, Subject::Stream) => (Source::Stream, nothing(), EVENTS),
+            (None, Subject::Completion) => (Source::Fixed, Body::text(completion(&plan)), JSON),
             (None, Subject::Counters) => (Source::Counters, nothing(), JSON),
         };
+        if plan.subject == Subject::Completion {
+            let streamed = Rc::new(Resolved::prepared(
+                Plan { chunked: true, ..plan.clone() },
+                own,
+                Source::Stream,
+                nothing(),
+                given_type.unwrap_or(EVENTS),
+                headers.clone(),
+            ));
+            let streamed = Some(streamed);
+            let plan = Plan { stream: None, ..plan };
+            let content_type = given_type.unwrap_or(content_type);
+            return Resolved { streamed, ..Resolved::prepared(plan, own, source, body, content_type, headers) };
+        }
         let content_type = given_type.unwrap_or(content_type);
         let encoding = plan.encoding.filter(|_| source == Source::Fixed && !body.bytes().is_empty());
         let coded = encoding.map(|coding| {
@@ -249,6 +271,7 @@ impl Resolved {
             ready_head,
             special,
             coded: None,
+            streamed: None,
             headers,
             prepared: OnceCell::new(),
             prepared_http3: OnceCell::new(),
@@ -267,6 +290,16 @@ impl Resolved {
                 if accept_encoding().is_some_and(accepted) { Rc::clone(coded) } else { self }
             }
         }
+    }
+
+    /// Whether what a response is depends on the request's body, which may be a part of it.
+    pub(crate) fn reads_request_body(&self) -> bool {
+        self.source.has_request_body() || self.streamed.is_some()
+    }
+
+    /// The same as a stream, where the request's body decides that.
+    pub(crate) fn streamed(&self) -> Option<&Rc<Resolved>> {
+        self.streamed.as_ref()
     }
 
     /// Appends the head of a response of HTTP/1.1.
@@ -290,7 +323,7 @@ impl Resolved {
         matches!(&self.body, Body::Static(bytes) if bytes.len() > LARGE)
     }
 
-    /// The head of the usual response in HTTP/2, if `source` is [`Source::Fixed`].
+    /// The head of the usual response in HTTP/2, if `source` is [`Source::Fixed`] or [`Source::Stream`].
     pub(crate) fn http2_usual(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
             let head = self.http2_head(self.content_type, Some(self.body.bytes().len() as u64));
@@ -337,6 +370,13 @@ impl Resolved {
 
 /// Makes a head ready: status, headers, length, and the headers that are filled in.
 type Prepare<H> = fn(u16, &[(&str, &str)], Option<u64>, &[&str]) -> Result<H, EncodeError>;
+
+/// A completion in one piece, with as much content as the stream would have.
+fn completion(plan: &Plan) -> String {
+    let Shape { messages, size, .. } = plan.stream.unwrap_or_default();
+    let content = (messages as usize).saturating_mul(size).min(LONGEST_COMPLETION);
+    openai::completion(&"weir ".repeat(content.div_ceil(5))[..content])
+}
 
 fn status_line(status: u16) -> String {
     format!("{status} {}\n", encode::reason(status))

@@ -14,7 +14,7 @@ use weir_model::load::RandomDuration;
 use weir_model::protocol::Application;
 
 use crate::fault::{self, FaultKind, Faults};
-use crate::stream::{self, Shape};
+use crate::stream::{self, Shape, Wrapping};
 use crate::value;
 
 /// What a target asks for.
@@ -59,6 +59,8 @@ pub(crate) enum Subject {
     Request,
     /// `/stream`: messages, one after another.
     Stream,
+    /// `/v1/chat/completions`: the completion of a prompt, as a stream where the request asks for one.
+    Completion,
     /// `/_weir/counters`: the counters.
     Counters,
     /// `/_weir/ready`: empty, with 204.
@@ -88,12 +90,14 @@ pub(crate) enum Refusal {
 const KEYS_RULE: &str = "bytes=<size>, delay=<duration>, status=<code>, fault=<fault>, chunked=1, close=1, encoding=gzip, or x=<anything> (ignored)";
 
 /// Keys that only a stream's has.
-const STREAM_KEYS_RULE: &str =
-    "messages=<number>, first=<duration>, every=<duration>, size=<bytes> and seed=<number> for /stream";
+const STREAM_KEYS_RULE: &str = "messages=<number>, first=<duration>, every=<duration>, size=<bytes> and seed=<number> for /stream and /v1/chat/completions";
 
 /// Faults that a stream can have.
 const STREAM_FAULTS_RULE: &str =
     "a fault of a stream: reset, reset=before, reset=middle, close, stall or status=<200 to 599>";
+
+/// Which streams say that they failed.
+const ERROR_RULE: &str = "error for /v1/chat/completions alone: elsewhere nothing in a stream can say that it failed";
 
 /// The longest excerpt of a target that an error contains, in bytes.
 const EXCERPT: usize = 64;
@@ -163,10 +167,16 @@ pub(crate) fn parse(target: &[u8]) -> Result<Plan, Refusal> {
         for pair in query.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
             parse_pair(&mut plan, pair)?;
         }
-        if let (Some(_), Some(faults)) = (plan.stream, &plan.faults)
-            && [FaultKind::Length, FaultKind::Drip].iter().any(|kind| faults.has(*kind))
-        {
-            return Err(bad("?fault=", query, STREAM_FAULTS_RULE));
+        let faults = plan.faults.as_deref();
+        let has = |kinds: &[FaultKind]| kinds.iter().any(|kind| faults.is_some_and(|faults| faults.has(*kind)));
+        match plan.stream.map(|shape| shape.wrapping) {
+            Some(_) if has(&[FaultKind::Length, FaultKind::Drip]) => {
+                return Err(bad("?fault=", query, STREAM_FAULTS_RULE));
+            }
+            None | Some(Wrapping::Events) if has(&[FaultKind::Error]) => {
+                return Err(bad("?fault=", query, ERROR_RULE));
+            }
+            _ => {}
         }
     }
     Ok(plan)
@@ -180,6 +190,10 @@ fn parse_path(path: &[u8]) -> Result<Plan, Refusal> {
         b"/request" => Plan::of(Subject::Request),
         // Its length is not said, as that of a live stream is not known.
         b"/stream" => Plan { stream: Some(Shape::default()), chunked: true, ..Plan::of(Subject::Stream) },
+        b"/v1/chat/completions" => {
+            let stream = Shape { wrapping: Wrapping::Completion, ..Shape::default() };
+            Plan { stream: Some(stream), ..Plan::of(Subject::Completion) }
+        }
         b"/_weir/counters" => Plan::of(Subject::Counters),
         b"/_weir/ready" => Plan::of(Subject::Ready),
         _ => {
@@ -240,7 +254,7 @@ fn parse_stream_pair(shape: &mut Shape, key: &[u8], text: &[u8]) -> Result<bool,
         b"every" => shape.every = read("?every=", text, stream::time, stream::TIME_RULE)?,
         b"size" => shape.size = read("?size=", text, stream::size, stream::SIZE_RULE)?,
         b"seed" => shape.seed = read("?seed=", text, stream::number, stream::SEED_RULE)?,
-        b"chunked" => return Err(bad("?chunked=", text, "nothing: a stream never says its length")),
+        b"chunked" | b"bytes" => return Err(bad("?", key, "neither chunked nor bytes: a stream has no length")),
         _ => return Ok(false),
     }
     Ok(true)
@@ -344,6 +358,7 @@ mod tests {
     #[test]
     fn a_stream_has_keys_of_its_own() {
         let wanted = Shape {
+            wrapping: Wrapping::Events,
             messages: 3,
             first: RandomDuration::Constant { s: 65.0 },
             every: RandomDuration::Uniform { from_s: 0.01, to_s: 0.03 },
@@ -353,6 +368,11 @@ mod tests {
         let found = plan("/stream?messages=3&first=65s&every=10ms..30ms&size=4KiB&seed=9&fault=close:5%&close=1");
         assert_eq!((found.stream, found.subject, found.chunked), (Some(wanted), Subject::Stream, true));
         assert_eq!(plan("/stream").stream, Some(Shape::default()));
+        let found = plan("/v1/chat/completions?messages=3&fault=error:5%");
+        assert_eq!(
+            (found.stream, found.chunked),
+            (Some(Shape { wrapping: Wrapping::Completion, messages: 3, ..Shape::default() }), false)
+        );
     }
 
     #[test]
@@ -388,7 +408,9 @@ mod tests {
             ("/stream?every=20", 400, &["`20`", "20ms"]),
             ("/stream?size=10", 400, &["`10`", "85 to 64KiB"]),
             ("/stream?fault=drip=1kB/s", 400, &["drip", "reset=middle"]),
-            ("/stream?chunked=0", 400, &["?chunked=", "never says its length"]),
+            ("/stream?chunked=0", 400, &["`chunked`", "has no length"]),
+            ("/stream?fault=error", 400, &["error", "/v1/chat/completions alone"]),
+            ("/bytes/1?fault=error", 400, &["error", "/v1/chat/completions alone"]),
         ] {
             let refusal = parse(target.as_bytes()).expect_err(target);
             assert_eq!(refusal.status(), status, "{target}");

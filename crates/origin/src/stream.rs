@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use weir_model::load::RandomDuration;
 use weir_wire::request_id::RequestId;
-use weir_wire::sse;
 use weir_wire::stamp::{LEAST_SIZE, Stamp};
+use weir_wire::{openai, sse};
 
 use crate::fault::Fault;
 use crate::random::Random;
@@ -22,9 +22,48 @@ pub(crate) const MOST: u32 = 1_000_000_000;
 /// The longest time before a message; of an exponential one, the longest mean.
 pub(crate) const LONGEST: Duration = Duration::from_secs(3600);
 
+/// What the messages of a stream are wrapped in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wrapping {
+    /// Each is a server-sent event.
+    Events,
+    /// Each is the content of an event of a language model.
+    Completion,
+}
+
+impl Wrapping {
+    /// What stands before the stream, before and behind each message, and behind the stream, in pieces.
+    fn parts(self) -> [&'static [&'static [u8]]; 4] {
+        match self {
+            Wrapping::Events => [&[], &[sse::BEFORE_DATA], &[sse::AFTER_DATA], &[]],
+            Wrapping::Completion => [
+                &[sse::BEFORE_DATA, openai::ROLE, sse::AFTER_DATA],
+                &[sse::BEFORE_DATA, openai::BEFORE_CONTENT],
+                &[openai::AFTER_CONTENT, sse::AFTER_DATA],
+                &[sse::BEFORE_DATA, openai::FINISH, sse::AFTER_DATA, sse::BEFORE_DATA, openai::DONE, sse::AFTER_DATA],
+            ],
+        }
+    }
+
+    /// What says in the middle that the sender failed, and ends the stream.
+    fn failure(self) -> &'static [&'static [u8]] {
+        match self {
+            Wrapping::Events => &[],
+            Wrapping::Completion => {
+                &[sse::BEFORE_DATA, openai::FAILURE, sse::AFTER_DATA, sse::BEFORE_DATA, openai::DONE, sse::AFTER_DATA]
+            }
+        }
+    }
+}
+
+fn length(pieces: &[&[u8]]) -> usize {
+    pieces.iter().map(|piece| piece.len()).sum()
+}
+
 /// What a target says of a stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Shape {
+    pub(crate) wrapping: Wrapping,
     /// How many messages, at least one.
     pub(crate) messages: u32,
     /// From the head to the first message.
@@ -41,18 +80,22 @@ impl Default for Shape {
     /// An answer of a language model: 64 messages, one every 20 ms.
     fn default() -> Shape {
         let constant = |s| RandomDuration::Constant { s };
-        Shape { messages: 64, first: constant(0.2), every: constant(0.02), size: 200, seed: 1 }
+        Shape {
+            wrapping: Wrapping::Events,
+            messages: 64,
+            first: constant(0.2),
+            every: constant(0.02),
+            size: 200,
+            seed: 1,
+        }
     }
 }
 
 impl Shape {
     /// Bytes of all messages with what they are wrapped in.
     pub(crate) fn bytes(self) -> u64 {
-        u64::from(self.messages) * self.message_bytes() as u64
-    }
-
-    fn message_bytes(self) -> usize {
-        sse::BEFORE_DATA.len() + self.size + sse::AFTER_DATA.len()
+        let [begin, before, behind, end] = self.wrapping.parts().map(length);
+        u64::from(self.messages) * (before + self.size + behind) as u64 + (begin + end) as u64
     }
 }
 
@@ -65,6 +108,10 @@ pub(crate) struct MessageStream {
     next: u32,
     due: u64,
     random: Random,
+    /// It ended with a failure.
+    failed: bool,
+    /// Bytes so far.
+    written: u64,
     /// What happens instead of the message in the middle.
     fault: Option<Fault>,
 }
@@ -78,13 +125,16 @@ impl MessageStream {
         fault: Option<Fault>,
         now: u64,
     ) -> MessageStream {
-        let fault = fault.filter(|fault| matches!(fault, Fault::Reset { .. } | Fault::Close | Fault::Stall));
+        let fault =
+            fault.filter(|fault| matches!(fault, Fault::Reset { .. } | Fault::Close | Fault::Stall | Fault::Error));
         let mut stream = MessageStream {
             shape,
             id: id.map_or(nth, RequestId::bits),
             next: 0,
             due: now,
             random: Random::new(shape.seed, nth as usize),
+            failed: false,
+            written: 0,
             fault,
         };
         stream.due += stream.draw(shape.first);
@@ -95,9 +145,30 @@ impl MessageStream {
         value::delay_at(time, self.random.unit()).as_nanos() as u64
     }
 
-    /// Bytes of a message with what it is wrapped in.
-    pub(crate) fn message_bytes(&self) -> usize {
-        self.shape.message_bytes()
+    /// Bytes of what [`MessageStream::write`] writes next.
+    pub(crate) fn next_bytes(&self) -> usize {
+        if self.fails_now() {
+            return length(self.shape.wrapping.failure());
+        }
+        let [begin, before, behind, end] = self.shape.wrapping.parts().map(length);
+        let begin = if self.next == 0 { begin } else { 0 };
+        let end = if self.next + 1 == self.shape.messages { end } else { 0 };
+        begin + before + self.shape.size + behind + end
+    }
+
+    /// Bytes of all that it has written.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// The middle has come, in which it fails.
+    fn fails_now(&self) -> bool {
+        self.fault == Some(Fault::Error) && self.next == self.shape.messages / 2
+    }
+
+    /// What its target says of it.
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
     }
 
     /// When the next message is due.
@@ -107,22 +178,35 @@ impl MessageStream {
 
     /// Whether all are written.
     pub(crate) fn is_done(&self) -> bool {
-        self.next == self.shape.messages
+        self.failed || self.next == self.shape.messages
     }
 
     /// What happens instead of the next message.
     pub(crate) fn fault(&self) -> Option<Fault> {
-        self.fault.filter(|_| self.next == self.shape.messages / 2)
+        self.fault.filter(|fault| *fault != Fault::Error && self.next == self.shape.messages / 2)
     }
 
-    /// Appends the next message, which is sent now.
+    /// Appends the next message, which is sent now, or what says that the stream failed.
     pub(crate) fn write(&mut self, now: u64, out: &mut Vec<u8>) {
-        let Shape { messages: of, every, size, .. } = self.shape;
-        out.extend_from_slice(sse::BEFORE_DATA);
+        self.written += self.next_bytes() as u64;
+        let put = |pieces: &[&[u8]], out: &mut Vec<u8>| pieces.iter().for_each(|piece| out.extend_from_slice(piece));
+        if self.fails_now() {
+            self.failed = true;
+            return put(self.shape.wrapping.failure(), out);
+        }
+        let Shape { wrapping, messages: of, every, size, .. } = self.shape;
+        let [begin, before, behind, end] = wrapping.parts();
+        if self.next == 0 {
+            put(begin, out);
+        }
+        put(before, out);
         Stamp { stream: self.id, number: self.next, of, due: self.due, sent: now }.write(size, out);
-        out.extend_from_slice(sse::AFTER_DATA);
+        put(behind, out);
         self.next += 1;
         self.due += self.draw(every);
+        if self.next == of {
+            put(end, out);
+        }
     }
 }
 
@@ -154,6 +238,7 @@ pub(crate) const SEED_RULE: &str = "a whole number, 0 to 18446744073709551615";
 
 #[cfg(test)]
 mod tests {
+    use weir_wire::openai::Delta;
     use weir_wire::sse::Parser;
     use weir_wire::stamp::{self, Message};
 
@@ -163,7 +248,9 @@ mod tests {
         let mut stream = MessageStream::begin(shape, 7, None, None, 1_000);
         let mut out = Vec::new();
         while !stream.is_done() {
+            let (before, next) = (out.len(), stream.next_bytes());
             stream.write(stream.due() + 5, &mut out);
+            assert_eq!(out.len() - before, next);
         }
         assert_eq!(out.len() as u64, shape.bytes());
         let (mut parser, mut input, mut stamps) = (Parser::default(), &out[..], Vec::new());
@@ -193,6 +280,39 @@ mod tests {
         let gaps: Vec<u64> = drawn(1).windows(2).map(|two| two[1].due - two[0].due).collect();
         assert!(gaps.iter().all(|gap| (10_000_000..=30_000_000).contains(gap)), "{gaps:?}");
         assert!(gaps.iter().any(|gap| *gap < 18_000_000) && gaps.iter().any(|gap| *gap > 22_000_000), "{gaps:?}");
+    }
+
+    #[test]
+    fn a_completion_has_a_role_a_reason_and_an_end_or_says_that_it_failed() {
+        for (messages, fault) in [(4, None), (1, None), (4, Some(Fault::Error)), (1, Some(Fault::Error))] {
+            let shape = Shape { wrapping: Wrapping::Completion, messages, ..Shape::default() };
+            let mut stream = MessageStream::begin(shape, 7, None, fault, 0);
+            let mut out = Vec::new();
+            while !stream.is_done() {
+                let (before, next) = (out.len(), stream.next_bytes());
+                assert_eq!(stream.fault(), None, "the message says it");
+                stream.write(stream.due(), &mut out);
+                assert_eq!(out.len() - before, next);
+            }
+            assert_eq!(out.len() as u64, stream.written(), "{messages} {fault:?}");
+            let (mut parser, mut input, mut all) = (Parser::default(), &out[..], Vec::new());
+            while let Some(event) = parser.next(&mut input).expect("small") {
+                all.push(match openai::read(event.data) {
+                    Delta::Content(content) if matches!(stamp::read(content), Message::Whole(_)) => "content",
+                    Delta::Content(_) => "another content",
+                    Delta::Failure => "failure",
+                    Delta::Nothing if event.data == openai::DONE => "done",
+                    Delta::Nothing => "nothing",
+                });
+            }
+            let wanted: &[&str] = match (messages, fault) {
+                (4, None) => &["nothing", "content", "content", "content", "content", "nothing", "done"],
+                (1, None) => &["nothing", "content", "nothing", "done"],
+                (4, _) => &["nothing", "content", "content", "failure", "done"],
+                _ => &["failure", "done"],
+            };
+            assert_eq!(all, wanted);
+        }
     }
 
     #[test]

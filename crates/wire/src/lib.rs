@@ -18,7 +18,7 @@
 //! [`names`] are those of requests: the client writes them into a header, and the origin returns them. [`digest`] has the digests
 //! behind them, by which the origin sees what was altered on the way.
 //!
-//! [`sse`] reads the events of a body, and [`stamp`] has what the origin writes into each message of a stream, of events or others.
+//! [`sse`] reads the events of a body, [`openai`] what those of a language model bring, and [`stamp`] has what the origin writes into each message of a stream, of events or others.
 //!
 //! [`proxy_protocol`] is the header with which a connection may begin, below TLS.
 //!
@@ -40,6 +40,7 @@ pub mod http3;
 pub mod juno;
 pub mod memcached;
 pub mod messages;
+pub mod openai;
 pub mod proxy_protocol;
 pub mod quic;
 pub mod redis;

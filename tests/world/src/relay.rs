@@ -130,6 +130,7 @@ impl Response {
                     let number = self.messages;
                     self.messages += 1;
                     let mut message = piece.to_vec();
+                    let middle = message.len() / 2;
                     match fault {
                         RelayFault::Drop(n) if n == number => continue,
                         RelayFault::Double(n) if n == number => chunk(&mut out, &message),
@@ -138,7 +139,7 @@ impl Response {
                             continue;
                         }
                         // Behind the stamp.
-                        RelayFault::Alter(n) if n == number => message[100] ^= 1,
+                        RelayFault::Alter(n) if n == number => message[middle] ^= 1,
                         _ => {}
                     }
                     chunk(&mut out, &message);

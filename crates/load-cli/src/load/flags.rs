@@ -161,7 +161,10 @@ const FEED_ORDERS: [(&str, &str, FeedOrderOf); 2] = [
 
 const CODINGS: [(&str, &str, Coding); 1] = [("gzip", "RFC 1952", Coding::Gzip)];
 
-const STREAMS: [(&str, &str, StreamKind); 1] = [("sse", "Server-sent events (text/event-stream)", StreamKind::Sse)];
+const STREAMS: [(&str, &str, StreamKind); 2] = [
+    ("sse", "Server-sent events (text/event-stream)", StreamKind::Sse),
+    ("openai", "Completions of a language model, in OpenAI's format", StreamKind::OpenAi),
+];
 
 /// What is asked of a key-value server: only with the URL of one.
 #[derive(Debug, clap::Args)]
@@ -221,7 +224,7 @@ pub struct ResponseFlags {
     /// Timeout of a response, and of a connection.
     #[arg(long, value_name = "TIME", default_value = "10s", hide_short_help = true)]
     pub timeout: HumanDuration,
-    /// Responses are streams, whose messages are measured one by one: sse, server-sent events.
+    /// Responses are streams, whose messages are measured one by one.
     ///
     /// Each connection (or HTTP/2 stream) holds a stream, and asks for a new one when it ends. --timeout is that of a silence. Delays need a
     /// sender on this machine that stamps its messages, such as /stream of `weir origin`.

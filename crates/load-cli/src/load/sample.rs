@@ -203,7 +203,7 @@ pub fn streams() -> Sample {
     sample.spec.stream = Some(StreamSpec { kind: StreamKind::Sse, one_clock: true });
     let window =
         MessageCounts { received: 6_400, bytes: 1_280_000, gathered: 5_700, begun: 100, ..MessageCounts::default() };
-    let total = MessageCounts { whole: 90, cut_short: 6, aborted: 4, lost: 7, altered: 1, ..window };
+    let total = MessageCounts { whole: 90, cut_short: 5, failed: 1, aborted: 4, lost: 7, altered: 1, ..window };
     let of = |from: u64, n: u64| quantiles(&histo((0..n).map(|i| from + (i % 1_000) * (i % 1_000) * 200)));
     sample.result.messages = Some(MessageResult {
         delay: of(200_000, 6_400),
@@ -211,6 +211,7 @@ pub fn streams() -> Sample {
         sender_lag: of(1_000, 6_400),
         head: of(400_000, 100),
         first_message: of(200_400_000, 100),
+        per_message: of(19_900_000, 90),
         window,
         total,
     });

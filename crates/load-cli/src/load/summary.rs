@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use weir_model::coding::Coding;
 use weir_model::load::{
-    CodedResponses, ConnectionSpread, Counts, ErrorKind, ErrorReason, LoadResult, Quantiles, RequestResult, TlsResult,
+    CodedResponses, ConnectionSpread, Counts, ErrorKind, ErrorReason, LoadResult, LoadSpec, Quantiles, RequestResult,
+    TlsResult,
 };
 use weir_model::text::{count, counted, fixed_us, full_rate, human_bytes, human_us, list};
 
@@ -78,7 +79,7 @@ fn lines(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
     }
     lines.extend(counts(outcome, tables));
     lines.push(String::new());
-    lines.extend(times(result, spec.kind.is_open(), spec.keyvalue.is_some()));
+    lines.extend(times(result, spec));
     if spec.keyvalue.is_none() {
         lines.extend(by_kind::table(result, tables != Tables::None, tables == Tables::All));
     }
@@ -299,7 +300,9 @@ fn listed(items: impl Iterator<Item = (String, u64)>) -> String {
 }
 
 /// A closed load has lag only when a connection is lost, and its service time is its latency.
-fn times(result: &LoadResult, open: bool, keyvalue: bool) -> Vec<String> {
+fn times(result: &LoadResult, spec: &LoadSpec) -> Vec<String> {
+    let (open, keyvalue) = (spec.kind.is_open(), spec.keyvalue.is_some());
+    let kind = spec.stream.map(|stream| stream.kind);
     let heads = percentiles().into_iter().chain(["p99.99", "max", "mean"]).map(|head| format!("{head:>8}"));
     let mut lines = vec![format!("{:LABEL$}{}", "", heads.collect::<Vec<_>>().join(" "))];
     let mut row = |name: &str, q: &Quantiles| lines.push(format!("{name:<LABEL$}{}", quantiles(q)));
@@ -311,7 +314,7 @@ fn times(result: &LoadResult, open: bool, keyvalue: bool) -> Vec<String> {
         row("service", &result.service);
         row("lag", &result.lag);
     }
-    for (name, times) in result.messages.iter().flat_map(streams::times) {
+    for (name, times) in result.messages.iter().flat_map(|messages| streams::times(messages, kind)) {
         row(name, times);
     }
     if result.first_byte.count > 0 {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::shape::control;
 use crate::condition::Condition;
-use crate::load::TlsVersion;
+use crate::load::{TlsVersion, chat_request};
 use crate::units::{ByteCount, Rate};
 
 /// Oldest and newest version, as a list of both or of the only one.
@@ -122,7 +122,7 @@ pub(crate) enum Values {
 
 /// The body of a request: at most one of these keys.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("x-weir-one-of" = ["body", "body_bytes", "body_hex"]))]
+#[schemars(extend("x-weir-one-of" = ["body", "body_bytes", "prompt_bytes", "body_hex"]))]
 pub(crate) struct Body {
     /// Body of the request as text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,6 +136,14 @@ pub(crate) struct Body {
         "x-weir-wanted" = "a size of more than 0 and at most 64MiB, because it is held in memory, such as 11268 or \"16KiB\""
     ))]
     body_bytes: Option<ByteCount>,
+    /// The body asks for a stream of completions in OpenAI's format; this is the size of its prompt. Not together with `body`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend(
+        "x-weir-positive" = true,
+        "maximum" = LARGEST_BODY,
+        "x-weir-wanted" = "a size of more than 0 and at most 64MiB, because it is held in memory, such as 1024 or \"100KiB\""
+    ))]
+    prompt_bytes: Option<ByteCount>,
     /// Body of the request in hexadecimal, for what is not text, or has control characters. Not together with `body`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
@@ -159,6 +167,7 @@ pub(crate) mod body {
             Ok(_) if body.len() > 64 && body == generated(body.len()) => {
                 Body { body_bytes: Some(ByteCount(body.len() as u64)), ..none }
             }
+            Ok(_) if is_chat_request(body) => Body { prompt_bytes: Some(ByteCount(prompt_of(body) as u64)), ..none },
             Ok(text) if control(text).is_none() => Body { body: Some(text.to_owned()), ..none },
             _ => Body { body_hex: Some(body.iter().map(|byte| format!("{byte:02x}")).collect()), ..none },
         };
@@ -166,16 +175,26 @@ pub(crate) mod body {
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-        let Body { body, body_bytes, body_hex } = Body::deserialize(deserializer)?;
+        let Body { body, body_bytes, prompt_bytes, body_hex } = Body::deserialize(deserializer)?;
         let pairs = |hex: &str| -> Result<Vec<u8>, _> {
             (0..hex.len() / 2).map(|at| u8::from_str_radix(hex.get(2 * at..2 * at + 2).unwrap_or(""), 16)).collect()
         };
-        match (body, body_bytes, body_hex) {
+        match (body, body_bytes, prompt_bytes, body_hex) {
             (Some(text), ..) => Ok(text.into_bytes()),
-            (_, Some(size), _) => Ok(generated(size.0 as usize)),
+            (_, Some(size), ..) => Ok(generated(size.0 as usize)),
+            (_, _, Some(size), _) => Ok(chat_request(size.0 as usize)),
             (.., Some(hex)) => pairs(&hex).map_err(D::Error::custom),
-            (None, None, None) => Ok(Vec::new()),
+            (None, None, None, None) => Ok(Vec::new()),
         }
+    }
+
+    /// Bytes of the prompt, if the body is a chat request.
+    fn prompt_of(body: &[u8]) -> usize {
+        body.len().saturating_sub(chat_request(0).len())
+    }
+
+    fn is_chat_request(body: &[u8]) -> bool {
+        prompt_of(body) > 0 && body == chat_request(prompt_of(body))
     }
 
     fn generated(size: usize) -> Vec<u8> {
@@ -212,8 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn a_body_with_control_characters_is_written_so_that_it_can_be_read_again() {
-        for (body, written) in [("a\n\tb", r#""body":"a\n\tb""#), ("\r\u{1b}", r#""body_hex":"0d1b""#)] {
+    fn a_body_is_written_so_that_it_can_be_read_again() {
+        let prompt = String::from_utf8(chat_request(3_000)).expect("text");
+        for (body, written) in [
+            ("a\n\tb", r#""body":"a\n\tb""#),
+            ("\r\u{1b}", r#""body_hex":"0d1b""#),
+            (&prompt, r#""prompt_bytes":3000"#),
+        ] {
             let headers = [].into();
             let request = Request { method: "POST".into(), path: "/".into(), headers, body: body.into() };
             let text = serde_json::to_string(&request).expect("JSON");

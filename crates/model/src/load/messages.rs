@@ -23,6 +23,8 @@ pub struct StreamSpec {
 pub enum StreamKind {
     /// Server-sent events.
     Sse,
+    /// Server-sent events with the completions of a language model, in OpenAI's format: a message is a piece of content.
+    OpenAi,
 }
 
 impl StreamKind {
@@ -30,6 +32,7 @@ impl StreamKind {
     pub fn as_str(self) -> &'static str {
         match self {
             StreamKind::Sse => "sse",
+            StreamKind::OpenAi => "openai",
         }
     }
 
@@ -37,8 +40,17 @@ impl StreamKind {
     pub fn title(self) -> &'static str {
         match self {
             StreamKind::Sse => "server-sent events",
+            StreamKind::OpenAi => "a language model's completions",
         }
     }
+}
+
+/// The body of a request for a stream of completions in OpenAI's format, with a prompt of so many bytes.
+pub fn chat_request(prompt: usize) -> Vec<u8> {
+    let mut body = br#"{"model":"mock","stream":true,"messages":[{"role":"user","content":""#.to_vec();
+    body.extend(b"What does a weir do? ".iter().cycle().take(prompt));
+    body.extend_from_slice(br#""}]}"#);
+    body
 }
 
 /// What became of the messages of a load's streams. Distributions are of what came in the window, whenever its stream began.
@@ -47,14 +59,18 @@ pub struct MessageResult {
     /// From the time at which the sender sent a message, which is in it, to its arrival. Empty where sender and client have
     /// different clocks, and of messages without a stamp.
     pub delay: Quantiles,
-    /// From each message's arrival to the next one's of its stream. The largest is the longest silence.
+    /// From each message's arrival to the next one's of its stream: of a language model the inter-token latency (ITL). The largest is the
+    /// longest silence.
     pub gap: Quantiles,
     /// How late the sender was: due to sent, which is no fault of what is between.
     pub sender_lag: Quantiles,
     /// From a stream's request being due to its head.
     pub head: Quantiles,
-    /// From a stream's request being due to its first message.
+    /// From a stream's request being due to its first message: of a language model the time to first token (TTFT).
     pub first_message: Quantiles,
+    /// Of each whole stream of several messages, from its first to its last, divided by the gaps between them: of a language model the time
+    /// per output token (TPOT).
+    pub per_message: Quantiles,
     /// Counts of the window.
     pub window: MessageCounts,
     /// Counts of the client's whole life.
@@ -93,6 +109,8 @@ pub struct MessageCounts {
     pub whole: u64,
     /// Streams that ended as if they were complete, and were not.
     pub cut_short: u64,
+    /// Streams in which the sender said that it failed, after the head.
+    pub failed: u64,
     /// Streams whose connection or HTTP/2 stream ended otherwise, or that were given up.
     pub aborted: u64,
 }
@@ -114,6 +132,7 @@ impl MessageCounts {
         self.first_reads += other.first_reads;
         self.whole += other.whole;
         self.cut_short += other.cut_short;
+        self.failed += other.failed;
         self.aborted += other.aborted;
     }
 

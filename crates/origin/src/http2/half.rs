@@ -36,6 +36,9 @@ pub(crate) trait Half: Debug {
 
     fn interim<O: Output>(&mut self, stream: Stream, status: u16, out: &mut O) -> Result<(), SendError>;
 
+    /// The head of the usual response of a target.
+    fn usual(resolved: &Resolved) -> &Self::Prepared;
+
     /// Sends the usual response of a target, with these values filled in.
     fn respond_usual<O: Output>(
         &mut self,
@@ -114,6 +117,10 @@ impl Half for Server {
         Server::interim(self, stream, status, out)
     }
 
+    fn usual(resolved: &Resolved) -> &Prepared {
+        resolved.http2_usual()
+    }
+
     #[inline]
     fn respond_usual<O: Output>(
         &mut self,
@@ -123,7 +130,7 @@ impl Half for Server {
         body: Body<'_>,
         out: &mut O,
     ) -> Result<SendStatus, SendError> {
-        self.respond_filled(stream, resolved.http2_usual(), values, body, out)
+        self.respond_filled(stream, Self::usual(resolved), values, body, out)
     }
 
     fn respond_with<O: Output>(

@@ -55,7 +55,7 @@ enum Content {
         /// The pace by the clock; `None`: as room comes.
         pace: Option<Pace>,
     },
-    Messages(MessageStream, Shape),
+    Messages(MessageStream),
 }
 
 impl PacedBody {
@@ -64,15 +64,15 @@ impl PacedBody {
         PacedBody { content: Content::Bytes { body, at: 0, step, pace }, blocked: false }
     }
 
-    fn messages(messages: MessageStream, shape: Shape) -> PacedBody {
-        PacedBody { content: Content::Messages(messages, shape), blocked: false }
+    fn messages(messages: MessageStream) -> PacedBody {
+        PacedBody { content: Content::Messages(messages), blocked: false }
     }
 
     /// Bytes of all of it.
     fn length(&self) -> u64 {
         match &self.content {
             Content::Bytes { body, .. } => body.len() as u64,
-            Content::Messages(_, shape) => shape.bytes(),
+            Content::Messages(messages) => messages.shape().bytes(),
         }
     }
 
@@ -80,7 +80,7 @@ impl PacedBody {
     fn next(&self) -> Option<u64> {
         match &self.content {
             Content::Bytes { pace, .. } => pace.as_ref().map(Pace::next),
-            Content::Messages(messages, _) => Some(messages.due()),
+            Content::Messages(messages) => Some(messages.due()),
         }
     }
 
@@ -88,7 +88,7 @@ impl PacedBody {
     fn fault(&self) -> Option<Fault> {
         match &self.content {
             Content::Bytes { .. } => None,
-            Content::Messages(messages, _) => messages.fault(),
+            Content::Messages(messages) => messages.fault(),
         }
     }
 
@@ -112,12 +112,20 @@ impl PacedBody {
                 }
                 (sent, ends)
             }
-            Content::Messages(messages, _) => {
+            Content::Messages(messages) => {
                 scratch.clear();
                 messages.write(now, scratch);
                 let ends = messages.is_done();
                 (server.data(stream, Body::Copied(scratch), ends, output), ends)
             }
+        }
+    }
+
+    /// Bytes that it has written, where that may be less than all.
+    fn written(&self) -> Option<u64> {
+        match &self.content {
+            Content::Bytes { .. } => None,
+            Content::Messages(messages) => Some(messages.written()),
         }
     }
 
@@ -169,9 +177,10 @@ impl Request {
                 write_head(&mut echoed, &state.shared.room, head);
                 echoed
             }
+            _ if resolved.reads_request_body() => Echoed::begin(state.buffer(), b""),
             Source::Fixed | Source::Counters | Source::Stream => Echoed::default(),
         };
-        let too_large = resolved.source.has_request_body() && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
+        let too_large = resolved.reads_request_body() && head.length.is_some_and(|n| n > MAX_PAYLOAD as u64);
         let head_only = head.method == b"HEAD";
         Request { stream, resolved, echoed, role, id, check, too_large, body_length: 0, head_only }
     }
@@ -181,7 +190,7 @@ impl Request {
         if let Some(check) = &mut self.check {
             state.shared.check.piece(check, piece);
         }
-        if !self.resolved.source.has_request_body() || self.too_large {
+        if !self.resolved.reads_request_body() || self.too_large {
             return;
         }
         if piece.len() > room || !self.echoed.push(&state.shared.room, piece) {
@@ -297,14 +306,6 @@ impl<H: Half> Http2<H> {
             fault = None;
         }
         let closes = request.resolved.plan.close;
-        let response = request.id.map(|id| state.response_to(id));
-        let values = response.as_ref().map(|response| &response[..]);
-        let Ok((head, body)) = request.parts::<H>(state, fault) else {
-            // The content type cannot be sent: only this stream fails.
-            self.server.fail(request.stream, output);
-            return self.abandon(&request);
-        };
-        let (stream, half) = (request.stream, body.len() / 2);
         if let Some(shape) = request.messages()
             && fault != Some(Fault::Reset { middle: Some(false) })
         {
@@ -314,18 +315,33 @@ impl<H: Half> Http2<H> {
             }
             let nth = state.shared.next_stream();
             let messages = MessageStream::begin(shape, nth, request.id, fault, state.clock.now());
-            return self.begin(output, state, request, &head, PacedBody::messages(messages, shape));
+            let resolved = Rc::clone(&request.resolved);
+            return self.begin(output, state, request, H::usual(&resolved), PacedBody::messages(messages));
         }
+        let response = request.id.map(|id| state.response_to(id));
+        let values = response.as_ref().map(|response| &response[..]);
+        let Ok((head, body)) = request.parts::<H>(state, fault) else {
+            // The content type cannot be sent: only this stream fails.
+            self.server.fail(request.stream, output);
+            return self.abandon(&request);
+        };
+        let (stream, half) = (request.stream, body.len() / 2);
         match fault {
             None | Some(Fault::Status(_)) if closes && self.state == State::Open => {
                 self.server.go_away(output);
                 self.state = State::Draining;
                 self.begin(output, state, request, &head, PacedBody::new(body, None));
             }
-            // The last four are no faults of HTTP, which is checked when faults are read.
+            // The last five are no faults of such a response, which is checked when faults are read.
             None
             | Some(
-                Fault::Status(_) | Fault::Length { .. } | Fault::Busy | Fault::Lose | Fault::Stale | Fault::Expire(_),
+                Fault::Status(_)
+                | Fault::Length { .. }
+                | Fault::Error
+                | Fault::Busy
+                | Fault::Lose
+                | Fault::Stale
+                | Fault::Expire(_),
             ) => {
                 self.begin(output, state, request, &head, PacedBody::new(body, None));
             }
@@ -410,7 +426,7 @@ impl<H: Half> Http2<H> {
         &mut self,
         output: &mut FrameOutput<'_, T>,
         state: &mut HttpState,
-        request: Request,
+        mut request: Request,
         mut paced: Box<PacedBody>,
     ) {
         let stream = request.stream;
@@ -434,6 +450,9 @@ impl<H: Half> Http2<H> {
             let mut scratch = state.buffer();
             let (sent, ends) = paced.write_next(&mut self.server, stream, now, &mut scratch, output);
             state.give_back(scratch);
+            if ends {
+                request.body_length = paced.written().unwrap_or(request.body_length);
+            }
             match sent {
                 Ok(SendStatus::All) if ends => return self.finished(state, request),
                 Ok(SendStatus::Waiting) if ends => {

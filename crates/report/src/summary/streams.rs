@@ -31,6 +31,10 @@ pub struct StreamRow {
     pub head_us: Option<f64>,
     /// From a request being due to the first message, µs.
     pub first_message_us: Option<f64>,
+    /// From a message to the next, the 99th percentile, µs.
+    pub gap_p99_us: Option<f64>,
+    /// The mean gap of a stream, the median of all, µs.
+    pub per_message_us: Option<f64>,
     /// Counts over the whole lives of the clients.
     pub total: MessageCounts,
     #[serde(skip)]
@@ -73,6 +77,8 @@ fn row(run: &Run, workload: &Workload, load: &Load, entry: &Entry) -> Option<Str
         delay_p99_us: of(|result| &result.delay, |times| times.p99_us),
         head_us: of(|result| &result.head, |times| times.p50_us),
         first_message_us: of(|result| &result.first_message, |times| times.p50_us),
+        gap_p99_us: of(|result| &result.gap, |times| times.p99_us),
+        per_message_us: of(|result| &result.per_message, |times| times.p50_us),
         total: sum.total,
         held,
     })
@@ -81,7 +87,10 @@ fn row(run: &Run, workload: &Workload, load: &Load, entry: &Entry) -> Option<Str
 impl StreamRow {
     /// Messages that came otherwise than they were sent, and streams that were cut short.
     pub fn wrong(&self) -> u64 {
-        self.total.wrong().map(|(_, n)| n).sum::<u64>() + self.total.unstamped + self.total.cut_short
+        self.total.wrong().map(|(_, n)| n).sum::<u64>()
+            + self.total.unstamped
+            + self.total.cut_short
+            + self.total.failed
     }
 }
 
@@ -126,6 +135,8 @@ mod tests {
             delay_p99_us: None,
             head_us: None,
             first_message_us: None,
+            gap_p99_us: None,
+            per_message_us: None,
             total: MessageCounts::default(),
             held: Some(held),
         }

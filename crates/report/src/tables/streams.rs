@@ -23,13 +23,21 @@ pub fn streams(summary: &Summary) -> Option<Table> {
     table.add(Column::number("A read", "messages").help(help).dispensable(3), |row| Cell::short(row.a_read));
     let help = "From a request being due to the head of its response, the median.";
     table.add(Column::number("Head", Unit::MILLIS.name).help(help).dispensable(1), move |row| millis(row.head_us));
-    let help = "From a request being due to its first message, the median.";
+    let help = "From a request being due to its first message, the median: of a language model the time to first token (TTFT).";
     table.add(Column::number("First", Unit::MILLIS.name).help(help), move |row| millis(row.first_message_us));
+    let help = "The mean gap between the messages of a stream, the median of all: of a language model the time per output token (TPOT). It \
+                is the sender's, whatever a product holds.";
+    table.add(Column::number("Mean gap", Unit::MILLIS.name).help(help).dispensable(5), move |row| {
+        millis(row.per_message_us)
+    });
+    let help = "From a message to the next, the 99th percentile: of a language model the inter-token latency (ITL).";
+    table
+        .add(Column::number("Gap p99", Unit::MILLIS.name).help(help).dispensable(4), move |row| millis(row.gap_p99_us));
     let help = "Streams that ended with their last message, of those begun.";
     table.add(Column::text("Whole").help(help).dispensable(2), |row| {
         format!("{} of {}", count(row.total.whole), count(row.total.begun))
     });
-    let help = "Messages lost, doubled, out of order, altered or of another stream, and streams that ended like complete ones too early.";
+    let help = "Messages lost, doubled, out of order, altered or of another stream, and streams that failed, or ended like complete ones too early.";
     table.add(Column::number("Wrong", "").help(help), |row| Cell::count(row.wrong()));
     let kind = |row: &StreamRow| match (row.baseline, row.wrong()) {
         (true, _) => RowKind::Baseline,
@@ -37,5 +45,5 @@ pub fn streams(summary: &Summary) -> Option<Table> {
         (false, _) => RowKind::Marked,
     };
     let table = table.table("streams", "Streams, message by message", rows, kind);
-    Some(table.with_notes(["Times are medians over the trials of a product. A mean gap is not here: a product that holds messages has the sender's."]))
+    Some(table.with_notes(["Times are medians over the trials of a product. The mean gap tells nothing of a product that holds messages, whose is the sender's."]))
 }

@@ -37,6 +37,7 @@ fn write_run_of_streams(run: &Path) {
             load.messages = Some(MessageResult {
                 delay: times(delay * block),
                 gap: times(20_000.0),
+                per_message: times(20_000.0),
                 head: times(300.0 + delay),
                 first_message: times(200_000.0 + delay),
                 window: counts,

@@ -186,6 +186,69 @@ fn what_is_no_stream_is_an_error_that_says_so() {
     assert_eq!(result.window.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::BadStatus]);
 }
 
+const CHAT: &str = "/v1/chat/completions?messages=64&every=20ms&size=200&first=200ms";
+
+/// A load of a language model's completions, behind a relay if one is given.
+fn complete(relay: Option<RelayFault>, path: &str, prompt: usize) -> LoadResult {
+    run_with(relay, path, |spec| {
+        spec.stream = Some(StreamSpec { kind: StreamKind::OpenAi, one_clock: true });
+        let request = &mut spec.requests[0].request;
+        (request.method, request.body) = ("POST".to_owned(), chat_request(prompt));
+    })
+}
+
+#[test]
+fn tokens_of_a_language_model_have_their_times_and_delays() {
+    for prompt in [1 << 10, 400 << 10] {
+        let result = complete(None, CHAT, prompt);
+        let messages = result.messages.expect("streams");
+        assert_eq!(result.total.error_count(), 0, "{:?}", result.reasons);
+        assert_eq!((messages.total.received, messages.total.whole), (64 * 12, 12), "{:?}", messages.total);
+        assert_eq!((messages.total.unstamped, messages.total.begun), (0, 12));
+        let first = &messages.first_message;
+        // A long prompt takes more round trips, as the window grows.
+        let most_us = if prompt < 10_000 { 202_100.0 } else { 212_000.0 };
+        assert!((201_900.0..most_us).contains(&first.p50_us), "{first:?}");
+        assert!(near(messages.per_message.p50_us, 20_000.0) && near(messages.gap.max_us, 20_000.0));
+        assert!(near(messages.delay.max_us, 1_000.0), "{:?}", messages.delay);
+    }
+    // Without the wish for a stream, all comes at once, and is no stream.
+    let result = run_with(None, CHAT, |spec| {
+        spec.stream = Some(StreamSpec { kind: StreamKind::OpenAi, one_clock: true });
+    });
+    assert_eq!(result.reasons[0].reason, "another content type; expected: text/event-stream");
+    let result = run_with(None, CHAT, |spec| spec.stream = None);
+    assert!(near(result.latency.p50_us, 2_000.0) && result.total.error_count() == 0, "{:?}", result.latency);
+}
+
+#[test]
+fn a_mean_gap_of_tokens_hides_what_their_delay_shows() {
+    let (honest, gathered) =
+        (complete(Some(RelayFault::None), CHAT, 1_024), complete(Some(RelayFault::Gather(200 * MS)), CHAT, 1_024));
+    let [honest, gathered] = [honest, gathered].map(|result| result.messages.expect("streams"));
+    let ratio = gathered.per_message.p50_us / honest.per_message.p50_us;
+    assert!((ratio - 1.0).abs() < 0.1, "TPOT: {:?} {:?}", gathered.per_message, honest.per_message);
+    assert!(gathered.delay.p50_us > 20.0 * honest.delay.p50_us, "{:?} {:?}", gathered.delay, honest.delay);
+    assert!(verdict(&gathered).starts_with("coalesces") && verdict(&honest) == "passes");
+    for (fault, words) in [(RelayFault::Drop(7), "are missing"), (RelayFault::Alter(7), "were altered")] {
+        let result = complete(Some(fault), CHAT, 1_024);
+        assert!(result.reasons[0].reason.contains(words), "{fault:?}: {:?}", result.reasons);
+    }
+}
+
+#[test]
+fn a_failure_after_the_head_is_one_although_the_status_is_200() {
+    let result = complete(None, &format!("{CHAT}&fault=error"), 1_024);
+    let messages = result.messages.expect("streams").total;
+    assert_eq!((messages.failed, messages.whole, messages.cut_short), (messages.begun, 0, 0));
+    assert_eq!((messages.received, messages.begun > 0), (32 * messages.begun, true), "half of each");
+    assert_eq!(result.total.errors, [(ErrorKind::WrongBody, messages.begun)].into());
+    assert_eq!(result.reasons[0].reason, "the stream says that its sender failed");
+    // An abort in the middle is none of the sender's words.
+    let result = complete(None, &format!("{CHAT}&fault=reset=middle"), 1_024);
+    assert_eq!(result.total.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::Truncated]);
+}
+
 #[test]
 fn streams_may_be_opened_at_a_rate_and_carry_their_requests_id() {
     let result = run_with(None, MODEL, |spec| {

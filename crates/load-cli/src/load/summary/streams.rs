@@ -1,6 +1,6 @@
 //! What a summary says of streams: what became of them and of their messages, and their times. Called by `verbs::load::summary`.
 
-use weir_model::load::{MessageResult, Quantiles};
+use weir_model::load::{MessageResult, Quantiles, StreamKind};
 use weir_model::text::{count, full_rate};
 
 /// The lines of a load of streams: label, figure and the rest.
@@ -14,9 +14,10 @@ pub fn counts(messages: &MessageResult, window_s: f64) -> Vec<(&'static str, Str
             "streams",
             count(total.begun),
             format!(
-                "begun: {} whole, {} cut short, {} aborted",
+                "begun: {} whole, {} cut short, {} failed, {} aborted",
                 count(total.whole),
                 count(total.cut_short),
+                count(total.failed),
                 count(total.aborted)
             ),
         ),
@@ -28,12 +29,17 @@ pub fn counts(messages: &MessageResult, window_s: f64) -> Vec<(&'static str, Str
     lines
 }
 
-/// The rows of times.
-pub fn times(messages: &MessageResult) -> [(&'static str, &Quantiles); 4] {
+/// The rows of times. Those of a language model have the names that its benchmarks use.
+pub fn times(messages: &MessageResult, kind: Option<StreamKind>) -> [(&'static str, &Quantiles); 5] {
+    let [gap, first, each] = match kind {
+        Some(StreamKind::OpenAi) => ["ITL", "TTFT", "TPOT"],
+        _ => ["gap", "to message", "mean gap"],
+    };
     [
         ("delay", &messages.delay),
-        ("gap", &messages.gap),
+        (gap, &messages.gap),
         ("to head", &messages.head),
-        ("to message", &messages.first_message),
+        (first, &messages.first_message),
+        (each, &messages.per_message),
     ]
 }
