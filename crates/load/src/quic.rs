@@ -39,6 +39,10 @@ pub(crate) fn client(plan: &Plan, seed: u64, seen: &Handshakes) -> Result<Quic, 
     let Some(tls) = &plan.tls else {
         return Err(LoadError::InvalidSpec("HTTP/3 without TLS: there is none; expected: https://".to_owned()));
     };
+    if plan.spec.proxy_protocol.is_some() {
+        let text = "HTTP/3 with a header of the PROXY protocol, which is one of TCP; expected: one or the other";
+        return Err(LoadError::InvalidSpec(text.to_owned()));
+    }
     let mut targets: Vec<Target> = Vec::new();
     for (planned, name) in plan.targets.iter().zip(&tls.names) {
         let Some(address) = planned.address.tcp() else {

@@ -117,5 +117,5 @@ pub(crate) fn failure(reason: &ConnectionError) -> Option<Failure> {
 /// The alert in a transport error's code.
 fn alert(code: TransportErrorCode) -> Option<u8> {
     let code = u64::from(code);
-    ALERTS.contains(&code).then(|| (code & 0xff) as u8)
+    ALERTS.contains(&code).then_some((code & 0xff) as u8)
 }

@@ -49,7 +49,7 @@ impl SimOrigin {
             *addr = listen(*addr, true)?.address().tcp().unwrap_or(*addr);
         }
         let addresses = std::iter::once(options.listen).chain(options.also.iter().copied()).collect();
-        let OriginTasks { handle, workers, stall_meter } = OriginTasks::<SimDriver>::new(options)?;
+        let OriginTasks { handle, workers, http3_workers, stall_meter } = OriginTasks::<SimDriver>::new(options)?;
         let mut origin = SimOrigin { addresses, handle, tasks: Vec::new(), nodes: Vec::new() };
         let several = workers.len() > 1;
         for (number, make) in workers.into_iter().enumerate() {
@@ -59,6 +59,16 @@ impl SimOrigin {
                 if let Some(source) = source {
                     return Err(OriginError::Listen { addr: *addr, source });
                 }
+            }
+            origin.nodes.push(driver.node());
+            let task = make(&driver);
+            origin.tasks.push(world.add_task(driver, task));
+        }
+        for (number, make) in http3_workers.into_iter().enumerate() {
+            let mut driver = world.driver_with(&format!("origin {number} of HTTP/3"), node);
+            for addr in &origin.addresses {
+                let bound = world.listen_datagrams(*addr, several).and_then(|socket| driver.listen(socket));
+                bound.map_err(|source| OriginError::Listen { addr: *addr, source })?;
             }
             origin.nodes.push(driver.node());
             let task = make(&driver);

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use weir_model::text::list;
+use weir_model::load::QuicResult;
+use weir_model::text::{counted, list};
 
 use super::format::Outcome;
 
@@ -13,8 +14,30 @@ const REDIRECTS: Range<u16> = 300..400;
 /// Statuses whose responses have no body.
 const BODILESS: [u16; 3] = [204, 205, 304];
 
+/// So many do not come one by one by chance.
+const MANY_DATAGRAMS: u64 = 1_000;
+
 /// The remarks, each in lines of at most 68 columns but for what the target said.
 pub fn remarks(outcome: Outcome<'_>) -> Vec<String> {
+    let of_quic = outcome.result.quic.iter().flat_map(of_quic);
+    of_responses(outcome).into_iter().chain(of_quic).collect()
+}
+
+/// What cost the client more than its target had to.
+fn of_quic(quic: &QuicResult) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if quic.datagrams_in > MANY_DATAGRAMS && quic.trains_in == quic.datagrams_in {
+        remarks.push("no datagrams came together (GRO): the target sends them one by one,".to_owned());
+        remarks.push("or something on the way parts them".to_owned());
+    }
+    if quic.refused > 0 {
+        remarks.push(format!("{} did not fit this host's buffers;", counted(quic.refused, "datagram")));
+        remarks.push("`sysctl net.core.wmem_max` shows their limit".to_owned());
+    }
+    remarks
+}
+
+fn of_responses(outcome: Outcome<'_>) -> Vec<String> {
     let (spec, result) = (outcome.spec, outcome.result);
     let statuses: Vec<u16> = result.window.statuses.keys().copied().collect();
     let all = |range: Range<u16>| statuses.iter().all(|status| range.contains(status));

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use weir_model::coding::Coding;
 use weir_model::load::{
-    CodedResponses, ConnectionSpread, Counts, ErrorKind, ErrorReason, LoadResult, LoadSpec, Quantiles, RequestResult,
-    TlsResult,
+    CodedResponses, ConnectionSpread, Counts, ErrorKind, ErrorReason, LoadResult, LoadSpec, Quantiles, QuicResult,
+    RequestResult, TlsResult,
 };
 use weir_model::text::{count, counted, fixed_us, full_rate, human_bytes, human_us, list};
 
@@ -163,6 +163,7 @@ fn counts(outcome: Outcome<'_>, tables: Tables) -> Vec<String> {
     if let Some(tls) = &result.tls {
         lines.push(format!("{:<LABEL$}{}", "tls", handshakes(tls)));
     }
+    lines.extend(result.quic.iter().flat_map(|quic| labelled("quic", datagrams(quic, result.total.sent))));
     if let Some(codings) = &result.codings {
         lines.push(format!("{:<LABEL$}{}", "coded", coded(result, codings)));
     }
@@ -247,6 +248,36 @@ fn connections(result: &LoadResult) -> String {
         n => format!(", {} idle", count(n)),
     };
     format!("opened, {} closed by the target{failed}{idle}", count(total.closed_by_peer))
+}
+
+/// What went over UDP: datagrams a request and a system call, lost packets, and requests that waited in the client.
+fn datagrams(quic: &QuicResult, requests: u64) -> Vec<String> {
+    let per = |n: u64, of: u64| format!("{:.2}", n as f64 / of.max(1) as f64);
+    let mut lines = vec![
+        format!(
+            "in {} datagrams a request, {} a system call; out {}, {}",
+            per(quic.datagrams_in, requests),
+            per(quic.datagrams_in, quic.receive_calls),
+            per(quic.datagrams_out, requests),
+            per(quic.datagrams_out, quic.send_calls)
+        ),
+        format!(
+            "{} of {} packets lost, round trip {}, datagrams of {} B",
+            count(quic.packets_lost),
+            count(quic.packets_out),
+            human_us(quic.rtt_us),
+            count(quic.mtu.into())
+        ),
+    ];
+    if quic.waited > 0 {
+        lines.push(format!(
+            "{} waited for a free stream of the target: {}, at most {}",
+            counted(quic.waited, "request"),
+            human_us(quic.waited_us),
+            human_us(quic.longest_wait_us)
+        ));
+    }
+    lines
 }
 
 /// What was negotiated, or how many where there was more than one; and how many handshakes were resumed or failed.

@@ -2,7 +2,7 @@
 
 use weir_load::LoadError;
 use weir_model::counters::OriginCounters;
-use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSpec, OfferedRate, TlsSpec};
+use weir_model::load::{ErrorKind, LoadProtocol, LoadResult, LoadSpec, OfferedRate, Target, TlsSpec, TlsVersion};
 use weir_model::suite::{LoadKind, Request};
 use weir_net::sim::{Link, World};
 use weir_origin::{Options, ResponseOptions, payload_hash};
@@ -98,6 +98,41 @@ fn bodies_larger_than_windows_go_both_ways() {
     let total = &result.total;
     assert_eq!((total.successful, total.body_bytes), (20, 60_000_000), "{total:?} {:?}", result.reasons);
     assert_eq!([counters.body_bytes_in, counters.body_bytes_out], [60_000_000; 2]);
+}
+
+#[test]
+fn connections_are_made_anew_where_that_is_ordered() {
+    for (requests, resumption) in [(5, false), (5, true), (1, false)] {
+        let world = world();
+        let (result, counters) = run(&world, options(), counted(100), |spec| {
+            spec.requests_per_connection = Some(requests);
+            spec.tls = Some(TlsSpec { resumption, ..TlsSpec::default() });
+        });
+        let connections = 100 / requests;
+        assert_eq!((result.total.successful, counters.answered), (100, 100), "{requests}: {result:?}");
+        assert_eq!((counters.connections_accepted, counters.connections_reset), (result.total.connections, 0));
+        assert!((connections..connections + 3).contains(&result.total.connections), "{}", result.total.connections);
+        let tls = result.tls.unwrap();
+        // The first two connections have no ticket yet.
+        let resumed = if resumption { tls.handshakes - 2 } else { 0 };
+        assert_eq!((tls.handshakes, tls.resumed), (result.total.connections, resumed));
+    }
+}
+
+#[test]
+fn what_quic_does_not_have_is_refused_before_the_load() {
+    let origin = SimOrigin::start(&world(), options());
+    for change in [
+        (|spec: &mut LoadSpec| spec.tls = None) as fn(&mut LoadSpec),
+        |spec| spec.proxy_protocol = Some(weir_model::load::ProxyVersion::V1),
+        |spec| spec.tls = Some(TlsSpec { versions: (TlsVersion::Tls12, TlsVersion::Tls12), ..TlsSpec::default() }),
+        |spec| spec.targets.push(Target { authority: "other.test".into(), ..spec.targets[0].clone() }),
+    ] {
+        let mut spec = streams(origin.addr, LoadKind::Closed, 1);
+        change(&mut spec);
+        let error = load(&world(), &spec).unwrap_err();
+        assert!(matches!(error, LoadError::InvalidSpec(_)), "{error}");
+    }
 }
 
 #[test]

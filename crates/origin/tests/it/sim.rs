@@ -65,7 +65,7 @@ impl Scene {
             *addr = listen(*addr).address().tcp().expect("of TCP");
         }
         let addresses: Vec<_> = std::iter::once(options.listen).chain(options.also.iter().copied()).collect();
-        let OriginTasks { handle, workers, stall_meter } =
+        let OriginTasks { handle, workers, stall_meter, .. } =
             OriginTasks::<SimDriver>::new(options).expect("options that can be used");
         let (mut tasks, mut wakers) = (Vec::new(), Vec::new());
         for make in workers {
