@@ -84,6 +84,7 @@ fn client(threads: &[Vec<Sample>], whole: u32, part: Option<Part>, folder: &Path
             used: 3,
             min_streams: 1,
             tls: None,
+            quic: None,
             watches: Watches {
                 headers: HeaderWatch::new(2),
                 ids: None,
