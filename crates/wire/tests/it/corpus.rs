@@ -1,7 +1,7 @@
 //! Replays the corpora of the fuzz targets through the same oracles, with a stable toolchain and no fuzzer.
 
 use crate::{
-    http1_oracle, http2_oracle, juno_oracle, memcached_oracle, proxy_protocol_oracle, redis_oracle, sse_oracle,
+    http1_oracle, http2_oracle, http3_oracle, juno_oracle, memcached_oracle, proxy_protocol_oracle, redis_oracle, sse_oracle,
     tls_oracle,
 };
 use std::fs;
@@ -10,12 +10,15 @@ use std::path::Path;
 /// A target, the least number of files that its corpus has, and what holds of each file.
 type Target = (&'static str, usize, fn(&[u8]));
 
-const TARGETS: [Target; 14] = [
+const TARGETS: [Target; 17] = [
     ("http1_responses", 30, http1_oracle::responses),
     ("http1_requests", 30, http1_oracle::requests),
     ("http2_client", 30, http2_oracle::client),
     ("http2_server", 30, http2_oracle::server),
     ("hpack", 30, http2_oracle::hpack),
+    ("http3_client", 30, http3_oracle::client),
+    ("http3_server", 30, http3_oracle::server),
+    ("qpack", 20, http3_oracle::qpack),
     ("redis_replies", 30, redis_oracle::replies),
     ("redis_requests", 30, redis_oracle::requests),
     ("juno", 30, juno_oracle::check),

@@ -8,6 +8,8 @@ mod http1_oracle;
 mod http2_frames;
 #[path = "../common/http2_oracle.rs"]
 mod http2_oracle;
+#[path = "../common/http3_oracle.rs"]
+mod http3_oracle;
 #[path = "../common/juno_oracle.rs"]
 mod juno_oracle;
 #[path = "../common/memcached_oracle.rs"]
@@ -36,6 +38,8 @@ mod http2_exchange;
 mod http2_memory;
 mod http2_properties;
 mod http2_rules;
+mod http3_exchange;
+mod http3_rules;
 mod juno_properties;
 mod juno_rules;
 mod memcached_properties;
