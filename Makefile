@@ -110,7 +110,7 @@ deny:
 	@scripts/cargo-deny $(CARGO_DENY_VERSION) $(STRICT)
 
 oracles:
-	cargo test --locked -p weir-wire --features oracles --test http2_interop
+	cargo test --locked -p weir-wire --features oracles --test http2_interop --test http3_interop
 
 # Those that hold buffers of the kernel's and of strangers, with the address sanitizer.
 sanitized:

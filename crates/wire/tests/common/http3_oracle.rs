@@ -286,8 +286,10 @@ fn run_server(how: u8, parts: &[Part<'_>]) -> Shown {
 pub fn qpack(data: &[u8]) {
     let Ok(headers) = probe::read(data) else { return };
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec());
-    let Ok(headers) =
-        headers.iter().map(|(name, value)| Ok((text(name)?, text(value)?))).collect::<Result<Vec<_>, std::string::FromUtf8Error>>()
+    let Ok(headers) = headers
+        .iter()
+        .map(|(name, value)| Ok((text(name)?, text(value)?)))
+        .collect::<Result<Vec<_>, std::string::FromUtf8Error>>()
     else {
         return;
     };

@@ -1,8 +1,8 @@
 //! Replays the corpora of the fuzz targets through the same oracles, with a stable toolchain and no fuzzer.
 
 use crate::{
-    http1_oracle, http2_oracle, http3_oracle, juno_oracle, memcached_oracle, proxy_protocol_oracle, redis_oracle, sse_oracle,
-    tls_oracle,
+    http1_oracle, http2_oracle, http3_oracle, juno_oracle, memcached_oracle, proxy_protocol_oracle, redis_oracle,
+    sse_oracle, tls_oracle,
 };
 use std::fs;
 use std::path::Path;

@@ -27,14 +27,8 @@ fn with<'a>(head: &[(&'a str, &'a str)], more: &[(&'a str, &'a str)]) -> Vec<u8>
 /// A client with so many GETs under way on the streams 0, 4, ..
 fn client(requests: u32) -> Client {
     let mut client = Client::new(&Options::default());
-    let get = Prepared::request(&Request {
-        method: "GET",
-        scheme: "https",
-        authority: "a",
-        path: "/",
-        headers: &[],
-    })
-    .unwrap();
+    let get = Prepared::request(&Request { method: "GET", scheme: "https", authority: "a", path: "/", headers: &[] })
+        .unwrap();
     for tag in 0..requests {
         client.request(u64::from(tag) * 4, tag, &get, Body::None, &mut Vec::new()).unwrap();
     }
@@ -163,7 +157,10 @@ fn each_mistake_on_a_response_has_its_error() {
         let mut client = client(1);
         assert_eq!(client_reads(&mut client, 0, &bytes, true).1, Some(violation), "{what}");
         assert_eq!(violation.code(), code, "{what}");
-        assert!(client.is_closing() && client_reads(&mut client, 0, b"", true).1 == Some(violation), "{what}: it stays");
+        assert!(
+            client.is_closing() && client_reads(&mut client, 0, b"", true).1 == Some(violation),
+            "{what}: it stays"
+        );
     }
 }
 
@@ -243,11 +240,7 @@ fn a_request_is_checked() {
     let malformed: [(&[(&str, &str)], StreamError, Code); 6] = [
         (&[(":method", "CONNECT"), (":authority", "a:1")], StreamError::Connect, Code::CONNECT_ERROR),
         (&[(":method", "GET"), (":scheme", "https")], StreamError::PseudoHeader, Code::MESSAGE_ERROR),
-        (
-            &[(":method", "GET"), (":scheme", "https"), (":path", "")],
-            StreamError::PseudoHeader,
-            Code::MESSAGE_ERROR,
-        ),
+        (&[(":method", "GET"), (":scheme", "https"), (":path", "")], StreamError::PseudoHeader, Code::MESSAGE_ERROR),
         (
             &[(":method", "GET"), (":scheme", "https"), ("a", "b"), (":path", "/")],
             StreamError::PseudoHeader,
@@ -305,12 +298,7 @@ fn each_mistake_on_a_control_stream_has_its_error() {
         ("half a setting", [&[0][..], &frame(4, &[6])].concat(), Violation::FrameSize, Code::FRAME_ERROR),
         ("a long GOAWAY", control(&[frame(7, &[0, 0])]), Violation::FrameSize, Code::FRAME_ERROR),
         ("an empty GOAWAY", control(&[frame(7, &[])]), Violation::FrameSize, Code::FRAME_ERROR),
-        (
-            "a GOAWAY that grows",
-            control(&[frame(7, &[0]), frame(7, &[4])]),
-            Violation::BadGoAway,
-            Code::ID_ERROR,
-        ),
+        ("a GOAWAY that grows", control(&[frame(7, &[0]), frame(7, &[4])]), Violation::BadGoAway, Code::ID_ERROR),
         ("CANCEL_PUSH", control(&[frame(3, &[0])]), Violation::BadPushId, Code::ID_ERROR),
         (
             "SETTINGS without end",
@@ -394,13 +382,7 @@ fn goaway_says_which_requests_are_lost() {
     );
     assert_eq!((client.open(), client.is_closing(), client.goaway()), (2, true, true));
     assert_eq!(client_reads(&mut client, 4, &with(&OK, &[]), true).0.last().unwrap(), "end 1");
-    let get = Prepared::request(&Request {
-        method: "GET",
-        scheme: "https",
-        authority: "a",
-        path: "/",
-        headers: &[],
-    });
+    let get = Prepared::request(&Request { method: "GET", scheme: "https", authority: "a", path: "/", headers: &[] });
     assert_eq!(client.request(16, 9, &get.unwrap(), Body::None, &mut Vec::new()), Err(SendError::Closing));
     // Ours names the first request that is too late.
     let mut server = Server::new(&Options::default());
