@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn only_http2_has_streams_and_only_tls_a_suite() {
         for client in Client::value_variants() {
-            for protocol in Protocol::measured().filter(|protocol| !protocol.is_keyvalue()) {
+            for protocol in Protocol::all().filter(|protocol| !protocol.is_keyvalue()) {
                 let words = client.arguments(&load(protocol));
                 if client.speaks(protocol) {
                     assert_eq!(words.contains(&"9".to_owned()), protocol.is_multiplexed(), "{words:?}");

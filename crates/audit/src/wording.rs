@@ -7,8 +7,8 @@ use std::time::Duration;
 use weir_model::counters::{AddressCounters, ContentCounters, RequestIdCounters};
 use weir_model::gateway::AccessLog;
 use weir_model::load::{
-    ErrorKind, HeaderChange, HeaderSamples, Lateness, Quantiles, RequestIdCounts, SearchEnd, SearchLimit, SearchResult,
-    Stalls, TlsResult,
+    ErrorKind, HeaderChange, HeaderSamples, Lateness, Quantiles, QuicResult, RequestIdCounts, SearchEnd, SearchLimit,
+    SearchResult, Stalls, TlsResult,
 };
 use weir_model::protocol::Application;
 use weir_model::record::{Finding, HostClock, Role, Severity, Warmup};
@@ -22,7 +22,7 @@ use super::{
 };
 
 fn with_tls(trial: &mut Trial, version: &str, suite: &str) {
-    trial.protocol = Protocol::measured().last().expect("one");
+    trial.protocol = Protocol::all().last().expect("one");
     let (versions, suites) = ([(version.to_owned(), 64)].into(), [(suite.to_owned(), 64)].into());
     trial.load.tls = Some(TlsResult { handshakes: 64, versions, suites, ..TlsResult::default() });
 }
@@ -79,6 +79,20 @@ fn every_finding_says_what_was_reviewed() {
         ("other TLS, as the vendor has it", |t| {
             with_tls(t, "TLS 1.3", "TLS_AES_256_GCM_SHA384");
             t.levelled = false;
+        }),
+        ("datagrams that are lost", |t| {
+            t.load.quic = Some(QuicResult { packets_out: 20_000, packets_lost: 400, ..QuicResult::default() });
+        }),
+        ("datagrams that come alone, and find no room", |t| {
+            let (datagrams_in, trains_in) = (30_000, 30_000);
+            (t.load.streams, t.connections) = (32, 2);
+            t.load.quic = Some(QuicResult {
+                datagrams_in,
+                trains_in,
+                datagrams_out: 20_000,
+                refused: 7,
+                ..QuicResult::default()
+            });
         }),
         ("a retry", |t| t.origin.requests = 10_001),
         ("mirroring", |t| t.origin.requests = 20_000),

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use weir_model::suite::Protocol;
-use weir_product::client::{Endpoint, Http1, Http2, KeyValueClient, RequestError, Response, TIMEOUT};
+use weir_product::client::{Endpoint, Http1, Http2, Http3, KeyValueClient, RequestError, Response, TIMEOUT};
 
 /// The sizes of the requested bodies, each on its own connection.
 const SIZES: [usize; 5] = [1, 2, 3, 128, 300];
@@ -15,12 +15,13 @@ const SIZES: [usize; 5] = [1, 2, 3, 128, 300];
 const AT_ONCE: usize = 20;
 
 /// Sends a GET for a target.
-pub fn ask(endpoint: &Endpoint, http2: bool, target: &str) -> Result<Response, RequestError> {
-    if !http2 {
-        return endpoint.get(target);
-    }
-    let response = Http2::open(endpoint, TIMEOUT)?.get_all(&[target], TIMEOUT)?;
-    response.into_iter().next().ok_or(RequestError::Closed)
+pub fn ask(endpoint: &Endpoint, protocol: Protocol, target: &str) -> Result<Response, RequestError> {
+    let responses = match protocol {
+        _ if protocol.is_quic() => Http3::open(endpoint, TIMEOUT)?.get_all(&[target], TIMEOUT)?,
+        _ if protocol.is_multiplexed() => Http2::open(endpoint, TIMEOUT)?.get_all(&[target], TIMEOUT)?,
+        _ => return endpoint.get(target),
+    };
+    responses.into_iter().next().ok_or(RequestError::Closed)
 }
 
 /// Fails when a response belongs to another request: a 200 of another size, a status that no request here can cause, or
@@ -34,10 +35,9 @@ pub fn check(endpoint: &Endpoint, protocol: Protocol) -> Result<(), String> {
     if protocol.is_keyvalue() {
         return (0..AT_ONCE).try_for_each(|nth| own_value(endpoint, protocol, &format!("weir-own-{nth}")));
     }
-    let http2 = protocol.is_multiplexed();
     let targets = (0..AT_ONCE).map(|nth| SIZES[nth % SIZES.len()]);
-    if http2 {
-        return targets.take(SIZES.len()).try_for_each(|size| judge(size, ask(endpoint, true, &target(size))));
+    if protocol.is_multiplexed() {
+        return targets.take(SIZES.len()).try_for_each(|size| judge(size, ask(endpoint, protocol, &target(size))));
     }
     let asked: Vec<(usize, Result<Http1, RequestError>)> = targets.map(|size| (size, sent(endpoint, size))).collect();
     asked.into_iter().try_for_each(|(size, conn)| judge(size, conn.and_then(|mut conn| conn.read_response(TIMEOUT))))

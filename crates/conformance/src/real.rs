@@ -174,7 +174,7 @@ impl<'a> RealTestbed<'a> {
         if self.protocol.is_keyvalue() {
             return verify::keyvalue(&KeyValue::default(), &self.product(), self.protocol, TIMEOUT);
         }
-        match crosstalk::ask(&self.product(), self.protocol.is_multiplexed(), "/_weir/ready") {
+        match crosstalk::ask(&self.product(), self.protocol, "/_weir/ready") {
             Ok(response) if response.status == 204 => Ok(()),
             Ok(response) => Err(response.status.to_string()),
             Err(failure) => Err(failure.to_string()),

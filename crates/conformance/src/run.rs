@@ -13,7 +13,6 @@ use weir_model::suite::{Protocol, Tls};
 use weir_wire::tls::TlsError;
 
 use super::cell::{Cell, Verdict};
-use super::checks::h3;
 use super::real::RealTestbed;
 use super::table::{CHECKS, Check, Kind};
 use weir_host::Host;
@@ -101,10 +100,6 @@ pub fn test(spec: &TestSpec<'_>, stop: &Stop, notify: &mut dyn FnMut(Progress<'_
         let mut due: Vec<&'static Check> = asked.copied().collect();
         due.sort_by_key(|check| check.when);
         if due.is_empty() || stop.is_requested() {
-            continue;
-        }
-        if !protocol.is_measured() {
-            cells.extend(due.iter().map(|check| (*check, h3::described())));
             continue;
         }
         notify(Progress::Starting(protocol));

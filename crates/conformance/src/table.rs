@@ -146,7 +146,7 @@ pub static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 type Run = fn(&mut dyn Testbed) -> Result<Cell, Cell>;
 
 /// The functions of the checks.
-const RUNS: [(&str, Run); 42] = [
+const RUNS: [(&str, Run); 44] = [
     ("get", |bed| get::ask(bed)),
     ("head", head::run),
     ("post", post::run),
@@ -176,7 +176,9 @@ const RUNS: [(&str, Run); 42] = [
     ("h2c", http2::ask),
     ("h2", http2::ask),
     ("h2-tls", |bed| tls::agreed(bed, "h2")),
-    ("h3", |_| Ok(h3::described())),
+    ("h3", h3::ask),
+    ("h3-alt-svc", h3::alt_svc),
+    ("h3-truncated", h3::truncated),
     ("kv-get", |bed| values::same_bytes(bed)),
     ("kv-create", values::create),
     ("kv-destroy", values::destroy),

@@ -89,11 +89,18 @@ fn listening_inodes(port: u16) -> Result<Vec<u64>, String> {
     let mut sockets = procfs::net::tcp().map_err(|e| format!("/proc/net/tcp: {e}"))?;
     // A machine without IPv6 has no tcp6 table. A product may listen on [::] for both.
     sockets.extend(procfs::net::tcp6().unwrap_or_default());
-    Ok(sockets
+    let listening: Vec<u64> = sockets
         .into_iter()
         .filter(|s| s.state == procfs::net::TcpState::Listen && s.local_address.port() == port)
         .map(|s| s.inode)
-        .collect())
+        .collect();
+    if !listening.is_empty() {
+        return Ok(listening);
+    }
+    // A server of HTTP/3 alone has a socket of UDP.
+    let mut sockets = procfs::net::udp().map_err(|e| format!("/proc/net/udp: {e}"))?;
+    sockets.extend(procfs::net::udp6().unwrap_or_default());
+    Ok(sockets.into_iter().filter(|s| s.local_address.port() == port).map(|s| s.inode).collect())
 }
 
 #[cfg(test)]
@@ -120,5 +127,9 @@ mod tests {
         assert!(listener_belongs_to(addr, &[1]).is_err());
         drop(listener);
         assert!(listener_belongs_to(addr, &[std::process::id()]).is_err());
+        let bound = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let addr = bound.local_addr().expect("bound");
+        assert_eq!(listener_belongs_to(addr, &[std::process::id()]), Ok(()));
+        assert!(listener_belongs_to(addr, &[1]).is_err());
     }
 }

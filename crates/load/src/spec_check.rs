@@ -213,7 +213,7 @@ fn keys_and_values(spec: &LoadSpec) -> Result<(), String> {
             format!("{} asks for keys and values, and the load has none", application.id())
         });
     };
-    let mut protocols = Protocol::measured().filter(|protocol| protocol.application() == application);
+    let mut protocols = Protocol::all().filter(|protocol| protocol.application() == application);
     let protocol = protocols.find(|protocol| protocol.is_tls() == spec.tls.is_some() && protocol.is_keyvalue());
     let protocol = protocol.ok_or_else(|| format!("keys and values are not asked for in {}", application.id()))?;
     keyvalue

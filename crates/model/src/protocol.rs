@@ -144,14 +144,9 @@ impl Default for Protocol {
 }
 
 impl Protocol {
-    /// Those that weir measures.
-    pub fn measured() -> impl Iterator<Item = Protocol> {
-        Protocol::ALL.iter().copied().filter(|protocol| protocol.is_measured())
-    }
-
-    /// Whether weir's client and origin speak it. (A product may speak others.)
-    pub fn is_measured(self) -> bool {
-        true
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Protocol> {
+        Protocol::ALL.iter().copied()
     }
 
     /// Its name in sentences for people.
@@ -210,20 +205,20 @@ impl Protocol {
         self.application().is_keyvalue()
     }
 
-    /// The measured protocol, the first of several, whose URLs have this scheme.
+    /// The protocol, the first of several, whose URLs have this scheme.
     pub fn of_scheme(scheme: &str) -> Option<Protocol> {
-        Protocol::measured().find(|protocol| protocol.scheme() == scheme)
+        Protocol::all().find(|protocol| protocol.scheme() == scheme)
     }
 
-    /// The schemes of the measured protocols that are wanted, for sentences: `one of http://, https://`.
+    /// The schemes of the protocols that are wanted, for sentences: `one of http://, https://`.
     pub fn schemes(wanted: impl Fn(Protocol) -> bool) -> String {
-        let wanted = Protocol::measured().filter(|protocol| wanted(*protocol));
+        let wanted = Protocol::all().filter(|protocol| wanted(*protocol));
         one_of(unique(wanted.map(|protocol| format!("{}://", protocol.scheme()))))
     }
 
-    /// The first measured protocol that is the same over TLS, where there is one.
+    /// The first protocol that is the same over TLS, where there is one.
     pub fn over_tls(self) -> Option<Protocol> {
-        Protocol::measured().find(|other| other.is_tls() && other.application() == self.application())
+        Protocol::all().find(|other| other.is_tls() && other.application() == self.application())
     }
 
     /// The longest value, bytes, and the longest time to live, s, that servers of a key-value protocol take as they are
@@ -250,7 +245,7 @@ impl Protocol {
     /// protocols is the product's work on its clients' side.
     pub fn upstream(self) -> Protocol {
         let application = if self.is_keyvalue() { self.application() } else { Application::Http1 };
-        let plain = Protocol::measured().find(|other| !other.is_tls() && other.application() == application);
+        let plain = Protocol::all().find(|other| !other.is_tls() && other.application() == application);
         plain.unwrap_or_default()
     }
 
@@ -269,7 +264,7 @@ mod tests {
         for &protocol in Protocol::ALL {
             assert_eq!(serde_json::to_value(protocol).expect("a name"), protocol.as_str());
             assert!(!protocol.title().is_empty());
-            assert!(!protocol.upstream().is_tls() && protocol.upstream().is_measured(), "{protocol:?}");
+            assert!(!protocol.upstream().is_tls(), "{protocol:?}");
             assert_eq!(protocol.upstream().upstream(), protocol.upstream());
             if protocol.is_tls() {
                 assert_eq!(protocol.template_flags().iter().find(|(name, _)| *name == "tls"), Some(&("tls", true)));

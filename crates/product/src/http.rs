@@ -14,7 +14,7 @@ use weir_model::protocol::{Application, Protocol};
 use weir_model::suite::Request;
 use weir_wire::http1::encode;
 
-use crate::client::{Endpoint, Http1, Http2, RequestError, Response, Transport, WireProtocol};
+use crate::client::{Endpoint, Http1, Http2, Http3, RequestError, Response, Transport, WireProtocol};
 
 /// A client of one address.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ pub struct Http {
 enum Connection {
     Http1(Box<Http1>),
     Http2(Box<Http2>),
+    Http3(Box<Http3>),
 }
 
 impl Http {
@@ -83,6 +84,7 @@ impl Http {
                     _ => Ok(Connection::Http2(Box::new(conn))),
                 }
             }
+            Application::Http3 => Ok(Connection::Http3(Box::new(Http3::open(&self.endpoint, left)?))),
             other => Err(RequestError::Unreachable(format!("{} has no paths to ask for", other.id()))),
         }
     }
@@ -97,13 +99,18 @@ impl Http {
                 let mut responses = conn.ask_all(std::slice::from_ref(request), left)?;
                 responses.pop().ok_or(RequestError::Closed)
             }
+            Connection::Http3(conn) => {
+                let mut responses = conn.ask_all(std::slice::from_ref(request), left)?;
+                responses.pop().ok_or(RequestError::Closed)
+            }
         }
     }
 
-    /// Keeps the connection if it may carry another request.
+    /// Keeps the connection if it may carry another request. One of QUIC would hear nothing of its peer's end meanwhile, which then waits
+    /// for it.
     fn keep(&self, kept: Connection, asked: Result<Response, RequestError>) -> Result<Response, String> {
         let response = asked.map_err(|e| e.to_string())?;
-        if response.keep_alive {
+        if response.keep_alive && !self.protocol.is_quic() {
             self.kept.replace(Some(kept));
         }
         Ok(response)
@@ -115,6 +122,7 @@ impl Connection {
         match self {
             Connection::Http1(conn) => conn.began(),
             Connection::Http2(conn) => conn.began(),
+            Connection::Http3(conn) => conn.began(),
         }
     }
 }

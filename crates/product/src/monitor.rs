@@ -36,11 +36,12 @@ impl Monitors {
                 Some((address, name)) => (address, Some(name.to_owned())),
                 None => (address.as_str(), None),
             };
-            let (http, path) = client(address)?;
+            let (address, path) = target(address)?;
             // A full disk shows when the measurement itself is written.
             let mut rows = csv::Writer::from_path(folder.join(format!("monitor-{part}.csv"))).ok()?;
             let (stop, stopped) = channel::<()>();
             let ask = move || {
+                let http = Http::new(address, WITHIN);
                 let _ = rows.write_record(["time_ms", "name", "value"]);
                 loop {
                     write(&mut rows, &http, &path, sum.as_deref());
@@ -64,11 +65,10 @@ impl Drop for Monitors {
     }
 }
 
-/// A client of the address, and the path to ask for.
-fn client(address: &str) -> Option<(Http, String)> {
+/// Where to ask, and for which path.
+fn target(address: &str) -> Option<(SocketAddr, String)> {
     let (host, path) = address.strip_prefix("http://")?.split_once('/').unwrap_or((&address["http://".len()..], ""));
-    let addr: SocketAddr = host.parse().ok()?;
-    Some((Http::new(addr, WITHIN), format!("/{path}")))
+    Some((host.parse().ok()?, format!("/{path}")))
 }
 
 /// Asks once, and writes a row for each number of the response, or their `sum` under its name.

@@ -151,9 +151,12 @@ impl RunTls {
         Ok(WireProtocol { protocol, tls: Some((config, name)), network: None })
     }
 
-    /// The TLS settings of the client. `folder` is where [`RunTls::write_client`] wrote.
-    pub fn client_spec(&self, folder: &Path) -> TlsSpec {
+    /// The TLS settings of the client in a protocol. `folder` is where [`RunTls::write_client`] wrote.
+    ///
+    /// Over QUIC the client offers one key exchange: some products choose another there than their files say for TCP.
+    pub fn client_spec(&self, protocol: Protocol, folder: &Path) -> TlsSpec {
         TlsSpec {
+            groups: protocol.is_quic().then(|| self.settings.group().to_owned()).into_iter().collect(),
             server_name: Some(TLS_NAME.to_owned()),
             versions: self.settings.versions,
             suites: offered(),

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::reference;
 use crate::cell::{Cell, about, with_body};
 use crate::testbed::Testbed;
-use weir_product::client::{Http2, TIMEOUT};
+use weir_product::client::{Http2, RequestError, Response, TIMEOUT};
 
-const TARGET: &str = "/bytes/11268";
+pub(super) const TARGET: &str = "/bytes/11268";
 const SLOW: &str = "/bytes/128?delay=100ms";
 /// Ten requests one after the other would take 1 s.
 const SIDE_BY_SIDE: Duration = Duration::from_millis(700);
@@ -18,9 +18,17 @@ pub fn ask(bed: &mut dyn Testbed) -> Result<Cell, Cell> {
     let mut conn = Http2::open(&bed.product(), TIMEOUT)?;
     with_body(&right.body, conn.get_all(&[TARGET], TIMEOUT).map(|mut one| one.remove(0)))?;
     let streams = conn.streams();
+    side_by_side(streams, |targets| conn.get_all(targets, TIMEOUT))
+}
+
+/// Ten requests at once, on a connection that allows so many streams.
+pub(super) fn side_by_side(
+    streams: u32,
+    mut get_all: impl FnMut(&[&str]) -> Result<Vec<Response>, RequestError>,
+) -> Result<Cell, Cell> {
     let most = if streams < 100 { format!("takes {streams} streams at a time") } else { String::new() };
     let one_only = |why: String| Cell::odd("yes, one only").with(why).with(most.clone());
-    let ten = conn.get_all(&[SLOW; 10], TIMEOUT).map_err(|failure| one_only(format!("ten at once: {failure}")))?;
+    let ten = get_all(&[SLOW; 10]).map_err(|failure| one_only(format!("ten at once: {failure}")))?;
     if let Some(wrong) = ten.iter().find(|response| response.status != 200) {
         return Ok(one_only(format!("of ten at once one gets {}", wrong.status)));
     }

@@ -7,7 +7,7 @@ use crate::testbed::Testbed;
 use weir_product::client::{Endpoint, Http2, RequestError, TIMEOUT};
 
 /// The same endpoint for a client with other TLS options.
-fn otherwise(
+pub(super) fn otherwise(
     endpoint: &Endpoint,
     versions: (Version, Version),
     alpn: &str,
@@ -25,7 +25,7 @@ fn otherwise(
     Ok(Endpoint { tls: Some((config, name)), ..endpoint.clone() })
 }
 
-const BOTH: (Version, Version) = (Version::Tls12, Version::Tls13);
+pub(super) const BOTH: (Version, Version) = (Version::Tls12, Version::Tls13);
 const OLD: (Version, Version) = (Version::Tls12, Version::Tls12);
 
 /// What the product negotiates with a client that accepts everything and with one that only knows TLS 1.2.
@@ -91,7 +91,7 @@ fn short(suite: &str) -> String {
     cipher.rsplit_once('_').map_or(cipher, |(cipher, _)| cipher).replace('_', "-")
 }
 
-fn words(agreed: &Negotiated) -> String {
+pub(super) fn words(agreed: &Negotiated) -> String {
     let key = match agreed.peer_key {
         Some(KeyKind::P256) => "a P-256 key",
         Some(KeyKind::Rsa) => "an RSA key",

@@ -248,7 +248,8 @@ fn orders(trial: &Trial<'_>, spec: &ClientSpec) -> Vec<Option<ClientSpec>> {
     let order = |(host, part): (&Arc<dyn Host>, Part)| {
         (part.threads > 0).then(|| {
             let tls = spec.spec.tls.is_some();
-            let tls = tls.then(|| context.launcher.tls.client_spec(&client_folder(host.as_ref(), trial.spec)));
+            let folder = client_folder(host.as_ref(), trial.spec);
+            let tls = tls.then(|| context.launcher.tls.client_spec(trial.spec.workload.protocol, &folder));
             let cpus = cpus_of(host);
             ClientSpec { spec: LoadSpec { part: Some(part), threads, cpus, tls, ..spec.spec.clone() }, ..spec.clone() }
         })

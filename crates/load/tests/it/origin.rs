@@ -264,7 +264,7 @@ fn store(protocol: Protocol, faults: &str, keyvalue: KeyValue, kind: LoadKind<Of
 
 #[test]
 fn both_sides_of_a_store_count_the_same_and_nothing_is_wrong() {
-    for protocol in Protocol::measured().filter(|protocol| protocol.is_keyvalue()) {
+    for protocol in Protocol::all().filter(|protocol| protocol.is_keyvalue()) {
         let known = KeyValue { keys: KeyChoice::Zipf(0.99), key_count: Some(900), preload: 500, ..mixed() };
         for (keyvalue, kind) in [(mixed(), counted(2_000)), (known, LoadKind::open(1_000.0, Arrivals::Poisson))] {
             let (result, counters) = store(protocol, "none", keyvalue, kind);
@@ -278,7 +278,7 @@ fn both_sides_of_a_store_count_the_same_and_nothing_is_wrong() {
 #[test]
 fn a_store_that_loses_or_lies_is_caught() {
     use ErrorKind::{Busy, Lost, Resurrected, Stale, WrongValue};
-    for protocol in Protocol::measured().filter(|protocol| protocol.is_keyvalue() && !protocol.is_tls()) {
+    for protocol in Protocol::all().filter(|protocol| protocol.is_keyvalue() && !protocol.is_tls()) {
         for (faults, kinds) in [
             ("lose=1%", &[Lost, Stale, Resurrected][..]),
             ("stale=1%", &[Lost, Stale, Resurrected]),

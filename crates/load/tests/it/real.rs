@@ -37,7 +37,7 @@ fn load(spec: &LoadSpec) -> Result<LoadResult, LoadError> {
 fn every_protocol_goes_by_either_driver() {
     let folder = tempfile::tempdir().unwrap();
     for driver in DRIVERS {
-        for protocol in Protocol::measured() {
+        for protocol in Protocol::all() {
             let path = folder.path().join(format!("{driver:?} {protocol:?}"));
             let origin = origin(driver, protocol, (!protocol.is_keyvalue()).then(|| path.clone()));
             let mut spec = LoadSpec { driver, threads: 2, duration_s: 60.0, ..order(origin.addr(), counted(500)) };
@@ -86,7 +86,7 @@ fn every_protocol_goes_by_either_driver() {
 #[test]
 fn streams_go_by_either_driver() {
     for driver in DRIVERS {
-        for protocol in Protocol::measured().filter(|protocol| !protocol.is_keyvalue()) {
+        for protocol in Protocol::all().filter(|protocol| !protocol.is_keyvalue()) {
             let origin = origin(driver, protocol, None);
             let mut spec = LoadSpec { driver, threads: 2, duration_s: 60.0, ..order(origin.addr(), counted(5)) };
             (spec.timeout_s, spec.protocol) = (30.0, LoadProtocol::of(protocol, 1).in_flight(1));

@@ -200,19 +200,8 @@ fn releases(dates: &BTreeMap<String, String>, errors: &mut Errors<'_>) -> Releas
     })
 }
 
-/// Some protocol can be measured, and a profile speaks what the product can, or less.
+/// A profile speaks what the product can, or less.
 fn check_speaks(product: &[Protocol], profiles: &BTreeMap<String, Profile>, errors: &mut Errors<'_>) {
-    let mut measured = |path: &str, protocols: &[Protocol]| {
-        if !protocols.iter().any(|protocol| protocol.is_measured()) {
-            let wanted = format!("at least {}", one_of(Protocol::measured().map(Protocol::as_str)));
-            errors.add(path, "none of these is a protocol that weir measures", wanted);
-        }
-    };
-    measured("product.speaks", product);
-    for (name, profile) in profiles {
-        let path = child(&child("profile", name), "speaks");
-        profile.speaks.iter().for_each(|own| measured(&path, own));
-    }
     for (name, profile) in profiles {
         let path = child(&child("profile", name), "speaks");
         let foreign = |(_, protocol): &(usize, &Protocol)| !product.contains(protocol);

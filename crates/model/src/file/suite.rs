@@ -17,7 +17,7 @@ use crate::as_published::AsPublished;
 use crate::filter::fits;
 use crate::gateway::Gateway;
 use crate::keyvalue::{LEAST_VALUE, LONGEST_VALUE};
-use crate::load::{MOST_ORIGIN_HEADERS, origin_header, request_id_header};
+use crate::load::{MOST_ORIGIN_HEADERS, TlsVersion, origin_header, request_id_header};
 use crate::product::ORIGIN_PROFILE;
 use crate::suite::{
     Entry, EntryPattern, Expect, Load, LoadKind, Protocol, RateSpec, RequestIdSetting, Scale, ScaleOverride, Series,
@@ -198,7 +198,12 @@ impl Checks<'_, '_> {
         let load_names: Vec<&str> = loads.iter().map(|load| load.name.as_str()).collect();
         let workload_names: Vec<&str> = workloads.iter().map(|workload| workload.name.as_str()).collect();
         for (index, workload) in workloads.iter().enumerate() {
-            self.workload(&item("workload", index), workload, &load_names, known_entries);
+            let path = item("workload", index);
+            self.workload(&path, workload, &load_names, known_entries);
+            if workload.protocol.is_quic() && tls.versions.1 == TlsVersion::Tls12 {
+                let found = format!("{:?} needs TLS 1.3, and [tls] allows 1.2 alone", workload.protocol.as_str());
+                self.errors.add(&child(&path, "protocol"), found, "versions = [\"1.3\"] in [tls], or another protocol");
+            }
         }
         for index in 0..loads.len() {
             self.load(&item("load", index), &loads, index, &workload_names);
@@ -354,11 +359,6 @@ impl Checks<'_, '_> {
         if let Err((key, found, wanted)) = workload.gateway.check(workload.origin_count(), &workload.request.path) {
             self.errors.add(&child(&child(path, "gateway"), key), found, wanted);
         }
-        if !workload.protocol.is_measured() {
-            let found =
-                format!("{:?} is a protocol that weir knows of and does not measure", workload.protocol.as_str());
-            self.errors.add(&child(path, "protocol"), found, one_of(Protocol::measured().map(Protocol::as_str)));
-        }
     }
 
     /// Each means one of the suite's products.
@@ -461,7 +461,7 @@ impl Checks<'_, '_> {
             return;
         };
         if !protocol.is_keyvalue() {
-            let speak = Protocol::measured().filter(|protocol| protocol.is_keyvalue()).map(Protocol::as_str);
+            let speak = Protocol::all().filter(|protocol| protocol.is_keyvalue()).map(Protocol::as_str);
             let found = format!("does not go with protocol = {:?}", protocol.as_str());
             return error("keyvalue", found, &format!("protocol = {}", one_of(speak)));
         }

@@ -6,6 +6,7 @@
 
 mod http1;
 mod http2;
+mod http3;
 mod keyvalue;
 mod network;
 mod transport;
@@ -22,6 +23,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub use http1::{FirstResponse, Http1};
 pub use http2::Http2;
+pub use http3::Http3;
 pub use keyvalue::{Ask, KeyValueClient, KeyValueResponse};
 pub use network::{Network, Readiness, Socket};
 pub use transport::Transport;
@@ -119,7 +121,7 @@ impl Endpoint {
 /// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// `HTTP/1.0`, `HTTP/1.1`, `HTTP/2`.
+    /// `HTTP/1.0`, `HTTP/1.1`, `HTTP/2`, `HTTP/3`.
     pub version: &'static str,
     /// Status.
     pub status: u16,
@@ -208,7 +210,7 @@ pub enum RequestError {
     /// TLS failed.
     #[error("TLS: {0}")]
     Tls(String),
-    /// HTTP/2 refused the stream.
+    /// A stream of HTTP/2 or HTTP/3 failed alone.
     #[error("the stream failed: {0}")]
     Stream(String),
     /// weir was asked to stop.

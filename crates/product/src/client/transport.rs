@@ -16,7 +16,7 @@ use weir_wire::tls::{Negotiated, Scratch, Session, TlsEvent};
 use super::{Endpoint, Readiness, RequestError, Socket};
 
 /// The longest time until a request to stop is noticed.
-const SLICE: Duration = Duration::from_millis(100);
+pub(super) const SLICE: Duration = Duration::from_millis(100);
 
 /// Bytes read at a time.
 const PIECE: usize = 64 * 1024;

@@ -121,7 +121,7 @@ fn an_unknown_variable_is_named_with_its_line() {
     assert_eq!(
         error_of(&product("a", text, &["{{ binary }}"])),
         "thing, profile p, t.j2:3: unknown variable `conections`\n  expected: \
-         binary, cert, cert_and_key, cert_pem, client_ca, client_certificates, connections, cores, dir, gateway, h2, hosts, \
+         binary, cert, cert_and_key, cert_pem, client_ca, client_certificates, connections, cores, dir, gateway, h2, h3, hosts, \
          key, key_pem, key_type, listen_host, listen_port, listeners, origin_host, origin_port, origins, part_cores, path, \
          paths, ports, profile, protocol, request_id_header, resumption, stream, streams, tls, \
          tls12_suites, tls13_suites, tls_max, tls_min"
@@ -310,7 +310,7 @@ fn a_command_that_reloads_is_rendered() {
 
 /// All that a product speaks under a profile but one, each at a port of its own.
 fn other_protocols(product: &Product, profile: &str, but: Protocol) -> Vec<(Protocol, SocketAddr)> {
-    let others = product.spoken_under(profile).iter().copied().filter(|other| *other != but && other.is_measured());
+    let others = product.spoken_under(profile).iter().copied().filter(|other| *other != but);
     others.zip(8002u16..).map(|(protocol, port)| (protocol, SocketAddr::from(([127, 0, 0, 1], port)))).collect()
 }
 
@@ -327,7 +327,7 @@ fn every_profile_renders_in_every_protocol_it_speaks() {
             continue;
         }
         for profile in product.profiles.keys() {
-            for &protocol in product.spoken_under(profile).iter().filter(|p| p.is_measured()) {
+            for &protocol in product.spoken_under(profile) {
                 for key in [KeyType::P256, KeyType::Rsa2048] {
                     let tls = Tls { key, ..Tls::default() };
                     let others = if product.profiles[profile].listeners {
