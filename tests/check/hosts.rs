@@ -11,7 +11,7 @@ use crate::common::{Ended, needs_root, number, run_within, scratch, signal, unti
 use rustix::process::Signal;
 use serde_json::Value;
 use weir_host::agent::connect::{Agents, Connect};
-use weir_host::netns::Network;
+use weir_host::netns::{Links, Network};
 use weir_host::transport::Binary;
 use weir_model::topology::Topology;
 
@@ -98,7 +98,8 @@ fn a_slow_link_is_seen_and_nothing_is_left() {
 #[test]
 fn a_link_that_is_slow_one_way_is_said() {
     needs_root("make network namespaces");
-    let network = Network::create(["m1", "m2", "m3"], Some(200_000_000)).expect("made");
+    let network =
+        Network::create(["m1", "m2", "m3"], &Links { rate: Some(200_000_000), ..Links::default() }).expect("made");
     let slow = ["-n", &network.hosts()[0].name, "qdisc", "replace", "dev", "eth0", "root", "tbf"];
     let rate = ["rate", "50mbit", "burst", "128kb", "latency", "50ms"];
     assert!(Command::new("tc").args(slow).args(rate).status().expect("tc runs").success());
@@ -214,7 +215,7 @@ fn namespaces_of_nobody_are_removed() {
     needs_root("make network namespaces");
     let name = "weir-0badcafe-client";
     assert!(Command::new("ip").args(["netns", "add", name]).status().expect("ip runs").success());
-    let kept = Network::create(["m1"], None).expect("made");
+    let kept = Network::create(["m1"], &Links::default()).expect("made");
     // Making one removes leftovers, too.
     assert!(!namespaces().contains(&name.to_owned()));
     assert!(Command::new("ip").args(["netns", "add", name]).status().expect("ip runs").success());

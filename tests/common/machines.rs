@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use weir_host::netns::{Namespace, Network};
+use weir_host::netns::{Links, Namespace, Network};
 use weir_model::units::CpuList;
 
 use crate::common::shop::names;
@@ -64,7 +64,7 @@ impl Machines {
         let folder = scratch();
         let names: Vec<String> = (1..=setups.len()).map(|number| format!("m{number}")).collect();
         let hosts = names.iter().map(String::as_str).chain(["control"]);
-        let network = Network::create(hosts, None).unwrap_or_else(|error| panic!("{error}"));
+        let network = Network::create(hosts, &Links::default()).unwrap_or_else(|error| panic!("{error}"));
         new_key(&folder.path().join("client"));
         let machines: Vec<Machine> = network
             .hosts()

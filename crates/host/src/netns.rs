@@ -10,6 +10,7 @@ use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
 use rustix::fs::{FlockOperation, flock};
@@ -97,6 +98,35 @@ impl Namespace {
     }
 }
 
+/// What the links of a network are like.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Links {
+    /// What each carries at most, either way, bits a second; `None`: no limit.
+    pub rate: Option<u64>,
+    /// How long each packet to these hosts takes.
+    pub delay: Duration,
+    /// The share of packets to these hosts that are lost, at random, per cent.
+    pub loss: Option<f64>,
+    /// The hosts of `delay` and `loss`.
+    pub delayed: Vec<String>,
+}
+
+impl Links {
+    /// `tc`'s words for what is on the way to a host: netem's, with room for all that can be on the way.
+    fn netem(&self, host: &str) -> Option<Vec<String>> {
+        let far = !self.delay.is_zero() || self.loss.is_some();
+        if !far || !self.delayed.iter().any(|name| name == host) {
+            return None;
+        }
+        let mut words = vec!["netem".to_owned(), "limit".to_owned(), "100000".to_owned()];
+        if !self.delay.is_zero() {
+            words.extend(["delay".to_owned(), format!("{}us", self.delay.as_micros())]);
+        }
+        words.extend(self.loss.iter().flat_map(|loss| ["loss".to_owned(), format!("{loss}%")]));
+        Some(words)
+    }
+}
+
 /// A network of namespaces. Dropping it removes them; processes in them keep theirs until they end.
 #[derive(Debug)]
 pub struct Network {
@@ -107,11 +137,11 @@ pub struct Network {
 }
 
 impl Network {
-    /// Makes a network of hosts with these names. `rate` limits what each sends and receives, in bits a second.
+    /// Makes a network of hosts with these names.
     ///
     /// # Errors
     /// See [`NetworkError`]. Nothing stays behind then.
-    pub fn create<'a>(hosts: impl IntoIterator<Item = &'a str>, rate: Option<u64>) -> Result<Network, NetworkError> {
+    pub fn create<'a>(hosts: impl IntoIterator<Item = &'a str>, links: &Links) -> Result<Network, NetworkError> {
         let hosts: Vec<&str> = hosts.into_iter().collect();
         if hosts.len() > MOST {
             return Err(NetworkError::TooMany(hosts.len()));
@@ -131,7 +161,7 @@ impl Network {
         let mut network = Network { id, hosts: Vec::new(), _lock: lock };
         network.add_bridge()?;
         for host in hosts {
-            network.add(host, rate)?;
+            network.add(host, links)?;
         }
         Ok(network)
     }
@@ -160,7 +190,7 @@ impl Network {
         run("ip", &["-n", &net, "link", "set", "bridge", "up"])
     }
 
-    fn add(&mut self, host: &str, rate: Option<u64>) -> Result<(), NetworkError> {
+    fn add(&mut self, host: &str, links: &Links) -> Result<(), NetworkError> {
         let place = self.hosts.len() + 1;
         let address = self.address(u8::try_from(place + 1).expect("at most MOST"));
         let added =
@@ -173,12 +203,24 @@ impl Network {
         run("ip", &["-n", own, "addr", "add", &format!("{address}/24"), "dev", "eth0"])?;
         run("ip", &["-n", own, "link", "set", "eth0", "up"])?;
         run("ip", &["-n", own, "link", "set", "lo", "up"])?;
-        if let Some(rate) = rate {
+        if let Some(rate) = links.rate {
             let (rate, burst) = (format!("{rate}bit"), format!("{}b", BURST.max(rate / 8 / 100)));
             for (namespace, link) in [(net.as_str(), port.as_str()), (own, "eth0")] {
                 let bucket = ["tbf", "rate", &rate, "burst", &burst, "latency", "50ms"];
-                run("tc", &[&["-n", namespace, "qdisc", "add", "dev", link, "root"][..], &bucket].concat())?;
+                let root = ["-n", namespace, "qdisc", "add", "dev", link, "root", "handle", "1:"];
+                run("tc", &[&root[..], &bucket].concat())?;
             }
+        }
+        if links.loss.is_some() {
+            // Else one loss would be of as many packets as the sender's kernel sends as one.
+            run("ip", &["-n", own, "link", "set", "eth0", "gso_max_segs", "1"])?;
+        }
+        if let Some(netem) = links.netem(host) {
+            let place = if links.rate.is_some() { ["parent", "1:1"] } else { ["root", "handle"] };
+            let root = ["-n", net.as_str(), "qdisc", "add", "dev", port.as_str(), place[0], place[1]];
+            let handle = if links.rate.is_some() { &["handle", "2:"][..] } else { &["2:"] };
+            let netem: Vec<&str> = netem.iter().map(String::as_str).collect();
+            run("tc", &[&root[..], handle, &netem].concat())?;
         }
         // Each namespace has its own range: no port is kept for others, as on a machine with services.
         let range = Path::new("/proc/sys/net/ipv4/ip_local_port_range");
@@ -304,9 +346,18 @@ mod tests {
     }
 
     #[test]
+    fn only_what_clients_receive_is_delayed_and_lost() {
+        let links = Links { delay: Duration::from_millis(20), delayed: vec!["client".into()], ..Links::default() };
+        assert_eq!(links.netem("client").unwrap().join(" "), "netem limit 100000 delay 20000us");
+        let links = Links { loss: Some(0.1), ..links };
+        assert_eq!(links.netem("client").unwrap().join(" "), "netem limit 100000 delay 20000us loss 0.1%");
+        assert_eq!((links.netem("proxy"), Links::default().netem("client")), (None, None));
+    }
+
+    #[test]
     fn more_hosts_than_addresses_are_refused() {
         let hosts = vec!["client"; MOST + 1];
-        let error = Network::create(hosts, None).expect_err("too many").to_string();
+        let error = Network::create(hosts, &Links::default()).expect_err("too many").to_string();
         assert_eq!(error, "network namespaces: 254 hosts\n  expected: at most 253");
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_host::netns::{Namespace, Network, remove_leftovers};
+use weir_host::netns::{Links, Namespace, Network, remove_leftovers};
 
 /// Far more than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
@@ -22,7 +22,8 @@ fn root() -> MutexGuard<'static, ()> {
 }
 
 fn network(hosts: &[&str], rate: Option<u64>) -> Network {
-    Network::create(hosts.iter().copied(), rate).unwrap_or_else(|error| panic!("{error}"))
+    let links = Links { rate, ..Links::default() };
+    Network::create(hosts.iter().copied(), &links).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn namespaces() -> BTreeSet<String> {
@@ -136,7 +137,7 @@ fn response(child: &mut Child) -> String {
 #[ignore = "other tests run it in a process of its own"]
 fn makes_a_network() {
     let hosts = std::env::var("HOSTS").unwrap_or_else(|_| "a b".into());
-    let made = Network::create(hosts.split(' '), None);
+    let made = Network::create(hosts.split(' '), &Links::default());
     println!("made: {:?}", made.as_ref().map(Network::bridge).map_err(ToString::to_string));
     let _ = std::io::stdin().read_line(&mut String::new());
 }
@@ -173,7 +174,7 @@ fn what_a_killed_owner_left_is_removed_and_nothing_else() {
 #[test]
 fn what_cannot_be_made_is_said_and_leaves_nothing() {
     let _alone = root();
-    let wrong = Network::create(["a", "b/c"], None).expect_err("no name of a file").to_string();
+    let wrong = Network::create(["a", "b/c"], &Links::default()).expect_err("no name of a file").to_string();
     assert!(wrong.contains("`ip netns add weir-") && wrong.contains("Invalid netns name"), "{wrong}");
     let id = wrong.split("weir-").nth(1).and_then(|rest| rest.get(..8)).expect("an id");
     assert_eq!(left_of(&format!("weir-{id}-net")), Vec::<String>::new());

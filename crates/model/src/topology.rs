@@ -9,12 +9,13 @@ mod parts;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::InputError;
 use crate::record::Role;
 use crate::suite::{LoadKind, Suite};
 use crate::text::list;
-use crate::units::BitRate;
+use crate::units::{BitRate, Share};
 
 pub use parts::{FRONT, PartError, PartHosts};
 
@@ -100,10 +101,14 @@ pub struct Pods {
 }
 
 /// Namespaces of this machine that weir makes, joined by a bridge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Netns {
     /// What each link carries at most, either way; `None`: no limit.
     pub rate: Option<BitRate>,
+    /// How long each packet to a client takes.
+    pub delay: Duration,
+    /// The share of packets to a client that are lost, at random.
+    pub loss: Option<Share>,
 }
 
 /// Most hosts of a role that weir makes: all have addresses in one /24.
@@ -126,8 +131,8 @@ impl Topology {
     }
 
     /// A namespace of this machine for each role: so many (at least one, at most [`MOST_MADE`]) for clients and for origins.
-    pub fn netns(clients: u32, origins: u32, rate: Option<BitRate>) -> Topology {
-        Topology::to_make(clients, origins, Made::Netns(Netns { rate }))
+    pub fn netns(clients: u32, origins: u32, links: Netns) -> Topology {
+        Topology::to_make(clients, origins, Made::Netns(links))
     }
 
     /// A pod for each role: so many (at least one, at most [`MOST_MADE`]) for clients and for origins.
@@ -242,21 +247,21 @@ mod tests {
 
     #[test]
     fn a_namespace_is_made_for_each_role() {
-        let netns = Topology::netns(2, 0, None);
+        let netns = Topology::netns(2, 0, Netns::default());
         assert_eq!((netns.kind(), netns.is_local()), ("netns", false));
         assert_eq!(names(netns.hosts().iter()), ["client-1", "client-2", "proxy", "origin-1"]);
         assert_eq!((names(netns.clients()), netns.proxy().name.as_str()), (vec!["client-1", "client-2"], "proxy"));
         assert_eq!(names(netns.origins()), ["origin-1"]);
-        assert_eq!(Topology::netns(1, 1_000, None).origins().count(), 100);
+        assert_eq!(Topology::netns(1, 1_000, Netns::default()).origins().count(), 100);
     }
 
     #[test]
     fn a_search_needs_one_client() {
         let mut suite = sample::suite();
-        let four = Topology::netns(4, 1, None);
+        let four = Topology::netns(4, 1, Netns::default());
         assert_eq!(four.carries(&suite), Ok(()));
         suite.loads[0].kind = LoadKind::Search { objective: Vec::new() };
-        assert_eq!(Topology::netns(1, 2, None).carries(&suite), Ok(()));
+        assert_eq!(Topology::netns(1, 2, Netns::default()).carries(&suite), Ok(()));
         assert_eq!(
             four.carries(&suite).unwrap_err().to_string(),
             "suite quick: load capacity searches, and the topology has 4 clients\n  expected: one client for searches (clients = 1 in \

@@ -14,7 +14,7 @@ use std::time::Duration;
 use weir_host::agent::connect::{Agents, Connect};
 use weir_host::agent::lease::{Holder, Lease, LeaseError, TAKES_OVER_WITHIN, file_of_this_host};
 use weir_host::kubernetes::{CGROUPS, Cluster, KubernetesError, PodSpec, Pods};
-use weir_host::netns::Network;
+use weir_host::netns::{Links, Network};
 use weir_host::placement::{allowed_cpus, restrict_to};
 use weir_host::threads::at_once;
 use weir_host::transport::{Binary, copies, shares_disk};
@@ -22,7 +22,8 @@ use weir_host::{Host, HostError};
 use weir_lab::hosts::{Hosts, PartHost};
 use weir_model::product::{Product, Served};
 use weir_model::record::Role;
-use weir_model::topology::{self, HostSpec, Made, PartError, PartHosts, Topology};
+use weir_model::topology::{self, HostSpec, Made, Netns, PartError, PartHosts, Topology};
+use weir_model::units::Share;
 use weir_model::{InputError, Placement};
 
 use self::again::Kept;
@@ -149,7 +150,7 @@ fn read(choice: &str, pods: &PodArgs) -> Result<Topology, Failure> {
     pods.unused()?;
     match choice {
         "local" => Ok(Topology::local()),
-        "netns" => Ok(Topology::netns(1, 1, None)),
+        "netns" => Ok(Topology::netns(1, 1, Netns::default())),
         file => {
             let text = std::fs::read_to_string(file)
                 .map_err(|e| Failure::wrong("--topology", format!("{file}: {e}"), NAMED))?;
@@ -374,8 +375,13 @@ fn make(
     match topology.made() {
         None => Ok(Place::Nothing),
         Some(Made::Netns(made)) => {
-            let rate = made.rate.map(|rate| rate.per_second());
-            Network::create(names, rate).map(Place::Network).map_err(Failure::missing)
+            let links = Links {
+                rate: made.rate.map(|rate| rate.per_second()),
+                delay: made.delay,
+                loss: made.loss.map(Share::percent),
+                delayed: topology.of(Role::Client).map(|host| host.name.clone()).collect(),
+            };
+            Network::create(names, &links).map(Place::Network).map_err(Failure::missing)
         }
         Some(Made::Pods(made)) => {
             // Where all products are served already, none runs in the proxy's pod.

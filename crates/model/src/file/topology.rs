@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use super::{NAME_WANTED, locate, read, schema};
 use crate::InputError;
 use crate::record::{Role, role_names};
 use crate::topology::{HostSpec, MOST_MADE, Made, Netns, PartError, Pods, Reach, Topology};
-use crate::units::{BitRate, CpuList};
+use crate::units::{BitRate, CpuList, HumanDuration, Share};
 
 /// The hosts of a run of weir: which roles they have, and how they are reached.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -115,6 +116,10 @@ struct NetnsForm {
     origins: u32,
     /// What each link carries at most. Left out, there is no limit.
     rate: Option<BitRate>,
+    /// How long each packet to a client takes, such as "20ms". Left out, no longer than it does.
+    delay: Option<HumanDuration>,
+    /// The share of packets to a client that are lost, at random, such as "1%". Left out, none.
+    loss: Option<Share>,
 }
 
 /// Pods that weir makes, each on a node of its own, with CPUs of its own.
@@ -187,7 +192,10 @@ impl Topology {
         let mut file = TopologyFile { host: Vec::new(), netns: None, kubernetes: None };
         match self.made.clone() {
             None => file.host = self.hosts.iter().map(HostForm::of).collect(),
-            Some(Made::Netns(Netns { rate })) => file.netns = Some(NetnsForm { clients, origins, rate }),
+            Some(Made::Netns(Netns { rate, delay, loss })) => {
+                let delay = Some(delay).filter(|delay| !delay.is_zero()).map(HumanDuration);
+                file.netns = Some(NetnsForm { clients, origins, rate, delay, loss });
+            }
             Some(Made::Pods(Pods { image, namespace, context, cpus, memory_mib })) => {
                 file.kubernetes =
                     Some(KubernetesForm { image, namespace, context, clients, origins, cpus, memory_mib });
@@ -258,8 +266,9 @@ struct Checks<'a, 'e> {
 
 impl Checks<'_, '_> {
     fn topology(&mut self, file: TopologyFile) -> Option<Topology> {
-        if let Some(NetnsForm { clients, origins, rate }) = file.netns {
-            return Some(Topology::netns(clients, origins, rate));
+        if let Some(NetnsForm { clients, origins, rate, delay, loss }) = file.netns {
+            let delay = delay.map_or(Duration::ZERO, |delay| delay.0);
+            return Some(Topology::netns(clients, origins, Netns { rate, delay, loss }));
         }
         if let Some(form) = file.kubernetes {
             let KubernetesForm { image, namespace, context, clients, origins, cpus, memory_mib } = form;

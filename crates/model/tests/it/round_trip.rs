@@ -17,7 +17,7 @@ use weir_model::suite::{
     Arrivals, Entry, EntryPattern, Expect, KeyType, Load, LoadKind, Protocol, RateBase, RateSpec, Request,
     RequestIdSetting, Scale, ScaleOverride, Series, Suite, Tls, Workload,
 };
-use weir_model::topology::{HostSpec, Made, Pods, Reach};
+use weir_model::topology::{HostSpec, Made, Netns, Pods, Reach};
 use weir_model::units::{BitRate, ByteCount, Share};
 use weir_model::{Condition, Topology};
 
@@ -88,7 +88,7 @@ prop_compose! {
         path in "/[!-~]{0,20}",
         headers in headers(),
         body in body(),
-        protocol in proptest::sample::select(Protocol::measured().collect::<Vec<_>>()),
+        protocol in proptest::sample::select(Protocol::all().collect::<Vec<_>>()),
         status in proptest::option::of(200u16..=599),
         size in any::<Option<u64>>(),
         hash in any::<Option<u64>>(),
@@ -310,6 +310,11 @@ fn suite() -> impl Strategy<Value = Suite> {
                 loads,
                 scales,
             )| {
+                let mut workloads = workloads;
+                for workload in workloads.iter_mut().filter(|one| one.protocol.is_quic()) {
+                    // It has no older TLS.
+                    workload.protocol = if tls.versions.1 == TlsVersion::Tls12 { Protocol::H2 } else { Protocol::H3 };
+                }
                 let origin = other_origin.then(|| "a-server".to_owned());
                 let profile = if tuned { "tuned" } else { "stock" };
                 let entry = |product| Entry { product, profile: profile.to_owned() };
@@ -404,9 +409,12 @@ fn hosts_are_as_the_file_says() {
 }
 
 #[test]
-fn namespaces_that_weir_makes_have_a_rate() {
-    let topology = Topology::parse("netns.toml", "[netns]\nclients = 4\nrate = \"2.5Gbit/s\"\n").expect("valid");
-    assert_eq!(topology, Topology::netns(4, 1, Some("2500Mbit".parse().expect("a rate"))));
+fn namespaces_that_weir_makes_have_a_path() {
+    let text = "[netns]\nclients = 4\nrate = \"2.5Gbit/s\"\ndelay = \"20ms\"\nloss = \"1%\"\n";
+    let topology = Topology::parse("netns.toml", text).expect("valid");
+    let (rate, loss) = ("2500Mbit".parse().expect("a rate"), "1 %".parse().expect("a share"));
+    let links = Netns { rate: Some(rate), delay: Duration::from_millis(20), loss: Some(loss) };
+    assert_eq!(topology, Topology::netns(4, 1, links));
 }
 
 #[test]
@@ -423,7 +431,12 @@ fn topology() -> impl Strategy<Value = Topology> {
     let rate = proptest::option::of((1u64..100_000).prop_map(|n| format!("{n}Mbit/s").parse().expect("a rate")));
     let shipped = Topology::parse("hosts.toml", HOSTS).expect("a valid topology");
     prop_oneof![
-        (1u32..9, 1u32..9, rate).prop_map(|(clients, origins, rate)| Topology::netns(clients, origins, rate)),
+        (1u32..9, 1u32..9, rate, 0u64..1000, proptest::option::of(1u32..100)).prop_map(
+            |(clients, origins, rate, delay, loss)| {
+                let loss = loss.map(|loss| format!("{loss} %").parse().expect("a share"));
+                Topology::netns(clients, origins, Netns { rate, delay: Duration::from_millis(delay), loss })
+            }
+        ),
         (1u32..9, 1u32..9, 1u32..65).prop_map(|(clients, origins, cpus)| {
             let (image, namespace) = ("registry.test/weir:1".to_owned(), "bench".to_owned());
             Topology::pods(clients, origins, Pods { image, namespace, context: None, cpus, memory_mib: 2048 })

@@ -342,6 +342,7 @@ mod tests {
     use super::*;
     use weir_fake_host::FakeHost;
     use weir_host::HostError;
+    use weir_model::topology::Netns;
 
     fn result(name: &str, machine: &str) -> ConnectResult {
         let facts = HostFacts { name: name.into(), machine: machine.into(), ..HostFacts::default() };
@@ -355,7 +356,7 @@ mod tests {
     #[test]
     fn pairs_are_those_of_the_traffic() {
         let results = ["client-1", "client-2", "proxy", "origin-1", "origin-2"].map(|name| result(name, name));
-        let (found, not_measured) = pairs(&Topology::netns(2, 2, None), 2, &results);
+        let (found, not_measured) = pairs(&Topology::netns(2, 2, Netns::default()), 2, &results);
         let wanted = [
             ("client-1", "proxy"),
             ("client-2", "proxy"),
@@ -388,8 +389,11 @@ mod tests {
     #[test]
     fn pairs_of_a_host_that_is_not_reached_are_not_measured() {
         let lost = Err(HostError::Failed("no".into()));
-        let (found, not_measured) =
-            pairs(&Topology::netns(1, 1, None), 1, &[result("client-1", "a"), lost, result("origin-1", "b")]);
+        let (found, not_measured) = pairs(
+            &Topology::netns(1, 1, Netns::default()),
+            1,
+            &[result("client-1", "a"), lost, result("origin-1", "b")],
+        );
         assert_eq!(named(&found), [("client-1".to_owned(), "origin-1".to_owned())]);
         assert_eq!(
             not_measured,
@@ -399,7 +403,7 @@ mod tests {
 
     #[test]
     fn one_host_of_a_machine_asks_its_doctor() {
-        let topology = Topology::netns(2, 1, None);
+        let topology = Topology::netns(2, 1, Netns::default());
         let results = [result("client-1", "a"), result("client-2", "b"), result("proxy", "a"), result("origin-1", "b")];
         let speaks = results.iter().map(|one| {
             let host = one.as_ref().expect("reached");
