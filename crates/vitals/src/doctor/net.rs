@@ -11,6 +11,7 @@ pub(super) fn checks() -> Vec<Check> {
         judge_somaxconn(setting("net.core.somaxconn")),
         judge_syn_backlog(setting("net.ipv4.tcp_max_syn_backlog")),
         judge_tw_reuse(setting("net.ipv4.tcp_tw_reuse")),
+        judge_udp_buffers(setting("net.core.rmem_max").zip(setting("net.core.wmem_max"))),
         judge_mtu(number("/sys/class/net/lo/mtu")),
         judge_conntrack(conntrack("count").zip(conntrack("max"))),
     ]
@@ -34,6 +35,14 @@ pub(super) fn judge_syn_backlog(most: Option<u64>) -> Check {
 
 pub(super) fn judge_tw_reuse(mode: Option<u64>) -> Check {
     judge("time-wait", mode.map(|mode| (mode as f64, format!("tcp_tw_reuse {mode}"))))
+}
+
+/// The most that a socket may ask for, to receive and to send, bytes.
+pub(super) fn judge_udp_buffers(most: Option<(u64, u64)>) -> Check {
+    let value = most.map(|(to_receive, to_send)| {
+        (to_receive.min(to_send) as f64, format!("rmem_max {to_receive}, wmem_max {to_send}"))
+    });
+    judge("udp-buffers", value)
 }
 
 pub(super) fn judge_mtu(mtu: Option<u64>) -> Check {
