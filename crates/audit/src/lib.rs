@@ -18,6 +18,7 @@ mod control;
 mod count;
 mod cpu_speed;
 mod cut_short;
+mod datagrams;
 mod disk_writes;
 mod drift;
 mod drops;
@@ -215,7 +216,7 @@ static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
 
 /// The checks that judge one trial, in the order of the findings. The lab calls the others, before there is any evidence or after all
 /// of it.
-const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 43] = [
+const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 44] = [
     cut_short::check,
     count::check,
     in_flight::check,
@@ -255,6 +256,7 @@ const JUDGES: [fn(&Evidence<'_>) -> Option<Finding>; 43] = [
     steal::check,
     other_processes::check,
     retransmits::check,
+    datagrams::check,
     drops::check,
     link::check,
     nic_queue::check,
